@@ -1,0 +1,33 @@
+import { ProtocolError } from "./errors.js";
+import type { Reader } from "./reader.js";
+import type { Writer } from "./writer.js";
+
+/**
+ * Lists of steps and of results share one form: before each item its type, a flag and an error code,
+ * and the same with the flag set at the end. Requests, and the end of both, carry -1 as the code.
+ */
+export const noErr = -1;
+
+export function writeItem(writer: Writer, type: number, err: number): void {
+  writer.int(type);
+  writer.bool(false);
+  writer.int(err);
+}
+
+export function writeEnd(writer: Writer): void {
+  writer.int(-1);
+  writer.bool(true);
+  writer.int(noErr);
+}
+
+/** The type of the next item, or null at the end. A failed item repeats its code in its body: that one is read. */
+export function readItem(reader: Reader): number | null {
+  const type = reader.int("multi.type");
+  const done = reader.bool("multi.done");
+  reader.int("multi.err");
+  return done ? null : type;
+}
+
+export function refuseType(type: number): never {
+  throw new ProtocolError(`multi: type ${type} has no place here`);
+}
