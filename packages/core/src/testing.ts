@@ -1,1 +1,5 @@
-export {};
+export type { ConformanceOptions, Fixture, ForeignLocker } from "./testing/conformance/fixture.js";
+export { mutexConformance, reentrantMutexConformance } from "./testing/conformance/suites.js";
+export { type MemoryControls, memoryControls } from "./testing/memory-controls.js";
+export { seededRandom } from "./testing/random.js";
+export { type SimulatedRuntime, simulatedRuntime } from "./testing/simulated-runtime.js";

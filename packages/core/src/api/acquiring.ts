@@ -1,0 +1,57 @@
+import type { LockHandle } from "./handle.js";
+import type { Millis } from "./values.js";
+
+export interface AcquireOptions {
+  /**
+   * Longest wait for the grant. `0` asks once; `Infinity` (the default) waits for `signal`. Having no connection is never
+   * a time-out: it rejects with `BackendError` after `waitMs` or the provider's `connectTimeoutMs`, whichever is shorter;
+   * with `0` after `connectTimeoutMs`. Counted once for everything that one call waits for.
+   */
+  waitMs?: Millis;
+
+  /** Gives up waiting. The promise rejects with `signal.reason`. Has no effect once granted. */
+  signal?: AbortSignal;
+
+  /**
+   * How long the backend keeps us without news; default 30,000. Providers with sessions ignore it and say so in
+   * `capabilities.lease`.
+   */
+  leaseMs?: Millis;
+
+  /** Renew until released (default). `false` makes the lease final: it ends at `leaseMs`, whatever we do. */
+  renew?: boolean;
+
+  /** Listen for requests to let go: `LockHandle.revokeRequested`. Default `false`. */
+  revocable?: boolean;
+
+  /** Shown to operators by `inspect()`, by other processes only with the provider's `identity`. Never interpreted. */
+  label?: string;
+}
+
+export interface ScopeContext {
+  /** Aborts on loss, or when the caller's own `signal` aborts. Pass it to everything the body awaits. */
+  readonly signal: AbortSignal;
+}
+
+export interface WithLockOptions extends AcquireOptions {
+  /**
+   * What the promise does when the hold was lost while the body ran and the body still fulfilled.
+   * `"reject"` (default): `LockLostError` carrying the body's value. `"ignore"`: the body's value.
+   */
+  onLoss?: "reject" | "ignore";
+}
+
+/** The verbs every exclusive lock has. Options come before the body, so that they are read first. */
+export interface Acquirable {
+  /** Waits. Rejects with `AcquireTimeoutError` after `waitMs`, or with `signal.reason`. */
+  acquire(options?: AcquireOptions): Promise<LockHandle>;
+
+  /** `null` when not granted within `waitMs` (default 0). Contention is not an error; outages still reject. */
+  tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
+
+  withLock<T>(body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
+  withLock<T>(
+    options: WithLockOptions,
+    body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T>;
+}

@@ -1,0 +1,110 @@
+import type { Capabilities, PrimitiveKind } from "./capabilities.js";
+import type { InspectOptions, LockSnapshot } from "./inspect.js";
+import type { FencingToken, LockMode, LossReason, Millis } from "./values.js";
+
+/** What core asks of a driver: one entry in one queue. */
+export interface GrantRequest {
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  readonly mode: LockMode;
+  readonly permits: number;
+  readonly leaseMs: Millis;
+  readonly label: string | null;
+  readonly revocable: boolean;
+  /** `false` for `waitMs: 0`: the driver must not leave anything queued. */
+  readonly mayWait: boolean;
+}
+
+/**
+ * A place in the queue. Core cancels every ticket that it gives up, whether or not it has been granted meanwhile: nobody
+ * else then ends such a grant.
+ */
+export interface Ticket<G = Grant> {
+  /**
+   * `null` when not available and `mayWait` is false. Rejects with `EvictedError` when somebody deleted the entry, and
+   * with a retryable `BackendError` for trouble in transport: core then calls `cancel()` and asks again by the
+   * retry policy, once the link is connected. Any other error is final. Core asks only while the link is connected.
+   */
+  readonly granted: Promise<G | null>;
+  /**
+   * Safe at any time and more than once. Runs on its own, never on the caller's aborted signal, through outages too.
+   * Resolves when nothing of ours is left, at the latest when the session or lease is over.
+   */
+  cancel(): Promise<void>;
+}
+
+/**
+ * What a driver tells while a request is under way; core makes events of it, with owner and name.
+ * Calls after the ticket has settled are ignored.
+ */
+export interface TicketProgress {
+  /** The wake-up of a waiter was seen: hand-off time counts from here. */
+  notified(): void;
+  /** The place in the queue was lost and taken again at the tail. */
+  requeued(reason: "session-lost" | "entry-gone"): void;
+  /** The counter behind this lock's entries is so high that somebody should know. */
+  sequenceHigh(sequence: number): void;
+}
+
+/** A hold as the backend has it. Core reads the clock against `validUntilMs()`; it trusts nothing else. */
+export interface Grant {
+  readonly token: FencingToken | null;
+  /** As in `HoldInfo.backendId` of `inspect`: that is how core finds its own holds in a snapshot. */
+  readonly backendId: string;
+  /** One for each permit of a semaphore; empty for the others. */
+  readonly permitIds: readonly string[];
+  readonly roundTrips: number;
+  readonly contended: boolean;
+  /**
+   * Monotonic time up to which the hold may be relied on, always finite. Read at every check; moved on by each confirmed
+   * renewal or, on ZooKeeper, by each answered sync or write, counted from when that request was *sent*.
+   */
+  validUntilMs(): Millis;
+  /**
+   * Driver tells: contact broken, contact back, gone, asked for. Called once, before anything awaits; what happened
+   * before that call is told in it. `recovered` only after the backend has confirmed that the hold still stands.
+   */
+  onState(listener: (change: GrantChange) => void): void;
+  /**
+   * Somebody looks at `lost` or `revokeRequested` now: start listening for the end of this hold, if that was put off.
+   * May be called more than once.
+   */
+  attend?(): void;
+  /**
+   * Asks the backend, also where there is nothing to renew. Resolves to the new `validUntilMs()`, or to `null` when the
+   * backend says that it is no longer ours. Rejects when there was no answer. Never called after `release()`.
+   */
+  renew(leaseMs: Millis): Promise<Millis | null>;
+  /**
+   * `false` when it was not ours any more. Called again after a renewal that came too late. Goes on through outages and
+   * settles at the latest when the session or lease is over: core lets no acquire of this name pass before. Rejects with a
+   * `BackendError` that is not retryable when the backend refuses.
+   */
+  release(): Promise<boolean>;
+}
+
+/** What happens to a hold without its holder. */
+export type GrantChange =
+  | { readonly type: "uncertain" }
+  | { readonly type: "recovered" }
+  | { readonly type: "revoke-requested" }
+  | { readonly type: "lost"; readonly reason: LossReason };
+
+/**
+ * The whole of what a backend has to do for grants: mutex, re-entrant, read, write, semaphore, leadership. Core adds
+ * deadlines, aborts, renewal, re-entrancy, scopes, events and errors, once, for all of them. Latches, barriers, counts
+ * and groups are not grants: a provider implements their interfaces itself with core's deadline and scope helpers.
+ */
+export interface LockDriver {
+  readonly capabilities: Capabilities;
+  request(request: GrantRequest, progress: TicketProgress): Ticket;
+  /** All or none, queued in one atomic step, never by pipelining single requests. For parts of one session or one slot. */
+  requestAll?(requests: readonly GrantRequest[]): Ticket<readonly Grant[]>;
+  /** A read beside a write that is still held; core releases the write when asked to. Same token. */
+  downgrade?(write: Grant): Promise<Grant>;
+  /** Semaphores: the limit as the backend keeps it. */
+  limit?(name: string): Promise<number>;
+  requestRevoke?(kind: PrimitiveKind, name: string): Promise<boolean>;
+  inspect(kind: PrimitiveKind, name: string, options: InspectOptions): Promise<LockSnapshot>;
+  close(): Promise<void>;
+}

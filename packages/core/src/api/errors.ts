@@ -1,0 +1,186 @@
+import type { Capabilities } from "./capabilities.js";
+import type { FencingToken, LossReason, Millis } from "./values.js";
+
+export type ErrorCode =
+  | "HF_ACQUIRE_TIMEOUT"
+  | "HF_LOCK_LOST"
+  | "HF_NOT_HELD"
+  | "HF_EVICTED"
+  | "HF_DEADLOCK"
+  | "HF_BACKEND"
+  | "HF_QUORUM"
+  | "HF_LAYOUT_CONFLICT"
+  | "HF_UNSUPPORTED"
+  | "HF_PROVIDER_CLOSED"
+  | "HF_INVALID_ARGUMENT";
+
+export interface HoldfastErrorDetails {
+  readonly cause?: unknown;
+  readonly lockName?: string | undefined;
+  readonly backend?: Capabilities["backend"] | undefined;
+  /** Overrides what the class says of itself: whether the same call, made again later, may succeed. */
+  readonly retryable?: boolean | undefined;
+}
+
+type ErrorClass = abstract new (...args: never[]) => Error;
+
+const brandOf = (name: string): symbol => Symbol.for(`holdfast.error.${name}`);
+
+/**
+ * Brands a class through the global symbol registry, so that `instanceof` also knows the errors of
+ * another installed copy of this package. Classes derived from a branded one need a brand of their own:
+ * without it they keep the ordinary meaning of `instanceof`.
+ */
+function branded(errorClass: ErrorClass, name: string): void {
+  const brand = brandOf(name);
+  Object.defineProperty(errorClass.prototype, brand, { value: true });
+  Object.defineProperty(errorClass, Symbol.hasInstance, {
+    value(this: ErrorClass, value: unknown): boolean {
+      if (this !== errorClass) return Function.prototype[Symbol.hasInstance].call(this, value);
+      return (
+        typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true
+      );
+    },
+  });
+  // On the prototype rather than from `constructor.name`: minifiers rename classes.
+  Object.defineProperty(errorClass.prototype, "name", { value: name, writable: true, configurable: true });
+}
+
+/** Every error of ours. `code` is stable; `instanceof` holds across two installed copies of this package. */
+export abstract class HoldfastError extends Error {
+  abstract readonly code: ErrorCode;
+  /** Whether the same call, made again later, may succeed. */
+  readonly retryable: boolean;
+  declare readonly lockName?: string;
+  declare readonly backend?: Capabilities["backend"];
+
+  constructor(message: string, details: HoldfastErrorDetails = {}, retryable = false) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.retryable = details.retryable ?? retryable;
+    if (details.lockName !== undefined) this.lockName = details.lockName;
+    if (details.backend !== undefined) this.backend = details.backend;
+  }
+
+  /** For logs: no stack, no cause. */
+  toJSON(): { name: string; code: ErrorCode; message: string; lockName?: string } {
+    const json = { name: this.name, code: this.code, message: this.message };
+    return this.lockName === undefined ? json : { ...json, lockName: this.lockName };
+  }
+}
+
+/** `waitMs` passed without a grant. Nothing of ours is left in the queue, or it is being removed. */
+export class AcquireTimeoutError extends HoldfastError {
+  readonly code = "HF_ACQUIRE_TIMEOUT";
+  readonly waitedMs: Millis;
+  constructor(message: string, details: HoldfastErrorDetails & { readonly waitedMs: Millis }) {
+    super(message, details, true);
+    this.waitedMs = details.waitedMs;
+  }
+}
+
+/** The hold is over without having been released, so somebody else may hold the lock now. */
+export class LockLostError extends HoldfastError {
+  readonly code = "HF_LOCK_LOST";
+  readonly reason: LossReason;
+  readonly token: FencingToken | null;
+  /** Set by `withLock` when the body had fulfilled all the same. */
+  declare readonly value?: unknown;
+  constructor(
+    message: string,
+    details: HoldfastErrorDetails & {
+      readonly reason: LossReason;
+      readonly token: FencingToken | null;
+      readonly value?: unknown;
+    },
+  ) {
+    super(message, details, true);
+    this.reason = details.reason;
+    this.token = details.token;
+    if ("value" in details) this.value = details.value;
+  }
+}
+
+/** The handle was released before, by us; or it is good for a shorter time than was asked for. */
+export class NotHeldError extends HoldfastError {
+  readonly code = "HF_NOT_HELD";
+}
+
+/** The queue entry of a *waiter* was deleted by somebody while its session lived. */
+export class EvictedError extends HoldfastError {
+  readonly code = "HF_EVICTED";
+}
+
+/** Waiting would never end, because the caller itself holds what it waits for. */
+export class DeadlockError extends HoldfastError {
+  readonly code = "HF_DEADLOCK";
+}
+
+/** The backend cannot be reached or said no. Names the servers tried and the last cause. */
+export class BackendError extends HoldfastError {
+  readonly code = "HF_BACKEND";
+  readonly servers: readonly string[];
+  /** Retryable unless `details` say otherwise: an outage passes, a refusal does not. */
+  constructor(
+    message: string,
+    details: HoldfastErrorDetails & { readonly servers?: readonly string[] } = {},
+  ) {
+    super(message, details, true);
+    this.servers = details.servers ?? [];
+  }
+}
+
+/** What one of several independent nodes answered. */
+export interface NodeVote {
+  readonly node: string;
+  readonly vote: "for" | "against" | "error" | "late";
+  readonly tookMs: Millis;
+  readonly error?: unknown;
+}
+
+/** Fewer nodes than needed could be asked. */
+export class QuorumError extends HoldfastError {
+  readonly code = "HF_QUORUM";
+  readonly needed: number;
+  readonly votes: readonly NodeVote[];
+  constructor(
+    message: string,
+    details: HoldfastErrorDetails & { readonly needed: number; readonly votes: readonly NodeVote[] },
+  ) {
+    super(message, details, true);
+    this.needed = details.needed;
+    this.votes = details.votes;
+  }
+}
+
+/** Something on this name would break exclusion: another kind of lock, a foreign child in front, a spent sequence counter. */
+export class LayoutConflictError extends HoldfastError {
+  readonly code = "HF_LAYOUT_CONFLICT";
+}
+
+/** This backend does not have that primitive or option. */
+export class UnsupportedError extends HoldfastError {
+  readonly code = "HF_UNSUPPORTED";
+}
+
+/** The provider was closed before or while the call ran. */
+export class ProviderClosedError extends HoldfastError {
+  readonly code = "HF_PROVIDER_CLOSED";
+}
+
+/** An argument or option is wrong. Thrown at once, before any I/O; the message names what to change. */
+export class InvalidArgumentError extends HoldfastError {
+  readonly code = "HF_INVALID_ARGUMENT";
+}
+
+branded(HoldfastError, "HoldfastError");
+branded(AcquireTimeoutError, "AcquireTimeoutError");
+branded(LockLostError, "LockLostError");
+branded(NotHeldError, "NotHeldError");
+branded(EvictedError, "EvictedError");
+branded(DeadlockError, "DeadlockError");
+branded(BackendError, "BackendError");
+branded(QuorumError, "QuorumError");
+branded(LayoutConflictError, "LayoutConflictError");
+branded(UnsupportedError, "UnsupportedError");
+branded(ProviderClosedError, "ProviderClosedError");
+branded(InvalidArgumentError, "InvalidArgumentError");

@@ -1,0 +1,73 @@
+import type { Capabilities, PrimitiveKind } from "./capabilities.js";
+import type {
+  FencingToken,
+  LockMode,
+  LossReason,
+  Millis,
+  Owner,
+  ReleaseOutcome,
+  SessionState,
+} from "./values.js";
+
+export interface ProviderEventBase {
+  readonly provider: string;
+  readonly backend: Capabilities["backend"];
+  /** `performance.now()` at the source. */
+  readonly at: number;
+}
+
+export interface LockEventBase extends ProviderEventBase {
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  readonly owner: Owner;
+}
+
+/**
+ * One `acquire-settled` with the outcome `granted` is followed by exactly one `released` or `lost`. Both are about holds of
+ * the backend: entering a hold again, and leaving it again, is no event. A release that is refused ends the hold for us
+ * as `unconfirmed`, and `release-failed` says why.
+ */
+export interface LockEventMap {
+  "session-state": ProviderEventBase & {
+    readonly state: SessionState;
+    /** Negotiated; 0 while there is none. */
+    readonly timeoutMs: Millis;
+    readonly cluster: string;
+  };
+  /** One wire request. Built only when somebody listens. */
+  "request-settled": ProviderEventBase & {
+    readonly op: string;
+    readonly tookMs: Millis;
+    readonly outcome: "ok" | "error" | "unknown";
+  };
+  "fencing-rejected": ProviderEventBase & { readonly group: string };
+  /** ZooKeeper: the counter behind this lock's nodes passed 1,000,000,000. Acquires are refused from 2,000,000,000. */
+  "sequence-high": LockEventBase & { readonly sequence: number };
+  "acquire-started": LockEventBase & { readonly mode: LockMode };
+  /** The wake-up was seen. Hand-off time = from here to `acquire-settled`. */
+  notified: LockEventBase;
+  /** A waiter lost its place (session gone, entry swept) and stands at the tail. */
+  requeued: LockEventBase & { readonly reason: "session-lost" | "entry-gone" };
+  "acquire-settled": LockEventBase & {
+    readonly mode: LockMode;
+    readonly outcome: "granted" | "unavailable" | "timeout" | "aborted" | "error";
+    readonly waitedMs: Millis;
+    readonly roundTrips: number;
+    readonly contended: boolean;
+    readonly token: FencingToken | null;
+    readonly error?: unknown;
+  };
+  renewed: LockEventBase & { readonly tookMs: Millis; readonly marginMs: Millis };
+  "renew-failed": LockEventBase & { readonly error: unknown; readonly marginMs: Millis };
+  uncertain: LockEventBase & { readonly remainingMs: Millis };
+  recovered: LockEventBase;
+  "revoke-requested": LockEventBase;
+  lost: LockEventBase & { readonly reason: LossReason; readonly heldMs: Millis };
+  released: LockEventBase & { readonly outcome: ReleaseOutcome; readonly heldMs: Millis };
+  "release-failed": LockEventBase & { readonly reason: "unconfirmed" | "refused"; readonly error: unknown };
+}
+
+export interface LockEvents {
+  /** Listeners run synchronously; what they throw is reported by `process.emitWarning`, never to the locker. */
+  on<K extends keyof LockEventMap>(type: K, listener: (event: LockEventMap[K]) => void): Disposable;
+}

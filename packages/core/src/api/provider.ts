@@ -1,0 +1,66 @@
+import type { AcquireOptions } from "./acquiring.js";
+import type { Capabilities } from "./capabilities.js";
+import type { LeaderElection } from "./election.js";
+import type { LockEvents } from "./events.js";
+import type { LockHandle } from "./handle.js";
+import type { Mutex, ReentrantMutex } from "./mutex.js";
+import type { ReadWriteLock, ReentrantReadWriteLock } from "./read-write-lock.js";
+import type { Barrier, CountDownLatch, DoubleBarrier } from "./rendezvous.js";
+import type { RetryPolicy } from "./retry.js";
+import type { Runtime } from "./runtime.js";
+import type { Semaphore } from "./semaphore.js";
+import type { Millis, SessionState } from "./values.js";
+
+/** What every provider factory takes besides its connection. */
+export interface ProviderOptions {
+  /** Bounds every wait for a connection, whatever `waitMs`. Default 10,000. */
+  connectTimeoutMs?: Millis;
+  /** When a `release()` without an answer settles as `unconfirmed`. Default 5,000. */
+  releaseTimeoutMs?: Millis;
+  /** Used where a call gives no `waitMs`. Default `Infinity`. */
+  defaultWaitMs?: Millis;
+  /** Publish label, host and pid in the backend, for dashboards. Default `false`: nothing beyond what the Java peer writes. */
+  identity?: boolean;
+  /** Find self-deadlock of plain mutexes too. Costs an async store. Default `false`. */
+  detectDeadlocks?: boolean;
+  retry?: RetryPolicy;
+  runtime?: Runtime;
+}
+
+/**
+ * One for each connection to a backend. Makes cheap, stateless views: two calls with one name give two
+ * objects for the same lock, and nothing is cached by name.
+ */
+export interface LockProvider extends AsyncDisposable {
+  readonly id: string;
+  readonly capabilities: Capabilities;
+  readonly events: LockEvents;
+  readonly state: SessionState | "closed";
+
+  /** For readiness probes: resolves when `state` is `connected`; rejects after `waitMs` (default `connectTimeoutMs`). */
+  ready(options?: { waitMs?: Millis; signal?: AbortSignal }): Promise<void>;
+
+  mutex(name: string, options?: AcquireOptions): Mutex;
+  reentrantMutex(name: string, options?: AcquireOptions): ReentrantMutex;
+  readWriteLock(name: string, options?: AcquireOptions): ReadWriteLock;
+  reentrantReadWriteLock(name: string, options?: AcquireOptions): ReentrantReadWriteLock;
+  semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore;
+  countDownLatch(name: string): CountDownLatch;
+  barrier(name: string): Barrier;
+  doubleBarrier(name: string, parties: number): DoubleBarrier;
+  leaderElection(name: string, options?: AcquireOptions): LeaderElection;
+
+  /** What this provider holds and waits for now. Local and synchronous. */
+  holds(): readonly LockHandle[];
+
+  /**
+   * Refuses new work, rejects waiters with `ProviderClosedError`, releases every hold, then lets go of
+   * what it owns. Does not close a client it was given.
+   */
+  close(options?: { releaseTimeoutMs?: Millis }): Promise<CloseReport>;
+}
+
+export interface CloseReport {
+  readonly released: number;
+  readonly unconfirmed: readonly string[];
+}

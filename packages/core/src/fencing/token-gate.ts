@@ -1,0 +1,51 @@
+import { channel } from "node:diagnostics_channel";
+import { InvalidArgumentError } from "../api/errors.js";
+import type { TokenGate, TokenGateOptions } from "../api/fencing.js";
+import { channelNames } from "../events/channels.js";
+import type { EventHub } from "../events/event-hub.js";
+import { checkKnownKeys, checkObject, checkString, show } from "../options/checks.js";
+
+const rejections = channel(channelNames["fencing-rejected"]);
+const known: ReadonlySet<string> = new Set(["group", "provider", "maxResources"]);
+
+/** A gate in the memory of this process: it forgets all tokens when the process ends. */
+export function tokenGate(options: TokenGateOptions = {}): TokenGate {
+  checkObject("tokenGate: options", options);
+  checkKnownKeys("tokenGate", options, known);
+  checkString("tokenGate: group", options.group);
+  const { group = "default", provider, maxResources = 100_000 } = options;
+  if (!Number.isInteger(maxResources) || maxResources < 1) {
+    throw new InvalidArgumentError(
+      `tokenGate: maxResources must be a whole number from 1; got ${show(maxResources)}`,
+    );
+  }
+  const largest = new Map<string, bigint>();
+  const rejected = (): void => {
+    const events = provider?.events as Partial<EventHub> | undefined;
+    if (typeof events?.emit === "function") (events as EventHub).emit("fencing-rejected", { group });
+    else if (rejections.hasSubscribers) rejections.publish({ group, at: performance.now() });
+  };
+  return {
+    admit(resource, token) {
+      if (typeof resource !== "string") {
+        throw new InvalidArgumentError(`admit: resource must be a string; got ${show(resource)}`);
+      }
+      // A missing token would be smaller than nothing and larger than nothing: it must not slip through.
+      if (typeof token !== "bigint") {
+        throw new InvalidArgumentError(`admit: token must be a bigint; got ${show(token)}`);
+      }
+      const seen = largest.get(resource);
+      if (seen !== undefined && token < seen) {
+        rejected();
+        return false;
+      }
+      if (seen === undefined && largest.size >= maxResources) {
+        throw new InvalidArgumentError(
+          `admit: more than ${maxResources} resources (maxResources); forgetting one would let an old token pass`,
+        );
+      }
+      largest.set(resource, token);
+      return true;
+    },
+  };
+}

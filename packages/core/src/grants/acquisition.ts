@@ -1,0 +1,392 @@
+import type { PrimitiveKind } from "../api/capabilities.js";
+import type { Grant, Ticket, TicketProgress } from "../api/driver.js";
+import {
+  AcquireTimeoutError,
+  BackendError,
+  EvictedError,
+  type ProviderClosedError,
+  QuorumError,
+} from "../api/errors.js";
+import type { LockMode, Millis, Owner } from "../api/values.js";
+import { Alarm } from "../clock/alarm-clock.js";
+import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
+import { AcquireReport, type Outcome, type SettledDetail } from "./acquire-report.js";
+import type { GrantEngine, Waiting } from "./engine.js";
+import { Handle } from "./handle.js";
+import { Hold } from "./hold.js";
+
+export interface AcquireSpec {
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  readonly mode: LockMode;
+  readonly permits: number;
+  readonly owner: Owner;
+  readonly options: ResolvedAcquireOptions;
+  /** `true`: no grant in time is an `AcquireTimeoutError`. `false`: it is `null`. */
+  readonly throws: boolean;
+  /** When the waiting began, where that was before this request. */
+  readonly startedMs?: Millis;
+  /** Hears of the hold before the caller gets the handle. */
+  readonly onHold?: (hold: Hold) => void;
+}
+
+type Phase =
+  | "connecting" // waits for the link, or for a delete of our own on this name
+  | "queued" // the driver has the request
+  | "proving" // granted, but contact broke before the caller could be told
+  | "resting" // between two tries
+  | "cleaning" // decided against; takes itself off the queue
+  | "settled";
+
+/** How long past its own bound the link may be late in saying that there is no connection. */
+const linkGraceMs = 250;
+
+/**
+ * One acquire under way. Time-out, abort, loss of contact, closing and the grant race here: the first to reach
+ * `#decide` or `#deliver` wins, and the others find the phase changed.
+ */
+export class Acquisition extends Alarm implements TicketProgress, Waiting {
+  readonly #engine: GrantEngine;
+  readonly #spec: AcquireSpec;
+  readonly #resolve: (handle: Handle | null) => void;
+  readonly #reject: (error: unknown) => void;
+  #phase: Phase = "connecting";
+  #ticket: Ticket | undefined;
+  #startedMs: Millis = 0;
+  #deadlineMs: Millis = Infinity;
+  #attempt = 0;
+  #sentEpoch = 0;
+  #rest: Rest | undefined;
+  #settle: (() => void) | undefined;
+  readonly #report: AcquireReport;
+
+  constructor(
+    engine: GrantEngine,
+    spec: AcquireSpec,
+    resolve: (handle: Handle | null) => void,
+    reject: (error: unknown) => void,
+  ) {
+    super();
+    this.#engine = engine;
+    this.#spec = spec;
+    this.#report = new AcquireReport(engine, spec);
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  start(): void {
+    const engine = this.#engine;
+    const { signal, waitMs } = this.#spec.options;
+    if (engine.closed) {
+      this.#reject(engine.closedError(this.#spec.name));
+      return;
+    }
+    if (signal?.aborted === true) {
+      this.#reject(signal.reason);
+      return;
+    }
+    this.#startedMs = this.#spec.startedMs ?? engine.runtime.nowMs();
+    this.#deadlineMs = waitMs === 0 ? Infinity : this.#startedMs + waitMs;
+    engine.waiting.add(this);
+    this.#report.started();
+    if (signal !== undefined) engine.signals.add(signal, this.#aborted);
+    this.#proceed();
+    this.#report.sent();
+    // Behind the answers that are there already: a grant without I/O needs no timer.
+    if (this.#deadlineMs !== Infinity) queueMicrotask(this.#armDeadline);
+  }
+
+  // -------- what others tell
+
+  notified(): void {
+    if (this.#phase === "queued") this.#report.notified();
+  }
+
+  requeued(reason: "session-lost" | "entry-gone"): void {
+    if (this.#phase === "queued") this.#report.requeued(reason);
+  }
+
+  sequenceHigh(sequence: number): void {
+    this.#report.sequenceHigh(sequence);
+  }
+
+  providerClosed(error: ProviderClosedError): void {
+    if (this.#phase === "cleaning") this.#settle?.();
+    this.#decide("error", error);
+  }
+
+  linkDown(): void {
+    // Nobody can say when the clean-up will be confirmed now: the caller need not wait for it.
+    if (this.#phase === "cleaning") this.#settle?.();
+  }
+
+  outage(error: unknown): void {
+    if (this.#phase === "queued" || this.#phase === "proving") this.#decide("error", error);
+  }
+
+  readonly #aborted = (): void => {
+    this.#decide("aborted", this.#spec.options.signal?.reason);
+  };
+
+  ring(): void {
+    if (this.#phase === "cleaning") {
+      this.#settle?.();
+      return;
+    }
+    const { runtime, waitAlarms } = this.#engine;
+    const nowMs = runtime.nowMs();
+    if (nowMs < this.#deadlineMs) {
+      waitAlarms.set(this, this.#deadlineMs);
+    } else if (this.#phase !== "connecting" || this.#engine.link.state === "connected") {
+      this.#decide("timeout");
+    } else if (nowMs < this.#deadlineMs + linkGraceMs) {
+      // No connection is an outage, not contention; the link's own error says which servers were tried.
+      waitAlarms.set(this, this.#deadlineMs + linkGraceMs);
+    } else {
+      this.#decide("error", this.#noConnection());
+    }
+  }
+
+  // -------- the way to a grant
+
+  #proceed(): void {
+    const engine = this.#engine;
+    this.#phase = "connecting";
+    const pending = engine.pendingRelease(this.#spec.name);
+    if (pending !== undefined) {
+      if (this.#spec.options.waitMs === 0) this.#decide("unavailable");
+      else pending.then(() => this.#phase === "connecting" && this.#proceed());
+    } else if (engine.link.state === "connected") {
+      this.#ask();
+    } else {
+      this.#connect();
+    }
+  }
+
+  #connect(): void {
+    const { link, options, runtime } = this.#engine;
+    const leftMs = this.#deadlineMs - runtime.nowMs();
+    const contact =
+      leftMs < options.connectTimeoutMs
+        ? link.whenConnected({ waitMs: Math.max(0, leftMs) })
+        : this.#engine.contact();
+    contact.then(
+      () => this.#phase === "connecting" && this.#proceed(),
+      (error) => this.#phase === "connecting" && this.#decide("error", error),
+    );
+  }
+
+  #ask(): void {
+    const { kind, name, mode, permits, options } = this.#spec;
+    const { leaseMs, label, revocable, waitMs } = options;
+    this.#phase = "queued";
+    const request = { kind, name, mode, permits, leaseMs, label, revocable, mayWait: waitMs > 0 };
+    if (this.#engine.driver.capabilities.lease === "ttl") this.#sentEpoch = this.#engine.clockJump.read();
+    let ticket: Ticket;
+    try {
+      ticket = this.#engine.driver.request(request, this);
+    } catch (error) {
+      this.#failed(error);
+      return;
+    }
+    this.#ticket = ticket;
+    ticket.granted.then(
+      (grant) => this.#granted(ticket, grant),
+      (error) => {
+        if (ticket !== this.#ticket || this.#phase !== "queued") return;
+        this.#ticket = undefined;
+        // Whatever the failed request may have left behind would stand in the way of the next one.
+        this.#clean(ticket).then(() => this.#phase === "queued" && this.#failed(error));
+      },
+    );
+  }
+
+  #granted(ticket: Ticket, grant: Grant | null): void {
+    // Decided otherwise before: the cancel that was sent then covers this grant too.
+    if (ticket !== this.#ticket || this.#phase !== "queued") return;
+    if (grant === null) {
+      this.#ticket = undefined;
+      this.#decide("unavailable");
+      return;
+    }
+    const hold = new Hold(this.#engine, this.#spec, this.#spec.options, grant, this.#sentEpoch);
+    if (this.#engine.link.state === "connected" && !hold.uncertain) {
+      if (hold.check()) this.#deliver(hold);
+      else if (hold.lossReason === "stolen") this.#evicted(ticket);
+      else this.#again(ticket, "the lease was over before the grant could be delivered");
+      return;
+    }
+    this.#phase = "proving";
+    this.#prove(ticket, hold);
+  }
+
+  /** Contact broke between the grant and its delivery: it counts once a round trip has shown that it still stands. */
+  #prove(ticket: Ticket, hold: Hold): void {
+    const { link, clockJump } = this.#engine;
+    const contact = link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
+    let epoch = 0;
+    const proof = contact.then(() => {
+      epoch = clockJump.read();
+      return hold.grant.renew(hold.renewableMs);
+    });
+    proof.then(
+      (validUntilMs) => {
+        if (this.#phase !== "proving") return;
+        if (hold.lossReason === "stolen") this.#evicted(ticket);
+        else if (validUntilMs === null || !hold.check())
+          this.#again(ticket, "the grant was gone when contact came back");
+        else {
+          hold.standsProven(validUntilMs, epoch);
+          this.#deliver(hold);
+        }
+      },
+      (error) => {
+        if (this.#phase === "proving") this.#decide("error", this.#engine.typed(error, this.#spec.name));
+      },
+    );
+  }
+
+  /** Somebody deleted the entry in the moment of its grant: to the caller, who never held, that is an eviction. */
+  #evicted(ticket: Ticket): void {
+    const { name } = this.#spec;
+    this.#ticket = ticket;
+    this.#decide(
+      "error",
+      new EvictedError(`the queue entry for "${name}" was deleted by somebody as its turn came`, {
+        lockName: name,
+        backend: this.#engine.backend,
+      }),
+    );
+  }
+
+  #again(ticket: Ticket, why: string): void {
+    this.#phase = "queued";
+    this.#ticket = undefined;
+    const { name } = this.#spec;
+    const error = new BackendError(`acquire of "${name}": ${why}`, {
+      lockName: name,
+      backend: this.#engine.backend,
+    });
+    this.#clean(ticket).then(() => this.#phase === "queued" && this.#failed(error));
+  }
+
+  /** Transport errors are tried again by the policy, as long as the caller waits; everything else is final. */
+  #failed(cause: unknown): void {
+    const { runtime, options, waitAlarms } = this.#engine;
+    const error = this.#engine.typed(cause, this.#spec.name);
+    const transport = error instanceof BackendError || error instanceof QuorumError;
+    if (!transport || !error.retryable || this.#spec.options.waitMs === 0) {
+      this.#decide("error", error);
+      return;
+    }
+    const nowMs = runtime.nowMs();
+    const delayMs = options.retry.next(++this.#attempt, nowMs - this.#startedMs, error);
+    if (delayMs === null || nowMs + delayMs >= this.#deadlineMs) {
+      this.#decide("error", error);
+      return;
+    }
+    this.#phase = "resting";
+    this.#rest = new Rest(() => this.#phase === "resting" && this.#proceed());
+    waitAlarms.set(this.#rest, nowMs + delayMs);
+  }
+
+  // -------- the end
+
+  #deliver(hold: Hold): void {
+    const { grant } = hold;
+    hold.deliver();
+    const handle = new Handle(hold, this.#spec.options);
+    this.#spec.onHold?.(hold);
+    this.#unhook();
+    this.#finish("granted", { roundTrips: grant.roundTrips, contended: grant.contended, token: grant.token });
+    this.#resolve(handle);
+  }
+
+  #decide(outcome: Outcome, error?: unknown): void {
+    if (this.#phase === "cleaning" || this.#phase === "settled") return;
+    const contended = outcome === "unavailable" || outcome === "timeout" || this.#phase === "queued";
+    const { waitMs } = this.#spec.options;
+    const ticket = this.#ticket;
+    this.#unhook();
+    this.#settle = (): void => {
+      if (this.#phase === "settled") return;
+      this.#engine.waitAlarms.clear(this);
+      const detail = { roundTrips: 0, contended, token: null };
+      this.#finish(outcome, outcome === "error" ? { ...detail, error } : detail);
+      if (outcome === "error" || outcome === "aborted") this.#reject(error);
+      else if (this.#spec.throws) this.#reject(this.#timeoutError(waitMs));
+      else this.#resolve(null);
+    };
+    if (ticket === undefined) {
+      this.#settle();
+      return;
+    }
+    this.#phase = "cleaning";
+    const cleaned = this.#clean(ticket);
+    if (this.#engine.link.state !== "connected") {
+      this.#settle();
+      return;
+    }
+    const settle = this.#settle;
+    cleaned.then(settle);
+    const { runtime, waitAlarms, options } = this.#engine;
+    waitAlarms.set(this, runtime.nowMs() + options.releaseTimeoutMs);
+  }
+
+  /** Takes the request back. Never rejects; a failure is told by `release-failed`, since something may be left. */
+  #clean(ticket: Ticket): Promise<void> {
+    const cleaned = new Promise<void>((resolve) => resolve(ticket.cancel())).catch((error) =>
+      this.#report.cleanUpFailed(error),
+    );
+    this.#engine.trackCleaning(cleaned);
+    return cleaned;
+  }
+
+  #unhook(): void {
+    const { waitAlarms, signals } = this.#engine;
+    waitAlarms.clear(this);
+    if (this.#rest !== undefined) waitAlarms.clear(this.#rest);
+    const { signal } = this.#spec.options;
+    if (signal !== undefined) signals.remove(signal, this.#aborted);
+  }
+
+  #finish(outcome: Outcome, detail: SettledDetail): void {
+    this.#phase = "settled";
+    this.#engine.waiting.delete(this);
+    this.#report.settled(outcome, this.#engine.runtime.nowMs() - this.#startedMs, detail);
+  }
+
+  readonly #armDeadline = (): void => {
+    if (this.#phase === "cleaning" || this.#phase === "settled") return;
+    this.#engine.waitAlarms.set(this, this.#deadlineMs);
+  };
+
+  #timeoutError(waitMs: Millis): AcquireTimeoutError {
+    const { name } = this.#spec;
+    const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
+    return new AcquireTimeoutError(`the lock "${name}" was not granted within waitMs = ${waitMs}`, {
+      waitedMs,
+      lockName: name,
+      backend: this.#engine.backend,
+    });
+  }
+
+  #noConnection(): BackendError {
+    const { name, options } = this.#spec;
+    return new BackendError(
+      `acquire of "${name}": no connection to ${this.#engine.backend} within ${options.waitMs} ms`,
+      {
+        lockName: name,
+        backend: this.#engine.backend,
+      },
+    );
+  }
+}
+
+class Rest extends Alarm {
+  readonly ring: () => void;
+  constructor(ring: () => void) {
+    super();
+    this.ring = ring;
+  }
+}

@@ -1,0 +1,218 @@
+import type { LockDriver } from "../api/driver.js";
+import { BackendError, HoldfastError, ProviderClosedError } from "../api/errors.js";
+import type { BackendLink } from "../api/link.js";
+import type { CloseReport } from "../api/provider.js";
+import type { Runtime } from "../api/runtime.js";
+import type { Millis, Owner } from "../api/values.js";
+import { AlarmClock } from "../clock/alarm-clock.js";
+import { ClockJump } from "../clock/clock-jump.js";
+import type { EventHub } from "../events/event-hub.js";
+import type { ResolvedProviderOptions } from "../options/provider-options.js";
+import { SignalHub } from "../signals/signal-hub.js";
+import { within } from "../signals/within.js";
+import { type AcquireSpec, Acquisition } from "./acquisition.js";
+import type { Handle } from "./handle.js";
+import type { Hold } from "./hold.js";
+
+export interface EngineParts {
+  readonly id: string;
+  readonly driver: LockDriver;
+  readonly link: BackendLink;
+  readonly events: EventHub;
+  readonly options: ResolvedProviderOptions;
+}
+
+/** Something that waits on behalf of a caller and must end when the provider closes or its link breaks. */
+export interface Waiting {
+  providerClosed(error: ProviderClosedError): void;
+  linkDown?(): void;
+  /** The link has been down for longer than a place in the queue is kept. */
+  outage?(error: unknown): void;
+}
+
+/** How long after a refusal the link is asked again for those who have a place. */
+const askAgainMs: Millis = 200;
+
+/** What all locks of one provider share: clocks, signals, and the books of who holds and who waits. */
+export class GrantEngine {
+  readonly id: string;
+  readonly driver: LockDriver;
+  readonly link: BackendLink;
+  readonly events: EventHub;
+  readonly options: ResolvedProviderOptions;
+  readonly runtime: Runtime;
+
+  /** Ends of holds and renewals: they never keep the process alive. */
+  readonly alarms: AlarmClock;
+  /** Bounds of what a caller awaits: they do, or the process would exit in the middle of an await. */
+  readonly waitAlarms: AlarmClock;
+  readonly signals: SignalHub = new SignalHub();
+  readonly clockJump: ClockJump;
+
+  readonly holds: Set<Hold> = new Set();
+  readonly releasing: Set<Hold> = new Set();
+  readonly waiting: Set<Waiting> = new Set();
+
+  #ownerCount = 0;
+  #closing: Promise<CloseReport> | undefined;
+  #contact: Promise<void> | undefined;
+  #regained: Promise<void> | undefined;
+  readonly #pendingReleases = new Map<string, Promise<void>>();
+  readonly #linkListener: Disposable;
+
+  constructor(parts: EngineParts) {
+    this.id = parts.id;
+    this.driver = parts.driver;
+    this.link = parts.link;
+    this.events = parts.events;
+    this.options = parts.options;
+    this.runtime = parts.options.runtime;
+    this.alarms = new AlarmClock(this.runtime, { ref: false });
+    this.waitAlarms = new AlarmClock(this.runtime, { ref: true });
+    this.clockJump = new ClockJump(this.runtime);
+    this.#linkListener = this.events.on("session-state", ({ state }) => {
+      if (state !== "connected") this.#linkDown();
+    });
+  }
+
+  get closed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  freshOwner(label: string | null): Owner {
+    const id = `${this.id}:${++this.#ownerCount}`;
+    return label === null ? { id } : { id, label };
+  }
+
+  /** Resolves to `null`, instead of rejecting with `AcquireTimeoutError`, when `spec.throws` is false. */
+  acquire(spec: AcquireSpec): Promise<Handle | null> {
+    return new Promise((resolve, reject) => new Acquisition(this, spec, resolve, reject).start());
+  }
+
+  /**
+   * One wait for the connection for all who need it, bounded by `connectTimeoutMs` counted from the first of them: the
+   * bound is on the outage, not on each caller.
+   */
+  contact(): Promise<void> {
+    this.#contact ??= this.link.whenConnected({ waitMs: this.options.connectTimeoutMs }).finally(() => {
+      this.#contact = undefined;
+    });
+    return this.#contact;
+  }
+
+  /**
+   * As `contact()`, for those who have a place in the queue: a refusal meanwhile takes nothing from them. Rejects once
+   * `connectTimeoutMs` has passed since contact broke, and not while a session that keeps the places may live.
+   */
+  contactRegained(): Promise<void> {
+    this.#regained ??= this.#sitOut().finally(() => {
+      this.#regained = undefined;
+    });
+    return this.#regained;
+  }
+
+  async #sitOut(): Promise<void> {
+    const { runtime, link, driver } = this;
+    const endMs = runtime.nowMs() + this.options.connectTimeoutMs;
+    for (;;) {
+      try {
+        return await link.whenConnected({ waitMs: Math.max(askAgainMs, endMs - runtime.nowMs()) });
+      } catch (error) {
+        const placesKept = driver.capabilities.lease === "session" && link.state === "suspended";
+        const final = error instanceof HoldfastError && !error.retryable;
+        if (this.closed || final || (runtime.nowMs() >= endMs && !placesKept)) throw error;
+        await new Promise<void>((resolve) => runtime.setTimer(askAgainMs, resolve, { ref: true }));
+      }
+    }
+  }
+
+  /** Our own delete of an entry on `name` that was not confirmed in time: a new request would queue behind it. */
+  pendingRelease(name: string): Promise<void> | undefined {
+    return this.#pendingReleases.get(name);
+  }
+
+  rememberPendingRelease(name: string, done: Promise<unknown>): void {
+    const before = this.#pendingReleases.get(name);
+    const all = Promise.allSettled([before, done]).then(() => {
+      if (this.#pendingReleases.get(name) === all) this.#pendingReleases.delete(name);
+    });
+    this.#pendingReleases.set(name, all);
+  }
+
+  closedError(name?: string): ProviderClosedError {
+    return new ProviderClosedError("the provider is closed", { lockName: name, backend: this.backend });
+  }
+
+  get backend(): LockDriver["capabilities"]["backend"] {
+    return this.driver.capabilities.backend;
+  }
+
+  /** What a driver rejects with is passed on if it is one of ours; anything else becomes the cause of a `BackendError`. */
+  typed(error: unknown, name: string): unknown {
+    if (error instanceof HoldfastError) return error;
+    const told = error instanceof Error ? error.message : String(error);
+    return new BackendError(`${this.backend}: ${told}`, {
+      cause: error,
+      lockName: name,
+      backend: this.backend,
+      retryable: false,
+    });
+  }
+
+  close(releaseTimeoutMs: Millis): Promise<CloseReport> {
+    this.#closing ??= this.#close(releaseTimeoutMs);
+    return this.#closing;
+  }
+
+  async #close(releaseTimeoutMs: Millis): Promise<CloseReport> {
+    const endMs = this.runtime.nowMs() + releaseTimeoutMs;
+    const bounded = (work: Promise<unknown>) => within(this, work, Math.max(0, endMs - this.runtime.nowMs()));
+    // Yields first, so that `closed` is true before anything below can call back.
+    await Promise.resolve();
+    let released = 0;
+    const unconfirmed: string[] = [];
+    const ends = [...this.releasing].map((hold) => ({ name: hold.name, done: hold.releaseDone() }));
+    // Holders hear of it before their entries go: a body may still be running.
+    for (const hold of [...this.holds]) ends.push({ name: hold.name, done: hold.closeDown() });
+    for (const each of [...this.waiting]) each.providerClosed(this.closedError());
+    await Promise.all(
+      ends.map(async ({ name, done }) => {
+        const result = await bounded(done);
+        if (!result.done || result.error !== undefined) unconfirmed.push(name);
+        else if (result.value === true) released++;
+      }),
+    );
+    await bounded(Promise.allSettled([...this.#cleaning]));
+    // Whoever still awaits a release is told now: no alarm will ring for it any more.
+    for (const hold of [...this.releasing]) hold.abandonRelease();
+    const driverClosed = new Promise<void>((resolve) => resolve(this.driver.close()));
+    const closed = await within(this, driverClosed, Math.max(1_000, endMs - this.runtime.nowMs()));
+    if (closed.error !== undefined) warnOfClose(closed.error);
+    this.alarms.close();
+    this.waitAlarms.close();
+    this.#linkListener[Symbol.dispose]();
+    return { released, unconfirmed };
+  }
+
+  readonly #cleaning = new Set<Promise<unknown>>();
+
+  /** Clean-up that nobody awaits to its end; `close()` gives it what time is left. */
+  trackCleaning(work: Promise<unknown>): void {
+    this.#cleaning.add(work);
+    const forget = (): boolean => this.#cleaning.delete(work);
+    work.then(forget, forget);
+  }
+
+  #linkDown(): void {
+    for (const each of [...this.waiting]) each.linkDown?.();
+    if (this.waiting.size === 0 || this.closed) return;
+    this.contactRegained().catch((error) => {
+      for (const each of [...this.waiting]) each.outage?.(error);
+    });
+  }
+}
+
+function warnOfClose(error: unknown): void {
+  const told = error instanceof Error ? error.message : String(error);
+  process.emitWarning(`closing the backend's client failed: ${told}`, { type: "HoldfastWarning" });
+}

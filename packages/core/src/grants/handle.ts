@@ -1,0 +1,184 @@
+import { InvalidArgumentError, type LockLostError, NotHeldError } from "../api/errors.js";
+import type { LockHandle } from "../api/handle.js";
+import type { FencingToken, HoldState, LockMode, Millis, Owner, ReleaseOutcome } from "../api/values.js";
+import { checkSignal, show } from "../options/checks.js";
+import { LateSignal } from "../signals/late-signal.js";
+import { confirmHold } from "./confirm.js";
+import type { Hold } from "./hold.js";
+
+/** One successful acquire: a share in a hold. */
+export class Handle implements LockHandle {
+  readonly #hold: Hold;
+  readonly #revocable: boolean;
+  #released: Promise<ReleaseOutcome> | undefined;
+  /** The last handle's release is that of the hold. */
+  #last = false;
+  #lost: LateSignal | undefined;
+  #revokeRequested: LateSignal | undefined;
+  #lossListeners: Set<(error: LockLostError) => void> | undefined;
+  #lostBeforeRelease = false;
+
+  constructor(hold: Hold, options: { readonly revocable: boolean }) {
+    this.#hold = hold;
+    this.#revocable = options.revocable;
+    hold.open.push(this);
+    if (hold.state === "lost") this.#lostBeforeRelease = true;
+  }
+
+  /** For scopes. Not a property, so that callers never see it. */
+  static holdOf(handle: Handle): Hold {
+    return handle.#hold;
+  }
+
+  /** Whether the release of this handle showed that the hold had gone before it. */
+  static foundGone(handle: Handle): boolean {
+    return handle.#last && handle.#hold.foundGone;
+  }
+
+  get name(): string {
+    return this.#hold.name;
+  }
+
+  get mode(): LockMode {
+    return this.#hold.mode;
+  }
+
+  get owner(): Owner {
+    return this.#hold.owner;
+  }
+
+  get token(): FencingToken | null {
+    return this.#hold.token;
+  }
+
+  get state(): HoldState {
+    if (this.#released === undefined) this.#hold.check();
+    if (this.#lostBeforeRelease) return "lost";
+    return this.#released === undefined ? this.#hold.state : "released";
+  }
+
+  remainingMs(): Millis {
+    return this.#released === undefined ? this.#hold.remainingMs() : 0;
+  }
+
+  get lost(): AbortSignal {
+    if (this.#lost === undefined) {
+      this.#lost = new LateSignal();
+      if (this.state === "lost") this.#lost.abort(this.#hold.lossError());
+      else if (this.#released === undefined) this.#hold.grant.attend?.();
+    }
+    return this.#lost.signal;
+  }
+
+  get revokeRequested(): AbortSignal {
+    if (this.#revokeRequested === undefined) {
+      this.#revokeRequested = new LateSignal();
+      if (this.#revocable && this.#released === undefined) {
+        this.#hold.grant.attend?.();
+        if (this.#hold.revokeRequested) this.#revokeRequested.abort(revokeReason());
+      }
+    }
+    return this.#revokeRequested.signal;
+  }
+
+  assertHeld(minimumMs: Millis = 0): void {
+    if (!(minimumMs >= 0)) {
+      throw new InvalidArgumentError(`assertHeld: minimumMs must be 0 or more; got ${show(minimumMs)}`);
+    }
+    if (this.#released === undefined) {
+      const remainingMs = this.#hold.remainingMs();
+      if (remainingMs > 0 && remainingMs >= minimumMs) return;
+    }
+    throw this.#notHeldError(minimumMs);
+  }
+
+  async confirm(options?: { signal?: AbortSignal }): Promise<void> {
+    checkSignal("confirm: signal", options?.signal);
+    options?.signal?.throwIfAborted();
+    if (this.#isOver()) throw this.#notHeldError(0);
+    await confirmHold(this.#hold, options?.signal);
+    if (this.#isOver()) throw this.#notHeldError(0);
+  }
+
+  release(options?: { signal?: AbortSignal }): Promise<ReleaseOutcome> {
+    const signal = options?.signal;
+    if (signal !== undefined) {
+      try {
+        checkSignal("release: signal", signal);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      if (this.#last) this.#hold.addReleaseSignal(signal);
+    }
+    this.#released ??= this.#release(signal);
+    return this.#released;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.release();
+    } catch {
+      // Told by `release-failed`: a scope must keep the result or error of its body.
+    }
+  }
+
+  /** Runs once when the hold is lost before this handle is released; at once when it is lost already. */
+  onLost(listener: (error: LockLostError) => void): () => void {
+    if (this.state === "lost") {
+      listener(this.#hold.lossError());
+      return () => {};
+    }
+    this.#hold.grant.attend?.();
+    this.#lossListeners ??= new Set();
+    this.#lossListeners.add(listener);
+    return () => this.#lossListeners?.delete(listener);
+  }
+
+  holdLost(error: LockLostError): void {
+    if (this.#released !== undefined) return;
+    this.#lostBeforeRelease = true;
+    this.#lost?.abort(error);
+    const listeners = this.#lossListeners;
+    this.#lossListeners = undefined;
+    if (listeners !== undefined) for (const listener of listeners) listener(error);
+  }
+
+  revokeAsked(): void {
+    if (this.#revocable) this.#revokeRequested?.abort(revokeReason());
+  }
+
+  #isOver(): boolean {
+    const { state } = this;
+    return state === "lost" || state === "released";
+  }
+
+  #release(signal: AbortSignal | undefined): Promise<ReleaseOutcome> {
+    const hold = this.#hold;
+    // Reads the clock: a hold whose time is over is lost, even if no timer has run yet.
+    if (this.state === "lost") {
+      hold.closeHandle(this);
+      return Promise.resolve("lost");
+    }
+    if (hold.closeHandle(this) === "still-held") return Promise.resolve("still-held");
+    this.#last = true;
+    return hold.release(signal);
+  }
+
+  #notHeldError(minimumMs: Millis): Error {
+    const hold = this.#hold;
+    if (this.#lostBeforeRelease) return hold.lossError();
+    const details = { lockName: hold.name, backend: hold.engine.backend };
+    if (this.#released !== undefined) {
+      return new NotHeldError(`the lock "${hold.name}" was released by this handle`, details);
+    }
+    return new NotHeldError(
+      `the lock "${hold.name}" is known to be held for ${Math.floor(hold.remainingMs())} ms only, ` +
+        `${minimumMs} ms were asked for; confirm() asks the backend`,
+      details,
+    );
+  }
+}
+
+function revokeReason(): DOMException {
+  return new DOMException("somebody asked for the lock back", "AbortError");
+}

@@ -1,0 +1,339 @@
+import type { PrimitiveKind } from "../api/capabilities.js";
+import type { Grant, GrantChange } from "../api/driver.js";
+import { BackendError, LockLostError } from "../api/errors.js";
+import type {
+  FencingToken,
+  HoldState,
+  LockMode,
+  LossReason,
+  Millis,
+  Owner,
+  ReleaseOutcome,
+} from "../api/values.js";
+import { Alarm } from "../clock/alarm-clock.js";
+import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
+import type { GrantEngine } from "./engine.js";
+import type { Handle } from "./handle.js";
+import { Release } from "./release.js";
+import { Renewal } from "./renewal.js";
+
+/** Times beyond this are "for ever": no alarm is set for them. */
+const foreverMs = Number.MAX_SAFE_INTEGER;
+
+export interface HoldIdentity {
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  readonly mode: LockMode;
+  readonly owner: Owner;
+}
+
+/**
+ * One grant of the backend and all handles on it: several when it was re-entered. Knows whether it may still be
+ * relied on, and tells everybody once when not.
+ */
+export class Hold extends Alarm implements HoldIdentity {
+  readonly engine: GrantEngine;
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  readonly mode: LockMode;
+  readonly owner: Owner;
+  readonly grant: Grant;
+  readonly label: string | null;
+  readonly grantedAtMs: Millis;
+  readonly leaseMs: Millis;
+
+  /** Handles not released yet, oldest first. */
+  readonly open: Handle[] = [];
+  revokeRequested = false;
+  /** The release found that the hold had gone before, which nobody had told us. */
+  foundGone = false;
+  /** The latest deadline that a renewal in time has given; tells an answer in time from a late one. */
+  provenUntilMs: Millis = 0;
+  /** Called once when nobody can enter this hold any more: lost, or its last handle released. */
+  onEnd: (() => void) | undefined;
+
+  #status: "held" | "uncertain" | "releasing" | "released" | "lost" = "held";
+  #delivered = false;
+  #lossReason: LossReason | undefined;
+  #lossError: LockLostError | undefined;
+  #release: Release | undefined;
+  readonly #renewal: Renewal | undefined;
+  /** Until a renewal counts from after the last jump of the clock, only the backend knows whether we hold. */
+  #jumpEpoch: number;
+  readonly #finalUntilMs: Millis;
+  #watchers: Set<() => void> | undefined;
+
+  /** `sentEpoch`: the count of clock jumps when the request was sent, since that is what its lease counts from. */
+  constructor(
+    engine: GrantEngine,
+    identity: HoldIdentity,
+    options: ResolvedAcquireOptions,
+    grant: Grant,
+    sentEpoch: number,
+  ) {
+    super();
+    this.engine = engine;
+    this.kind = identity.kind;
+    this.name = identity.name;
+    this.mode = identity.mode;
+    this.owner = identity.owner;
+    this.grant = grant;
+    this.label = options.label;
+    this.leaseMs = options.leaseMs;
+    this.grantedAtMs = engine.runtime.nowMs();
+    const leased = engine.driver.capabilities.lease === "ttl";
+    this.#finalUntilMs = leased && !options.renew ? grant.validUntilMs() : Infinity;
+    this.#renewal = leased ? new Renewal(this, { periodic: options.renew }) : undefined;
+    this.#jumpEpoch = sentEpoch;
+    grant.onState((change) => this.#changed(change));
+  }
+
+  get token(): FencingToken | null {
+    return this.grant.token;
+  }
+
+  /** As `LockHandle.state`, of the hold as a whole. Reads the clock. */
+  get state(): HoldState {
+    this.check();
+    if (this.#status === "releasing") return "released";
+    return this.#status === "held" && this.#distrusted() ? "uncertain" : this.#status;
+  }
+
+  /** What a renewal or `confirm()` may ask for: with `renew: false` never more than is left. */
+  get renewableMs(): Millis {
+    return Math.min(this.leaseMs, Math.max(1, Math.floor(this.#finalUntilMs - this.engine.runtime.nowMs())));
+  }
+
+  deadlineMs(): Millis {
+    return Math.min(this.grant.validUntilMs(), this.#finalUntilMs);
+  }
+
+  remainingMs(): Millis {
+    if (!this.check() || this.#distrusted()) return 0;
+    return Math.max(0, this.deadlineMs() - this.engine.runtime.nowMs());
+  }
+
+  /** Whether the hold is not over by the clock. When its time has passed it is lost here and now, however late the timers are. */
+  check(): boolean {
+    if (this.#status === "lost" || this.#status === "released") return false;
+    if (this.engine.runtime.nowMs() < this.deadlineMs()) return true;
+    this.lose("lease-expired");
+    return false;
+  }
+
+  /** Contact was in doubt before the delivery, and a round trip has shown that the grant stands. */
+  standsProven(untilMs: Millis, epoch: number): void {
+    if (this.#status === "uncertain") this.#status = "held";
+    this.proven(untilMs, epoch);
+  }
+
+  /** The grant reaches its caller: from now on the books, the events and the alarms know it. */
+  deliver(): void {
+    this.#delivered = true;
+    this.engine.holds.add(this);
+    this.#arm();
+    this.#renewal?.start();
+  }
+
+  /** `null` for the last handle, which then has to call `release`. */
+  closeHandle(handle: Handle): "still-held" | null {
+    const index = this.open.indexOf(handle);
+    if (index !== -1) this.open.splice(index, 1);
+    return this.open.length > 0 ? "still-held" : null;
+  }
+
+  release(signal: AbortSignal | undefined): Promise<ReleaseOutcome> {
+    this.#status = "releasing";
+    this.#renewal?.stop();
+    this.engine.holds.delete(this);
+    this.engine.releasing.add(this);
+    this.#ended();
+    this.#notifyWatchers();
+    this.#release = new Release(this, () => {
+      this.#status = "released";
+      this.engine.releasing.delete(this);
+      this.engine.alarms.clear(this);
+    });
+    return this.#release.start(signal);
+  }
+
+  addReleaseSignal(signal: AbortSignal): void {
+    this.#release?.addSignal(signal);
+  }
+
+  abandonRelease(): void {
+    this.#release?.ring();
+  }
+
+  /** For `close()`: resolves to `true` when the backend confirmed. */
+  releaseDone(): Promise<boolean> {
+    return this.#release?.done ?? Promise.resolve(true);
+  }
+
+  /** The provider closes: holders are told, then the entry goes. */
+  closeDown(): Promise<boolean> {
+    if (this.#status === "lost") return Promise.resolve(false);
+    this.lose("provider-closed");
+    return this.#dropGrant();
+  }
+
+  /** The backend said that it was not ours any more, in answer to a release or renewal. */
+  get missingReason(): LossReason {
+    return this.engine.driver.capabilities.lease === "ttl" ? "lease-missing" : "stolen";
+  }
+
+  /** A release found nothing: the hold had been lost before, unnoticed. */
+  noteLossBeforeRelease(): void {
+    this.foundGone = true;
+    this.#lossReason = this.missingReason;
+  }
+
+  lose(reason: LossReason): void {
+    if (this.#status === "lost" || this.#status === "released") return;
+    if (this.#status === "releasing") {
+      this.#release?.lost();
+      return;
+    }
+    this.#status = "lost";
+    this.#lossReason = reason;
+    this.#renewal?.stop();
+    this.engine.alarms.clear(this);
+    this.engine.holds.delete(this);
+    if (this.#delivered) {
+      for (const handle of [...this.open]) handle.holdLost(this.lossError());
+      this.#ended();
+      this.#notifyWatchers();
+      const { events } = this.engine;
+      if (events.has("lost")) events.emit("lost", { ...this.eventBase(), reason, heldMs: this.heldMs() });
+    }
+    // By our own clock only: the entry may still be there, and nobody needs it.
+    if (this.#delivered && (reason === "lease-expired" || reason === "quorum-lost")) {
+      this.engine.trackCleaning(this.#dropGrant());
+    }
+  }
+
+  get lossReason(): LossReason | undefined {
+    return this.#lossReason;
+  }
+
+  lossError(value?: { readonly value: unknown }): LockLostError {
+    const reason = this.#lossReason ?? "lease-expired";
+    const make = (): LockLostError =>
+      new LockLostError(`the lock "${this.name}" was lost: ${reason}`, {
+        reason,
+        token: this.token,
+        lockName: this.name,
+        backend: this.engine.backend,
+        ...value,
+      });
+    if (value !== undefined) return make();
+    this.#lossError ??= make();
+    return this.#lossError;
+  }
+
+  /** Runs at each change that a waiter for certainty cares about: recovered, lost, or being released. */
+  watch(callback: () => void): () => void {
+    this.#watchers ??= new Set();
+    this.#watchers.add(callback);
+    return () => this.#watchers?.delete(callback);
+  }
+
+  /** A renewal was answered in time. It counts from `epoch` of the clock's jumps. */
+  proven(untilMs: Millis, epoch: number): void {
+    this.provenUntilMs = Math.max(this.provenUntilMs, untilMs);
+    if (epoch <= this.#jumpEpoch) return;
+    this.#jumpEpoch = epoch;
+    this.#notifyWatchers();
+  }
+
+  /** A renewal came back after the end: whatever it kept alive is not wanted. */
+  renewedTooLate(): void {
+    this.engine.trackCleaning(this.#dropGrant());
+  }
+
+  get uncertain(): boolean {
+    return this.#status === "uncertain" || this.#distrusted();
+  }
+
+  /** The last handle was released: nobody can enter it again. */
+  get givenBack(): boolean {
+    return this.#status === "releasing" || this.#status === "released";
+  }
+
+  heldMs(): Millis {
+    return this.engine.runtime.nowMs() - this.grantedAtMs;
+  }
+
+  eventBase(): { kind: PrimitiveKind; name: string; owner: Owner } {
+    return { kind: this.kind, name: this.name, owner: this.owner };
+  }
+
+  releaseFailed(reason: "unconfirmed" | "refused", error: unknown): void {
+    const { events } = this.engine;
+    if (events.has("release-failed")) events.emit("release-failed", { ...this.eventBase(), reason, error });
+  }
+
+  ring(): void {
+    if (this.check()) this.#arm();
+  }
+
+  #arm(): void {
+    const untilMs = this.deadlineMs();
+    if (untilMs < foreverMs) this.engine.alarms.set(this, untilMs);
+  }
+
+  #distrusted(): boolean {
+    if (this.engine.driver.capabilities.lease !== "ttl") return false;
+    if (this.engine.clockJump.read() === this.#jumpEpoch) return false;
+    if (this.#delivered) this.#renewal?.now();
+    return true;
+  }
+
+  #changed(change: GrantChange): void {
+    const { events } = this.engine;
+    switch (change.type) {
+      case "lost":
+        this.lose(change.reason);
+        return;
+      case "uncertain":
+        if (this.#status !== "held") return;
+        this.#status = "uncertain";
+        if (this.#delivered && events.has("uncertain"))
+          events.emit("uncertain", { ...this.eventBase(), remainingMs: this.remainingMs() });
+        return;
+      case "recovered":
+        // Contact that came back after our deadline finds the hold lost, and so it stays.
+        if (!this.check() || this.#status !== "uncertain") return;
+        this.#status = "held";
+        this.#notifyWatchers();
+        if (this.#delivered && events.has("recovered")) events.emit("recovered", this.eventBase());
+        return;
+      case "revoke-requested":
+        if (this.revokeRequested || this.#status === "lost" || this.#status === "released") return;
+        this.revokeRequested = true;
+        for (const handle of [...this.open]) handle.revokeAsked();
+        if (events.has("revoke-requested")) events.emit("revoke-requested", this.eventBase());
+    }
+  }
+
+  #ended(): void {
+    const ended = this.onEnd;
+    this.onEnd = undefined;
+    ended?.();
+  }
+
+  #notifyWatchers(): void {
+    const watchers = this.#watchers;
+    this.#watchers = undefined;
+    if (watchers !== undefined) for (const each of watchers) each();
+  }
+
+  #dropGrant(): Promise<boolean> {
+    const done = new Promise<boolean>((resolve) => resolve(this.grant.release()));
+    done.catch((error) => {
+      this.releaseFailed(error instanceof BackendError && error.retryable ? "unconfirmed" : "refused", error);
+    });
+    this.engine.rememberPendingRelease(this.name, done);
+    return done;
+  }
+}

@@ -1,0 +1,99 @@
+import type { Millis } from "../api/values.js";
+import { Alarm } from "../clock/alarm-clock.js";
+import type { Hold } from "./hold.js";
+
+/**
+ * Keeps a lease alive: at a third of it, then each tenth after a failure. One request at a time. A request that hangs
+ * delays nothing: the hold's own alarm ends it at the deadline, and an answer after that is too late.
+ */
+export class Renewal extends Alarm {
+  readonly #hold: Hold;
+  readonly #periodic: boolean;
+  #stopped = false;
+  #inFlight = false;
+
+  constructor(hold: Hold, options: { periodic: boolean }) {
+    super();
+    this.#hold = hold;
+    this.#periodic = options.periodic;
+  }
+
+  start(): void {
+    this.#next(this.#hold.leaseMs / 3);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#hold.engine.alarms.clear(this);
+  }
+
+  /** Out of turn, because the present validity is in doubt. */
+  now(): void {
+    if (!this.#stopped && !this.#inFlight) this.#send();
+  }
+
+  ring(): void {
+    if (!this.#stopped && !this.#inFlight && this.#hold.check()) this.#send();
+  }
+
+  #next(delayMs: Millis): void {
+    const { engine } = this.#hold;
+    if (this.#periodic && !this.#stopped) engine.alarms.set(this, engine.runtime.nowMs() + delayMs);
+  }
+
+  #send(): void {
+    this.#inFlight = true;
+    const hold = this.#hold;
+    renewOnce(hold).then(
+      (renewed) => {
+        this.#inFlight = false;
+        if (renewed) this.#next(hold.leaseMs / 3);
+      },
+      () => {
+        this.#inFlight = false;
+        this.#next(hold.leaseMs / 10);
+      },
+    );
+  }
+}
+
+/** One renewal with its events. `false` when the hold is over, by its answer or before it. */
+export async function renewOnce(hold: Hold): Promise<boolean> {
+  const { engine } = hold;
+  const sentMs = engine.runtime.nowMs();
+  const epoch = engine.clockJump.read();
+  const leased = engine.driver.capabilities.lease === "ttl";
+  let validUntilMs: Millis | null;
+  const sentUntilMs = hold.deadlineMs();
+  try {
+    validUntilMs = await hold.grant.renew(hold.renewableMs);
+  } catch (error) {
+    if (leased && hold.lossReason === undefined && engine.events.has("renew-failed")) {
+      const marginMs = Math.max(0, hold.deadlineMs() - engine.runtime.nowMs());
+      engine.events.emit("renew-failed", { ...hold.eventBase(), error, marginMs });
+    }
+    throw error;
+  }
+  const nowMs = engine.runtime.nowMs();
+  // The driver has moved the deadline by now, so the one it replaced decides whether the answer was in time. Where the
+  // session is the lease, others prove it meanwhile, and the session itself judges late answers.
+  const beforeMs = leased ? Math.max(sentUntilMs, hold.provenUntilMs) : hold.deadlineMs();
+  if (nowMs >= beforeMs) hold.lose("lease-expired");
+  if (hold.lossReason !== undefined) {
+    if (leased && validUntilMs !== null) hold.renewedTooLate();
+    return false;
+  }
+  if (validUntilMs === null) {
+    hold.lose(hold.missingReason);
+    return false;
+  }
+  hold.proven(validUntilMs, epoch);
+  if (leased && engine.events.has("renewed")) {
+    engine.events.emit("renewed", {
+      ...hold.eventBase(),
+      tookMs: nowMs - sentMs,
+      marginMs: Math.max(0, beforeMs - nowMs),
+    });
+  }
+  return true;
+}

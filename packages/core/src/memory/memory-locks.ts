@@ -1,0 +1,42 @@
+import { InvalidArgumentError } from "../api/errors.js";
+import type { ProviderOptions } from "../api/provider.js";
+import { EventHub } from "../events/event-hub.js";
+import { show } from "../options/checks.js";
+import { resolveProviderOptions } from "../options/provider-options.js";
+import { DriverProvider } from "../provider/driver-provider.js";
+import { MemoryDriver } from "./memory-driver.js";
+import { MemoryLink } from "./memory-link.js";
+import { MemorySpace } from "./memory-space.js";
+
+export interface MemoryLocksOptions extends ProviderOptions {
+  /** Providers that are given the same space share its locks. Default: a space of its own. */
+  space?: MemorySpace;
+}
+
+/** What tests may do to a memory provider; found by `memoryControls()` of the `testing` entry. */
+export interface MemoryParts {
+  readonly space: MemorySpace;
+  readonly link: MemoryLink;
+}
+
+export const memoryParts: WeakMap<object, MemoryParts> = new WeakMap();
+
+/**
+ * Locks inside this process: for tests of code that takes a provider, and for services that run as one process.
+ * Arrival order; tokens start at 1 with each space. Throws `InvalidArgumentError` for options it does not know.
+ */
+export function memoryLocks(options?: MemoryLocksOptions): DriverProvider {
+  const resolved = resolveProviderOptions("memoryLocks", options, ["space"]);
+  const space = options?.space ?? new MemorySpace();
+  if (!(space instanceof MemorySpace)) {
+    throw new InvalidArgumentError(`memoryLocks: space must be a MemorySpace; got ${show(space)}`);
+  }
+  const { runtime } = resolved;
+  const id = runtime.randomId();
+  const events = new EventHub({ provider: id, backend: "memory", runtime });
+  const link = new MemoryLink(id, events, runtime);
+  const driver = new MemoryDriver(space, link, runtime);
+  const provider = new DriverProvider({ id, driver, link, events, options: resolved });
+  memoryParts.set(provider, { space, link });
+  return provider;
+}

@@ -1,0 +1,86 @@
+import type { AcquireOptions, WithLockOptions } from "../api/acquiring.js";
+import { InvalidArgumentError } from "../api/errors.js";
+import type { ReentrantAcquireOptions } from "../api/mutex.js";
+import type { Millis, Owner } from "../api/values.js";
+import {
+  checkBoolean,
+  checkKnownKeys,
+  checkMillis,
+  checkObject,
+  checkSignal,
+  checkString,
+  show,
+} from "./checks.js";
+
+/** All that a caller can say of one acquire, with nothing left open. */
+export interface ResolvedAcquireOptions {
+  readonly waitMs: Millis;
+  readonly signal: AbortSignal | undefined;
+  readonly leaseMs: Millis;
+  readonly renew: boolean;
+  readonly revocable: boolean;
+  readonly label: string | null;
+  readonly onLoss: "reject" | "ignore";
+  readonly owner: Owner | undefined;
+}
+
+type AnyAcquireOptions = AcquireOptions & Pick<WithLockOptions, "onLoss"> & ReentrantAcquireOptions;
+
+const viewKeys: ReadonlySet<string> = new Set(["waitMs", "signal", "leaseMs", "renew", "revocable", "label"]);
+const scopeKeys: ReadonlySet<string> = new Set([...viewKeys, "onLoss"]);
+const reentrantKeys: ReadonlySet<string> = new Set([...viewKeys, "owner"]);
+const reentrantScopeKeys: ReadonlySet<string> = new Set([...scopeKeys, "owner"]);
+
+/** Which call the options are for; each knows some more than the one before. */
+export const acquireKeys: Readonly<
+  Record<"view" | "scope" | "reentrant" | "reentrantScope", ReadonlySet<string>>
+> = {
+  view: viewKeys,
+  scope: scopeKeys,
+  reentrant: reentrantKeys,
+  reentrantScope: reentrantScopeKeys,
+};
+
+/** Options of a call over those of its view. Throws `InvalidArgumentError` for what is unknown, mistyped or out of range. */
+export function resolveAcquireOptions(
+  what: string,
+  options: AnyAcquireOptions | undefined,
+  defaults: ResolvedAcquireOptions,
+  known: ReadonlySet<string>,
+): ResolvedAcquireOptions {
+  if (options === undefined) return defaults;
+  checkObject(`${what}: options`, options);
+  checkKnownKeys(what, options, known);
+  checkMillis(`${what}: waitMs`, options.waitMs, { minimumMs: 0, infinite: true });
+  checkSignal(`${what}: signal`, options.signal);
+  checkMillis(`${what}: leaseMs`, options.leaseMs, { minimumMs: 1, infinite: false });
+  checkBoolean(`${what}: renew`, options.renew);
+  checkBoolean(`${what}: revocable`, options.revocable);
+  checkString(`${what}: label`, options.label);
+  checkOnLoss(what, options.onLoss);
+  checkOwner(what, options.owner);
+  return {
+    waitMs: options.waitMs ?? defaults.waitMs,
+    signal: options.signal ?? defaults.signal,
+    leaseMs: options.leaseMs ?? defaults.leaseMs,
+    renew: options.renew ?? defaults.renew,
+    revocable: options.revocable ?? defaults.revocable,
+    label: options.label ?? defaults.label,
+    onLoss: options.onLoss ?? defaults.onLoss,
+    owner: options.owner ?? defaults.owner,
+  };
+}
+
+function checkOnLoss(what: string, value: unknown): void {
+  if (value === undefined || value === "reject" || value === "ignore") return;
+  throw new InvalidArgumentError(`${what}: onLoss must be "reject" or "ignore"; got ${show(value)}`);
+}
+
+function checkOwner(what: string, value: unknown): void {
+  if (value === undefined) return;
+  const id = (value as Partial<Owner> | null)?.id;
+  if (typeof id === "string" && id.length > 0) return;
+  throw new InvalidArgumentError(
+    `${what}: owner must be an object with a non-empty string id; got ${show(value)}`,
+  );
+}

@@ -1,0 +1,101 @@
+import { InvalidArgumentError } from "../api/errors.js";
+
+/** How a value is shown in a message: short, and telling types apart (`"5"` from `5`). */
+export function show(value: unknown): string {
+  if (typeof value === "string")
+    return value.length > 60 ? `"${value.slice(0, 57)}..."` : JSON.stringify(value);
+  if (typeof value === "number" || typeof value === "boolean" || value === null || value === undefined)
+    return String(value);
+  if (typeof value === "bigint") return `${value}n`;
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return `an object (${value.constructor?.name ?? "no prototype"})`;
+  return `a ${typeof value}`;
+}
+
+export interface MillisRange {
+  readonly minimumMs: number;
+  readonly infinite: boolean;
+}
+
+export function checkMillis(what: string, value: unknown, range: MillisRange): void {
+  if (value === undefined) return;
+  const fits =
+    typeof value === "number" && value >= range.minimumMs && (range.infinite || value !== Infinity);
+  if (fits) return;
+  const bounds = range.minimumMs === 0 ? "0 or more" : `${range.minimumMs} or more`;
+  throw new InvalidArgumentError(
+    `${what} must be a number of milliseconds, ${bounds}${range.infinite ? " or Infinity" : " and finite"}; got ${show(value)}`,
+  );
+}
+
+export function checkBoolean(what: string, value: unknown): void {
+  if (value === undefined || typeof value === "boolean") return;
+  throw new InvalidArgumentError(`${what} must be true or false; got ${show(value)}`);
+}
+
+export function checkString(what: string, value: unknown): void {
+  if (value === undefined || typeof value === "string") return;
+  throw new InvalidArgumentError(`${what} must be a string; got ${show(value)}`);
+}
+
+/** Any object that behaves as a signal will do: there may be more than one realm or polyfill about. */
+export function checkSignal(what: string, value: unknown): void {
+  if (value === undefined) return;
+  const signal = value as Partial<AbortSignal> | null;
+  if (typeof signal === "object" && signal !== null && typeof signal.aborted === "boolean") {
+    if (typeof signal.addEventListener === "function") return;
+  }
+  const hint = value instanceof AbortController ? "; pass its .signal" : "";
+  throw new InvalidArgumentError(`${what} must be an AbortSignal; got ${show(value)}${hint}`);
+}
+
+export function checkObject(what: string, value: unknown): void {
+  if (value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value))) return;
+  throw new InvalidArgumentError(`${what} must be an object; got ${show(value)}`);
+}
+
+export function checkMethods(what: string, value: unknown, methods: readonly string[]): void {
+  if (value === undefined) return;
+  const missing = methods.find(
+    (method) => typeof (value as Record<string, unknown> | null)?.[method] !== "function",
+  );
+  if (missing === undefined) return;
+  throw new InvalidArgumentError(
+    `${what} must be an object with the method ${missing}(); got ${show(value)}`,
+  );
+}
+
+/** An option nobody knows is a mistake that would show only in the worst moment: it is refused, with the likely meaning. */
+export function checkKnownKeys(what: string, options: object, known: ReadonlySet<string>): void {
+  for (const key in options) {
+    if (known.has(key)) continue;
+    const near = nearest(key, known);
+    const all = [...known].sort().join(", ");
+    throw new InvalidArgumentError(
+      `${what} does not know the option ${show(key)}${near === null ? "" : `; did you mean ${near}?`} Known: ${all}`,
+    );
+  }
+}
+
+function nearest(key: string, known: Iterable<string>): string | null {
+  let best: string | null = null;
+  let bestDistance = Math.max(2, Math.floor(key.length / 2));
+  for (const candidate of known) {
+    const distance = editDistance(key.toLowerCase(), candidate.toLowerCase());
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replace = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(replace, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+    previous = row;
+  }
+  return previous[b.length] ?? 0;
+}

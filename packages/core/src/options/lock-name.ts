@@ -1,0 +1,22 @@
+import { InvalidArgumentError } from "../api/errors.js";
+import { show } from "./checks.js";
+
+const longestNameBytes = 512;
+
+/**
+ * A lock name is a string of 1 to 512 bytes in UTF-8, on every backend. What else a backend refuses, such as an illegal
+ * path, is for its own factory to say.
+ */
+export function validateLockName(name: unknown): asserts name is string {
+  if (typeof name !== "string") {
+    throw new InvalidArgumentError(`a lock name must be a string; got ${show(name)}`);
+  }
+  if (name.length === 0) throw new InvalidArgumentError("a lock name must not be empty");
+  // Below 171 UTF-16 units no string is longer than 512 bytes.
+  if (name.length <= longestNameBytes / 3) return;
+  const bytes = Buffer.byteLength(name);
+  if (bytes <= longestNameBytes) return;
+  throw new InvalidArgumentError(
+    `a lock name must be at most ${longestNameBytes} bytes in UTF-8; ${show(name)} has ${bytes}`,
+  );
+}

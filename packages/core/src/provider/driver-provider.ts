@@ -1,0 +1,175 @@
+import type { AcquireOptions } from "../api/acquiring.js";
+import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
+import type { LockDriver } from "../api/driver.js";
+import type { LeaderElection } from "../api/election.js";
+import { UnsupportedError } from "../api/errors.js";
+import type { LockEvents } from "../api/events.js";
+import type { LockHandle } from "../api/handle.js";
+import type { BackendLink } from "../api/link.js";
+import type { Mutex, ReentrantMutex } from "../api/mutex.js";
+import type { CloseReport, LockProvider } from "../api/provider.js";
+import type { ReadWriteLock, ReentrantReadWriteLock } from "../api/read-write-lock.js";
+import type { Barrier, CountDownLatch, DoubleBarrier } from "../api/rendezvous.js";
+import type { Semaphore } from "../api/semaphore.js";
+import type { Millis, SessionState } from "../api/values.js";
+import type { EventHub } from "../events/event-hub.js";
+import { GrantEngine } from "../grants/engine.js";
+import {
+  acquireKeys,
+  type ResolvedAcquireOptions,
+  resolveAcquireOptions,
+} from "../options/acquire-options.js";
+import { checkMillis, checkSignal } from "../options/checks.js";
+import { validateLockName } from "../options/lock-name.js";
+import type { ResolvedProviderOptions } from "../options/provider-options.js";
+import { MutexView } from "../recipes/mutex.js";
+import { ReentrantMutexView } from "../recipes/reentrant-mutex.js";
+import { createScopeStore } from "../scopes/frames.js";
+import { abortable } from "../signals/abortable.js";
+
+export interface ProviderParts {
+  /** Default: that of the `events`. */
+  readonly id?: string;
+  readonly driver: LockDriver;
+  readonly link: BackendLink;
+  readonly events: EventHub;
+  readonly options: ResolvedProviderOptions;
+  /** Used where a call gives no `leaseMs`. Default 30,000. */
+  readonly defaultLeaseMs?: Millis;
+}
+
+/**
+ * A provider over a driver. Backends extend it with what they have alone, and override what core does not build on
+ * grants (latches, barriers, counts).
+ */
+export class DriverProvider implements LockProvider {
+  readonly id: string;
+  readonly capabilities: Capabilities;
+  readonly #engine: GrantEngine;
+  readonly #defaults: ResolvedAcquireOptions;
+
+  constructor(parts: ProviderParts) {
+    const { driver, link, events, options } = parts;
+    this.id = parts.id ?? events.source.provider;
+    this.capabilities = driver.capabilities;
+    this.#engine = new GrantEngine({ id: this.id, driver, link, events, options });
+    this.#defaults = {
+      waitMs: options.defaultWaitMs,
+      signal: undefined,
+      leaseMs: parts.defaultLeaseMs ?? 30_000,
+      renew: true,
+      revocable: false,
+      label: null,
+      onLoss: "reject",
+      owner: undefined,
+    };
+    if (options.detectDeadlocks) createScopeStore();
+  }
+
+  get events(): LockEvents {
+    return this.#engine.events;
+  }
+
+  get state(): SessionState | "closed" {
+    return this.#engine.closed ? "closed" : this.#engine.link.state;
+  }
+
+  async ready(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
+    const engine = this.#engine;
+    checkMillis("ready: waitMs", options.waitMs, { minimumMs: 0, infinite: true });
+    checkSignal("ready: signal", options.signal);
+    const { signal } = options;
+    if (engine.closed) throw engine.closedError();
+    signal?.throwIfAborted();
+    if (engine.link.state === "connected") return;
+    const waitMs = options.waitMs ?? engine.options.connectTimeoutMs;
+    await abortable(engine, signal, () => engine.link.whenConnected({ waitMs }), "");
+    if (engine.closed) throw engine.closedError();
+  }
+
+  mutex(name: string, options?: AcquireOptions): Mutex {
+    return this.mutexOfKind("mutex", name, options);
+  }
+
+  reentrantMutex(name: string, options?: AcquireOptions): ReentrantMutex {
+    const defaults = this.#view("reentrantMutex", "reentrant-mutex", name, options);
+    createScopeStore();
+    return new ReentrantMutexView(this.#engine, "reentrant-mutex", name, defaults);
+  }
+
+  readWriteLock(name: string, _options?: AcquireOptions): ReadWriteLock {
+    throw this.unsupported("read-write-lock", name);
+  }
+
+  reentrantReadWriteLock(name: string, _options?: AcquireOptions): ReentrantReadWriteLock {
+    throw this.unsupported("reentrant-read-write-lock", name);
+  }
+
+  semaphore(name: string, _limit: number, _options?: AcquireOptions): Semaphore {
+    throw this.unsupported("semaphore", name);
+  }
+
+  countDownLatch(name: string): CountDownLatch {
+    throw this.unsupported("count-down-latch", name);
+  }
+
+  barrier(name: string): Barrier {
+    throw this.unsupported("barrier", name);
+  }
+
+  doubleBarrier(name: string, _parties: number): DoubleBarrier {
+    throw this.unsupported("double-barrier", name);
+  }
+
+  leaderElection(name: string, _options?: AcquireOptions): LeaderElection {
+    throw this.unsupported("leader-election", name);
+  }
+
+  /** One handle for each hold: the oldest that is still open. */
+  holds(): readonly LockHandle[] {
+    const handles: LockHandle[] = [];
+    for (const hold of [...this.#engine.holds]) {
+      const [oldest] = hold.open;
+      if (oldest !== undefined && hold.check()) handles.push(oldest);
+    }
+    return handles;
+  }
+
+  close(options: { releaseTimeoutMs?: Millis } = {}): Promise<CloseReport> {
+    try {
+      checkMillis("close: releaseTimeoutMs", options.releaseTimeoutMs, { minimumMs: 0, infinite: false });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.#engine.close(options.releaseTimeoutMs ?? this.#engine.options.releaseTimeoutMs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** A plain mutex of another kind, such as one that only this backend has. */
+  protected mutexOfKind(kind: PrimitiveKind, name: string, options?: AcquireOptions): Mutex {
+    return new MutexView(this.#engine, kind, name, this.#view(kind, kind, name, options));
+  }
+
+  protected unsupported(kind: PrimitiveKind, name?: string): UnsupportedError {
+    const { backend } = this.capabilities;
+    return new UnsupportedError(`the backend ${backend} has no ${kind}`, { backend, lockName: name });
+  }
+
+  #view(
+    what: string,
+    kind: PrimitiveKind,
+    name: string,
+    options: AcquireOptions | undefined,
+  ): ResolvedAcquireOptions {
+    validateLockName(name);
+    if (!this.capabilities.primitives.has(kind)) throw this.unsupported(kind, name);
+    return resolveAcquireOptions(what, options, this.#defaults, acquireKeys.view);
+  }
+}
+
+export function createProvider(parts: ProviderParts): DriverProvider {
+  return new DriverProvider(parts);
+}

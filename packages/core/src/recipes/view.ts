@@ -1,0 +1,105 @@
+import type { PrimitiveKind } from "../api/capabilities.js";
+import { UnsupportedError } from "../api/errors.js";
+import type { HoldInfo, InspectOptions, LockSnapshot } from "../api/inspect.js";
+import type { LockView } from "../api/mutex.js";
+import type { GrantEngine } from "../grants/engine.js";
+import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
+import { checkSignal } from "../options/checks.js";
+import { abortable } from "../signals/abortable.js";
+
+/** What is behind a lock view, for siblings that combine several locks. */
+export interface ViewParts {
+  readonly engine: GrantEngine;
+  readonly kind: PrimitiveKind;
+}
+
+const parts: WeakMap<object, ViewParts> = new WeakMap();
+
+/** `undefined` for what is not a view of ours. */
+export function viewPartsOf(view: object): ViewParts | undefined {
+  return parts.get(view);
+}
+
+/** The common part of named locks: a name, and looking in from outside. */
+export abstract class View implements LockView {
+  readonly name: string;
+  readonly #parts: ViewParts;
+  readonly #defaults: ResolvedAcquireOptions;
+
+  constructor(engine: GrantEngine, kind: PrimitiveKind, name: string, defaults: ResolvedAcquireOptions) {
+    this.name = name;
+    this.#parts = { engine, kind };
+    this.#defaults = defaults;
+    parts.set(this, this.#parts);
+  }
+
+  protected get engine(): GrantEngine {
+    return this.#parts.engine;
+  }
+
+  protected get kind(): PrimitiveKind {
+    return this.#parts.kind;
+  }
+
+  protected get defaults(): ResolvedAcquireOptions {
+    return this.#defaults;
+  }
+
+  async inspect(options: InspectOptions = {}): Promise<LockSnapshot> {
+    const { engine, kind, name } = this;
+    checkSignal("inspect: signal", options.signal);
+    if (engine.closed) throw engine.closedError(name);
+    options.signal?.throwIfAborted();
+    return await abortable(
+      engine,
+      options.signal,
+      async () => {
+        if (engine.link.state !== "connected") await engine.contact();
+        return withOwnHolds(engine, await engine.driver.inspect(kind, name, options));
+      },
+      name,
+    );
+  }
+
+  async requestRevoke(options: { signal?: AbortSignal } = {}): Promise<boolean> {
+    const { engine, kind, name } = this;
+    const { driver } = engine;
+    checkSignal("requestRevoke: signal", options.signal);
+    if (engine.closed) throw engine.closedError(name);
+    options.signal?.throwIfAborted();
+    if (driver.requestRevoke === undefined) {
+      throw new UnsupportedError(`requestRevoke is not supported by the backend ${engine.backend}`, {
+        lockName: name,
+        backend: engine.backend,
+      });
+    }
+    return await abortable(
+      engine,
+      options.signal,
+      async () => {
+        if (engine.link.state !== "connected") await engine.contact();
+        return (await driver.requestRevoke?.(kind, name)) ?? false;
+      },
+      name,
+    );
+  }
+}
+
+/** Adds what only this process knows of its own holds: owner, label, token, re-entries, exact age. */
+function withOwnHolds(engine: GrantEngine, snapshot: LockSnapshot): LockSnapshot {
+  const own = new Map([...engine.holds, ...engine.releasing].map((hold) => [hold.grant.backendId, hold]));
+  const held = snapshot.held.map((info): HoldInfo => {
+    const hold = own.get(info.backendId);
+    if (hold === undefined || hold.name !== snapshot.name) return info;
+    return {
+      ...info,
+      owner: hold.owner,
+      label: hold.label ?? info.label,
+      token: hold.token,
+      holdCount: Math.max(1, hold.open.length),
+      heldByThisProvider: true,
+      sinceMs: { value: hold.heldMs(), provenance: "exact" },
+    };
+  });
+  return { ...snapshot, held };
+}

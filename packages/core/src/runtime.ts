@@ -1,0 +1,20 @@
+import type { Runtime } from "./api/runtime.js";
+
+/** Longest delay Node's timers know; beyond it they fire at once. */
+export const longestTimerMs: number = 2 ** 31 - 1;
+
+/**
+ * The clocks, timers and chance of this process. A delay above 2^31 - 1 ms fires early, at that limit: whoever needs
+ * the full time compares the clock when woken and sets the timer again.
+ */
+export const systemRuntime: Runtime = {
+  nowMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  random: () => Math.random(),
+  randomId: () => crypto.randomUUID(),
+  setTimer(delayMs, fn, options) {
+    const timer = setTimeout(fn, Math.min(Math.max(delayMs, 0), longestTimerMs));
+    if (options?.ref !== true) timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

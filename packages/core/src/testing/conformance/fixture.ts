@@ -1,0 +1,42 @@
+import type { LockHandle } from "../../api/handle.js";
+import type { LockProvider } from "../../api/provider.js";
+import type { Runtime } from "../../api/runtime.js";
+import type { Millis } from "../../api/values.js";
+
+/** A backend as the conformance kit sees it. One is made for each suite and used by all of its cases. */
+export interface Fixture {
+  /** A fresh client of the same backend. The kit closes it. */
+  provider(): Promise<LockProvider>;
+
+  /**
+   * Makes `handle` lose its hold as the backend would: expire the session, delete the key, cut a majority. Resolves
+   * once that has been done at the backend; the client may hear of it later. New sessions come by themselves.
+   */
+  loseHold(handle: LockHandle): Promise<void>;
+
+  /** Cuts the link of one provider at once; disposing mends it. */
+  partition(provider: LockProvider): Promise<Disposable>;
+
+  /** Another implementation's view, where there is one: Curator, Redisson, kazoo. */
+  foreign?: ForeignLocker;
+
+  /** The clock that the providers live by, for the kit's own waits. Default: the system's. */
+  runtime?: Runtime;
+
+  /** Lets so much time pass without running the event loop. Default: spins on the system's clock. */
+  blockLoop?(forMs: Millis): void;
+
+  close?(): Promise<void>;
+}
+
+export interface ForeignLocker {
+  /** `name` as it was given to `mutex()`. */
+  acquire(name: string): Promise<{ release(): Promise<void> }>;
+}
+
+export interface ConformanceOptions {
+  /** The fixture has a `foreign` locker: adds the cases with it. */
+  readonly foreign?: boolean;
+  /** Time for one case. Default 60,000: sessions of real servers take seconds to end. */
+  readonly timeoutMs?: Millis;
+}

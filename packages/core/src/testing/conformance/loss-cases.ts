@@ -1,0 +1,216 @@
+import { expect } from "vitest";
+import { LockLostError } from "../../api/errors.js";
+import type { LockHandle } from "../../api/handle.js";
+import type { LossReason } from "../../api/values.js";
+import { type Case, follow, type Harness, rejection } from "./harness.js";
+
+/** What a backend may say of a hold that it, or somebody at it, has ended. */
+const endedByBackend: readonly LossReason[] = [
+  "session-expired",
+  "stolen",
+  "lease-missing",
+  "quorum-lost",
+  "lease-expired",
+];
+
+async function lose(h: Harness, handle: LockHandle): Promise<void> {
+  const { lost } = handle;
+  await h.fixture.loseHold(handle);
+  await h.untilAborted("the holder to hear of its loss", lost);
+}
+
+/** Holds that end without being released, and contact that breaks. */
+export const lossCases: readonly Case[] = [
+  [
+    "a lost hold says so everywhere, once, with its reason and token",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const events = h.record(provider, "lost", name);
+      const handle = await h.lockOf(provider, name).acquire();
+      await lose(h, handle);
+      const error = handle.lost.reason as LockLostError;
+      expect(error).toBeInstanceOf(LockLostError);
+      expect(error).toMatchObject({ code: "HF_LOCK_LOST", token: handle.token, lockName: name });
+      expect(endedByBackend).toContain(error.reason);
+      expect(handle.state).toBe("lost");
+      expect(handle.remainingMs()).toBe(0);
+      expect(() => handle.assertHeld()).toThrow(LockLostError);
+      expect(await rejection(handle.confirm())).toBeInstanceOf(LockLostError);
+      expect(provider.holds()).toEqual([]);
+      expect(events.map((event) => event.reason)).toEqual([error.reason]);
+    },
+  ],
+  [
+    "a loss that nobody watched for is seen by who looks afterwards",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const events = h.record(provider, "lost", name);
+      const handle = await h.lockOf(provider, name).acquire();
+      await h.fixture.loseHold(handle);
+      await h.until("the loss to be heard", () => events.length > 0);
+      expect(handle.lost.aborted).toBe(true);
+      expect(handle.lost.reason).toBeInstanceOf(LockLostError);
+    },
+  ],
+  [
+    "release after a loss answers lost and leaves the successor alone",
+    async (h) => {
+      const name = h.name();
+      const handle = await h.lockOf(await h.provider(), name).acquire();
+      await lose(h, handle);
+      const successor = await h.lockOf(await h.provider(), name).acquire();
+      expect(await handle.release()).toBe("lost");
+      expect(await handle.release()).toBe("lost");
+      await successor.confirm();
+      expect(successor.state).toBe("held");
+      if (handle.token !== null) expect(successor.token).toBeGreaterThan(handle.token);
+      await successor.release();
+    },
+  ],
+  [
+    "a waiter beside a holder in one provider is granted only once the holder knows that it lost",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const lock = h.lockOf(provider, name);
+      const handle = await lock.acquire();
+      const stateAtGrant: string[] = [];
+      const waiting = lock.acquire().then((granted) => {
+        stateAtGrant.push(handle.state);
+        return granted;
+      });
+      await h.untilQueued(lock, 1);
+      await h.fixture.loseHold(handle);
+      const granted = await waiting;
+      expect(stateAtGrant).toEqual(["lost"]);
+      await granted.confirm();
+      if (handle.token !== null) expect(granted.token).toBeGreaterThan(handle.token);
+      expect(await granted.release()).toBe("released");
+    },
+  ],
+  [
+    "a loss while a body runs aborts its signal; what it fulfilled with comes with the error",
+    async (h) => {
+      const lock = h.lockOf(await h.provider(), h.name());
+      const error = await rejection(
+        lock.withLock(async (handle, context) => {
+          const { signal } = context;
+          await h.fixture.loseHold(handle);
+          await h.untilAborted("the body's signal", signal);
+          expect(signal.reason).toBeInstanceOf(LockLostError);
+          return "done all the same";
+        }),
+      );
+      expect(error).toBeInstanceOf(LockLostError);
+      expect(error).toMatchObject({ value: "done all the same" });
+    },
+  ],
+  [
+    "onLoss: ignore gives the body's value, and a body's own error wins over the loss",
+    async (h) => {
+      const provider = await h.provider();
+      const lock = h.lockOf(provider, h.name());
+      const value = await lock.withLock({ onLoss: "ignore" }, async (handle) => {
+        await lose(h, handle);
+        return 42;
+      });
+      expect(value).toBe(42);
+      const own = new Error("my own");
+      const failing = h.lockOf(provider, h.name()).withLock(async (handle) => {
+        await lose(h, handle);
+        throw own;
+      });
+      expect(await rejection(failing)).toBe(own);
+    },
+  ],
+  [
+    "an event loop blocked past the deadline: assertHeld throws in the very tick in which it resumes",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const handle = await h.lockOf(provider, name).acquire({ leaseMs: 3_000 });
+      if (provider.capabilities.lease === "process") {
+        // Without a lease there is no deadline that could pass.
+        expect(handle.remainingMs()).toBeGreaterThan(24 * 3_600_000);
+        await handle.release();
+        return;
+      }
+      h.blockPast(handle);
+      expect(() => handle.assertHeld()).toThrow(LockLostError);
+      expect(handle.remainingMs()).toBe(0);
+      expect(handle.state).toBe("lost");
+      expect(handle.lost.reason).toMatchObject({ reason: "lease-expired" });
+      expect(await handle.release()).toBe("lost");
+      const successor = await h.lockOf(await h.provider(), name).acquire();
+      await successor.release();
+    },
+  ],
+  [
+    "broken contact makes a hold uncertain, and contact in time makes it certain again",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const uncertain = h.record(provider, "uncertain", name);
+      const recovered = h.record(provider, "recovered", name);
+      const handle = await h.lockOf(provider, name).acquire();
+      const cut = await h.fixture.partition(provider);
+      await h.until("the hold to be uncertain", () => handle.state === "uncertain");
+      handle.assertHeld();
+      expect(handle.lost.aborted).toBe(false);
+      cut[Symbol.dispose]();
+      await h.until("the hold to be certain again", () => handle.state === "held");
+      expect(uncertain).toHaveLength(1);
+      expect(recovered).toHaveLength(1);
+      await handle.confirm();
+      expect(await handle.release()).toBe("released");
+    },
+  ],
+  [
+    "without contact an abort ends the wait at once, and no grant comes through",
+    async (h) => {
+      const name = h.name();
+      const held = await h.lockOf(await h.provider(), name).acquire();
+      const provider = await h.provider();
+      const lock = h.lockOf(provider, name);
+      const queued = new AbortController();
+      const waiting = follow(lock.acquire({ signal: queued.signal }));
+      await h.untilQueued(lock, 1);
+      const cut = await h.fixture.partition(provider);
+      await h.until("the link to be down", () => provider.state !== "connected");
+      const reason = new Error("not any more");
+      queued.abort(reason);
+      await h.pass(0);
+      expect(waiting).toMatchObject({ settled: true, error: reason });
+      const fresh = new AbortController();
+      const late = follow(lock.acquire({ signal: fresh.signal }));
+      fresh.abort(reason);
+      await h.pass(0);
+      expect(late).toMatchObject({ settled: true, error: reason });
+      cut[Symbol.dispose]();
+      await held.release();
+      await h.untilEmpty(h.lockOf(await h.provider(), name));
+    },
+  ],
+  [
+    "a waiter keeps waiting through a short cut and is granted afterwards",
+    async (h) => {
+      const name = h.name();
+      const held = await h.lockOf(await h.provider(), name).acquire();
+      const provider = await h.provider();
+      const lock = h.lockOf(provider, name);
+      const waiting = lock.acquire();
+      await h.untilQueued(lock, 1);
+      const cut = await h.fixture.partition(provider);
+      await h.until("the link to be down", () => provider.state !== "connected");
+      cut[Symbol.dispose]();
+      await held.release();
+      const handle = await waiting;
+      expect(provider.state).toBe("connected");
+      await handle.confirm();
+      await handle.release();
+      await h.untilEmpty(h.lockOf(await h.provider(), name));
+    },
+  ],
+];

@@ -1,0 +1,35 @@
+import type { LockProvider } from "../../api/provider.js";
+import { acquireCases } from "./acquire-cases.js";
+import type { ConformanceOptions, Fixture } from "./fixture.js";
+import { type Case, suite } from "./harness.js";
+import { lossCases } from "./loss-cases.js";
+import { foreignCases, providerCases } from "./provider-cases.js";
+import { reentrantCases } from "./reentrant-cases.js";
+import { releaseCases } from "./release-cases.js";
+import { scopeCases } from "./scope-cases.js";
+
+function mutexCases(options: ConformanceOptions): readonly Case[] {
+  const cases = [...acquireCases, ...releaseCases, ...lossCases, ...scopeCases, ...providerCases];
+  return options.foreign === true ? [...cases, ...foreignCases] : cases;
+}
+
+/** What every mutex owes its users, on any backend. Call it at the top level of a test file. */
+export function mutexConformance(
+  name: string,
+  fixture: () => Promise<Fixture>,
+  options: ConformanceOptions = {},
+): void {
+  const lockOf = (provider: LockProvider, lockName: string) => provider.mutex(lockName);
+  suite(`${name}: mutex`, fixture, options, lockOf, mutexCases(options));
+}
+
+/** All that a mutex owes, of a re-entrant one, and what re-entry adds. */
+export function reentrantMutexConformance(
+  name: string,
+  fixture: () => Promise<Fixture>,
+  options: ConformanceOptions = {},
+): void {
+  const lockOf = (provider: LockProvider, lockName: string) => provider.reentrantMutex(lockName);
+  suite(`${name}: re-entrant mutex as mutex`, fixture, options, lockOf, mutexCases(options));
+  suite(`${name}: re-entry`, fixture, options, lockOf, reentrantCases);
+}

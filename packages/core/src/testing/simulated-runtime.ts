@@ -1,0 +1,114 @@
+import type { Runtime } from "../api/runtime.js";
+import type { Millis } from "../api/values.js";
+import { seededRandom } from "./random.js";
+
+interface Timer {
+  readonly atMs: Millis;
+  /** Breaks ties by chance: programs must not rely on the order of timers for one moment. */
+  readonly tie: number;
+  readonly fn: () => void;
+}
+
+/** A clock that moves only when told, and chance that repeats: the same seed gives the same run. */
+export interface SimulatedRuntime extends Runtime {
+  readonly seed: number;
+  readonly pendingTimers: number;
+  /** Time passes and no timer runs, as when the event loop is blocked or the process stopped. */
+  block(forMs: Millis): void;
+  /** The wall clock is set; the monotonic clock does not notice. */
+  stepWall(byMs: Millis): void;
+  /** Runs the next timer, at its time, and then everything that follows from it. `false` when there is none. */
+  step(): Promise<boolean>;
+  /** Runs, in order, all timers of so long a time, also those set meanwhile. */
+  advance(forMs: Millis): Promise<void>;
+  /** Steps on its own whenever everything else has come to rest, until disposed. */
+  autoAdvance(): Disposable;
+}
+
+export function simulatedRuntime(seed: number): SimulatedRuntime {
+  const random = seededRandom(seed);
+  const timers = new Set<Timer>();
+  let nowMs = 1_000;
+  let wallOffsetMs = Date.UTC(2026, 0, 1);
+
+  const next = (untilMs: Millis): Timer | undefined => {
+    let found: Timer | undefined;
+    for (const timer of timers) {
+      if (timer.atMs > untilMs) continue;
+      if (found === undefined || timer.atMs < found.atMs) found = timer;
+      else if (timer.atMs === found.atMs && timer.tie < found.tie) found = timer;
+    }
+    return found;
+  };
+  const run = (timer: Timer): void => {
+    timers.delete(timer);
+    nowMs = Math.max(nowMs, timer.atMs);
+    timer.fn();
+  };
+
+  return {
+    seed,
+    get pendingTimers() {
+      return timers.size;
+    },
+    nowMs: () => nowMs,
+    wallMs: () => nowMs + wallOffsetMs,
+    random,
+    randomId() {
+      const hex = () =>
+        Math.floor(random() * 2 ** 32)
+          .toString(16)
+          .padStart(8, "0");
+      const digits = hex() + hex() + hex() + hex();
+      return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+    },
+    setTimer(delayMs, fn) {
+      const timer: Timer = { atMs: nowMs + Math.max(0, delayMs), tie: random(), fn };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    block(forMs) {
+      nowMs += forMs;
+    },
+    stepWall(byMs) {
+      wallOffsetMs += byMs;
+    },
+    async step() {
+      await atRest();
+      const timer = next(Infinity);
+      if (timer === undefined) return false;
+      run(timer);
+      await atRest();
+      return true;
+    },
+    async advance(forMs) {
+      const endMs = nowMs + forMs;
+      await atRest();
+      for (let timer = next(endMs); timer !== undefined; timer = next(endMs)) {
+        run(timer);
+        await atRest();
+      }
+      nowMs = Math.max(nowMs, endMs);
+    },
+    autoAdvance() {
+      let stopped = false;
+      const turn = (): void => {
+        if (stopped) return;
+        const timer = next(Infinity);
+        if (timer !== undefined) run(timer);
+        setImmediate(turn);
+      };
+      setImmediate(turn);
+      return {
+        [Symbol.dispose]() {
+          stopped = true;
+        },
+      };
+    },
+  };
+}
+
+/** All promise reactions have run: a macrotask comes after them. */
+function atRest(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

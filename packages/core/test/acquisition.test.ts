@@ -1,0 +1,300 @@
+import {
+  AcquireTimeoutError,
+  BackendError,
+  EvictedError,
+  type LockHandle,
+  ProviderClosedError,
+} from "@holdfast/core";
+import { simulatedRuntime } from "@holdfast/core/testing";
+import { describe, expect, it } from "vitest";
+import { ScriptedGrant, scripted } from "./scripted-driver.js";
+
+const farMs = 1e12;
+/** Follows a promise without waiting for it. */
+function follow<T>(promise: Promise<T>): { settled: boolean; value?: T; error?: unknown } {
+  const followed: { settled: boolean; value?: T; error?: unknown } = { settled: false };
+  promise.then(
+    (value) => Object.assign(followed, { settled: true, value }),
+    (error) => Object.assign(followed, { settled: true, error }),
+  );
+  return followed;
+}
+
+const outage = () => new BackendError("the connection broke", { backend: "memory" });
+
+describe("an acquire under way", () => {
+  it("takes back a grant that comes after its time-out, and rejects only when that is confirmed", async () => {
+    const runtime = simulatedRuntime(1);
+    const { provider, last } = scripted(runtime, "session", { cancelsAnswered: false });
+    let error: unknown;
+    provider
+      .mutex("a")
+      .acquire({ waitMs: 100 })
+      .catch((reason) => {
+        error = reason;
+      });
+    await runtime.advance(100);
+    expect(last().cancels).toBe(1);
+    last().granted.resolve(new ScriptedGrant(farMs));
+    await runtime.advance(10);
+    expect(error).toBeUndefined();
+    last().cancelled.resolve();
+    await runtime.advance(0);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(provider.holds()).toEqual([]);
+  });
+
+  it("does not wait for a clean-up beyond releaseTimeoutMs, nor without contact", async () => {
+    const runtime = simulatedRuntime(2);
+    const { provider, setState } = scripted(runtime, "session", {
+      cancelsAnswered: false,
+      releaseTimeoutMs: 700,
+    });
+    const errors: unknown[] = [];
+    const keep = (reason: unknown) => errors.push(reason);
+    provider.mutex("a").acquire({ waitMs: 100 }).catch(keep);
+    await runtime.advance(799);
+    expect(errors).toHaveLength(0);
+    await runtime.advance(2);
+    expect(errors).toHaveLength(1);
+    provider.mutex("a").acquire({ waitMs: 100 }).catch(keep);
+    await runtime.advance(110);
+    expect(errors).toHaveLength(1);
+    setState("suspended");
+    await runtime.advance(0);
+    expect(errors).toHaveLength(2);
+  });
+
+  it("lets an abort win over a grant that the driver has made but the caller has not got", async () => {
+    const runtime = simulatedRuntime(3);
+    const { provider, last } = scripted(runtime, "session");
+    const controller = new AbortController();
+    const waiting = provider.mutex("a").acquire({ signal: controller.signal });
+    await runtime.advance(0);
+    last().granted.resolve(new ScriptedGrant(farMs));
+    controller.abort("first");
+    await expect(waiting).rejects.toBe("first");
+    expect(last().cancels).toBe(1);
+  });
+
+  it("tries transport errors again by the policy, after taking the failed request back", async () => {
+    const runtime = simulatedRuntime(4);
+    const retry = { next: (attempt: number) => (attempt < 3 ? 50 : null) };
+    const { provider, requests, last } = scripted(runtime, "session", { retry });
+    const waiting = provider.mutex("a").acquire();
+    const failed = expect(waiting).rejects.toThrow("the connection broke");
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      await runtime.advance(0);
+      expect(requests).toHaveLength(attempt);
+      last().granted.reject(outage());
+      await runtime.advance(49);
+      expect(requests).toHaveLength(attempt);
+      expect(last().cancels).toBe(1);
+      await runtime.advance(1);
+    }
+    await failed;
+    expect(requests).toHaveLength(3);
+  });
+
+  it("never tries again what is not a matter of transport", async () => {
+    const runtime = simulatedRuntime(5);
+    const { provider, requests, last } = scripted(runtime, "session");
+    const evicted = new EvictedError("removed by somebody", { lockName: "a" });
+    const waiting = provider.mutex("a").acquire();
+    last().granted.reject(evicted);
+    await expect(waiting).rejects.toBe(evicted);
+    const strange = provider.mutex("a").acquire();
+    last().granted.reject(new TypeError("a bug in the driver"));
+    await expect(strange).rejects.toMatchObject({
+      code: "HF_BACKEND",
+      retryable: false,
+      cause: expect.any(TypeError),
+    });
+    await runtime.advance(60_000);
+    expect(requests).toHaveLength(2);
+  });
+
+  it("waits for contact before asking, and rejects with the link's own error, whatever waitMs", async () => {
+    const runtime = simulatedRuntime(6);
+    const { provider, requests, contacts, setState } = scripted(runtime, "session");
+    setState("connecting");
+    const first = provider.mutex("a").tryAcquire();
+    const second = provider.mutex("a").acquire();
+    await runtime.advance(5_000);
+    expect(requests).toHaveLength(0);
+    expect(contacts).toHaveLength(1);
+    const error = new BackendError("refused by h1:2181", { servers: ["h1:2181"] });
+    contacts[0]?.reject(error);
+    await expect(first).rejects.toBe(error);
+    await expect(second).rejects.toBe(error);
+  });
+
+  it("keeps queued waiters through refusals while the session may live, however long", async () => {
+    const runtime = simulatedRuntime(7);
+    const { provider, last, contacts, setState } = scripted(runtime, "session", { connectTimeoutMs: 3_000 });
+    const waiting = follow(provider.mutex("a").acquire());
+    await runtime.advance(1);
+    setState("suspended");
+    for (let refused = 0; refused < 50; refused++) {
+      contacts[refused]?.reject(outage());
+      await runtime.advance(200);
+    }
+    expect(contacts).toHaveLength(51);
+    expect(waiting.settled).toBe(false);
+    setState("connected");
+    contacts[50]?.resolve();
+    last().granted.resolve(new ScriptedGrant(farMs));
+    await runtime.advance(1);
+    expect(waiting.value).toBeDefined();
+  });
+
+  it("ends queued waiters once the session is over and connectTimeoutMs has passed since contact broke", async () => {
+    const runtime = simulatedRuntime(7);
+    const { provider, last, contacts, setState } = scripted(runtime, "session", { connectTimeoutMs: 3_000 });
+    const waiting = follow(provider.mutex("a").acquire());
+    await runtime.advance(1);
+    setState("suspended");
+    await runtime.advance(2_000);
+    setState("connecting");
+    contacts[0]?.reject(outage());
+    await runtime.advance(500);
+    expect(waiting.settled).toBe(false);
+    await runtime.advance(1_000);
+    const error = outage();
+    contacts[1]?.reject(error);
+    await runtime.advance(1);
+    expect(waiting.error).toBe(error);
+    expect(last().cancels).toBe(1);
+  });
+
+  it("ends queued waiters at once when there will be no contact any more", async () => {
+    const runtime = simulatedRuntime(7);
+    const { provider, contacts, setState } = scripted(runtime, "session");
+    const waiting = follow(provider.mutex("a").acquire());
+    await runtime.advance(1);
+    setState("suspended");
+    const error = new BackendError("credentials refused", { retryable: false });
+    contacts[0]?.reject(error);
+    await runtime.advance(1);
+    expect(waiting.error).toBe(error);
+  });
+
+  it("tells a waiter whose entry was deleted in the moment of its grant that it was evicted", async () => {
+    const runtime = simulatedRuntime(8);
+    const { provider, requests, last } = scripted(runtime, "session");
+    const waiting = follow(provider.mutex("a").acquire());
+    await runtime.advance(1);
+    const grant = new ScriptedGrant(farMs);
+    grant.untold = { type: "lost", reason: "stolen" };
+    last().granted.resolve(grant);
+    await runtime.advance(5_000);
+    expect(waiting.error).toBeInstanceOf(EvictedError);
+    expect(requests).toHaveLength(1);
+  });
+
+  it("delivers no grant while contact is broken: a round trip has to show that it still stands", async () => {
+    const runtime = simulatedRuntime(8);
+    const { provider, requests, last, contacts, setState } = scripted(runtime, "session");
+    const handles: LockHandle[] = [];
+    const acquire = () =>
+      provider
+        .mutex("a")
+        .acquire()
+        .then((handle) => handles.push(handle));
+    void acquire();
+    await runtime.advance(1);
+    const grant = new ScriptedGrant(farMs);
+    last().granted.resolve(grant);
+    setState("suspended");
+    await runtime.advance(1);
+    expect(handles).toHaveLength(0);
+    setState("connected");
+    for (const contact of contacts) contact.resolve();
+    await runtime.advance(1);
+    expect(handles).toHaveLength(0);
+    expect(grant.renewals).toHaveLength(1);
+    grant.renewals[0]?.answer.resolve(null);
+    // Gone meanwhile: it is asked for again, in another place of the queue.
+    await runtime.advance(5_000);
+    expect(requests).toHaveLength(2);
+    expect(handles).toHaveLength(0);
+    last().granted.resolve(new ScriptedGrant(farMs));
+    await runtime.advance(1);
+    expect(handles).toHaveLength(1);
+  });
+
+  it("does not deliver a grant whose time is over already", async () => {
+    const runtime = simulatedRuntime(9);
+    const { provider, requests, last } = scripted(runtime, "ttl");
+    let delivered: LockHandle | undefined;
+    void provider
+      .mutex("a")
+      .acquire()
+      .then((handle) => {
+        delivered = handle;
+      });
+    const grant = new ScriptedGrant(runtime.nowMs() + 100);
+    last().granted.resolve(grant);
+    runtime.block(101);
+    await runtime.advance(3_000);
+    expect(delivered).toBeUndefined();
+    expect(requests[0]?.cancels).toBe(1);
+    expect(requests).toHaveLength(2);
+  });
+
+  it("proves a lease anew before delivery when the machine may have slept since the request was sent", async () => {
+    const runtime = simulatedRuntime(12);
+    const { provider, last } = scripted(runtime, "ttl");
+    let delivered: LockHandle | undefined;
+    void provider
+      .mutex("a")
+      .acquire()
+      .then((handle) => {
+        delivered = handle;
+      });
+    await runtime.advance(1);
+    runtime.stepWall(20_000);
+    const grant = new ScriptedGrant(runtime.nowMs() + 30_000);
+    last().granted.resolve(grant);
+    await runtime.advance(1);
+    expect(delivered).toBeUndefined();
+    expect(grant.renewals).toHaveLength(1);
+    grant.renewed(runtime.nowMs() + 30_000);
+    await runtime.advance(1);
+    expect(delivered?.state).toBe("held");
+    delivered?.assertHeld(29_000);
+  });
+
+  it("is rejected by close(), and a grant that comes later is taken back", async () => {
+    const runtime = simulatedRuntime(10);
+    const { provider, last } = scripted(runtime, "session");
+    const waiting = provider.mutex("a").acquire();
+    const rejected = expect(waiting).rejects.toBeInstanceOf(ProviderClosedError);
+    await runtime.advance(1);
+    const closing = provider.close();
+    last().granted.resolve(new ScriptedGrant(farMs));
+    await rejected;
+    expect(await closing).toEqual({ released: 0, unconfirmed: [] });
+    expect(last().cancels).toBe(1);
+  });
+
+  it("tells wake-ups, lost places and high counters with owner and name", async () => {
+    const runtime = simulatedRuntime(11);
+    const { provider, last } = scripted(runtime, "session");
+    const told: object[] = [];
+    for (const type of ["notified", "requeued", "sequence-high"] as const) {
+      provider.events.on(type, (event) => told.push({ type, name: event.name, owner: event.owner.label }));
+    }
+    const waiting = provider.mutex("a").acquire({ label: "me" });
+    const { progress, granted } = last();
+    progress.requeued("session-lost");
+    progress.notified();
+    progress.sequenceHigh(1_000_000_001);
+    granted.resolve(new ScriptedGrant(farMs));
+    await waiting;
+    progress.notified();
+    expect(told).toEqual(
+      ["requeued", "notified", "sequence-high"].map((type) => ({ type, name: "a", owner: "me" })),
+    );
+  });
+});

@@ -1,0 +1,256 @@
+import { BackendError, LockLostError, type LockProvider, NotHeldError } from "@holdfast/core";
+import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import { describe, expect, it } from "vitest";
+import { ScriptedGrant, scripted } from "./scripted-driver.js";
+
+async function held(lease: "session" | "ttl", settings: Parameters<typeof scripted>[2] = {}, options = {}) {
+  const runtime = simulatedRuntime(20);
+  const made = scripted(runtime, lease, { leaseMs: 3_000, ...settings });
+  const grant = new ScriptedGrant(runtime.nowMs() + 3_000);
+  const acquired = made.provider.mutex("a").acquire(options);
+  made.last().granted.resolve(grant);
+  return { runtime, grant, handle: await acquired, ...made };
+}
+
+function recorded(
+  provider: LockProvider,
+  type: "renewed" | "recovered" | "renew-failed" | "lost" | "release-failed" | "released",
+) {
+  const seen: unknown[] = [];
+  provider.events.on(type, (event) => seen.push(event));
+  return seen;
+}
+
+const outage = () => new BackendError("no answer", { backend: "memory" });
+
+describe("a lease", () => {
+  it("is renewed at a third, one request at a time, and each tenth after a failure", async () => {
+    const { runtime, grant, handle, provider } = await held("ttl");
+    const renewed = recorded(provider, "renewed");
+    const failed = recorded(provider, "renew-failed");
+    await runtime.advance(999);
+    expect(grant.renewals).toHaveLength(0);
+    await runtime.advance(1);
+    expect(grant.renewals).toHaveLength(1);
+    await runtime.advance(900);
+    expect(grant.renewals).toHaveLength(1);
+    grant.renewals[0]?.answer.reject(outage());
+    await runtime.advance(299);
+    expect(grant.renewals).toHaveLength(1);
+    await runtime.advance(1);
+    expect(grant.renewals).toHaveLength(2);
+    grant.renewed(runtime.nowMs() + 3_000);
+    await runtime.advance(1_000);
+    expect(grant.renewals).toHaveLength(3);
+    expect(handle.state).toBe("held");
+    expect(failed).toMatchObject([{ marginMs: 1_100 }]);
+    expect(renewed).toMatchObject([{ marginMs: 800, tookMs: 0 }]);
+  });
+
+  it("is lost at its deadline when renewals hang, and the entry is given back", async () => {
+    const { runtime, grant, handle } = await held("ttl");
+    const { lost } = handle;
+    await runtime.advance(2_999);
+    expect(lost.aborted).toBe(false);
+    await runtime.advance(1);
+    expect(lost.reason).toMatchObject({ reason: "lease-expired" });
+    expect(grant.releases).toHaveLength(1);
+  });
+
+  it("is not revived by a renewal that is answered after the deadline, even before any timer ran", async () => {
+    const { runtime, grant, handle } = await held("ttl");
+    await runtime.advance(1_000);
+    runtime.block(2_500);
+    grant.renewed(runtime.nowMs() + 3_000);
+    await runtime.advance(0);
+    expect(handle.state).toBe("lost");
+    expect(() => handle.assertHeld()).toThrow(LockLostError);
+    expect(grant.releases.length).toBeGreaterThan(0);
+  });
+
+  it("is lost when a renewal finds it gone", async () => {
+    const { runtime, grant, handle } = await held("ttl");
+    await runtime.advance(1_000);
+    grant.renewals[0]?.answer.resolve(null);
+    await runtime.advance(0);
+    expect(handle.lost.reason).toMatchObject({ reason: "lease-missing" });
+    expect(grant.releases).toHaveLength(0);
+  });
+
+  it("ends where it began to end with renew: false, also after confirm()", async () => {
+    const { runtime, grant, handle } = await held("ttl", {}, { renew: false });
+    await runtime.advance(1_500);
+    expect(grant.renewals).toHaveLength(0);
+    const confirmed = handle.confirm();
+    expect(grant.renewals).toMatchObject([{ leaseMs: 1_500 }]);
+    grant.renewed(runtime.nowMs() + 3_000);
+    await confirmed;
+    expect(handle.remainingMs()).toBe(1_500);
+    await runtime.advance(1_500);
+    expect(handle.state).toBe("lost");
+  });
+
+  it("is in doubt when the wall clock ran ahead, until a renewal has been answered", async () => {
+    const { runtime, grant, handle } = await held("ttl");
+    runtime.stepWall(99);
+    handle.assertHeld();
+    runtime.stepWall(5_000);
+    expect(() => handle.assertHeld()).toThrow(NotHeldError);
+    expect(handle.state).toBe("uncertain");
+    expect(handle.lost.aborted).toBe(false);
+    expect(grant.renewals).toHaveLength(1);
+    grant.renewed(runtime.nowMs() + 3_000);
+    await runtime.advance(0);
+    expect(handle.state).toBe("held");
+    runtime.stepWall(-3_600_000);
+    handle.assertHeld();
+  });
+
+  it("that is a session's is never renewed by us, and lives as long as the driver says", async () => {
+    const { runtime, grant, handle } = await held("session");
+    await runtime.advance(2_000);
+    grant.untilMs += 3_000;
+    await runtime.advance(3_999);
+    expect(handle.state).toBe("held");
+    expect(grant.renewals).toHaveLength(0);
+    await runtime.advance(1);
+    expect(handle.state).toBe("lost");
+  });
+});
+
+describe("a hold", () => {
+  it("starts to listen for its end only when somebody looks", async () => {
+    const { grant, handle } = await held("session");
+    handle.assertHeld();
+    expect(grant.attended).toBe(0);
+    expect(handle.lost.aborted).toBe(false);
+    expect(grant.attended).toBe(1);
+  });
+
+  it("is judged by the clock in the tick in which a blocked loop resumes", async () => {
+    const { runtime, handle, provider } = await held("session");
+    const lost = recorded(provider, "lost");
+    runtime.block(3_000);
+    expect(() => handle.assertHeld()).toThrow(LockLostError);
+    expect(lost).toMatchObject([{ reason: "lease-expired", heldMs: 3_000 }]);
+    expect(provider.holds()).toEqual([]);
+  });
+
+  it("stays lost when contact comes back after its deadline", async () => {
+    const { runtime, grant, handle, provider } = await held("session");
+    const recovered = recorded(provider, "recovered");
+    grant.listener({ type: "uncertain" });
+    expect(handle.state).toBe("uncertain");
+    handle.assertHeld(2_000);
+    runtime.block(3_000);
+    grant.untilMs = runtime.nowMs();
+    grant.listener({ type: "recovered" });
+    expect(recovered).toEqual([]);
+    expect(handle.state).toBe("lost");
+  });
+
+  it("confirms by a round trip, and a missing entry is a theft where the session lives", async () => {
+    const { grant, handle } = await held("session");
+    const good = handle.confirm();
+    grant.renewals[0]?.answer.resolve(grant.untilMs);
+    await good;
+    const bad = handle.confirm();
+    grant.renewals[1]?.answer.resolve(null);
+    await expect(bad).rejects.toMatchObject({ code: "HF_LOCK_LOST", reason: "stolen" });
+  });
+
+  it("ends a hanging confirm() at abort, loss and release", async () => {
+    const { grant, handle } = await held("session");
+    const controller = new AbortController();
+    const aborted = handle.confirm({ signal: controller.signal });
+    controller.abort("enough");
+    await expect(aborted).rejects.toBe("enough");
+    const lost = handle.confirm();
+    grant.listener({ type: "lost", reason: "session-expired" });
+    await expect(lost).rejects.toMatchObject({ reason: "session-expired" });
+    const other = await held("session");
+    const released = other.handle.confirm();
+    await other.handle.release();
+    await expect(released).rejects.toBeInstanceOf(NotHeldError);
+  });
+});
+
+describe("a release", () => {
+  it("settles as unconfirmed after releaseTimeoutMs, and the next acquire waits for the delete", async () => {
+    const { runtime, grant, handle, provider, requests } = await held("session", { releaseTimeoutMs: 500 });
+    const failed = recorded(provider, "release-failed");
+    grant.releaseAnswer = undefined;
+    grant.untilMs = 1e12;
+    const release = handle.release();
+    await runtime.advance(500);
+    expect(await release).toBe("unconfirmed");
+    expect(failed).toMatchObject([{ reason: "unconfirmed", error: expect.any(BackendError) }]);
+    expect(await provider.mutex("a").tryAcquire()).toBeNull();
+    void provider.mutex("a").acquire();
+    await runtime.advance(5_000);
+    expect(requests).toHaveLength(1);
+    grant.releases[0]?.resolve(true);
+    await runtime.advance(0);
+    expect(requests).toHaveLength(2);
+  });
+
+  it("that is still unanswered when the provider closes settles as unconfirmed, and the report names it", async () => {
+    const { runtime, grant, handle, provider } = await held("session", { releaseTimeoutMs: 60_000 });
+    grant.releaseAnswer = undefined;
+    grant.untilMs = 1e12;
+    const release = handle.release();
+    const closing = provider.close({ releaseTimeoutMs: 100 });
+    await runtime.advance(200);
+    expect(await closing).toEqual({ released: 0, unconfirmed: ["a"] });
+    expect(await release).toBe("unconfirmed");
+  });
+
+  it("settles as lost when the session ends first", async () => {
+    const { grant, handle } = await held("session");
+    grant.releaseAnswer = undefined;
+    const { lost } = handle;
+    const release = handle.release();
+    grant.listener({ type: "lost", reason: "session-expired" });
+    expect(await release).toBe("lost");
+    expect(lost.aborted).toBe(false);
+  });
+
+  it("settles as lost at the local deadline", async () => {
+    const { runtime, grant, handle } = await held("session");
+    grant.releaseAnswer = undefined;
+    const release = handle.release();
+    await runtime.advance(3_000);
+    expect(await release).toBe("lost");
+  });
+
+  it("that is refused rejects with BackendError; a scope keeps its result and only the event tells", async () => {
+    const refused = new BackendError("NoAuth", { retryable: false });
+    const { grant, handle, provider } = await held("session");
+    const failed = recorded(provider, "release-failed");
+    grant.releaseAnswer = undefined;
+    const release = handle.release();
+    grant.releases[0]?.reject(refused);
+    await expect(release).rejects.toBe(refused);
+    await handle[Symbol.asyncDispose]();
+    expect(failed).toMatchObject([{ reason: "refused", error: refused }]);
+    const runtime: SimulatedRuntime = simulatedRuntime(21);
+    const second = scripted(runtime, "session");
+    const value = second.provider.mutex("a").withLock(() => "kept");
+    const other = new ScriptedGrant(1e12);
+    other.releaseAnswer = undefined;
+    second.last().granted.resolve(other);
+    await runtime.advance(0);
+    other.releases[0]?.reject(refused);
+    expect(await value).toBe("kept");
+  });
+
+  it("that finds nothing means the body was not alone: withLock rejects", async () => {
+    const runtime = simulatedRuntime(22);
+    const { provider, last } = scripted(runtime, "session");
+    const value = provider.mutex("a").withLock(() => "computed");
+    const grant = new ScriptedGrant(1e12);
+    grant.releaseAnswer = false;
+    last().granted.resolve(grant);
+    await expect(value).rejects.toMatchObject({ code: "HF_LOCK_LOST", reason: "stolen", value: "computed" });
+  });
+});

@@ -1,0 +1,32 @@
+import { type LockProvider, MemorySpace, memoryLocks, type Runtime } from "@holdfast/core";
+import { type Fixture, memoryControls } from "@holdfast/core/testing";
+
+/** Memory providers on one space. Holds are lost by ending the session of their provider, or by theft. */
+export function memoryFixture(how: "session" | "theft", runtime?: Runtime): Fixture {
+  const space = new MemorySpace();
+  const providers: LockProvider[] = [];
+  return {
+    ...(runtime === undefined ? {} : { runtime }),
+    async provider() {
+      const provider = memoryLocks({ space, ...(runtime === undefined ? {} : { runtime }) });
+      providers.push(provider);
+      return provider;
+    },
+    async loseHold(handle) {
+      const holder = providers.find((each) => each.holds().some((held) => held.owner === handle.owner));
+      if (holder === undefined) throw new Error("nobody holds that");
+      const controls = memoryControls(holder);
+      if (how === "theft") {
+        controls.steal(handle.name);
+        return;
+      }
+      controls.expire();
+      controls.reconnect();
+    },
+    async partition(provider) {
+      const controls = memoryControls(provider);
+      controls.suspend();
+      return { [Symbol.dispose]: () => controls.reconnect() };
+    },
+  };
+}

@@ -1,0 +1,165 @@
+import type {
+  Capabilities,
+  Grant,
+  GrantChange,
+  GrantRequest,
+  LockDriver,
+  LockProvider,
+  Millis,
+  ProviderOptions,
+  SessionState,
+  TicketProgress,
+} from "@holdfast/core";
+import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
+import type { SimulatedRuntime } from "@holdfast/core/testing";
+
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  resolve(value: T): void;
+  reject(error: unknown): void;
+}
+
+export function deferred<T>(): Deferred<T> {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const promise = new Promise<T>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  return { promise, resolve, reject };
+}
+
+/** A grant of which the test decides everything. */
+export class ScriptedGrant implements Grant {
+  token: bigint | null = 1n;
+  backendId = "scripted";
+  permitIds: readonly string[] = [];
+  roundTrips = 1;
+  contended = false;
+  untilMs: Millis;
+  listener: (change: GrantChange) => void = () => {};
+  /** Happened before anybody listened. */
+  untold: GrantChange | undefined;
+  attended = 0;
+  readonly renewals: { leaseMs: Millis; answer: Deferred<Millis | null> }[] = [];
+  readonly releases: Deferred<boolean>[] = [];
+  releaseAnswer: boolean | undefined = true;
+
+  constructor(untilMs: Millis) {
+    this.untilMs = untilMs;
+  }
+
+  validUntilMs(): Millis {
+    return this.untilMs;
+  }
+
+  onState(listener: (change: GrantChange) => void): void {
+    this.listener = listener;
+    if (this.untold !== undefined) listener(this.untold);
+  }
+
+  attend(): void {
+    this.attended++;
+  }
+
+  renew(leaseMs: Millis): Promise<Millis | null> {
+    const answer = deferred<Millis | null>();
+    this.renewals.push({ leaseMs, answer });
+    return answer.promise;
+  }
+
+  /** Answers the newest renewal as a driver does: the deadline moves before core hears of it. */
+  renewed(untilMs: Millis): void {
+    this.untilMs = untilMs;
+    this.renewals.at(-1)?.answer.resolve(untilMs);
+  }
+
+  release(): Promise<boolean> {
+    const answer = deferred<boolean>();
+    this.releases.push(answer);
+    if (this.releaseAnswer !== undefined) answer.resolve(this.releaseAnswer);
+    return answer.promise;
+  }
+}
+
+export interface ScriptedRequest {
+  readonly request: GrantRequest;
+  readonly progress: TicketProgress;
+  readonly granted: Deferred<Grant | null>;
+  readonly cancelled: Deferred<void>;
+  cancels: number;
+}
+
+export interface Scripted {
+  readonly provider: LockProvider;
+  readonly requests: ScriptedRequest[];
+  readonly contacts: Deferred<void>[];
+  last(): ScriptedRequest;
+  setState(state: SessionState): void;
+}
+
+/** A provider whose backend does what the test says, when it says so. Cancels are answered at once unless told otherwise. */
+export function scripted(
+  runtime: SimulatedRuntime,
+  lease: Capabilities["lease"],
+  settings: ProviderOptions & { cancelsAnswered?: boolean; leaseMs?: Millis } = {},
+): Scripted {
+  const { cancelsAnswered = true, leaseMs = 30_000, ...options } = settings;
+  const requests: ScriptedRequest[] = [];
+  const contacts: Deferred<void>[] = [];
+  const events = new EventHub({ provider: "scripted", backend: "memory", runtime });
+  const link = {
+    state: "connected" as SessionState,
+    whenConnected() {
+      const contact = deferred<void>();
+      contacts.push(contact);
+      return contact.promise;
+    },
+  };
+  const driver: LockDriver = {
+    capabilities: {
+      backend: "memory",
+      lease,
+      fencing: "durable",
+      fairness: "fifo",
+      push: true,
+      primitives: new Set(["mutex", "reentrant-mutex"]),
+    },
+    request(request, progress) {
+      const made: ScriptedRequest = {
+        request,
+        progress,
+        granted: deferred(),
+        cancelled: deferred(),
+        cancels: 0,
+      };
+      requests.push(made);
+      return {
+        granted: made.granted.promise,
+        cancel() {
+          made.cancels++;
+          if (cancelsAnswered) made.cancelled.resolve();
+          return made.cancelled.promise;
+        },
+      };
+    },
+    inspect: () => Promise.reject(new Error("not scripted")),
+    close: async () => {},
+  };
+  const resolved = resolveProviderOptions("scripted", { ...options, runtime });
+  const provider = createProvider({ driver, link, events, options: resolved, defaultLeaseMs: leaseMs });
+  return {
+    provider,
+    requests,
+    contacts,
+    last() {
+      const request = requests.at(-1);
+      if (request === undefined) throw new Error("nothing was requested");
+      return request;
+    },
+    setState(state) {
+      link.state = state;
+      events.emit("session-state", { state, timeoutMs: 0, cluster: "scripted" });
+    },
+  };
+}

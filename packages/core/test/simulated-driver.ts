@@ -1,0 +1,326 @@
+import {
+  BackendError,
+  type Capabilities,
+  EvictedError,
+  type Grant,
+  type GrantChange,
+  type GrantRequest,
+  type InspectOptions,
+  type LockDriver,
+  type LockProvider,
+  type LockSnapshot,
+  type Millis,
+  type ProviderOptions,
+  type Ticket,
+  type TicketProgress,
+} from "@holdfast/core";
+import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
+import { SimulatedLink } from "./simulated-link.js";
+import type { SimulatedServer } from "./simulated-server.js";
+
+const outage = () => new BackendError("the connection ended before the answer", { backend: "memory" });
+
+/** A driver with sessions or leases over a slow and breakable link: what memory cannot show. */
+export class SimulatedDriver implements LockDriver {
+  readonly capabilities: Capabilities;
+  readonly server: SimulatedServer;
+  readonly link: SimulatedLink;
+  readonly places = new Set<Place>();
+  readonly lease: "session" | "ttl";
+
+  constructor(server: SimulatedServer, link: SimulatedLink, lease: "session" | "ttl") {
+    this.server = server;
+    this.link = link;
+    this.lease = lease;
+    this.capabilities = {
+      backend: "memory",
+      lease,
+      fencing: "durable",
+      fairness: "fifo",
+      push: true,
+      primitives: new Set(["mutex", "reentrant-mutex"]),
+    };
+    link.onDown = () => {
+      for (const place of [...this.places]) place.tell({ type: "uncertain" });
+    };
+    link.onSessionLost = () => {
+      for (const place of [...this.places]) place.sessionLost();
+    };
+    link.onConnected = () => {
+      for (const place of [...this.places]) void place.look();
+    };
+  }
+
+  request(request: GrantRequest, progress: TicketProgress): Ticket {
+    return new Place(this, request, progress);
+  }
+
+  async requestRevoke(_kind: string, name: string): Promise<boolean> {
+    const asked = await this.link.call(() => {
+      const [holder] = this.server.space.queue(name);
+      holder?.revokeAsked();
+      return holder !== undefined;
+    });
+    if (asked === undefined) throw outage();
+    return asked;
+  }
+
+  async inspect(_kind: string, name: string, options: InspectOptions): Promise<LockSnapshot> {
+    const queue = await this.link.call(() => [...this.server.space.queue(name)]);
+    if (queue === undefined) throw outage();
+    const nowMs = this.server.runtime.nowMs();
+    const shown = queue.map((entry) => ({
+      owner: null,
+      label: entry.label,
+      mode: "exclusive" as const,
+      backendId: entry.id,
+      session: entry.session,
+      address: null,
+      recognisedAs: "holdfast" as const,
+      sinceMs: { value: nowMs - entry.sinceMs, provenance: "exact" as const },
+      token: entry.token,
+    }));
+    const [holder, ...pending] = shown;
+    const held =
+      holder === undefined ? [] : [{ ...holder, holdCount: 1, heldByThisProvider: false, remainingMs: null }];
+    return {
+      name,
+      takenAt: new Date(this.server.runtime.wallMs()),
+      kind: holder === undefined ? null : "mutex",
+      held,
+      pending: pending
+        .slice(0, options.maxPending ?? pending.length)
+        .map((info, position) => ({ ...info, position })),
+      pendingTotal: pending.length,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.link.close();
+  }
+}
+
+class Place implements Ticket, Grant {
+  readonly granted: Promise<Grant | null>;
+  backendId = "";
+  token: bigint | null = null;
+  contended = false;
+  readonly permitIds: readonly string[] = [];
+  readonly roundTrips = 1;
+
+  readonly #driver: SimulatedDriver;
+  readonly #request: GrantRequest;
+  readonly #progress: TicketProgress;
+  #resolve: (grant: Grant | null) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+  #listener: (change: GrantChange) => void = () => {};
+  #state: "asking" | "waiting" | "held" | "leaving" | "over" = "asking";
+  #validUntilMs: Millis = 0;
+  #sentMs: Millis = 0;
+  #left: Promise<boolean> | undefined;
+
+  constructor(driver: SimulatedDriver, request: GrantRequest, progress: TicketProgress) {
+    this.#driver = driver;
+    this.#request = request;
+    this.#progress = progress;
+    this.granted = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    driver.places.add(this);
+    void this.#enter();
+  }
+
+  validUntilMs(): Millis {
+    return this.#driver.lease === "session" ? this.#driver.link.leaseUntilMs() : this.#validUntilMs;
+  }
+
+  onState(listener: (change: GrantChange) => void): void {
+    this.#listener = listener;
+  }
+
+  tell(change: GrantChange): void {
+    if (this.#state === "held" || this.#state === "leaving") this.#listener(change);
+  }
+
+  async renew(leaseMs: Millis): Promise<Millis | null> {
+    const sentMs = this.#driver.server.runtime.nowMs();
+    const renewed = await this.#driver.link.call(() => this.#driver.server.renew(this.backendId, leaseMs));
+    if (renewed === undefined) throw outage();
+    if (!renewed) return null;
+    this.#validUntilMs = Math.max(this.#validUntilMs, this.#until(sentMs, leaseMs));
+    return this.validUntilMs();
+  }
+
+  async cancel(): Promise<void> {
+    await this.release();
+  }
+
+  release(): Promise<boolean> {
+    this.#left ??= this.#leave();
+    return this.#left;
+  }
+
+  /** After contact came back: is the entry still there, and whose turn is it? */
+  async look(): Promise<void> {
+    if (this.#state !== "waiting" && this.#state !== "held") return;
+    const { link, server } = this.#driver;
+    const sentMs = server.runtime.nowMs();
+    const seen = await link.call(() => ({ entry: server.entry(this.backendId) }));
+    if (seen === undefined) return;
+    if (this.#state === "held") {
+      if (seen.entry === undefined) this.#lost("lease-missing");
+      else if (this.#driver.lease === "session" || (await this.#renewQuietly()))
+        this.tell({ type: "recovered" });
+    } else if (this.#state === "waiting") {
+      if (seen.entry === undefined) {
+        this.#progress.requeued("entry-gone");
+        void this.#enter();
+      } else if (seen.entry.token !== null) {
+        // The lease began at the server at a time we do not know: it is renewed before it counts.
+        const renewed = await this.#renewQuietly();
+        if (renewed) this.#grant(seen.entry.token, sentMs);
+      }
+    }
+  }
+
+  sessionLost(): void {
+    if (this.#state === "held" || this.#state === "leaving") this.#lost("session-expired");
+    else if (this.#state === "waiting") {
+      this.#progress.requeued("session-lost");
+      this.#state = "asking";
+      this.#driver.link.whenConnected({ waitMs: 1e9 }).then(
+        () => (this.#state === "asking" ? this.#enter() : undefined),
+        () => {},
+      );
+    }
+  }
+
+  async #enter(): Promise<void> {
+    const { link, server } = this.#driver;
+    const { name, label, leaseMs, mayWait } = this.#request;
+    this.#state = "asking";
+    this.#sentMs = server.runtime.nowMs();
+    this.backendId = server.runtime.randomId();
+    const { session } = link;
+    const sinceMs = this.#sentMs;
+    const entry = {
+      id: this.backendId,
+      name,
+      session,
+      label,
+      sinceMs,
+      leaseMs,
+      token: null as bigint | null,
+      expiresAtMs: 0,
+    };
+    const { id } = entry;
+    const tell = (event: string): void => link.push(session, () => this.#hear(id, event));
+    const added = await link.call(() => {
+      const ahead = server.space.queue(name).length;
+      return { ok: server.add(entry, mayWait, tell), token: entry.token, ahead };
+    });
+    if (this.#state !== "asking") return;
+    if (added === undefined) {
+      this.#end();
+      this.#reject(outage());
+      // It may have arrived: taken away as soon as there is contact, while its session lives.
+      void this.#remove(id);
+    } else if (!added.ok) {
+      this.#end();
+      this.#resolve(null);
+    } else {
+      this.contended = added.ahead > 0;
+      if (added.token !== null) this.#grant(added.token, this.#sentMs);
+      else this.#state = "waiting";
+    }
+  }
+
+  #hear(id: string, event: string): void {
+    if (id !== this.backendId) return;
+    if (event === "revoke") {
+      if (this.#request.revocable) this.tell({ type: "revoke-requested" });
+    } else if (event === "removed") {
+      if (this.#state === "held" || this.#state === "leaving") this.#lost("stolen");
+      else if (this.#state === "waiting") {
+        this.#end();
+        this.#reject(new EvictedError("removed", { lockName: this.#request.name, backend: "memory" }));
+      }
+    } else if (this.#state === "waiting") {
+      this.#progress.notified();
+      void this.look();
+    }
+  }
+
+  #grant(token: bigint, sentMs: Millis): void {
+    if (this.#state !== "asking" && this.#state !== "waiting") return;
+    this.token = token;
+    this.#state = "held";
+    this.#validUntilMs = Math.max(this.#validUntilMs, this.#until(sentMs, this.#request.leaseMs));
+    this.#resolve(this);
+  }
+
+  async #renewQuietly(): Promise<boolean> {
+    try {
+      return (await this.renew(this.#request.leaseMs)) !== null;
+    } catch {
+      // Contact broke again: the next `look` asks anew.
+      return false;
+    }
+  }
+
+  async #leave(): Promise<boolean> {
+    if (this.#state === "over") return false;
+    const held = this.#state === "held";
+    this.#state = "leaving";
+    const removed = await this.#remove(this.backendId);
+    this.#end();
+    return held && removed;
+  }
+
+  async #remove(id: string): Promise<boolean> {
+    const { link, server } = this.#driver;
+    for (;;) {
+      const removed = await link.call(() => server.remove(id));
+      if (removed !== undefined) return removed;
+      await link.whenConnected({ waitMs: 1e9 });
+    }
+  }
+
+  #until(sentMs: Millis, leaseMs: Millis): Millis {
+    return sentMs + leaseMs - (leaseMs / 100 + 2);
+  }
+
+  #lost(reason: "session-expired" | "stolen" | "lease-missing"): void {
+    this.tell({ type: "lost", reason });
+    this.#end();
+  }
+
+  #end(): void {
+    this.#state = "over";
+    this.#driver.places.delete(this);
+  }
+}
+
+export interface Simulated {
+  readonly provider: LockProvider;
+  readonly link: SimulatedLink;
+}
+
+export function simulatedLocks(
+  server: SimulatedServer,
+  lease: "session" | "ttl",
+  options: ProviderOptions = {},
+  defaultLeaseMs: Millis = 3_000,
+): Simulated {
+  const resolved = resolveProviderOptions("simulatedLocks", { ...options, runtime: server.runtime });
+  const events = new EventHub({
+    provider: server.runtime.randomId(),
+    backend: "memory",
+    runtime: server.runtime,
+  });
+  const link = new SimulatedLink(server, events);
+  const driver = new SimulatedDriver(server, link, lease);
+  const provider = createProvider({ driver, link, events, options: resolved, defaultLeaseMs });
+  return { provider, link };
+}

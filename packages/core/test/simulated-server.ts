@@ -1,0 +1,112 @@
+import { MemorySpace, type Millis, type Runtime } from "@holdfast/core";
+
+/** One entry of a client, as the server keeps it. */
+export interface ServerEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly session: string;
+  readonly label: string | null;
+  readonly sinceMs: Millis;
+  readonly leaseMs: Millis;
+  token: bigint | null;
+  expiresAtMs: Millis;
+  turnCame(): void;
+  removed(): void;
+  revokeAsked(): void;
+}
+
+/** The far side of the simulated backend: queues, sessions and leases by its own clock, and a witness of all grants. */
+export class SimulatedServer {
+  readonly space: MemorySpace = new MemorySpace();
+  readonly runtime: Runtime;
+  readonly #lease: "session" | "ttl";
+  readonly #entries = new Map<string, ServerEntry>();
+  readonly #sessions = new Map<string, { lastSeenMs: Millis; timeoutMs: Millis }>();
+  #sessionCount = 0;
+
+  constructor(runtime: Runtime, lease: "session" | "ttl") {
+    this.runtime = runtime;
+    this.#lease = lease;
+  }
+
+  openSession(timeoutMs: Millis): string {
+    const session = `session-${++this.#sessionCount}`;
+    this.#sessions.set(session, { lastSeenMs: this.runtime.nowMs(), timeoutMs });
+    this.#watchSession(session);
+    return session;
+  }
+
+  touch(session: string): boolean {
+    const found = this.#sessions.get(session);
+    if (found !== undefined) found.lastSeenMs = this.runtime.nowMs();
+    return found !== undefined;
+  }
+
+  endSession(session: string): void {
+    this.#sessions.delete(session);
+    const gone = [...this.#entries.values()].filter((entry) => entry.session === session);
+    for (const entry of gone) this.#entries.delete(entry.id);
+    this.space.removeSession(session);
+  }
+
+  entry(id: string): ServerEntry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** `false` when the session is over, or the lock is taken and the client will not wait. */
+  add(
+    entry: Omit<ServerEntry, "turnCame" | "removed" | "revokeAsked">,
+    mayWait: boolean,
+    tell: (event: string) => void,
+  ): boolean {
+    if (!this.#sessions.has(entry.session)) return false;
+    if (!mayWait && this.space.queue(entry.name).length > 0) return false;
+    const full: ServerEntry = Object.assign(entry, {
+      turnCame: () => {
+        if (this.#lease === "ttl") this.#startLease(full);
+        tell("granted");
+      },
+      removed: () => {
+        this.#entries.delete(full.id);
+        tell("removed");
+      },
+      revokeAsked: () => tell("revoke"),
+    });
+    this.#entries.set(entry.id, full);
+    this.space.add(entry.name, full);
+    return true;
+  }
+
+  remove(id: string): boolean {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return false;
+    this.#entries.delete(id);
+    return this.space.remove(entry.name, entry);
+  }
+
+  renew(id: string, leaseMs: Millis): boolean {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.token === null) return false;
+    if (this.#lease === "ttl") entry.expiresAtMs = this.runtime.nowMs() + leaseMs;
+    return true;
+  }
+
+  #startLease(entry: ServerEntry): void {
+    entry.expiresAtMs = this.runtime.nowMs() + entry.leaseMs;
+    const look = (): void => {
+      if (this.#entries.get(entry.id) !== entry) return;
+      const leftMs = entry.expiresAtMs - this.runtime.nowMs();
+      if (leftMs <= 0) this.remove(entry.id);
+      else this.runtime.setTimer(leftMs, look);
+    };
+    look();
+  }
+
+  #watchSession(session: string): void {
+    const found = this.#sessions.get(session);
+    if (found === undefined) return;
+    const leftMs = found.lastSeenMs + found.timeoutMs - this.runtime.nowMs();
+    if (leftMs <= 0) this.endSession(session);
+    else this.runtime.setTimer(leftMs, () => this.#watchSession(session));
+  }
+}
