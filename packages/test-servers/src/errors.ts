@@ -1,0 +1,26 @@
+/**
+ * Something about a test server did not happen: it did not start, answer or end within its limit.
+ * The message says what was waited for and carries the end of the server's log where there is one.
+ */
+export class TestServerError extends Error {
+  override readonly name: string = "TestServerError";
+}
+
+/** What a server is missing on this machine, and the commands that would put it there. */
+export class NotInstalledError extends TestServerError {
+  override readonly name: string = "NotInstalledError";
+}
+
+/** Why a four-letter word had no answer. A stopped process times out; a dead one refuses. */
+export type UnreachableReason = "refused" | "timeout" | "closed";
+
+/** A server did not answer a four-letter word. `reason` tells a dead process from a stopped one. */
+export class UnreachableError extends TestServerError {
+  override readonly name: string = "UnreachableError";
+  readonly reason: UnreachableReason;
+
+  constructor(message: string, reason: UnreachableReason, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}

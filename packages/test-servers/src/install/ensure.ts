@@ -1,0 +1,142 @@
+import { spawn } from "node:child_process";
+import { NotInstalledError } from "../errors.js";
+import {
+  findCurator,
+  findJava,
+  findJavac,
+  findProgram,
+  findZooKeeper,
+  type ZooKeeperInstall,
+} from "./installs.js";
+
+/** What `ensure` knows to look for and to install. */
+export const componentNames = ["java", "javac", "zookeeper", "curator"] as const;
+export type ComponentName = (typeof componentNames)[number];
+
+interface Component {
+  what: string;
+  found: () => unknown;
+  packages: readonly string[];
+}
+
+const components: Readonly<Record<ComponentName, Component>> = {
+  java: { what: "a Java runtime, 11 or later", found: findJava, packages: ["default-jre-headless"] },
+  javac: { what: "a Java compiler, 11 or later", found: findJavac, packages: ["default-jdk-headless"] },
+  zookeeper: {
+    what: "an Apache ZooKeeper server",
+    found: findZooKeeper,
+    // The library alone. The package `zookeeper` adds a user and configuration files; `zookeeperd` would start a
+    // service on port 2181. The server class is in the library's jar.
+    packages: ["libzookeeper-java", "libslf4j-java", "default-jre-headless"],
+  },
+  curator: {
+    what: "Apache Curator's recipes",
+    found: findCurator,
+    packages: ["libcurator-recipes-java", "libslf4j-java"],
+  },
+};
+
+export interface EnsureOptions {
+  /** Default: all. */
+  only?: readonly ComponentName[];
+  /** Told what is being installed, one line each. Default: nobody. */
+  onProgress?: (line: string) => void;
+}
+
+/**
+ * Installs what is missing, where this machine allows it: root on Debian or Ubuntu. Nothing that it installs starts a
+ * service. Returns at once when nothing is missing.
+ *
+ * @throws NotInstalledError with the commands to type where it cannot install, or the end of apt's output where
+ * that failed.
+ */
+export async function ensure(options: EnsureOptions = {}): Promise<void> {
+  const missing = missingOf(options.only ?? componentNames);
+  if (missing.length === 0) return;
+  const names = missing.map((name) => components[name].what).join(", ");
+  if (
+    missing.includes("zookeeper") &&
+    (process.env.ZOOKEEPER_HOME ?? "") !== "" &&
+    findJava() !== undefined
+  ) {
+    throw new NotInstalledError(
+      `ZOOKEEPER_HOME is ${process.env.ZOOKEEPER_HOME}, but there is no zookeeper-<version>.jar in its lib folder.\n` +
+        "Point it to an unpacked release of Apache ZooKeeper, or unset it.",
+    );
+  }
+  const packages = [...new Set(missing.flatMap((name) => components[name].packages))];
+  const apt = findProgram("apt-get");
+  if (apt === undefined || process.getuid?.() !== 0)
+    throw new NotInstalledError(whatToDo(names, missing, packages));
+
+  options.onProgress?.(`missing: ${names}; installing ${packages.join(" ")}`);
+  await run(apt, ["update", "-qq"]);
+  await run(apt, ["install", "-y", "-qq", "--no-install-recommends", ...packages]);
+  const still = missingOf(missing);
+  if (still.length > 0) {
+    throw new NotInstalledError(
+      `apt-get installed ${packages.join(" ")}, but ${still.map((name) => components[name].what).join(", ")} ` +
+        "cannot be found where Debian 12 puts it.",
+    );
+  }
+}
+
+/** `ensure` for what `startZooKeeper` needs, then `findZooKeeper`. */
+export async function ensureZooKeeper(options: Omit<EnsureOptions, "only"> = {}): Promise<ZooKeeperInstall> {
+  await ensure({ ...options, only: ["java", "zookeeper"] });
+  return requireZooKeeper();
+}
+
+/** The server to start, or an error that says how to get one. */
+export function requireZooKeeper(): ZooKeeperInstall {
+  const install = findZooKeeper();
+  if (install === undefined) {
+    throw new NotInstalledError("no ZooKeeper server on this machine; run: npx holdfast-servers ensure");
+  }
+  return install;
+}
+
+function missingOf(names: readonly ComponentName[]): ComponentName[] {
+  return names.filter((name) => components[name].found() === undefined);
+}
+
+function whatToDo(names: string, missing: readonly ComponentName[], packages: readonly string[]): string {
+  const lines = [
+    `Missing: ${names}.`,
+    "On Debian or Ubuntu, as root:",
+    "  apt-get update",
+    `  apt-get install -y --no-install-recommends ${packages.join(" ")}`,
+  ];
+  if (missing.includes("java") || missing.includes("javac")) {
+    lines.push("Elsewhere: install a JDK of version 11 or later and set JAVA_HOME or PATH.");
+  }
+  if (missing.includes("zookeeper")) {
+    lines.push(
+      "Elsewhere: unpack a release of Apache ZooKeeper (3.5 or later) and set ZOOKEEPER_HOME to its folder.",
+    );
+  }
+  if (missing.includes("curator")) {
+    lines.push(`Elsewhere: ${components.curator.what} are looked for in /usr/share/java only.`);
+  }
+  return lines.join("\n");
+}
+
+/** Runs apt-get without questions, waiting up to five minutes for another apt-get to finish. */
+async function run(command: string, args: readonly string[]): Promise<void> {
+  const child = spawn(command, ["-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3", ...args], {
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => output.push(text));
+  }
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  if (code !== 0) {
+    const tail = output.join("").trimEnd().split("\n").slice(-20).join("\n");
+    throw new NotInstalledError(`apt-get ${args.join(" ")} ended with ${code}:\n${tail}`);
+  }
+}

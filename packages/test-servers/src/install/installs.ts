@@ -1,0 +1,109 @@
+import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+
+/** A ZooKeeper server that can be started on this machine. */
+export interface ZooKeeperInstall {
+  /** The `java` to run it with. */
+  java: string;
+  /** Class path with the server and what it needs, logging included. */
+  classPath: string;
+  /** Where it was found: the folder named by `ZOOKEEPER_HOME`, or Debian's `/usr/share/java`. */
+  from: string;
+}
+
+/** Apache Curator's recipes with what they need. */
+export interface CuratorInstall {
+  classPath: string;
+  from: string;
+}
+
+const debianJars = "/usr/share/java";
+const oldestJava = 11;
+
+/** Looks for a program on `PATH`; undefined if there is none. */
+export function findProgram(name: string): string | undefined {
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+    const file = join(folder, name);
+    if (folder !== "" && isProgram(file)) return file;
+  }
+  return undefined;
+}
+
+/** `java` of `JAVA_HOME` or on `PATH`, if it is version 11 or later. */
+export function findJava(): string | undefined {
+  return findJdkProgram("java");
+}
+
+/** `javac` of `JAVA_HOME` or on `PATH`, if it is version 11 or later. */
+export function findJavac(): string | undefined {
+  return findJdkProgram("javac");
+}
+
+/**
+ * The ZooKeeper server of this machine: the unpacked release named by the environment variable `ZOOKEEPER_HOME` if
+ * that is set, else Debian's package. Undefined if there is none, or no Java to run it.
+ */
+export function findZooKeeper(): ZooKeeperInstall | undefined {
+  const java = findJava();
+  if (java === undefined) return undefined;
+  const home = process.env.ZOOKEEPER_HOME;
+  if (home !== undefined && home !== "") {
+    // Releases keep their jars in lib; a source build has the server in build/libs or zookeeper-server/target.
+    const jars = jarsIn(join(home, "lib"));
+    if (!jars.some((jar) => /\/zookeeper-\d[^/]*\.jar$/.test(jar))) return undefined;
+    return { java, classPath: jars.join(delimiter), from: home };
+  }
+  // The manifest of Debian's jar names its neighbours; only the logger behind slf4j is left to choose.
+  const jars = ["zookeeper.jar", "slf4j-simple.jar"].map((name) => join(debianJars, name));
+  if (!jars.every((jar) => existsSync(jar))) return undefined;
+  return { java, classPath: jars.join(delimiter), from: debianJars };
+}
+
+/** Debian's Curator (5.4.0 in Debian 12). Undefined if it is not installed. */
+export function findCurator(): CuratorInstall | undefined {
+  const jars = ["curator-recipes.jar", "curator-framework.jar", "curator-client.jar", "slf4j-simple.jar"].map(
+    (name) => join(debianJars, name),
+  );
+  if (!jars.every((jar) => existsSync(jar))) return undefined;
+  return { classPath: jars.join(delimiter), from: debianJars };
+}
+
+function findJdkProgram(name: string): string | undefined {
+  const home = process.env.JAVA_HOME;
+  const ofHome = home === undefined || home === "" ? undefined : join(home, "bin", name);
+  const file = ofHome !== undefined && isProgram(ofHome) ? ofHome : findProgram(name);
+  if (file === undefined) return undefined;
+  const version = majorVersion(file);
+  // An unknown version is let through: the server itself will say what it does not like.
+  return version !== undefined && version < oldestJava ? undefined : file;
+}
+
+/** Read from the JDK's `release` file: starting Java to ask takes longer than all other checks together. */
+function majorVersion(program: string): number | undefined {
+  try {
+    const release = readFileSync(join(dirname(dirname(realpathSync(program))), "release"), "utf8");
+    const match = /^JAVA_VERSION="(?:1\.)?(\d+)/m.exec(release);
+    return match?.[1] === undefined ? undefined : Number(match[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function jarsIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(".jar"))
+      .map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}

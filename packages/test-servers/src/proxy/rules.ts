@@ -1,0 +1,166 @@
+import type { WatchEventType } from "@holdfast/zk-protocol";
+import { TestServerError } from "../errors.js";
+import type { TracedOp, TraceEntry } from "./trace.js";
+
+/** Which frames a rule is about. What is left out matches everything. */
+export interface FrameMatch {
+  op?: TracedOp | readonly TracedOp[];
+  /** The whole path, or an expression it must fit. */
+  path?: string | RegExp;
+  /** Number of the connection, as in the trace. */
+  connection?: number;
+  /** The rule begins with the n-th matching frame from now on; default 1. */
+  nth?: number;
+  /** For how many matching frames it holds; default 1, for events Infinity. */
+  times?: number;
+}
+
+export interface HoldOptions {
+  /**
+   * What ends it besides `release()`: the next ping that the client sends on the connection, or a promise that
+   * settles.
+   */
+  until?: "ping" | PromiseLike<unknown>;
+  /**
+   * Holds back this frame alone and lets what is behind it overtake. A real server never does that; it shows whether
+   * a client relies on the order. Default false: everything behind the frame in its direction waits too.
+   */
+  alone?: boolean;
+}
+
+export interface DropOptions {
+  /** Then end the connection, both ends in order: to the client, the answer was lost on the way. */
+  thenCut?: boolean;
+  /** Then drop everything else in that direction on that connection: the network went silent. */
+  thenSilence?: boolean;
+}
+
+export interface EventMatch extends Omit<FrameMatch, "op"> {
+  type?: WatchEventType;
+}
+
+export type RuleAction = { hold: HoldOptions } | { drop: DropOptions };
+
+/** A rule that was given to a proxy; it ends by itself when its `times` are used up. */
+export class FrameRule {
+  readonly action: "hold" | "drop";
+  readonly hold: HoldOptions;
+  readonly drop: DropOptions;
+  readonly #name: string;
+  readonly #fits: (entry: TraceEntry) => boolean;
+  readonly #acted: TraceEntry[] = [];
+  readonly #held = new Set<{ connection: number; release: () => void }>();
+  readonly #waiting = new Set<() => void>();
+  #before: number;
+  #left: number;
+
+  constructor(name: string, fits: (entry: TraceEntry) => boolean, match: FrameMatch, what: RuleAction) {
+    const { nth = 1, times = 1 } = match;
+    if (!(Number.isInteger(nth) && nth >= 1)) throw new RangeError(`${name}: nth is 1 or more, not ${nth}`);
+    if (!(times >= 1)) throw new RangeError(`${name}: times is 1 or more, not ${times}`);
+    this.#name = name;
+    this.#fits = fits;
+    this.#before = nth - 1;
+    this.#left = times;
+    this.action = "hold" in what ? "hold" : "drop";
+    this.hold = "hold" in what ? what.hold : {};
+    this.drop = "drop" in what ? what.drop : {};
+    const { until } = this.hold;
+    if (until !== undefined && until !== "ping") {
+      const release = (): void => this.release();
+      until.then(release, release);
+    }
+  }
+
+  /** The frames it has acted on, oldest first. */
+  get hits(): readonly TraceEntry[] {
+    return this.#acted;
+  }
+
+  get over(): boolean {
+    return this.#left <= 0;
+  }
+
+  /** Resolves with the first frame it acts on. @throws TestServerError after `withinMs` (default 10,000). */
+  hit(options: { withinMs?: number } = {}): Promise<TraceEntry> {
+    const withinMs = options.withinMs ?? 10_000;
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const first = this.#acted[0];
+        if (first === undefined) return;
+        finish();
+        resolve(first);
+      };
+      const timer = setTimeout(() => {
+        finish();
+        reject(new TestServerError(`${this.#name}: no frame to ${this.action} within ${withinMs} ms`));
+      }, withinMs);
+      const finish = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  /** Lets go of what is held and ends the rule. */
+  release(): void {
+    this.#left = 0;
+    this.#releaseHeld();
+  }
+
+  /** For the proxy: whether the rule acts on this frame. Counts it. */
+  takes(entry: TraceEntry): boolean {
+    if (this.over || !this.#fits(entry)) return false;
+    if (this.#before > 0) {
+      this.#before--;
+      return false;
+    }
+    this.#left--;
+    this.#acted.push(entry);
+    for (const look of [...this.#waiting]) look();
+    return true;
+  }
+
+  /** For the proxy: what is to happen with a frame it holds. */
+  keep(connection: number, release: () => void): void {
+    this.#held.add({ connection, release });
+  }
+
+  /** For the proxy: a ping was seen. */
+  pinged(connection: number): void {
+    if (this.hold.until === "ping") this.#releaseHeld(connection);
+  }
+
+  #releaseHeld(connection?: number): void {
+    for (const held of [...this.#held]) {
+      if (connection !== undefined && held.connection !== connection) continue;
+      this.#held.delete(held);
+      held.release();
+    }
+  }
+}
+
+/** Makes the predicate of a rule. */
+export function matcher(
+  kind: TraceEntry["kind"],
+  match: FrameMatch & EventMatch,
+): (entry: TraceEntry) => boolean {
+  const ops = match.op === undefined ? undefined : new Set<TracedOp>([match.op].flat() as TracedOp[]);
+  return (entry) =>
+    entry.kind === kind &&
+    (ops === undefined || ops.has(entry.op)) &&
+    (match.type === undefined || entry.event === match.type) &&
+    (match.connection === undefined || entry.connection === match.connection) &&
+    fitsPath(match.path, entry.path);
+}
+
+function fitsPath(wanted: string | RegExp | undefined, path: string | undefined): boolean {
+  if (wanted === undefined) return true;
+  if (path === undefined) return false;
+  // A copy without state: an expression with the flag g would remember where it stopped.
+  return typeof wanted === "string"
+    ? wanted === path
+    : new RegExp(wanted.source, wanted.flags.replace(/[gy]/g, "")).test(path);
+}

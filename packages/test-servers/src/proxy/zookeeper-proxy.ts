@@ -1,0 +1,162 @@
+import { freePort } from "../free-port.js";
+import { Budget, type Counts, type Ignored } from "./budget.js";
+import type { Link, LinkFilter } from "./link.js";
+import {
+  type DropOptions,
+  type EventMatch,
+  type FrameMatch,
+  FrameRule,
+  type HoldOptions,
+  matcher,
+  type RuleAction,
+} from "./rules.js";
+import { type ProxyOptions, TcpProxy } from "./tcp-proxy.js";
+import { Trace, type TraceEntry } from "./trace.js";
+import { ZooKeeperTap } from "./zookeeper-tap.js";
+
+export interface ZooKeeperProxyOptions extends ProxyOptions {
+  /** Requests that are left out of `counts().requests` and of flights; default `["ping", "sync"]`. */
+  ignore?: Ignored;
+  /** How many frames the trace keeps; default 20,000. Counts know no limit. */
+  traceLimit?: number;
+}
+
+/** A session that was opened or taken up again through a proxy. */
+export interface ProxiedSession {
+  connection: number;
+  sessionId: bigint;
+  password: Uint8Array;
+  /** As granted by the server, in milliseconds. */
+  timeoutMs: number;
+}
+
+/**
+ * A TCP proxy that reads the ZooKeeper frames passing through: it records and counts them, and can hold or drop
+ * chosen ones. Everything that `TcpProxy` does works here too.
+ *
+ * The trace shows what came through: requests swallowed by a hole are not in it, replies swallowed by one are, with
+ * the fate `dropped`. While a frame is held, those behind it are neither recorded nor counted.
+ */
+export class ZooKeeperProxy extends TcpProxy {
+  readonly #trace: Trace;
+  readonly #budget: Budget;
+  readonly #taps = new Map<number, ZooKeeperTap>();
+  #rules: FrameRule[] = [];
+
+  private constructor(options: ZooKeeperProxyOptions, port: number) {
+    super(options, port);
+    this.#trace = new Trace(this.name, options.traceLimit ?? 20_000);
+    this.#budget = new Budget(options.ignore ?? ["ping", "sync"]);
+  }
+
+  static override async start(options: ZooKeeperProxyOptions): Promise<ZooKeeperProxy> {
+    const proxy = new ZooKeeperProxy(options, options.port ?? (await freePort()));
+    await proxy.listen();
+    return proxy;
+  }
+
+  /** The frames read since the start or the last reset, oldest first. */
+  get trace(): readonly TraceEntry[] {
+    return this.#trace.entries;
+  }
+
+  /** Sessions by connection, oldest first, of connections whose handshake was answered with a session. */
+  get sessions(): ProxiedSession[] {
+    const sessions: ProxiedSession[] = [];
+    for (const [connection, tap] of this.#taps) {
+      const { handshake } = tap.reader;
+      if (handshake === undefined || handshake.timeoutMs <= 0) continue;
+      const { sessionId, password, timeoutMs } = handshake;
+      sessions.push({ connection, sessionId, password, timeoutMs });
+    }
+    return sessions;
+  }
+
+  counts(): Counts {
+    return this.#budget.counts;
+  }
+
+  /** Clears trace and counts; rules stay. `ignore` replaces what is left out from here on. */
+  reset(options: { ignore?: Ignored } = {}): void {
+    this.#trace.clear();
+    this.#budget.reset(options.ignore);
+  }
+
+  /**
+   * The first frame in the trace that `predicate` accepts, or the next one to come.
+   * @throws TestServerError after `withinMs` (default 10,000), with `what` and the last frames.
+   */
+  waitFor(
+    predicate: (entry: TraceEntry) => boolean,
+    options: { withinMs?: number; what?: string } = {},
+  ): Promise<TraceEntry> {
+    return this.#trace.waitFor(predicate, options.withinMs ?? 10_000, options.what ?? "a frame");
+  }
+
+  /** Holds requests back, and with them everything that the client sends after them. */
+  holdRequest(match: FrameMatch & HoldOptions = {}): FrameRule {
+    return this.#rule("holdRequest", "request", match, { hold: match });
+  }
+
+  /** Drops requests: the server never hears of them. */
+  dropRequest(match: FrameMatch & DropOptions = {}): FrameRule {
+    return this.#rule("dropRequest", "request", match, { drop: match });
+  }
+
+  /** Holds replies back, and with them everything that the server sends after them, events included. */
+  holdReply(match: FrameMatch & HoldOptions = {}): FrameRule {
+    return this.#rule("holdReply", "reply", match, { hold: match });
+  }
+
+  /** Drops replies: the server has acted, and the client does not learn it. */
+  dropReply(match: FrameMatch & DropOptions = {}): FrameRule {
+    return this.#rule("dropReply", "reply", match, { drop: match });
+  }
+
+  /** Holds watch events back, all that match unless `times` says less. */
+  holdEvents(match: EventMatch & HoldOptions = {}): FrameRule {
+    return this.#rule("holdEvents", "event", { times: Number.POSITIVE_INFINITY, ...match }, { hold: match });
+  }
+
+  /** Drops watch events, all that match unless `times` says less. */
+  dropEvents(match: EventMatch & DropOptions = {}): FrameRule {
+    return this.#rule("dropEvents", "event", { times: Number.POSITIVE_INFINITY, ...match }, { drop: match });
+  }
+
+  /** Releases everything that is held and ends all rules. */
+  clearRules(): void {
+    const rules = this.#rules;
+    this.#rules = [];
+    for (const rule of rules) rule.release();
+  }
+
+  protected override filterFor(link: Link): LinkFilter {
+    const tap = new ZooKeeperTap(link, {
+      seen: (entry) => this.#seen(entry),
+      decided: (entry) => this.#trace.add(entry),
+      changed: (entry) => this.#trace.look(entry),
+      replied: (request) => this.#budget.answered(request),
+    });
+    this.#taps.set(link.id, tap);
+    return tap;
+  }
+
+  #rule(name: string, kind: TraceEntry["kind"], match: FrameMatch & EventMatch, what: RuleAction): FrameRule {
+    const rule = new FrameRule(`${this.name}: ${name}`, matcher(kind, match), match, what);
+    this.#rules.push(rule);
+    return rule;
+  }
+
+  #seen(entry: TraceEntry): FrameRule | undefined {
+    this.#budget.seen(entry);
+    if (entry.kind === "request" && entry.op === "ping") {
+      for (const rule of this.#rules) rule.pinged(entry.connection);
+    }
+    return this.#rules.find((rule) => rule.takes(entry));
+  }
+}
+
+/** Starts a proxy in front of one ZooKeeper server. */
+export function startZooKeeperProxy(options: ZooKeeperProxyOptions): Promise<ZooKeeperProxy> {
+  return ZooKeeperProxy.start(options);
+}

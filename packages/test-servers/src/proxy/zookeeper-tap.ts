@@ -1,0 +1,188 @@
+import { ConnectionReader } from "./connection-reader.js";
+import { FrameSplitter } from "./frame-splitter.js";
+import type { Link, LinkFilter } from "./link.js";
+import type { FrameRule } from "./rules.js";
+import type { StreamItem } from "./shaper.js";
+import type { TraceEntry } from "./trace.js";
+
+/** What the taps of one proxy share: the counters and the rules. */
+export interface TapOwner {
+  /** A frame was read. Counts it. @returns the rule that takes it, if any. */
+  seen(entry: TraceEntry): FrameRule | undefined;
+  /** It is known what becomes of a frame, for the first time. Records it. */
+  decided(entry: TraceEntry): void;
+  /** A frame that was held went on after all. */
+  changed(entry: TraceEntry): void;
+  /** A reply was passed on to the client. */
+  replied(request: TraceEntry): void;
+}
+
+/** A frame, or bytes that are none, waiting for their turn. */
+interface Waiting {
+  bytes: Buffer;
+  /** Not a frame, or one that has been through the rules already. */
+  done: boolean;
+}
+
+type Direction = "up" | "down";
+
+/**
+ * Reads the ZooKeeper frames of one connection and passes them on whole. Frames that arrived in one chunk leave in
+ * one write, unless a rule comes between them.
+ */
+export class ZooKeeperTap implements LinkFilter {
+  readonly reader: ConnectionReader;
+  readonly #link: Link;
+  readonly #owner: TapOwner;
+  readonly #lanes: { up: Lane; down: Lane } = { up: new Lane(), down: new Lane() };
+
+  constructor(link: Link, owner: TapOwner) {
+    this.#link = link;
+    this.#owner = owner;
+    this.reader = new ConnectionReader(link.id);
+  }
+
+  up(item: StreamItem): void {
+    this.#take("up", item);
+  }
+
+  down(item: StreamItem): void {
+    this.#take("down", item);
+  }
+
+  #take(direction: Direction, item: StreamItem): void {
+    const lane = this.#lanes[direction];
+    if (lane.silent) return;
+    if (item === "rst") {
+      // A reset overtakes everything.
+      lane.queue.length = 0;
+      this.#send(direction, item);
+      return;
+    }
+    if (item === "fin") {
+      const rest = lane.splitter.takeRest();
+      if (rest.length > 0) lane.queue.push({ bytes: rest, done: true });
+      lane.queue.push("fin");
+    } else {
+      for (const bytes of lane.splitter.push(item)) lane.queue.push({ bytes, done: false });
+      if (lane.splitter.raw) {
+        const last = lane.queue.at(-1);
+        if (typeof last === "object") last.done = true;
+      }
+    }
+    this.#pump(direction);
+  }
+
+  #pump(direction: Direction): void {
+    const lane = this.#lanes[direction];
+    const batch = new Batch();
+    while (!lane.blocked && !this.#link.closed) {
+      const item = lane.queue.shift();
+      if (item === undefined) break;
+      if (item === "fin") {
+        this.#flush(direction, batch);
+        this.#send(direction, item);
+      } else if (item.done) {
+        batch.bytes.push(item.bytes);
+      } else {
+        this.#frame(direction, item.bytes, batch);
+      }
+    }
+    this.#flush(direction, batch);
+  }
+
+  #frame(direction: Direction, bytes: Buffer, batch: Batch): void {
+    const { entry, request } =
+      direction === "up"
+        ? { entry: this.reader.request(bytes), request: undefined }
+        : this.reader.answer(bytes);
+    const rule = this.#owner.seen(entry);
+    if (rule === undefined) {
+      batch.add(bytes, entry, request);
+      return;
+    }
+    // What came before this frame goes first, so that the trace has them in this order.
+    this.#flush(direction, batch);
+    if (rule.action === "drop") this.#drop(direction, entry, rule);
+    else this.#hold(direction, bytes, entry, request, rule);
+  }
+
+  #drop(direction: Direction, entry: TraceEntry, rule: FrameRule): void {
+    const lane = this.#lanes[direction];
+    entry.fate = "dropped";
+    this.#owner.decided(entry);
+    if (rule.drop.thenSilence === true) {
+      lane.silent = true;
+      lane.queue.length = 0;
+    }
+    if (rule.drop.thenCut === true) this.#link.close();
+  }
+
+  #hold(
+    direction: Direction,
+    bytes: Buffer,
+    entry: TraceEntry,
+    request: TraceEntry | undefined,
+    rule: FrameRule,
+  ): void {
+    const lane = this.#lanes[direction];
+    const alone = rule.hold.alone === true;
+    entry.fate = "held";
+    this.#owner.decided(entry);
+    if (!alone) lane.blocked = true;
+    rule.keep(this.#link.id, () => {
+      if (this.#link.closed) return;
+      if (!alone) lane.blocked = false;
+      entry.fate = this.#send(direction, bytes) ? "forwarded" : "dropped";
+      this.#owner.changed(entry);
+      if (entry.fate === "forwarded" && request !== undefined) this.#owner.replied(request);
+      this.#pump(direction);
+    });
+  }
+
+  #flush(direction: Direction, batch: Batch): void {
+    if (batch.bytes.length === 0 || this.#link.closed) return;
+    const bytes = batch.bytes.length === 1 ? (batch.bytes[0] as Buffer) : Buffer.concat(batch.bytes);
+    const { entries, requests } = batch.take();
+    const sent = this.#send(direction, bytes);
+    for (const entry of entries) {
+      entry.fate = sent ? "forwarded" : "dropped";
+      this.#owner.decided(entry);
+    }
+    // After the write, but in the same turn: nothing that the client does upon it can have arrived yet.
+    if (sent) for (const request of requests) this.#owner.replied(request);
+  }
+
+  #send(direction: Direction, item: StreamItem): boolean {
+    if (direction === "down") return this.#link.toClient(item);
+    this.#link.toServer(item);
+    return true;
+  }
+}
+
+class Lane {
+  readonly splitter: FrameSplitter = new FrameSplitter();
+  readonly queue: (Waiting | "fin")[] = [];
+  blocked = false;
+  silent = false;
+}
+
+class Batch {
+  bytes: Buffer[] = [];
+  #entries: TraceEntry[] = [];
+  #requests: TraceEntry[] = [];
+
+  add(bytes: Buffer, entry: TraceEntry, request: TraceEntry | undefined): void {
+    this.bytes.push(bytes);
+    this.#entries.push(entry);
+    if (request !== undefined) this.#requests.push(request);
+  }
+
+  take(): { entries: TraceEntry[]; requests: TraceEntry[] } {
+    const taken = { entries: this.#entries, requests: this.#requests };
+    this.bytes = [];
+    this.#entries = [];
+    this.#requests = [];
+    return taken;
+  }
+}

@@ -1,0 +1,115 @@
+import { connect } from "node:net";
+import {
+  type ConnectResponse,
+  decodeConnectResponse,
+  decodeReplyHeader,
+  encodeConnectRequest,
+  encodeFrame,
+  encodeRequestHeader,
+  FrameReader,
+  formatSessionId,
+  opCodes,
+} from "@holdfast/zk-protocol";
+import { TestServerError } from "../errors.js";
+
+export interface ExpireSessionOptions {
+  /** `host:port`, several separated by commas: the first that accepts the connection is used. */
+  connectString: string;
+  sessionId: bigint;
+  /** The 16 bytes that the server gave with the session. */
+  password: Uint8Array;
+  /** Limit in milliseconds; default 5,000. */
+  withinMs?: number;
+}
+
+/**
+ * Ends somebody else's session at the server: takes it over on a connection of its own and closes it. Its ephemeral
+ * nodes are gone when this resolves. The owner sees its connection closed and learns at its next handshake that the
+ * session is over, exactly as after an expiry; a client-side "expiry" would leave session and nodes at the server.
+ *
+ * @throws TestServerError when the server does not know the session (any more), or within the limit does not answer.
+ */
+export async function expireSession(options: ExpireSessionOptions): Promise<void> {
+  const withinMs = options.withinMs ?? 5_000;
+  const endMs = performance.now() + withinMs;
+  let cause: unknown;
+  for (const server of options.connectString.split("/")[0]?.split(",") ?? []) {
+    try {
+      await hijackAndClose(server, options, Math.max(1, endMs - performance.now()));
+      return;
+    } catch (error) {
+      cause = error;
+      if (!(error instanceof NotReached)) break;
+    }
+  }
+  const reason = cause instanceof Error ? cause.message : "there is no server in it";
+  throw new TestServerError(
+    `session ${formatSessionId(options.sessionId)} was not ended through ${options.connectString}: ${reason}`,
+    { cause },
+  );
+}
+
+/** The session was not touched, another server may be tried. */
+class NotReached extends Error {}
+
+function hijackAndClose(server: string, options: ExpireSessionOptions, withinMs: number): Promise<void> {
+  const { sessionId, password } = options;
+  const colon = server.lastIndexOf(":");
+  const socket = connect({ host: server.slice(0, colon), port: Number(server.slice(colon + 1)) });
+  const frames = new FrameReader();
+  let connected = false;
+  let handshake: ConnectResponse | undefined;
+  let closed = false;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      fail(
+        connected
+          ? new Error(`no answer from ${server} within ${withinMs} ms`)
+          : new NotReached(`${server} is silent`),
+      );
+    }, withinMs);
+    function fail(error: unknown): void {
+      clearTimeout(timer);
+      socket.destroy();
+      reject(error);
+    }
+    socket.once("connect", () => {
+      connected = true;
+      // Both in one write: if the handshake fails, the server ignores the rest.
+      const hello = encodeConnectRequest({
+        protocolVersion: 0,
+        lastZxidSeen: 0n,
+        timeoutMs: 10_000,
+        sessionId,
+        password,
+        readOnly: false,
+      });
+      const goodbye = encodeRequestHeader({ xid: 1, type: opCodes.closeSession });
+      socket.write(Buffer.concat([encodeFrame(hello), encodeFrame(goodbye)]));
+    });
+    socket.on("data", (chunk) => {
+      try {
+        frames.push(chunk);
+        for (let frame = frames.next(); frame !== null; frame = frames.next()) {
+          if (handshake === undefined) {
+            handshake = decodeConnectResponse(frame);
+            if (handshake.timeoutMs <= 0)
+              throw new Error("the server does not know it, or not with this password");
+          } else {
+            const { xid, err } = decodeReplyHeader(frame);
+            if (xid === 1 && err !== 0) throw new Error(`closeSession was answered with error ${err}`);
+            closed ||= xid === 1;
+          }
+        }
+      } catch (error) {
+        fail(error);
+      }
+    });
+    socket.on("error", (error) => fail(connected ? error : new NotReached(error.message)));
+    socket.on("close", () => {
+      clearTimeout(timer);
+      if (closed) resolve();
+      else reject(new Error(`${server} ended the connection without an answer`));
+    });
+  });
+}

@@ -1,0 +1,196 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { TestServerError, UnreachableError } from "../errors.js";
+import { eventually } from "../eventually.js";
+import type { ZooKeeperInstall } from "../install/installs.js";
+import { logTail, makeScratchFolder, removeScratchFolder } from "../process/scratch-folder.js";
+import { describeExit, TetheredProcess } from "../process/tethered-process.js";
+import { type FourLetterOptions, fourLetterWord, type Srvr, srvr } from "./four-letter-word.js";
+import { javaArguments, type NodeFiles, writeNodeFiles, type ZooKeeperOptions } from "./node-files.js";
+import { writeSequences } from "./transaction-log.js";
+
+/** What tells one node of an ensemble from another; a server on its own has no id. */
+export interface NodePlace {
+  install: ZooKeeperInstall;
+  port: number;
+  /** 1 and up in an ensemble. */
+  id?: number;
+  /** Lines of `zoo.cfg` that only this node has. */
+  lines?: readonly string[];
+}
+
+/**
+ * One real ZooKeeper server, a child process on 127.0.0.1 with its data in a temporary folder. It dies with this
+ * process, whatever kills it.
+ */
+export class ZooKeeperNode {
+  readonly host: string = "127.0.0.1";
+  readonly port: number;
+  /** `host:port`, for a client of this server alone. */
+  readonly connectString: string;
+  /** The server's `myid`; 0 for a server on its own. */
+  readonly id: number;
+  readonly #place: NodePlace;
+  readonly #options: ZooKeeperOptions;
+  readonly #folder: string;
+  #files: NodeFiles;
+  #process: TetheredProcess | undefined;
+  #removed = false;
+
+  constructor(place: NodePlace, options: ZooKeeperOptions) {
+    this.port = place.port;
+    this.id = place.id ?? 0;
+    this.connectString = `${this.host}:${this.port}`;
+    this.#place = place;
+    this.#options = options;
+    this.#folder = makeScratchFolder(place.id === undefined ? "zookeeper" : `zookeeper-${place.id}`);
+    this.#files = this.#write();
+    if (place.id !== undefined) writeFileSync(join(this.dataDir, "myid"), `${place.id}\n`);
+    if (options.sequences !== undefined) writeSequences(this.dataDir, options.sequences);
+  }
+
+  /** The process id of the server itself; changes with each start. */
+  get pid(): number {
+    return this.#living().pid;
+  }
+
+  /** Whether the process exists. A paused one does. */
+  get running(): boolean {
+    return this.#process?.running ?? false;
+  }
+
+  get dataDir(): string {
+    return this.#files.dataDir;
+  }
+
+  /** The server's own log file; `logTail()` has its end. */
+  get logFile(): string {
+    return this.#files.log;
+  }
+
+  /** The end of the server's log, for error messages. */
+  logTail(lines?: number): string {
+    return logTail(this.#files.log, lines);
+  }
+
+  /** Starts the process without waiting for it to serve. */
+  async spawn(): Promise<void> {
+    if (this.#removed) throw new TestServerError(`${this.#name()} was stopped and its data removed`);
+    if (this.running) throw new TestServerError(`${this.#name()} is already running`);
+    this.#files = this.#write();
+    const { install } = this.#place;
+    this.#process = await TetheredProcess.spawn({
+      command: install.java,
+      args: javaArguments(install, this.#files, this.#options),
+      cwd: this.#folder,
+      logFile: this.#files.log,
+      scratchFolder: this.#folder,
+    });
+  }
+
+  /**
+   * Waits until this server serves clients: `srvr` is answered with a mode, and what answers is our process. A
+   * stranger on the port is told by its data folder.
+   *
+   * @throws TestServerError with the end of the server's log.
+   */
+  async ready(withinMs: number = this.#options.startWithinMs ?? 30_000): Promise<Srvr> {
+    let ended: string | undefined;
+    const answer = await eventually(
+      async () => {
+        const exit = this.#process?.exit;
+        if (exit !== undefined) {
+          ended = describeExit(exit);
+          return "ended";
+        }
+        const state = await this.srvr();
+        const text = await this.fourLetter("conf");
+        const serving = /^dataDir=(.*)$/m.exec(text)?.[1];
+        if (serving === undefined) return undefined;
+        if (!serving.startsWith(this.dataDir)) {
+          ended = `another server, with its data in ${serving}, has port ${this.port}`;
+          return "ended";
+        }
+        return state;
+      },
+      { what: `${this.#name()} to serve`, withinMs, everyMs: 25, detail: () => this.logTail() },
+    );
+    if (answer === "ended") {
+      throw new TestServerError(`${this.#name()} did not start: ${ended}; ${this.logTail()}`);
+    }
+    return answer;
+  }
+
+  /** Ends the server for good and removes its data. No harm if it was stopped before. */
+  async stop(): Promise<void> {
+    this.#removed = true;
+    await this.#process?.kill();
+    removeScratchFolder(this.#folder);
+  }
+
+  /** SIGKILL, as a crash would; the data stays for `restart`. Resolves when the process is gone. */
+  async kill(): Promise<void> {
+    await this.#living().kill();
+  }
+
+  /** SIGSTOP: sockets stay open and connections are accepted by the kernel, but nothing answers. */
+  async pause(): Promise<void> {
+    await this.#living().pause();
+  }
+
+  /** SIGCONT. */
+  resume(): void {
+    this.#living().resume();
+  }
+
+  /**
+   * Kills the server if it runs and starts it again on the same port with the same data; resolves when it serves.
+   * Sessions are kept, each with its full time-out again.
+   */
+  async restart(): Promise<void> {
+    await this.#process?.kill();
+    await this.spawn();
+    await this.ready();
+  }
+
+  /** The answer to a four-letter word; all of them are allowed. */
+  fourLetter(word: string, options: Omit<FourLetterOptions, "port" | "host"> = {}): Promise<string> {
+    return fourLetterWord(word, { ...options, host: this.host, port: this.port });
+  }
+
+  /** The parsed answer to `srvr`. @throws UnreachableError */
+  srvr(options: Omit<FourLetterOptions, "port" | "host"> = {}): Promise<Srvr> {
+    return srvr({ ...options, host: this.host, port: this.port });
+  }
+
+  /** What the server says of itself; undefined when it is dead, paused or without a quorum. */
+  async mode(): Promise<Srvr["mode"] | undefined> {
+    if (!this.running) return undefined;
+    try {
+      return (await this.srvr({ timeoutMs: 400 })).mode;
+    } catch (error) {
+      if (error instanceof UnreachableError) return undefined;
+      throw error;
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #living(): TetheredProcess {
+    if (this.#process === undefined || !this.#process.running) {
+      throw new TestServerError(`${this.#name()} is not running`);
+    }
+    return this.#process;
+  }
+
+  #write(): NodeFiles {
+    const lines = [`clientPort=${this.port}`, `clientPortAddress=${this.host}`, ...(this.#place.lines ?? [])];
+    return writeNodeFiles(this.#folder, lines, this.#options);
+  }
+
+  #name(): string {
+    return this.id === 0 ? `ZooKeeper on port ${this.port}` : `ZooKeeper ${this.id} on port ${this.port}`;
+  }
+}

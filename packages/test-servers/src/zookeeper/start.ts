@@ -1,0 +1,28 @@
+import { freePort } from "../free-port.js";
+import { requireZooKeeper } from "../install/ensure.js";
+import { ZooKeeperNode } from "./node.js";
+import type { ZooKeeperOptions } from "./node-files.js";
+
+export interface StartZooKeeperOptions extends ZooKeeperOptions {
+  /** Client port on 127.0.0.1; default a fresh one. */
+  port?: number;
+}
+
+/**
+ * Starts one real ZooKeeper server and resolves when it serves.
+ *
+ * @throws NotInstalledError when there is no server on this machine (`npx holdfast-servers ensure` gets one).
+ * @throws TestServerError with the end of the server's log when it does not come up.
+ */
+export async function startZooKeeper(options: StartZooKeeperOptions = {}): Promise<ZooKeeperNode> {
+  const install = requireZooKeeper();
+  const node = new ZooKeeperNode({ install, port: options.port ?? (await freePort()) }, options);
+  try {
+    await node.spawn();
+    await node.ready();
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+  return node;
+}

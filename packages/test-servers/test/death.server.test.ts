@@ -1,0 +1,49 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "../src/index.js";
+import { emitSources } from "./support/emitted.js";
+import { isGone, isRunning, type RunningModule, runModule } from "./support/processes.js";
+
+let emitted: string;
+
+beforeAll(async () => {
+  emitted = await emitSources();
+});
+
+afterAll(() => rmSync(emitted, { recursive: true }));
+
+/** A program that starts a server, says where it is, and then does `last`. */
+function programThat(last: string): Promise<RunningModule> {
+  return runModule(`
+    import { startZooKeeper } from ${JSON.stringify(pathToFileURL(join(emitted, "zookeeper/start.js")))};
+    const server = await startZooKeeper();
+    console.log(JSON.stringify({ server: server.pid, dataDir: server.dataDir }));
+    ${last}
+  `);
+}
+
+test.each([
+  ["is killed with SIGKILL", "process.kill(process.pid, 'SIGKILL');"],
+  [
+    "is killed with SIGKILL while the server is paused",
+    "await server.pause(); process.kill(process.pid, 'SIGKILL');",
+  ],
+  ["throws", "throw new Error('on purpose');"],
+  ["forgets to stop it", ""],
+])("no java and no data are left when a program %s", async (_, last) => {
+  const { said, ended } = await programThat(last);
+  await ended;
+  await isGone(Number(said.server));
+  await eventually(() => !existsSync(String(said.dataDir)), { what: "the data to be removed" });
+});
+
+test("the server lives as long as the program does", async () => {
+  const { pid, said, ended } = await programThat("setInterval(() => {}, 1_000);");
+  expect(isRunning(Number(said.server))).toBe(true);
+  expect(existsSync(String(said.dataDir))).toBe(true);
+  process.kill(pid, "SIGKILL");
+  await ended;
+  await isGone(Number(said.server));
+});

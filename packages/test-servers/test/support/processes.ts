@@ -1,0 +1,61 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { eventually } from "../../src/index.js";
+
+/** Whether a process runs: a zombie, which only waits to be looked at, does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return !stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
+  } catch {
+    return false;
+  }
+}
+
+export async function isGone(pid: number, withinMs = 10_000): Promise<void> {
+  await eventually(() => !isRunning(pid), { what: `process ${pid} to be gone`, withinMs });
+}
+
+/** Process ids of the children of a process that run. */
+export function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return text === "" ? [] : text.split(" ").map(Number);
+}
+
+export interface RunningModule {
+  pid: number;
+  /** What its first line of output said. */
+  said: Record<string, string | number>;
+  /** Resolves when it has ended, however. */
+  ended: Promise<unknown>;
+}
+
+/** Runs a module given as text and waits for its first line of output, which is JSON. */
+export async function runModule(source: string): Promise<RunningModule> {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", source], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = once(child, "exit");
+  let output = "";
+  let errors = "";
+  child.stdout.on("data", (bytes) => {
+    output += bytes;
+  });
+  child.stderr.on("data", (bytes) => {
+    errors += bytes;
+  });
+  const spoke = () => output.includes("\n");
+  await eventually(() => spoke() || child.exitCode !== null || child.signalCode !== null, {
+    what: "the first line of a child process",
+    withinMs: 15_000,
+    detail: () => errors,
+  });
+  // Output may come after the end of the process has been noticed.
+  await eventually(spoke, {
+    what: "a line of a child process that has ended",
+    withinMs: 1_000,
+    detail: () => errors,
+  });
+  return { pid: child.pid ?? 0, said: JSON.parse(output.slice(0, output.indexOf("\n"))), ended };
+}
