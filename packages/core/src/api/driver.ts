@@ -97,6 +97,8 @@ export type GrantChange =
  */
 export interface LockDriver {
   readonly capabilities: Capabilities;
+  /** Throws `InvalidArgumentError` for a name that this backend cannot have; core has checked type and length. */
+  checkName?(name: string): void;
   request(request: GrantRequest, progress: TicketProgress): Ticket;
   /** All or none, queued in one atomic step, never by pipelining single requests. For parts of one session or one slot. */
   requestAll?(requests: readonly GrantRequest[]): Ticket<readonly Grant[]>;

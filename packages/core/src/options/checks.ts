@@ -54,6 +54,11 @@ export function checkObject(what: string, value: unknown): void {
   throw new InvalidArgumentError(`${what} must be an object; got ${show(value)}`);
 }
 
+export function checkCount(what: string, value: unknown): void {
+  if (value === undefined || (Number.isInteger(value) && (value as number) >= 0)) return;
+  throw new InvalidArgumentError(`${what} must be a whole number, 0 or more; got ${show(value)}`);
+}
+
 export function checkMethods(what: string, value: unknown, methods: readonly string[]): void {
   if (value === undefined) return;
   const missing = methods.find(

@@ -165,6 +165,7 @@ export class DriverProvider implements LockProvider {
     options: AcquireOptions | undefined,
   ): ResolvedAcquireOptions {
     validateLockName(name);
+    this.#engine.driver.checkName?.(name);
     if (!this.capabilities.primitives.has(kind)) throw this.unsupported(kind, name);
     return resolveAcquireOptions(what, options, this.#defaults, acquireKeys.view);
   }

@@ -4,7 +4,7 @@ import type { HoldInfo, InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { LockView } from "../api/mutex.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
-import { checkSignal } from "../options/checks.js";
+import { checkCount, checkSignal } from "../options/checks.js";
 import { abortable } from "../signals/abortable.js";
 
 /** What is behind a lock view, for siblings that combine several locks. */
@@ -48,6 +48,7 @@ export abstract class View implements LockView {
   async inspect(options: InspectOptions = {}): Promise<LockSnapshot> {
     const { engine, kind, name } = this;
     checkSignal("inspect: signal", options.signal);
+    checkCount("inspect: maxPending", options.maxPending);
     if (engine.closed) throw engine.closedError(name);
     options.signal?.throwIfAborted();
     return await abortable(

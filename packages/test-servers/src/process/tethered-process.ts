@@ -29,6 +29,8 @@ const leash = `
   fi
 ) >/dev/null 2>&1 &
 unset HOLDFAST_SCRATCH
+# A terminal's interrupt reaches the whole process group: whoever holds locks on the server needs it a moment longer.
+trap '' INT
 exec "$@" 3<&-
 `;
 

@@ -1,0 +1,44 @@
+/** First in, first out. An array's own `shift()` moves everything behind it once there are many. */
+export class PendingQueue<T> {
+  #items: (T | undefined)[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  peek(): T | undefined {
+    return this.#items[this.#head];
+  }
+
+  shift(): T | undefined {
+    if (this.#head === this.#items.length) return undefined;
+    const item = this.#items[this.#head];
+    this.#items[this.#head] = undefined;
+    this.#head += 1;
+    if (this.#head === this.#items.length) {
+      this.#items.length = 0;
+      this.#head = 0;
+    } else if (this.#head >= 1024) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+
+  /** What is in it, oldest first, without taking anything out. */
+  contents(): T[] {
+    return this.#items.slice(this.#head) as T[];
+  }
+
+  drain(): T[] {
+    const items = this.contents();
+    this.#items = [];
+    this.#head = 0;
+    return items;
+  }
+}

@@ -1,0 +1,96 @@
+import { InvalidArgumentError } from "@holdfast/core";
+import { validateLockName } from "@holdfast/core/internal";
+import { InvalidPathError, parentOf, validatePath } from "@holdfast/zk-protocol";
+
+export interface PathOptions {
+  /** From the connect string; must exist at the server. `""` for none. */
+  readonly chroot: string;
+  /** As Curator's `namespace`: one more level below the chroot, made when first needed. `""` for none. */
+  readonly namespace: string;
+  /** Where relative names land. */
+  readonly root: string;
+}
+
+/** Names of locks to paths of the server and back to what the caller sees. */
+export class LockPaths {
+  readonly chroot: string;
+  readonly #base: string;
+  readonly #root: string;
+
+  constructor(options: PathOptions) {
+    this.chroot = options.chroot;
+    const namespace = options.namespace.replace(/^\//, "");
+    if (namespace !== "") checkPath(`/${namespace}`, "option namespace");
+    checkPath(options.root, "option root");
+    this.#base = namespace === "" ? options.chroot : `${options.chroot}/${namespace}`;
+    this.#root = options.root === "/" ? "" : options.root;
+  }
+
+  /**
+   * The server's path for a lock name. An absolute name is taken as it is, below chroot and namespace; a relative one
+   * is one segment below `root`, so that relative names never nest. Two names never share a path unless an absolute
+   * one spells out where a relative one lands.
+   */
+  pathOf(name: string): string {
+    validateLockName(name);
+    if (!name.startsWith("/")) return `${this.#base}${this.#root}/${encodeSegment(name)}`;
+    if (name === "/") throw new InvalidArgumentError(`lock name "/" is the root; name a path below it`);
+    checkPath(name, "lock name");
+    return this.#base + name;
+  }
+
+  /** The levels above and including `path` that may be made, top down: all below the chroot. */
+  levelsOf(path: string): string[] {
+    const levels: string[] = [];
+    for (let level = path; level.length > this.chroot.length && level !== "/"; level = parentOf(level)) {
+      levels.unshift(level);
+    }
+    return levels;
+  }
+}
+
+function checkPath(path: string, what: string): void {
+  try {
+    validatePath(path);
+  } catch (error) {
+    if (!(error instanceof InvalidPathError)) throw error;
+    throw new InvalidArgumentError(`${what} ${JSON.stringify(path)}: ${error.message}`, { cause: error });
+  }
+}
+
+/**
+ * Percent-encodes what must not stand in one path segment: the slash, the percent sign, leading dots, and everything
+ * ZooKeeper refuses in a path (controls, surrogates, private use, U+FFF0 and up).
+ */
+export function encodeSegment(name: string): string {
+  let encoded = "";
+  let leading = true;
+  for (const char of name) {
+    leading &&= char === ".";
+    encoded += leading || mustEncode(char) ? percent(char) : char;
+  }
+  return encoded;
+}
+
+function mustEncode(char: string): boolean {
+  const code = char.codePointAt(0) as number;
+  if (code >= 0xd800 && code <= 0xdfff) {
+    throw new InvalidArgumentError(
+      "a lock name must be well-formed Unicode: it has half of a surrogate pair",
+    );
+  }
+  return (
+    char === "/" ||
+    char === "%" ||
+    code <= 0x1f ||
+    (code >= 0x7f && code <= 0x9f) ||
+    (code >= 0xe000 && code <= 0xf8ff) ||
+    code >= 0xfff0
+  );
+}
+
+function percent(char: string): string {
+  return [...Buffer.from(char, "utf8")]
+    .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`)
+    .join("");
+}

@@ -1,0 +1,67 @@
+import { hostname, networkInterfaces } from "node:os";
+
+/** What Curator's `Revoker` writes into a holder's node to ask for the lock. */
+export const revokeMessage: Uint8Array = Buffer.from("__REVOKE__", "ascii");
+
+export function isRevokeMessage(data: Uint8Array | null): boolean {
+  return data !== null && Buffer.compare(data, revokeMessage) === 0;
+}
+
+let ownAddress: string | undefined;
+
+/** This host's address as text, as Curator's default data has it: the first that is not loopback, else 127.0.0.1. */
+function localAddress(): string {
+  ownAddress ??=
+    Object.values(networkInterfaces())
+      .flat()
+      .find((candidate) => candidate?.family === "IPv4" && !candidate.internal)?.address ?? "127.0.0.1";
+  return ownAddress;
+}
+
+/**
+ * Data of our queue nodes. Exactly Curator's default, the address; with `identity` a JSON text behind it that tells
+ * operators who this is.
+ */
+export function nodeData(identity: boolean, label: string | null): Uint8Array {
+  const address = localAddress();
+  if (!identity) return Buffer.from(address, "utf8");
+  const about = { ...(label === null ? {} : { label }), host: hostname(), pid: process.pid };
+  return Buffer.from(`${address} ${JSON.stringify(about)}`, "utf8");
+}
+
+export interface NodeDataView {
+  readonly address: string | null;
+  readonly label: string | null;
+  /** Carries the text that only our `identity` writes. */
+  readonly identified: boolean;
+}
+
+const nothing: NodeDataView = { address: null, label: null, identified: false };
+const addressPattern = /^(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]+)(?: (\{.*\}))?$/s;
+
+/** What a node's data says to a person. Never a reason to decide anything. */
+export function readNodeData(data: Uint8Array | null): NodeDataView {
+  if (data === null || data.length === 0) return nothing;
+  const text = Buffer.from(data).toString("utf8");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: bytes that no person can read are what is looked for
+  if (/[\u0000-\u0008\u000e-\u001f\ufffd]/.test(text)) return nothing;
+  const match = addressPattern.exec(text);
+  if (match === null) return { address: null, label: text, identified: false };
+  const label = match[2] === undefined ? null : identityLabel(match[2]);
+  return { address: match[1] as string, label, identified: label !== null };
+}
+
+/** `label host:pid` of the JSON that `identity` wrote, or the text itself when it is somebody else's JSON. */
+function identityLabel(json: string): string {
+  let about: unknown;
+  try {
+    about = JSON.parse(json);
+  } catch {
+    return json;
+  }
+  if (typeof about !== "object" || about === null) return json;
+  const { label, host, pid } = about as Record<string, unknown>;
+  const where = typeof host === "string" && typeof pid === "number" ? `${host}:${pid}` : null;
+  const parts = [typeof label === "string" ? label : null, where].filter((part) => part !== null);
+  return parts.length > 0 ? parts.join(" ") : json;
+}

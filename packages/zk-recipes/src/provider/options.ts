@@ -1,0 +1,170 @@
+import type { ConnectionOptions } from "node:tls";
+import { InvalidArgumentError, type Millis, type ProviderOptions } from "@holdfast/core";
+import {
+  checkMillis,
+  checkObject,
+  checkString,
+  type ResolvedProviderOptions,
+  resolveProviderOptions,
+} from "@holdfast/core/internal";
+import { type Acl, openAcl } from "@holdfast/zk-protocol";
+import type { Client } from "../client/library.js";
+import { LockPaths } from "../layout/lock-path.js";
+import { type ConnectString, parseConnectString } from "../session/connect-string.js";
+import type { Credential } from "../session/options.js";
+
+export interface ZooKeeperLocksOptions extends ProviderOptions {
+  /** Servers and, behind the last one, a chroot that must exist: `h1:2181,h2:2181/app`. This or `client`. */
+  readonly connect?: string;
+
+  /**
+   * A client of node-zookeeper-client 1.1.3 of your own, connected or not; it is hardened in place and never closed. Once
+   * its session ends the provider stays `lost`: only with `connect` can it open another.
+   */
+  readonly client?: Client;
+
+  /**
+   * How long the server keeps our locks without news of us; default 30,000. The server bounds it to 2..20 of its ticks;
+   * the event `session-state` tells what it granted.
+   */
+  readonly sessionTimeoutMs?: Millis;
+
+  /** As Curator's `namespace`: one more level above all paths, absolute lock names included. Default none. */
+  readonly namespace?: string;
+
+  /** Absolute path under which relative lock names land, one segment each; default `/holdfast`. */
+  readonly root?: string;
+
+  /** Credentials, `digest` for example, sent on each connection before anything else. Default none. */
+  readonly auth?: readonly Credential[];
+
+  /**
+   * ACL of the nodes we make, or a function of their path (Curator's `ACLProvider`). Default: open to the world. Those
+   * who share a lock must be able to create, read and delete below its path.
+   */
+  readonly acl?: readonly Acl[] | ((path: string) => readonly Acl[]);
+
+  /** Connect by TLS with these options of `node:tls`. Default: plain TCP. */
+  readonly tls?: ConnectionOptions;
+
+  /**
+   * What keeps the lease: `"sync"` (default) is answered by the leader alone; `"quorum"` writes an empty transaction
+   * (one zxid each third of the session time-out), for sessions shorter than the ensemble's syncLimit x tickTime.
+   */
+  readonly leaseProof?: "sync" | "quorum";
+}
+
+export interface ResolvedZooKeeperOptions {
+  readonly common: ResolvedProviderOptions;
+  /** `null` with a client of the caller's. */
+  readonly target: ConnectString | null;
+  readonly client: Client | null;
+  readonly sessionTimeoutMs: Millis;
+  readonly paths: LockPaths;
+  readonly auth: readonly Credential[];
+  readonly aclOf: (path: string) => readonly Acl[];
+  readonly tls: ConnectionOptions | undefined;
+  readonly leaseProof: "sync" | "quorum";
+}
+
+const ownKeys = [
+  "connect",
+  "client",
+  "sessionTimeoutMs",
+  "namespace",
+  "root",
+  "auth",
+  "acl",
+  "tls",
+  "leaseProof",
+] as const;
+
+const sessionOnly = ["sessionTimeoutMs", "auth", "tls"] as const;
+
+/** Checks all options at once, before any I/O. Throws `InvalidArgumentError` naming the option and what it takes. */
+export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperOptions {
+  // Untyped callers may give nothing at all.
+  const options = given === undefined ? {} : given;
+  const of = (key: string) => `zookeeperLocks: ${key}`;
+  const common = resolveProviderOptions("zookeeperLocks", options, ownKeys);
+  const { connect, client, namespace, root, auth, acl, tls, leaseProof } = options;
+  checkString(of("connect"), connect);
+  checkString(of("namespace"), namespace);
+  checkString(of("root"), root);
+  checkMillis(of("sessionTimeoutMs"), options.sessionTimeoutMs, { minimumMs: 1, infinite: false });
+  checkObject(of("tls"), tls);
+  checkObject(of("client"), client);
+  checkAuth(of("auth"), auth);
+  if ((connect === undefined) === (client === undefined)) {
+    throw new InvalidArgumentError("zookeeperLocks takes exactly one of the options connect and client");
+  }
+  const misplaced = client === undefined ? undefined : sessionOnly.find((key) => options[key] !== undefined);
+  if (misplaced !== undefined) {
+    throw new InvalidArgumentError(
+      `zookeeperLocks: ${misplaced} belongs to the session, which a given client opens itself; set it there, or use option connect`,
+    );
+  }
+  if (leaseProof !== undefined && leaseProof !== "sync" && leaseProof !== "quorum") {
+    throw new InvalidArgumentError(
+      `${of("leaseProof")} must be "sync" or "quorum"; got ${String(leaseProof)}`,
+    );
+  }
+  const target = connect === undefined ? null : parseConnectString(connect);
+  return {
+    common,
+    target,
+    client: client ?? null,
+    sessionTimeoutMs: options.sessionTimeoutMs ?? 30_000,
+    paths: new LockPaths({
+      chroot: target?.chroot ?? "",
+      namespace: namespace ?? "",
+      root: root ?? "/holdfast",
+    }),
+    auth: auth ?? [],
+    aclOf: typeof acl === "function" ? checkedAclOf(acl) : constantAcl(acl),
+    tls,
+    leaseProof: leaseProof ?? "sync",
+  };
+}
+
+/** The entries themselves are the session's to check. */
+function checkAuth(what: string, auth: readonly Credential[] | undefined): void {
+  const fits =
+    auth === undefined ||
+    (Array.isArray(auth) && auth.every((entry) => typeof entry === "object" && entry !== null));
+  if (fits) return;
+  throw new InvalidArgumentError(
+    `${what} must be a list of { scheme, auth }, such as [{ scheme: "digest", auth: "user:password" }]`,
+  );
+}
+
+function constantAcl(acl: readonly Acl[] | undefined): (path: string) => readonly Acl[] {
+  const entries = checkAcl("zookeeperLocks: acl", acl ?? openAcl);
+  return () => entries;
+}
+
+function checkedAclOf(aclOf: (path: string) => readonly Acl[]): (path: string) => readonly Acl[] {
+  return (path) => {
+    const what = `zookeeperLocks: acl(${JSON.stringify(path)})`;
+    let acl: readonly Acl[];
+    try {
+      acl = aclOf(path);
+    } catch (cause) {
+      const told = cause instanceof Error ? cause.message : String(cause);
+      throw new InvalidArgumentError(`${what} threw: ${told}`, { cause });
+    }
+    return checkAcl(what, acl);
+  };
+}
+
+function checkAcl(what: string, acl: readonly Acl[]): readonly Acl[] {
+  const fits =
+    Array.isArray(acl) &&
+    acl.length > 0 &&
+    acl.every(
+      (entry) =>
+        Number.isInteger(entry?.perms) && typeof entry.scheme === "string" && typeof entry.id === "string",
+    );
+  if (fits) return acl;
+  throw new InvalidArgumentError(`${what} must be a list of at least one { perms, scheme, id }`);
+}

@@ -1,0 +1,93 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { RequestError, ZooKeeperSession } from "../session/types.js";
+import { isPassing } from "./failures.js";
+
+/**
+ * How a delete ended. `"gone"`: no such node, and none of our deletes can have been the one that removed it.
+ * `"session-over"`: the node goes with the session, if it has not gone yet.
+ */
+export type DeletionOutcome = "deleted" | "gone" | "session-over";
+
+interface Deletion {
+  readonly path: string;
+  /** One of our requests was sent and never answered, so a missing node may be its work. */
+  unanswered: boolean;
+  readonly settled: ((outcome: DeletionOutcome, error: RequestError | null) => void)[];
+}
+
+const sendAgainMs: Millis = 250;
+
+/**
+ * Deletes of queue nodes of one session, each repeated after every reconnect until the server has confirmed it or the
+ * session is over: Curator's guaranteed delete, bounded by the session. The repeats leave before anything else that
+ * waits for the connection, so that nobody here queues behind a node of our own that is already given up.
+ */
+export class Deletions {
+  readonly #session: ZooKeeperSession;
+  readonly #runtime: Runtime;
+  readonly #nodes: Set<string>;
+  readonly #open = new Map<string, Deletion>();
+
+  /** `nodes`: the session's own queue nodes; a path leaves it when its delete has settled. */
+  constructor(session: ZooKeeperSession, runtime: Runtime, nodes: Set<string>) {
+    this.#session = session;
+    this.#runtime = runtime;
+    this.#nodes = nodes;
+    session.onState((state) => {
+      if (state === "connected") for (const deletion of this.#open.values()) this.#send(deletion);
+      if (state === "lost" || state === "closed") {
+        for (const deletion of [...this.#open.values()]) this.#settle(deletion, "session-over", null);
+      }
+    });
+  }
+
+  /**
+   * Deletes `path`. `settled` runs once, in frame order: for an answer of the server with an error only when that says
+   * no for good (NoAuth and the like).
+   */
+  delete(path: string, settled: (outcome: DeletionOutcome, error: RequestError | null) => void): void {
+    const open = this.#open.get(path);
+    if (open !== undefined) {
+      open.settled.push(settled);
+      return;
+    }
+    const deletion: Deletion = { path, unanswered: false, settled: [settled] };
+    this.#open.set(path, deletion);
+    this.#send(deletion);
+  }
+
+  /** Calls `settled` with the end of a delete that is under way; `false` when there is none of that path. */
+  whenSettled(path: string, settled: (outcome: DeletionOutcome) => void): boolean {
+    const open = this.#open.get(path);
+    open?.settled.push(settled);
+    return open !== undefined;
+  }
+
+  #send(deletion: Deletion): void {
+    this.#session.send("delete", { path: deletion.path, version: -1 }, (outcome) => {
+      if (outcome.ok) return this.#settle(deletion, "deleted", null);
+      const { error } = outcome;
+      if (!(error instanceof ZooKeeperError)) {
+        if (error.name === "SessionLostError") return this.#settle(deletion, "session-over", null);
+        if (error.name === "OutcomeUnknownError") deletion.unanswered = true;
+        return; // sent again once connected
+      }
+      if (error.code === errorCodes.NoNode) {
+        return this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
+      }
+      if (isPassing(error)) this.#runtime.setTimer(sendAgainMs, () => this.#sendAgain(deletion));
+      else this.#settle(deletion, "gone", error);
+    });
+  }
+
+  #sendAgain(deletion: Deletion): void {
+    if (this.#open.get(deletion.path) === deletion) this.#send(deletion);
+  }
+
+  #settle(deletion: Deletion, outcome: DeletionOutcome, error: RequestError | null): void {
+    if (!this.#open.delete(deletion.path)) return;
+    this.#nodes.delete(deletion.path);
+    for (const settled of deletion.settled) settled(outcome, error);
+  }
+}

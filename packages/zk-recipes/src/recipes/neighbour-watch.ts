@@ -1,0 +1,90 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { WatchHandle } from "../session/types.js";
+import { isPassing } from "./failures.js";
+import type { SessionDesk } from "./session-desk.js";
+
+/** One of the two is called, once at most. */
+export interface NeighbourListener {
+  gone(watch: NeighbourWatch, heardBy: "event" | "read"): void;
+  /** The server does not let us read the node, and so never will tell that it goes. */
+  refused(watch: NeighbourWatch, error: ZooKeeperError): void;
+}
+
+const armAgainMs: Millis = 250;
+
+/**
+ * The watch on a node ahead of us in the queue: getData, so that a node that is already gone leaves no watch behind.
+ * Armed again after a data change (a revoke message to that node) and after an outage.
+ */
+export class NeighbourWatch {
+  readonly path: string;
+  readonly name: string;
+  /** Session that owns the node, once the read was answered. */
+  owner: bigint | null = null;
+  readonly #desk: SessionDesk;
+  readonly #runtime: Runtime;
+  readonly #listener: NeighbourListener;
+  #handle: WatchHandle | null = null;
+  #stopped = false;
+
+  constructor(desk: SessionDesk, runtime: Runtime, path: string, name: string, listener: NeighbourListener) {
+    this.#desk = desk;
+    this.#runtime = runtime;
+    this.path = path;
+    this.name = name;
+    this.#listener = listener;
+  }
+
+  /** Gone, or no longer listened to. */
+  get over(): boolean {
+    return this.#stopped;
+  }
+
+  arm(): void {
+    if (this.#stopped || this.#handle !== null) return;
+    this.#handle = this.#desk.session.watchData(this.path, {
+      answered: (outcome) => {
+        if (this.#stopped) return;
+        if (outcome.ok) {
+          this.owner = outcome.value.stat.ephemeralOwner;
+          return;
+        }
+        this.#handle = null;
+        const { error } = outcome;
+        if (!(error instanceof ZooKeeperError)) this.#desk.whenUsable(() => this.arm());
+        else if (error.code === errorCodes.NoNode) this.#tellGone("read");
+        else if (isPassing(error)) this.#runtime.setTimer(armAgainMs, () => this.arm());
+        else {
+          this.#stopped = true;
+          this.#listener.refused(this, error);
+        }
+      },
+      fired: (type) => {
+        this.#handle = null;
+        if (this.#stopped) return;
+        if (type === "deleted") this.#tellGone("event");
+        else this.arm();
+      },
+    });
+  }
+
+  /** Stops listening; a registration left at the server costs at most one event that is ignored. */
+  drop(): void {
+    this.#stopped = true;
+    this.#handle?.drop();
+    this.#handle = null;
+  }
+
+  /** Stops listening and takes the registration back at the server too. */
+  remove(): void {
+    this.#stopped = true;
+    this.#handle?.remove();
+    this.#handle = null;
+  }
+
+  #tellGone(heardBy: "event" | "read"): void {
+    this.#stopped = true;
+    this.#listener.gone(this, heardBy);
+  }
+}

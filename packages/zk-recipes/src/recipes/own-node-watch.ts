@@ -1,0 +1,86 @@
+import { errorCodes, type Stat, ZooKeeperError } from "@holdfast/zk-protocol";
+import { isRevokeMessage } from "../layout/node-data.js";
+import type { WatchHandle } from "../session/types.js";
+import type { SessionDesk } from "./session-desk.js";
+
+export interface OwnNode {
+  readonly path: string;
+  readonly name: string;
+  readonly czxid: bigint;
+}
+
+/** What the watch on the own node tells. */
+export interface OwnNodeListener {
+  /** The node is gone, or is not the one that we made. */
+  gone(): void;
+  /** Somebody wrote Curator's revoke message into it. */
+  revokeAsked(): void;
+}
+
+/**
+ * The watch on a queue node of our own, armed again after each event and each outage. A waiter arms it and hands it on
+ * to its hold; its first read finds what happened before it was armed.
+ */
+export class OwnNodeWatch {
+  listener: OwnNodeListener;
+  /** The revoke message was read, perhaps before the present listener came. */
+  revokeSeen = false;
+  readonly #desk: SessionDesk;
+  readonly #node: OwnNode;
+  #handle: WatchHandle | null = null;
+  #armedOn = 0;
+  #stopped = false;
+
+  constructor(desk: SessionDesk, node: OwnNode, listener: OwnNodeListener) {
+    this.#desk = desk;
+    this.#node = node;
+    this.listener = listener;
+  }
+
+  /** Answered OK on the present connection and not fired since: every later end of the node will be heard in order. */
+  get trusted(): boolean {
+    return this.#handle !== null && this.#armedOn === this.#desk.session.connection;
+  }
+
+  arm(): void {
+    if (this.#handle !== null || this.#stopped) return;
+    const { session } = this.#desk;
+    this.#armedOn = 0;
+    this.#handle = session.watchData(this.#node.path, {
+      answered: (outcome) => {
+        if (this.#stopped) return;
+        if (outcome.ok) {
+          if (!this.#isOurs(outcome.value.stat)) return this.listener.gone();
+          this.#armedOn = session.connection;
+          if (isRevokeMessage(outcome.value.data)) {
+            this.revokeSeen = true;
+            this.listener.revokeAsked();
+          }
+          return;
+        }
+        this.#handle = null;
+        const { error } = outcome;
+        if (!(error instanceof ZooKeeperError)) this.#desk.whenUsable(() => this.arm());
+        else if (error.code === errorCodes.NoNode) this.listener.gone();
+        // Any other refusal, such as a node that its own maker may not read, leaves the session as the only witness.
+      },
+      fired: (type) => {
+        this.#handle = null;
+        if (this.#stopped) return;
+        if (type === "deleted") this.listener.gone();
+        else this.arm();
+      },
+    });
+  }
+
+  /** Stops listening. No request: the node is about to be deleted, and its watch with it. */
+  stop(): void {
+    this.#stopped = true;
+    this.#handle?.drop();
+    this.#handle = null;
+  }
+
+  #isOurs(stat: Stat): boolean {
+    return stat.czxid === this.#node.czxid && stat.ephemeralOwner === this.#desk.session.id;
+  }
+}

@@ -1,0 +1,253 @@
+import { EvictedError, type HoldfastError, type Runtime } from "@holdfast/core";
+import { errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import { isPassing, requestFailure } from "./failures.js";
+import { NeighbourWatch } from "./neighbour-watch.js";
+import { type OwnNode, OwnNodeWatch } from "./own-node-watch.js";
+import type { Children } from "./protected-create.js";
+import { type QueueView, viewQueue } from "./queue-view.js";
+import type { SessionDesk } from "./session-desk.js";
+
+export interface PlaceSpec {
+  readonly lockName: string;
+  readonly parent: string;
+  readonly base: string;
+  readonly mayWait: boolean;
+}
+
+export interface PlaceListener {
+  /** First in the queue, on a session whose lease is ahead. `watch`: the own-node watch, when it was armed. */
+  granted(watch: OwnNodeWatch | null): void;
+  /** Not first, and waiting was not asked for. */
+  unavailable(): void;
+  failed(error: HoldfastError): void;
+  /** The node ahead has gone. */
+  notified(): void;
+}
+
+const listAgainMs = 250;
+
+/**
+ * A queue node on its way to the head, by Curator's rule: first in order holds, everybody else watches the node ahead.
+ *
+ * Told that the node ahead is gone, a waiter that stands second holds without asking, if nothing could have happened
+ * that it has not heard of: see `#mayTrust`. In every other case it lists. To stand second in time it also watches the
+ * node two ahead and lists in the background when that one goes. All callbacks run in frame order.
+ */
+export class QueuePlace {
+  roundTrips = 0;
+  contended = false;
+  readonly #desk: SessionDesk;
+  readonly #runtime: Runtime;
+  readonly #spec: PlaceSpec;
+  readonly #node: OwnNode;
+  readonly #listener: PlaceListener;
+  readonly #ownWatch: OwnNodeWatch;
+  #predecessor: NeighbourWatch | null = null;
+  #twoAhead: NeighbourWatch | null = null;
+  /** What the last answered listing showed, and the connection it came over. */
+  #seen: QueueView | null = null;
+  #seenOn = 0;
+  #listing = false;
+  #left = false;
+
+  constructor(desk: SessionDesk, runtime: Runtime, spec: PlaceSpec, node: OwnNode, listener: PlaceListener) {
+    this.#desk = desk;
+    this.#runtime = runtime;
+    this.#spec = spec;
+    this.#node = node;
+    this.#listener = listener;
+    this.#ownWatch = new OwnNodeWatch(desk, node, {
+      gone: () => this.#ownNodeMissing(),
+      // Remembered by the watch, which the hold takes over.
+      revokeAsked: () => {},
+    });
+  }
+
+  /** Takes the first listing, which was read behind the create. */
+  start(listing: Children): void {
+    this.#listed(listing);
+  }
+
+  /** Stops watching. The node itself is the caller's to delete. */
+  leave(): void {
+    this.#left = true;
+    this.#ownWatch.stop();
+    this.#predecessor?.remove();
+    this.#twoAhead?.remove();
+  }
+
+  #list(): void {
+    if (this.#left || this.#listing) return;
+    this.#listing = true;
+    this.roundTrips++;
+    this.#desk.session.send("getChildren2", { path: this.#spec.parent, watch: false }, (outcome) => {
+      this.#listing = false;
+      this.#listed(outcome);
+    });
+  }
+
+  #listed(outcome: Children): void {
+    if (this.#left) return;
+    if (!outcome.ok) return this.#listFailed(outcome.error);
+    const { lockName, parent, base, mayWait } = this.#spec;
+    let view: QueueView;
+    try {
+      view = viewQueue(lockName, parent, outcome.value.children, this.#node.name, base);
+    } catch (conflict) {
+      return this.#fail(conflict as HoldfastError);
+    }
+    this.#seen = view;
+    this.#seenOn = this.#desk.session.connection;
+    if (view.position < 0) return this.#ownNodeMissing();
+    if (view.position === 0) return this.#grantFirst();
+    if (!mayWait) {
+      this.leave();
+      return this.#listener.unavailable();
+    }
+    this.contended = true;
+    this.#watchAhead(view);
+  }
+
+  #listFailed(error: Error): void {
+    if (!(error instanceof ZooKeeperError)) return this.#desk.whenUsable(() => this.#list());
+    if (error.code === errorCodes.NoNode) return this.#ownNodeMissing();
+    if (isPassing(error)) {
+      this.#runtime.setTimer(listAgainMs, () => this.#list());
+      return;
+    }
+    this.#fail(
+      requestFailure(`listing ${this.#spec.parent}`, error, this.#desk.session, this.#spec.lockName),
+    );
+  }
+
+  /** The own node first, then those ahead, in one write. */
+  #watchAhead(view: QueueView): void {
+    const before = [this.#predecessor, this.#twoAhead];
+    // A former node two ahead may be the predecessor now: its watch goes on, only its meaning changes.
+    this.#predecessor = this.#neighbour(view.predecessor, before);
+    this.#twoAhead = this.#neighbour(view.twoAhead, before);
+    for (const watch of before) {
+      if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.drop();
+    }
+    this.#desk.session.batch(() => {
+      const firstTime = before[0] === null;
+      this.#ownWatch.arm();
+      this.#predecessor?.arm();
+      this.#twoAhead?.arm();
+      if (firstTime) this.roundTrips++;
+    });
+  }
+
+  #neighbour(name: string | null, known: readonly (NeighbourWatch | null)[]): NeighbourWatch | null {
+    if (name === null) return null;
+    const open = known.find((watch) => watch?.name === name && !watch.over);
+    if (open != null) return open;
+    const path = joinPath(this.#spec.parent, name);
+    return new NeighbourWatch(this.#desk, this.#runtime, path, name, {
+      gone: (watch, heardBy) => this.#aheadGone(watch, heardBy),
+      refused: (watch, error) => this.#aheadRefused(watch, error),
+    });
+  }
+
+  #aheadGone(gone: NeighbourWatch, heardBy: "event" | "read"): void {
+    if (this.#left) return;
+    if (gone === this.#twoAhead) {
+      this.#twoAhead = null;
+      return this.#list();
+    }
+    if (gone !== this.#predecessor) return;
+    this.#listener.notified();
+    if (this.#isOwnSession(gone)) {
+      const waits = this.#desk.deletions.whenSettled(gone.path, (outcome) => {
+        if (this.#left || gone !== this.#predecessor) return;
+        // The answer to our own write proves what its event does not: the session lived when the node went.
+        if (outcome === "deleted" && this.#mayTrust()) this.#grant();
+        else this.#list();
+      });
+      if (!waits) this.#list();
+      return;
+    }
+    // A read that found nothing has not told whose the node was.
+    if (heardBy === "event" && gone.owner !== null && this.#mayTrust()) this.#grant();
+    else this.#list();
+  }
+
+  /** Without the watch nobody would ever tell us of our turn. The node two ahead only saves time. */
+  #aheadRefused(refused: NeighbourWatch, error: ZooKeeperError): void {
+    if (this.#left) return;
+    if (refused === this.#twoAhead) this.#twoAhead = null;
+    if (refused !== this.#predecessor) return;
+    const { session } = this.#desk;
+    this.#fail(
+      requestFailure(
+        `watching ${refused.path}, which is ahead in the queue`,
+        error,
+        session,
+        this.#spec.lockName,
+      ),
+    );
+  }
+
+  #isOwnSession(node: NeighbourWatch): boolean {
+    return node.owner === this.#desk.session.id || this.#desk.nodes.has(node.path);
+  }
+
+  /**
+   * Whether the end of the predecessor makes us first, without asking. The last listing showed us second among
+   * contenders only; nothing of it was over an earlier connection; our own node is watched and unchanged since, so its
+   * end would have been told; the session is good; and no listing is under way that would tell more.
+   */
+  #mayTrust(): boolean {
+    const { session } = this.#desk;
+    return (
+      this.#seen?.position === 1 &&
+      this.#seen.pure &&
+      this.#seenOn === session.connection &&
+      !this.#listing &&
+      this.#ownWatch.trusted &&
+      this.#leaseAhead()
+    );
+  }
+
+  #leaseAhead(): boolean {
+    const { session } = this.#desk;
+    return session.state === "connected" && this.#runtime.nowMs() < session.leaseUntilMs();
+  }
+
+  /** Nobody is granted on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
+  #grantFirst(): void {
+    if (this.#leaseAhead()) this.#grant();
+    else this.#desk.whenUsable(() => this.#list());
+  }
+
+  #grant(): void {
+    this.#left = true;
+    this.#predecessor?.drop();
+    this.#twoAhead?.remove();
+    this.#listener.granted(this.contended ? this.#ownWatch : null);
+  }
+
+  /** Deleted by somebody, or gone with the session: only an answer that passed through the leader tells which. */
+  #ownNodeMissing(): void {
+    if (this.#left) return;
+    this.#desk.session.prove((outcome) => {
+      if (this.#left) return;
+      if (!outcome.ok) return this.#desk.whenUsable(() => this.#list());
+      const { lockName } = this.#spec;
+      this.#fail(
+        new EvictedError(
+          `${lockName}: the queue node ${this.#node.path} was deleted by somebody while its session lives`,
+          {
+            lockName,
+            backend: "zookeeper",
+          },
+        ),
+      );
+    });
+  }
+
+  #fail(error: HoldfastError): void {
+    this.leave();
+    this.#listener.failed(error);
+  }
+}

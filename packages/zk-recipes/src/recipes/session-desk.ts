@@ -1,0 +1,53 @@
+import type { Runtime } from "@holdfast/core";
+import type { ZooKeeperSession } from "../session/types.js";
+import { Deletions } from "./deletions.js";
+import { HoldSet } from "./hold-set.js";
+
+/**
+ * What the recipes keep for one session: deletes under way, holds, and who waits for the connection. After a reconnect
+ * they go on in this order, so that nobody here queues behind a node that is already given up.
+ */
+export class SessionDesk {
+  readonly session: ZooKeeperSession;
+  readonly deletions: Deletions;
+  readonly holds: HoldSet;
+  /** Paths of queue nodes that this session made and has not deleted: holders' and waiters'. */
+  readonly nodes: Set<string> = new Set();
+  readonly #whenUsable = new Set<() => void>();
+  readonly #whenOver = new Set<() => void>();
+
+  constructor(session: ZooKeeperSession, runtime: Runtime) {
+    this.session = session;
+    this.deletions = new Deletions(session, runtime, this.nodes);
+    this.holds = new HoldSet(session, runtime);
+    session.onState((state) => {
+      if (state === "connected") drain(this.#whenUsable);
+      else if (state === "lost" || state === "closed") {
+        this.#whenUsable.clear();
+        drain(this.#whenOver);
+      }
+    });
+  }
+
+  get over(): boolean {
+    return this.session.state === "lost" || this.session.state === "closed";
+  }
+
+  /** Runs `fn` as soon as the session is connected: now, or after the next reconnect; never once it is over. */
+  whenUsable(fn: () => void): void {
+    if (this.session.state === "connected") fn();
+    else if (!this.over) this.#whenUsable.add(fn);
+  }
+
+  /** Runs `fn` when the session is over. The result takes it back. */
+  whenOver(fn: () => void): () => void {
+    this.#whenOver.add(fn);
+    return () => this.#whenOver.delete(fn);
+  }
+}
+
+function drain(waiting: Set<() => void>): void {
+  const due = [...waiting];
+  waiting.clear();
+  for (const fn of due) fn();
+}

@@ -1,0 +1,29 @@
+/** The request was not sent, as there was no connection: nothing happened at the server. */
+export class NotConnectedError extends Error {
+  override readonly name = "NotConnectedError";
+  constructor(op: string) {
+    super(`${op} was not sent: there is no connection to ZooKeeper`);
+  }
+}
+
+/** The request was sent and the connection ended before its answer: it may or may not have been applied. */
+export class OutcomeUnknownError extends Error {
+  override readonly name = "OutcomeUnknownError";
+  constructor(op: string) {
+    super(`${op} was sent, but the connection to ZooKeeper ended before its answer came`);
+  }
+}
+
+/**
+ * The session is over. A request in flight may have been applied before that; its ephemeral nodes go in any case.
+ * `cause` tells why, where that is more than the end of the lease.
+ */
+export class SessionLostError extends Error {
+  override readonly name = "SessionLostError";
+  constructor(op: string, options?: { readonly cause?: unknown }) {
+    super(
+      `${op} has no result: the ZooKeeper session is over`,
+      options?.cause === undefined ? undefined : { cause: options.cause },
+    );
+  }
+}

@@ -1,0 +1,105 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { opCodes } from "@holdfast/zk-protocol";
+import type { Link, LinkListener } from "../client/link.js";
+import type { Packet } from "../client/packet.js";
+
+const nothing = Buffer.alloc(0);
+
+/**
+ * The end of a session of our own: tells the server, so that its nodes go now rather than at the session time-out. Over as many
+ * connections as it takes within the limit, then lets go of everything whatever the server does.
+ */
+export class Farewell implements LinkListener {
+  readonly done: Promise<void>;
+  readonly #link: Link;
+  readonly #runtime: Runtime;
+  readonly #stepMs: Millis;
+  #cancelLimit: () => void;
+  #cancelStep: (() => void) | null = null;
+  #finished: () => void = () => {};
+  #ended = false;
+
+  /** `ref`: somebody waits for the end, so it holds the process; a session that was lost does not. */
+  constructor(link: Link, runtime: Runtime, limitMs: Millis, ref: boolean) {
+    this.#link = link;
+    this.#runtime = runtime;
+    // Time for two servers at least, should the first be silent.
+    this.#stepMs = Math.max(100, limitMs / 2);
+    this.done = new Promise((resolve) => {
+      this.#finished = resolve;
+    });
+    this.#cancelLimit = runtime.setTimer(limitMs, () => this.#end(), { ref });
+    link.listen(this);
+    link.hold(ref);
+    if (link.stopped) this.#end();
+    else if (link.up) this.#say();
+    else this.#step();
+  }
+
+  /** Somebody waits now, and only for so long. */
+  within(limitMs: Millis): Promise<void> {
+    if (this.#ended) return this.done;
+    this.#cancelLimit();
+    this.#cancelLimit = this.#runtime.setTimer(limitMs, () => this.#end(), { ref: true });
+    this.#link.hold(true);
+    return this.done;
+  }
+
+  dialling(): void {}
+  greeting(): void {}
+  broken(): void {}
+  received(): void {}
+  event(): void {}
+  up(): void {}
+
+  greeted(): void {
+    this.#say();
+  }
+
+  /** Nothing left to end. */
+  expired(): void {
+    this.#end();
+  }
+
+  authFailed(): void {
+    this.#end();
+  }
+
+  /** The link goes on to the next server by itself. */
+  down(): void {
+    this.#step();
+  }
+
+  over(): void {
+    this.#end();
+  }
+
+  #say(): void {
+    this.#step();
+    const packet: Packet = {
+      sentAtMs: this.#runtime.nowMs(),
+      answered: () => this.#end(),
+      unanswered: () => {},
+    };
+    this.#link.batch(() => this.#link.send(opCodes.closeSession, nothing, packet));
+  }
+
+  /** Leaves a server that does not answer. */
+  #step(): void {
+    if (this.#ended) return;
+    this.#cancelStep?.();
+    this.#cancelStep = this.#runtime.setTimer(this.#stepMs, () => {
+      this.#link.cut("no answer to the end of the session");
+      this.#step();
+    });
+  }
+
+  #end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cancelLimit();
+    this.#cancelStep?.();
+    this.#link.stop();
+    this.#finished();
+  }
+}

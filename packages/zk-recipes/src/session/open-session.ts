@@ -1,0 +1,81 @@
+import { InvalidArgumentError, type Runtime } from "@holdfast/core";
+import { Dialer } from "../client/dialer.js";
+import { type Client, createLibraryClient, managerOf, type ServerAddress } from "../client/library.js";
+import { Link } from "../client/link.js";
+import { LinkedSession } from "./linked-session.js";
+import { checkBasics, checkSessionOptions, type SessionBasics, type SessionOptions } from "./options.js";
+import type { ZooKeeperSession } from "./types.js";
+
+/**
+ * Opens a session, connecting in the background: `whenConnected()` waits. Throws `InvalidArgumentError` or
+ * `UnsupportedError` at once for options that cannot work.
+ */
+export function openSession(options: SessionOptions): ZooKeeperSession {
+  checkSessionOptions(options);
+  const servers = shuffled(options.servers, options.runtime);
+  const client = createLibraryClient(servers, options.sessionTimeoutMs);
+  for (const { scheme, auth } of options.auth ?? [])
+    client.addAuthInfo(scheme, Buffer.from(auth as Uint8Array));
+  const link = new Link(client, new Dialer(servers, options.tls, options.runtime), options.runtime);
+  const session = new LinkedSession({ ...options, link, servers: servers.map(addressOf), owned: true });
+  session.start();
+  return session;
+}
+
+interface Adoption {
+  readonly link: Link;
+  taken: boolean;
+}
+
+/** Hooks stay on a client for good: a second session finds them there. */
+const adopted = new WeakMap<Client, Adoption>();
+
+/**
+ * A session over a user's own client of node-zookeeper-client 1.1.3, connected or not, with the same hardening. The client
+ * is neither connected nor closed here, its own requests and watches go on working, and its chroot applies to them alone: paths of the
+ * session are the server's. When the lease ends, this session is lost for good even if the client gets back in time; the ephemeral
+ * nodes made through it are then deleted one by one, and the client can be adopted again after that.
+ *
+ * Throws `InvalidArgumentError` for anything but such a client, and while another session has it.
+ */
+export function adoptSession(client: Client, options: SessionBasics): ZooKeeperSession {
+  checkBasics(options);
+  const manager = managerOf(client);
+  let adoption = adopted.get(client);
+  if (adoption?.taken === true) {
+    throw new InvalidArgumentError(
+      "client is in use by another provider: close that one first, or give each its own client",
+    );
+  }
+  if (adoption === undefined) {
+    adoption = { link: new Link(client, null, options.runtime), taken: false };
+    adopted.set(client, adoption);
+  }
+  const taken = adoption;
+  taken.taken = true;
+  const session = new LinkedSession({
+    ...options,
+    link: taken.link,
+    servers: manager.servers.map(addressOf),
+    owned: false,
+    released: () => {
+      taken.taken = false;
+    },
+  });
+  session.start();
+  return session;
+}
+
+function addressOf({ host, port }: ServerAddress): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** So that a fleet spreads over the ensemble. */
+function shuffled<T>(items: readonly T[], runtime: Runtime): T[] {
+  const result = [...items];
+  for (let last = result.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(runtime.random() * (last + 1));
+    [result[last], result[other]] = [result[other] as T, result[last] as T];
+  }
+  return result;
+}

@@ -1,0 +1,93 @@
+import type { ConnectionOptions } from "node:tls";
+import { InvalidArgumentError, type Millis, type Runtime, UnsupportedError } from "@holdfast/core";
+import type { ServerAddress } from "../client/library.js";
+import type { RequestSettled } from "./call.js";
+
+/** What an open and an adopted session have in common. */
+export interface SessionBasics {
+  /** Bounds `whenConnected()`. Default 10,000. */
+  readonly connectTimeoutMs?: Millis | undefined;
+  /**
+   * What proves the lease. `"sync"` (default): the keep-alive is `sync`, and answered writes count too. `"quorum"`: an empty `multi`,
+   * which is committed by a majority and costs a transaction each; for sessions shorter than the ensemble's syncLimit x
+   * tickTime, as a leader that was cut off goes on answering `sync` for that long.
+   */
+  readonly leaseProof?: "sync" | "quorum" | undefined;
+  readonly runtime: Runtime;
+  /** Called after each request, keep-alives included. */
+  readonly onRequestSettled?: ((settled: RequestSettled) => void) | undefined;
+}
+
+export interface SessionOptions extends SessionBasics {
+  /** See `parseConnectString`. Tried in random order. */
+  readonly servers: readonly ServerAddress[];
+  /** Wished for: the server keeps it within its own limits, see `ZooKeeperSession.timeoutMs`. */
+  readonly sessionTimeoutMs: Millis;
+  /** Sent first on every connection. `auth` of the scheme `digest` is `user:password`. */
+  readonly auth?: readonly Credential[] | undefined;
+  /** Connects through TLS; certificates and the like as for `tls.connect`. */
+  readonly tls?: ConnectionOptions | undefined;
+}
+
+export interface Credential {
+  readonly scheme: string;
+  readonly auth: string | Uint8Array;
+}
+
+const maxTimeoutMs = 2 ** 31 - 1;
+
+/** Throws `InvalidArgumentError` naming the option, or `UnsupportedError` for SASL. */
+export function checkSessionOptions(options: SessionOptions): void {
+  checkBasics(options);
+  if (!Array.isArray(options.servers) || options.servers.length === 0) {
+    throw new InvalidArgumentError("servers must name at least one server");
+  }
+  for (const { host, port } of options.servers) {
+    if (typeof host !== "string" || host === "" || !Number.isInteger(port) || port < 1 || port > 65_535) {
+      throw new InvalidArgumentError(
+        `servers: ${JSON.stringify({ host, port })} needs a host and a port from 1 to 65535`,
+      );
+    }
+  }
+  if (!isMillis(options.sessionTimeoutMs, 1)) {
+    throw new InvalidArgumentError(
+      `sessionTimeoutMs must be a whole number from 1 to 2^31 - 1, not ${String(options.sessionTimeoutMs)}`,
+    );
+  }
+  for (const credential of options.auth ?? []) checkCredential(credential);
+}
+
+export function checkBasics(options: SessionBasics): void {
+  const { connectTimeoutMs, leaseProof } = options;
+  if (connectTimeoutMs !== undefined && !isMillis(connectTimeoutMs, 0)) {
+    throw new InvalidArgumentError(
+      `connectTimeoutMs must be a whole number from 0 to 2^31 - 1, not ${String(connectTimeoutMs)}`,
+    );
+  }
+  if (leaseProof !== undefined && leaseProof !== "sync" && leaseProof !== "quorum") {
+    throw new InvalidArgumentError(
+      `leaseProof must be "sync" or "quorum", not ${JSON.stringify(leaseProof)}`,
+    );
+  }
+}
+
+function checkCredential({ scheme, auth }: Credential): void {
+  if (typeof scheme !== "string" || scheme === "") {
+    throw new InvalidArgumentError('auth: scheme must be a non-empty string such as "digest"');
+  }
+  if (scheme.toLowerCase() === "sasl" || scheme.toLowerCase() === "kerberos") {
+    throw new UnsupportedError(
+      `auth: the scheme ${JSON.stringify(scheme)} needs a SASL exchange, which this client does not have: use "digest", or a client certificate through tls`,
+      { backend: "zookeeper" },
+    );
+  }
+  if (typeof auth !== "string" && !(auth instanceof Uint8Array)) {
+    throw new InvalidArgumentError(
+      `auth: the credentials of scheme ${JSON.stringify(scheme)} must be a string or bytes`,
+    );
+  }
+}
+
+function isMillis(value: unknown, least: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least && (value as number) <= maxTimeoutMs;
+}

@@ -1,0 +1,53 @@
+import type { SetWatchesRequest } from "@holdfast/zk-protocol";
+
+/**
+ * Java's limit too. A frame over a server's 1,048,575 bytes closes the connection without an answer, and the next
+ * connection would send it again: some 10,000 watches in one piece are such an endless loop.
+ */
+export const maxPieceBytes: number = 128 * 1024;
+
+/** Headers, relative zxid and the three counts. */
+const fixedBytes = 4 + 8 + 8 + 3 * 4;
+
+export interface WatchedPaths {
+  readonly data: readonly string[];
+  readonly exist: readonly string[];
+  readonly child: readonly string[];
+}
+
+/**
+ * The requests that restore these watches on a new connection. The server fires at once what changed after `relativeZxid`,
+ * so it has to be the same in every piece: the last one seen *before* the cut.
+ */
+export function* setWatchesPieces(paths: WatchedPaths, relativeZxid: bigint): Generator<SetWatchesRequest> {
+  let piece = emptyPiece();
+  let bytes = fixedBytes;
+  for (const list of ["data", "exist", "child"] as const) {
+    for (const path of paths[list]) {
+      const pathBytes = 4 + Buffer.byteLength(path);
+      if (bytes + pathBytes > maxPieceBytes && bytes > fixedBytes) {
+        yield requestOf(piece, relativeZxid);
+        piece = emptyPiece();
+        bytes = fixedBytes;
+      }
+      piece[list].push(path);
+      bytes += pathBytes;
+    }
+  }
+  if (bytes > fixedBytes) yield requestOf(piece, relativeZxid);
+}
+
+interface Piece {
+  data: string[];
+  exist: string[];
+  child: string[];
+}
+
+const emptyPiece = (): Piece => ({ data: [], exist: [], child: [] });
+
+const requestOf = (piece: Piece, relativeZxid: bigint): SetWatchesRequest => ({
+  relativeZxid,
+  dataWatches: piece.data,
+  existWatches: piece.exist,
+  childWatches: piece.child,
+});

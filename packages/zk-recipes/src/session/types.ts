@@ -1,0 +1,112 @@
+import type { Millis, SessionState } from "@holdfast/core";
+import type { OpName, RequestOf, ResponseOf, WatchEventType, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { NotConnectedError, OutcomeUnknownError, SessionLostError } from "./errors.js";
+
+/** How a request ended without a result. */
+export type RequestError =
+  /** The server said no. */
+  | ZooKeeperError
+  /** It was never sent: nothing happened at the server. */
+  | NotConnectedError
+  /** It was sent and the answer never came: it may have been applied. */
+  | OutcomeUnknownError
+  /** The session is over: nothing of it is left at the server, or will be once the server notices. */
+  | SessionLostError;
+
+export type Outcome<T> =
+  | { readonly ok: true; readonly value: T; readonly zxid: bigint }
+  | { readonly ok: false; readonly error: RequestError };
+
+export type Settle<T> = (outcome: Outcome<T>) => void;
+
+/** What a watched read hears. Both run in the order of the frames on the wire. */
+export interface WatchListener<T> {
+  /** Once: the answer to the read. The watch is armed only if it is `ok`. */
+  answered(outcome: Outcome<T>): void;
+  /** Once at most: the watch fired and is used up. Never after `drop()` or once the session is lost. */
+  fired(type: WatchEventType): void;
+}
+
+export interface WatchHandle {
+  /** Stops listening, without a request: at most one late event of the server is ignored. */
+  drop(): void;
+  /** Stops listening and, when nobody else here watches the path, tells the server to forget it too. */
+  remove(): void;
+}
+
+/** `"lease"`: our own clock ran out first. `"expired"`: the server said so. `"auth"`: it refused our credentials. */
+export type SessionLossReason = "lease" | "expired" | "auth";
+
+/**
+ * One ZooKeeper session from its first connection to its end, over as many connections as it takes.
+ * Once `lost` or `closed` it stays so; whoever wants to go on opens another.
+ *
+ * All callbacks run synchronously in the order of the frames on the wire: when one runs, every
+ * frame received before has been handled. When a connection ends, listeners of the state hear of it
+ * first, then the requests that were in flight, oldest first. A callback that throws holds nobody up;
+ * its error comes out as an uncaught exception.
+ *
+ * The process is held while a request, a watch or `whenConnected()` is pending, not by an idle session.
+ * Paths are the server's own, absolute, without any chroot.
+ */
+export interface ZooKeeperSession {
+  readonly state: SessionState | "closed";
+
+  /** 0n until the first handshake. */
+  readonly id: bigint;
+
+  /** Why it is `lost`; `null` while it is not. */
+  readonly lossReason: SessionLossReason | null;
+
+  /** As the server granted it; 0 until the first handshake. */
+  readonly timeoutMs: Millis;
+
+  /** Counts handshakes: two answers with the same number came over the same connection. */
+  readonly connection: number;
+
+  /** Where we are connected or were last tried to, `host:port`, for messages. */
+  readonly servers: readonly string[];
+
+  /**
+   * Monotonic time until which the server is known to keep this session, less the margin: counted
+   * from when the last sync, write or handshake that was answered was *sent*. Falls back to
+   * `-Infinity` once the session is lost or closed.
+   */
+  leaseUntilMs(): Millis;
+
+  /**
+   * Settles exactly once, and never before `send` has returned. Fails with `NotConnectedError`
+   * without sending when there is no connection, so nothing is queued here.
+   */
+  send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void;
+
+  /** `send` as a promise; rejects with the `RequestError`. For paths where the order of frames does not matter. */
+  request<K extends OpName>(op: K, request: RequestOf<K>): Promise<ResponseOf<K>>;
+
+  /** All that `write` sends leaves in one write to the socket, in order. */
+  batch(write: () => void): void;
+
+  /** getData with a watch. */
+  watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle;
+
+  /** getChildren2 with a watch. */
+  watchChildren(path: string, listener: WatchListener<ResponseOf<"getChildren2">>): WatchHandle;
+
+  /** exists with a watch; armed also when the node is absent. */
+  watchExists(path: string, listener: WatchListener<ResponseOf<"exists"> | null>): WatchHandle;
+
+  /** Sends what proves the lease now (`sync`, or an empty `multi` with `leaseProof: "quorum"`). */
+  prove(settle?: Settle<void>): void;
+
+  /** Each change of `state`, synchronously. `connected` comes after the watches have been re-sent. */
+  onState(listener: (state: SessionState | "closed") => void): () => void;
+
+  /**
+   * Resolves when `connected`. Rejects with `BackendError` (naming servers and the last cause) after
+   * `waitMs`, or at one second when every server refused in a full round; with `SessionLostError` when it ends.
+   */
+  whenConnected(options?: { waitMs?: Millis; signal?: AbortSignal }): Promise<void>;
+
+  /** Ends the session at the server and lets go of the socket, within `waitMs` (default 1,000) whatever the server does. */
+  close(options?: { waitMs?: Millis }): Promise<void>;
+}

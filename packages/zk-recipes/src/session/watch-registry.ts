@@ -1,0 +1,108 @@
+import type { WatchEventType, WatcherEvent } from "@holdfast/zk-protocol";
+import { guarded } from "../client/guarded.js";
+
+/** The two tables a server keeps for each connection: getData and exists share one. */
+export type WatchTable = "data" | "child";
+
+/** One interest in one path. */
+export interface Watch {
+  readonly path: string;
+  readonly table: WatchTable;
+  /** Asked: the read is on its way. Armed: it was answered. Over: fired, dropped, refused, or lost with the session. */
+  phase: "asked" | "armed" | "over";
+  /** Set by exists on a missing node; such a watch is restored by another list. */
+  awaitsCreation: boolean;
+  fired(type: WatchEventType): void;
+}
+
+const tablesOf: { readonly [T in WatchEventType]: readonly WatchTable[] } = {
+  created: ["data"],
+  "data-changed": ["data"],
+  "children-changed": ["child"],
+  // The server tells a session once, whichever of its tables has the node.
+  deleted: ["data", "child"],
+};
+
+/**
+ * The watches of one session, as many listeners on a path as there are interests, against one entry at the
+ * server. A watch belongs to a listener from the moment the answer to its read is handled, in frame order: an event in front of that
+ * answer is about an older watch, one behind it is about this one too.
+ */
+export class WatchRegistry {
+  readonly #tables: { readonly [T in WatchTable]: Map<string, Watch[]> } = {
+    data: new Map(),
+    child: new Map(),
+  };
+  #size = 0;
+
+  /** Listeners that have not come to their end. */
+  get size(): number {
+    return this.#size;
+  }
+
+  add(watch: Watch): void {
+    const table = this.#tables[watch.table];
+    const there = table.get(watch.path);
+    if (there === undefined) table.set(watch.path, [watch]);
+    else there.push(watch);
+    this.#size += 1;
+  }
+
+  /** Ends the interest; `true` when nobody else here asks for that path and table. */
+  end(watch: Watch): boolean {
+    if (watch.phase === "over") return false;
+    watch.phase = "over";
+    this.#size -= 1;
+    const table = this.#tables[watch.table];
+    const there = table.get(watch.path) ?? [];
+    const others = there.filter((other) => other !== watch);
+    if (others.length === 0) table.delete(watch.path);
+    else table.set(watch.path, others);
+    return others.length === 0;
+  }
+
+  /** Uses up and calls every armed listener the event is for. */
+  fire(event: WatcherEvent): void {
+    const fired: Watch[] = [];
+    for (const name of tablesOf[event.type]) {
+      const table = this.#tables[name];
+      const there = table.get(event.path);
+      if (there === undefined) continue;
+      const armed = there.filter((watch) => watch.phase === "armed");
+      if (armed.length === there.length) table.delete(event.path);
+      else if (armed.length > 0)
+        table.set(
+          event.path,
+          there.filter((watch) => watch.phase !== "armed"),
+        );
+      fired.push(...armed);
+    }
+    for (const watch of fired) {
+      if (watch.phase !== "armed") continue; // dropped by one that was called before it
+      watch.phase = "over";
+      this.#size -= 1;
+      guarded(() => watch.fired(event.type));
+    }
+  }
+
+  /** Armed paths, each once, by the list of a `setWatches` request they belong in. */
+  armedPaths(): { data: string[]; exist: string[]; child: string[] } {
+    const armed = (watch: Watch): boolean => watch.phase === "armed";
+    const paths = { data: [] as string[], exist: [] as string[], child: [] as string[] };
+    for (const [path, watches] of this.#tables.data) {
+      if (watches.some((watch) => armed(watch) && !watch.awaitsCreation)) paths.data.push(path);
+      if (watches.some((watch) => armed(watch) && watch.awaitsCreation)) paths.exist.push(path);
+    }
+    for (const [path, watches] of this.#tables.child) if (watches.some(armed)) paths.child.push(path);
+    return paths;
+  }
+
+  /** The session is over: nobody hears anything any more. */
+  clear(): void {
+    for (const table of [this.#tables.data, this.#tables.child]) {
+      for (const watches of table.values()) for (const watch of watches) watch.phase = "over";
+      table.clear();
+    }
+    this.#size = 0;
+  }
+}

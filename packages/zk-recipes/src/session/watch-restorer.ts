@@ -1,0 +1,52 @@
+import type { RequestOf } from "@holdfast/zk-protocol";
+import { setWatchesPieces, type WatchedPaths } from "./set-watches.js";
+import type { Outcome, Settle } from "./types.js";
+
+/** What the restorer does through its session. */
+export interface RestoreDesk {
+  setWatches(request: RequestOf<"setWatches">, settle: Settle<undefined>): void;
+  /** Watches are not in place: the connection is of no use. */
+  failed(error: Error): void;
+}
+
+/**
+ * Puts the watches of the last connection on a new one, and knows from which zxid on they may have missed something. That is the
+ * last one seen while every watch was in place: after a cut between two pieces it is still the one from before the first.
+ */
+export class WatchRestorer {
+  readonly #desk: RestoreDesk;
+  #zxid: bigint;
+  #piecesOut = 0;
+
+  constructor(desk: RestoreDesk, zxid: bigint) {
+    this.#desk = desk;
+    this.#zxid = zxid;
+  }
+
+  /** An answer came. Only values over 0 are zxids. */
+  saw(zxid: bigint): void {
+    if (zxid > 0n && this.#piecesOut === 0) this.#zxid = zxid;
+  }
+
+  restore(paths: WatchedPaths): void {
+    for (const piece of setWatchesPieces(paths, this.#zxid)) {
+      this.#piecesOut += 1;
+      this.#desk.setWatches(piece, (outcome) => this.#restored(outcome));
+    }
+  }
+
+  /** The connection ended, with whatever pieces were on their way. */
+  reset(): void {
+    this.#piecesOut = 0;
+  }
+
+  #restored(outcome: Outcome<undefined>): void {
+    if (!outcome.ok) {
+      // Without them a waiter would sleep for ever.
+      this.#desk.failed(outcome.error);
+      return;
+    }
+    this.#piecesOut -= 1;
+    this.saw(outcome.zxid);
+  }
+}

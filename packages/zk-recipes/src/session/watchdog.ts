@@ -1,0 +1,165 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import type { Link } from "../client/link.js";
+import { SentPacket } from "../client/packet.js";
+import type { LeaseClock } from "./lease-clock.js";
+
+/** An answer outstanding for this long is chased with a ping, and again at doubling intervals. */
+const nudgeAfterMs: Millis = 100;
+const leastAttemptMs: Millis = 200;
+const leastTickMs: Millis = 5;
+/** A timer this late, or bytes handled this long after the timer was due, tell that the loop was blocked. */
+const blockedMs: Millis = 100;
+
+/** What the watchdog knows of its session, and what it makes it do. */
+export interface Guarded {
+  /** A keep-alive or write is on its way. */
+  readonly proofsInFlight: number;
+  readonly proofSentAtMs: Millis;
+  readonly serverCount: number;
+  suspend(): void;
+  /** The lease has run out. */
+  expire(): void;
+  prove(): void;
+  /** Called at each tick: the moment to let go of the process when nothing is going on. */
+  rest(): void;
+}
+
+/**
+ * One coarse timer for everything that depends on time: keep-alives, silent peers, mute handshakes, withheld answers, and
+ * the end of the lease. The library underneath has no read time-out at all: it takes a dead peer for a quiet one.
+ *
+ * Times are shares of the session time-out T. Keep-alive T/3 after the last proof was sent; no promise, and off to the next
+ * server, at 2T/3, which leaves a third to find one that answers.
+ */
+export class Watchdog {
+  readonly #session: Guarded;
+  readonly #link: Link;
+  readonly #lease: LeaseClock;
+  readonly #runtime: Runtime;
+  #cancel: (() => void) | null = null;
+  #dueMs: Millis = Number.POSITIVE_INFINITY;
+  #stopped = false;
+  #lastBytesMs: Millis;
+  /** The loop ran again after having been blocked: what was not heard before that is not held against the peer. */
+  #resumedMs: Millis = Number.NEGATIVE_INFINITY;
+  #head: unknown;
+  #headSinceMs: Millis = 0;
+  #nudgeMs: Millis = nudgeAfterMs;
+
+  constructor(session: Guarded, link: Link, lease: LeaseClock, runtime: Runtime) {
+    this.#session = session;
+    this.#link = link;
+    this.#lease = lease;
+    this.#runtime = runtime;
+    this.#lastBytesMs = runtime.nowMs();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+
+  /** Bytes came. Judges the lease first: what came too late must not be taken for news of a living session. */
+  received(): void {
+    const now = this.#runtime.nowMs();
+    this.#noticeBlock(now);
+    this.#lastBytesMs = now;
+    if (this.#leaseOver(now)) this.#session.expire();
+  }
+
+  /** A request left at `atMs`: its answer is watched from now on. */
+  sent(atMs: Millis): void {
+    this.#arm(atMs + nudgeAfterMs);
+  }
+
+  /** Something changed that the next tick has to take into account. */
+  check(): void {
+    if (this.#stopped) return;
+    const now = this.#runtime.nowMs();
+    if (this.#leaseOver(now)) {
+      this.#session.expire();
+      return;
+    }
+    const nextMs = this.#link.up ? this.#watchConnection(now) : this.#watchAttempt(now);
+    this.#session.rest();
+    const endMs = this.#lease.endMs();
+    this.#arm(Math.max(now + leastTickMs, endMs === -Infinity ? nextMs : Math.min(nextMs, endMs)));
+  }
+
+  #watchAttempt(now: Millis): Millis {
+    const sinceMs = this.#link.attemptSinceMs;
+    if (sinceMs === null) return now + this.#link.timeoutMs / 3;
+    const limitMs = Math.max(leastAttemptMs, this.#link.timeoutMs / this.#session.serverCount / 2);
+    const endMs = Math.max(sinceMs, this.#resumedMs) + limitMs;
+    if (now < endMs) return endMs;
+    this.#link.cut(`no handshake within ${Math.round(limitMs)} ms`);
+    return now + limitMs;
+  }
+
+  #watchConnection(now: Millis): Millis {
+    const session = this.#session;
+    const timeoutMs = this.#link.timeoutMs;
+    const { provenAtMs } = this.#lease;
+    const asleep = this.#lease.suspectedSleepMs() > 0;
+    const stale = now - provenAtMs >= (timeoutMs * 2) / 3;
+    if (stale || asleep) session.suspend();
+    if (!this.#link.up) return now; // a listener ended the connection
+    let nextMs = stale ? now + timeoutMs / 12 : provenAtMs + (timeoutMs * 2) / 3;
+    if (session.proofsInFlight === 0) {
+      // A proof that failed is not repeated at once.
+      const dueMs = Math.max(
+        asleep ? now : provenAtMs + timeoutMs / 3,
+        session.proofSentAtMs + timeoutMs / 12,
+      );
+      if (now >= dueMs) session.prove();
+      else nextMs = Math.min(nextMs, dueMs);
+    }
+    return this.#link.pending.length === 0
+      ? nextMs
+      : Math.min(nextMs, this.#watchAnswer(now, timeoutMs, stale));
+  }
+
+  /** The oldest unanswered request: answers come in order, so nothing is answered before it is. */
+  #watchAnswer(now: Millis, timeoutMs: Millis, stale: boolean): Millis {
+    const head = this.#link.pending.peek();
+    if (head !== this.#head) {
+      this.#head = head;
+      this.#headSinceMs = head instanceof SentPacket ? head.packet.sentAtMs : now;
+      this.#nudgeMs = nudgeAfterMs;
+    }
+    const heardMs = Math.max(this.#lastBytesMs, this.#resumedMs);
+    const waitedMs = now - Math.max(this.#headSinceMs, this.#resumedMs);
+    const silent = now - heardMs >= (timeoutMs * 2) / 3 && waitedMs >= timeoutMs / 4;
+    if (silent || (stale && waitedMs >= timeoutMs / 4)) {
+      this.#link.cut(`no answer for ${Math.round(now - this.#headSinceMs)} ms`);
+      return now + timeoutMs / 12;
+    }
+    if (now - this.#headSinceMs >= this.#nudgeMs) {
+      // Members of 3.6.0 to 3.8.0 ensembles may sit on a committed answer until something else arrives (ZOOKEEPER-4537).
+      this.#link.ping();
+      while (now - this.#headSinceMs >= this.#nudgeMs) this.#nudgeMs *= 2;
+    }
+    return Math.min(this.#headSinceMs + this.#nudgeMs, now + timeoutMs / 12);
+  }
+
+  #leaseOver(now: Millis): boolean {
+    return this.#lease.provenAtMs !== -Infinity && now >= this.#lease.endMs();
+  }
+
+  #noticeBlock(now: Millis): void {
+    if (now - this.#dueMs > blockedMs) this.#resumedMs = now;
+  }
+
+  #arm(atMs: Millis): void {
+    if (this.#stopped || (this.#cancel !== null && this.#dueMs <= atMs)) return;
+    this.#cancel?.();
+    this.#dueMs = atMs;
+    this.#cancel = this.#runtime.setTimer(Math.max(1, Math.ceil(atMs - this.#runtime.nowMs())), () => {
+      this.#cancel = null;
+      this.#noticeBlock(this.#runtime.nowMs());
+      this.#dueMs = Number.POSITIVE_INFINITY;
+      this.check();
+    });
+  }
+}

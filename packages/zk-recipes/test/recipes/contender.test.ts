@@ -1,0 +1,150 @@
+import { LayoutConflictError, systemRuntime } from "@holdfast/core";
+import { openAcl } from "@holdfast/zk-protocol";
+import { beforeEach, describe, expect, it } from "vitest";
+import { LockPaths } from "../../src/layout/lock-path.js";
+import { SessionLine } from "../../src/provider/session-line.js";
+import { Contender } from "../../src/recipes/contender.js";
+import { ScriptedSession, stat } from "./scripted-session.js";
+
+let sessions: ScriptedSession[];
+let line: SessionLine;
+let contender: Contender;
+let told: string[];
+
+const session = (): ScriptedSession => sessions[sessions.length - 1] as ScriptedSession;
+
+function contend(mayWait = true): void {
+  sessions = [];
+  told = [];
+  line = new SessionLine({
+    runtime: systemRuntime,
+    connectTimeoutMs: 1_000,
+    renewable: true,
+    open: () => {
+      const next = new ScriptedSession();
+      next.id = BigInt(0x10 + sessions.length);
+      sessions.push(next);
+      return next;
+    },
+    onState: () => {},
+  });
+  contender = new Contender(
+    line,
+    {
+      paths: new LockPaths({ chroot: "", namespace: "", root: "/holdfast" }),
+      runtime: systemRuntime,
+      retry: { next: () => null },
+      aclOf: () => openAcl,
+    },
+    { lockName: "l", parent: "/l", base: "lock-", data: new Uint8Array(0), mayWait, revocable: false },
+    {
+      notified: () => told.push("notified"),
+      requeued: (reason) => told.push(`requeued ${reason}`),
+      sequenceHigh: (sequence) => told.push(`high ${sequence}`),
+    },
+  );
+}
+beforeEach(() => contend());
+
+/** Answers create and listing; `ahead` stand before us. */
+function enqueue(sequence: string, ahead: readonly string[] = []): string {
+  const sent = session().pending("create2");
+  const path = sent.path + sequence;
+  session().answer(sent, { path, stat: stat(50n, session().id) });
+  session().answer(session().pending("getChildren2"), { children: [...ahead, path.slice(3)] });
+  return path;
+}
+
+describe("a contender", () => {
+  it("holds with the creation's zxid as token", async () => {
+    enqueue("0000000000");
+    expect(await contender.granted).toMatchObject({ token: 50n, roundTrips: 1, contended: false });
+  });
+
+  it("stands at the tail of the next session's queue when its session ends", async () => {
+    enqueue("0000000001", ["lock-0000000000"]);
+    const first = session();
+    first.lose("expired");
+    expect(told).toEqual(["requeued session-lost"]);
+    expect(session()).not.toBe(first);
+    enqueue("0000000002");
+    expect(await contender.granted).toMatchObject({ contended: false });
+  });
+
+  it("uses a new protection id on each session", () => {
+    const before = session().pending("create2").path;
+    session().lose("expired");
+    expect(session().pending("create2").path).not.toBe(before);
+    expect(told).toEqual([]);
+  });
+
+  it("is never granted by what the dead session had still to say", async () => {
+    enqueue("0000000001", ["lock-0000000000"]);
+    const first = session();
+    const own = first.pending("getData", "0000000001");
+    const holder = first.pending("getData", "0000000000");
+    first.answer(own, { data: null, stat: stat(50n, first.id) });
+    first.answer(holder, { data: null, stat: stat(40n, 0x99n) });
+    first.state = "lost";
+    first.leaseUntil = Number.NEGATIVE_INFINITY;
+    first.fire("0000000000", "deleted");
+    let settled = false;
+    contender.granted.then(() => {
+      settled = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(settled).toBe(false);
+  });
+
+  it("answers that the lock is taken only when its node is gone", async () => {
+    contend(false);
+    const path = enqueue("0000000001", ["lock-0000000000"]);
+    let answer: unknown = "none yet";
+    contender.granted.then((granted) => {
+      answer = granted;
+    });
+    await Promise.resolve();
+    expect(answer).toBe("none yet");
+    session().answer(session().pending("delete", path), undefined);
+    expect(await contender.granted).toBeNull();
+  });
+
+  it("warns from a counter of 1,000,000,000 and refuses from 2,000,000,000, leaving nothing", async () => {
+    enqueue("1000000000");
+    expect(told).toEqual(["high 1000000000"]);
+    for (const spent of ["2000000000", "2147483647", "-2147483648"]) {
+      contend();
+      const path = enqueue(spent);
+      session().answer(session().pending("delete", path), undefined);
+      await expect(contender.granted).rejects.toThrow(LayoutConflictError);
+      await expect(contender.granted).rejects.toThrow(spent);
+    }
+    contend();
+    enqueue("0999999999");
+    expect(told).toEqual([]);
+  });
+});
+
+describe("a cancelled contender", () => {
+  it("leaves nothing, whether waiting or granted", async () => {
+    const path = enqueue("0000000001", ["lock-0000000000"]);
+    const cancelled = contender.cancel();
+    session().answer(session().pending("delete", path), undefined);
+    await cancelled;
+    expect(await contender.granted).toBeNull();
+
+    contend();
+    const granted = enqueue("0000000000");
+    const released = contender.cancel();
+    session().answer(session().pending("delete", granted), undefined);
+    await released;
+  });
+
+  it("does not queue again when its session ends", () => {
+    enqueue("0000000001", ["lock-0000000000"]);
+    void contender.cancel();
+    session().lose("expired");
+    expect(told).toEqual([]);
+    expect(session().sent).toEqual([]);
+  });
+});

@@ -1,0 +1,257 @@
+import { eventually } from "@holdfast/test-servers";
+import type { ZooKeeperError } from "@holdfast/zk-protocol";
+import zookeeper, { type Client } from "node-zookeeper-client";
+import { onTestFinished } from "vitest";
+import { type ConnectionManager, managerOf } from "../../src/client/library.js";
+import { parseConnectString } from "../../src/session/connect-string.js";
+import { createRequest, open, runtime } from "./support.js";
+
+/**
+ * One way to use a client, for the library as it comes and for our session: a scenario that is a function of this shows
+ * the defect of the first and its absence in the second.
+ */
+export interface ClientUnderTest {
+  readonly name: "stock" | "ours";
+  /** What it tells its user. */
+  readonly connected: boolean;
+  /** It has told that its session is over. */
+  readonly over: boolean;
+  /** What it would have thrown out of a socket handler, which ends the process. */
+  readonly thrown: readonly Error[];
+  /** `"ok"`, the error's code or name, or `null` after `withinMs` without a callback. */
+  exists(path: string, withinMs?: number): Promise<string | null>;
+  create(path: string, options?: { ephemeral?: boolean; data?: string }): Promise<string | null>;
+  getData(path: string, withinMs?: number): Promise<string | null>;
+  /** Resolves when the watch is armed. */
+  watch(path: string, fired: () => void): Promise<void>;
+  /** Many exists watches at once, the paths being absent. */
+  watchMany(paths: readonly string[], fired: (path: string) => void): Promise<void>;
+  /** Several reads in one turn; `callback` is run for each answer and may throw. */
+  readMany(path: string, count: number, callback: (index: number) => void): void;
+  raw(op: "createContainer" | "removeWatches", path: string): Promise<string | null>;
+  deleteIfVersion0(path: string): Promise<string | null>;
+  setNextXid(xid: number): void;
+}
+
+export interface Wishes {
+  readonly sessionTimeoutMs: number;
+  readonly auth?: { scheme: string; auth: string };
+}
+
+/** Waits for the first connection unless told otherwise. Servers are tried in the order given. */
+export type MakeClient = (connect: string, wishes: Wishes, wait?: boolean) => Promise<ClientUnderTest>;
+
+export const stock: MakeClient = async (connect, wishes, wait = true) => {
+  const client = zookeeper.createClient(connect, { sessionTimeout: wishes.sessionTimeoutMs });
+  const manager = managerOf(client);
+  manager.servers = parseConnectString(connect).servers.map((server) => ({ ...server }));
+  const thrown = catchThrown(manager);
+  const states: string[] = [];
+  client.on("state", (state) => states.push(state.name));
+  if (wishes.auth !== undefined) client.addAuthInfo(wishes.auth.scheme, Buffer.from(wishes.auth.auth));
+  client.connect();
+  onTestFinished(() => endStock(manager));
+  if (wait)
+    await eventually(() => states.includes("SYNC_CONNECTED"), { what: "the stock client to connect" });
+  return stockUnderTest(client, manager, states, thrown);
+};
+
+/** Its own handlers, with what comes out of them kept from ending the process. */
+function catchThrown(manager: ConnectionManager): Error[] {
+  const thrown: Error[] = [];
+  const prototype = Object.getPrototypeOf(manager) as ConnectionManager;
+  let depth = 0;
+  manager.onSocketData = (chunk) => {
+    depth += 1;
+    try {
+      prototype.onSocketData.call(manager, chunk);
+    } catch (error) {
+      // It calls itself for the next frame: only the outermost call is the socket's.
+      if (depth > 1) throw error;
+      thrown.push(error as Error);
+    } finally {
+      depth -= 1;
+    }
+  };
+  return thrown;
+}
+
+function endStock(manager: ConnectionManager): void {
+  manager.connect = () => {};
+  if (manager.connectTimeoutHandler !== null) clearTimeout(manager.connectTimeoutHandler);
+  manager.socket?.destroy();
+}
+
+function stockUnderTest(
+  client: Client,
+  manager: ConnectionManager,
+  states: readonly string[],
+  thrown: readonly Error[],
+): ClientUnderTest {
+  const nameOf = (error: unknown): string =>
+    error === null || error === undefined ? "ok" : (error as { getName(): string }).getName();
+  const call = (run: (done: (error: unknown) => void) => void, withinMs = 2_000): Promise<string | null> =>
+    limited(withinMs, (done) => run((error) => done(nameOf(error))));
+  return {
+    name: "stock",
+    get connected() {
+      return client.getState() === zookeeper.State.SYNC_CONNECTED;
+    },
+    get over() {
+      return states.includes("EXPIRED");
+    },
+    thrown,
+    exists: (path, withinMs) => call((done) => client.exists(path, done), withinMs),
+    getData: (path, withinMs) => call((done) => client.getData(path, done), withinMs),
+    create: (path, { ephemeral = false, data = "" } = {}) => {
+      const mode = ephemeral ? zookeeper.CreateMode.EPHEMERAL : zookeeper.CreateMode.PERSISTENT;
+      return call((done) => client.create(path, Buffer.from(data), mode, done));
+    },
+    watch: (path, fired) =>
+      new Promise((resolve, reject) => {
+        client.getData(
+          path,
+          () => fired(),
+          (error) => (error ? reject(error) : resolve()),
+        );
+      }),
+    watchMany: (paths, fired) =>
+      new Promise((resolve) => {
+        let left = paths.length;
+        for (const path of paths) {
+          client.exists(
+            path,
+            () => fired(path),
+            () => {
+              left -= 1;
+              if (left === 0) resolve();
+            },
+          );
+        }
+      }),
+    readMany: (path, count, callback) => {
+      for (let index = 0; index < count; index += 1) client.exists(path, () => callback(index));
+    },
+    raw: (op, path) => stockRaw(manager, op, path),
+    deleteIfVersion0: (path) =>
+      call((done) =>
+        client
+          .transaction()
+          .remove(path, 0)
+          .commit((error) => done(error)),
+      ),
+    setNextXid: (xid) => {
+      manager.xid = xid;
+    },
+  };
+}
+
+/** A request the library does not know, as anybody would first try it: with its own request objects. */
+async function stockRaw(
+  manager: ConnectionManager,
+  op: "createContainer" | "removeWatches",
+  path: string,
+): Promise<string | null> {
+  const { encodeRequest, opCodes, openAcl } = await import("@holdfast/zk-protocol");
+  const body =
+    op === "createContainer"
+      ? encodeRequest(op, { path, data: null, acl: openAcl, flags: 4 })
+      : encodeRequest(op, { path, type: 2 });
+  const header = { xid: 0, type: opCodes[op] };
+  const toBuffer = (): Buffer => {
+    const frame = Buffer.alloc(12 + body.length);
+    frame.writeInt32BE(8 + body.length, 0);
+    frame.writeInt32BE(header.xid, 4);
+    frame.writeInt32BE(header.type, 8);
+    body.copy(frame, 12);
+    return frame;
+  };
+  const queue = (manager as unknown as { queue(request: unknown, done: (error: unknown) => void): void })
+    .queue;
+  return limited(1_500, (done) =>
+    queue.call(manager, { header, payload: null, toBuffer }, (error) =>
+      done(error ? (error as { getName(): string }).getName() : "ok"),
+    ),
+  );
+}
+
+export const ours: MakeClient = async (connect, wishes, wait = true) => {
+  const session = open(connect, {
+    sessionTimeoutMs: wishes.sessionTimeoutMs,
+    runtime: { ...runtime, random: () => 0.999_999 }, // leaves the order of the servers as it is
+    ...(wishes.auth === undefined ? {} : { auth: [wishes.auth] }),
+  });
+  if (wait) await session.whenConnected();
+  const nameOf = (error: Error): string => (error as Partial<ZooKeeperError>).codeName ?? error.name;
+  const call = (promise: Promise<unknown>, withinMs = 2_000): Promise<string | null> =>
+    limited(withinMs, (done) =>
+      promise.then(
+        () => done("ok"),
+        (error) => done(nameOf(error)),
+      ),
+    );
+  return {
+    name: "ours",
+    get connected() {
+      return session.state === "connected";
+    },
+    get over() {
+      return session.state === "lost";
+    },
+    thrown: [],
+    exists: (path, withinMs) => call(session.request("exists", { path, watch: false }), withinMs),
+    getData: (path, withinMs) => call(session.request("getData", { path, watch: false }), withinMs),
+    create: (path, { ephemeral = false, data = "" } = {}) =>
+      call(session.request("create2", createRequest(path, ephemeral ? 1 : 0, data))),
+    watch: (path, fired) =>
+      new Promise((resolve, reject) => {
+        session.watchData(path, {
+          answered: (outcome) => (outcome.ok ? resolve() : reject(outcome.error)),
+          fired: () => fired(),
+        });
+      }),
+    watchMany: (paths, fired) =>
+      new Promise((resolve) => {
+        let left = paths.length;
+        const answered = (): void => {
+          left -= 1;
+          if (left === 0) resolve();
+        };
+        session.batch(() => {
+          for (const path of paths) session.watchExists(path, { answered, fired: () => fired(path) });
+        });
+      }),
+    readMany: (path, count, callback) => {
+      session.batch(() => {
+        for (let index = 0; index < count; index += 1) {
+          session.send("exists", { path, watch: false }, () => callback(index));
+        }
+      });
+    },
+    raw: (op, path) =>
+      op === "createContainer"
+        ? call(session.request(op, createRequest(path, 4)))
+        : call(session.request(op, { path, type: 2 })),
+    deleteIfVersion0: (path) =>
+      call(
+        session
+          .request("multi", { ops: [{ op: "delete", request: { path, version: 0 } }] })
+          .then(({ results }) => {
+            if (results.some((result) => result.op === "error")) throw new Error("refused");
+          }),
+      ),
+    setNextXid: () => {
+      throw new Error("only through an adopted client");
+    },
+  };
+};
+
+function limited(withinMs: number, run: (done: (result: string) => void) => void): Promise<string | null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(null), withinMs);
+    run((result) => {
+      clearTimeout(timer);
+      resolve(result);
+    });
+  });
+}

@@ -1,0 +1,47 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const packages = fileURLToPath(new URL("../../..", import.meta.url));
+
+/**
+ * This package and those it imports as JavaScript in a folder of their own, for processes that tests start: Node 20 runs no
+ * TypeScript, and a build left in `dist` may be an old one. Returns the folder of the emitted `src`.
+ */
+export async function emitPackages(): Promise<string> {
+  const modules = join(mkdtempSync(join(tmpdir(), "holdfast-emitted-")), "node_modules");
+  const { resolve } = createRequire(import.meta.url);
+  mkdirSync(modules);
+  symlinkSync(dirname(resolve("node-zookeeper-client/package.json")), join(modules, "node-zookeeper-client"));
+  const compiler = join(dirname(resolve("typescript/package.json")), "bin/tsc");
+  for (const name of ["core", "zk-protocol", "zk-recipes"]) {
+    const folder = join(modules, "@holdfast", name);
+    mkdirSync(folder, { recursive: true });
+    const exports = { ".": "./index.js", "./internal": "./internal.js" };
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module", exports }));
+    const args = [
+      "-p",
+      "tsconfig.build.json",
+      "--noCheck",
+      "--declaration",
+      "false",
+      "--declarationMap",
+      "false",
+    ];
+    const tsc = spawn(
+      process.execPath,
+      [compiler, ...args, "--isolatedDeclarations", "false", "--outDir", folder],
+      {
+        cwd: join(packages, name),
+        stdio: ["ignore", "inherit", "inherit"],
+      },
+    );
+    const [code] = await once(tsc, "exit");
+    if (code !== 0) throw new Error(`tsc of ${name} ended with ${code}`);
+  }
+  return join(modules, "@holdfast/zk-recipes");
+}

@@ -1,0 +1,89 @@
+import type { Runtime } from "@holdfast/core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { LeaseClock } from "../../src/session/lease-clock.js";
+import { runtime } from "./support.js";
+
+interface Clocks {
+  nowMs: number;
+  wallMs: number;
+}
+
+function clockAt(clocks: Clocks): LeaseClock {
+  const bent: Runtime = { ...runtime, nowMs: () => clocks.nowMs, wallMs: () => clocks.wallMs };
+  return new LeaseClock(bent);
+}
+
+describe("the lease clock", () => {
+  test("promises nothing before a proof and after the end", () => {
+    const lease = clockAt({ nowMs: 0, wallMs: 0 });
+    expect(lease.untilMs()).toBe(-Infinity);
+    lease.prove(lease.stamp(), 4_000);
+    expect(lease.untilMs()).toBe(3_900);
+    lease.end();
+    expect(lease.untilMs()).toBe(-Infinity);
+  });
+
+  test("keeps a margin of 100 ms or 2 % of the time-out, whichever is more", () => {
+    const lease = clockAt({ nowMs: 0, wallMs: 0 });
+    lease.prove({ atMs: 0, wallMs: 0 }, 5_000);
+    expect(lease.endMs()).toBe(4_900);
+    lease.prove({ atMs: 0, wallMs: 0 }, 40_000);
+    expect(lease.endMs()).toBe(39_200);
+  });
+
+  test("ignores a proof older than the one it has", () => {
+    const lease = clockAt({ nowMs: 0, wallMs: 0 });
+    lease.prove({ atMs: 500, wallMs: 500 }, 2_000);
+    lease.prove({ atMs: 400, wallMs: 400 }, 2_000);
+    expect(lease.endMs()).toBe(2_400);
+  });
+
+  test("believes the shorter time-out of a greeting that proves nothing", () => {
+    const lease = clockAt({ nowMs: 0, wallMs: 0 });
+    lease.prove({ atMs: 0, wallMs: 0 }, 4_000);
+    lease.shorten(2_000);
+    expect(lease.endMs()).toBe(1_900);
+    lease.shorten(9_000);
+    expect(lease.endMs()).toBe(1_900);
+  });
+
+  test("takes a wall clock over 100 ms ahead for a sleep, one that went back for an adjustment", () => {
+    const clocks = { nowMs: 0, wallMs: 0 };
+    const lease = clockAt(clocks);
+    lease.prove(lease.stamp(), 4_000);
+    clocks.wallMs = 100;
+    expect(lease.untilMs()).toBe(3_900);
+    clocks.wallMs = 101;
+    expect(lease.untilMs()).toBe(3_799);
+    clocks.wallMs = -3_600_000;
+    expect(lease.untilMs()).toBe(3_900);
+  });
+
+  test("never promises beyond what any proof was sent plus its time-out, whatever the clocks do", () => {
+    const step = fc.record({
+      passMs: fc.nat(3_000),
+      sleepMs: fc.oneof(fc.constant(0), fc.integer({ min: -5_000, max: 5_000 })),
+      answered: fc.boolean(),
+      timeoutMs: fc.integer({ min: 300, max: 40_000 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const clocks = { nowMs: 0, wallMs: 1_000_000 };
+        const lease = clockAt(clocks);
+        let latest = -Infinity;
+        for (const { passMs, sleepMs, answered, timeoutMs } of steps) {
+          const sent = lease.stamp();
+          clocks.nowMs += passMs;
+          clocks.wallMs += passMs + sleepMs;
+          if (answered) {
+            lease.prove(sent, timeoutMs);
+            latest = sent.atMs + timeoutMs;
+          }
+          expect(lease.untilMs()).toBeLessThanOrEqual(latest - (latest === -Infinity ? 0 : 100));
+          expect(lease.untilMs()).toBeLessThanOrEqual(lease.endMs());
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,386 @@
+import { InvalidArgumentError } from "@holdfast/core";
+import { eventually } from "@holdfast/test-servers";
+import {
+  decodeRequest,
+  encodeFrame,
+  encodeReplyHeader,
+  type WatchEventType,
+  type ZooKeeperError,
+} from "@holdfast/zk-protocol";
+import { describe, expect, test } from "vitest";
+import { ScriptedServer, someStat } from "./scripted-server.js";
+import { createRequest, open, outcomeOf, statesOf } from "./support.js";
+
+async function connected(server: ScriptedServer, options: Parameters<typeof open>[1] = {}) {
+  const session = open(server.connectString, { sessionTimeoutMs: server.timeoutMs, ...options });
+  await session.whenConnected();
+  return session;
+}
+
+describe("requests", () => {
+  test("are refused before the first connection, without being sent and not within send()", async () => {
+    const server = await ScriptedServer.start();
+    const session = open(server.connectString);
+    let returned = false;
+    const outcome = await new Promise<{ name: string; returned: boolean }>((resolve) => {
+      session.send("exists", { path: "/a", watch: false }, (result) =>
+        resolve({ name: result.ok ? "ok" : result.error.name, returned }),
+      );
+      returned = true;
+    });
+    expect(outcome).toEqual({ name: "NotConnectedError", returned: true });
+    await session.whenConnected();
+    expect(server.last.ops).not.toContain("exists");
+  });
+
+  test("that were sent and cut off have an unknown outcome, and are not sent again", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "create2") return false;
+      connection.socket.destroy();
+      return true;
+    };
+    const session = await connected(server);
+    const states = statesOf(session);
+    const outcome = await outcomeOf(session, "create2", createRequest("/a"));
+    expect(outcome.ok ? null : outcome.error.name).toBe("OutcomeUnknownError");
+    await eventually(() => session.connection === 2 && session.state === "connected", {
+      what: "the second connection",
+    });
+    expect(states).toEqual(["suspended", "connected"]);
+    await session.request("exists", { path: "/b", watch: false });
+    expect(server.last.ops).not.toContain("create2");
+  });
+
+  test("see the session suspended when their connection ends under them", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) =>
+      request.op === "exists" && connection.socket.destroy() !== undefined;
+    const session = await connected(server);
+    const seen = await new Promise<string>((resolve) => {
+      session.send("exists", { path: "/a", watch: false }, () => resolve(session.state));
+    });
+    expect(seen).toBe("suspended");
+  });
+
+  test("get errors that no table knows", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "exists") return false;
+      connection.refuse(request.xid, -9_999).flush();
+      return true;
+    };
+    const session = await connected(server);
+    const outcome = await outcomeOf(session, "exists", { path: "/a", watch: false });
+    expect(outcome.ok ? null : (outcome.error as ZooKeeperError).code).toBe(-9_999);
+    expect(session.connection).toBe(1);
+  });
+
+  test("whose answer is nonsense have an unknown outcome, and the session goes to the next connection", async () => {
+    const server = await ScriptedServer.start();
+    let nonsense = true;
+    server.onRequest = (request, connection) => {
+      if (request.op !== "exists" || !nonsense) return false;
+      nonsense = false;
+      const header = encodeReplyHeader({ xid: request.xid, zxid: 5n, err: 0 });
+      connection.raw(encodeFrame(header, Buffer.from("short"))).flush();
+      return true;
+    };
+    const session = await connected(server);
+    const outcome = await outcomeOf(session, "exists", { path: "/a", watch: false });
+    expect(outcome.ok ? null : outcome.error.name).toBe("OutcomeUnknownError");
+    await eventually(() => session.connection === 2 && session.state === "connected", {
+      what: "the next connection",
+    });
+    expect((await outcomeOf(session, "exists", { path: "/a", watch: false })).ok).toBe(true);
+  });
+
+  test("answered out of turn end the connection rather than settle another request", async () => {
+    const server = await ScriptedServer.start();
+    let once = true;
+    server.onRequest = (request, connection) => {
+      if (request.op !== "exists" || !once) return false;
+      once = false;
+      connection.reply(request.xid + 1, "exists", { stat: someStat }).flush();
+      return true;
+    };
+    const session = await connected(server);
+    const outcomes = await Promise.all([
+      outcomeOf(session, "exists", { path: "/a", watch: false }),
+      outcomeOf(session, "getData", { path: "/b", watch: false }),
+    ]);
+    expect(outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.error.name))).toEqual([
+      "OutcomeUnknownError",
+      "OutcomeUnknownError",
+    ]);
+  });
+
+  test("over the server's frame limit are refused at once instead of ending the connection", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connected(server);
+    expect(() => session.send("create2", createRequest("/a", 0, "x".repeat(1_048_576)), () => {})).toThrow(
+      InvalidArgumentError,
+    );
+    expect((await outcomeOf(session, "exists", { path: "/a", watch: false })).ok).toBe(true);
+    expect(session.connection).toBe(1);
+  });
+
+  test("of one batch leave in one write and in order", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connected(server);
+    await session.request("exists", { path: "/first", watch: false });
+    const { chunks, requests } = server.last;
+    chunks.length = 0;
+    requests.length = 0;
+    const done: number[] = [];
+    await new Promise<void>((resolve) => {
+      session.batch(() => {
+        for (let number = 0; number < 200; number += 1) {
+          session.send("exists", { path: `/n${number}`, watch: false }, () => {
+            done.push(number);
+            if (done.length === 200) resolve();
+          });
+        }
+      });
+    });
+    expect(chunks.length).toBe(1);
+    expect(requests.map((request) => decodeRequest("exists", request.body).path)).toEqual(
+      Array.from({ length: 200 }, (_, number) => `/n${number}`),
+    );
+    expect(done).toEqual(Array.from({ length: 200 }, (_, number) => number));
+  });
+
+  test("10,000 in one turn are all answered in order", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connected(server);
+    const done: number[] = [];
+    await new Promise<void>((resolve) => {
+      for (let number = 0; number < 10_000; number += 1) {
+        session.send("getData", { path: `/some/path/of/usual/length/${number}`, watch: false }, (outcome) => {
+          if (outcome.ok) done.push(number);
+          if (number === 9_999) resolve();
+        });
+      }
+    });
+    expect(done).toEqual(Array.from({ length: 10_000 }, (_, number) => number));
+  });
+
+  test("are reported with operation, outcome and time to who asks for it", async () => {
+    const server = await ScriptedServer.start();
+    const settled: { op: string; outcome: string; tookMs: number }[] = [];
+    const session = await connected(server, { onRequestSettled: (info) => settled.push(info) });
+    await outcomeOf(session, "exists", { path: "/a", watch: false });
+    await outcomeOf(session, "create2", createRequest("/a"));
+    const seen = settled.filter(({ op }) => op !== "sync").map(({ op, outcome }) => `${op} ${outcome}`);
+    expect(seen).toEqual(["exists ok", "create2 NoNode"]);
+    expect(settled.every(({ tookMs }) => tookMs >= 0 && tookMs < 5_000)).toBe(true);
+  });
+});
+
+describe("callbacks", () => {
+  test("run in frame order within the chunk, without waiting for promises", async () => {
+    const server = await ScriptedServer.start();
+    const held: number[] = [];
+    server.onRequest = (request, connection) => {
+      if (request.op !== "getData" && request.op !== "exists") return false;
+      held.push(request.xid);
+      const [first, second] = held;
+      if (first === undefined || second === undefined) return true;
+      connection
+        .reply(first, "getData", { data: null, stat: someStat })
+        .event("deleted", "/watched")
+        .reply(second, "exists", { stat: someStat })
+        .flush();
+      return true;
+    };
+    const session = await connected(server);
+    const order: string[] = [];
+    await new Promise<void>((resolve) => {
+      // All three frames come in one chunk: code behind an await runs after the last of them.
+      session.watchData("/watched", {
+        answered: () => {
+          order.push("answered");
+          void Promise.resolve().then(() => order.push("promise"));
+        },
+        fired: (type) => order.push(type),
+      });
+      session.send("exists", { path: "/other", watch: false }, () => {
+        order.push("other");
+        resolve();
+      });
+    });
+    expect(order).toEqual(["answered", "deleted", "other", "promise"]);
+  });
+});
+
+describe("watches", () => {
+  async function armed(path = "/w") {
+    const server = await ScriptedServer.start();
+    const session = await connected(server);
+    const heard: string[] = [];
+    const watch = (name: string) => {
+      let answered!: () => void;
+      const ready = new Promise<void>((resolve) => {
+        answered = resolve;
+      });
+      const handle = session.watchData(path, {
+        answered: (outcome) => {
+          heard.push(`${name} ${outcome.ok ? "armed" : outcome.error.name}`);
+          answered();
+        },
+        fired: (type: WatchEventType) => heard.push(`${name} ${type}`),
+      });
+      return { handle, ready };
+    };
+    /** Everything sent before has been handled. */
+    const settle = () => session.request("sync", { path: "/" });
+    return { server, session, heard, watch, settle };
+  }
+
+  test("fire once for each of several listeners on one path", async () => {
+    const { server, heard, watch, settle } = await armed();
+    watch("a");
+    watch("b");
+    await settle();
+    server.last.event("data-changed", "/w").event("deleted", "/w").flush();
+    await settle();
+    expect(heard).toEqual(["a armed", "b armed", "a data-changed", "b data-changed"]);
+  });
+
+  test("dropped before the event stay silent, and no request is sent", async () => {
+    const { server, heard, watch, settle } = await armed();
+    const dropped = watch("a");
+    watch("b");
+    await settle();
+    dropped.handle.drop();
+    server.last.event("deleted", "/w").flush();
+    await settle();
+    expect(heard).toEqual(["a armed", "b armed", "b deleted"]);
+    expect(server.last.ops).not.toContain("removeWatches");
+  });
+
+  test("dropped by a listener of the same event stay silent", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connected(server);
+    const heard: string[] = [];
+    const second = { drop: () => {} };
+    session.watchData("/w", {
+      answered: () => {},
+      fired: () => {
+        heard.push("first");
+        second.drop();
+      },
+    });
+    const handle = session.watchData("/w", { answered: () => {}, fired: () => heard.push("second") });
+    second.drop = () => handle.drop();
+    await session.request("sync", { path: "/" });
+    server.last.event("deleted", "/w").flush();
+    await session.request("sync", { path: "/" });
+    expect(heard).toEqual(["first"]);
+  });
+
+  test("are taken back at the server by the last listener only", async () => {
+    const { server, watch, settle } = await armed();
+    const a = watch("a");
+    const b = watch("b");
+    await settle();
+    a.handle.remove();
+    await settle();
+    expect(server.last.ops).not.toContain("removeWatches");
+    b.handle.remove();
+    b.handle.remove();
+    await settle();
+    const removals = server.last.requests.filter(({ op }) => op === "removeWatches");
+    expect(removals.map(({ body }) => decodeRequest("removeWatches", body))).toEqual([
+      { path: "/w", type: 2 },
+    ]);
+  });
+
+  test("are not taken back while another read of the same path is on its way", async () => {
+    const { server, heard, watch, settle } = await armed();
+    const a = watch("a");
+    await settle();
+    watch("b");
+    a.handle.remove();
+    await settle();
+    expect(server.last.ops).not.toContain("removeWatches");
+    server.last.event("deleted", "/w").flush();
+    await settle();
+    expect(heard).toEqual(["a armed", "b armed", "b deleted"]);
+  });
+
+  test("set again between an event and its answer follow the wire", async () => {
+    const { server, heard, watch, settle } = await armed();
+    watch("a");
+    await settle();
+    // The event was on its way when b's read was sent: it is not b's.
+    server.onRequest = (request, connection) => {
+      if (request.op === "getData") connection.event("data-changed", "/w");
+      return false;
+    };
+    watch("b");
+    await settle();
+    expect(heard).toEqual(["a armed", "a data-changed", "b armed"]);
+    server.last.event("deleted", "/w").flush();
+    await settle();
+    expect(heard).toEqual(["a armed", "a data-changed", "b armed", "b deleted"]);
+  });
+
+  test("of a read that failed are not there: the listener is told, and no event reaches it", async () => {
+    const { server, heard, watch, settle } = await armed();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "getData") return false;
+      connection.refuse(request.xid, -101).flush();
+      return true;
+    };
+    watch("a");
+    await settle();
+    server.last.event("created", "/w").flush();
+    await settle();
+    expect(heard).toEqual(["a ZooKeeperError"]);
+  });
+
+  test("of exists are armed on a missing node and hear of its creation", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "exists") return false;
+      connection.refuse(request.xid, -101).flush();
+      return true;
+    };
+    const session = await connected(server);
+    const heard: unknown[] = [];
+    session.watchExists("/w", {
+      answered: (outcome) => heard.push(outcome.ok ? outcome.value : outcome.error.name),
+      fired: (type) => heard.push(type),
+    });
+    await session.request("sync", { path: "/" });
+    server.last.event("created", "/w").flush();
+    await session.request("sync", { path: "/" });
+    expect(heard).toEqual([null, "created"]);
+  });
+
+  test("of children hear of children, and share a deletion with those of the data", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "getChildren2") return false;
+      connection.reply(request.xid, "getChildren2", { children: [], stat: someStat }).flush();
+      return true;
+    };
+    const session = await connected(server);
+    const heard: string[] = [];
+    const listener = (name: string) => ({
+      answered: () => {},
+      fired: (type: string) => heard.push(`${name} ${type}`),
+    });
+    session.watchChildren("/w", listener("child"));
+    session.watchData("/w", listener("data"));
+    await session.request("sync", { path: "/" });
+    server.last.event("children-changed", "/w").flush();
+    await session.request("sync", { path: "/" });
+    session.watchChildren("/w", listener("child"));
+    await session.request("sync", { path: "/" });
+    server.last.event("deleted", "/w").flush();
+    await session.request("sync", { path: "/" });
+    expect(heard).toEqual(["child children-changed", "data deleted", "child deleted"]);
+  });
+});

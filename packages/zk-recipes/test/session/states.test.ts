@@ -1,0 +1,615 @@
+import { BackendError, UnsupportedError } from "@holdfast/core";
+import { eventually, freePort, startProxy } from "@holdfast/test-servers";
+import { decodeRequest, errorCodes, type OpName } from "@holdfast/zk-protocol";
+import zookeeper from "node-zookeeper-client";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { managerOf } from "../../src/client/library.js";
+import { adoptSession } from "../../src/session/open-session.js";
+import { maxPieceBytes } from "../../src/session/set-watches.js";
+import type { ZooKeeperSession } from "../../src/session/types.js";
+import { ScriptedServer, someStat } from "./scripted-server.js";
+import { open, outcomeOf, runtime, statesOf } from "./support.js";
+
+type Options = Parameters<typeof open>[1];
+
+function openTo(server: ScriptedServer, options: Options = {}): ZooKeeperSession {
+  return open(server.connectString, { sessionTimeoutMs: server.timeoutMs, ...options });
+}
+
+async function connectedTo(server: ScriptedServer, options: Options = {}): Promise<ZooKeeperSession> {
+  const session = openTo(server, options);
+  await session.whenConnected();
+  return session;
+}
+
+const swallow =
+  (...ops: OpName[]) =>
+  ({ op }: { op: OpName }): boolean =>
+    ops.includes(op);
+
+describe("the lease", () => {
+  test("is fed by sync and writes, never by reads", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server);
+    const first = session.leaseUntilMs();
+    await outcomeOf(session, "exists", { path: "/a", watch: false });
+    expect(session.leaseUntilMs()).toBe(first);
+    const beforeSync = runtime.nowMs();
+    await outcomeOf(session, "sync", { path: "/" });
+    const synced = session.leaseUntilMs();
+    expect(synced).toBeGreaterThanOrEqual(beforeSync + 1_900);
+    const beforeDelete = runtime.nowMs();
+    await outcomeOf(session, "delete", { path: "/a", version: -1 });
+    expect(session.leaseUntilMs()).toBeGreaterThanOrEqual(beforeDelete + 1_900);
+  });
+
+  test("counts a write that was refused by the leader, not one that any server may refuse", async () => {
+    const server = await ScriptedServer.start();
+    let code: number = errorCodes.ThrottledOp;
+    server.onRequest = (request, connection) => {
+      if (request.op !== "delete") return false;
+      connection.refuse(request.xid, code).flush();
+      return true;
+    };
+    const session = await connectedTo(server);
+    const first = session.leaseUntilMs();
+    await outcomeOf(session, "delete", { path: "/a", version: -1 });
+    expect(session.leaseUntilMs()).toBe(first);
+    code = errorCodes.NoNode;
+    await outcomeOf(session, "delete", { path: "/a", version: -1 });
+    expect(session.leaseUntilMs()).toBeGreaterThan(first);
+  });
+
+  test("counts from when the request was sent, not from its answer", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "delete") return false;
+      setTimeout(() => connection.reply(request.xid, "delete", undefined).flush(), 250);
+      return true;
+    };
+    const session = await connectedTo(server);
+    const sentMs = runtime.nowMs();
+    await outcomeOf(session, "delete", { path: "/a", version: -1 });
+    expect(runtime.nowMs() - sentMs).toBeGreaterThan(240);
+    // 2,000 ms less the margin of 100.
+    expect(session.leaseUntilMs() - sentMs).toBeGreaterThanOrEqual(1_900);
+    expect(session.leaseUntilMs() - sentMs).toBeLessThan(1_920);
+  });
+
+  test("is kept up by sync every third of the time-out, so that an idle session stays connected", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 900;
+    const session = await connectedTo(server);
+    const states = statesOf(session);
+    await eventually(() => server.last.ops.length >= 5, { what: "five keep-alives" });
+    const times = server.last.requests.filter(({ op }) => op === "sync").map(({ atMs }) => atMs);
+    for (const [index, atMs] of times.entries()) {
+      if (index > 0) expect(atMs - (times[index - 1] as number)).toBeLessThan(600);
+    }
+    expect(states).toEqual([]);
+  });
+
+  test("suspends at two thirds without an answered proof although pings are answered, and then ends", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 1_200;
+    server.onRequest = swallow("sync", "closeSession");
+    const session = await connectedTo(server);
+    server.greet = () => null;
+    const since = session.leaseUntilMs() - 1_100;
+    const at: Record<string, number> = {};
+    session.onState((state) => {
+      at[state] = runtime.nowMs() - since;
+    });
+    await eventually(() => session.state === "lost", { what: "the end of the lease" });
+    expect(at.suspended).toBeGreaterThanOrEqual(800);
+    expect(at.suspended).toBeLessThan(950);
+    expect(at.lost).toBeGreaterThanOrEqual(1_100);
+    expect(at.lost).toBeLessThan(1_250);
+    expect(session.lossReason).toBe("lease");
+    expect(session.leaseUntilMs()).toBe(-Infinity);
+    expect(server.connections[0]?.requests.some(({ op }) => op === "ping")).toBe(true);
+  });
+
+  test("with quorum proofs is fed by empty transactions, not by sync and not by a greeting", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server, { leaseProof: "quorum" });
+    const first = session.leaseUntilMs();
+    await outcomeOf(session, "sync", { path: "/" });
+    expect(session.leaseUntilMs()).toBe(first);
+    session.prove();
+    await eventually(() => session.leaseUntilMs() > first, { what: "the proof" });
+    const proven = session.leaseUntilMs();
+    server.onRequest = swallow("multi");
+    server.last.socket.destroy();
+    await eventually(() => session.connection === 2 && session.state === "connected", {
+      what: "the reconnect",
+    });
+    expect(session.leaseUntilMs()).toBe(proven);
+    await eventually(() => server.last.ops.includes("multi"), { what: "a proof on the new connection" });
+  });
+
+  test("is fed by the greeting of a reconnect", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server);
+    server.onRequest = swallow("sync");
+    const first = session.leaseUntilMs();
+    server.last.socket.destroy();
+    await eventually(() => session.connection === 2, { what: "the reconnect" });
+    expect(session.leaseUntilMs()).toBeGreaterThan(first);
+  });
+
+  test("is shorter at once by what the wall clock ran ahead, and a proof restores it", async () => {
+    const server = await ScriptedServer.start();
+    let asleepMs = 0;
+    const session = await connectedTo(server, {
+      runtime: { ...runtime, wallMs: () => Date.now() + asleepMs },
+    });
+    const before = session.leaseUntilMs();
+    asleepMs = 90;
+    expect(session.leaseUntilMs()).toBe(before);
+    asleepMs = 1_990;
+    expect(session.leaseUntilMs()).toBeLessThan(runtime.nowMs());
+    const states = statesOf(session);
+    await eventually(() => session.leaseUntilMs() > runtime.nowMs() + 1_500, {
+      what: "a new proof",
+      withinMs: 1_500,
+    });
+    expect(states).toEqual(["suspended", "connected"]);
+  });
+
+  test.each([
+    ["a timer", true],
+    ["bytes", false],
+  ])(
+    "that passed while the loop was blocked is judged before anything is delivered, if %s come first",
+    async (_what, timers) => {
+      const server = await ScriptedServer.start();
+      server.timeoutMs = 600;
+      let blocked = false;
+      const session = await connectedTo(server, {
+        runtime: {
+          ...runtime,
+          setTimer: (delayMs, fn, options) =>
+            runtime.setTimer(delayMs, () => (timers || !blocked) && fn(), options),
+        },
+      });
+      const heard: string[] = [];
+      session.watchData("/w", { answered: () => heard.push("armed"), fired: () => heard.push("fired") });
+      await session.request("sync", { path: "/" });
+      session.send("exists", { path: "/a", watch: false }, (outcome) =>
+        heard.push(outcome.ok ? "ok" : outcome.error.name),
+      );
+      await eventually(() => server.last.ops.includes("exists"), {
+        what: "the request at the server",
+        everyMs: 1,
+      });
+      heard.splice(0);
+      server.last.event("deleted", "/w").flush();
+      const endMs = performance.now() + 700;
+      while (performance.now() < endMs);
+      blocked = true;
+      expect(session.state).toBe("lost");
+      expect(session.lossReason).toBe("lease");
+      expect(session.leaseUntilMs()).toBeLessThan(runtime.nowMs());
+      await eventually(() => session.state === "lost", { what: "the loss" });
+      // The answer of the scripted server was on its way before the block; the event too.
+      expect(heard.filter((word) => word === "fired")).toEqual([]);
+    },
+  );
+});
+
+describe("servers that accept and stay mute", () => {
+  test("are left one after the other, each for its share of the time-out", async () => {
+    const servers = [
+      await ScriptedServer.start(),
+      await ScriptedServer.start(),
+      await ScriptedServer.start(),
+    ];
+    const [first, second, third] = servers as [ScriptedServer, ScriptedServer, ScriptedServer];
+    first.greet = () => null;
+    second.greet = () => null;
+    const session = open(servers.map(({ connectString }) => connectString).join(","), {
+      sessionTimeoutMs: 3_000,
+      runtime: { ...runtime, random: () => 0.999_999 }, // leaves the order of the servers as it is
+    });
+    const startMs = performance.now();
+    await session.whenConnected();
+    // Two shares of 3,000 / 3 / 2 each.
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(990);
+    expect(performance.now() - startMs).toBeLessThan(1_300);
+    expect([first, second, third].map(({ connections }) => connections.length)).toEqual([1, 1, 1]);
+  });
+});
+
+describe("a mute server that comes after a cut", () => {
+  test("is left after its share of the time-out too, not at the next keep-alive", async () => {
+    const servers = [
+      await ScriptedServer.start(),
+      await ScriptedServer.start(),
+      await ScriptedServer.start(),
+    ];
+    const [first, second, third] = servers as [ScriptedServer, ScriptedServer, ScriptedServer];
+    for (const server of servers) server.timeoutMs = 4_200;
+    second.greet = () => null;
+    const session = open(servers.map(({ connectString }) => connectString).join(","), {
+      sessionTimeoutMs: 4_200,
+      runtime: { ...runtime, random: () => 0.999_999 }, // leaves the order of the servers as it is
+    });
+    await session.whenConnected();
+    // Past the first keep-alive and the look at its answer, so that nothing but the next keep-alive is due.
+    await eventually(() => first.last.ops.includes("sync"), { what: "a keep-alive" });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    const cutMs = performance.now();
+    first.last.socket.destroy();
+    await eventually(() => session.connection === 2 && session.state === "connected", {
+      what: "the third server",
+      everyMs: 5,
+    });
+    expect(third.connections.length).toBe(1);
+    // 4,200 / 3 / 2, where the next keep-alive was due after 1,400.
+    expect(performance.now() - cutMs).toBeLessThan(1_100);
+  });
+});
+
+describe("a client adopted while its handshake is on the way", () => {
+  test("is promised nothing from that handshake, as nobody knows when it was sent", async () => {
+    const server = await ScriptedServer.start();
+    server.greet = () => null;
+    server.onRequest = swallow("sync");
+    const client = zookeeper.createClient(server.connectString, { sessionTimeout: server.timeoutMs });
+    client.connect();
+    await eventually(() => server.connections[0]?.handshake, { what: "the handshake at the server" });
+    const session = adoptSession(client, { runtime });
+    onTestFinished(() => session.close().then(() => server.stop()));
+    server.last.welcome();
+    await eventually(() => server.last.ops.includes("sync"), { what: "a proof of its own" });
+    expect(session.connection).toBe(1);
+    expect(session.state).toBe("connecting");
+    expect(session.leaseUntilMs()).toBe(-Infinity);
+    const request = server.last.requests.find(({ op }) => op === "sync");
+    server.last.reply(request?.xid ?? -1, "sync", { path: "/" }).flush();
+    await session.whenConnected();
+    const manager = managerOf(client);
+    manager.connect = () => {};
+    manager.socket?.destroy();
+  });
+});
+
+describe("a session", () => {
+  test("whose loop was blocked for less than the lease does not take that for the server's silence", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "exists") return false;
+      connection.reply(request.xid, "exists", { stat: someStat }).flush();
+      // Blocked in a socket's callback, so that timers are the first to run after it, with the answer still unread.
+      const endMs = performance.now() + 1_500;
+      while (performance.now() < endMs);
+      return true;
+    };
+    const session = await connectedTo(server);
+    expect((await outcomeOf(session, "exists", { path: "/a", watch: false })).ok).toBe(true);
+    await eventually(() => session.leaseUntilMs() > runtime.nowMs() + 1_500, { what: "a new proof" });
+    expect(session.state).toBe("connected");
+    expect(session.connection).toBe(1);
+  });
+
+  test("never says connected when it cannot send", async () => {
+    const server = await ScriptedServer.start();
+    const held: number[] = [];
+    server.onRequest = (request, connection) => {
+      if (request.op !== "exists") return false;
+      held.push(request.xid);
+      const [first, second] = held;
+      if (first === undefined || second === undefined) return true;
+      // The second answer is out of turn, which ends the connection before its socket is closed.
+      const response = { stat: someStat };
+      connection
+        .reply(first, "exists", response)
+        .reply(second + 1, "exists", response)
+        .flush();
+      return true;
+    };
+    const session = await connectedTo(server);
+    const first = session.request("exists", { path: "/a", watch: false });
+    session.send("exists", { path: "/b", watch: false }, () => {});
+    await first;
+    // Whoever repeats a refused request as long as the state says connected would never yield again.
+    expect(session.state).toBe("suspended");
+    const refused = await outcomeOf(session, "getData", { path: "/b", watch: false });
+    expect(refused.ok ? null : refused.error.name).toBe("NotConnectedError");
+  });
+
+  test("is lost for good when the server does not know it any more", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server);
+    const states = statesOf(session);
+    server.greet = () => "expired";
+    const held = outcomeOf(session, "getData", { path: "/held", watch: false });
+    server.onRequest = swallow("getData");
+    server.last.socket.destroy();
+    await eventually(() => session.state === "lost", { what: "the loss" });
+    expect((await held).ok).toBe(false);
+    expect(states).toEqual(["suspended", "lost"]);
+    expect(session.lossReason).toBe("expired");
+    await expect(session.whenConnected()).rejects.toThrow(/session is over/);
+    const later = await outcomeOf(session, "exists", { path: "/a", watch: false });
+    expect(later.ok ? null : later.error.name).toBe("SessionLostError");
+    await session.close();
+    expect(session.state).toBe("lost");
+  });
+
+  test("is lost when its credentials are refused", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "auth") return false;
+      connection.refuse(request.xid, errorCodes.AuthFailed, 0n).flush();
+      return true;
+    };
+    const session = openTo(server, { auth: [{ scheme: "custom", auth: "x" }] });
+    await eventually(() => session.state === "lost", { what: "the loss" });
+    expect(session.lossReason).toBe("auth");
+  });
+
+  test("does not take SASL for something it can do", async () => {
+    const server = await ScriptedServer.start();
+    expect(() => openTo(server, { auth: [{ scheme: "sasl", auth: "x" }] })).toThrow(UnsupportedError);
+  });
+
+  test("that was lost by its own clock is ended at the server as soon as that can be reached", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 600;
+    const session = await connectedTo(server);
+    server.onRequest = swallow("sync", "closeSession");
+    server.greet = () => null;
+    const pending = outcomeOf(session, "sync", { path: "/" });
+    await eventually(() => session.state === "lost", { what: "the loss" });
+    expect((await pending).ok).toBe(false);
+    server.onRequest = () => false;
+    server.greet = () => "welcome";
+    const last = await eventually(() => server.connections.find(({ ops }) => ops.includes("closeSession")), {
+      what: "the end at the server",
+    });
+    expect(last.handshake?.sessionId).toBe(server.sessionId);
+    expect(last.ops).toEqual(["closeSession"]);
+    expect(session.state).toBe("lost");
+  });
+
+  test("settles what is in flight with a loss when the lease ends", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 600;
+    const session = await connectedTo(server);
+    server.onRequest = () => true;
+    const outcome = await outcomeOf(session, "delete", { path: "/a", version: -1 });
+    expect(outcome.ok ? null : outcome.error.name).toMatch(/OutcomeUnknownError|SessionLostError/);
+  });
+});
+
+describe("answers that a server sits on", () => {
+  test("are chased with a ping after 100 ms, and again at doubling intervals", async () => {
+    const server = await ScriptedServer.start();
+    let held: (() => void) | undefined;
+    server.onRequest = (request, connection) => {
+      if (request.op !== "delete") return false;
+      held = () => connection.reply(request.xid, "delete", undefined).flush();
+      return true;
+    };
+    const session = await connectedTo(server);
+    const sentMs = performance.now();
+    const answer = outcomeOf(session, "delete", { path: "/a", version: -1 });
+    await eventually(() => server.last.requests.filter(({ op }) => op === "ping").length === 3, {
+      what: "three pings",
+    });
+    held?.();
+    expect((await answer).ok).toBe(true);
+    const pings = server.last.requests.filter(({ op }) => op === "ping").map(({ atMs }) => atMs - sentMs);
+    for (const [index, dueMs] of [100, 200, 400].entries()) {
+      expect(pings[index]).toBeGreaterThanOrEqual(dueMs - 5);
+      expect(pings[index]).toBeLessThan(dueMs + 80);
+    }
+  });
+
+  test("cost no ping while they come in time", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server);
+    const endMs = performance.now() + 300;
+    while (performance.now() < endMs) await session.request("exists", { path: "/a", watch: false });
+    expect(server.last.requests.filter(({ op }) => op === "ping")).toEqual([]);
+  });
+});
+
+describe("a new connection", () => {
+  test("gets the credentials, then the watches, then `connected`, then requests", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server, { auth: [{ scheme: "digest", auth: "u:p" }] });
+    session.watchData("/w", { answered: () => {}, fired: () => {} });
+    await session.request("sync", { path: "/" });
+    session.onState((state) => {
+      if (state === "connected") session.send("exists", { path: "/a", watch: false }, () => {});
+    });
+    server.last.socket.destroy();
+    await eventually(() => server.connections[1]?.ops.includes("exists"), { what: "the request" });
+    expect(server.last.ops.slice(0, 3)).toEqual(["auth", "setWatches", "exists"]);
+  });
+
+  test("gets many watches in pieces of at most 128 KiB, all counting from the same zxid", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 30_000; // no keep-alive comes between
+    let zxid = 40n;
+    server.onRequest = (request, connection) => {
+      if (request.op !== "exists") return false;
+      zxid += 1n;
+      connection.refuse(request.xid, errorCodes.NoNode, zxid).flush();
+      return true;
+    };
+    const session = await connectedTo(server);
+    const paths = Array.from(
+      { length: 5_000 },
+      (_, number) => `/${"p".repeat(63)}${String(number).padStart(6, "0")}`,
+    );
+    session.batch(() => {
+      for (const path of paths) session.watchExists(path, { answered: () => {}, fired: () => {} });
+    });
+    await eventually(() => zxid === 5_040n, { what: "the watches" });
+    // Zxids that are none must not count: an unknown operation is answered with -1, auth with 0.
+    server.onRequest = (request, connection) => {
+      if (request.op !== "getData") return false;
+      connection.refuse(request.xid, errorCodes.Unimplemented, -1n).flush();
+      return true;
+    };
+    await outcomeOf(session, "getData", { path: "/x", watch: false });
+    server.onRequest = () => false;
+    server.last.socket.destroy();
+    await eventually(() => session.connection === 2 && session.state === "connected", {
+      what: "the reconnect",
+    });
+    await session.request("sync", { path: "/" });
+    const sent = server.last.requests.filter(({ op }) => op === "setWatches");
+    expect(sent.length).toBe(3);
+    const pieces = sent.map(({ body }) => decodeRequest("setWatches", body));
+    expect(new Set(pieces.map(({ relativeZxid }) => relativeZxid))).toEqual(new Set([5_040n]));
+    expect(pieces.flatMap(({ existWatches }) => existWatches).sort()).toEqual(paths);
+    for (const { body } of sent) expect(body.length + 12).toBeLessThanOrEqual(maxPieceBytes);
+    expect(server.last.handshake?.lastZxidSeen).toBe(5_040n);
+  });
+
+  test("that breaks between two pieces is followed by one that counts from before the first", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 30_000; // no keep-alive comes between
+    server.onRequest = (request, connection) => {
+      if (request.op !== "exists") return false;
+      connection.refuse(request.xid, errorCodes.NoNode, 7n).flush();
+      return true;
+    };
+    const session = await connectedTo(server);
+    session.batch(() => {
+      for (let number = 0; number < 3_000; number += 1) {
+        session.watchExists(`/${"p".repeat(63)}${number}`, { answered: () => {}, fired: () => {} });
+      }
+    });
+    await outcomeOf(session, "exists", { path: "/last", watch: false });
+    let pieces = 0;
+    server.onRequest = (request, connection) => {
+      if (request.op !== "setWatches") return false;
+      pieces += 1;
+      if (pieces === 1) connection.reply(request.xid, "setWatches", undefined, 99n).flush();
+      else if (pieces === 2) setTimeout(() => connection.socket.destroy(), 20);
+      return pieces <= 2;
+    };
+    server.last.socket.destroy();
+    await eventually(() => server.connections.length === 3 && session.connection === 3, {
+      what: "the third connection",
+    });
+    await session.request("exists", { path: "/last", watch: false });
+    expect(server.last.handshake?.lastZxidSeen).toBe(99n);
+    const again = server.last.requests.filter(({ op }) => op === "setWatches");
+    expect(again.map(({ body }) => decodeRequest("setWatches", body).relativeZxid)).toEqual([7n, 7n]);
+  });
+
+  test("delivers what changed meanwhile to the listeners of the old one, once", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server);
+    const heard: string[] = [];
+    session.watchData("/w", { answered: () => {}, fired: (type) => heard.push(type) });
+    await session.request("sync", { path: "/" });
+    server.onRequest = (request, connection) => {
+      if (request.op === "setWatches") connection.event("deleted", "/w").event("deleted", "/w");
+      return false;
+    };
+    server.last.socket.destroy();
+    await eventually(() => session.connection === 2 && session.state === "connected", {
+      what: "the reconnect",
+    });
+    await session.request("sync", { path: "/" });
+    expect(heard).toEqual(["deleted"]);
+  });
+
+  test("on which the watches are refused is given up for another", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server);
+    session.watchData("/w", { answered: () => {}, fired: () => {} });
+    await session.request("sync", { path: "/" });
+    let refused = 0;
+    server.onRequest = (request, connection) => {
+      if (request.op !== "setWatches" || refused > 0) return false;
+      refused += 1;
+      connection.refuse(request.xid, errorCodes.MarshallingError).flush();
+      return true;
+    };
+    server.last.socket.destroy();
+    await eventually(() => session.connection === 3 && session.state === "connected", {
+      what: "the third connection",
+    });
+    expect(server.last.ops).toContain("setWatches");
+  });
+});
+
+describe("whenConnected", () => {
+  test("names servers and cause within a second when every server refuses", async () => {
+    const ports = [await freePort(), await freePort()];
+    const session = open(ports.map((port) => `127.0.0.1:${port}`).join(","), { connectTimeoutMs: 5_000 });
+    const startMs = performance.now();
+    const error = await session.whenConnected().then(
+      () => null,
+      (reason: unknown) => reason as BackendError,
+    );
+    const tookMs = performance.now() - startMs;
+    expect(error).toBeInstanceOf(BackendError);
+    expect(error?.message).toContain("ECONNREFUSED");
+    for (const port of ports) expect(error?.message).toContain(`127.0.0.1:${port}`);
+    expect([...(error?.servers ?? [])].sort()).toEqual(ports.map((port) => `127.0.0.1:${port}`).sort());
+    expect(tookMs).toBeGreaterThan(900);
+    expect(tookMs).toBeLessThan(1_400);
+  });
+
+  test("waits for connectTimeoutMs at a black hole, and less if told so", async () => {
+    const server = await ScriptedServer.start();
+    server.greet = () => null;
+    const session = openTo(server, { connectTimeoutMs: 1_300 });
+    const startMs = performance.now();
+    const short = session.whenConnected({ waitMs: 300 }).then(
+      () => 0,
+      () => performance.now() - startMs,
+    );
+    const long = session.whenConnected().then(
+      () => 0,
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(BackendError);
+        return performance.now() - startMs;
+      },
+    );
+    expect(await short).toBeGreaterThan(295);
+    expect(await short).toBeLessThan(600);
+    expect(await long).toBeGreaterThan(1_290);
+    expect(await long).toBeLessThan(1_700);
+  });
+
+  test("rejects with the reason of its signal, at once", async () => {
+    const server = await ScriptedServer.start();
+    server.greet = () => null;
+    const session = openTo(server);
+    const abort = new AbortController();
+    const waiting = session.whenConnected({ signal: abort.signal });
+    const reason = new Error("changed my mind");
+    abort.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await expect(session.whenConnected({ signal: abort.signal })).rejects.toBe(reason);
+  });
+
+  test("resolves when the server comes up late", async () => {
+    const server = await ScriptedServer.start();
+    const proxy = await startProxy({ target: server.connectString });
+    await proxy.setMode("refuse");
+    const session = open(proxy.connectString);
+    const waiting = session.whenConnected();
+    await eventually(
+      async () => (await session.whenConnected({ waitMs: 50 }).catch((error) => error)) instanceof Error,
+      {
+        what: "a refusal",
+      },
+    );
+    await proxy.setMode("ok");
+    await waiting;
+    expect(session.state).toBe("connected");
+    await proxy.close();
+  });
+});
