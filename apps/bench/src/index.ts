@@ -1,0 +1,3 @@
+export type { LatencySummary } from "./latencies.js";
+export { type MemoryOptions, type MemoryReport, measureMemory } from "./memory.js";
+export { type PairsOptions, type PairsProgress, type PairsReport, runPairs } from "./pairs.js";

@@ -1,0 +1,72 @@
+// What locks cost. `--help` tells the commands.
+import { HoldfastError } from "@holdfast/core";
+import { startEnsemble, startZooKeeper, TestServerError } from "@holdfast/test-servers";
+import { help, type Options, parseOptions, UsageError } from "./cli/options.js";
+import { measureMemory } from "./memory.js";
+import { chasedAfterMs, lateAfterMs, runPairs } from "./pairs.js";
+
+const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
+const tell = (line: string): void => console.error(line);
+
+async function pairs(connect: string, options: Options): Promise<number> {
+  const report = await runPairs({
+    connect,
+    pairs: options.pairs,
+    sessionTimeoutMs: options.sessionTimeoutMs,
+    onProgress: ({ done, tookMs }) =>
+      tell(`${done} of ${options.pairs} pairs, ${Math.round((done / tookMs) * 1_000)} pairs/s`),
+  });
+  const { answers, chased, late, unknown } = report;
+  console.log(
+    `${report.pairs} pairs in ${(report.tookMs / 1_000).toFixed(1)} s: ${Math.round(report.pairsPerSecond)} pairs/s`,
+  );
+  console.log(
+    `${answers.count} answers: p50 ${ms(answers.p50Ms)}, p99 ${ms(answers.p99Ms)}, max ${ms(answers.maxMs)}`,
+  );
+  console.log(
+    `over ${chasedAfterMs} ms, chased with pings: ${chased}; over ${lateAfterMs} ms: ${late}; lost with the connection: ${unknown}`,
+  );
+  return late === 0 && unknown === 0 ? 0 : 1;
+}
+
+async function memory(connect: string, { holds, waiters }: Options): Promise<number> {
+  const report = await measureMemory({ connect, holds, waiters, onProgress: tell });
+  console.log(`${report.holds} locks held: ${report.bytesPerHold} bytes of heap each`);
+  console.log(`${report.waiters} waiters on one lock: ${report.bytesPerWaiter} bytes of heap each`);
+  return 0;
+}
+
+async function main(): Promise<number> {
+  const options = parseOptions(process.argv.slice(2));
+  if (options.command === "help") {
+    console.log(help);
+    return 0;
+  }
+  const work = options.command === "pairs" ? pairs : memory;
+  if (options.connect !== null) return work(options.connect, options);
+  tell(`starting ${options.nodes === 1 ? "one server" : `an ensemble of ${options.nodes}`}`);
+  const servers =
+    options.nodes === 1 ? await startZooKeeper() : await startEnsemble({ nodes: options.nodes });
+  try {
+    return await work(servers.connectString, options);
+  } finally {
+    await servers.stop();
+  }
+}
+
+function complain(error: unknown): number {
+  if (error instanceof UsageError) {
+    console.error(`bench: ${error.message}\nTry --help`);
+    return 2;
+  }
+  const { message, stack } = error as Error;
+  const known = error instanceof HoldfastError || error instanceof TestServerError;
+  console.error(`bench: ${known ? message : (stack ?? message)}`);
+  return 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.exitCode = complain(error);
+}

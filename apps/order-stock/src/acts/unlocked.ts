@@ -1,0 +1,29 @@
+import { figure, rush, tellSale } from "./rush.js";
+import type { Stage } from "./stage.js";
+import { judge, type Verdict } from "./verdict.js";
+
+/** Act 1: nobody is kept out, so all workers see a full stock and each sells from it. */
+export async function unlockedAct(
+  stage: Stage,
+  { workers, items }: { workers: number; items: number },
+): Promise<Verdict> {
+  const { screen } = stage;
+  screen.line(`  ${workers} workers, ${items} items, no lock: each looks at the stock, thinks, and sells`);
+  // Only a bound: they stop thinking when the last of them has looked.
+  const result = await rush(stage, { workers, items, locker: { kind: "none" }, thinkMs: 10_000 });
+  const sales = result.orders.filter((order) => order.outcome === "sold");
+  // Told afterwards: many at once are heard in another order than that of the sales.
+  for (const sale of [...sales].sort((one, other) => other.stock - one.stock)) tellSale(stage, sale);
+  return judge([
+    {
+      promise: "without a lock the stock goes below zero",
+      kept: result.lowestStock < 0,
+      seen: `stock at the end: ${figure(stage, result.stock)}`,
+    },
+    {
+      promise: "more is sold than there is",
+      kept: sales.length > items,
+      seen: `${sales.length} orders for ${items} items`,
+    },
+  ]);
+}

@@ -1,0 +1,34 @@
+/**
+ * What goes over the shop's socket: one JSON text a line, each request answered in order. A token is a decimal string,
+ * because JSON has no integers of 64 bits.
+ */
+export type ShopRequest =
+  | { readonly op: "restock"; readonly items: number }
+  | { readonly op: "look" }
+  | { readonly op: "sell"; readonly buyer: string; readonly token: string | null }
+  | { readonly op: "report" };
+
+export interface Sale {
+  readonly sold: boolean;
+  /** The stock after the sale, or the unchanged stock when it was refused. */
+  readonly stock: number;
+  /** The largest token that was admitted so far; `null` while there was none. */
+  readonly highestToken: string | null;
+}
+
+export interface ShopReport {
+  readonly stock: number;
+  /** The smallest figure that the stock ever had since the last `restock`. */
+  readonly lowestStock: number;
+  /** Who got an item, in the order of the sales. */
+  readonly buyers: readonly string[];
+  /** Sales that the gate turned away. */
+  readonly refused: number;
+}
+
+export interface ShopAnswers {
+  restock: null;
+  look: number;
+  sell: Sale;
+  report: ShopReport;
+}

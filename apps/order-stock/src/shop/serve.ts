@@ -1,0 +1,37 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+import type { ShopAnswers, ShopRequest } from "./protocol.js";
+import { Shop } from "./shop.js";
+
+/** Opens a shop on a fresh port of 127.0.0.1. Closing the server does not hang up on customers. */
+export async function serveShop(): Promise<{ server: Server; port: number }> {
+  const shop = new Shop();
+  const server = createServer((socket) => serve(shop, socket));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+function serve(shop: Shop, socket: Socket): void {
+  socket.setNoDelay(true);
+  // A worker that was killed resets its connection. Its sales count all the same, and nobody is left to tell.
+  socket.on("error", () => socket.destroy());
+  createInterface({ input: socket }).on("line", (line) => {
+    socket.write(`${JSON.stringify(answer(shop, JSON.parse(line) as ShopRequest))}\n`);
+  });
+}
+
+function answer(shop: Shop, request: ShopRequest): ShopAnswers[ShopRequest["op"]] {
+  switch (request.op) {
+    case "restock":
+      shop.restock(request.items);
+      return null;
+    case "look":
+      return shop.look();
+    case "sell":
+      return shop.sell(request.buyer, request.token === null ? null : BigInt(request.token));
+    case "report":
+      return shop.report();
+  }
+}

@@ -1,0 +1,65 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** The folder of the built programs, for processes of their own: Node 20 runs no TypeScript. */
+export const programs: URL = new URL("../dist/", import.meta.url);
+
+/** Cached by turbo: a moment when nothing has changed, and never a stale build when something has. */
+export async function build(): Promise<void> {
+  const turbo = `${root}node_modules/.bin/turbo`;
+  const args = ["run", "build", "--filter=@holdfast/order-stock", "--output-logs=errors-only"];
+  await promisify(execFile)(turbo, args, { cwd: root, timeout: 120_000 }).catch((error) => {
+    throw new Error(`the build failed:\n${error.stdout}\n${error.stderr}`, { cause: error });
+  });
+}
+
+/** Keeps what is written to a screen. */
+export class Paper {
+  text = "";
+  write(text: string): void {
+    this.text += text;
+  }
+}
+
+/** Process ids of the living children of a process, with what each was started as. */
+export function childrenOf(parent: number): { pid: number; command: string }[] {
+  const found: { pid: number; command: string }[] = [];
+  for (const entry of readdirSync("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      if (stateOf(Number(entry))?.parent !== parent) continue;
+      const command = readFileSync(`/proc/${entry}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+      found.push({ pid: Number(entry), command });
+    } catch (error) {
+      // It ended between the listing and the read.
+      if (!["ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    }
+  }
+  return found;
+}
+
+/** Gone, or ended and not yet reaped by whoever inherited it. */
+export function isGone(pid: number): boolean {
+  return (stateOf(pid)?.letter ?? "Z") === "Z";
+}
+
+/** Stopped by SIGSTOP. */
+export function isStopped(pid: number): boolean {
+  return stateOf(pid)?.letter === "T";
+}
+
+function stateOf(pid: number): { letter: string; parent: number } | null {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    return null;
+  }
+  // The program's name comes first, in parentheses, and may hold anything.
+  const [letter = "", parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { letter, parent: Number(parent) };
+}

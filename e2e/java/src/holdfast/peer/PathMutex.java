@@ -1,0 +1,21 @@
+package holdfast.peer;
+
+import java.util.List;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+
+/** Curator's mutex, which also tells the node it holds: the accessor is protected in the oldest Curator of the tests. */
+final class PathMutex extends InterProcessMutex {
+    private final CuratorFramework client;
+
+    PathMutex(CuratorFramework client, String path) {
+        super(client, path);
+        this.client = client;
+    }
+
+    /** Path and czxid of the held node. For the holding thread only. */
+    List<String> heldNode() throws Exception {
+        String path = getLockPath();
+        return List.of(path, String.valueOf(client.checkExists().forPath(path).getCzxid()));
+    }
+}

@@ -1,0 +1,49 @@
+import { appendFile, readFile, writeFile } from "node:fs/promises";
+import type { LockProvider } from "@holdfast/core";
+
+export interface Contention {
+  readonly path: string;
+  /** A number that nothing but the lock protects. */
+  readonly counterFile: string;
+  /** Grows by one line for each grant of anybody: `label czxid nodeName countBefore`. */
+  readonly logFile: string;
+  readonly grants: number;
+  readonly label: string;
+}
+
+const grantWithinMs = 60_000;
+const lookEvery = 10;
+
+/**
+ * Our side of `Contender.java`: takes the lock again and again and, while holding, adds one to the number in the file:
+ * two holders at once lose an update. The line in the log is written while holding, so lines stand in the order of the
+ * grants.
+ *
+ * A handle does not tell its node, so every tenth time it is looked up with `inspect()`; the others leave `-`.
+ */
+export async function contend(locks: LockProvider, contention: Contention): Promise<void> {
+  const { path, counterFile, logFile, grants, label } = contention;
+  const mutex = locks.mutex(path);
+  for (let grant = 0; grant < grants; grant += 1) {
+    const lock = await mutex.acquire({ waitMs: grantWithinMs });
+    try {
+      let node = "-";
+      if (grant % lookEvery === 0) {
+        const { held } = await mutex.inspect();
+        if (held.length !== 1 || held[0]?.token !== lock.token) {
+          throw new Error(
+            `${label} holds ${lock.token}, but inspect() shows ${held.map((hold) => hold.backendId)}`,
+          );
+        }
+        node = held[0].backendId.slice(held[0].backendId.lastIndexOf("/") + 1);
+      }
+      const text = await readFile(counterFile, "utf8");
+      if (text === "") throw new Error(`${label} found the counter half written: somebody else holds too`);
+      const count = Number(text);
+      await appendFile(logFile, `${label} ${lock.token} ${node} ${count}\n`);
+      await writeFile(counterFile, String(count + 1));
+    } finally {
+      await lock.release();
+    }
+  }
+}

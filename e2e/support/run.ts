@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { rename } from "node:fs/promises";
+
+/** Runs a command to its end; rejects with the last of its output when it fails or takes longer. */
+export function run(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; withinMs: number },
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: options.cwd, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    child.stdout.on("data", (data: Buffer) => {
+      output += data.toString();
+    });
+    child.stderr.on("data", (data: Buffer) => {
+      output += data.toString();
+    });
+    const timer = setTimeout(() => child.kill("SIGKILL"), options.withinMs);
+    child.on("error", (error) => {
+      clearTimeout(timer);
+      reject(new Error(`${command} does not start: ${error.message}`));
+    });
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      if (code === 0) return resolve(output);
+      const end =
+        signal === "SIGKILL" ? `was ended after ${options.withinMs} ms` : `ended with ${code ?? signal}`;
+      reject(new Error(`${command} ${end}: ${output.trim().slice(-2_000)}`));
+    });
+  });
+}
+
+/** Renames `staged` to `finished`, unless another process was first, which is as good. */
+export async function publish(staged: string, finished: string): Promise<void> {
+  try {
+    await rename(staged, finished);
+  } catch (error) {
+    if (!existsSync(finished)) throw error;
+  }
+}

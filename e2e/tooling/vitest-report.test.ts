@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { judge, type VitestReport } from "../../scripts/vitest-report.mjs";
+
+const file = (status: string, ...tests: string[]): VitestReport["testResults"][number] => ({
+  name: "some.test.ts",
+  status,
+  assertionResults: tests.map((test, at) => ({ status: test, fullName: `test ${at}` })),
+});
+const report = (...files: VitestReport["testResults"]): VitestReport => ({ testResults: files });
+
+describe("the verdict of a test run", () => {
+  it("counts what passed and what failed", () => {
+    const verdict = judge(
+      report(file("passed", "passed", "passed"), file("failed", "failed", "passed")),
+      "ended with 1",
+      false,
+    );
+    expect(verdict).toEqual({ passed: 3, failed: 1, remarks: [] });
+  });
+
+  it("fails for a skipped test and for one to do, and names them", () => {
+    const verdict = judge(report(file("passed", "passed", "skipped", "todo")), null, false);
+    expect(verdict).toEqual({ passed: 1, failed: 2, remarks: ["skipped: test 1", "todo: test 2"] });
+  });
+
+  it("only mentions tests that a filter left out", () => {
+    const verdict = judge(report(file("passed", "passed", "skipped")), null, true);
+    expect(verdict).toEqual({
+      passed: 1,
+      failed: 0,
+      remarks: ["1 tests left out by the filter, or skipped"],
+    });
+  });
+
+  it("fails for a file that broke on load or in a hook", () => {
+    const verdict = judge(report(file("failed"), file("failed", "passed")), "ended with 1", false);
+    expect(verdict.passed).toBe(1);
+    expect(verdict.failed).toBe(2);
+  });
+
+  it("fails for a run that ended badly although no test failed, as with an unhandled rejection", () => {
+    expect(judge(report(file("passed", "passed")), "ended with 1", false).failed).toBe(1);
+  });
+
+  it("fails without a report", () => {
+    expect(judge(null, null, false).failed).toBe(1);
+    expect(judge(null, "did not end within 600 s", false).failed).toBe(1);
+  });
+});

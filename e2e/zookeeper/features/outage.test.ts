@@ -1,0 +1,219 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { BackendError } from "@holdfast/core";
+import {
+  eventually,
+  freePorts,
+  startProxy,
+  startZooKeeper,
+  type ZooKeeperNode,
+} from "@holdfast/test-servers";
+import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { rejection } from "./rejection.js";
+
+let server: ZooKeeperNode;
+
+beforeAll(async () => {
+  server = await startZooKeeper();
+});
+afterAll(() => server.stop());
+
+/** What a busy machine may add to a timer. */
+const slackMs = 400;
+
+function locksAt(connect: string, options: ZooKeeperLocksOptions = {}): ZooKeeperLocks {
+  const locks = zookeeperLocks({ connect, ...options });
+  onTestFinished(async () => void (await locks.close()));
+  return locks;
+}
+
+/** Each way to need a connection, on a provider of its own: the bound is on each wait from its beginning. */
+const ways: readonly (readonly [string, (locks: ZooKeeperLocks) => Promise<unknown>])[] = [
+  ["ready()", (locks) => locks.ready()],
+  ["acquire()", (locks) => locks.mutex("x").acquire()],
+  ["acquire() with a longer waitMs", (locks) => locks.mutex("x").acquire({ waitMs: 60_000 })],
+  ["tryAcquire()", (locks) => locks.mutex("x").tryAcquire()],
+  ["withLock()", (locks) => locks.reentrantMutex("x").withLock(() => expect.fail("nobody may hold"))],
+  ["inspect()", (locks) => locks.mutex("x").inspect()],
+  ["requestRevoke()", (locks) => locks.mutex("x").requestRevoke()],
+];
+
+/** All ways at once; the times they took. */
+async function allReject(
+  make: () => ZooKeeperLocks,
+  check: (error: BackendError) => void,
+): Promise<{ least: number; most: number }> {
+  const times = await Promise.all(
+    ways.map(async ([what, way]) => {
+      const { error, tookMs } = await rejection(() => way(make()));
+      expect(error, what).toBeInstanceOf(BackendError);
+      expect(error, what).toMatchObject({ code: "HF_BACKEND", retryable: true, backend: "zookeeper" });
+      check(error as BackendError);
+      return tookMs;
+    }),
+  );
+  return { least: Math.min(...times), most: Math.max(...times) };
+}
+
+describe("servers that refuse", () => {
+  it("are told within a second, by each way to need one, with their names and the cause", async () => {
+    const ports = await freePorts(3);
+    const connect = ports.map((port) => `127.0.0.1:${port}`).join(",");
+    const { least, most } = await allReject(
+      () => locksAt(connect),
+      (error) => {
+        for (const port of ports) expect(error.message).toContain(`127.0.0.1:${port}`);
+        expect([...error.servers].sort()).toEqual(connect.split(",").sort());
+        expect(error.message).toMatch(/every server refused.*ECONNREFUSED/);
+      },
+    );
+    console.log(`refused by three servers: told after ${Math.round(least)} to ${Math.round(most)} ms`);
+    expect(most).toBeLessThan(1_000 + slackMs);
+  });
+
+  it("are told sooner with a connectTimeoutMs below a second", async () => {
+    const [port] = await freePorts(1);
+    const { most } = await allReject(
+      () => locksAt(`127.0.0.1:${port}`, { connectTimeoutMs: 300 }),
+      (error) => expect(error.message).toContain("ECONNREFUSED"),
+    );
+    expect(most).toBeLessThan(300 + slackMs);
+  });
+
+  it("do not matter when one of them serves", async () => {
+    const ports = await freePorts(2);
+    const locks = locksAt(`127.0.0.1:${ports[0]},127.0.0.1:${ports[1]},${server.connectString}`);
+    await using handle = await locks.mutex("one-of-three").acquire();
+    expect(handle.state).toBe("held");
+  });
+});
+
+describe("a black hole", () => {
+  it("is told after connectTimeoutMs: not before, and not much later", async () => {
+    const proxy = await startProxy({ target: server.connectString });
+    onTestFinished(() => proxy.close());
+    await proxy.setMode("hole");
+    const connectTimeoutMs = 1_500;
+    const { least, most } = await allReject(
+      () => locksAt(proxy.connectString, { connectTimeoutMs }),
+      (error) => {
+        expect(error.message).toContain(proxy.connectString);
+        expect(error.message).toContain("no server answered");
+      },
+    );
+    console.log(
+      `a black hole, connectTimeoutMs ${connectTimeoutMs}: told after ${Math.round(least)} to ${Math.round(most)} ms`,
+    );
+    expect(least).toBeGreaterThanOrEqual(connectTimeoutMs - 2);
+    expect(most).toBeLessThan(connectTimeoutMs + slackMs);
+  });
+
+  it("is waited for no longer than waitMs or signal say, and is still no contention", async () => {
+    const proxy = await startProxy({ target: server.connectString });
+    onTestFinished(() => proxy.close());
+    await proxy.setMode("hole");
+    const locks = locksAt(proxy.connectString, { connectTimeoutMs: 20_000 });
+    const [timed, tried, aborted] = await Promise.all([
+      rejection(() => locks.mutex("x").acquire({ waitMs: 300 })),
+      rejection(() => locks.mutex("x").tryAcquire({ waitMs: 300 })),
+      rejection(() => locks.mutex("x").acquire({ signal: AbortSignal.timeout(300) })),
+    ]);
+    for (const { error } of [timed, tried])
+      expect(error).toMatchObject({ code: "HF_BACKEND", retryable: true });
+    expect(aborted.error.name).toBe("TimeoutError");
+    for (const { tookMs } of [timed, tried, aborted]) {
+      expect(tookMs).toBeGreaterThanOrEqual(298);
+      expect(tookMs).toBeLessThan(300 + 250 + slackMs);
+    }
+  });
+});
+
+describe("a host that is none", () => {
+  it("is told as one that refuses, with its name and what the resolver said", async () => {
+    const { least, most } = await allReject(
+      () => locksAt("no-such-host.invalid:2181"),
+      (error) => {
+        expect(error.message).toContain("no-such-host.invalid");
+        expect(error.message).toMatch(/ENOTFOUND|EAI_AGAIN/);
+      },
+    );
+    console.log(`an unknown host: told after ${Math.round(least)} to ${Math.round(most)} ms`);
+    // A resolver that does not answer is a black hole.
+    expect(most).toBeLessThan(10_000 + slackMs);
+  });
+});
+
+describe("a server that does not speak the protocol", () => {
+  it("such as one for HTTP is an outage with a bound, and the cause is told", async () => {
+    const http = createServer((_request, response) => void response.end("hello"));
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      http.closeAllConnections();
+      http.close();
+    });
+    const { port } = http.address() as AddressInfo;
+    const { least, most } = await allReject(
+      () => locksAt(`127.0.0.1:${port}`, { connectTimeoutMs: 1_500 }),
+      (error) => {
+        expect(error.message).toContain(`127.0.0.1:${port}`);
+        expect(error.message).toMatch(/not the protocol's/);
+      },
+    );
+    console.log(
+      `an HTTP server, connectTimeoutMs 1500: told after ${Math.round(least)} to ${Math.round(most)} ms`,
+    );
+    expect(most).toBeLessThan(1_500 + slackMs);
+  });
+});
+
+describe("ready()", () => {
+  it("fulfils when a server that was down comes up, and at once from then on", async () => {
+    const proxy = await startProxy({ target: server.connectString });
+    onTestFinished(() => proxy.close());
+    await proxy.setMode("refuse");
+    const locks = locksAt(proxy.connectString);
+    const first = await rejection(() => locks.ready());
+    expect(first.error).toMatchObject({ code: "HF_BACKEND" });
+    expect(locks.state).toBe("connecting");
+    await proxy.setMode("ok");
+    await locks.ready();
+    expect(locks.state).toBe("connected");
+    const startedMs = performance.now();
+    await locks.ready({ waitMs: 0 });
+    expect(performance.now() - startedMs).toBeLessThan(50);
+  });
+
+  it("is not satisfied with a session in suspense, and is again after that", async () => {
+    const proxy = await startProxy({ target: server.connectString });
+    onTestFinished(() => proxy.close());
+    const locks = locksAt(proxy.connectString, { sessionTimeoutMs: 6_000 });
+    await locks.ready();
+    await proxy.setMode("refuse");
+    proxy.resetAll();
+    await eventually(() => locks.state === "suspended", { what: "the suspense" });
+    const { error, tookMs } = await rejection(() => locks.ready({ waitMs: 200 }));
+    expect(error).toMatchObject({ code: "HF_BACKEND", retryable: true });
+    expect(tookMs).toBeLessThan(200 + slackMs);
+    await proxy.setMode("ok");
+    await locks.ready();
+    expect(locks.state).toBe("connected");
+  });
+
+  it("heeds its signal, and says that a closed provider is closed", async () => {
+    const proxy = await startProxy({ target: server.connectString });
+    onTestFinished(() => proxy.close());
+    await proxy.setMode("hole");
+    const locks = locksAt(proxy.connectString);
+    const reason = new Error("no patience");
+    const abort = new AbortController();
+    const waiting = rejection(() => locks.ready({ signal: abort.signal }));
+    abort.abort(reason);
+    expect((await waiting).error).toBe(reason);
+    const closing = rejection(() => locks.ready());
+    await locks.close();
+    expect((await closing).error).toMatchObject({ code: "HF_PROVIDER_CLOSED" });
+    expect((await rejection(() => locks.ready())).error).toMatchObject({ code: "HF_PROVIDER_CLOSED" });
+    expect(locks.state).toBe("closed");
+  });
+});

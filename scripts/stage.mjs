@@ -1,0 +1,52 @@
+import { spawn } from "node:child_process";
+import { performance } from "node:perf_hooks";
+
+const killAfterMs = 10_000;
+
+/**
+ * Runs one command with our output and no input.
+ *
+ * @param {string} name what the log calls it
+ * @param {readonly string[]} command program and arguments
+ * @param {{ limitMs: number, env?: Record<string, string> }} options `Infinity` for no limit
+ * @returns {Promise<{ name: string, tookMs: number, failure: string | null }>} never rejects
+ */
+export function runStage(name, command, { limitMs, env = {} }) {
+  const [program, ...args] = command;
+  const startedAt = performance.now();
+  console.log(`\n== ${name}: ${[program, ...args].join(" ")}`);
+  return new Promise((resolve) => {
+    let ending = null;
+    const child = spawn(program, args, {
+      stdio: ["ignore", "inherit", "inherit"],
+      env: { ...process.env, ...env },
+    });
+    const timers = [];
+    // What the tests have started dies with vitest; here one process is enough to end.
+    const end = () => {
+      child.kill("SIGTERM");
+      timers.push(setTimeout(() => child.kill("SIGKILL"), killAfterMs));
+    };
+    const limit = () => {
+      ending = `did not end within ${limitMs / 1000} s`;
+      end();
+    };
+    if (Number.isFinite(limitMs)) timers.push(setTimeout(limit, limitMs));
+    const interrupted = () => {
+      ending = "interrupted";
+      process.exitCode = 130;
+      end();
+    };
+    process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
+    const settle = (failure) => {
+      for (const timer of timers) clearTimeout(timer);
+      process.off("SIGINT", interrupted).off("SIGTERM", interrupted);
+      resolve({ name, tookMs: performance.now() - startedAt, failure });
+    };
+    child.on("error", (error) => settle(`does not start: ${error.message}`));
+    child.on("exit", (code, signal) => {
+      // What we ended may well say that all went well: turbo does.
+      settle(ending ?? (code === 0 ? null : `ended with ${code ?? signal}`));
+    });
+  });
+}

@@ -1,0 +1,120 @@
+// What `npm test` runs: everything, in the order in which a mistake is cheapest to find.
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { runStage } from "./stage.mjs";
+import { judge, readReport } from "./vitest-report.mjs";
+
+const help = `Usage: npm test [-- [--full] [-- <vitest filters and options>]]
+
+Builds, checks types, packages and style, installs missing test servers where the machine allows it, and runs all
+tests: those that need no server, then those against real ones. The last line is "N passed, N failed"; a failed stage
+and a skipped test each count as a failure.
+
+  --full   the full counts instead of a share of them, without a time limit (npm run test:full)
+  --help   this text
+
+  npm test -- -- packages/core        only test files whose path contains packages/core
+  npm test -- -- -t "double release"  only tests of that name; the others then do not count as skipped
+`;
+
+const minute = 60_000;
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+
+const { full, filters } = readArguments(process.argv.slice(2));
+const env = full ? { HOLDFAST_FULL: "1" } : {};
+const limitMs = (minutes) => (full ? Number.POSITIVE_INFINITY : minutes * minute);
+
+const totals = { passed: 0, failed: 0 };
+const summary = [];
+
+if (await nodeIsNewEnough()) {
+  const built = await stage("build", [bin("turbo"), "run", "build", "--output-logs=errors-only"], 10);
+  await stage(
+    "types and packages",
+    [bin("turbo"), "run", "typecheck", "publint", "--output-logs=errors-only"],
+    10,
+  );
+  await stage("style", [bin("biome"), "check", "--error-on-warnings", "."], 5);
+  const servers =
+    built && (await stage("servers", ["node", "packages/test-servers/dist/cli.js", "ensure"], 15));
+  await mkdir("test-results", { recursive: true });
+  await tests("unit", [], 10);
+  // One file at a time: the servers' timing is what is tested, and many JVMs at once distort it.
+  if (servers) await tests("servers", ["--no-file-parallelism"], 30);
+  else summary.push("tests servers: not run, the stages before it failed");
+}
+
+console.log(`\n${summary.join("\n")}\n`);
+console.log(`${totals.passed} passed, ${totals.failed} failed`);
+process.exitCode ||= totals.failed === 0 && totals.passed > 0 ? 0 : 1;
+
+function readArguments(args) {
+  const at = args.indexOf("--");
+  const own = at < 0 ? args : args.slice(0, at);
+  try {
+    const { values } = parseArgs({
+      args: own,
+      options: { full: { type: "boolean" }, help: { type: "boolean" } },
+    });
+    if (values.help) {
+      console.log(help);
+      process.exit(0);
+    }
+    return { full: values.full === true, filters: at < 0 ? [] : args.slice(at + 1) };
+  } catch (error) {
+    console.error(`${error.message}\n\n${help}`);
+    process.exit(2);
+  }
+}
+
+async function nodeIsNewEnough() {
+  const wanted = JSON.parse(await readFile("package.json", "utf8")).engines.node;
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  const [wantedMajor, wantedMinor] = wanted.replace(">=", "").split(".").map(Number);
+  const ok = major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
+  if (!ok) {
+    totals.failed += 1;
+    summary.push(`Node.js ${process.versions.node} is too old: holdfast needs ${wanted}`);
+  }
+  return ok;
+}
+
+function bin(name) {
+  return `node_modules/.bin/${name}`;
+}
+
+async function stage(name, command, minutes) {
+  const result = await runStage(name, command, { limitMs: limitMs(minutes), env });
+  if (result.failure !== null) totals.failed += 1;
+  summary.push(`${name}: ${result.failure ?? "ok"} (${seconds(result.tookMs)})`);
+  if (process.exitCode === 130) finishInterrupted();
+  return result.failure === null;
+}
+
+async function tests(project, options, minutes) {
+  const file = `test-results/${project}.json`;
+  await rm(file, { force: true });
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+  // A filter may well leave one of the two projects without a test.
+  const partial = filters.length > 0 ? ["--passWithNoTests", ...filters] : [];
+  const command = [bin("vitest"), "run", "--project", project, ...options, ...reporters, ...partial];
+  const result = await runStage(`tests ${project}`, command, { limitMs: limitMs(minutes), env });
+  const { passed, failed, remarks } = judge(await readReport(file), result.failure, filters.length > 0);
+  totals.passed += passed;
+  totals.failed += failed;
+  summary.push(`tests ${project}: ${passed} passed, ${failed} failed (${seconds(result.tookMs)})`);
+  summary.push(...remarks.map((remark) => `  ${remark}`));
+  if (process.exitCode === 130) finishInterrupted();
+}
+
+function finishInterrupted() {
+  console.log(`\n${summary.join("\n")}\ninterrupted\n`);
+  console.log(`${totals.passed} passed, ${Math.max(totals.failed, 1)} failed`);
+  process.exit(130);
+}
+
+function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

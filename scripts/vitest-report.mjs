@@ -1,0 +1,53 @@
+import { readFile } from "node:fs/promises";
+
+/** @typedef {{ name: string, status: string, assertionResults: { status: string, fullName: string }[] }} FileReport */
+
+/**
+ * What vitest's JSON report and exit code come to. Nothing may turn green by not running: a skipped test counts as a
+ * failure, a file that failed as a whole (on load, in a hook) as one, and so does a run that failed without saying where.
+ *
+ * @param {{ testResults: FileReport[] } | null} report `null` when there is none
+ * @param {string | null} runFailure how vitest ended, when not well
+ * @param {boolean} filtered a filter was given: then tests that did not run are only mentioned
+ * @returns {{ passed: number, failed: number, remarks: string[] }}
+ */
+export function judge(report, runFailure, filtered) {
+  const verdict = { passed: 0, failed: 0, remarks: [] };
+  const fail = (remark) => {
+    verdict.failed += 1;
+    verdict.remarks.push(remark);
+  };
+  if (report === null) {
+    fail(`no report; vitest ${runFailure ?? "ended well"}`);
+    return verdict;
+  }
+  let leftOut = 0;
+  for (const file of report.testResults) {
+    let failedHere = 0;
+    for (const test of file.assertionResults) {
+      if (test.status === "passed") verdict.passed += 1;
+      else if (test.status === "failed") failedHere += 1;
+      else if (filtered) leftOut += 1;
+      else fail(`${test.status}: ${test.fullName}`);
+    }
+    verdict.failed += failedHere;
+    if (file.status !== "passed" && failedHere === 0) fail(`failed as a whole: ${file.name}`);
+  }
+  if (leftOut > 0) verdict.remarks.push(`${leftOut} tests left out by the filter, or skipped`);
+  // An error outside of any test, such as an unhandled rejection, shows in the exit code alone.
+  if (runFailure !== null && verdict.failed === 0) fail(`vitest ${runFailure} although no test failed`);
+  return verdict;
+}
+
+/**
+ * @param {string} file
+ * @returns {Promise<{ testResults: FileReport[] } | null>} `null` when it is missing or cut short
+ */
+export async function readReport(file) {
+  try {
+    return JSON.parse(await readFile(file, "utf8"));
+  } catch (error) {
+    console.error(`${file}: ${error.message}`);
+    return null;
+  }
+}
