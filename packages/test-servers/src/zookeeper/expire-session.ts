@@ -35,7 +35,7 @@ export async function expireSession(options: ExpireSessionOptions): Promise<void
   let cause: unknown;
   for (const server of options.connectString.split("/")[0]?.split(",") ?? []) {
     try {
-      await hijackAndClose(server, options, Math.max(1, endMs - performance.now()));
+      await closeUntilDone(server, options, endMs);
       return;
     } catch (error) {
       cause = error;
@@ -51,6 +51,24 @@ export async function expireSession(options: ExpireSessionOptions): Promise<void
 
 /** The session was not touched, another server may be tried. */
 class NotReached extends Error {}
+
+/** We had the session, and its owner took it back before the server came to our goodbye. */
+class TakenBack extends Error {}
+
+class Unknown extends Error {}
+
+async function closeUntilDone(server: string, options: ExpireSessionOptions, endMs: number): Promise<void> {
+  for (let takenBack = false; ; ) {
+    try {
+      return await hijackAndClose(server, options, Math.max(1, endMs - performance.now()));
+    } catch (error) {
+      // The goodbye was heard after all, and only its answer was not.
+      if (error instanceof Unknown && takenBack) return;
+      if (!(error instanceof TakenBack) || performance.now() >= endMs) throw error;
+      takenBack = true;
+    }
+  }
+}
 
 function hijackAndClose(server: string, options: ExpireSessionOptions, withinMs: number): Promise<void> {
   const { sessionId, password } = options;
@@ -94,7 +112,7 @@ function hijackAndClose(server: string, options: ExpireSessionOptions, withinMs:
           if (handshake === undefined) {
             handshake = decodeConnectResponse(frame);
             if (handshake.timeoutMs <= 0)
-              throw new Error("the server does not know it, or not with this password");
+              throw new Unknown("the server does not know it, or not with this password");
           } else {
             const { xid, err } = decodeReplyHeader(frame);
             if (xid === 1 && err !== 0) throw new Error(`closeSession was answered with error ${err}`);
@@ -108,8 +126,9 @@ function hijackAndClose(server: string, options: ExpireSessionOptions, withinMs:
     socket.on("error", (error) => fail(connected ? error : new NotReached(error.message)));
     socket.on("close", () => {
       clearTimeout(timer);
+      const why = `${server} ended the connection without an answer`;
       if (closed) resolve();
-      else reject(new Error(`${server} ended the connection without an answer`));
+      else reject(handshake === undefined ? new Error(why) : new TakenBack(why));
     });
   });
 }

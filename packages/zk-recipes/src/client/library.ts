@@ -38,6 +38,8 @@ export interface ConnectionManager extends EventEmitter {
   readonly credentials: { readonly scheme: string; readonly auth: Buffer }[];
   /** Last zxid seen; goes out with the next handshake. */
   zxid: Buffer;
+  /** Longest pause after a round of servers, in milliseconds. */
+  spinDelay: number;
   pendingBuffer: Buffer | null;
   readonly packetQueue: EventEmitter & { queue: LibraryPacket[] };
   /** Sent and unanswered, in order. The library only ever pushes and shifts. */

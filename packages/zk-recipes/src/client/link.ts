@@ -44,7 +44,7 @@ export interface LinkListener {
   received(): void;
   /** The server knows the session. What is sent from within leaves behind the credentials and ahead of everything else. */
   greeted(): void;
-  /** The library and its listeners know of the connection too. */
+  /** The library and its listeners know of the connection too; once more when the credentials have been accepted. */
   up(): void;
   event(event: WatcherEvent): void;
   /** The server does not know the session (any more). */
@@ -75,6 +75,7 @@ export class Link {
   #listener: LinkListener | null = null;
   #reader = new FrameReader();
   #up = false;
+  #authsUnanswered = 0;
   #stopped = false;
   #ref = false;
   #lastError: Error | null = null;
@@ -92,6 +93,11 @@ export class Link {
 
   get up(): boolean {
     return this.#up;
+  }
+
+  /** The server has accepted all credentials on this connection, or there are none. */
+  get authenticated(): boolean {
+    return this.#authsUnanswered === 0;
   }
 
   /** No connection will come any more. */
@@ -283,7 +289,10 @@ export class Link {
       case xids.setWatches:
         return;
       case xids.auth:
-        if (header.err !== 0) this.#onAuthRefused(header.err);
+        if (header.err !== 0) return this.#onAuthRefused(header.err);
+        // More answers than questions: an adopted client's owner has added credentials of its own.
+        if (this.#authsUnanswered === 0 || --this.#authsUnanswered > 0) return;
+        guarded(() => this.#listener?.up());
         return;
       case xids.event:
         return this.#onEvent(decodeWatcherEvent(frame.subarray(replyHeaderBytes)));
@@ -308,6 +317,7 @@ export class Link {
     manager.updateTimeout(response.timeoutMs);
     manager.xid = 0; // nothing is in flight, so no xid can be taken for another
     this.#up = true;
+    this.#authsUnanswered = manager.credentials.length;
     this.library.dropHousekeeping();
     this.batch(() => {
       for (const { scheme, auth } of manager.credentials) this.#sendAuth(scheme, auth);

@@ -1,6 +1,7 @@
 import { type HoldfastError, ProviderClosedError, type Ticket, type TicketProgress } from "@holdfast/core";
 import { sequenceWarnFrom } from "../layout/queue-order.js";
 import type { SessionLine } from "../provider/session-line.js";
+import { eviction } from "./failures.js";
 import { Hold } from "./hold.js";
 import type { OwnNode, OwnNodeWatch } from "./own-node-watch.js";
 import { type Children, type CreateSettings, type CreateSpec, ProtectedCreate } from "./protected-create.js";
@@ -97,7 +98,7 @@ export class Contender implements Ticket<Hold> {
   #grant(desk: SessionDesk, node: OwnNode, watch: OwnNodeWatch | null): void {
     this.#notOver();
     this.#countRoundTrips();
-    this.#hold = new Hold(desk, {
+    const hold = new Hold(desk, {
       node,
       watch,
       grantedAtMs: this.#settings.runtime.nowMs(),
@@ -105,7 +106,31 @@ export class Contender implements Ticket<Hold> {
       contended: this.#place?.contended ?? false,
       revocable: this.#spec.revocable,
     });
-    this.#resolve(this.#hold);
+    this.#hold = hold;
+    // Not before the rest of what has arrived was heard: the end of our own node may be in it.
+    queueMicrotask(() => this.#handOver(desk, hold));
+  }
+
+  #handOver(desk: SessionDesk, hold: Hold): void {
+    if (this.#cancelled !== null) return;
+    if (!hold.over) return this.#resolve(hold);
+    // Nobody has had it: what ended is a place in the queue.
+    this.#hold = null;
+    this.#create = null;
+    this.#place = null;
+    if (desk.over) return this.#sessionOver();
+    this.#notOver = desk.whenOver(() => this.#sessionOver());
+    this.#askWhy(desk);
+  }
+
+  /** Our node was deleted by somebody, or went with the session: only an answer that passed through the leader tells which. */
+  #askWhy(desk: SessionDesk): void {
+    desk.session.prove((outcome) => {
+      if (this.#settled || this.#cancelled !== null || this.#desk !== desk) return;
+      if (!outcome.ok) return desk.whenUsable(() => this.#askWhy(desk));
+      const { path } = this.#node as OwnNode;
+      this.#leaveQueue(() => this.#reject(eviction(this.#spec.lockName, path)));
+    });
   }
 
   /**

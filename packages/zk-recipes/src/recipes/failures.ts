@@ -1,4 +1,4 @@
-import { BackendError, UnsupportedError } from "@holdfast/core";
+import { BackendError, EvictedError, UnsupportedError } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import type { RequestError, ZooKeeperSession } from "../session/types.js";
 
@@ -45,4 +45,12 @@ export function requestFailure(
   const hint = advice.get(cause.code);
   const said = `${what}: ${cause.codeName}${hint === undefined ? "" : `, ${hint}`}`;
   return new BackendError(said, { ...details, retryable: isPassing(cause) });
+}
+
+/** For a waiter whose queue node was deleted while its session lives. */
+export function eviction(lockName: string, path: string): EvictedError {
+  return new EvictedError(
+    `${lockName}: the queue node ${path} was deleted by somebody while its session lives`,
+    { lockName, backend: "zookeeper" },
+  );
 }

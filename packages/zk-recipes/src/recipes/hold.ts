@@ -116,6 +116,11 @@ export class Hold implements Grant {
     });
   }
 
+  /** Released or lost. */
+  get over(): boolean {
+    return this.#over;
+  }
+
   get uncertain(): boolean {
     return this.#uncertain;
   }

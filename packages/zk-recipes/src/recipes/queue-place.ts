@@ -1,6 +1,6 @@
-import { EvictedError, type HoldfastError, type Runtime } from "@holdfast/core";
+import type { HoldfastError, Runtime } from "@holdfast/core";
 import { errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
-import { isPassing, requestFailure } from "./failures.js";
+import { eviction, isPassing, requestFailure } from "./failures.js";
 import { NeighbourWatch } from "./neighbour-watch.js";
 import { type OwnNode, OwnNodeWatch } from "./own-node-watch.js";
 import type { Children } from "./protected-create.js";
@@ -233,16 +233,7 @@ export class QueuePlace {
     this.#desk.session.prove((outcome) => {
       if (this.#left) return;
       if (!outcome.ok) return this.#desk.whenUsable(() => this.#list());
-      const { lockName } = this.#spec;
-      this.#fail(
-        new EvictedError(
-          `${lockName}: the queue node ${this.#node.path} was deleted by somebody while its session lives`,
-          {
-            lockName,
-            backend: "zookeeper",
-          },
-        ),
-      );
+      this.#fail(eviction(this.#spec.lockName, this.#node.path));
     });
   }
 

@@ -16,13 +16,16 @@ const suspiciousDriftMs: Millis = 100;
 /**
  * Until when the server is known to keep the session.
  *
- * Fed by what passed through the leader only (writes, `sync`, handshakes), and counted from when that was *sent*: the leader
- * starts its own count later, never earlier. A ping or a read may have been answered by a follower that was cut
- * off seconds ago, while the leader has given our nodes away.
+ * Fed by what passed through the leader only (writes, `sync`, handshakes): a ping or a read may have been answered by a
+ * follower that was cut off seconds ago, while the leader has given our nodes away. Counted from when the activity was
+ * *sent* that the leader has counted by then (see `Activity`): the leader starts its own count later, never earlier.
  */
 export class LeaseClock {
   readonly #runtime: Runtime;
+  /** The activity that counts. */
   #proof: Stamp | null = null;
+  /** When the proof of it was sent. */
+  #provedBy: Stamp | null = null;
   #timeoutMs: Millis = 0;
 
   constructor(runtime: Runtime) {
@@ -38,15 +41,19 @@ export class LeaseClock {
     return this.#timeoutMs;
   }
 
-  /** When the last answered proof was sent; `-Infinity` before there was one. */
+  /** When the activity was sent that counts; `-Infinity` before there was one. */
   get provenAtMs(): Millis {
     return this.#proof?.atMs ?? -Infinity;
   }
 
-  /** The server has answered what was sent at `sent`. An older proof than the present one changes nothing. */
-  prove(sent: Stamp, timeoutMs: Millis): void {
-    if (this.#proof !== null && sent.atMs < this.#proof.atMs) return;
-    this.#proof = sent;
+  /**
+   * The leader has counted what was sent at `counted`, by the answer to what was sent at `provedBy`. An older activity than
+   * the present one changes nothing.
+   */
+  prove(counted: Stamp, timeoutMs: Millis, provedBy: Stamp = counted): void {
+    if (this.#provedBy === null || provedBy.atMs > this.#provedBy.atMs) this.#provedBy = provedBy;
+    if (this.#proof !== null && counted.atMs < this.#proof.atMs) return;
+    this.#proof = counted;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -57,6 +64,7 @@ export class LeaseClock {
 
   end(): void {
     this.#proof = null;
+    this.#provedBy = null;
   }
 
   /** By the monotonic clock alone. `-Infinity` without a proof. */
@@ -69,14 +77,19 @@ export class LeaseClock {
    * machine sleeps and the server's does not, so a wall clock that ran ahead is believed until the next proof.
    */
   untilMs(): Millis {
-    return this.endMs() - this.suspectedSleepMs();
+    return this.endMs() - this.#sleepSince(this.#proof);
   }
 
-  /** Since the last proof; 0 for what may be clock adjustment. */
-  suspectedSleepMs(): Millis {
-    if (this.#proof === null) return 0;
+  /** The machine seems to have slept since the last proof was sent: nothing is sure until the next is answered. */
+  get slept(): boolean {
+    return this.#sleepSince(this.#provedBy) > 0;
+  }
+
+  /** 0 for what may be clock adjustment. */
+  #sleepSince(stamp: Stamp | null): Millis {
+    if (stamp === null) return 0;
     const now = this.stamp();
-    const driftMs = now.wallMs - this.#proof.wallMs - (now.atMs - this.#proof.atMs);
+    const driftMs = now.wallMs - stamp.wallMs - (now.atMs - stamp.atMs);
     return driftMs > suspiciousDriftMs ? driftMs : 0;
   }
 

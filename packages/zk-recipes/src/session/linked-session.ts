@@ -13,6 +13,7 @@ import {
 import { guarded } from "../client/guarded.js";
 import type { Link, LinkListener } from "../client/link.js";
 import { SentPacket } from "../client/packet.js";
+import { Activity } from "./activity.js";
 import { Call, type CallDesk, type RequestSettled } from "./call.js";
 import { type Attempts, ConnectionWaiters } from "./connection-waiters.js";
 import { NotConnectedError, SessionLostError } from "./errors.js";
@@ -62,6 +63,7 @@ export class LinkedSession implements ZooKeeperSession {
   readonly #onRequestSettled: ((settled: RequestSettled) => void) | undefined;
   readonly #released: (() => void) | undefined;
   readonly #lease: LeaseClock;
+  readonly #activity = new Activity();
   readonly #watchdog: Watchdog;
   readonly #waiters: ConnectionWaiters;
   readonly #watches = new WatchRegistry();
@@ -234,6 +236,7 @@ export class LinkedSession implements ZooKeeperSession {
     }
     const path = (request as { readonly path?: unknown } | undefined)?.path;
     const sent = this.#lease.stamp();
+    this.#activity.sent(sent, this.#link.timeoutMs);
     const where = typeof path === "string" ? path : undefined;
     const tracked = this.#leftovers?.track(op, request, settle) ?? settle;
     const call = new Call(this.#callDesk, op, where, sent, tracked, awaited);
@@ -268,7 +271,9 @@ export class LinkedSession implements ZooKeeperSession {
   #answered(call: Call<OpName>, header: ReplyHeader): void {
     this.#restorer.saw(header.zxid);
     if (!this.#proofs.answered(call.op, header) || this.#over) return;
-    this.#lease.prove(call.sent, this.#link.timeoutMs);
+    const counted = this.#activity.countedBy(call.sent, this.#link.timeoutMs);
+    if (counted === null) return;
+    this.#lease.prove(counted, this.#link.timeoutMs, call.sent);
     this.#reconsider();
   }
 
@@ -339,6 +344,7 @@ export class LinkedSession implements ZooKeeperSession {
     this.#connection += 1;
     // A leader that lost its quorum without noticing greets an old session all the same, but cannot make a new one.
     const proves = this.#greetingSent !== null && (!this.#proofs.quorum || this.#greetingAsksForNew);
+    this.#activity.restart(this.#greetingSent);
     if (proves) this.#lease.prove(this.#greetingSent as Stamp, this.#link.timeoutMs);
     else this.#lease.shorten(this.#link.timeoutMs);
     // Before anything else on a new connection, so that `connected` finds every watch in its place.
@@ -360,9 +366,9 @@ export class LinkedSession implements ZooKeeperSession {
 
   // ---- states
 
-  /** Connected is: a connection with its watches in place, and a lease that was proven of late. */
+  /** Connected is: a connection with accepted credentials and watches in place, and a lease that was proven of late. */
   #reconsider(): void {
-    if (this.#over || this.#state === "connected" || !this.#link.up) return;
+    if (this.#over || this.#state === "connected" || !this.#link.up || !this.#link.authenticated) return;
     const now = this.#runtime.nowMs();
     if (now - this.#lease.provenAtMs >= (this.#link.timeoutMs * 2) / 3 || this.#lease.untilMs() <= now)
       return;

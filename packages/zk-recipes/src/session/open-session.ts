@@ -27,6 +27,8 @@ interface Adoption {
   taken: boolean;
 }
 
+const adoptedPauseMs = 50;
+
 /** Hooks stay on a client for good: a second session finds them there. */
 const adopted = new WeakMap<Client, Adoption>();
 
@@ -48,6 +50,8 @@ export function adoptSession(client: Client, options: SessionBasics): ZooKeeperS
     );
   }
   if (adoption === undefined) {
+    // A holder must hear soon that its session is over; the library's default pause is up to a second.
+    manager.spinDelay = Math.min(manager.spinDelay, adoptedPauseMs);
     adoption = { link: new Link(client, null, options.runtime), taken: false };
     adopted.set(client, adoption);
   }

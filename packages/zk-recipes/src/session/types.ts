@@ -68,9 +68,9 @@ export interface ZooKeeperSession {
   readonly servers: readonly string[];
 
   /**
-   * Monotonic time until which the server is known to keep this session, less the margin: counted
-   * from when the last sync, write or handshake that was answered was *sent*. Falls back to
-   * `-Infinity` once the session is lost or closed.
+   * Monotonic time until which the server is known to keep this session, less the margin: counted from when a request
+   * was *sent* of which an answered sync, write or handshake proves that the leader has counted it. `-Infinity` once the
+   * session is lost or closed.
    */
   leaseUntilMs(): Millis;
 

@@ -28,8 +28,9 @@ export interface Guarded {
  * One coarse timer for everything that depends on time: keep-alives, silent peers, mute handshakes, withheld answers, and
  * the end of the lease. The library underneath has no read time-out at all: it takes a dead peer for a quiet one.
  *
- * Times are shares of the session time-out T. Keep-alive T/3 after the last proof was sent; no promise, and off to the next
- * server, at 2T/3, which leaves a third to find one that answers.
+ * Times are shares of the session time-out T. Keep-alive T/4 after the last proof was sent, since an answered proof counts
+ * the activity of a quarter before it; no promise, and off to the next server, 2T/3 after what counts, which leaves a
+ * third to find one that answers.
  */
 export class Watchdog {
   readonly #session: Guarded;
@@ -101,15 +102,16 @@ export class Watchdog {
     const session = this.#session;
     const timeoutMs = this.#link.timeoutMs;
     const { provenAtMs } = this.#lease;
-    const asleep = this.#lease.suspectedSleepMs() > 0;
+    const asleep = this.#lease.slept;
     const stale = now - provenAtMs >= (timeoutMs * 2) / 3;
     if (stale || asleep) session.suspend();
     if (!this.#link.up) return now; // a listener ended the connection
     let nextMs = stale ? now + timeoutMs / 12 : provenAtMs + (timeoutMs * 2) / 3;
     if (session.proofsInFlight === 0) {
       // A proof that failed is not repeated at once.
+      const lastMs = Math.max(session.proofSentAtMs, provenAtMs);
       const dueMs = Math.max(
-        asleep ? now : provenAtMs + timeoutMs / 3,
+        asleep ? now : Math.min(lastMs + timeoutMs / 4, provenAtMs + timeoutMs / 2),
         session.proofSentAtMs + timeoutMs / 12,
       );
       if (now >= dueMs) session.prove();

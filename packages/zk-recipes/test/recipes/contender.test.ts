@@ -1,4 +1,4 @@
-import { LayoutConflictError, systemRuntime } from "@holdfast/core";
+import { EvictedError, LayoutConflictError, systemRuntime } from "@holdfast/core";
 import { openAcl } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockPaths } from "../../src/layout/lock-path.js";
@@ -94,6 +94,46 @@ describe("a contender", () => {
     });
     await new Promise((resolve) => setImmediate(resolve));
     expect(settled).toBe(false);
+  });
+
+  describe("whose node goes in the same breath as its predecessor's", () => {
+    beforeEach(async () => {
+      enqueue("0000000001", ["lock-0000000000"]);
+      const { id } = session();
+      session().answer(session().pending("getData", "0000000001"), { data: null, stat: stat(50n, id) });
+      session().answer(session().pending("getData", "0000000000"), { data: null, stat: stat(40n, 0x99n) });
+      session().fire("0000000000", "deleted");
+      session().fire("0000000001", "deleted");
+      await Promise.resolve();
+    });
+
+    it("is evicted, if the session lives", async () => {
+      session().answer(session().pending("sync"), undefined);
+      session().noNode(session().pending("delete", "0000000001"));
+      await expect(contender.granted).rejects.toThrow(EvictedError);
+    });
+
+    it("stands at the tail of the next session's queue, if it went with the session", async () => {
+      session().lose("expired");
+      expect(told).toEqual(["notified", "requeued session-lost"]);
+      enqueue("0000000002");
+      expect(await contender.granted).toMatchObject({ contended: false });
+    });
+
+    it("asks again on the next connection, if contact breaks meanwhile", async () => {
+      session().cut();
+      session().mend();
+      session().lose("expired");
+      expect(told).toEqual(["notified", "requeued session-lost"]);
+    });
+
+    it("leaves nothing when it is cancelled meanwhile", async () => {
+      const cancelled = contender.cancel();
+      session().answer(session().pending("sync"), undefined);
+      session().noNode(session().pending("delete", "0000000001"));
+      await cancelled;
+      expect(await contender.granted).toBeNull();
+    });
   });
 
   it("answers that the lock is taken only when its node is gone", async () => {

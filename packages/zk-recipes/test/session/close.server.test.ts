@@ -102,18 +102,18 @@ describe("close", () => {
 });
 
 describe("a process", () => {
-  let emitted: string;
+  let emitted: Awaited<ReturnType<typeof emitPackages>>;
 
   beforeAll(async () => {
     emitted = await emitPackages();
   });
 
-  afterAll(() => rmSync(emitted, { recursive: true }));
+  afterAll(() => rmSync(emitted.folder, { recursive: true }));
 
   /** Runs the fixture in a process of its own. */
   function run(scenario: string, connect: string) {
     const fixture = fileURLToPath(new URL("./fixtures/lone-process.mjs", import.meta.url));
-    const child = spawn(process.execPath, [fixture, emitted, scenario, connect], {
+    const child = spawn(process.execPath, [fixture, emitted.sources, scenario, connect], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     onTestFinished(() => void child.kill("SIGKILL"));

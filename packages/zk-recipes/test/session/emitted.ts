@@ -10,19 +10,20 @@ const packages = fileURLToPath(new URL("../../..", import.meta.url));
 
 /**
  * This package and those it imports as JavaScript in a folder of their own, for processes that tests start: Node 20 runs no
- * TypeScript, and a build left in `dist` may be an old one. Returns the folder of the emitted `src`.
+ * TypeScript, and a build left in `dist` may be an old one. `sources` is the emitted `src`; `folder` is to be removed.
  */
-export async function emitPackages(): Promise<string> {
-  const modules = join(mkdtempSync(join(tmpdir(), "holdfast-emitted-")), "node_modules");
+export async function emitPackages(): Promise<{ folder: string; sources: string }> {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-emitted-"));
+  const modules = join(folder, "node_modules");
   const { resolve } = createRequire(import.meta.url);
   mkdirSync(modules);
   symlinkSync(dirname(resolve("node-zookeeper-client/package.json")), join(modules, "node-zookeeper-client"));
   const compiler = join(dirname(resolve("typescript/package.json")), "bin/tsc");
   for (const name of ["core", "zk-protocol", "zk-recipes"]) {
-    const folder = join(modules, "@holdfast", name);
-    mkdirSync(folder, { recursive: true });
+    const target = join(modules, "@holdfast", name);
+    mkdirSync(target, { recursive: true });
     const exports = { ".": "./index.js", "./internal": "./internal.js" };
-    writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module", exports }));
+    writeFileSync(join(target, "package.json"), JSON.stringify({ type: "module", exports }));
     const args = [
       "-p",
       "tsconfig.build.json",
@@ -34,7 +35,7 @@ export async function emitPackages(): Promise<string> {
     ];
     const tsc = spawn(
       process.execPath,
-      [compiler, ...args, "--isolatedDeclarations", "false", "--outDir", folder],
+      [compiler, ...args, "--isolatedDeclarations", "false", "--outDir", target],
       {
         cwd: join(packages, name),
         stdio: ["ignore", "inherit", "inherit"],
@@ -43,5 +44,5 @@ export async function emitPackages(): Promise<string> {
     const [code] = await once(tsc, "exit");
     if (code !== 0) throw new Error(`tsc of ${name} ended with ${code}`);
   }
-  return join(modules, "@holdfast/zk-recipes");
+  return { folder, sources: join(modules, "@holdfast/zk-recipes") };
 }
