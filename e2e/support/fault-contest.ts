@@ -61,7 +61,11 @@ export class Contest {
   static async start(options: ContestOptions): Promise<Contest> {
     const { path, holder, observer } = options;
     const handle = await holder.mutex(path).acquire({ waitMs: 10_000 });
-    const [name] = await observer.children(path);
+    // A follower may not show it yet.
+    const name = await eventually(async () => (await observer.children(path))[0], {
+      what: `the holder's node on ${path}`,
+      everyMs: 10,
+    });
     const contest = new Contest(options, handle, `${path}/${name}`);
     await eventually(async () => (await observer.children(path)).length === 2, {
       what: `the waiter to queue on ${path}`,

@@ -216,6 +216,8 @@ describe("what only a server can find wrong", () => {
     for (const work of [
       () => locks.mutex("x").acquire({ waitMs: 10_000 }),
       () => locks.mutex("/x").tryAcquire(),
+      () => locks.mutex("x").inspect(),
+      () => locks.mutex("x").requestRevoke(),
     ]) {
       const { error, tookMs } = await rejection(work);
       expect(error).toMatchObject({ code: "HF_BACKEND", retryable: false });

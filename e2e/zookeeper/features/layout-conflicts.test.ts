@@ -128,27 +128,31 @@ describe("a foreign child", () => {
 
   it("that comes while others wait hangs nobody: who stands second is granted, who lists is told", async () => {
     const operator = await Operator.connect(server.connectString);
-    const [locks, second, third] = await Promise.all([1, 2, 3].map(() => connected(server.connectString)));
+    const [locks, second, third] = await Promise.all([
+      connected(server.connectString),
+      connected(server.connectString),
+      connected(server.connectString),
+    ]);
     const path = "/barred-later";
     const queued = (count: number) =>
-      eventually(async () => (await locks?.mutex(path).inspect())?.pendingTotal === count, {
+      eventually(async () => (await locks.mutex(path).inspect()).pendingTotal === count, {
         what: `${count} waiters`,
       });
-    const holder = await locks?.mutex(path).acquire();
-    const granted = second?.mutex(path).acquire({ waitMs: 10_000 });
+    const holder = await locks.mutex(path).acquire();
+    const granted = second.mutex(path).acquire({ waitMs: 10_000 });
     await queued(1);
-    const refused = third?.mutex(path).acquire({ waitMs: 10_000 });
+    const refused = third.mutex(path).acquire({ waitMs: 10_000 });
     const refusal = expect(refused).rejects.toMatchObject({
       code: "HF_LAYOUT_CONFLICT",
       message: expect.stringContaining("-abc"),
     });
     await queued(2);
     // Their watches are answered: what they know of the queue is what they saw before the foreign child came.
-    await Promise.all([second?.mutex(path).inspect(), third?.mutex(path).inspect()]);
+    await Promise.all([second.mutex(path).inspect(), third.mutex(path).inspect()]);
     await operator.create(`${path}/-abc`);
-    expect(await holder?.release()).toBe("released");
+    expect(await holder.release()).toBe("released");
     await refusal;
-    expect(await (await granted)?.release()).toBe("released");
+    expect(await (await granted).release()).toBe("released");
     expect(await operator.children(path)).toEqual(["-abc"]);
   });
 

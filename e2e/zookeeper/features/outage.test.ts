@@ -9,7 +9,7 @@ import {
   type ZooKeeperNode,
 } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
 import { rejection } from "./rejection.js";
 
 let server: ZooKeeperNode;
@@ -22,9 +22,9 @@ afterAll(() => server.stop());
 /** What a busy machine may add to a timer. */
 const slackMs = 400;
 
-function locksAt(connect: string, options: ZooKeeperLocksOptions = {}): ZooKeeperLocks {
+function locksAt(t: TestContext, connect: string, options: ZooKeeperLocksOptions = {}): ZooKeeperLocks {
   const locks = zookeeperLocks({ connect, ...options });
-  onTestFinished(async () => void (await locks.close()));
+  t.onTestFinished(async () => void (await locks.close()));
   return locks;
 }
 
@@ -56,12 +56,12 @@ async function allReject(
   return { least: Math.min(...times), most: Math.max(...times) };
 }
 
-describe("servers that refuse", () => {
-  it("are told within a second, by each way to need one, with their names and the cause", async () => {
+describe.concurrent("servers that refuse", () => {
+  it("are told within a second, by each way to need one, with their names and the cause", async (t) => {
     const ports = await freePorts(3);
     const connect = ports.map((port) => `127.0.0.1:${port}`).join(",");
     const { least, most } = await allReject(
-      () => locksAt(connect),
+      () => locksAt(t, connect),
       (error) => {
         for (const port of ports) expect(error.message).toContain(`127.0.0.1:${port}`);
         expect([...error.servers].sort()).toEqual(connect.split(",").sort());
@@ -72,31 +72,31 @@ describe("servers that refuse", () => {
     expect(most).toBeLessThan(1_000 + slackMs);
   });
 
-  it("are told sooner with a connectTimeoutMs below a second", async () => {
+  it("are told sooner with a connectTimeoutMs below a second", async (t) => {
     const [port] = await freePorts(1);
     const { most } = await allReject(
-      () => locksAt(`127.0.0.1:${port}`, { connectTimeoutMs: 300 }),
+      () => locksAt(t, `127.0.0.1:${port}`, { connectTimeoutMs: 300 }),
       (error) => expect(error.message).toContain("ECONNREFUSED"),
     );
     expect(most).toBeLessThan(300 + slackMs);
   });
 
-  it("do not matter when one of them serves", async () => {
+  it("do not matter when one of them serves", async (t) => {
     const ports = await freePorts(2);
-    const locks = locksAt(`127.0.0.1:${ports[0]},127.0.0.1:${ports[1]},${server.connectString}`);
+    const locks = locksAt(t, `127.0.0.1:${ports[0]},127.0.0.1:${ports[1]},${server.connectString}`);
     await using handle = await locks.mutex("one-of-three").acquire();
     expect(handle.state).toBe("held");
   });
 });
 
-describe("a black hole", () => {
-  it("is told after connectTimeoutMs: not before, and not much later", async () => {
+describe.concurrent("a black hole", () => {
+  it("is told after connectTimeoutMs: not before, and not much later", async (t) => {
     const proxy = await startProxy({ target: server.connectString });
-    onTestFinished(() => proxy.close());
+    t.onTestFinished(() => proxy.close());
     await proxy.setMode("hole");
     const connectTimeoutMs = 1_500;
     const { least, most } = await allReject(
-      () => locksAt(proxy.connectString, { connectTimeoutMs }),
+      () => locksAt(t, proxy.connectString, { connectTimeoutMs }),
       (error) => {
         expect(error.message).toContain(proxy.connectString);
         expect(error.message).toContain("no server answered");
@@ -109,11 +109,11 @@ describe("a black hole", () => {
     expect(most).toBeLessThan(connectTimeoutMs + slackMs);
   });
 
-  it("is waited for no longer than waitMs or signal say, and is still no contention", async () => {
+  it("is waited for no longer than waitMs or signal say, and is still no contention", async (t) => {
     const proxy = await startProxy({ target: server.connectString });
-    onTestFinished(() => proxy.close());
+    t.onTestFinished(() => proxy.close());
     await proxy.setMode("hole");
-    const locks = locksAt(proxy.connectString, { connectTimeoutMs: 20_000 });
+    const locks = locksAt(t, proxy.connectString, { connectTimeoutMs: 20_000 });
     const [timed, tried, aborted] = await Promise.all([
       rejection(() => locks.mutex("x").acquire({ waitMs: 300 })),
       rejection(() => locks.mutex("x").tryAcquire({ waitMs: 300 })),
@@ -129,10 +129,10 @@ describe("a black hole", () => {
   });
 });
 
-describe("a host that is none", () => {
-  it("is told as one that refuses, with its name and what the resolver said", async () => {
+describe.concurrent("a host that is none", () => {
+  it("is told as one that refuses, with its name and what the resolver said", async (t) => {
     const { least, most } = await allReject(
-      () => locksAt("no-such-host.invalid:2181"),
+      () => locksAt(t, "no-such-host.invalid:2181"),
       (error) => {
         expect(error.message).toContain("no-such-host.invalid");
         expect(error.message).toMatch(/ENOTFOUND|EAI_AGAIN/);
@@ -144,17 +144,17 @@ describe("a host that is none", () => {
   });
 });
 
-describe("a server that does not speak the protocol", () => {
-  it("such as one for HTTP is an outage with a bound, and the cause is told", async () => {
+describe.concurrent("a server that does not speak the protocol", () => {
+  it("such as one for HTTP is an outage with a bound, and the cause is told", async (t) => {
     const http = createServer((_request, response) => void response.end("hello"));
     await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => {
+    t.onTestFinished(() => {
       http.closeAllConnections();
       http.close();
     });
     const { port } = http.address() as AddressInfo;
     const { least, most } = await allReject(
-      () => locksAt(`127.0.0.1:${port}`, { connectTimeoutMs: 1_500 }),
+      () => locksAt(t, `127.0.0.1:${port}`, { connectTimeoutMs: 1_500 }),
       (error) => {
         expect(error.message).toContain(`127.0.0.1:${port}`);
         expect(error.message).toMatch(/not the protocol's/);
@@ -167,12 +167,12 @@ describe("a server that does not speak the protocol", () => {
   });
 });
 
-describe("ready()", () => {
-  it("fulfils when a server that was down comes up, and at once from then on", async () => {
+describe.concurrent("ready()", () => {
+  it("fulfils when a server that was down comes up, and at once from then on", async (t) => {
     const proxy = await startProxy({ target: server.connectString });
-    onTestFinished(() => proxy.close());
+    t.onTestFinished(() => proxy.close());
     await proxy.setMode("refuse");
-    const locks = locksAt(proxy.connectString);
+    const locks = locksAt(t, proxy.connectString);
     const first = await rejection(() => locks.ready());
     expect(first.error).toMatchObject({ code: "HF_BACKEND" });
     expect(locks.state).toBe("connecting");
@@ -184,10 +184,10 @@ describe("ready()", () => {
     expect(performance.now() - startedMs).toBeLessThan(50);
   });
 
-  it("is not satisfied with a session in suspense, and is again after that", async () => {
+  it("is not satisfied with a session in suspense, and is again after that", async (t) => {
     const proxy = await startProxy({ target: server.connectString });
-    onTestFinished(() => proxy.close());
-    const locks = locksAt(proxy.connectString, { sessionTimeoutMs: 6_000 });
+    t.onTestFinished(() => proxy.close());
+    const locks = locksAt(t, proxy.connectString, { sessionTimeoutMs: 6_000 });
     await locks.ready();
     await proxy.setMode("refuse");
     proxy.resetAll();
@@ -200,11 +200,11 @@ describe("ready()", () => {
     expect(locks.state).toBe("connected");
   });
 
-  it("heeds its signal, and says that a closed provider is closed", async () => {
+  it("heeds its signal, and says that a closed provider is closed", async (t) => {
     const proxy = await startProxy({ target: server.connectString });
-    onTestFinished(() => proxy.close());
+    t.onTestFinished(() => proxy.close());
     await proxy.setMode("hole");
-    const locks = locksAt(proxy.connectString);
+    const locks = locksAt(t, proxy.connectString);
     const reason = new Error("no patience");
     const abort = new AbortController();
     const waiting = rejection(() => locks.ready({ signal: abort.signal }));

@@ -18,8 +18,8 @@ export interface ZooKeeperLocksOptions extends ProviderOptions {
   readonly connect?: string;
 
   /**
-   * A client of node-zookeeper-client 1.1.3 of your own, connected or not; it is hardened in place and never closed. Once
-   * its session ends the provider stays `lost`: only with `connect` can it open another.
+   * A client of node-zookeeper-client 1.1.3 of your own, connected or not; it is hardened in place and never closed. One that
+   * is connected reconnects once, as only a handshake of ours tells how long its session is good for. Once its session ends the provider stays `lost`: only with `connect` can it open another.
    */
   readonly client?: Client;
 
@@ -49,7 +49,7 @@ export interface ZooKeeperLocksOptions extends ProviderOptions {
 
   /**
    * What keeps the lease: `"sync"` (default) is answered by the leader alone; `"quorum"` writes an empty transaction
-   * (one zxid each third of the session time-out), for sessions shorter than the ensemble's syncLimit x tickTime.
+   * (one zxid each quarter of the session time-out), for sessions shorter than the ensemble's syncLimit x tickTime.
    */
   readonly leaseProof?: "sync" | "quorum";
 }

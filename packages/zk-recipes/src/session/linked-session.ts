@@ -104,14 +104,14 @@ export class LinkedSession implements ZooKeeperSession {
     this.#link.listen(this.#listener());
   }
 
-  /** Goes to work: dials, or proves the connection that an adopted client has already. */
+  /** Goes to work: dials, or renews the connection that an adopted client has already. */
   start(): void {
     if (this.#owned) this.#link.start();
     else if (this.#link.stopped)
       this.#lose("expired", new Error("the client was closed before it was adopted"));
     else if (this.#link.up) {
       this.#connection = 1;
-      this.#sendProof(() => {});
+      this.#takeUpAnew();
     }
     this.#watchdog.check();
   }
@@ -345,11 +345,20 @@ export class LinkedSession implements ZooKeeperSession {
     // A leader that lost its quorum without noticing greets an old session all the same, but cannot make a new one.
     const proves = this.#greetingSent !== null && (!this.#proofs.quorum || this.#greetingAsksForNew);
     this.#activity.restart(this.#greetingSent);
+    if (this.#greetingSent === null) this.#takeUpAnew();
     if (proves) this.#lease.prove(this.#greetingSent as Stamp, this.#link.timeoutMs);
     else this.#lease.shorten(this.#link.timeoutMs);
     // Before anything else on a new connection, so that `connected` finds every watch in its place.
     const own = this.#watches.armedPaths();
     this.#restorer.restore(this.#owned ? own : merge(own, this.#link.library.watches()));
+  }
+
+  /**
+   * Nobody saw the handshake of this connection being sent, so nobody knows what of it the leader has counted: one of our
+   * own tells. What the owner of the client has in flight is answered first.
+   */
+  #takeUpAnew(): void {
+    this.#sendProof(() => this.#link.cut("the client was adopted, and its session is taken up anew"));
   }
 
   #down(cause: Error | null, wasUp: boolean): void {

@@ -106,6 +106,7 @@ describe("a session over a client of the user's", () => {
     await connect(client);
     const session = adopt(client);
     await session.whenConnected();
+    const { connection } = session;
     const heard: string[] = [];
     expect(await promised((done) => client.create("/mine", done))).toBe("ok");
     await promised((done) =>
@@ -121,7 +122,7 @@ describe("a session over a client of the user's", () => {
       }
     });
     expect(new Set(await Promise.all(own))).toEqual(new Set(["ok"]));
-    expect(session.connection).toBe(1);
+    expect(session.connection).toBe(connection);
     await admin.request("setData", { path: `${base}/mine`, data: null, version: -1 });
     await eventually(() => heard.length === 2, { what: "both events" });
     expect([...heard].sort()).toEqual(["ours", "theirs /mine"]);

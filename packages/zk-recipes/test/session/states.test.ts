@@ -282,6 +282,7 @@ describe("a mute server that comes after a cut", () => {
 describe("a client adopted while its handshake is on the way", () => {
   test("is promised nothing from that handshake, as nobody knows when it was sent", async () => {
     const server = await ScriptedServer.start();
+    const { greet } = server;
     server.greet = () => null;
     server.onRequest = swallow("sync");
     const client = zookeeper.createClient(server.connectString, { sessionTimeout: server.timeoutMs });
@@ -296,8 +297,10 @@ describe("a client adopted while its handshake is on the way", () => {
     expect(session.leaseUntilMs()).toBe(-Infinity);
     const request = server.last.requests.find(({ op }) => op === "sync");
     server.onRequest = () => false;
+    server.greet = greet;
     server.last.reply(request?.xid ?? -1, "sync", { path: "/" }).flush();
     await session.whenConnected();
+    expect(session.connection).toBe(2);
     const manager = managerOf(client);
     manager.connect = () => {};
     manager.socket?.destroy();

@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { parseOptions, UsageError } from "../src/cli/options.js";
+
+describe("the command line", () => {
+  it("runs 200,000 pairs on three nodes, and the memory on one, unless told otherwise", () => {
+    expect(parseOptions(["pairs"])).toMatchObject({
+      command: "pairs",
+      nodes: 3,
+      pairs: 200_000,
+      connect: null,
+    });
+    expect(parseOptions(["memory"])).toMatchObject({
+      command: "memory",
+      nodes: 1,
+      holds: 10_000,
+      waiters: 1_000,
+    });
+    expect(parseOptions(["pairs", "--nodes", "1", "--pairs", "7"])).toMatchObject({ nodes: 1, pairs: 7 });
+    expect(parseOptions(["pairs", "--help"]).command).toBe("help");
+  });
+
+  it.each([
+    [[], "a command is missing"],
+    [["pears"], "no command pears"],
+    [["pairs", "memory"], "one command at a time"],
+    [["pairs", "--pears", "1"], "--pears"],
+    [["pairs", "--pairs", "many"], '--pairs takes a whole number from 1 to 1000000000, not "many"'],
+    [["pairs", "--pairs", "0"], "--pairs takes"],
+    [["pairs", "--nodes", "1.5"], "--nodes takes"],
+    [["pairs", "--nodes", "3", "--connect", "h:1"], "one of the two"],
+  ])("%j is refused with what to change", (args, message) => {
+    expect(() => parseOptions(args)).toThrow(UsageError);
+    expect(() => parseOptions(args)).toThrow(message);
+  });
+});

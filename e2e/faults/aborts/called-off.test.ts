@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { share } from "../../support/share.js";
+import { Balance, Chance, exactly } from "../server/chance.js";
+import { type Actor, expectNoHolds, Stage, sessionOf } from "../server/stage.js";
+import { testLimitMs } from "../server/test-limit.js";
+import { abortAfter, handleOrApproved, ways } from "./ways.js";
+
+vi.setConfig({ testTimeout: testLimitMs });
+
+let stage: Stage;
+let holder: Actor;
+let caller: Actor;
+let path: string;
+
+beforeAll(async () => {
+  stage = await Stage.open();
+});
+afterAll(async () => {
+  await stage.close();
+});
+// New ones for each test: what one that failed leaves behind does not make others fail.
+beforeEach(async () => {
+  path = await stage.path();
+  [holder, caller] = [await stage.actor(), await stage.actor()];
+  caller.proxy.reset();
+});
+afterEach(async () => {
+  await stage.empty(path);
+  expectNoHolds(holder, caller);
+});
+
+/** Whoever comes next gets the lock without delay: nothing stands in its way. */
+async function expectFree(): Promise<void> {
+  await stage.empty(path);
+  expectNoHolds(holder, caller);
+  const next = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
+  expect(await next.release()).toBe("released");
+}
+
+describe("an acquire that is called off before it starts", () => {
+  it("rejects with the signal's reason, the same object, without a word to the server", async () => {
+    const reason = { why: "never mind" };
+    const signal = AbortSignal.abort(reason);
+    const mutex = caller.locks.mutex(path);
+    await expect(mutex.acquire({ signal })).rejects.toBe(reason);
+    await expect(mutex.acquire({ signal, waitMs: 50 })).rejects.toBe(reason);
+    await expect(mutex.tryAcquire({ signal })).rejects.toBe(reason);
+    expect(caller.proxy.counts().requests).toBe(0);
+    expect(await stage.operator.children(path)).toEqual([]);
+  });
+});
+
+describe.each(ways)("an acquire called off by $what", ({ what, begin }) => {
+  it("while it waits rejects, with its node gone and the holder's in place", async () => {
+    const handle = await holder.locks.mutex(path).acquire();
+    const count = share(`waits called off by ${what}`, 3, 50);
+    for (let i = 0; i < count; i++) {
+      const { options, expectError } = begin(30);
+      expect(await handleOrApproved(caller.locks.mutex(path).acquire(options), expectError)).toBeNull();
+      // Nobody is told before the queue is clear.
+      expect(await stage.operator.children(path)).toHaveLength(1);
+    }
+    expect(handle.state).toBe("held");
+    expect(await handle.release()).toBe("released");
+    await expectFree();
+  });
+
+  it("at the moment of the grant either holds or rejects, and leaves nothing behind", async () => {
+    const chance = new Chance();
+    const ends = { granted: 0, refused: 0 };
+    const lead = new Balance(2, 0.5);
+    const count = share(`hand-offs called off by ${what}`, 16, 500);
+    for (let i = 0; i < count; i++) {
+      const first = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
+      const giveUpMs = 15;
+      const { options, expectError } = begin(giveUpMs);
+      const acquired = handleOrApproved(caller.locks.mutex(path).acquire(options), expectError);
+      await exactly(Math.max(0, giveUpMs - lead.value + chance.between(-0.5, 0.5)));
+      const released = first.release();
+      const handle = await acquired;
+      expect(await released).toBe("released");
+      if (handle === null) {
+        ends.refused++;
+        lead.more();
+      } else {
+        ends.granted++;
+        lead.less();
+        expect(handle.state).toBe("held");
+        expect(await stage.operator.queue(path)).toEqual([
+          { path: expect.any(String), czxid: handle.token, session: sessionOf(caller).sessionId },
+        ]);
+        expect(await handle.release()).toBe("released");
+      }
+      await expectFree();
+    }
+    console.log(
+      `called off by ${what} at the grant: ${JSON.stringify(ends)}, around ${lead.value.toFixed(1)} ms, seed ${chance.seed}`,
+    );
+    expect(Math.min(ends.granted, ends.refused)).toBeGreaterThan(0);
+  });
+
+  it("on a free lock either holds or rejects, and leaves nothing behind", async () => {
+    const chance = new Chance();
+    const ends = { granted: 0, refused: 0 };
+    const limit = new Balance(1, 0.3);
+    const count = share(`free acquires called off by ${what}`, 16, 500);
+    for (let i = 0; i < count; i++) {
+      const { options, expectError } = begin(Math.max(0, limit.value + chance.between(-0.2, 0.2)));
+      const handle = await handleOrApproved(caller.locks.mutex(path).acquire(options), expectError);
+      if (handle === null) {
+        ends.refused++;
+        limit.more();
+      } else {
+        ends.granted++;
+        limit.less();
+        expect(handle.state).toBe("held");
+        expect(await handle.release()).toBe("released");
+      }
+      await expectFree();
+    }
+    console.log(`free acquire called off by ${what}: ${JSON.stringify(ends)}, seed ${chance.seed}`);
+    expect(ends.refused).toBeGreaterThan(0);
+  });
+});
+
+describe("tryAcquire", () => {
+  it("with waitMs is null while somebody holds, and with a signal rejects with its reason", async () => {
+    const handle = await holder.locks.mutex(path).acquire();
+    const mutex = caller.locks.mutex(path);
+    expect(await mutex.tryAcquire()).toBeNull();
+    expect(await mutex.tryAcquire({ waitMs: 20 })).toBeNull();
+    expect(await stage.operator.children(path)).toHaveLength(1);
+    const { signal, reason } = abortAfter(20);
+    await expect(mutex.tryAcquire({ waitMs: 10_000, signal })).rejects.toBe(reason);
+    expect(await stage.operator.children(path)).toHaveLength(1);
+    await handle.release();
+    await expectFree();
+  });
+});

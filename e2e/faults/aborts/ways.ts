@@ -1,0 +1,72 @@
+import { type AcquireOptions, AcquireTimeoutError, type LockHandle } from "@holdfast/core";
+import { expect } from "vitest";
+import { exactly } from "../server/chance.js";
+
+/** How an acquire can be told to stop, and what it must reject with then. */
+export interface Way {
+  readonly what: string;
+  /** Options of an acquire that is to give up after `ms`. Called when it starts. */
+  begin(ms: number): { options: AcquireOptions; expectError(error: unknown): void };
+}
+
+export function abortAfter(ms: number): { signal: AbortSignal; reason: object } {
+  const controller = new AbortController();
+  const reason = { why: "the caller has had enough" };
+  void exactly(ms).then(() => controller.abort(reason));
+  return { signal: controller.signal, reason };
+}
+
+function expectTimeout(error: unknown): void {
+  expect(error).toBeInstanceOf(AcquireTimeoutError);
+}
+
+export const ways: Way[] = [
+  {
+    what: "waitMs",
+    begin: (ms) => ({ options: { waitMs: Math.max(0.1, ms) }, expectError: expectTimeout }),
+  },
+  {
+    what: "a signal",
+    begin: (ms) => {
+      const { signal, reason } = abortAfter(ms);
+      return { options: { signal }, expectError: (error) => expect(error).toBe(reason) };
+    },
+  },
+  {
+    what: "a signal before waitMs",
+    begin: (ms) => {
+      const { signal, reason } = abortAfter(ms);
+      return { options: { signal, waitMs: 10_000 }, expectError: (error) => expect(error).toBe(reason) };
+    },
+  },
+  {
+    what: "waitMs before a signal",
+    begin: (ms) => {
+      const { signal } = abortAfter(ms + 1_000);
+      return { options: { signal, waitMs: Math.max(0.1, ms) }, expectError: expectTimeout };
+    },
+  },
+  {
+    what: "waitMs and a signal at once",
+    begin: (ms) => {
+      const { signal, reason } = abortAfter(ms);
+      return {
+        options: { signal, waitMs: Math.max(0.1, ms) },
+        expectError: (error) => (error === reason ? undefined : expectTimeout(error)),
+      };
+    },
+  },
+];
+
+/** The handle, or `null` after an error that `expectError` has approved of. */
+export async function handleOrApproved(
+  acquired: Promise<LockHandle>,
+  expectError: (error: unknown) => void,
+): Promise<LockHandle | null> {
+  try {
+    return await acquired;
+  } catch (error) {
+    expectError(error);
+    return null;
+  }
+}

@@ -1,0 +1,156 @@
+import type { LockHandle, LockProvider } from "@holdfast/core";
+import {
+  eventually,
+  type StartZooKeeperOptions,
+  startEnsemble,
+  startZooKeeper,
+  startZooKeeperProxy,
+  type ZooKeeperEnsemble,
+  type ZooKeeperNode,
+  type ZooKeeperProxy,
+} from "@holdfast/test-servers";
+import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
+import { expect } from "vitest";
+import { RawSession } from "./raw-session.js";
+
+/** A provider with a link of its own, so that its frames are alone on it and can be lost alone. */
+export interface Actor {
+  readonly locks: ZooKeeperLocks;
+  readonly proxy: ZooKeeperProxy;
+}
+
+/** A real server, an operator at it, and actors that are closed with it. Every path it handed out must end empty. */
+export class Stage {
+  /** Where the actors are. */
+  readonly server: ZooKeeperNode;
+  /** Where the operator is, and where sessions are ended from. */
+  readonly office: ZooKeeperNode;
+  readonly #ensemble: ZooKeeperEnsemble | null;
+  readonly #actors: Actor[] = [];
+  readonly #paths: string[] = [];
+  #operator: RawSession;
+
+  private constructor(server: ZooKeeperNode, operator: RawSession, ensemble: ZooKeeperEnsemble | null) {
+    this.server = server;
+    this.office = ensemble?.nodes[1] ?? server;
+    this.#ensemble = ensemble;
+    this.#operator = operator;
+  }
+
+  static async open(options: StartZooKeeperOptions = {}): Promise<Stage> {
+    const server = await startZooKeeper(options);
+    return new Stage(server, await RawSession.open(server.connectString), null);
+  }
+
+  /** Three servers, with all actors on one of them and the operator on another. */
+  static async openEnsemble(): Promise<Stage> {
+    const ensemble = await startEnsemble();
+    const [server, office] = ensemble.nodes as [ZooKeeperNode, ZooKeeperNode];
+    return new Stage(server, await RawSession.open(office.connectString), ensemble);
+  }
+
+  get operator(): RawSession {
+    return this.#operator;
+  }
+
+  /** After a restart of the server: the operator knows no reconnect. */
+  async newOperator(): Promise<void> {
+    this.#operator.destroy();
+    this.#operator = await RawSession.open(this.office.connectString);
+  }
+
+  /** A fresh lock path whose parents exist, so that every round on it costs the same frames. */
+  async path(): Promise<string> {
+    const path = `/faults/l${this.#paths.length}`;
+    this.#paths.push(path);
+    for (const level of ["/faults", path]) {
+      await this.#operator.send("create", { path: level, data: null, acl: openAcl, flags: 0 });
+    }
+    return path;
+  }
+
+  async actor(options: ZooKeeperLocksOptions = {}): Promise<Actor> {
+    const proxy = await startZooKeeperProxy({ target: this.server.connectString });
+    const locks = zookeeperLocks({ connect: proxy.connectString, sessionTimeoutMs: 6_000, ...options });
+    const actor = { locks, proxy };
+    this.#actors.push(actor);
+    await locks.ready();
+    return actor;
+  }
+
+  /**
+   * Waits until the actor has `count` waiters on `path` whose own nodes and predecessors are watched: from then on a
+   * hand-off needs no request. The actor's trace must have been reset before they came.
+   */
+  async queued(actor: Actor, path: string, count = 1): Promise<void> {
+    await eventually(
+      async () => {
+        const read = actor.proxy.trace.filter(
+          ({ kind, op, err }) => kind === "reply" && op === "getData" && err === 0,
+        );
+        if (read.length < 2 * count) return false;
+        const { sessionId } = sessionOf(actor);
+        const own = (await this.#operator.queue(path)).filter(({ session }) => session === sessionId);
+        return (
+          own.length >= count &&
+          own.slice(-count).every((node) => read.some((entry) => entry.path === node.path))
+        );
+      },
+      { what: `${count} waiters on ${path} with their watches`, withinMs: 5_000, everyMs: 2 },
+    );
+  }
+
+  /** Waits until nothing is queued on `path`: `withinMs` is how late a delete may be confirmed. */
+  async empty(path: string, withinMs = 1_000): Promise<void> {
+    let left: string[] = [];
+    await eventually(
+      async () => {
+        left = await this.#operator.children(path);
+        return left.length === 0;
+      },
+      { what: `${path} to be empty`, withinMs, everyMs: 5, detail: () => left.join("\n") },
+    );
+  }
+
+  /** Ends all sessions and looks at every path once more. */
+  async close(): Promise<void> {
+    try {
+      await Promise.all(this.#actors.map(({ locks }) => locks.close({ releaseTimeoutMs: 1_000 })));
+      for (const path of this.#paths) expect(await this.#operator.children(path), path).toEqual([]);
+    } finally {
+      await Promise.all(this.#actors.map(({ proxy }) => proxy.close()));
+      this.#operator.destroy();
+      await (this.#ensemble ?? this.server).stop();
+    }
+  }
+}
+
+const openAcl = [{ perms: 31, scheme: "world", id: "anyone" }];
+
+/** The session that the actor's provider has now. */
+export function sessionOf(actor: Actor): { sessionId: bigint; password: Uint8Array } {
+  const session = actor.proxy.sessions.at(-1);
+  if (session === undefined) throw new Error("the provider has no session yet");
+  return session;
+}
+
+/** Waits until the server's answer to the watch on the holder's own node has passed. Reads `lost`, which asks for it. */
+export async function attended({ proxy }: Actor, handle: LockHandle): Promise<void> {
+  expect(handle.lost.aborted).toBe(false);
+  await proxy.waitFor(({ kind, op }) => kind === "reply" && op === "getData", { what: "the own-node watch" });
+}
+
+/** When `handle` was last seen not lost, looking at each turn of the loop. */
+export async function lastBelieved(handle: LockHandle): Promise<number> {
+  let at = performance.now();
+  while (handle.state !== "lost") {
+    at = performance.now();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return at;
+}
+
+/** Nobody can be told of a hold that nobody has. */
+export function expectNoHolds(...actors: readonly { readonly locks: LockProvider }[]): void {
+  for (const { locks } of actors) expect(locks.holds()).toEqual([]);
+}

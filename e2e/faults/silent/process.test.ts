@@ -1,0 +1,262 @@
+import { setTimeout as pass } from "node:timers/promises";
+import { type LockHandle, type LockProvider, tokenGate } from "@holdfast/core";
+import { eventually, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { chance } from "../../support/fault-chance.js";
+import { spread } from "../../support/fault-figures.js";
+import { type HolderProcess, type HolderProgram, holderProgram } from "../../support/fault-holder-process.js";
+import { FaultObserver } from "../../support/fault-observer.js";
+import { share } from "../../support/share.js";
+import { testLimitMs } from "../server/test-limit.js";
+import { patienceMs, Tidy } from "./contests.js";
+
+vi.setConfig({ testTimeout: testLimitMs });
+
+const sessionTimeoutMs = 1_500;
+/** Past the session, the tick in which the server notices, and the grant. */
+const blockMs = 3_000;
+const grantWithinMs = 20_000;
+const batch = 5;
+const random = chance("process faults");
+let lastPath = 0;
+
+const suite = new Tidy();
+let server: ZooKeeperNode;
+let observer: FaultObserver;
+let program: HolderProgram;
+
+beforeAll(async () => {
+  program = suite.add(await holderProgram(), (it) => it[Symbol.asyncDispose]());
+  server = suite.add(await startZooKeeper({ tickTimeMs: 500 }), (it) => it.stop());
+  observer = suite.add(await FaultObserver.connect(server.connectString), (it) => it[Symbol.asyncDispose]());
+});
+afterAll(() => suite[Symbol.asyncDispose]());
+
+interface Grant {
+  readonly handle: LockHandle;
+  readonly atNs: bigint;
+}
+
+interface Stage {
+  readonly holders: HolderProcess;
+  /** By path: of the holder in the other process. */
+  readonly tokens: readonly bigint[];
+  /** Resolves when every waiter of ours is granted. */
+  readonly granted: Promise<Grant[]>;
+  /** What the waiters leave must be enough for the old holders' providers to go on. */
+  afterwards(): Promise<void>;
+}
+
+async function wait(locks: LockProvider, path: string): Promise<Grant> {
+  let atNs = 0n;
+  using _listening = locks.events.on("acquire-settled", ({ name, outcome }) => {
+    if (name === path && outcome === "granted") atNs = process.hrtime.bigint();
+  });
+  const handle = await locks.mutex(path).acquire({ waitMs: grantWithinMs });
+  return { handle, atNs };
+}
+
+function pathsFor(what: string, count: number): string[] {
+  return Array.from({ length: count }, () => {
+    lastPath += 1;
+    return `/faults/${what}-${process.pid}-${lastPath}`;
+  });
+}
+
+/** Resolves when so many nodes stand in each queue. */
+async function queued(names: readonly string[], nodes: number): Promise<void> {
+  await eventually(
+    async () =>
+      (await Promise.all(names.map((path) => observer.children(path)))).every(
+        ({ length }) => length === nodes,
+      ),
+    { what: `${nodes} nodes in each queue` },
+  );
+}
+
+/** `count` holders in one other process, a waiter of ours for each. */
+async function stage(what: string, count: number, tidy: Tidy): Promise<Stage> {
+  const names = pathsFor(what, count);
+  const holders = tidy.add(await program.start(), (it) => it.close());
+  const waiter = await tidy.provider(server.connectString, { sessionTimeoutMs: 10_000 });
+  const tokens = await holders.hold(server.connectString, sessionTimeoutMs, names);
+  const granted = Promise.all(names.map((path) => wait(waiter, path)));
+  granted.catch(() => {}); // told to those who await it
+  await queued(names, 2);
+  return {
+    holders,
+    tokens,
+    granted,
+    async afterwards() {
+      const grants = await granted;
+      for (const [index, { handle }] of grants.entries()) {
+        // The holder's node has gone with its session, long before its provider is back.
+        expect(await observer.czxids(names[index] as string)).toEqual([handle.token]);
+        const gate = tokenGate();
+        expect(gate.admit("stock", handle.token as bigint)).toBe(true);
+        expect(gate.admit("stock", tokens[index] as bigint)).toBe(false);
+        await handle.release();
+      }
+      for (const [index, token] of (await holders.holdAgain()).entries()) {
+        expect(token).toBeGreaterThan(grants[index]?.handle.token as bigint);
+        expect(await observer.children(names[index] as string)).toEqual([]);
+      }
+    },
+  };
+}
+
+const ms = (ns: bigint): number => Number(ns) / 1e6;
+
+async function rounds(what: string, part: number, play: (count: number) => Promise<number[]>): Promise<void> {
+  const total = share(what, part, 20);
+  const marginsMs: number[] = [];
+  for (let done = 0; done < total; done += batch) {
+    marginsMs.push(...(await play(Math.min(batch, total - done))));
+  }
+  console.log(
+    `${what}: no write passed after the next grant in ${marginsMs.length}/${total}; last write to next grant ${spread(marginsMs)}`,
+  );
+}
+
+/**
+ * A holder of ours, a waiter in the other process, and one of ours behind it. While the other process does not run,
+ * ours lets go: the news waits in a socket whose session then ends, and the third in the queue is granted.
+ */
+async function outwait(
+  what: string,
+  count: number,
+  stop: (others: HolderProcess, until: Promise<unknown>) => Promise<void>,
+): Promise<void> {
+  await using tidy = new Tidy();
+  const names = pathsFor(what, count);
+  const others = tidy.add(await program.start(), (it) => it.close());
+  const first = await tidy.provider(server.connectString, { sessionTimeoutMs: 10_000 });
+  const third = await tidy.provider(server.connectString, { sessionTimeoutMs: 10_000 });
+  const held = await Promise.all(names.map((path) => first.mutex(path).acquire({ waitMs: 10_000 })));
+  await others.wait(server.connectString, sessionTimeoutMs, names);
+  await queued(names, 2);
+  const granted = Promise.all(names.map((path) => wait(third, path)));
+  granted.catch(() => {}); // told to those who await it
+  await queued(names, 3);
+  const released = stop(others, granted);
+  expect(await Promise.all(held.map((handle) => handle.release()))).toEqual(names.map(() => "released"));
+  const grants = await granted;
+  await released;
+  await eventually(
+    async () => (await others.waiters()).every(({ requeued, grantedNs }) => requeued > 0 || grantedNs > 0n),
+    { what: "the waiters of the dead sessions to stand at the tail" },
+  );
+  await queued(names, 2);
+  for (const report of await others.waiters()) expect(report).toMatchObject({ requeued: 1, grantedNs: 0n });
+  const releasedNs = process.hrtime.bigint();
+  await Promise.all(grants.map(({ handle }) => handle.release()));
+  await eventually(async () => (await others.waiters()).every(({ grantedNs }) => grantedNs > 0n), {
+    what: "the waiters to be served in the end",
+  });
+  for (const [index, { grantedNs, token }] of (await others.waiters()).entries()) {
+    expect(ms(grantedNs - releasedNs)).toBeGreaterThan(0);
+    expect(token).toBeGreaterThan(grants[index]?.handle.token as bigint);
+  }
+}
+
+describe.concurrent("a waiter whose process does not run", () => {
+  it(
+    "is not granted by news that waited in the socket of its dead session, but requeued: stopped",
+    async () => {
+      const total = share("stopped waiter", 2, 20);
+      for (let done = 0; done < total; done += batch) {
+        await outwait("stopped-waiter", Math.min(batch, total - done), async (others, until) => {
+          await others.stop();
+          try {
+            await until;
+          } finally {
+            others.resume();
+          }
+        });
+      }
+    },
+    patienceMs,
+  );
+
+  it(
+    "is not granted by news that waited in the socket of its dead session, but requeued: blocked",
+    async () => {
+      const total = share("blocked waiter", 2, 20);
+      for (let done = 0; done < total; done += batch) {
+        await outwait("blocked-waiter", Math.min(batch, total - done), async (others) => {
+          await others.block(blockMs);
+        });
+      }
+    },
+    patienceMs,
+  );
+});
+
+describe.concurrent("a holder whose process does not run", () => {
+  it(
+    "throws from assertHeld() in the tick in which its blocked loop resumes, and has written nothing since the next grant",
+    async () => {
+      await rounds("blocked loop", 2, async (count) => {
+        await using tidy = new Tidy();
+        const { holders, granted, afterwards } = await stage("blocked", count, tidy);
+        await pass(sessionTimeoutMs / 2 + random() * (sessionTimeoutMs / 4));
+        const blocked = holders.block(blockMs);
+        const grants = await granted;
+        const { beganNs, resumedNs, outcomes } = await blocked;
+        expect(outcomes).toEqual(Array.from({ length: count }, () => "LockLostError"));
+        const marginsMs: number[] = [];
+        for (const [index, journal] of (await holders.journals()).entries()) {
+          const { atNs } = grants[index] as Grant;
+          // Else the loop was not blocked for long enough to show anything.
+          expect(ms(resumedNs - atNs)).toBeGreaterThan(0);
+          expect(journal.writes).toBeGreaterThan(0);
+          expect(ms(beganNs - journal.lastWriteNs)).toBeGreaterThan(0);
+          expect(journal.told.at(-1)).toBe("lost");
+          expect(journal.told).not.toContain("recovered");
+          marginsMs.push(ms(atNs - journal.lastWriteNs));
+        }
+        await afterwards();
+        return marginsMs;
+      });
+    },
+    patienceMs,
+  );
+
+  it(
+    "throws from the first assertHeld() after it was stopped past its session, and its fenced write is refused",
+    async () => {
+      await rounds("stopped process", 2, async (count) => {
+        await using tidy = new Tidy();
+        const { holders, granted, afterwards } = await stage("stopped", count, tidy);
+        await pass(sessionTimeoutMs / 2 + random() * (sessionTimeoutMs / 4));
+        await holders.stop();
+        const stoppedNs = process.hrtime.bigint();
+        let grants: Grant[];
+        let resumedNs: bigint;
+        try {
+          grants = await granted;
+        } finally {
+          resumedNs = process.hrtime.bigint();
+          holders.resume();
+        }
+        await eventually(async () => (await holders.journals()).every(({ thrown }) => thrown !== ""), {
+          what: "every holder to have tried a write again",
+        });
+        const marginsMs: number[] = [];
+        for (const [index, journal] of (await holders.journals()).entries()) {
+          const { atNs } = grants[index] as Grant;
+          expect(journal.writes).toBeGreaterThan(0);
+          expect(ms(stoppedNs - journal.lastWriteNs)).toBeGreaterThan(0);
+          expect(journal.thrown).toBe("LockLostError");
+          expect(ms(journal.firstThrowNs - resumedNs)).toBeGreaterThan(0);
+          expect(journal.told.at(-1)).toBe("lost");
+          expect(journal.told).not.toContain("recovered");
+          marginsMs.push(ms(atNs - journal.lastWriteNs));
+        }
+        await afterwards();
+        return marginsMs;
+      });
+    },
+    patienceMs,
+  );
+});

@@ -1,0 +1,263 @@
+import { setTimeout as pass } from "node:timers/promises";
+import {
+  startEnsemble,
+  startZooKeeperProxy,
+  type ZooKeeperEnsemble,
+  type ZooKeeperNode,
+  type ZooKeeperProxy,
+} from "@holdfast/test-servers";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { chance } from "../../support/fault-chance.js";
+import type { Contest, Verdict } from "../../support/fault-contest.js";
+import { FaultObserver } from "../../support/fault-observer.js";
+import { share } from "../../support/share.js";
+import { testLimitMs } from "../server/test-limit.js";
+import { contests, figures, lostFirst, patienceMs, Tidy } from "./contests.js";
+
+vi.setConfig({ testTimeout: testLimitMs });
+
+const sessionTimeoutMs = 1_500;
+const grantWithinMs = 30_000;
+/** Holders hurt by one fault. */
+const batch = 5;
+const random = chance("server faults");
+
+const suite = new Tidy();
+let ensemble: ZooKeeperEnsemble;
+
+beforeAll(async () => {
+  const options = { tickTimeMs: 500, syncLimit: 5, quorumProxies: true };
+  ensemble = suite.add(await startEnsemble(options), (it) => it.stop());
+});
+afterAll(() => suite[Symbol.asyncDispose]());
+
+interface Scene {
+  /** The server to be hurt. */
+  readonly sick: ZooKeeperNode;
+  /** The others, for those who shall not feel it. */
+  readonly well: string;
+  /** Another way to the sick server, which reads along. */
+  readonly proxy: ZooKeeperProxy;
+  readonly tidy: Tidy;
+}
+
+/** A kind of holder under a fault; all kinds are hurt at once. */
+interface Kind {
+  readonly what: string;
+  /** Where it connects; the sick server alone by default. */
+  readonly at?: (scene: Scene) => string;
+  readonly leaseProof?: "sync" | "quorum";
+  /** Default 1,500. */
+  readonly sessionTimeoutMs?: number;
+  /** No order is promised: the figures are reported, and fencing alone is asserted. */
+  readonly unordered?: boolean;
+}
+
+interface Fault {
+  readonly name: string;
+  readonly on: "leader" | "follower";
+  readonly kinds: readonly Kind[];
+  begin(sick: ZooKeeperNode, scene: Scene): Promise<void>;
+  end(sick: ZooKeeperNode): Promise<void>;
+  /** Runs beside it: from before it begins until the waiters are granted. */
+  readonly beside?: (scene: Scene, running: readonly Contest[]) => Promise<() => Promise<void>>;
+}
+
+/** `count` holders of each kind and a waiter for each, from the grant to the queue empty again. */
+async function run(fault: Fault, count: number): Promise<{ kind: Kind; verdict: Verdict }[]> {
+  await using tidy = new Tidy();
+  const leader = await ensemble.leader();
+  const followers = ensemble.nodes.filter((node) => node !== leader);
+  const sick = fault.on === "leader" ? leader : (followers[0] as ZooKeeperNode);
+  const others = ensemble.nodes.filter((node) => node !== sick);
+  const well = others.map((node) => node.connectString).join(",");
+  const proxy = tidy.add(await startZooKeeperProxy({ target: sick.connectString }), (it) => it.close());
+  const scene: Scene = { sick, well, proxy, tidy };
+  const waiter = await tidy.provider(well, { sessionTimeoutMs: 10_000 });
+  const observer = await FaultObserver.connect(well);
+  const kindOf = (index: number): Kind => fault.kinds[index % fault.kinds.length] as Kind;
+  const running = await contests(fault.name, count * fault.kinds.length, grantWithinMs, async (index) => {
+    const { at, ...options } = kindOf(index);
+    const holder = await tidy.provider(at?.(scene) ?? sick.connectString, {
+      leaseProof: options.leaseProof ?? "sync",
+      sessionTimeoutMs: options.sessionTimeoutMs ?? sessionTimeoutMs,
+    });
+    return { holder, waiter, observer };
+  });
+  await observer[Symbol.asyncDispose]();
+  const besideEnds = await fault.beside?.(scene, running);
+  // Faults find the sessions that live by their keep-alives, anywhere between two of them.
+  await pass(sessionTimeoutMs / 2 + random() * (sessionTimeoutMs / 4));
+  for (const contest of running) contest.faultBegins();
+  let verdicts: Verdict[];
+  try {
+    await fault.begin(sick, scene);
+    verdicts = await Promise.all(running.map((contest) => contest.verdict()));
+    await besideEnds?.();
+  } finally {
+    await fault.end(sick);
+  }
+  await ensemble.ready();
+  const later = tidy.add(await FaultObserver.connect(well), (it) => it[Symbol.asyncDispose]());
+  for (const after of await Promise.all(running.map((contest) => contest.aftermath(15_000, later)))) {
+    expect(after).toEqual({ tokenGrew: true });
+  }
+  return verdicts.map((verdict, index) => ({ kind: kindOf(index), verdict }));
+}
+
+async function judge(fault: Fault): Promise<void> {
+  const total = share(fault.kinds.map(({ what }) => what).join(", "), 2, 20);
+  const outcomes: { kind: Kind; verdict: Verdict }[] = [];
+  for (let done = 0; done < total; done += batch) {
+    outcomes.push(...(await run(fault, Math.min(batch, total - done))));
+  }
+  for (const kind of fault.kinds) {
+    const verdicts = outcomes.filter((outcome) => outcome.kind === kind).map(({ verdict }) => verdict);
+    console.log(figures(kind.what, verdicts));
+    expect(verdicts).toHaveLength(total);
+    for (const verdict of verdicts) {
+      expect(verdict.staleWriteAdmitted).toBe(false);
+      if (kind.unordered === true) continue;
+      expect(verdict).toMatchObject(lostFirst);
+      expect(verdict.marginMs).toBeGreaterThan(0);
+      expect(verdict.told).toEqual(["uncertain", "lost"]);
+    }
+  }
+}
+
+const paused = {
+  begin: (sick: ZooKeeperNode) => sick.pause(),
+  end: async (sick: ZooKeeperNode) => sick.resume(),
+};
+const cutOff = {
+  begin: (sick: ZooKeeperNode) => ensemble.cutNode(sick),
+  end: (sick: ZooKeeperNode) => ensemble.healNode(sick),
+};
+const onAFollower = ({ well }: Scene): string => well.split(",")[0] as string;
+
+describe("a holder is told of the loss before the next grant", () => {
+  it(
+    "when its server is stopped",
+    () => judge({ name: "silent-peer", on: "follower", ...paused, kinds: [{ what: "silent peer" }] }),
+    patienceMs,
+  );
+
+  it(
+    "when its server is cut from the leader, and that server goes on answering",
+    () =>
+      judge({
+        name: "cut-follower",
+        on: "follower",
+        begin: async (sick, { proxy }) => {
+          // The worst moment: the follower has handed a keep-alive to the leader, and has not yet reported whom it has heard of late.
+          // The leader's own count still runs from the report before.
+          const longest = proxy.sessions.find(({ timeoutMs }) => timeoutMs > sessionTimeoutMs);
+          proxy.reset();
+          await proxy.waitFor(
+            ({ connection, kind, op }) =>
+              connection === longest?.connection && kind === "reply" && (op === "sync" || op === "ping"),
+          );
+          await ensemble.cutNode(sick);
+        },
+        end: cutOff.end,
+        kinds: [
+          { what: "cut follower", at: ({ proxy }) => proxy.connectString },
+          {
+            what: "cut follower, right after a keep-alive",
+            at: ({ proxy }) => proxy.connectString,
+            sessionTimeoutMs: 2_400,
+          },
+        ],
+        beside: naiveHolders,
+      }),
+    patienceMs,
+  );
+
+  it(
+    "when the leader is stopped, whether its own server is the leader or a follower",
+    () =>
+      judge({
+        name: "paused-leader",
+        on: "leader",
+        ...paused,
+        kinds: [
+          { what: "paused leader, holder on it" },
+          { what: "paused leader, holder on a follower", at: onAFollower },
+        ],
+      }),
+    patienceMs,
+  );
+
+  it(
+    "when its server is a leader cut from its followers, which answers `sync` alone for a while",
+    () =>
+      judge({
+        name: "cut-leader",
+        on: "leader",
+        ...cutOff,
+        kinds: [
+          // `leaseProof` says so: for sessions this short `sync` is not enough.
+          { what: "cut leader, lease by sync", leaseProof: "sync", unordered: true },
+          { what: "cut leader, lease by quorum", leaseProof: "quorum" },
+        ],
+      }),
+    patienceMs,
+  );
+});
+
+/**
+ * What the cut follower tells those who take any answer for a sign of life: one session that reads, one that only pings. Both
+ * would have believed in their leases past the end of their nodes.
+ */
+async function naiveHolders(
+  { sick, well, tidy }: Scene,
+  running: readonly Contest[],
+): Promise<() => Promise<void>> {
+  const reader = tidy.add(await FaultObserver.connect(sick.connectString, sessionTimeoutMs), (it) =>
+    it[Symbol.asyncDispose](),
+  );
+  const proxy = tidy.add(await startZooKeeperProxy({ target: sick.connectString }), (it) => it.close());
+  const pinger = tidy.add(await FaultObserver.connect(proxy.connectString, sessionTimeoutMs), (it) =>
+    it[Symbol.asyncDispose](),
+  );
+  const node = await pinger.createEphemeral(`/faults/naive-${process.pid}-${performance.now()}`);
+  const nodePath = (running[0] as Contest).nodePath;
+
+  let over = false;
+  let lastSeenSentMs = Number.NEGATIVE_INFINITY;
+  const reading = (async () => {
+    while (!over) {
+      const sentMs = performance.now();
+      // Ends when the server gives up; the library then leaves some requests without any answer.
+      const answer = await Promise.race([reader.czxid(nodePath).catch(() => null), pass(500, null)]);
+      if (answer === null) break;
+      lastSeenSentMs = sentMs;
+      await pass(20);
+    }
+  })();
+  const watcher = tidy.add(await FaultObserver.connect(well), (it) => it[Symbol.asyncDispose]());
+  let goneAtMs = Number.NaN;
+  const watching = watcher.gone(node).then(() => {
+    goneAtMs = performance.now();
+  });
+
+  watching.catch(() => {}); // told to those who await it
+
+  return async () => {
+    const { grantedAtMs } = running[0] as Contest;
+    await watching;
+    await reading;
+    over = true;
+    const pings = proxy.trace.filter(({ kind, op }) => kind === "reply" && op === "ping");
+    const lastPingMs = pings.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
+    const readLease = lastSeenSentMs + sessionTimeoutMs - grantedAtMs;
+    const pingLease = lastPingMs + sessionTimeoutMs - goneAtMs;
+    console.log(
+      `cut follower: it still showed the old holder's node ${Math.round(lastSeenSentMs - grantedAtMs)} ms after the next grant; ` +
+        `a lease fed by reads would have ended ${Math.round(readLease)} ms after it, one fed by pings ${Math.round(pingLease)} ms after its node`,
+    );
+    expect(lastSeenSentMs).toBeGreaterThan(grantedAtMs);
+    expect(readLease).toBeGreaterThan(0);
+    expect(pingLease).toBeGreaterThan(0);
+  };
+}

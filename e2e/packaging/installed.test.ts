@@ -1,0 +1,251 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connected } from "../support/providers.js";
+import { run } from "../support/run.js";
+import { type Consumer, makeConsumer, published } from "./consumer.js";
+import { Program } from "./program.js";
+
+let server: ZooKeeperNode;
+let consumer: Consumer;
+
+beforeAll(async () => {
+  [server, consumer] = await Promise.all([startZooKeeper(), makeConsumer()]);
+}, 240_000);
+afterAll(async () => {
+  await consumer?.[Symbol.asyncDispose]();
+  await server?.stop();
+});
+
+/** What the readme's example leaves to the reader. */
+const surroundings = `
+const order = { id: 42 };
+async function charge(what: typeof order, how: { fence: bigint | null; signal: AbortSignal }): Promise<void> {
+  if (how.signal.aborted || how.fence === null) throw new Error("charged without a hold");
+  console.log("charged", what.id);
+}
+async function report(until: AbortSignal): Promise<void> {
+  console.log("reported", until.aborted);
+}
+`;
+
+async function readmeExample(): Promise<string> {
+  const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
+  const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
+  expect(example).toContain("127.0.0.1:2181");
+  return example.replaceAll("127.0.0.1:2181", server.connectString);
+}
+
+/** The types that only the compiler needs, taken out: enough for the readme's example. */
+const withoutTypes = (text: string): string =>
+  text.replace(/: (typeof order|\{ fence: [^}]*\}|Promise<void>|AbortSignal)/g, "");
+
+const output = ["charged 42", "charged 42", "reported false"];
+
+describe("the installed packages", () => {
+  it.each(published)("%s has every file that its exports name, its licence and its readme", async (name) => {
+    const { exports } = await consumer.manifest(name);
+    const folder = join(consumer.folder, "node_modules/@holdfast", name);
+    const targets = Object.values(exports).flatMap((conditions) => Object.values(conditions));
+    expect(targets.length).toBeGreaterThan(0);
+    for (const file of [...targets, "LICENSE", "README.md"])
+      expect(existsSync(join(folder, file)), file).toBe(true);
+    expect(existsSync(join(folder, "test"))).toBe(false);
+  });
+
+  it("type-check, declarations included, in the readme's example and in what surrounds it", async () => {
+    const example = await readmeExample();
+    await consumer.write("example.mts", `export {};\n${surroundings}${example}`);
+    await consumer.write(
+      "types.mts",
+      `import { type LockHandle, type LockProvider, HoldfastError, LockLostError, closeOnSignals, memoryLocks, tokenGate } from "@holdfast/core";
+import { openAcl, Perms, zookeeperLocks, type Acl, type ZooKeeperLocks, type ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
+import { startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
+import { encodeFrame } from "@holdfast/zk-protocol";
+const acl: readonly Acl[] = [...openAcl, { perms: Perms.READ, scheme: "world", id: "anyone" }];
+const options: ZooKeeperLocksOptions = { connect: "h:1", acl, auth: [{ scheme: "digest", auth: "a:b" }] };
+const locks: ZooKeeperLocks = zookeeperLocks(options);
+const any: LockProvider = Math.random() > 2 ? memoryLocks() : locks;
+export async function work(server: ZooKeeperNode): Promise<bigint | null> {
+  using _ = closeOnSignals(any);
+  await using lock: LockHandle = await any.mutex(server.connectString).acquire({ waitMs: 5 });
+  const value: number = await any.reentrantMutex("x").withLock(async (inner, { signal }) => (inner.lost === signal ? 1 : 2));
+  any.events.on("lost", ({ reason, heldMs }) => console.log(reason.length, heldMs.toFixed(), value));
+  tokenGate().admit("x", lock.token ?? 0n);
+  return lock.token;
+}
+export const told = (error: unknown): string =>
+  error instanceof LockLostError ? error.reason : error instanceof HoldfastError ? error.code : typeof encodeFrame + typeof startZooKeeper;
+// @ts-expect-error: a mistyped option
+zookeeperLocks({ connect: "h:1", sesionTimeoutMs: 5 });
+// @ts-expect-error: the body comes last
+export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
+`,
+    );
+    // A CommonJS module may require ESM from Node.js 20.19 on, and the compiler knows.
+    await consumer.write(
+      "types.cts",
+      'import recipes = require("@holdfast/zk-recipes");\nexport const f: Function = recipes.zookeeperLocks;\n',
+    );
+    await consumer.typeCheck("example.mts", "types.mts", "types.cts");
+  });
+
+  it("run the readme's example as an ES module, and the process ends by itself", async () => {
+    const file = await consumer.write("example.mjs", withoutTypes(surroundings) + (await readmeExample()));
+    const program = Program.start(file, consumer.folder);
+    expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
+    expect(program.lines).toEqual(output);
+    expect(program.errors).toBe("");
+  });
+
+  it("run it from CommonJS by require()", async () => {
+    const example = (await readmeExample()).replace(
+      /import \{ zookeeperLocks \} from ("[^"]+")/,
+      "const { zookeeperLocks } = require($1)",
+    );
+    expect(example).toContain("require(");
+    const body = `${withoutTypes(surroundings)}\n(async () => {\n${example}\n})();\n`;
+    const file = await consumer.write("example.cjs", body);
+    const program = Program.start(file, consumer.folder);
+    expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
+    expect(program.lines).toEqual(output);
+  });
+
+  it("resolve to what was built, whatever the repository's own tests resolve to", async () => {
+    const file = await consumer.write(
+      "resolve.mjs",
+      published.map((name) => `console.log(import.meta.resolve("@holdfast/${name}"));\n`).join(""),
+    );
+    const lines = (await run(process.execPath, [file], { cwd: consumer.folder, withinMs: 10_000 }))
+      .trim()
+      .split("\n");
+    expect(lines).toHaveLength(published.length);
+    for (const line of lines) expect(line).toMatch(/holdfast-consumer-.*\/dist\/index\.js$/);
+  });
+
+  it("bring the command holdfast-servers", async () => {
+    const command = join(consumer.folder, "node_modules/.bin/holdfast-servers");
+    expect(await run(command, ["--help"], { withinMs: 10_000 })).toContain("ensure");
+  });
+});
+
+describe("a process that has released everything", () => {
+  it.each([
+    ["an acquire and release", "const lock = await locks.mutex(name).acquire(); await lock.release();"],
+    ["a scope", "await locks.reentrantMutex(name).withLock(async () => {});"],
+    [
+      "a hold of some length, with its loss and its revocation listened to",
+      `
+      const lock = await locks.mutex(name).acquire({ revocable: true });
+      lock.lost.addEventListener("abort", () => console.log("lost"));
+      lock.revokeRequested.addEventListener("abort", () => console.log("revoked"));
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      await lock.confirm();
+      await lock.release();`,
+    ],
+    [
+      "a wait in vain",
+      `
+      const lock = await locks.mutex(name).acquire();
+      await locks.mutex(name).acquire({ waitMs: 50 }).catch((error) => console.log(error.code));
+      await locks.mutex(name).acquire({ signal: AbortSignal.timeout(50) }).catch((error) => console.log(error.name));
+      await lock.release();`,
+    ],
+    ["nothing but a look", "console.log((await locks.mutex(name).inspect()).held.length);"],
+  ])("ends by itself, with code 0 and without close(): %s", async (what, body) => {
+    const file = await consumer.write(
+      `ends-${what.replace(/\W+/g, "-")}.mjs`,
+      `import { zookeeperLocks } from "@holdfast/zk-recipes";
+const locks = zookeeperLocks({ connect: process.argv[2], sessionTimeoutMs: 10_000 });
+const name = ${JSON.stringify(what)};
+${body}
+console.log("done");
+`,
+    );
+    const program = Program.start(file, consumer.folder, [server.connectString]);
+    const ending = await program.end();
+    expect(ending, program.errors).toMatchObject({ code: 0, signal: null });
+    expect(program.lines.at(-1)).toBe("done");
+    expect(program.errors).toBe("");
+    expect(ending.afterLastLineMs).toBeLessThan(3_000);
+  });
+
+  it("ends by itself after close(), too, and its session is gone with it", async () => {
+    const file = await consumer.write(
+      "closes.mjs",
+      `import { zookeeperLocks } from "@holdfast/zk-recipes";
+const locks = zookeeperLocks({ connect: process.argv[2], sessionTimeoutMs: 10_000 });
+await locks.mutex("/closes").acquire();
+console.log(JSON.stringify(await locks.close()));
+`,
+    );
+    const program = Program.start(file, consumer.folder, [server.connectString]);
+    expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
+    expect(program.lines).toEqual(['{"released":1,"unconfirmed":[]}']);
+    const locks = await connected(server.connectString);
+    expect(await locks.mutex("/closes").tryAcquire()).not.toBeNull();
+  });
+
+  it("is not kept by a server that cannot be reached", async () => {
+    const file = await consumer.write(
+      "unreachable.mjs",
+      `import { zookeeperLocks } from "@holdfast/zk-recipes";
+zookeeperLocks({ connect: "127.0.0.1:1" });
+console.log("done");
+`,
+    );
+    const program = Program.start(file, consumer.folder);
+    expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
+    expect(program.errors).toBe("");
+  });
+});
+
+describe("a process that is asked to end", () => {
+  const holder = (body: string): string => `import { closeOnSignals } from "@holdfast/core";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
+const locks = zookeeperLocks({ connect: process.argv[2], sessionTimeoutMs: Number(process.argv[3]) });
+${body}
+await locks.mutex("/signalled").acquire();
+console.log("holding");
+setInterval(() => {}, 1_000);
+`;
+
+  it.each(["SIGTERM", "SIGINT"] as const)(
+    "by %s releases first with closeOnSignals, and ends by that signal",
+    async (signal) => {
+      const file = await consumer.write("signalled.mjs", holder("closeOnSignals(locks);"));
+      const program = Program.start(file, consumer.folder, [server.connectString, "10000"]);
+      await program.says("holding");
+      const locks = await connected(server.connectString);
+      const waiting = locks.mutex("/signalled").acquire({ waitMs: 20_000 });
+      const startedMs = performance.now();
+      program.child.kill(signal);
+      const lock = await waiting;
+      const tookMs = performance.now() - startedMs;
+      expect(await program.end(), program.errors).toMatchObject({ code: null, signal });
+      console.log(`${signal}: the next holder was in after ${Math.round(tookMs)} ms`);
+      // The session would have lasted for ten seconds.
+      expect(tookMs).toBeLessThan(3_000);
+      await lock.release();
+    },
+  );
+
+  it("without closeOnSignals leaves its hold to the end of its session: the library sets no handlers", async () => {
+    const file = await consumer.write(
+      "unsignalled.mjs",
+      holder("console.log(process.listenerCount('SIGTERM'));"),
+    );
+    const program = Program.start(file, consumer.folder, [server.connectString, "2000"]);
+    await program.says("holding");
+    expect(program.lines[0]).toBe("0");
+    program.child.kill("SIGTERM");
+    expect(await program.end()).toMatchObject({ signal: "SIGTERM" });
+    const locks = await connected(server.connectString);
+    expect(await locks.mutex("/signalled").tryAcquire()).toBeNull();
+    // And comes with it.
+    await using lock = await locks.mutex("/signalled").acquire({ waitMs: 20_000 });
+    expect(lock.state).toBe("held");
+  });
+});
