@@ -17,7 +17,7 @@ import { Contender } from "../recipes/contender.js";
 import { inspectQueue } from "../recipes/inspect.js";
 import type { CreateSettings } from "../recipes/protected-create.js";
 import { requestRevoke } from "../recipes/revoke.js";
-import type { SessionLine } from "./session-line.js";
+import type { SessionLine } from "../recipes/session-line.js";
 
 export const capabilities: Capabilities = {
   backend: "zookeeper",

@@ -1,11 +1,11 @@
 import type { LockProvider } from "@holdfast/core";
 import { createProvider, EventHub } from "@holdfast/core/internal";
+import { SessionLine } from "../recipes/session-line.js";
 import type { RequestSettled } from "../session/call.js";
 import { adoptSession, openSession } from "../session/open-session.js";
 import type { ZooKeeperSession } from "../session/types.js";
 import { ZooKeeperDriver } from "./driver.js";
 import { type ResolvedZooKeeperOptions, resolveOptions, type ZooKeeperLocksOptions } from "./options.js";
-import { SessionLine } from "./session-line.js";
 
 /** Locks on a ZooKeeper ensemble, in Apache Curator's layout. */
 export type ZooKeeperLocks = LockProvider;

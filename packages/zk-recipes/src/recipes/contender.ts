@@ -1,6 +1,5 @@
 import { type HoldfastError, ProviderClosedError, type Ticket, type TicketProgress } from "@holdfast/core";
 import { sequenceWarnFrom } from "../layout/queue-order.js";
-import type { SessionLine } from "../provider/session-line.js";
 import { eviction } from "./failures.js";
 import { Hold } from "./hold.js";
 import type { OwnNode, OwnNodeWatch } from "./own-node-watch.js";
@@ -8,6 +7,7 @@ import { type Children, type CreateSettings, type CreateSpec, ProtectedCreate } 
 import { QueuePlace } from "./queue-place.js";
 import { checkSequence } from "./queue-view.js";
 import type { SessionDesk } from "./session-desk.js";
+import type { SessionLine } from "./session-line.js";
 
 export interface ContenderSpec extends CreateSpec {
   readonly mayWait: boolean;

@@ -1,7 +1,7 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
 
 /** After this long, servers that all refuse are taken at their word. */
-const refusedAfterMs: Millis = 1_000;
+const refusedAfterMs: Millis = 900;
 
 interface Waiter {
   settle(error: unknown): void;

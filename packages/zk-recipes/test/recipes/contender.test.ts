@@ -2,8 +2,8 @@ import { EvictedError, LayoutConflictError, systemRuntime } from "@holdfast/core
 import { openAcl } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockPaths } from "../../src/layout/lock-path.js";
-import { SessionLine } from "../../src/provider/session-line.js";
 import { Contender } from "../../src/recipes/contender.js";
+import { SessionLine } from "../../src/recipes/session-line.js";
 import { ScriptedSession, stat } from "./scripted-session.js";
 
 let sessions: ScriptedSession[];

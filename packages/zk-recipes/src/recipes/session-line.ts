@@ -6,9 +6,9 @@ import {
   type SessionState,
 } from "@holdfast/core";
 import type { BackendLink } from "@holdfast/core/internal";
-import { SessionDesk } from "../recipes/session-desk.js";
 import { SessionLostError } from "../session/errors.js";
 import type { ZooKeeperSession } from "../session/types.js";
+import { SessionDesk } from "./session-desk.js";
 
 export interface SessionLineOptions {
   readonly runtime: Runtime;
