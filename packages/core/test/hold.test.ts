@@ -136,6 +136,16 @@ describe("a hold", () => {
     expect(provider.holds()).toEqual([]);
   });
 
+  it("is not lost by the alarm of an older deadline while its release is under way", async () => {
+    const { runtime, grant, handle } = await held("session");
+    grant.releaseAnswer = undefined;
+    const release = handle.release();
+    grant.untilMs = runtime.nowMs() + 60_000;
+    await runtime.advance(4_000);
+    grant.releases[0]?.resolve(true);
+    expect(await release).toBe("released");
+  });
+
   it("stays lost when contact comes back after its deadline", async () => {
     const { runtime, grant, handle, provider } = await held("session");
     const recovered = recorded(provider, "recovered");

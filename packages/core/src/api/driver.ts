@@ -57,7 +57,8 @@ export interface Grant {
   readonly contended: boolean;
   /**
    * Monotonic time up to which the hold may be relied on, always finite. Read at every check; moved on by each confirmed
-   * renewal or, on ZooKeeper, by each answered sync or write, counted from when that request was *sent*.
+   * renewal or, on ZooKeeper, by each answered sync or write, counted from when that request was *sent*. Goes on while a
+   * `release()` is under way: a release whose hold runs out first has lost it.
    */
   validUntilMs(): Millis;
   /**

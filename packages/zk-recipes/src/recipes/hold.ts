@@ -35,6 +35,7 @@ export class Hold implements Grant {
   #revokeTold = false;
   #uncertain = false;
   #over = false;
+  #lost = false;
 
   constructor(desk: SessionDesk, parts: HoldParts) {
     this.token = parts.node.czxid;
@@ -55,8 +56,9 @@ export class Hold implements Grant {
     }
   }
 
+  /** Goes on during a release: until the delete is confirmed, only the end of the session ends the hold. */
   validUntilMs(): Millis {
-    return this.#over ? 0 : Math.max(0, this.#desk.session.leaseUntilMs());
+    return this.#lost ? 0 : Math.max(0, this.#desk.session.leaseUntilMs());
   }
 
   onState(listener: (change: GrantChange) => void): void {
@@ -140,6 +142,7 @@ export class Hold implements Grant {
 
   lose(reason: LossReason): void {
     if (this.#over) return;
+    this.#lost = true;
     this.#end();
     this.#tell({ type: "lost", reason });
   }

@@ -78,6 +78,14 @@ export class ProtectedCreate {
   }
 
   #create(missingLevels: readonly string[]): void {
+    this.#desk.creating.enter(() => {
+      if (this.#abandoned === null) return this.#send(missingLevels);
+      this.#desk.creating.leave();
+      this.#finishAbandoned();
+    });
+  }
+
+  #send(missingLevels: readonly string[]): void {
     const { session } = this.#desk;
     const { parent, base, data } = this.#spec;
     const path = joinPath(parent, this.#prefix + base);
@@ -88,6 +96,7 @@ export class ProtectedCreate {
       // Code of the caller's: it runs before anything is sent, and its mistakes are those of this one acquire.
       acls = new Map([...missingLevels, path].map((each) => [each, this.#settings.aclOf(each)]));
     } catch (error) {
+      this.#desk.creating.leave();
       return this.#fail(error as HoldfastError);
     }
     this.roundTrips++;
@@ -108,6 +117,7 @@ export class ProtectedCreate {
         if (outcome.ok) this.#desk.nodes.add(outcome.value.path);
       });
       session.send("getChildren2", { path: parent, watch: false }, (listing) => {
+        this.#desk.creating.leave();
         this.#answered(created as Outcome<OwnNode>, listing, refusals, missingLevels);
       });
     });

@@ -2,6 +2,7 @@ import type { Runtime } from "@holdfast/core";
 import type { ZooKeeperSession } from "../session/types.js";
 import { Deletions } from "./deletions.js";
 import { HoldSet } from "./hold-set.js";
+import { Turnstile } from "./turnstile.js";
 
 /**
  * What the recipes keep for one session: deletes under way, holds, and who waits for the connection. After a reconnect
@@ -13,6 +14,8 @@ export class SessionDesk {
   readonly holds: HoldSet;
   /** Paths of queue nodes that this session made and has not deleted: holders' and waiters'. */
   readonly nodes: Set<string> = new Set();
+  /** For creates: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
+  readonly creating: Turnstile = new Turnstile(500);
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
 

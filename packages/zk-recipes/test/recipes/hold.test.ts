@@ -26,10 +26,13 @@ function grant(revocable = false): void {
 beforeEach(() => grant());
 
 describe("a hold", () => {
-  it("is good until the session's lease ends, and not at all once it is over", async () => {
+  it("is good until the session's lease ends, also while its release is under way, and not at all once lost", async () => {
     expect(hold.validUntilMs()).toBe(session.leaseUntil);
-    const released = hold.release();
+    hold.lose("stolen");
     expect(hold.validUntilMs()).toBe(0);
+    grant();
+    const released = hold.release();
+    expect(hold.validUntilMs()).toBe(session.leaseUntil);
     session.answer(session.pending("delete"), undefined);
     expect(await released).toBe(true);
   });

@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { Turnstile } from "../../src/recipes/turnstile.js";
+
+describe("a turnstile", () => {
+  it("lets no more through than its limit, and the rest in order", () => {
+    const turnstile = new Turnstile(2);
+    const passed: number[] = [];
+    for (const n of [1, 2, 3, 4]) turnstile.enter(() => passed.push(n));
+    expect(passed).toEqual([1, 2]);
+    turnstile.leave();
+    expect(passed).toEqual([1, 2, 3]);
+    turnstile.leave();
+    turnstile.leave();
+    expect(passed).toEqual([1, 2, 3, 4]);
+    turnstile.enter(() => passed.push(5));
+    expect(passed).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it("bears a hundred thousand in a row who leave as soon as they have passed", () => {
+    const turnstile = new Turnstile(1);
+    let passed = 0;
+    turnstile.enter(() => {});
+    for (let n = 0; n < 100_000; n++) {
+      turnstile.enter(() => {
+        passed++;
+        turnstile.leave();
+      });
+    }
+    turnstile.leave();
+    expect(passed).toBe(100_000);
+  });
+});
