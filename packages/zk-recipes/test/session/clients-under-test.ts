@@ -1,9 +1,7 @@
-import { eventually } from "@holdfast/test-servers";
 import type { ZooKeeperError } from "@holdfast/zk-protocol";
-import zookeeper, { type Client } from "node-zookeeper-client";
-import { onTestFinished } from "vitest";
-import { type ConnectionManager, managerOf } from "../../src/client/library.js";
-import { parseConnectString } from "../../src/session/connect-string.js";
+import zookeeper from "node-zookeeper-client";
+import type { ConnectionManager } from "../../src/client/library.js";
+import { type StockClient, stockClient } from "./stock-client.js";
 import { createRequest, open, runtime } from "./support.js";
 
 /**
@@ -14,13 +12,18 @@ export interface ClientUnderTest {
   readonly name: "stock" | "ours";
   /** What it tells its user. */
   readonly connected: boolean;
+  /** The state it gives when asked, in its own words. */
+  readonly state: string;
   /** It has told that its session is over. */
   readonly over: boolean;
   /** What it would have thrown out of a socket handler, which ends the process. */
   readonly thrown: readonly Error[];
   /** `"ok"`, the error's code or name, or `null` after `withinMs` without a callback. */
   exists(path: string, withinMs?: number): Promise<string | null>;
-  create(path: string, options?: { ephemeral?: boolean; data?: string }): Promise<string | null>;
+  create(
+    path: string,
+    options?: { ephemeral?: boolean; data?: string; withinMs?: number },
+  ): Promise<string | null>;
   getData(path: string, withinMs?: number): Promise<string | null>;
   /** Resolves when the watch is armed. */
   watch(path: string, fired: () => void): Promise<void>;
@@ -28,10 +31,13 @@ export interface ClientUnderTest {
   watchMany(paths: readonly string[], fired: (path: string) => void): Promise<void>;
   /** Several reads in one turn; `callback` is run for each answer and may throw. */
   readMany(path: string, count: number, callback: (index: number) => void): void;
-  raw(op: "createContainer" | "removeWatches", path: string): Promise<string | null>;
-  deleteIfVersion0(path: string): Promise<string | null>;
+  raw(op: RawOp, path: string, withinMs?: number): Promise<string | null>;
+  deleteIfVersion0(path: string, withinMs?: number): Promise<string | null>;
   setNextXid(xid: number): void;
 }
+
+/** Operations that the library has no method for. */
+export type RawOp = "createContainer" | "removeWatches" | "sync";
 
 export interface Wishes {
   readonly sessionTimeoutMs: number;
@@ -42,52 +48,14 @@ export interface Wishes {
 export type MakeClient = (connect: string, wishes: Wishes, wait?: boolean) => Promise<ClientUnderTest>;
 
 export const stock: MakeClient = async (connect, wishes, wait = true) => {
-  const client = zookeeper.createClient(connect, { sessionTimeout: wishes.sessionTimeoutMs });
-  const manager = managerOf(client);
-  manager.servers = parseConnectString(connect).servers.map((server) => ({ ...server }));
-  const thrown = catchThrown(manager);
-  const states: string[] = [];
-  client.on("state", (state) => states.push(state.name));
-  if (wishes.auth !== undefined) client.addAuthInfo(wishes.auth.scheme, Buffer.from(wishes.auth.auth));
-  client.connect();
-  onTestFinished(() => endStock(manager));
-  if (wait)
-    await eventually(() => states.includes("SYNC_CONNECTED"), { what: "the stock client to connect" });
-  return stockUnderTest(client, manager, states, thrown);
+  const stock = stockClient(connect, wishes);
+  if (wishes.auth !== undefined) stock.client.addAuthInfo(wishes.auth.scheme, Buffer.from(wishes.auth.auth));
+  if (wait) await stock.connected();
+  else stock.client.connect();
+  return stockUnderTest(stock);
 };
 
-/** Its own handlers, with what comes out of them kept from ending the process. */
-function catchThrown(manager: ConnectionManager): Error[] {
-  const thrown: Error[] = [];
-  const prototype = Object.getPrototypeOf(manager) as ConnectionManager;
-  let depth = 0;
-  manager.onSocketData = (chunk) => {
-    depth += 1;
-    try {
-      prototype.onSocketData.call(manager, chunk);
-    } catch (error) {
-      // It calls itself for the next frame: only the outermost call is the socket's.
-      if (depth > 1) throw error;
-      thrown.push(error as Error);
-    } finally {
-      depth -= 1;
-    }
-  };
-  return thrown;
-}
-
-function endStock(manager: ConnectionManager): void {
-  manager.connect = () => {};
-  if (manager.connectTimeoutHandler !== null) clearTimeout(manager.connectTimeoutHandler);
-  manager.socket?.destroy();
-}
-
-function stockUnderTest(
-  client: Client,
-  manager: ConnectionManager,
-  states: readonly string[],
-  thrown: readonly Error[],
-): ClientUnderTest {
+function stockUnderTest({ client, manager, states, thrown }: StockClient): ClientUnderTest {
   const nameOf = (error: unknown): string =>
     error === null || error === undefined ? "ok" : (error as { getName(): string }).getName();
   const call = (run: (done: (error: unknown) => void) => void, withinMs = 2_000): Promise<string | null> =>
@@ -97,23 +65,23 @@ function stockUnderTest(
     get connected() {
       return client.getState() === zookeeper.State.SYNC_CONNECTED;
     },
+    get state() {
+      return client.getState().name;
+    },
     get over() {
-      return states.includes("EXPIRED");
+      return states.includes("EXPIRED") || states.includes("AUTH_FAILED");
     },
     thrown,
     exists: (path, withinMs) => call((done) => client.exists(path, done), withinMs),
     getData: (path, withinMs) => call((done) => client.getData(path, done), withinMs),
-    create: (path, { ephemeral = false, data = "" } = {}) => {
+    create: (path, { ephemeral = false, data = "", withinMs } = {}) => {
       const mode = ephemeral ? zookeeper.CreateMode.EPHEMERAL : zookeeper.CreateMode.PERSISTENT;
-      return call((done) => client.create(path, Buffer.from(data), mode, done));
+      return call((done) => client.create(path, Buffer.from(data), mode, done), withinMs);
     },
     watch: (path, fired) =>
       new Promise((resolve, reject) => {
-        client.getData(
-          path,
-          () => fired(),
-          (error) => (error ? reject(error) : resolve()),
-        );
+        // The very function, as its identity matters to the library.
+        client.getData(path, fired, (error) => (error ? reject(error) : resolve()));
       }),
     watchMany: (paths, fired) =>
       new Promise((resolve) => {
@@ -132,13 +100,15 @@ function stockUnderTest(
     readMany: (path, count, callback) => {
       for (let index = 0; index < count; index += 1) client.exists(path, () => callback(index));
     },
-    raw: (op, path) => stockRaw(manager, op, path),
-    deleteIfVersion0: (path) =>
-      call((done) =>
-        client
-          .transaction()
-          .remove(path, 0)
-          .commit((error) => done(error)),
+    raw: (op, path, withinMs = 1_500) => stockRaw(manager, op, path, withinMs),
+    deleteIfVersion0: (path, withinMs) =>
+      call(
+        (done) =>
+          client
+            .transaction()
+            .remove(path, 0)
+            .commit((error) => done(error)),
+        withinMs,
       ),
     setNextXid: (xid) => {
       manager.xid = xid;
@@ -149,14 +119,17 @@ function stockUnderTest(
 /** A request the library does not know, as anybody would first try it: with its own request objects. */
 async function stockRaw(
   manager: ConnectionManager,
-  op: "createContainer" | "removeWatches",
+  op: RawOp,
   path: string,
+  withinMs: number,
 ): Promise<string | null> {
   const { encodeRequest, opCodes, openAcl } = await import("@holdfast/zk-protocol");
-  const body =
-    op === "createContainer"
-      ? encodeRequest(op, { path, data: null, acl: openAcl, flags: 4 })
-      : encodeRequest(op, { path, type: 2 });
+  const bodies = {
+    createContainer: () => encodeRequest("createContainer", { path, data: null, acl: openAcl, flags: 4 }),
+    removeWatches: () => encodeRequest("removeWatches", { path, type: 2 }),
+    sync: () => encodeRequest("sync", { path }),
+  };
+  const body = bodies[op]();
   const header = { xid: 0, type: opCodes[op] };
   const toBuffer = (): Buffer => {
     const frame = Buffer.alloc(12 + body.length);
@@ -168,7 +141,7 @@ async function stockRaw(
   };
   const queue = (manager as unknown as { queue(request: unknown, done: (error: unknown) => void): void })
     .queue;
-  return limited(1_500, (done) =>
+  return limited(withinMs, (done) =>
     queue.call(manager, { header, payload: null, toBuffer }, (error) =>
       done(error ? (error as { getName(): string }).getName() : "ok"),
     ),
@@ -195,14 +168,17 @@ export const ours: MakeClient = async (connect, wishes, wait = true) => {
     get connected() {
       return session.state === "connected";
     },
+    get state() {
+      return session.state;
+    },
     get over() {
       return session.state === "lost";
     },
     thrown: [],
     exists: (path, withinMs) => call(session.request("exists", { path, watch: false }), withinMs),
     getData: (path, withinMs) => call(session.request("getData", { path, watch: false }), withinMs),
-    create: (path, { ephemeral = false, data = "" } = {}) =>
-      call(session.request("create2", createRequest(path, ephemeral ? 1 : 0, data))),
+    create: (path, { ephemeral = false, data = "", withinMs } = {}) =>
+      call(session.request("create2", createRequest(path, ephemeral ? 1 : 0, data)), withinMs),
     watch: (path, fired) =>
       new Promise((resolve, reject) => {
         session.watchData(path, {
@@ -228,17 +204,21 @@ export const ours: MakeClient = async (connect, wishes, wait = true) => {
         }
       });
     },
-    raw: (op, path) =>
-      op === "createContainer"
-        ? call(session.request(op, createRequest(path, 4)))
-        : call(session.request(op, { path, type: 2 })),
-    deleteIfVersion0: (path) =>
+    raw: (op, path, withinMs) => {
+      if (op === "createContainer") return call(session.request(op, createRequest(path, 4)), withinMs);
+      return call(
+        op === "sync" ? session.request(op, { path }) : session.request(op, { path, type: 2 }),
+        withinMs,
+      );
+    },
+    deleteIfVersion0: (path, withinMs) =>
       call(
         session
           .request("multi", { ops: [{ op: "delete", request: { path, version: 0 } }] })
           .then(({ results }) => {
             if (results.some((result) => result.op === "error")) throw new Error("refused");
           }),
+        withinMs,
       ),
     setNextXid: () => {
       throw new Error("only through an adopted client");
