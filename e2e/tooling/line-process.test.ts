@@ -51,6 +51,6 @@ describe("a process steered by lines", () => {
       await expect.poll(() => processState(pid)).toBe("T");
     }
     parent.kill("SIGKILL");
-    await expect.poll(() => gone(pid), { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => gone(pid), { timeout: 20_000 }).toBe(true);
   });
 });

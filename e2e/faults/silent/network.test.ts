@@ -67,6 +67,7 @@ const faults: Fault[] = [
     what: "network that gets slower and slower",
     // A reconnect may be in time; it counts from itself.
     leastMarginMs: marginMs,
+    wavers: true,
     begin: async (proxy, over) => {
       for (let delayMs = 50; !over.aborted && delayMs < 10_000; delayMs *= 1.3) {
         proxy.setDelayMs(delayMs);
