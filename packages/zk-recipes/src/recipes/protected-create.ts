@@ -231,10 +231,17 @@ export class ProtectedCreate {
         const read = node as Outcome<OwnNode>;
         if (read.ok) return this.#ready(read.value, listing);
         if (!(read.error instanceof ZooKeeperError)) return this.#unanswered(read.error);
-        // Deleted by somebody since the listing: as good as never made.
-        this.#unknown = false;
-        this.#desk.nodes.delete(path);
-        this.#again(read.error);
+        if (read.error.code === errorCodes.NoNode) {
+          // Deleted by somebody since the listing: as good as never made.
+          this.#unknown = false;
+          this.#desk.nodes.delete(path);
+          return this.#again(read.error);
+        }
+        // The node is there: a second one would queue behind it for ever.
+        if (isPassing(read.error)) return this.#again(read.error);
+        const { lockName } = this.#spec;
+        const failure = requestFailure(`reading ${path}`, read.error, session, lockName);
+        this.#desk.deletions.delete(path, () => this.#fail(failure));
       });
     });
   }

@@ -1,6 +1,6 @@
 import { BackendError, type HoldfastError, InvalidArgumentError, systemRuntime } from "@holdfast/core";
 import { type Acl, errorCodes, openAcl } from "@holdfast/zk-protocol";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { LockPaths } from "../../src/layout/lock-path.js";
 import { ProtectedCreate } from "../../src/recipes/protected-create.js";
 import { SessionDesk } from "../../src/recipes/session-desk.js";
@@ -12,8 +12,10 @@ let create: ProtectedCreate;
 let made: string[];
 let failure: HoldfastError | null;
 let aclOf: (path: string) => readonly Acl[];
+let nextTryMs: number | null;
 
 beforeEach(() => {
+  nextTryMs = null;
   aclOf = () => openAcl;
   session = new ScriptedSession();
   desk = new SessionDesk(session, systemRuntime);
@@ -24,7 +26,7 @@ beforeEach(() => {
     {
       paths: new LockPaths({ chroot: "/app", namespace: "", root: "/holdfast" }),
       runtime: systemRuntime,
-      retry: { next: () => null },
+      retry: { next: () => nextTryMs },
       aclOf: (path) => aclOf(path),
     },
     { lockName: "l", parent: "/app/holdfast/l", base: "lock-", data: new Uint8Array(0) },
@@ -131,6 +133,33 @@ describe("a create whose answer was lost", () => {
     session.answer(session.pending("getChildren2"), { children: [] });
     expect(session.has("create2")).toBe(false);
     expect(made).toEqual([]);
+  });
+
+  it("is not repeated when a busy server does not show its node, but looked for again", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    nextTryMs = 10;
+    const name = `${prefix}lock-0000000004`;
+    session.answer(session.pending("sync"), { path: "/" });
+    session.answer(session.pending("getChildren2"), { children: [name] });
+    session.refuse(session.pending("exists"), errorCodes.ThrottledOp);
+    session.answer(session.pending("getChildren2"), { children: [name] });
+    vi.advanceTimersByTime(10);
+    expect(session.sent.map((sent) => sent.op)).toEqual(["sync", "getChildren2"]);
+  });
+
+  it("deletes its node before it fails when the server refuses to show it", () => {
+    const name = `${prefix}lock-0000000004`;
+    session.answer(session.pending("sync"), { path: "/" });
+    session.answer(session.pending("getChildren2"), { children: [name] });
+    session.refuse(session.pending("exists"), errorCodes.NoAuth);
+    session.answer(session.pending("getChildren2"), { children: [name] });
+    expect(failure).toBeNull();
+    session.answer(session.pending("delete", name), undefined);
+    expect(failure?.message).toContain("NoAuth");
+    expect(session.has("create2")).toBe(false);
   });
 
   it("is looked for again when contact breaks during the look-up", () => {
