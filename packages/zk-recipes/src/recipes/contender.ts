@@ -1,6 +1,6 @@
 import { type HoldfastError, ProviderClosedError, type Ticket, type TicketProgress } from "@holdfast/core";
 import { sequenceWarnFrom } from "../layout/queue-order.js";
-import { eviction } from "./failures.js";
+import { eviction, requestFailure } from "./failures.js";
 import { Hold } from "./hold.js";
 import type { OwnNode, OwnNodeWatch } from "./own-node-watch.js";
 import { type Children, type CreateSettings, type CreateSpec, ProtectedCreate } from "./protected-create.js";
@@ -88,7 +88,7 @@ export class Contender implements Ticket<Hold> {
     }
     this.#place = new QueuePlace(desk, this.#settings.runtime, { lockName, parent, base, mayWait }, node, {
       granted: (watch) => this.#grant(desk, node, watch),
-      unavailable: () => this.#leaveQueue(() => this.#resolve(null)),
+      unavailable: () => this.#leaveQueue((refused) => this.#leftUngranted(refused)),
       failed: (error: HoldfastError) => this.#leaveQueue(() => this.#reject(error)),
       notified: () => this.#progress.notified(),
     });
@@ -135,21 +135,32 @@ export class Contender implements Ticket<Hold> {
 
   /**
    * Deletes our node and then tells, so that whoever is told finds the queue without it. When contact breaks it tells at
-   * once: the delete goes on by itself.
+   * once: the delete goes on by itself. `refused`: the server said no for good, and the node stays as long as the session.
    */
-  #leaveQueue(then: () => void): void {
+  #leaveQueue(then: (refused: HoldfastError | null) => void): void {
     this.#notOver();
     const { session, deletions } = this.#desk;
     const { path } = this.#node as OwnNode;
     this.#node = null;
-    const forgetState = session.onState(() => then());
-    this.#leaving = new Promise((resolve) => {
-      deletions.delete(path, () => {
+    const forgetState = session.onState(() => then(null));
+    this.#leaving = new Promise((resolve, reject) => {
+      deletions.delete(path, (_outcome, error) => {
         forgetState();
-        then();
-        resolve();
+        const { lockName } = this.#spec;
+        const refused =
+          error === null ? null : requestFailure(`taking ${path} off the queue`, error, session, lockName);
+        then(refused);
+        if (refused === null) resolve();
+        else reject(refused);
       });
     });
+    // For `cancel()`, which may never come.
+    this.#leaving.catch(() => {});
+  }
+
+  #leftUngranted(refused: HoldfastError | null): void {
+    if (refused === null) this.#resolve(null);
+    else this.#reject(refused);
   }
 
   /** Our node is gone with its session, or will be: a place at the tail of the queue is all there is to have. */
@@ -174,18 +185,21 @@ export class Contender implements Ticket<Hold> {
   async #withdraw(): Promise<void> {
     this.#notOver();
     this.#place?.leave();
-    if (this.#hold !== null) {
-      await this.#hold.release();
-    } else if (this.#node !== null) {
-      this.#leaveQueue(() => {});
-      await this.#leaving;
-    } else if (this.#leaving !== null) {
-      await this.#leaving;
-    } else if (this.#create !== null) {
-      const create = this.#create;
-      await new Promise<void>((resolve) => create.abandon(resolve));
+    try {
+      if (this.#hold !== null) {
+        await this.#hold.release();
+      } else if (this.#node !== null) {
+        this.#leaveQueue(() => {});
+        await this.#leaving;
+      } else if (this.#leaving !== null) {
+        await this.#leaving;
+      } else if (this.#create !== null) {
+        const create = this.#create;
+        await new Promise<void>((resolve) => create.abandon(resolve));
+      }
+    } finally {
+      this.#resolve(null);
     }
-    this.#resolve(null);
   }
 
   #countRoundTrips(): void {

@@ -1,5 +1,5 @@
 import { EvictedError, LayoutConflictError, systemRuntime } from "@holdfast/core";
-import { openAcl } from "@holdfast/zk-protocol";
+import { errorCodes, openAcl } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockPaths } from "../../src/layout/lock-path.js";
 import { Contender } from "../../src/recipes/contender.js";
@@ -162,6 +162,24 @@ describe("a contender", () => {
     contend();
     enqueue("0999999999");
     expect(told).toEqual([]);
+  });
+});
+
+describe("a node that the server will not let go of", () => {
+  it("is told of by the answer that the lock is taken", async () => {
+    contend(false);
+    const path = enqueue("0000000001", ["lock-0000000000"]);
+    session().refuse(session().pending("delete", path), errorCodes.NoAuth);
+    await expect(contender.granted).rejects.toMatchObject({ code: "HF_BACKEND", retryable: false });
+    await expect(contender.granted).rejects.toThrow(path);
+  });
+
+  it("is told of by the cancel of a wait", async () => {
+    const path = enqueue("0000000001", ["lock-0000000000"]);
+    const cancelled = contender.cancel();
+    session().refuse(session().pending("delete", path), errorCodes.NoAuth);
+    await expect(cancelled).rejects.toMatchObject({ code: "HF_BACKEND", retryable: false });
+    expect(await contender.granted).toBeNull();
   });
 });
 
