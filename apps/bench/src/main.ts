@@ -2,6 +2,7 @@
 import { HoldfastError } from "@holdfast/core";
 import { startEnsemble, startZooKeeper, TestServerError } from "@holdfast/test-servers";
 import { help, type Options, parseOptions, UsageError } from "./cli/options.js";
+import { measureEmbedded } from "./embedded/measure.js";
 import { measureMemory } from "./memory.js";
 import { chasedAfterMs, lateAfterMs, runPairs } from "./pairs.js";
 
@@ -36,12 +37,41 @@ async function memory(connect: string, { holds, waiters }: Options): Promise<num
   return 0;
 }
 
+const aims = { startMs: 50, pairsPerSecond: 10_000, fullBytes: 300e6 } as const;
+const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
+
+async function embedded(options: Options): Promise<number> {
+  const { pairs, inFlight, znodes, sessions } = options;
+  const report = await measureEmbedded({ pairs, inFlight, znodes, sessions, onProgress: tell });
+  const { startMs, leastStartMs, loadMs, pairsPerSecond, empty, full } = report;
+  const results = [
+    [
+      `start: ${ms(startMs)} in the middle, ${ms(leastStartMs)} at best; loading the module before that: ${ms(loadMs)}`,
+      `${aims.startMs} ms`,
+      startMs <= aims.startMs,
+    ],
+    [
+      `${pairs} pairs of create and delete, ${inFlight} requests in flight: ${Math.round(pairsPerSecond)} pairs/s`,
+      `${aims.pairsPerSecond} pairs/s`,
+      pairsPerSecond >= aims.pairsPerSecond,
+    ],
+    [
+      `${znodes} nodes and ${sessions} sessions: ${mb(full.rssBytes)} resident, ${mb(full.heapBytes)} of heap; empty ${mb(empty.rssBytes)} and ${mb(empty.heapBytes)}`,
+      mb(aims.fullBytes),
+      full.rssBytes <= aims.fullBytes,
+    ],
+  ] as const;
+  for (const [what, aim, met] of results) console.log(`${what} (aim ${aim}: ${met ? "met" : "MISSED"})`);
+  return results.every(([, , met]) => met) ? 0 : 1;
+}
+
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2));
   if (options.command === "help") {
     console.log(help);
     return 0;
   }
+  if (options.command === "embedded") return embedded(options);
   const work = options.command === "pairs" ? pairs : memory;
   if (options.connect !== null) return work(options.connect, options);
   tell(`starting ${options.nodes === 1 ? "one server" : `an ensemble of ${options.nodes}`}`);

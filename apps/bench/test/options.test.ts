@@ -16,6 +16,13 @@ describe("the command line", () => {
       waiters: 1_000,
     });
     expect(parseOptions(["pairs", "--nodes", "1", "--pairs", "7"])).toMatchObject({ nodes: 1, pairs: 7 });
+    expect(parseOptions(["embedded"])).toMatchObject({
+      command: "embedded",
+      pairs: 100_000,
+      inFlight: 256,
+      znodes: 100_000,
+      sessions: 1_000,
+    });
     expect(parseOptions(["pairs", "--help"]).command).toBe("help");
   });
 
@@ -27,6 +34,8 @@ describe("the command line", () => {
     [["pairs", "--pairs", "many"], '--pairs takes a whole number from 1 to 1000000000, not "many"'],
     [["pairs", "--pairs", "0"], "--pairs takes"],
     [["pairs", "--nodes", "1.5"], "--nodes takes"],
+    [["embedded", "--connect", "h:1"], "not for it"],
+    [["embedded", "--in-flight", "0"], "--in-flight takes"],
     [["pairs", "--nodes", "3", "--connect", "h:1"], "one of the two"],
   ])("%j is refused with what to change", (args, message) => {
     expect(() => parseOptions(args)).toThrow(UsageError);

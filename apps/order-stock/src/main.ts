@@ -29,6 +29,7 @@ async function play(options: Options, signal: AbortSignal): Promise<number> {
     screen,
     programs: new URL(".", import.meta.url),
     connect: options.connect,
+    real: options.real,
     signal,
   });
   let asPromised = true;

@@ -1,8 +1,16 @@
 import { expect, test } from "vitest";
 import { help, parseOptions, UsageError } from "../src/cli/options.js";
 
-test("without options all acts are played with 12 workers, 10 items and a server of our own", () => {
-  expect(parseOptions([])).toEqual({ help: false, connect: null, workers: 12, items: 10, acts: [1, 2, 3] });
+test("without options all acts are played with 12 workers, 10 items and a server inside the process", () => {
+  expect(parseOptions([])).toEqual({
+    help: false,
+    connect: null,
+    real: false,
+    workers: 12,
+    items: 10,
+    acts: [1, 2, 3],
+  });
+  expect(parseOptions(["--real"])).toMatchObject({ connect: null, real: true });
   expect(parseOptions(["--once"])).toEqual(parseOptions([]));
 });
 
@@ -11,6 +19,7 @@ test("every option is read", () => {
   expect(parseOptions(typed)).toEqual({
     help: true,
     connect: "h1:2181,h2:2181/app",
+    real: false,
     workers: 5,
     items: 4,
     acts: [3, 1],
@@ -26,6 +35,7 @@ test.each([
   [["--items", "1e1"], "--items"],
   [["--items", "12"], "more workers than items"],
   [["--wrokers", "5"], "--wrokers"],
+  [["--real", "--connect", "h:1"], "one of the two"],
   [["5"], "5"],
 ])("%j is refused with a message that names what to change", (typed, named) => {
   expect(() => parseOptions(typed)).toThrow(UsageError);
@@ -33,7 +43,16 @@ test.each([
 });
 
 test("the help names every option", () => {
-  for (const option of ["--act", "--workers", "--items", "--connect", "--once", "--help", "NO_COLOR"]) {
+  for (const option of [
+    "--act",
+    "--workers",
+    "--items",
+    "--connect",
+    "--real",
+    "--once",
+    "--help",
+    "NO_COLOR",
+  ]) {
     expect(help).toContain(option);
   }
 });

@@ -158,8 +158,11 @@ describe("the command", () => {
           .join("\n"),
     });
 
-  test("all acts on a server of its own end with exit code 0, plain text and an empty stderr", async () => {
-    const { closed, output } = orderStock("--workers", "4", "--items", "2");
+  test("without Java all acts end with exit code 0, plain text and an empty stderr", async () => {
+    const { pid, closed, output, told } = orderStock("--workers", "4", "--items", "2");
+    await told("Act 3: ");
+    await told(", inside this process");
+    expect(childrenNow(pid).filter(({ command }) => command.includes("java"))).toEqual([]);
     expect(await closed).toEqual([0, null]);
     for (const act of ["Act 1: ", "Act 2: ", "Act 3: ", "Everything ended as promised."]) {
       expect(output.stdout).toContain(act);
@@ -214,7 +217,7 @@ describe("the command", () => {
   });
 
   test("ctrl-C, which also reaches its server and a stopped worker, leaves no process behind", async () => {
-    const act = orderStock("--act", "3");
+    const act = orderStock("--act", "3", "--real");
     await act.told("is stopped (SIGSTOP)");
     const children = childrenNow(act.pid);
     expect(children.some(({ command }) => command.includes("QuorumPeerMain"))).toBe(true);

@@ -1,10 +1,20 @@
+export * from "./embedded/index.js";
 export * from "./errors.js";
 export { type EventuallyOptions, eventually } from "./eventually.js";
 export { freePort, freePorts } from "./free-port.js";
 export * from "./install/ensure.js";
 export * from "./install/installs.js";
+export type { SuiteHooks } from "./kit/suite-hooks.js";
+export {
+  type SuiteZkTestServerOptions,
+  ZkTestServer,
+  type ZkTestServerOptions,
+  zkTestServer,
+} from "./kit/zk-test-server.js";
 export type { Counts, Ignored } from "./proxy/budget.js";
+export type { FaultRules } from "./proxy/fault-rules.js";
 export type { Direction } from "./proxy/link.js";
+export { ProxyFaults } from "./proxy/proxy-faults.js";
 export type { DropOptions, EventMatch, FrameMatch, FrameRule, HoldOptions } from "./proxy/rules.js";
 export {
   type PerDirection,

@@ -43,7 +43,7 @@ test("--help prints the usage, for each command too", async () => {
   for (const args of [["--help"], ["ensure", "--help"], ["zookeeper", "-h"]]) {
     const { code, out, err } = await cli(args);
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toContain("holdfast-servers ensure [--only java,javac,zookeeper,curator]");
+    expect(out).toContain("holdfast-servers ensure [--only java,javac,zookeeper,curator,python3,kazoo]");
   }
 });
 
@@ -52,7 +52,10 @@ test.each([
   [["instal"], "there is no command instal"],
   [["ensure", "--all"], "--all"],
   [["ensure", "zookeeper"], "zookeeper"],
-  [["ensure", "--only", "zookeeper,redis"], '"redis" is none of java, javac, zookeeper, curator'],
+  [
+    ["ensure", "--only", "zookeeper,redis"],
+    '"redis" is none of java, javac, zookeeper, curator, python3, kazoo',
+  ],
   [["ensure", "--only", ""], '"" is none of'],
   [["zookeeper", "--nodes", "0"], '--nodes: "0" is not a whole number from 1 to 9'],
   [["zookeeper", "--nodes", "3", "--port", "65535"], '--port: "65535" is not a whole number from 1 to 65533'],

@@ -1,7 +1,9 @@
 import { parseArgs } from "node:util";
 
+export type Command = "pairs" | "memory" | "embedded";
+
 export interface Options {
-  readonly command: "help" | "pairs" | "memory";
+  readonly command: "help" | Command;
   /** `null`: start servers of our own. */
   readonly connect: string | null;
   readonly nodes: number;
@@ -9,6 +11,9 @@ export interface Options {
   readonly holds: number;
   readonly waiters: number;
   readonly sessionTimeoutMs: number;
+  readonly inFlight: number;
+  readonly znodes: number;
+  readonly sessions: number;
 }
 
 /** What was typed cannot be right. The message names what to change. */
@@ -22,14 +27,19 @@ Commands
   pairs    one session, alone, acquires and releases one lock again and again; prints the rate and how late answers
            came, and fails when one came later than a second
   memory   bytes of heap for each lock held and for each waiter
+  embedded the embedded server of @holdfast/test-servers: how long its start takes, how many pairs of create and
+           delete it does in a second, and what it weighs full; fails when an aim is missed
 
 Options
   --nodes <n>               servers to start: 1 for one on its own, else an ensemble (default: 3 for pairs, 1 for memory)
   --connect <servers>       use this ZooKeeper instead, such as h1:2181,h2:2181/app; the path must exist
-  --pairs <n>               default 200000
+  --pairs <n>               default 200000; 100000 for embedded
   --session-timeout <ms>    for pairs (default 30000)
   --holds <n>               for memory (default 10000)
   --waiters <n>             for memory (default 1000)
+  --in-flight <n>           requests without an answer at a time, for embedded (default 256)
+  --znodes <n>              for embedded (default 100000)
+  --sessions <n>            for embedded (default 1000)
   --help                    this text
 
 The exit code is 0 when all is well, 1 when not, 2 for wrong options. Progress goes to the error output.`;
@@ -38,6 +48,9 @@ The exit code is 0 when all is well, 1 when not, 2 for wrong options. Progress g
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parse(args);
   const [command, ...more] = positionals;
+  if (command === "embedded" && (values.connect !== undefined || values.nodes !== undefined)) {
+    throw new UsageError("embedded starts its own server: --connect and --nodes are not for it");
+  }
   if (more.length > 0) throw new UsageError(`one command at a time, not also ${more.join(" ")}`);
   if (values.connect !== undefined && values.nodes !== undefined) {
     throw new UsageError("--connect uses servers that are there, --nodes starts some: give one of the two");
@@ -46,10 +59,13 @@ export function parseOptions(args: readonly string[]): Options {
     command: values.help === true ? "help" : commandOf(command),
     connect: values.connect ?? null,
     nodes: count("--nodes", values.nodes ?? (command === "memory" ? "1" : "3"), 9),
-    pairs: count("--pairs", values.pairs ?? "200000", 1e9),
+    pairs: count("--pairs", values.pairs ?? (command === "embedded" ? "100000" : "200000"), 1e9),
     holds: count("--holds", values.holds ?? "10000", 1e6),
     waiters: count("--waiters", values.waiters ?? "1000", 1e5),
     sessionTimeoutMs: count("--session-timeout", values["session-timeout"] ?? "30000", 1e7),
+    inFlight: count("--in-flight", values["in-flight"] ?? "256", 1e6),
+    znodes: count("--znodes", values.znodes ?? "100000", 1e7),
+    sessions: count("--sessions", values.sessions ?? "1000", 1e4),
   };
 }
 
@@ -65,6 +81,9 @@ function parse(args: readonly string[]) {
         holds: { type: "string" },
         waiters: { type: "string" },
         "session-timeout": { type: "string" },
+        "in-flight": { type: "string" },
+        znodes: { type: "string" },
+        sessions: { type: "string" },
         help: { type: "boolean" },
       },
     });
@@ -73,8 +92,8 @@ function parse(args: readonly string[]) {
   }
 }
 
-function commandOf(name: string | undefined): "pairs" | "memory" {
-  if (name === "pairs" || name === "memory") return name;
+function commandOf(name: string | undefined): Command {
+  if (name === "pairs" || name === "memory" || name === "embedded") return name;
   throw new UsageError(name === undefined ? "a command is missing" : `there is no command ${name}`);
 }
 

@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { startZooKeeper } from "@holdfast/test-servers";
+import { startEmbeddedZooKeeper, startZooKeeper } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
 import type { Screen } from "../console/screen.js";
 import { ShopClient } from "../shop/client.js";
@@ -13,6 +13,8 @@ export interface StageOptions {
   readonly programs: URL;
   /** A ZooKeeper that is there; `null` starts one when it is first asked for. */
   readonly connect: string | null;
+  /** Whether the one that is started is Apache's, which needs Java; default false: one inside this process. */
+  readonly real?: boolean;
   /** Ends every wait of an act. */
   readonly signal: AbortSignal;
 }
@@ -73,10 +75,13 @@ export class Stage implements AsyncDisposable {
   }
 
   async #openZooKeeper(): Promise<{ connect: string; locks: ZooKeeperLocks }> {
+    const { real = false } = this.#options;
     let { connect } = this.#options;
     if (connect === null) {
-      this.screen.line(this.screen.styled("dim", "Starting a ZooKeeper server ..."));
-      const server = await startZooKeeper({ tickTimeMs });
+      if (real) this.screen.line(this.screen.styled("dim", "Starting a ZooKeeper server ..."));
+      const server = real
+        ? await startZooKeeper({ tickTimeMs })
+        : await startEmbeddedZooKeeper({ tickTimeMs });
       this.#closing.push(() => server.stop());
       connect = server.connectString;
     }
@@ -85,7 +90,12 @@ export class Stage implements AsyncDisposable {
       await locks.close({ releaseTimeoutMs: 1_000 });
     });
     await locks.ready({ signal: this.signal });
-    this.screen.line(this.screen.styled("dim", `ZooKeeper at ${connect}`));
+    this.screen.line(
+      this.screen.styled(
+        "dim",
+        `ZooKeeper at ${connect}${this.#options.connect === null && !real ? ", inside this process" : ""}`,
+      ),
+    );
     return { connect, locks };
   }
 }

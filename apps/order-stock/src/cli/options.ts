@@ -6,6 +6,8 @@ export interface Options {
   readonly help: boolean;
   /** `null`: start a server of our own. */
   readonly connect: string | null;
+  /** Whether a server of our own is Apache's, which needs Java, or the one inside this process. */
+  readonly real: boolean;
   readonly workers: number;
   readonly items: number;
   readonly acts: readonly ActNumber[];
@@ -33,7 +35,8 @@ Options
   --workers <n>         workers in acts 1 and 2 (default 12)
   --items <n>           items in stock in acts 1 and 2 (default 10); fewer than workers
   --connect <servers>   use this ZooKeeper, such as h1:2181,h2:2181/app; the path must exist
-                        (default: start one on this machine, and stop it at the end)
+                        (default: one inside this process, which needs nothing and is gone at the end)
+  --real                start Apache ZooKeeper on this machine, and stop it at the end; needs Java
   --once                play the acts once and exit (default)
   --help                this text
 
@@ -50,9 +53,13 @@ export function parseOptions(args: readonly string[]): Options {
       `--items ${items} and --workers ${workers}: each worker orders one item, so there must be more workers than items`,
     );
   }
+  if (values.real === true && values.connect !== undefined) {
+    throw new UsageError("--real starts a server, --connect uses one that is there: give one of the two");
+  }
   return {
     help: values.help === true,
     connect: values.connect ?? null,
+    real: values.real === true,
     workers,
     items,
     acts: values.act === undefined ? [1, 2, 3] : values.act.map(act),
@@ -64,6 +71,7 @@ function parse(args: readonly string[]): {
   workers?: string;
   items?: string;
   connect?: string;
+  real?: boolean;
   once?: boolean;
   help?: boolean;
 } {
@@ -75,6 +83,7 @@ function parse(args: readonly string[]): {
         workers: { type: "string" },
         items: { type: "string" },
         connect: { type: "string" },
+        real: { type: "boolean" },
         once: { type: "boolean" },
         help: { type: "boolean" },
       },

@@ -3,17 +3,15 @@ import { TestServerError } from "../errors.js";
 import { type ComponentName, componentNames, ensure } from "../install/ensure.js";
 import { serveZooKeeper } from "./serve-zookeeper.js";
 import { usage } from "./usage.js";
-
-/** The command line was wrong: exit code 2, as against 1 for a task that failed. */
-class UsageError extends Error {}
+import { isUsageError, parseNumber, UsageError } from "./usage-error.js";
 
 /** Runs the command line and returns the exit code. */
 export async function runCli(args: readonly string[]): Promise<number> {
   try {
     return await run(args);
   } catch (error) {
-    if (error instanceof UsageError || isParseArgsError(error)) {
-      process.stderr.write(`holdfast-servers: ${(error as Error).message}\n\n${usage}`);
+    if (isUsageError(error)) {
+      process.stderr.write(`holdfast-servers: ${error.message}\n\n${usage}`);
       return 2;
     }
     if (error instanceof TestServerError) {
@@ -63,20 +61,4 @@ function parseComponents(text: string): ComponentName[] {
       throw new UsageError(`--only: ${JSON.stringify(name)} is none of ${componentNames.join(", ")}`);
     return known;
   });
-}
-
-function parseNumber(option: string, text: string, lowest: number, highest: number): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < lowest || value > highest) {
-    throw new UsageError(
-      `${option}: ${JSON.stringify(text)} is not a whole number from ${lowest} to ${highest}`,
-    );
-  }
-  return value;
-}
-
-function isParseArgsError(error: unknown): boolean {
-  return (
-    error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith("ERR_PARSE_ARGS_")
-  );
 }

@@ -4,13 +4,15 @@ import {
   findCurator,
   findJava,
   findJavac,
+  findKazoo,
   findProgram,
+  findPython,
   findZooKeeper,
   type ZooKeeperInstall,
 } from "./installs.js";
 
 /** What `ensure` knows to look for and to install. */
-export const componentNames = ["java", "javac", "zookeeper", "curator"] as const;
+export const componentNames = ["java", "javac", "zookeeper", "curator", "python3", "kazoo"] as const;
 export type ComponentName = (typeof componentNames)[number];
 
 interface Component {
@@ -33,6 +35,12 @@ const components: Readonly<Record<ComponentName, Component>> = {
     what: "Apache Curator's recipes",
     found: findCurator,
     packages: ["libcurator-recipes-java", "libslf4j-java"],
+  },
+  python3: { what: "Python 3", found: findPython, packages: ["python3"] },
+  kazoo: {
+    what: "kazoo, the ZooKeeper client for Python",
+    found: findKazoo,
+    packages: ["python3", "python3-kazoo"],
   },
 };
 
@@ -118,6 +126,7 @@ function whatToDo(names: string, missing: readonly ComponentName[], packages: re
   if (missing.includes("curator")) {
     lines.push(`Elsewhere: ${components.curator.what} are looked for in /usr/share/java only.`);
   }
+  if (missing.includes("kazoo")) lines.push("Elsewhere: make kazoo importable for the python3 on PATH.");
   return lines.join("\n");
 }
 

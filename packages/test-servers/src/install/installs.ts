@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
@@ -17,7 +18,18 @@ export interface CuratorInstall {
   from: string;
 }
 
+/** The Python client library of ZooKeeper. */
+export interface KazooInstall {
+  /** The `python3` that can import it; on Debian that is the system's own, whatever comes first on `PATH`. */
+  python: string;
+  from: string;
+}
+
 const debianJars = "/usr/share/java";
+const debianPython = "/usr/bin/python3";
+const debianPythonPackages = "/usr/lib/python3/dist-packages";
+/** For an interpreter that is asked what it can import: those that take longer count as unable to. */
+const askPythonWithinMs = 10_000;
 const oldestJava = 11;
 
 /** Looks for a program on `PATH`; undefined if there is none. */
@@ -66,6 +78,28 @@ export function findCurator(): CuratorInstall | undefined {
   );
   if (!jars.every((jar) => existsSync(jar))) return undefined;
   return { classPath: jars.join(delimiter), from: debianJars };
+}
+
+/** `python3` on `PATH`. */
+export function findPython(): string | undefined {
+  return findProgram("python3");
+}
+
+/** Debian's kazoo (2.8.0 in Debian 12), else one that the `python3` on `PATH` can import. Undefined if there is none. */
+export function findKazoo(): KazooInstall | undefined {
+  // Only the system's interpreter looks there: one from pyenv or conda that hides it on PATH does not.
+  if (isProgram(debianPython) && existsSync(join(debianPythonPackages, "kazoo"))) {
+    return { python: debianPython, from: debianPythonPackages };
+  }
+  const python = findPython();
+  if (python === undefined) return undefined;
+  const where = "import kazoo.client, os; print(os.path.dirname(os.path.dirname(kazoo.__file__)))";
+  const asked = spawnSync(python, ["-c", where], {
+    encoding: "utf8",
+    timeout: askPythonWithinMs,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  return asked.status === 0 ? { python, from: asked.stdout.trim() } : undefined;
 }
 
 function findJdkProgram(name: string): string | undefined {

@@ -49,6 +49,8 @@ export class ConnectionReader {
   #shookDown = false;
   /** The server's answer to the handshake, once it has been read. */
   handshake: ConnectResponse | undefined;
+  /** The highest that an answer had. */
+  lastZxid = 0n;
 
   constructor(connection: number) {
     this.#connection = connection;
@@ -93,6 +95,7 @@ export class ConnectionReader {
       const { xid, zxid, err } = decodeReplyHeader(frame.subarray(4));
       entry.xid = xid;
       entry.zxid = zxid;
+      if (zxid > this.lastZxid) this.lastZxid = zxid;
       entry.err = err;
       if (xid === xids.event) {
         const { type, path } = decodeWatcherEvent(frame.subarray(4 + 16));
@@ -113,6 +116,12 @@ export class ConnectionReader {
       if (err === 0 && creating.has(entry.op)) setText(entry, "created", frame, 4 + 16);
     });
     return request === undefined ? { entry } : { entry, request };
+  }
+
+  /** A request that the server does not get: no reply belongs to it. */
+  forget(request: TraceEntry): void {
+    const at = this.#outstanding.findIndex(({ entry }) => entry === request);
+    if (at !== -1) this.#outstanding.splice(at, 1);
   }
 
   #entry(direction: "up" | "down", kind: "request" | "reply", frame: Buffer): TraceEntry {

@@ -1,6 +1,7 @@
 import { freePort } from "../free-port.js";
 import { Budget, type Counts, type Ignored } from "./budget.js";
 import type { Link, LinkFilter } from "./link.js";
+import { ProxyFaults } from "./proxy-faults.js";
 import {
   type DropOptions,
   type EventMatch,
@@ -38,6 +39,8 @@ export interface ProxiedSession {
  * the fate `dropped`. While a frame is held, those behind it are neither recorded nor counted.
  */
 export class ZooKeeperProxy extends TcpProxy {
+  /** The rules of the embedded server's `faults`, for the server behind this proxy. They go before those below. */
+  readonly faults: ProxyFaults;
   readonly #trace: Trace;
   readonly #budget: Budget;
   readonly #taps = new Map<number, ZooKeeperTap>();
@@ -45,6 +48,7 @@ export class ZooKeeperProxy extends TcpProxy {
 
   private constructor(options: ZooKeeperProxyOptions, port: number) {
     super(options, port);
+    this.faults = new ProxyFaults(this.target);
     this.#trace = new Trace(this.name, options.traceLimit ?? 20_000);
     this.#budget = new Budget(options.ignore ?? ["ping", "sync"]);
   }
@@ -123,15 +127,19 @@ export class ZooKeeperProxy extends TcpProxy {
     return this.#rule("dropEvents", "event", { times: Number.POSITIVE_INFINITY, ...match }, { drop: match });
   }
 
-  /** Releases everything that is held and ends all rules. */
+  /** Releases everything that is held and ends all rules and faults. */
   clearRules(): void {
+    this.faults.clear();
     const rules = this.#rules;
     this.#rules = [];
     for (const rule of rules) rule.release();
   }
 
   protected override filterFor(link: Link): LinkFilter {
+    if (this.faults.refusing) link.close();
     const tap = new ZooKeeperTap(link, {
+      faults: this.faults,
+      ruleFor: (entry) => this.#rules.find((rule) => rule.takes(entry)),
       seen: (entry) => this.#seen(entry),
       decided: (entry) => this.#trace.add(entry),
       changed: (entry) => this.#trace.look(entry),
@@ -147,12 +155,11 @@ export class ZooKeeperProxy extends TcpProxy {
     return rule;
   }
 
-  #seen(entry: TraceEntry): FrameRule | undefined {
+  #seen(entry: TraceEntry): void {
     this.#budget.seen(entry);
     if (entry.kind === "request" && entry.op === "ping") {
       for (const rule of this.#rules) rule.pinged(entry.connection);
     }
-    return this.#rules.find((rule) => rule.takes(entry));
   }
 }
 

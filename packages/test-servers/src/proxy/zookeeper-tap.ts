@@ -1,14 +1,19 @@
+import { ConnectionFaults, type DownFate, type Steps, type UpFate } from "./connection-faults.js";
 import { ConnectionReader } from "./connection-reader.js";
 import { FrameSplitter } from "./frame-splitter.js";
 import type { Link, LinkFilter } from "./link.js";
+import type { ProxyFaults } from "./proxy-faults.js";
 import type { FrameRule } from "./rules.js";
 import type { StreamItem } from "./shaper.js";
 import type { TraceEntry } from "./trace.js";
 
 /** What the taps of one proxy share: the counters and the rules. */
 export interface TapOwner {
-  /** A frame was read. Counts it. @returns the rule that takes it, if any. */
-  seen(entry: TraceEntry): FrameRule | undefined;
+  readonly faults: ProxyFaults;
+  /** A frame was read. Counts it. */
+  seen(entry: TraceEntry): void;
+  /** @returns the rule that takes it, if any. */
+  ruleFor(entry: TraceEntry): FrameRule | undefined;
   /** It is known what becomes of a frame, for the first time. Records it. */
   decided(entry: TraceEntry): void;
   /** A frame that was held went on after all. */
@@ -35,11 +40,15 @@ export class ZooKeeperTap implements LinkFilter {
   readonly #link: Link;
   readonly #owner: TapOwner;
   readonly #lanes: { up: Lane; down: Lane } = { up: new Lane(), down: new Lane() };
+  readonly #faults: ConnectionFaults;
+  /** The request that keeps the next ones from the server until it is applied. */
+  #awaited: TraceEntry | undefined;
 
   constructor(link: Link, owner: TapOwner) {
     this.#link = link;
     this.#owner = owner;
     this.reader = new ConnectionReader(link.id);
+    this.#faults = new ConnectionFaults(owner.faults, this.reader);
   }
 
   up(item: StreamItem): void {
@@ -96,7 +105,25 @@ export class ZooKeeperTap implements LinkFilter {
       direction === "up"
         ? { entry: this.reader.request(bytes), request: undefined }
         : this.reader.answer(bytes);
-    const rule = this.#owner.seen(entry);
+    this.#owner.seen(entry);
+    // A frame has faults or is left to the rules, never both.
+    if (direction === "up") {
+      const steps = this.#faults.request(entry, bytes);
+      if (steps !== undefined) {
+        this.#flush(direction, batch);
+        this.#walk("up", entry, steps, (fate) => this.#sendUp(entry, fate));
+        return;
+      }
+    } else {
+      const steps =
+        entry.kind === "event" ? this.#faults.event(entry, bytes) : this.#faults.reply(entry, request, bytes);
+      if (steps !== undefined) {
+        this.#flush(direction, batch);
+        this.#walk("down", entry, steps, (fate) => this.#sendDown(entry, request, fate));
+        return;
+      }
+    }
+    const rule = this.#owner.ruleFor(entry);
     if (rule === undefined) {
       batch.add(bytes, entry, request);
       return;
@@ -105,6 +132,86 @@ export class ZooKeeperTap implements LinkFilter {
     this.#flush(direction, batch);
     if (rule.action === "drop") this.#drop(direction, entry, rule);
     else this.#hold(direction, bytes, entry, request, rule);
+  }
+
+  /** Goes on with a frame until it has to wait, and again when that is over. */
+  #walk<Fate>(direction: Direction, entry: TraceEntry, steps: Steps<Fate>, end: (fate: Fate) => void): void {
+    const lane = this.#lanes[direction];
+    const step = steps.next();
+    if (step.done === true) {
+      end(step.value);
+      return;
+    }
+    lane.blocked = true;
+    if (entry.fate !== "held") {
+      entry.fate = "held";
+      this.#owner.decided(entry);
+    }
+    step.value.onOpen(() => {
+      if (this.#link.closed) return;
+      lane.blocked = false;
+      this.#walk(direction, entry, steps, end);
+      this.#pump(direction);
+    });
+  }
+
+  #sendUp(entry: TraceEntry, fate: UpFate): void {
+    if (fate.kind === "forward") {
+      this.#send("up", fate.bytes);
+      this.#settle(entry, "forwarded");
+      if (fate.thenWait) {
+        this.#awaited = entry;
+        this.#lanes.up.blocked = true;
+      }
+      return;
+    }
+    this.reader.forget(entry);
+    this.#settle(entry, "dropped");
+    if (fate.kind === "close") this.#close(fate.reset);
+    if (fate.kind === "deaf") this.#silence("up", "down");
+    if (fate.kind === "reply-and-close") {
+      this.#send("down", fate.bytes);
+      this.#link.close();
+    }
+  }
+
+  #sendDown(entry: TraceEntry, request: TraceEntry | undefined, fate: DownFate): void {
+    if (fate.kind !== "send") {
+      this.#settle(entry, "dropped");
+      if (fate.kind === "close") this.#close(fate.reset);
+      return;
+    }
+    const sent = fate.bytes.length > 0 && this.#send("down", fate.bytes);
+    this.#settle(entry, sent ? "forwarded" : "dropped");
+    if (sent && fate.next === "go-on" && request !== undefined) this.#owner.replied(request);
+    if (fate.next === "close") this.#link.close();
+    if (fate.next === "stall") this.#silence("down");
+    if (fate.next === "deaf") this.#silence("up", "down");
+    if (request !== undefined && request === this.#awaited && fate.next !== "deaf") {
+      this.#awaited = undefined;
+      this.#lanes.up.blocked = false;
+      this.#pump("up");
+    }
+  }
+
+  #settle(entry: TraceEntry, fate: TraceEntry["fate"]): void {
+    const before = entry.fate;
+    entry.fate = fate;
+    if (before === "held") this.#owner.changed(entry);
+    else this.#owner.decided(entry);
+  }
+
+  #close(reset: boolean): void {
+    if (reset) this.#link.reset();
+    else this.#link.close();
+  }
+
+  /** Nothing passes in these directions any more, not even an end. */
+  #silence(...directions: Direction[]): void {
+    for (const direction of directions) {
+      this.#lanes[direction].silent = true;
+      this.#lanes[direction].queue.length = 0;
+    }
   }
 
   #drop(direction: Direction, entry: TraceEntry, rule: FrameRule): void {

@@ -1,0 +1,99 @@
+import type { OpName } from "@holdfast/zk-protocol";
+
+/** Releases whose differences the embedded server can play. "3.8" is the one it was measured against. */
+export type Compat = "3.4" | "3.5" | "3.6" | "3.8" | "3.9";
+
+/** What changed between releases, as far as locks can tell. */
+export interface Behaviour {
+  /** As `srvr` prints it. */
+  readonly version: string;
+  /** From 3.9 an event carries the zxid of its change; before, -1. */
+  readonly eventsCarryZxid: boolean;
+  /**
+   * Whether an event reaches only those who may read its node (CVE-2024-23944). Apache's 3.8.0 does not look; the
+   * 3.8.0 that Debian ships, which was measured, does.
+   */
+  readonly eventsNeedRead: boolean;
+  /** Up to 3.8 a one-shot watch put where the connection has a lasting one takes its place (ZOOKEEPER-4466). */
+  readonly watchesOverwrite: boolean;
+  /** Up to 3.8.0 a create2 step of a multi is answered like a create, without a Stat. */
+  readonly multiCreate2HasStat: boolean;
+  /** What the counter of sequential names does past 2147483647. */
+  readonly counterAtLimit: "sticks" | "wraps";
+  /** Whether removeWatches takes the types 4 and 5. */
+  readonly removesByMode: boolean;
+  /** Four-letter words answered unless configured otherwise. */
+  readonly defaultWords: readonly string[];
+  /** An operation that a release does not know costs the connection. */
+  readonly unknownOps: ReadonlySet<OpName>;
+}
+
+const since35: readonly OpName[] = [
+  "create2",
+  "createContainer",
+  "createTTL",
+  "deleteContainer",
+  "checkWatches",
+  "removeWatches",
+  "reconfig",
+];
+const since36: readonly OpName[] = [
+  "multiRead",
+  "getEphemerals",
+  "getAllChildrenNumber",
+  "setWatches2",
+  "addWatch",
+];
+const since37: readonly OpName[] = ["whoAmI"];
+/** Records of transaction logs, never requests. */
+const never: readonly OpName[] = ["createSession"];
+
+const measured: Behaviour = {
+  version: "3.8.0",
+  eventsCarryZxid: false,
+  eventsNeedRead: true,
+  watchesOverwrite: true,
+  multiCreate2HasStat: false,
+  counterAtLimit: "sticks",
+  removesByMode: false,
+  defaultWords: ["srvr"],
+  unknownOps: new Set(never),
+};
+
+const behaviours: { readonly [C in Compat]: Behaviour } = {
+  "3.4": {
+    ...measured,
+    version: "3.4.14",
+    eventsNeedRead: false,
+    counterAtLimit: "wraps",
+    defaultWords: ["ruok", "srvr", "stat", "mntr", "cons", "dump", "wchs", "isro", "conf"],
+    unknownOps: new Set([...never, ...since35, ...since36, ...since37]),
+  },
+  "3.5": {
+    ...measured,
+    version: "3.5.10",
+    eventsNeedRead: false,
+    counterAtLimit: "wraps",
+    unknownOps: new Set([...never, ...since36, ...since37]),
+  },
+  "3.6": {
+    ...measured,
+    version: "3.6.4",
+    eventsNeedRead: false,
+    unknownOps: new Set([...never, ...since37]),
+  },
+  "3.8": measured,
+  "3.9": {
+    ...measured,
+    version: "3.9.3",
+    eventsCarryZxid: true,
+    watchesOverwrite: false,
+    multiCreate2HasStat: true,
+    removesByMode: true,
+  },
+};
+
+/** Only "3.8" rests on measurements; what the others do differently was read in their sources. */
+export function behaviourOf(compat: Compat): Behaviour {
+  return behaviours[compat];
+}

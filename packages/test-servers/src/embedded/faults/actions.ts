@@ -1,0 +1,64 @@
+import type { ErrorName } from "@holdfast/zk-protocol";
+import type { FaultHit } from "./fault.js";
+
+/** Where a request, handshake or event waits. */
+export type HoldPoint =
+  /** Read, but not counted as a sign of life. */
+  | "frame"
+  /** Counted as a sign of life, not applied. */
+  | "prep"
+  /** Applied, its events out, the reply not sent, later requests not read. */
+  | "applied"
+  /** Applied, and later requests are as well; the reply and all that comes behind it wait. */
+  | "reply";
+
+/** What a fault does to a request, by the `do`. Waits end with `release()` of the fault. */
+export type FaultAction =
+  /** Closes the connection before the request is applied, or after, without a reply. `reset`: by RST. For a handshake: without a byte. */
+  | { readonly do: "close"; readonly when?: "before" | "applied"; readonly reset?: boolean }
+  /** Not applied and not answered, the connection stays. An event gets lost. */
+  | { readonly do: "drop" }
+  /** Applied; neither this reply nor anything behind it is ever sent. */
+  | { readonly do: "no-reply" }
+  /** Waits at `at` (default "prep"; handshakes and events have one place only), for `forMs` on the server's clock if given. */
+  | { readonly do: "hold"; readonly at?: HoldPoint; readonly forMs?: number }
+  /** The reply waits until the connection sends another request, as in ZOOKEEPER-4537. */
+  | { readonly do: "withhold" }
+  /** Answers an error. `apply` (default false) applies the request all the same, which no server does. */
+  | { readonly do: "answer"; readonly err: ErrorName; readonly apply?: boolean }
+  /** As a server that does not know the operation: an error, and the connection is closed. */
+  | { readonly do: "unknown-op" }
+  /** Applies, sends the first `bytes` of the reply's frame, then closes (default) or falls silent. */
+  | { readonly do: "cut-reply"; readonly bytes: number; readonly next?: "close" | "stall" }
+  /** Makes the reply at least so long, by bytes behind its record that decoders leave alone. */
+  | { readonly do: "grow-reply"; readonly bytes: number }
+  /**
+   * Ends the session before the request is applied, or between applying and the reply, which then is the last
+   * thing sent. `silent`: no FIN and no reply, the socket stays open and deaf.
+   */
+  | { readonly do: "expire"; readonly when?: "before" | "applied"; readonly silent?: boolean }
+  /** The watch that the request asks for is not set. */
+  | { readonly do: "lose-watch" }
+  /** Calls back at `at` (default "prep"). A promise holds everything of this connection up until it settles. */
+  | {
+      readonly do: "run";
+      readonly at?: "frame" | "prep" | "applied";
+      call(hit: FaultHit): void | Promise<void>;
+    }
+  /** For a handshake: says that the session is over. */
+  | { readonly do: "reject" }
+  /** For a handshake: leaves the session's earlier connection open for reads until it writes. */
+  | { readonly do: "move" };
+
+/** What a handshake can have done to it. */
+export const handshakeActions: ReadonlySet<FaultAction["do"]> = new Set([
+  "close",
+  "reject",
+  "move",
+  "hold",
+  "run",
+]);
+/** What an event can have done to it. */
+export const eventActions: ReadonlySet<FaultAction["do"]> = new Set(["drop", "hold"]);
+/** What only a handshake can have done to it. */
+export const handshakeOnly: ReadonlySet<FaultAction["do"]> = new Set(["reject", "move"]);

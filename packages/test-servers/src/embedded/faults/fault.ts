@@ -1,0 +1,70 @@
+import { Gate } from "../gate.js";
+import type { FaultAction } from "./actions.js";
+import { type FaultMatch, type FaultSubject, type FaultTarget, matches } from "./match.js";
+
+/** One time that a fault happened. */
+export interface FaultHit {
+  readonly target: FaultTarget | undefined;
+  readonly session: bigint;
+  readonly paths: readonly string[];
+  /** Of the request; 0 for handshakes, -1 for events. */
+  readonly xid: number;
+  /** Last transaction when it happened. */
+  readonly zxid: bigint;
+}
+
+/** A rule in force, and what became of it. */
+export class Fault {
+  readonly match: FaultMatch;
+  readonly action: FaultAction;
+  /** In the order in which they happened. */
+  readonly hits: FaultHit[] = [];
+  readonly #remove: (fault: Fault) => void;
+  readonly #gates = new Set<Gate>();
+  readonly #waiting: { readonly count: number; resolve(hit: FaultHit): void }[] = [];
+  #matched = 0;
+
+  constructor(match: FaultMatch, action: FaultAction, remove: (fault: Fault) => void) {
+    const { nth = 1, times = 1 } = match;
+    if (!Number.isInteger(nth) || nth < 1) throw new RangeError(`nth counts from 1: ${nth}`);
+    if (!(times >= 1)) throw new RangeError(`times must be at least 1: ${times}`);
+    this.match = match;
+    this.action = action;
+    this.#remove = remove;
+  }
+
+  /** Counts what it is asked about: call once for each request, handshake or event. */
+  takes(subject: FaultSubject): boolean {
+    if (!matches(this.match, subject)) return false;
+    const { nth = 1, times = 1 } = this.match;
+    this.#matched += 1;
+    return this.#matched >= nth && this.#matched < nth + times;
+  }
+
+  happened(hit: FaultHit): void {
+    this.hits.push(hit);
+    for (const waiting of [...this.#waiting]) {
+      if (this.hits.length < waiting.count) continue;
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+      waiting.resolve(hit);
+    }
+  }
+
+  /** Resolves when it has happened `count` times; default 1. */
+  async reached(count = 1): Promise<FaultHit> {
+    return this.hits[count - 1] ?? new Promise((resolve) => this.#waiting.push({ count, resolve }));
+  }
+
+  gate(): Gate {
+    const gate = new Gate();
+    this.#gates.add(gate);
+    gate.onOpen(() => this.#gates.delete(gate));
+    return gate;
+  }
+
+  /** Lets go of all that waits, and removes the rule. */
+  release(): void {
+    this.#remove(this);
+    for (const gate of [...this.#gates]) gate.open();
+  }
+}

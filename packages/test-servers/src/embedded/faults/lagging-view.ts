@@ -1,0 +1,85 @@
+import { isWrite } from "@holdfast/zk-protocol";
+import type { Connection } from "../connection.js";
+import { Gate } from "../gate.js";
+import type { Exchange } from "../stages.js";
+import type { State, View } from "../state.js";
+import type { Notice, WatchTable } from "../watches.js";
+
+/**
+ * A connection to a member that is behind: it reads the state as it was when this began. It catches up at
+ * its own `sync` or write, unless it is cut off: then those wait, nothing it sends renews its session,
+ * and it goes on being served after the session has ended.
+ */
+export class LaggingView {
+  readonly connection: Connection;
+  readonly cutOff: boolean;
+  readonly #state: State;
+  readonly #view: View;
+  readonly #events: Notice[] = [];
+  readonly #gate = new Gate();
+  readonly #remove: (view: LaggingView) => void;
+  #ended = false;
+
+  constructor(state: State, connection: Connection, cutOff: boolean, remove: (view: LaggingView) => void) {
+    this.connection = connection;
+    this.cutOff = cutOff;
+    this.#state = state;
+    this.#view = { tree: state.tree.snapshot(), zxid: state.zxid };
+    this.#remove = remove;
+    connection.view = this.#view;
+  }
+
+  keep(notice: Notice): void {
+    this.#events.push(notice);
+  }
+
+  /** The gate that a request has to wait for. */
+  gateFor({ op }: Exchange): Gate | undefined {
+    if (op !== "sync" && (op === undefined || !isWrite(op))) return undefined;
+    if (this.cutOff) return this.#gate;
+    this.release();
+    return undefined;
+  }
+
+  /** It catches up: events that it missed come first, then what waited. Its connection closes if the session is over. */
+  release(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#remove(this);
+    const { connection } = this;
+    connection.view = undefined;
+    if (connection.closed) return;
+    if (this.#state.sessions.get(connection.sessionId) === undefined) {
+      connection.close("drop");
+      return;
+    }
+    for (const notice of [...this.#missed(), ...this.#events]) connection.send(notice.frame);
+    this.#gate.open();
+  }
+
+  /** Of watches set on old state, those whose change had already been. */
+  #missed(): Notice[] {
+    const { data, child } = this.#state.watches;
+    return [...this.#missedIn(data, "data"), ...this.#missedIn(child, "child")];
+  }
+
+  #missedIn(table: WatchTable, kind: "data" | "child"): Notice[] {
+    const missed: Notice[] = [];
+    for (const path of [...(table.pathsOf(this.connection) ?? [])]) {
+      const type = this.#changeOf(path, kind);
+      if (type === undefined) continue;
+      table.remove(this.connection, path);
+      missed.push(this.#state.watches.notice(type, path, this.#state.zxid));
+    }
+    return missed;
+  }
+
+  #changeOf(path: string, kind: "data" | "child"): Notice["type"] | undefined {
+    const then = this.#view.tree.get(path);
+    const now = this.#state.tree.get(path);
+    if (then === undefined) return now === undefined ? undefined : "created";
+    if (now === undefined || now.czxid !== then.czxid) return "deleted";
+    if (kind === "data") return now.mzxid === then.mzxid ? undefined : "data-changed";
+    return now.pzxid === then.pzxid ? undefined : "children-changed";
+  }
+}

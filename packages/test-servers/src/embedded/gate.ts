@@ -1,0 +1,23 @@
+/** Something waits until this opens. Opening twice does nothing. */
+export class Gate {
+  #opened = false;
+  #waiting: (() => void)[] = [];
+
+  get opened(): boolean {
+    return this.#opened;
+  }
+
+  /** At once if it is open. */
+  onOpen(callback: () => void): void {
+    if (this.#opened) callback();
+    else this.#waiting.push(callback);
+  }
+
+  open(): void {
+    if (this.#opened) return;
+    this.#opened = true;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const callback of waiting) callback();
+  }
+}

@@ -1,0 +1,221 @@
+import {
+  type ConnectRequest,
+  decodeConnectRequest,
+  decodeRequestHeader,
+  encodeConnectResponse,
+  encodeFrame,
+  isWrite,
+  opNameOf,
+  ProtocolError,
+  passwordLength,
+  replyHeaderBytes,
+  requestHeaderBytes,
+} from "@holdfast/zk-protocol";
+import type { Connection } from "./connection.js";
+import { type Answer, process } from "./processor.js";
+import type { Session } from "./sessions.js";
+import type { Exchange, HandshakeVerdict, RequestVerdict, Stages } from "./stages.js";
+import type { State } from "./state.js";
+import type { Notice } from "./watches.js";
+
+/** What the pipeline needs of its server. */
+export interface PipelineHost {
+  readonly state: State;
+  /** Undefined while there are no faults, so that they cost nothing. */
+  readonly stages: Stages | undefined;
+  connectionOf(sessionId: bigint): Connection | undefined;
+  /** `connection` is the one of its session from now on. */
+  bind(connection: Connection, session: Session): void;
+  /** The session ended by its client's wish. */
+  unbind(sessionId: bigint): void;
+}
+
+/** Leads handshakes, requests and events through the stages. All of it runs in the turn in which the bytes came. */
+export class Pipeline {
+  readonly #host: PipelineHost;
+
+  constructor(host: PipelineHost) {
+    this.#host = host;
+  }
+
+  handshake(connection: Connection, frame: Buffer): void {
+    let request: ConnectRequest;
+    try {
+      request = decodeConnectRequest(frame);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      connection.close("drop");
+      return;
+    }
+    this.#greet(connection, request, this.#host.stages?.handshake(connection, request));
+  }
+
+  #greet(connection: Connection, request: ConnectRequest, verdict: HandshakeVerdict): void {
+    const { state } = this.#host;
+    if (verdict?.kind === "hold") {
+      connection.block(verdict.until, () => this.#greet(connection, request, undefined));
+      return;
+    }
+    // Somebody who has seen the future is told nothing: another member may know it.
+    if (verdict?.kind === "close" || request.lastZxidSeen > state.zxid) {
+      connection.close("drop");
+      return;
+    }
+    let session: Session | undefined;
+    if (verdict?.kind !== "reject") {
+      session = this.#sessionFor(connection, request, verdict?.kind === "move");
+    }
+    const response = encodeConnectResponse({
+      protocolVersion: 0,
+      timeoutMs: session?.timeoutMs ?? 0,
+      sessionId: session?.id ?? 0n,
+      password: session?.password ?? Buffer.alloc(passwordLength),
+      ...(request.readOnly === undefined ? {} : { readOnly: false }),
+    });
+    connection.send(encodeFrame(response));
+    if (session === undefined) connection.close("flush");
+  }
+
+  #sessionFor(connection: Connection, request: ConnectRequest, move: boolean): Session | undefined {
+    const { state } = this.#host;
+    if (request.sessionId === 0n) {
+      const session = state.openSession(request.timeoutMs);
+      this.#host.bind(connection, session);
+      return session;
+    }
+    const earlier = this.#host.connectionOf(request.sessionId);
+    if (earlier !== undefined) {
+      // This comes before the password is looked at, so anybody who names a session kicks its owner.
+      if (move) earlier.moved = true;
+      else earlier.close("drop");
+    }
+    const nowMs = state.clock.nowMs();
+    const session = state.sessions.reopen(request.sessionId, request.password, request.timeoutMs, nowMs);
+    if (session !== undefined) this.#host.bind(connection, session);
+    else if (move && earlier !== undefined) earlier.moved = false;
+    return session;
+  }
+
+  frame(connection: Connection, frame: Buffer): void {
+    const { xid, type } = decodeRequestHeader(frame);
+    const op = opNameOf(type);
+    const body = frame.subarray(requestHeaderBytes);
+    connection.lastXid = xid;
+    connection.lastOp = op ?? "NA";
+    const exchange = { connection, sessionId: connection.sessionId, xid, type, op, body };
+    const { stages } = this.#host;
+    if (stages === undefined) {
+      this.#prepare(exchange);
+      return;
+    }
+    this.#ask(exchange, stages.framed(exchange), () => this.#prepare(exchange));
+  }
+
+  #prepare(exchange: Exchange): void {
+    const { connection } = exchange;
+    const { state, stages } = this.#host;
+    if (connection.moved && exchange.op !== undefined && isWrite(exchange.op)) {
+      // The member that lost the session notices at the first write, applies nothing and says nothing.
+      connection.close("drop");
+      return;
+    }
+    const session = state.sessions.get(connection.sessionId);
+    if (connection.view === undefined) {
+      if (session === undefined) {
+        connection.close("flush"); // it ended while this request waited
+        return;
+      }
+      if (!connection.moved) state.sessions.touch(session, state.clock.nowMs());
+    }
+    if (stages === undefined) this.#apply(exchange);
+    else this.#ask(exchange, stages.preparing(exchange), () => this.#apply(exchange));
+  }
+
+  #ask(exchange: Exchange, verdict: RequestVerdict, goOn: () => void): void {
+    if (exchange.connection.closed) return;
+    switch (verdict?.kind) {
+      case undefined:
+        goOn();
+        break;
+      case "hold":
+        exchange.connection.block(verdict.until, goOn);
+        break;
+      case "answer":
+        this.#reply(exchange, verdict.answer);
+        break;
+      case "stop":
+        break;
+    }
+  }
+
+  #apply(exchange: Exchange): void {
+    const { state, stages } = this.#host;
+    const { connection } = exchange;
+    const answer = process(state, connection, exchange.xid, exchange.type, exchange.body);
+    if (exchange.op === "closeSession") this.#host.unbind(connection.sessionId);
+    const verdict = stages?.applied(exchange, answer);
+    if (verdict === undefined) this.#reply(exchange, answer);
+    else if (verdict.kind === "hold") connection.block(verdict.until, () => this.#reply(exchange, answer));
+    else if (answer.ending) connection.close("drop");
+  }
+
+  #reply(exchange: Exchange, answer: Answer): void {
+    const { connection } = exchange;
+    if (connection.closed) return;
+    if (!answer.silent) this.#sendReply(exchange, answer);
+    if (answer.ending && !connection.closed) connection.close("flush");
+  }
+
+  #sendReply(exchange: Exchange, answer: Answer): void {
+    const { connection } = exchange;
+    connection.lastZxid = answer.zxid;
+    const frame = replyFrame(answer);
+    const verdict = this.#host.stages?.replying(exchange, answer, frame);
+    switch (verdict?.kind) {
+      case undefined:
+        connection.send(frame);
+        break;
+      case "stop":
+        break;
+      case "hold":
+        connection.outbox.pushGate(verdict.until);
+        connection.send(frame);
+        break;
+      case "bytes":
+        connection.send(verdict.bytes);
+        if (verdict.next === "close") connection.close("flush");
+        if (verdict.next === "stall") connection.outbox.stall();
+        break;
+    }
+  }
+
+  notice(connection: Connection, notice: Notice): void {
+    const verdict = this.#host.stages?.notifying(connection, notice);
+    switch (verdict?.kind) {
+      case undefined:
+        connection.send(notice.frame);
+        break;
+      case "stop":
+        break;
+      case "hold":
+        connection.outbox.pushGate(verdict.until);
+        connection.send(notice.frame);
+        break;
+      case "bytes":
+        connection.send(verdict.bytes);
+        break;
+    }
+  }
+}
+
+function replyFrame(answer: Answer): Buffer {
+  const { xid, zxid, err, body } = answer;
+  const length = replyHeaderBytes + (body === undefined ? 0 : body.length);
+  const frame = Buffer.allocUnsafe(4 + length);
+  frame.writeInt32BE(length, 0);
+  frame.writeInt32BE(xid, 4);
+  frame.writeBigInt64BE(zxid, 8);
+  frame.writeInt32BE(err, 16);
+  if (body !== undefined) frame.set(body, 20);
+  return frame;
+}

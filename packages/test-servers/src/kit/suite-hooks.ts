@@ -1,0 +1,21 @@
+type Hook = (run: () => Promise<void>) => unknown;
+
+/**
+ * The hooks of a test framework, as vitest, jest and node:test name them: hand over what you import from
+ * there. `after` and `before` are node:test's names.
+ */
+export type SuiteHooks =
+  | { readonly beforeAll: Hook; readonly afterAll: Hook; readonly afterEach?: Hook }
+  | { readonly before: Hook; readonly after: Hook; readonly afterEach?: Hook };
+
+/** Has `start` run before the first test of the suite, `heal` after each, and `stop` after the last. */
+export function followSuite(
+  hooks: SuiteHooks,
+  steps: { start(): Promise<void>; heal(): Promise<void>; stop(): Promise<void> },
+): void {
+  const { before, after } = "before" in hooks ? hooks : { before: hooks.beforeAll, after: hooks.afterAll };
+  // Without arguments: a framework may pass a context or take a parameter for a callback to wait for.
+  before(() => steps.start());
+  hooks.afterEach?.(() => steps.heal());
+  after(() => steps.stop());
+}

@@ -1,0 +1,206 @@
+import { formatSessionId } from "@holdfast/zk-protocol";
+import {
+  type EmbeddedNode,
+  type EmbeddedSession,
+  EmbeddedZooKeeper,
+  type EmbeddedZooKeeperOptions,
+  type Faults,
+  type Operator,
+  type RestartOptions,
+} from "../embedded/index.js";
+import { TestServerError } from "../errors.js";
+import { followSuite, type SuiteHooks } from "./suite-hooks.js";
+
+export interface ZkTestServerOptions extends EmbeddedZooKeeperOptions {
+  /** Nodes that are there when the suite starts, with everything above them; each path is a persistent, empty node. */
+  readonly paths?: readonly string[];
+}
+
+export interface SuiteZkTestServerOptions extends ZkTestServerOptions {
+  /** Where the server starts and stops, and what was broken is healed. */
+  readonly hooks: SuiteHooks;
+}
+
+/** A ZooKeeper for the tests of a service: inside the process of the tests, gone with them. */
+export class ZkTestServer {
+  readonly #options: ZkTestServerOptions;
+  #server: EmbeddedZooKeeper | undefined;
+  #ended = false;
+
+  constructor(options: ZkTestServerOptions = {}) {
+    const { paths = [] } = options;
+    const crooked = paths.find((path) => !/^(\/[^/]+)+$/.test(path));
+    if (crooked !== undefined) throw new RangeError(`paths: ${JSON.stringify(crooked)} is no path`);
+    this.#options = options;
+  }
+
+  /** Starts it; `zkTestServer` does it for you. @throws Error of the port if that is taken. */
+  async start(): Promise<void> {
+    if (this.#server !== undefined) throw new TestServerError("the test server has been started already");
+    this.#server = await EmbeddedZooKeeper.start(this.#options);
+    this.#ended = false;
+    this.#makePaths();
+  }
+
+  /** Everything there is, for what has no shorter way here. @throws TestServerError while it is not running. */
+  get server(): EmbeddedZooKeeper {
+    if (this.#server === undefined) {
+      throw new TestServerError(
+        this.#ended
+          ? "the test server was stopped"
+          : "the test server is not started yet: its hooks run after the body of the suite, so ask for connectString inside of a test or of a hook",
+      );
+    }
+    return this.#server;
+  }
+
+  /** `127.0.0.1:port`, for clients. */
+  get connectString(): string {
+    return this.server.connectString;
+  }
+
+  get port(): number {
+    return this.server.port;
+  }
+
+  /** Steps into the way of requests, replies, events and handshakes: `faults.on({ op: "create2" }, { do: "no-reply" })`. */
+  get faults(): Faults {
+    return this.server.faults;
+  }
+
+  /** Reads and writes as an administrator, without a session: `operator.delete("/locks/a/x-0000000000")`. */
+  get operator(): Operator {
+    return this.server.operator;
+  }
+
+  /** Sessions that are alive. */
+  sessions(): EmbeddedSession[] {
+    return this.server.sessions();
+  }
+
+  /** The nodes at and below a path; all of them by default. */
+  nodes(path = "/"): EmbeddedNode[] {
+    return this.server.nodes(path);
+  }
+
+  /** The tree as text, one node a line, for messages of failed tests. */
+  describe(path = "/"): string {
+    return this.server.describe(path);
+  }
+
+  /**
+   * Ends a session now, as if its time-out were over: its ephemeral nodes go, those who watch them learn
+   * it, and its client is told so when it connects again.
+   *
+   * @param of its id, or the path of an ephemeral node that it owns; may be left out while there is one session.
+   * @throws TestServerError when there is no such session.
+   */
+  expireSession(of?: bigint | string): void {
+    this.server.expireSession(this.#session(of).id);
+  }
+
+  /**
+   * Closes the connection of a session, which lives on, as a restart of a switch does.
+   *
+   * @param of as in `expireSession`.
+   * @throws TestServerError when there is no such session, or it has no connection now.
+   */
+  dropConnection(of?: bigint | string): void {
+    const { id } = this.#session(of);
+    if (!this.server.dropConnection(id)) {
+      throw new TestServerError(`session ${formatSessionId(id)} has no connection`);
+    }
+  }
+
+  /** Reads and writes nothing until `resume`. Sessions run out meanwhile, unless the clock is "frozen". */
+  pause(options: { readonly clock?: "running" | "frozen" } = {}): void {
+    this.server.pause(options);
+  }
+
+  resume(): void {
+    this.server.resume();
+  }
+
+  /** The next sequential child of `path` gets the number `n`. */
+  setSequence(path: string, n: number): void {
+    this.server.setSequence(path, n);
+  }
+
+  /** Goes down and comes up at the same port, with its state unless told otherwise. */
+  async restart(options: RestartOptions = {}): Promise<void> {
+    await this.server.restart(options);
+    this.#makePaths();
+  }
+
+  /** Ends all faults and a pause, if it is running. With the hook `afterEach` this happens after every test. */
+  heal(): void {
+    this.#server?.faults.clear();
+    this.#server?.resume();
+  }
+
+  /** Heals and goes on with nothing in it but `paths`, at the same port. Sessions are over: open clients anew. */
+  async reset(): Promise<void> {
+    this.heal();
+    await this.restart({ keepState: false });
+  }
+
+  /** Closes all connections and the port. Once more does nothing. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    this.#ended = true;
+    await server?.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  #session(of: bigint | string | undefined): EmbeddedSession {
+    const sessions = this.sessions();
+    const found = sessions.filter(
+      ({ id, ephemerals }) =>
+        of === undefined || (typeof of === "bigint" ? id === of : ephemerals.includes(of)),
+    );
+    const [session, ...others] = found;
+    if (session !== undefined && others.length === 0) return session;
+    const there = sessions.map(
+      ({ id, ephemerals }) => `${formatSessionId(id)} with ${ephemerals.join(", ") || "no node"}`,
+    );
+    throw new TestServerError(
+      `${of === undefined ? "not exactly one session" : `no session ${typeof of === "bigint" ? formatSessionId(of) : `that owns ${of}`}`}; there are ${there.length}${there.map((line) => `\n  ${line}`).join("")}`,
+    );
+  }
+
+  #makePaths(): void {
+    for (const path of this.#options.paths ?? []) {
+      const steps = path.split("/").slice(1);
+      steps.forEach((_, last) => {
+        const step = `/${steps.slice(0, last + 1).join("/")}`;
+        if (this.operator.exists(step) === null) this.operator.create(step);
+      });
+    }
+  }
+}
+
+/**
+ * A ZooKeeper for tests, without Java.
+ *
+ * With `hooks` it is returned at once, starts before the first test of the suite and stops after the last;
+ * `connectString` is there in tests and in later hooks. Without, it is running when the promise resolves, and
+ * `await using` ends it.
+ */
+export function zkTestServer(options: SuiteZkTestServerOptions): ZkTestServer;
+export function zkTestServer(options?: ZkTestServerOptions): Promise<ZkTestServer>;
+export function zkTestServer(
+  options: ZkTestServerOptions & { readonly hooks?: SuiteHooks } = {},
+): ZkTestServer | Promise<ZkTestServer> {
+  const zk = new ZkTestServer(options);
+  if (options.hooks === undefined) return zk.start().then(() => zk);
+  followSuite(options.hooks, {
+    start: () => zk.start(),
+    heal: async () => zk.heal(),
+    stop: () => zk.stop(),
+  });
+  return zk;
+}

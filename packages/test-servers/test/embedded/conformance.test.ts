@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "../../src/embedded/index.js";
+import { conformance, holds } from "./conformance/list.js";
+import type { Target } from "./conformance/trial.js";
+
+const nearTheLimit = ["/limit/a", "/limit/b"] as const;
+let server: EmbeddedZooKeeper;
+let stock: EmbeddedZooKeeper;
+let target: Target;
+
+beforeAll(async () => {
+  server = await startEmbeddedZooKeeper({
+    words: "all",
+    extendedTypes: true,
+    containerCheckIntervalMs: 1_000,
+    sequences: { [nearTheLimit[0]]: 2_147_483_643, [nearTheLimit[1]]: 2_147_483_644 },
+  });
+  stock = await startEmbeddedZooKeeper();
+  target = { host: server.host, port: server.port, stock, nearTheLimit };
+});
+
+afterAll(async () => {
+  await server.stop();
+  await stock.stop();
+});
+
+test("the list has 71 items that take one server", () => {
+  expect(conformance.map(({ number }) => number)).toEqual(
+    Array.from({ length: 71 }, (_, index) => index + 1),
+  );
+});
+
+describe("the embedded server", () => {
+  for (const item of conformance) {
+    test(`${item.number}. ${item.title}`, () => holds(item, target));
+  }
+});

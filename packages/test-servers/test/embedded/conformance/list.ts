@@ -1,0 +1,25 @@
+import { data } from "./data.js";
+import { framing } from "./framing.js";
+import { ordering } from "./ordering.js";
+import { sequences } from "./sequences.js";
+import { sessions } from "./sessions.js";
+import { transactions } from "./transactions.js";
+import { type Item, type Target, Trial } from "./trial.js";
+import { watches } from "./watches.js";
+
+/** What a server must do to be a ZooKeeper 3.8.0 for locks. Number 72 takes an ensemble and is not among them. */
+export const conformance: readonly Item[] = [
+  ...sessions,
+  ...framing,
+  ...data,
+  ...sequences,
+  ...transactions,
+  ...watches,
+  ...ordering,
+];
+
+export async function holds(item: Item, target: Target): Promise<void> {
+  const trial = new Trial(target, item.number);
+  await item.run(trial);
+  await trial.end();
+}
