@@ -2,9 +2,18 @@ import { eventually } from "@holdfast/test-servers";
 import type { Contention } from "./contend.js";
 import { type CuratorVersion, classPathOf } from "./java-class-path.js";
 import { compileJava } from "./java-compile.js";
+import { CuratorMutex } from "./java-mutex.js";
+import {
+  CuratorReadWriteLock,
+  CuratorSemaphore,
+  type ReadWriteContention,
+  type SemaphoreContention,
+} from "./java-sharing.js";
 import { LineProcess, processState } from "./line-process.js";
 
 export { type CuratorVersion, curatorVersions } from "./java-class-path.js";
+export { CuratorMutex, type HeldNode } from "./java-mutex.js";
+export { CuratorReadWriteLock, CuratorSemaphore, type Half } from "./java-sharing.js";
 
 const startWithinMs = 30_000;
 const answerWithinMs = 30_000;
@@ -89,10 +98,15 @@ export class JavaPeer implements AsyncDisposable {
     return this.#lines.kill();
   }
 
+  /** Closes every session. The process stays, for the next server. */
+  async closeClients(): Promise<void> {
+    await Promise.all([...this.#clients].map((client) => client.close()));
+  }
+
   /** Closes every session, then ends the process. */
   async close(): Promise<void> {
     try {
-      await Promise.all([...this.#clients].map((client) => client.close()));
+      await this.closeClients();
     } finally {
       await this.#lines.end(5_000);
     }
@@ -105,15 +119,28 @@ export class JavaPeer implements AsyncDisposable {
 
 /** One `CuratorFramework`: one session. */
 export class CuratorClient {
+  /** All that its listener was told, oldest first: `CONNECTED`, `SUSPENDED`, `RECONNECTED`, `LOST`. */
+  readonly states: readonly string[];
+  /** What the watches set with `watch` told, oldest first. */
+  readonly watched: readonly string[];
   readonly #lines: LineProcess;
   readonly #name: string;
   readonly #onClose: () => void;
-  #lastMutex = 0;
+  #lastLock = 0;
 
   constructor(lines: LineProcess, name: string, onClose: () => void) {
     this.#lines = lines;
     this.#name = name;
     this.#onClose = onClose;
+    const states: string[] = [];
+    const watched: string[] = [];
+    this.states = states;
+    this.watched = watched;
+    lines.listen((event, [client, ...words]) => {
+      if (client !== name) return;
+      if (event === "state") states.push(words.join(" "));
+      if (event === "watched") watched.push(words.join(" "));
+    });
   }
 
   async start(options: CuratorClientOptions): Promise<void> {
@@ -136,10 +163,48 @@ export class CuratorClient {
 
   /** A new `InterProcessMutex` object on `path`. */
   async mutex(path: string): Promise<CuratorMutex> {
-    this.#lastMutex += 1;
-    const name = `${this.#name}/mutex-${this.#lastMutex}`;
+    const name = this.#newName();
     await this.#lines.request("mutex", [name, this.#name, path], answerWithinMs);
     return new CuratorMutex(this.#lines, name);
+  }
+
+  /** A new `InterProcessSemaphoreV2` object on `path`. */
+  async semaphore(path: string, maxLeases: number): Promise<CuratorSemaphore> {
+    const name = this.#newName();
+    await this.#lines.request("semaphore", [name, this.#name, path, String(maxLeases)], answerWithinMs);
+    return new CuratorSemaphore(this.#lines, name);
+  }
+
+  /** A new `InterProcessReadWriteLock` object on `path`. */
+  async readWriteLock(path: string): Promise<CuratorReadWriteLock> {
+    const name = this.#newName();
+    await this.#lines.request("readWriteLock", [name, this.#name, path], answerWithinMs);
+    return new CuratorReadWriteLock(this.#lines, name);
+  }
+
+  /** A `CuratorCache` of the tree at `path`; `changes` are what its listener was told, oldest first. */
+  async cache(path: string): Promise<{ readonly changes: readonly string[] }> {
+    const name = this.#newName();
+    const changes: string[] = [];
+    this.#lines.listen((event, [cache, ...words]) => {
+      if (event === "cache" && cache === name) changes.push(words.join(" "));
+    });
+    await this.#lines.request("cache", [name, this.#name, path], answerWithinMs);
+    return { changes };
+  }
+
+  /** Sets a watch of ZooKeeper's own client; what it tells is added to `watched`, as `path type`. `tree` is persistent and recursive. */
+  async watch(kind: "data" | "exists" | "children" | "tree", path: string): Promise<void> {
+    await this.#ask("watch", kind, path);
+  }
+
+  /** Sets the data of a node, or creates it with its parents. */
+  async put(path: string, data: string): Promise<void> {
+    await this.#ask("put", path, data);
+  }
+
+  async delete(path: string): Promise<void> {
+    await this.#ask("delete", path);
   }
 
   /** `Revoker.attemptRevoke` on a lock node. */
@@ -175,9 +240,36 @@ export class CuratorClient {
     await this.#lines.request("contend", args, withinMs);
   }
 
+  /** See `SharingContender.java`. Rejects at the first violation that it sees. */
+  async contendSemaphore(
+    contention: SemaphoreContention,
+    withinMs: number,
+  ): Promise<{ readonly mostHolders: number }> {
+    const { path, maxLeases, folder, grants, label } = contention;
+    const args = [this.#name, path, String(maxLeases), folder, String(grants), label];
+    const [most = ""] = await this.#lines.request("contendSemaphore", args, withinMs);
+    return { mostHolders: Number(most) };
+  }
+
+  /** See `SharingContender.java`. Rejects at the first violation that it sees. */
+  async contendReadWrite(
+    contention: ReadWriteContention,
+    withinMs: number,
+  ): Promise<{ readonly writes: number; readonly mostReaders: number }> {
+    const { path, counterFile, folder, turns, writeEvery, label } = contention;
+    const args = [this.#name, path, counterFile, folder, String(turns), String(writeEvery), label];
+    const [writes = "", most = ""] = await this.#lines.request("contendReadWrite", args, withinMs);
+    return { writes: Number(writes), mostReaders: Number(most) };
+  }
+
   async close(): Promise<void> {
     await this.#ask("close");
     this.#onClose();
+  }
+
+  #newName(): string {
+    this.#lastLock += 1;
+    return `${this.#name}/lock-${this.#lastLock}`;
   }
 
   #ask(command: string, ...args: string[]): Promise<string[]> {
@@ -194,61 +286,4 @@ export interface DumpedNode {
   /** `perms:scheme:id`, sorted, with commas. */
   readonly acl: string;
   readonly data: Uint8Array;
-}
-
-export interface HeldNode {
-  readonly path: string;
-  readonly czxid: bigint;
-}
-
-/** One `InterProcessMutex`, always used on one thread of its own. Paths are without the namespace, as Curator tells them. */
-export class CuratorMutex {
-  readonly #lines: LineProcess;
-  readonly #name: string;
-
-  constructor(lines: LineProcess, name: string) {
-    this.#lines = lines;
-    this.#name = name;
-  }
-
-  /** Without `waitMs` Curator waits for ever and the request for 60 s. `null` when not granted in time. */
-  async acquire(options: { waitMs?: number } = {}): Promise<HeldNode | null> {
-    const { waitMs = -1 } = options;
-    const withinMs = waitMs < 0 ? 60_000 : waitMs + answerWithinMs;
-    const [granted, path = "", czxid = ""] = await this.#lines.request(
-      "acquire",
-      [this.#name, String(waitMs)],
-      withinMs,
-    );
-    return granted === "true" ? { path, czxid: BigInt(czxid) } : null;
-  }
-
-  async release(): Promise<void> {
-    await this.#ask("release");
-  }
-
-  /** What Curator believes: nobody tells its mutex that the session ended. */
-  async holding(): Promise<boolean> {
-    return (await this.#ask("holding"))[0] === "true";
-  }
-
-  /** Full paths of holder and waiters in Curator's order. */
-  participants(): Promise<string[]> {
-    return this.#ask("participants");
-  }
-
-  /** Listens for a revocation of the *next* acquire, as Curator does; `revoked` resolves when it is asked for. */
-  async makeRevocable(withinMs = 30_000): Promise<{ readonly revoked: Promise<void> }> {
-    const pick = (event: string, values: string[]): boolean =>
-      event === "revoked" && values[0] === this.#name;
-    const revoked = this.#lines.event("revocation", pick, withinMs).then(() => {});
-    // Whoever asks after the fact still gets the rejection; until then it must not count as unhandled.
-    revoked.catch(() => {});
-    await this.#ask("makeRevocable");
-    return { revoked };
-  }
-
-  #ask(command: string, ...args: string[]): Promise<string[]> {
-    return this.#lines.request(command, [this.#name, ...args], answerWithinMs);
-  }
 }

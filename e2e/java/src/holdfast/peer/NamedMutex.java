@@ -2,20 +2,13 @@ package holdfast.peer;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 
-/**
- * A mutex that is always entered and left on one thread of its own: Curator's mutex belongs to threads, and commands
- * arrive on any.
- */
+/** A mutex that is always entered and left on one thread of its own. */
 final class NamedMutex {
     private final PathMutex mutex;
-    private final ExecutorService thread = Executors.newSingleThreadExecutor(Peer::daemon);
+    private final OwnThread thread = new OwnThread();
 
     NamedMutex(CuratorFramework client, String path) {
         mutex = new PathMutex(client, path);
@@ -23,7 +16,7 @@ final class NamedMutex {
 
     /** Negative waits for ever. */
     List<String> acquire(long waitMs) throws Exception {
-        return onOwnThread(() -> {
+        return thread.run(() -> {
             if (waitMs < 0) {
                 mutex.acquire();
             } else if (!mutex.acquire(waitMs, TimeUnit.MILLISECONDS)) {
@@ -36,7 +29,7 @@ final class NamedMutex {
     }
 
     List<String> release() throws Exception {
-        return onOwnThread(() -> {
+        return thread.run(() -> {
             mutex.release();
             return List.of();
         });
@@ -54,16 +47,5 @@ final class NamedMutex {
     /** For the next acquire only: Curator forgets the listener at the release. */
     void makeRevocable(Runnable onRevoke) {
         mutex.makeRevocable(ignored -> onRevoke.run());
-    }
-
-    private List<String> onOwnThread(Callable<List<String>> body) throws Exception {
-        try {
-            return thread.submit(body).get();
-        } catch (ExecutionException failure) {
-            if (failure.getCause() instanceof Exception cause) {
-                throw cause;
-            }
-            throw failure;
-        }
     }
 }

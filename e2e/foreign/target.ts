@@ -1,0 +1,93 @@
+import { randomInt } from "node:crypto";
+import { expireSession, startEmbeddedZooKeeper, startProxy, startZooKeeper } from "@holdfast/test-servers";
+
+/** A session as its client tells it. */
+export interface SessionKey {
+  readonly id: bigint;
+  readonly password: Uint8Array;
+}
+
+/** One server, embedded or real, with the same handles on both. */
+export interface Target extends AsyncDisposable {
+  readonly connectString: string;
+  /** For clients that `dropConnections` and `cutOff` are for. */
+  readonly droppable: string;
+  /** Closes the connections of those sessions, which live on. */
+  dropConnections(sessions: readonly SessionKey[]): void;
+  /** As `dropConnections`, and they do not get in again until `heal`. Others that are connected stay so. */
+  cutOff(sessions: readonly SessionKey[]): Promise<void>;
+  heal(): Promise<void>;
+  expire(session: SessionKey): Promise<void>;
+  /** Neither reads nor writes until `resume`; the time of sessions runs on. */
+  pause(): Promise<void>;
+  resume(): void;
+  /** Down and up at the same port, with all sessions and nodes. */
+  restart(): Promise<void>;
+}
+
+export const targetNames = ["the embedded server", "a real server"] as const;
+export type TargetName = (typeof targetNames)[number];
+
+const tickTimeMs = 500;
+/** Of what ZooKeeper leaves open, such as the order of events of a dying session. Printed with each embedded server. */
+export const embeddedSeed: number = Number(process.env.HOLDFAST_SEED ?? randomInt(2 ** 31));
+
+/** Sessions of 1 to 10 s on either. */
+export function startTarget(name: TargetName): Promise<Target> {
+  return name === "the embedded server" ? embedded() : real();
+}
+
+async function embedded(): Promise<Target> {
+  const server = await startEmbeddedZooKeeper({ tickTimeMs, seed: embeddedSeed });
+  console.log(`embedded server with HOLDFAST_SEED=${server.seed}`);
+  const dropConnections: Target["dropConnections"] = (sessions) => {
+    for (const { id } of sessions) {
+      if (!server.dropConnection(id)) throw new Error(`session ${id} has no connection to drop`);
+    }
+  };
+  return {
+    connectString: server.connectString,
+    droppable: server.connectString,
+    dropConnections,
+    async cutOff(sessions) {
+      server.faults.refuseConnections();
+      dropConnections(sessions);
+    },
+    heal: async () => server.faults.clear(),
+    async expire({ id }) {
+      if (!server.expireSession(id)) throw new Error(`there is no session ${id} to end`);
+    },
+    pause: async () => server.pause(),
+    resume: () => server.resume(),
+    restart: () => server.restart(),
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
+
+async function real(): Promise<Target> {
+  const server = await startZooKeeper({ tickTimeMs });
+  // A real server has no handle to drop a connection: for that, clients go through a proxy, which drops all.
+  const proxy = await startProxy({ target: server.connectString });
+  return {
+    connectString: server.connectString,
+    droppable: proxy.connectString,
+    dropConnections: () => proxy.endAll(),
+    async cutOff() {
+      await proxy.setMode("refuse");
+      proxy.endAll();
+    },
+    heal: () => proxy.setMode("ok"),
+    expire: ({ id, password }) =>
+      expireSession({ connectString: server.connectString, sessionId: id, password }),
+    pause: () => server.pause(),
+    resume: () => server.resume(),
+    async restart() {
+      await server.kill();
+      await server.restart();
+    },
+    async [Symbol.asyncDispose]() {
+      await proxy.close();
+      await server.stop();
+    },
+  };
+}

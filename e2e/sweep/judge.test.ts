@@ -1,0 +1,59 @@
+import { CreateFlags } from "@holdfast/zk-protocol";
+import { expect, it } from "vitest";
+import { contenders } from "./support/contenders.js";
+import { World } from "./support/world.js";
+
+const path = "/locks/judged";
+
+it("convicts a grant beside a holder whom nobody has told", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  await a.locks.mutex(path).acquire();
+  const waiting = b.locks.mutex(path).acquire();
+  await world.until(() => world.queued(path) === 2, 1_000);
+  const [first] = contenders(world.server, path);
+  world.server.operator.delete(first?.path ?? "");
+  await waiting;
+  expect(world.witness.violations).toEqual([expect.stringMatching(/^B .* while A believes .* untold$/)]);
+});
+
+it("does not convict where the loss was by force and is on its way", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  const held = await a.locks.mutex(path).acquire();
+  const waiting = b.locks.mutex(path).acquire();
+  await world.until(() => world.queued(path) === 2, 1_000);
+  world.witness.forcedSession(a.session);
+  world.server.expireSession(a.session);
+  const next = await waiting;
+  expect(world.witness.violations).toEqual([]);
+  await world.until(() => held.state === "lost", 1_000);
+  expect(held.state).toBe("lost");
+  await next.release();
+});
+
+it("convicts a node that is left in the queue", async () => {
+  await using world = await World.start(1);
+  const { locks } = await world.open("A");
+  await (await locks.mutex(path).acquire()).release();
+  world.server.operator.create(`${path}/lock-`, { flags: CreateFlags.persistentSequential });
+  await expect(world.finish([path])).rejects.toThrow("the locks are to be had again: not within its time");
+  expect(world.witness.violations).toEqual([expect.stringContaining("left behind")]);
+});
+
+it("convicts a grant behind another node, and a token that does not rise", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  const held = await a.locks.mutex(path).acquire();
+  const waiting = b.locks.mutex(path).acquire();
+  await world.until(() => world.queued(path) === 2, 1_000);
+  // As if A's node had gone: nothing that a server ever sends.
+  const [first] = contenders(world.server, path);
+  await world.until(() => world.server.sessions().length === 2, 1_000);
+  await world.sleep(10);
+  world.server.faults.fireEvent(b.session, "deleted", first?.path ?? "");
+  await waiting;
+  expect(world.witness.violations[0]).toMatch(/^B was granted .* behind \/locks\/judged\//);
+  expect(world.witness.violations[1]).toMatch(/while A believes to hold with .*, and does$/);
+  await held.release();
+});

@@ -1,0 +1,197 @@
+import { HoldfastError, type LockHandle } from "@holdfast/core";
+import { endings, eventFaults, type FaultKind, handshakeFaults, requestFaults } from "./fault-kinds.js";
+import { contenders } from "./support/contenders.js";
+import { type Client, World } from "./support/world.js";
+
+export interface ScheduleResult {
+  readonly violations: string[];
+  readonly lines: readonly string[];
+  readonly faults: number;
+  readonly grants: number;
+}
+
+/** Longest that a schedule may take once its last fault is armed, in its own time. */
+const limitMs = 180_000;
+/** Faults happen within so many requests. */
+const horizon = 90;
+
+/** Kinds after which a recipe may rightly be stuck or refuse for good are left to the sweep. */
+const drawnRequestFaults = requestFaults.filter(({ refuses }) => refuses === undefined);
+
+/** What a caller may be told in an outage; everything else is a violation. */
+const excusable = new Set([
+  "AcquireTimeoutError",
+  "AbortError",
+  "LockLostError",
+  "NotHeldError",
+  "ProviderClosedError",
+  "BackendError",
+]);
+
+/**
+ * Many clients, locks and faults, all drawn from one seed. Faults happen at counted requests, never at times, and time moves only when
+ * everything is at rest, so the seed gives the same run again.
+ */
+export async function runSchedule(seed: number): Promise<ScheduleResult> {
+  await using world = await World.start(seed);
+  const schedule = new Schedule(world);
+  try {
+    await world.within(limitMs, "somebody waits for ever", schedule.run());
+    await world.finish(schedule.paths);
+  } catch (error) {
+    world.witness.violation(error instanceof Error ? error.message : String(error));
+  }
+  const { violations, grants } = world.witness;
+  return { violations, lines: world.lines, faults: schedule.faults, grants };
+}
+
+class Schedule {
+  readonly paths: readonly string[];
+  faults = 0;
+  readonly #world: World;
+  readonly #random: () => number;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#random = world.random;
+    this.paths = Array.from({ length: 1 + this.#below(2) }, (_, index) => `/locks/${"ab"[index]}`);
+  }
+
+  async run(): Promise<void> {
+    const clients: Client[] = [];
+    const providers = 2 + this.#below(3);
+    for (let index = 0; index < providers; index++) {
+      clients.push(await this.#world.open("ABCD"[index] as string));
+    }
+    this.#armFaults();
+    await Promise.all(
+      clients.flatMap((client) =>
+        Array.from({ length: 1 + this.#below(2) }, async (_, index) => {
+          await this.#world.sleep(this.#below(3));
+          for (let left = 2 + this.#below(4); left > 0; left--) await this.#operate(client, index);
+        }),
+      ),
+    );
+    this.#world.log("all have done their work");
+  }
+
+  #armFaults(): void {
+    for (let left = 2 + this.#below(4); left > 0; left--) {
+      const drawn = this.#random();
+      if (drawn < 0.15) this.#arm(this.#pick(endings), { nth: 1 + this.#below(horizon) });
+      else if (drawn < 0.75) this.#arm(this.#pick(drawnRequestFaults), { nth: 1 + this.#below(horizon) });
+      else if (drawn < 0.87) {
+        this.#arm(this.#pick(eventFaults), { op: "event", nth: 1 + this.#below(horizon / 4) });
+      } else this.#arm(this.#pick(handshakeFaults), { op: "connect", nth: 1 + this.#below(4) });
+    }
+    if (this.#random() < 0.2) this.#armEviction();
+  }
+
+  #arm(kind: FaultKind, match: { nth: number; op?: "event" | "connect" }): void {
+    const fault = kind.arm(this.#world, match, this.paths);
+    void fault.reached().then((hit) => {
+      this.faults += 1;
+      this.#world.log(`FAULT ${hit.target} of ${hit.session.toString(16)} ${kind.name}`);
+    });
+  }
+
+  /** Places are taken away by hand, holder's or waiter's: one, or it and those behind it in either order. */
+  #armEviction(): void {
+    const { faults, operator } = this.#world.server;
+    const call = (): void => {
+      const nodes = this.paths.flatMap((path) => contenders(this.#world.server, path));
+      if (nodes.length === 0) return;
+      const from = this.#below(nodes.length);
+      const gone = nodes.slice(from, from + 1 + this.#below(3));
+      for (const node of this.#random() < 0.5 ? gone : gone.reverse()) {
+        this.#world.log(`FAULT ${node.path} is deleted by hand`);
+        this.#world.witness.forcedNode(node);
+        operator.delete(node.path);
+      }
+    };
+    faults.on({ nth: 1 + this.#below(horizon) }, { do: "run", at: "prep", call });
+  }
+
+  async #operate(client: Client, worker: number): Promise<void> {
+    const path = this.#pick(this.paths);
+    const mutex = client.locks.mutex(path);
+    const drawn = this.#random();
+    this.#world.log(`${client.label}${worker} ${path} draws ${drawn.toFixed(2)}`);
+    if (drawn < 0.4) await this.#hold(client, () => mutex.acquire());
+    else if (drawn < 0.5) await this.#hold(client, () => mutex.acquire({ waitMs: 1 + this.#below(400) }));
+    else if (drawn < 0.6) await this.#hold(client, () => mutex.tryAcquire());
+    else if (drawn < 0.75) await this.#hold(client, () => this.#callOff(client, path));
+    else if (drawn < 0.85) await this.#enterTwice(client, path);
+    else if (drawn < 0.92) await this.#hold(client, () => mutex.acquire({ revocable: true }));
+    else if (drawn < 0.97) await this.#excused(() => mutex.requestRevoke());
+    else await this.#world.sleep(this.#below(1_000));
+  }
+
+  /** Called off after some requests of anybody, or in the very moment of the grant. */
+  async #callOff(client: Client, path: string): Promise<LockHandle | null> {
+    const patience = new AbortController();
+    const { faults } = this.#world.server;
+    const rule = faults.on(
+      { nth: 1 + this.#below(8) },
+      { do: "run", at: "frame", call: () => queueMicrotask(() => patience.abort()) },
+    );
+    const woken = client.locks.events.on("notified", ({ name }) => {
+      if (name === path && this.#random() < 0.5) queueMicrotask(() => patience.abort());
+    });
+    const backstop = this.#world.sleep(2_000).then(() => patience.abort());
+    try {
+      return await client.locks.mutex(path).acquire({ signal: patience.signal });
+    } finally {
+      rule.release();
+      woken[Symbol.dispose]();
+      void backstop;
+    }
+  }
+
+  async #hold(client: Client, take: () => Promise<LockHandle | null>): Promise<void> {
+    const handle = await this.#excused(take);
+    if (handle === null) return;
+    await this.#work();
+    if (this.#random() < 0.1) await this.#excused(() => handle.confirm());
+    this.#world.witness.givesBack(client.label, handle);
+    const outcome = await this.#excused(() => handle.release());
+    this.#world.witness.gaveBack(client.label, handle, outcome ?? "refused");
+  }
+
+  async #enterTwice(client: Client, path: string): Promise<void> {
+    const mutex = client.locks.reentrantMutex(path);
+    await this.#excused(() =>
+      mutex.withLock({ onLoss: "ignore" }, async (lock) => {
+        await this.#excused(() => mutex.withLock({ onLoss: "ignore" }, () => this.#work()));
+        this.#world.witness.givesBack(client.label, lock);
+      }),
+    );
+  }
+
+  /** Mostly short, sometimes until the own node is watched, seldom until a keep-alive was due. */
+  async #work(): Promise<void> {
+    const drawn = this.#random();
+    if (drawn < 0.3) return;
+    await this.#world.sleep(this.#below(drawn < 0.8 ? 30 : drawn < 0.95 ? 600 : 3_000));
+  }
+
+  async #excused<T>(work: () => Promise<T>): Promise<T | null> {
+    try {
+      return await work();
+    } catch (error) {
+      const { name } = error as Error;
+      const evicted = name === "EvictedError" && this.#world.witness.evictions > 0;
+      if (!(error instanceof HoldfastError) && name !== "AbortError") throw error;
+      if (!excusable.has(name) && !evicted) this.#world.witness.violation(`rejected with ${String(error)}`);
+      return null;
+    }
+  }
+
+  #below(limit: number): number {
+    return Math.floor(this.#random() * limit);
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    return list[this.#below(list.length)] as T;
+  }
+}

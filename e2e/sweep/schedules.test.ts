@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import { share } from "../support/share.js";
+import { runSchedule } from "./schedule.js";
+import { writeLog } from "./support/artefact.js";
+
+const given = Number(process.env.HOLDFAST_SEED);
+const replaying = Number.isInteger(given) && given > 0;
+const replays = 10;
+/** Seeds are handed on to the chance of each client, times a thousand. */
+const largestSeed = 2_000_000_000;
+
+it("keeps one holder at a time, serves everybody and leaves nothing behind under random faults at counted requests", async () => {
+  const first = replaying ? given : 1 + Math.floor(Math.random() * largestSeed);
+  const count = replaying ? 1 : share("random schedules", 1_000, 20_000);
+  console.log(`seeds of the schedules: ${first} to ${first + count - 1}`);
+  let faults = 0;
+  let grants = 0;
+  const wrong: string[] = [];
+  for (let seed = first; seed < first + count; seed++) {
+    const result = await runSchedule(seed);
+    faults += result.faults;
+    grants += result.grants;
+    if (result.violations.length > 0) wrong.push(await report(seed, result.violations, result.lines));
+  }
+  console.log(`${count} schedules: ${faults} faults happened, ${grants} grants were judged`);
+  expect(wrong, wrong.join("\n\n")).toEqual([]);
+  if (replaying) return;
+  expect(faults).toBeGreaterThan(count);
+  expect(grants).toBeGreaterThan(5 * count);
+}, 3_600_000);
+
+it("has the same run again for the same seed", async () => {
+  let same = 0;
+  const seeds = Array.from({ length: replays }, (_, index) => 77_001 + index);
+  for (const seed of seeds) {
+    const [one, other] = [await runSchedule(seed), await runSchedule(seed)];
+    if (one.lines.join("\n") === other.lines.join("\n")) same += 1;
+  }
+  console.log(`${same} of ${replays} seeds gave the same log, line by line, when run again`);
+  expect(same).toBeGreaterThanOrEqual(8);
+});
+
+async function report(
+  seed: number,
+  violations: readonly string[],
+  lines: readonly string[],
+): Promise<string> {
+  let failed = 0;
+  for (let replay = 0; replay < replays; replay++) {
+    if ((await runSchedule(seed)).violations.length > 0) failed += 1;
+  }
+  return [
+    `seed ${seed}: ${violations.join("\n  ")}`,
+    `fails again in ${failed} of ${replays} replays; event log: ${writeLog(`schedule ${seed}`, lines)}`,
+    `again: HOLDFAST_SEED=${seed} npx vitest run --project servers e2e/sweep/schedules.test.ts`,
+  ].join("\n  ");
+}

@@ -1,0 +1,67 @@
+import { type AcquireOptions, HoldfastError, type LockHandle } from "@holdfast/core";
+import { type Client, sessionTimeoutMs, type World } from "./world.js";
+
+/** How long a step waits for another that a fault may have prevented. */
+const stepLimitMs = 2 * sessionTimeoutMs;
+
+/** One run of an operation: its clients, and what they are allowed to be told while a fault is about. */
+export class Stage {
+  readonly world: World;
+  readonly path = "/locks/stage";
+  readonly #clients = new Map<string, Client>();
+  /** Names of errors that the fault of this run excuses. */
+  readonly #refuses: readonly string[];
+  /** Of what was refused. */
+  readonly refusals: string[] = [];
+
+  constructor(world: World, refuses: readonly string[]) {
+    this.world = world;
+    this.#refuses = refuses;
+  }
+
+  async open(...labels: string[]): Promise<void> {
+    for (const label of labels) this.#clients.set(label, await this.world.open(label));
+  }
+
+  client(label: string): Client {
+    const client = this.#clients.get(label);
+    if (client === undefined) throw new Error(`no client ${label}`);
+    return client;
+  }
+
+  get clients(): readonly Client[] {
+    return [...this.#clients.values()];
+  }
+
+  /** The handle, or `null` when the fault of this run excuses that there is none. */
+  acquire(label: string, options: AcquireOptions = {}): Promise<LockHandle | null> {
+    return this.allow(() => this.client(label).locks.mutex(this.path).acquire(options));
+  }
+
+  async release(label: string, handle: LockHandle | null): Promise<void> {
+    if (handle === null) return;
+    this.world.witness.givesBack(label, handle);
+    const outcome = await this.allow(() => handle.release());
+    if (outcome !== null) this.world.witness.gaveBack(label, handle, outcome);
+  }
+
+  /** Leaves nothing that `work` rejects with unjudged: `null` for what is excused. `also`: names that need no fault. */
+  async allow<T>(work: () => Promise<T>, also: readonly string[] = []): Promise<T | null> {
+    try {
+      return await work();
+    } catch (error) {
+      const { name } = error as Error;
+      if (!(error instanceof HoldfastError) && name !== "AbortError") throw error;
+      if (![...this.#refuses, ...also].includes(name)) {
+        this.world.witness.violation(`rejected with ${String(error)}`);
+      }
+      this.refusals.push(name);
+      return null;
+    }
+  }
+
+  /** Waits until so many are queued, or so long that the fault must have prevented it. */
+  async whenQueued(count: number): Promise<void> {
+    await this.world.until(() => this.world.queued(this.path) === count, stepLimitMs);
+  }
+}

@@ -1,0 +1,113 @@
+import type { FaultMatch } from "@holdfast/test-servers";
+import {
+  eventFaults,
+  type FaultKind,
+  handshakeFaults,
+  type RequestShape,
+  requestFaults,
+} from "./fault-kinds.js";
+import type { Operation } from "./operations.js";
+import { Stage } from "./support/stage.js";
+import { World } from "./support/world.js";
+
+/** The n-th request, event or handshake of one client in one operation. */
+export interface Point extends RequestShape {
+  readonly operation: Operation;
+  readonly client: string;
+  readonly target: "request" | "event" | "connect";
+  readonly nth: number;
+}
+
+export interface Outcome {
+  readonly hit: boolean;
+  readonly violations: string[];
+  readonly refusals: readonly string[];
+  readonly grants: number;
+  readonly lines: readonly string[];
+}
+
+const operationLimitMs = 60_000;
+
+/** What the operation sends and is sent when nothing goes wrong. */
+export async function pointsOf(operation: Operation): Promise<Point[]> {
+  await using world = await World.start(1);
+  const stage = new Stage(world, []);
+  await prepare(stage, operation);
+  const points: Point[] = [];
+  const record = (target: Point["target"], match: FaultMatch): void => {
+    for (const { label, session } of stage.clients) {
+      let nth = 0;
+      const fault = world.server.faults.on(
+        { ...match, session, times: Number.POSITIVE_INFINITY },
+        // An event cannot call back: its hold opens at once.
+        target === "request" ? { do: "run", at: "frame", call: () => {} } : { do: "hold", forMs: 0 },
+      );
+      const happened = fault.happened.bind(fault);
+      fault.happened = (hit) => {
+        happened(hit);
+        const nodes = world.server.sessions().find(({ id }) => id === session)?.ephemerals ?? [];
+        const own = hit.paths.some((path) => nodes.includes(path));
+        points.push({ operation, client: label, target, nth: ++nth, op: hit.target ?? "?", own });
+      };
+    }
+  };
+  record("request", {});
+  record("event", { op: "event" });
+  record("connect", { op: "connect" });
+  await world.within(operationLimitMs, operation.name, operation.act(stage));
+  const { length } = points;
+  await world.finish([stage.path]);
+  if (world.witness.violations.length > 0) {
+    throw new Error(`${operation.name}, without a fault: ${world.witness.violations.join("; ")}`);
+  }
+  return points.slice(0, length);
+}
+
+export function faultsFor(point: Point): readonly FaultKind[] {
+  if (point.target === "event") return eventFaults;
+  if (point.target === "connect") return handshakeFaults;
+  return requestFaults.filter(({ honest }) => honest?.(point) ?? true);
+}
+
+export function describePoint({ operation, client, target, nth, op }: Point, kind: FaultKind): string {
+  return `${operation.name}: ${target} ${nth} of ${client} (${op}) ${kind.name}`;
+}
+
+/** Has the fault happen at exactly this point, lets it mend, and judges. */
+export async function tryPoint(point: Point, kind: FaultKind): Promise<Outcome> {
+  const { operation, client, target, nth } = point;
+  await using world = await World.start(seedOf(describePoint(point, kind)));
+  const { witness } = world;
+  // A server that refuses a delete for good leaves the node to the end of the session, which its owner then brings about.
+  const stuck = point.op === "delete" && kind.refuses !== undefined;
+  const refuses = [...(kind.refuses ?? []), ...(stuck ? ["ProviderClosedError"] : [])];
+  const stage = new Stage(world, refuses);
+  await prepare(stage, operation);
+  const match = { session: stage.client(client).session, nth };
+  const fault = kind.arm(world, target === "request" ? match : { ...match, op: target }, [stage.path]);
+  void fault.reached().then(() => {
+    world.log(`FAULT ${describePoint(point, kind)}`);
+    if (stuck) world.after(1_000, () => void stage.client(client).locks.close());
+  });
+  try {
+    await world.within(operationLimitMs, "the operation does not end", operation.act(stage));
+    await world.finish([stage.path]);
+  } catch (error) {
+    witness.violation(error instanceof Error ? error.message : String(error));
+  }
+  const { violations, grants } = witness;
+  const { refusals } = stage;
+  return { hit: fault.hits.length > 0, violations, refusals, grants, lines: world.lines };
+}
+
+/** A point is the same run each time, and no two points have the same chance. */
+function seedOf(title: string): number {
+  let seed = 7;
+  for (const letter of title) seed = (seed * 31 + letter.charCodeAt(0)) % 1_000_003;
+  return seed + 1;
+}
+
+async function prepare(stage: Stage, operation: Operation): Promise<void> {
+  await stage.open(...operation.clients);
+  await operation.before?.(stage);
+}
