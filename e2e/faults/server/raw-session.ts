@@ -36,6 +36,8 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+const pingEveryMs = 100;
+
 class UnknownSession extends Error {}
 class ConnectionClosed extends Error {}
 
@@ -58,7 +60,8 @@ export class RawSession {
     this.#socket = socket;
     this.#reader = reader;
     this.handshake = handshake;
-    this.#pings = setInterval(() => this.#ping(), handshake.timeoutMs / 3);
+    // Often: a member of an ensemble of 3.8.0 may sit on an answer until something else arrives.
+    this.#pings = setInterval(() => this.#ping(), pingEveryMs);
     this.#pings.unref();
     socket.on("data", (chunk: Buffer) => {
       reader.push(chunk);
