@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { share } from "../../support/share.js";
 import { Balance, Chance, exactly } from "../server/chance.js";
-import { type Actor, expectNoHolds, Stage, sessionOf } from "../server/stage.js";
+import { type Actor, expectFree, expectNoHolds, Stage, sessionOf } from "../server/stage.js";
 import { testLimitMs } from "../server/test-limit.js";
 import { abortAfter, handleOrApproved, ways } from "./ways.js";
 
@@ -29,14 +29,6 @@ afterEach(async () => {
   expectNoHolds(holder, caller);
 });
 
-/** Whoever comes next gets the lock without delay: nothing stands in its way. */
-async function expectFree(): Promise<void> {
-  await stage.empty(path);
-  expectNoHolds(holder, caller);
-  const next = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
-  expect(await next.release()).toBe("released");
-}
-
 describe("an acquire that is called off before it starts", () => {
   it("rejects with the signal's reason, the same object, without a word to the server", async () => {
     const reason = { why: "never mind" };
@@ -62,7 +54,7 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin }) => {
     }
     expect(handle.state).toBe("held");
     expect(await handle.release()).toBe("released");
-    await expectFree();
+    await expectFree(stage, path, holder, caller);
   });
 
   it("at the moment of the grant either holds or rejects, and leaves nothing behind", async () => {
@@ -91,7 +83,7 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin }) => {
         ]);
         expect(await handle.release()).toBe("released");
       }
-      await expectFree();
+      await expectFree(stage, path, holder, caller);
     }
     console.log(
       `called off by ${what} at the grant: ${JSON.stringify(ends)}, around ${lead.value.toFixed(1)} ms, seed ${chance.seed}`,
@@ -116,7 +108,7 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin }) => {
         expect(handle.state).toBe("held");
         expect(await handle.release()).toBe("released");
       }
-      await expectFree();
+      await expectFree(stage, path, holder, caller);
     }
     console.log(`free acquire called off by ${what}: ${JSON.stringify(ends)}, seed ${chance.seed}`);
     expect(ends.refused).toBeGreaterThan(0);
@@ -134,6 +126,6 @@ describe("tryAcquire", () => {
     await expect(mutex.tryAcquire({ waitMs: 10_000, signal })).rejects.toBe(reason);
     expect(await stage.operator.children(path)).toHaveLength(1);
     await handle.release();
-    await expectFree();
+    await expectFree(stage, path, holder, caller);
   });
 });

@@ -2,7 +2,7 @@ import { ProviderClosedError } from "@holdfast/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { share } from "../../support/share.js";
 import { Balance, Chance, exactly } from "../server/chance.js";
-import { type Actor, expectNoHolds, Stage } from "../server/stage.js";
+import { type Actor, expectFree, expectNoHolds, Stage } from "../server/stage.js";
 import { testLimitMs } from "../server/test-limit.js";
 import { handleOrApproved, type Way, ways } from "./ways.js";
 
@@ -30,14 +30,6 @@ afterEach(async () => {
   expectNoHolds(holder, caller);
 });
 
-/** Whoever comes next gets the lock without delay: nothing stands in its way. */
-async function expectFree(): Promise<void> {
-  await stage.empty(path);
-  expectNoHolds(holder, caller);
-  const next = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
-  expect(await next.release()).toBe("released");
-}
-
 describe("an acquire that is aborted in the turn of the loop in which its grant comes", () => {
   it.each([
     ["before the grant", (abort: () => void) => abort()],
@@ -57,7 +49,7 @@ describe("an acquire that is aborted in the turn of the loop in which its grant 
       expect(await first.release()).toBe("released");
       await rejected;
       heard[Symbol.dispose]();
-      await expectFree();
+      await expectFree(stage, path, holder, caller);
     }
   });
 });
@@ -89,7 +81,7 @@ describe("many waiters of one provider", () => {
       await exactly(20);
       expect(await first.release()).toBe("released");
       await Promise.all(waits);
-      await expectFree();
+      await expectFree(stage, path, holder, caller);
     }
     console.log(`draining queues with waiters that give up: ${JSON.stringify(ends)}, seed ${chance.seed}`);
     expect(Math.min(ends.granted, ends.refused)).toBeGreaterThan(0);
@@ -129,7 +121,7 @@ describe("a waiter that is called off while its link is broken", () => {
       await caller.proxy.setMode("ok");
       await caller.locks.ready();
       expect(await handle.release()).toBe("released");
-      await expectFree();
+      await expectFree(stage, path, holder, caller);
     }
   });
 });
@@ -163,7 +155,7 @@ describe("a provider that is closed at the moment of a grant", () => {
       }
       expect(report.unconfirmed).toEqual([]);
       expect(closing.locks.holds()).toEqual([]);
-      await expectFree();
+      await expectFree(stage, path, holder, caller);
     }
     console.log(`providers closed at a grant: ${JSON.stringify(ends)}, seed ${chance.seed}`);
   });

@@ -154,3 +154,11 @@ export async function lastBelieved(handle: LockHandle): Promise<number> {
 export function expectNoHolds(...actors: readonly { readonly locks: LockProvider }[]): void {
   for (const { locks } of actors) expect(locks.holds()).toEqual([]);
 }
+
+/** Nobody holds, nothing is queued, and whoever comes next gets the lock without delay. */
+export async function expectFree(stage: Stage, path: string, next: Actor, ...others: Actor[]): Promise<void> {
+  await stage.empty(path);
+  expectNoHolds(next, ...others);
+  const handle = await next.locks.mutex(path).acquire({ waitMs: 1_000 });
+  expect(await handle.release()).toBe("released");
+}
