@@ -349,6 +349,45 @@ describe.each(Object.entries(subjects))("with %s", (_name, start) => {
     expect(await reply).toBe(path);
   });
 
+  test.each(["frame", "prep", "applied"] as const)(
+    "several rules at %s act in the order in which they were added",
+    async (at) => {
+      const order: string[] = [];
+      on({ do: "run", at, call: () => void order.push("first") });
+      const held = on({ do: "hold", at });
+      on({ do: "run", at, call: () => void order.push("behind the hold") });
+      const reply = client.create(path);
+      await eventually(() => order.length > 0, { what: "the first rule", everyMs: 5 });
+      expect(await stillOpen(reply)).toBe(true);
+      expect(order).toEqual(["first"]);
+      held.release();
+      expect(await reply).toBe(path);
+      expect(order).toEqual(["first", "behind the hold"]);
+    },
+  );
+
+  test.each(["before", "applied"] as const)("a request is held and only then closed %s", async (when) => {
+    const held = on({ do: "hold", at: when === "before" ? "prep" : "applied" });
+    on({ do: "close", when });
+    const reply = client.create(path);
+    await held.reached();
+    if (when === "applied") await applied(path);
+    expect(await stillOpen(reply)).toBe(true);
+    held.release();
+    await expect(reply).rejects.toThrow("connection lost");
+    expect(await direct.exists(path)).toBe(when === "applied");
+  });
+
+  test("a reply that was made longer is cut to more than it was", async () => {
+    const wire = await Wire.open(subject);
+    const before = wire.bytes;
+    subject.faults.on({ op: "create", path }, { do: "grow-reply", bytes: 1_000 });
+    subject.faults.on({ op: "create", path }, { do: "cut-reply", bytes: 500 });
+    await expect(wire.ask(...createOf(path))).rejects.toThrow("closed the connection");
+    expect(wire.bytes).toBe(before + 500);
+    wire.destroy();
+  });
+
   test("handshakes: close, reject, hold", async () => {
     subject.faults.on({ op: "connect" }, { do: "close" });
     await expect(WireClient.connect(here())).rejects.toThrow("connection lost in the handshake");

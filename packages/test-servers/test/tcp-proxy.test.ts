@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { eventually, startProxy, type TcpProxy } from "../src/index.js";
+import { resetSocket } from "../src/reset-socket.js";
 import { type EchoServer, PlainClient, startEchoServer } from "./support/echo-server.js";
 
 let echo: EchoServer;
@@ -279,4 +280,14 @@ test("wrong arguments are refused with what is wrong", async () => {
   await expect(proxy.setMode("hole-left" as "hole")).rejects.toThrow("hole-left");
   expect(() => proxy.setRate(0)).toThrow("more than 0");
   expect(() => proxy.cutAfter(-1, "up")).toThrow("cutAfter(-1)");
+});
+
+test("a socket whose own end is on its way is closed by a reset all the same, and lets the process go", async () => {
+  const client = await PlainClient.connect(echo.port);
+  const closed = new Promise<void>((resolve) => client.socket.once("close", () => resolve()));
+  client.socket.write("x".repeat(1_000_000));
+  client.socket.end();
+  resetSocket(client.socket);
+  await closed;
+  expect(client.socket.destroyed).toBe(true);
 });

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { FrameReader, maxRequestBytes, ProtocolError, requestHeaderBytes } from "@holdfast/zk-protocol";
+import { resetSocket } from "../reset-socket.js";
 import { type Identity, ipIdentity } from "./acl.js";
 import type { Clock } from "./clock.js";
 import type { Gate } from "./gate.js";
@@ -160,7 +161,7 @@ export class Connection implements Client {
    */
   close(how: "flush" | "drop" | "reset" | "mute"): void {
     if (this.#closed) {
-      if (how === "reset") this.#socket.resetAndDestroy();
+      if (how === "reset") resetSocket(this.#socket);
       return;
     }
     if (how === "flush") this.outbox.flush();
@@ -171,7 +172,7 @@ export class Connection implements Client {
       return;
     }
     this.outbox.clear();
-    if (how === "reset") this.#socket.resetAndDestroy();
+    if (how === "reset") resetSocket(this.#socket);
     else if (how === "mute") this.#socket.pause();
     else this.#finish();
   }

@@ -14,7 +14,14 @@ import {
 import type { Connection } from "./connection.js";
 import { type Answer, process } from "./processor.js";
 import type { Session } from "./sessions.js";
-import type { Exchange, HandshakeVerdict, RequestVerdict, Stages } from "./stages.js";
+import type {
+  AppliedVerdict,
+  Exchange,
+  HandshakeVerdict,
+  OutVerdict,
+  RequestVerdict,
+  Stages,
+} from "./stages.js";
 import type { State } from "./state.js";
 import type { Notice } from "./watches.js";
 
@@ -52,8 +59,9 @@ export class Pipeline {
 
   #greet(connection: Connection, request: ConnectRequest, verdict: HandshakeVerdict): void {
     const { state } = this.#host;
+    if (connection.closed) return;
     if (verdict?.kind === "hold") {
-      connection.block(verdict.until, () => this.#greet(connection, request, undefined));
+      connection.block(verdict.until, () => this.#greet(connection, request, verdict.next()));
       return;
     }
     // Somebody who has seen the future is told nothing: another member may know it.
@@ -102,6 +110,7 @@ export class Pipeline {
     const body = frame.subarray(requestHeaderBytes);
     connection.lastXid = xid;
     connection.lastOp = op ?? "NA";
+    connection.losesWatch = false;
     const exchange = { connection, sessionId: connection.sessionId, xid, type, op, body };
     const { stages } = this.#host;
     if (stages === undefined) {
@@ -114,11 +123,6 @@ export class Pipeline {
   #prepare(exchange: Exchange): void {
     const { connection } = exchange;
     const { state, stages } = this.#host;
-    if (connection.moved && exchange.op !== undefined && isWrite(exchange.op)) {
-      // The member that lost the session notices at the first write, applies nothing and says nothing.
-      connection.close("drop");
-      return;
-    }
     const session = state.sessions.get(connection.sessionId);
     if (connection.view === undefined) {
       if (session === undefined) {
@@ -138,7 +142,7 @@ export class Pipeline {
         goOn();
         break;
       case "hold":
-        exchange.connection.block(verdict.until, goOn);
+        exchange.connection.block(verdict.until, () => this.#ask(exchange, verdict.next(), goOn));
         break;
       case "answer":
         this.#reply(exchange, verdict.answer);
@@ -151,12 +155,29 @@ export class Pipeline {
   #apply(exchange: Exchange): void {
     const { state, stages } = this.#host;
     const { connection } = exchange;
+    const ends = exchange.op === "closeSession";
+    if (connection.moved && exchange.op !== undefined && isWrite(exchange.op) && !ends) {
+      // The member that lost the session notices at the first write, applies nothing and says nothing.
+      connection.close("drop");
+      return;
+    }
     const answer = process(state, connection, exchange.xid, exchange.type, exchange.body);
-    if (exchange.op === "closeSession") this.#host.unbind(connection.sessionId);
-    const verdict = stages?.applied(exchange, answer);
+    if (ends) this.#end(connection);
+    this.#finish(exchange, answer, stages?.applied(exchange, answer));
+  }
+
+  /** A session ends at whatever connection of it asks for that; the one that it had moved to goes with it. */
+  #end({ sessionId, moved }: Connection): void {
+    if (moved) this.#host.connectionOf(sessionId)?.close("flush");
+    this.#host.unbind(sessionId);
+  }
+
+  #finish(exchange: Exchange, answer: Answer, verdict: AppliedVerdict): void {
+    const { connection } = exchange;
     if (verdict === undefined) this.#reply(exchange, answer);
-    else if (verdict.kind === "hold") connection.block(verdict.until, () => this.#reply(exchange, answer));
-    else if (answer.ending) connection.close("drop");
+    else if (verdict.kind === "hold") {
+      connection.block(verdict.until, () => this.#finish(exchange, answer, verdict.next()));
+    } else if (answer.ending) connection.close("drop");
   }
 
   #reply(exchange: Exchange, answer: Answer): void {
@@ -170,42 +191,23 @@ export class Pipeline {
     const { connection } = exchange;
     connection.lastZxid = answer.zxid;
     const frame = replyFrame(answer);
-    const verdict = this.#host.stages?.replying(exchange, answer, frame);
-    switch (verdict?.kind) {
-      case undefined:
-        connection.send(frame);
-        break;
-      case "stop":
-        break;
-      case "hold":
-        connection.outbox.pushGate(verdict.until);
-        connection.send(frame);
-        break;
-      case "bytes":
-        connection.send(verdict.bytes);
-        if (verdict.next === "close") connection.close("flush");
-        if (verdict.next === "stall") connection.outbox.stall();
-        break;
-    }
+    send(connection, frame, this.#host.stages?.replying(exchange, answer, frame));
   }
 
   notice(connection: Connection, notice: Notice): void {
-    const verdict = this.#host.stages?.notifying(connection, notice);
-    switch (verdict?.kind) {
-      case undefined:
-        connection.send(notice.frame);
-        break;
-      case "stop":
-        break;
-      case "hold":
-        connection.outbox.pushGate(verdict.until);
-        connection.send(notice.frame);
-        break;
-      case "bytes":
-        connection.send(verdict.bytes);
-        break;
-    }
+    send(connection, notice.frame, this.#host.stages?.notifying(connection, notice));
   }
+}
+
+function send(connection: Connection, frame: Buffer, verdict: OutVerdict): void {
+  if (verdict === undefined) {
+    connection.send(frame);
+    return;
+  }
+  for (const gate of verdict.behind) connection.outbox.pushGate(gate);
+  if (verdict.bytes !== undefined) connection.send(verdict.bytes);
+  if (verdict.next === "close") connection.close("flush");
+  if (verdict.next === "stall") connection.outbox.stall();
 }
 
 function replyFrame(answer: Answer): Buffer {

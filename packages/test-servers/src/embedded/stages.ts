@@ -16,16 +16,18 @@ export interface Exchange {
   readonly body: Buffer;
 }
 
-/** Ends the way of a request, reply or event: nothing more happens with it. */
+/** Ends the way of a request: nothing more happens with it. */
 export const stop = { kind: "stop" } as const;
 
-/**
- * Waits at this stage until the gate opens. A request that waits holds up all that its connection sent
- * after it, a reply or an event all that is to go out behind it: the order never changes.
- */
-export interface Hold {
+/** A verdict, at once or after any number of waits. */
+export type Waits<Verdict> = Verdict | Hold<Waits<Verdict>>;
+
+/** Waits at this stage until the gate opens, and so does all that its connection sent after it. */
+export interface Hold<Verdict> {
   readonly kind: "hold";
   readonly until: Gate;
+  /** Asked when the gate has opened and the connection is still there: what happens then. */
+  next(): Verdict;
 }
 
 /** Takes the place of applying the request. */
@@ -34,10 +36,13 @@ export interface AnswerInstead {
   readonly answer: Answer;
 }
 
-/** Sends these bytes in place of the frame; after `stall` the connection sends nothing any more. */
-export interface BytesInstead {
-  readonly kind: "bytes";
-  readonly bytes: Buffer;
+/** What goes out in place of a reply or an event. All that is to go out behind it waits with it: the order never changes. */
+export interface Outgoing {
+  /** It goes when all of these are open. */
+  readonly behind: readonly Gate[];
+  /** Undefined for nothing. */
+  readonly bytes: Buffer | undefined;
+  /** After `stall` the connection sends nothing any more. */
   readonly next: "go-on" | "close" | "stall";
 }
 
@@ -48,10 +53,10 @@ export const closeSilently = { kind: "close" } as const;
 /** Leaves the earlier connection of the session open for reads, as a member that has not heard of the move yet. */
 export const move = { kind: "move" } as const;
 
-export type RequestVerdict = undefined | typeof stop | Hold | AnswerInstead;
-export type AppliedVerdict = undefined | typeof stop | Hold;
-export type OutVerdict = undefined | typeof stop | Hold | BytesInstead;
-export type HandshakeVerdict = undefined | typeof reject | typeof closeSilently | typeof move | Hold;
+export type RequestVerdict = Waits<undefined | typeof stop | AnswerInstead>;
+export type AppliedVerdict = Waits<undefined | typeof stop>;
+export type OutVerdict = undefined | Outgoing;
+export type HandshakeVerdict = Waits<undefined | typeof reject | typeof closeSilently | typeof move>;
 
 /**
  * Points at which a fault engine may step in. They are asked in this order for every connection and

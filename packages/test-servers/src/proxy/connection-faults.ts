@@ -14,9 +14,9 @@ import {
   ProtocolError,
   passwordLength,
 } from "@holdfast/zk-protocol";
-import type { FaultAction } from "../embedded/faults/actions.js";
-import { grown } from "../embedded/faults/faults.js";
+import { type FaultAction, pointOf } from "../embedded/faults/actions.js";
 import { pathsOf } from "../embedded/faults/match.js";
+import { grown } from "../embedded/faults/rules.js";
 import { Gate } from "../embedded/gate.js";
 import { TestServerError } from "../errors.js";
 import type { Pending, ProxyFaults } from "./proxy-faults.js";
@@ -117,9 +117,10 @@ export class ConnectionFaults {
 
   *#up(entry: TraceEntry, pending: readonly Pending[], frame: Buffer): Steps<UpFate> {
     let bytes = frame;
-    yield* this.#waitAt("frame", pending);
-    for (const { fault } of pending) {
-      const { action } = fault;
+    let instead: UpFate | undefined;
+    for (const each of pending) if (pointOf(each.fault.action) === "frame") yield* this.#wait(each);
+    for (const each of pending) {
+      const { action } = each.fault;
       switch (action.do) {
         case "close":
           if ((action.when ?? "before") !== "before") break;
@@ -142,14 +143,15 @@ export class ConnectionFaults {
           return this.#substitute(entry, errorCodes.Unimplemented, true);
         case "lose-watch":
           if (entry.op === "addWatch")
-            return this.#substitute(entry, 0, false, encodeResponse("addWatch", { err: 0 }));
-          bytes = withoutWatch(entry.op, bytes);
+            instead = this.#substitute(entry, 0, false, encodeResponse("addWatch", { err: 0 }));
+          else bytes = withoutWatch(entry.op, bytes);
           break;
         default:
+          if (pointOf(action) === "prep") yield* this.#wait(each);
           break;
       }
     }
-    yield* this.#waitAt("prep", pending);
+    if (instead !== undefined) return instead;
     return { kind: "forward", bytes, thenWait: pending.some(({ fault }) => stopsReading(fault.action)) };
   }
 
@@ -166,8 +168,8 @@ export class ConnectionFaults {
       const ending = instead.unknownOp || instead.err === errorCodes.AuthFailed;
       if (ending) return { kind: "send", bytes, next: "close" };
     }
-    for (const { fault } of pending) {
-      const { action } = fault;
+    for (const each of pending) {
+      const { action } = each.fault;
       if (action.do === "close" && action.when === "applied")
         return { kind: "close", reset: action.reset === true };
       if (action.do === "expire" && action.when === "applied") {
@@ -175,8 +177,8 @@ export class ConnectionFaults {
         if (action.silent === true) return { kind: "send", bytes: Buffer.alloc(0), next: "deaf" };
       }
       if (action.do === "answer" && action.apply === true) bytes = reply(entry, errorCodes[action.err]);
+      if (pointOf(action) === "applied") yield* this.#wait(each);
     }
-    yield* this.#waitAt("applied", pending);
     for (const each of pending) {
       const { action } = each.fault;
       switch (action.do) {
@@ -185,7 +187,8 @@ export class ConnectionFaults {
         case "cut-reply":
           return { kind: "send", bytes: bytes.subarray(0, action.bytes), next: action.next ?? "close" };
         case "grow-reply":
-          return { kind: "send", bytes: grown(bytes, action.bytes), next: "go-on" };
+          bytes = grown(bytes, action.bytes);
+          break;
         case "expire":
           if (action.when === "applied") return { kind: "send", bytes, next: "close" };
           break;
@@ -211,14 +214,6 @@ export class ConnectionFaults {
       yield* this.#wait(each);
     }
     return { kind: "send", bytes: frame, next: "go-on" };
-  }
-
-  *#waitAt(point: "frame" | "prep" | "applied", pending: readonly Pending[]): Generator<Gate, void> {
-    for (const each of pending) {
-      const { action } = each.fault;
-      const waits = action.do === "hold" || action.do === "run";
-      if (waits && (action.at ?? "prep") === point) yield* this.#wait(each);
-    }
   }
 
   *#wait({ fault, hit }: Pending): Generator<Gate, void> {

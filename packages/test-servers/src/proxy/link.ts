@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { resetSocket } from "../reset-socket.js";
 import { type Shape, Shaper, type StreamItem } from "./shaper.js";
 
 /** As seen from the client: `up` goes to the server, `down` comes back. */
@@ -158,7 +159,7 @@ export class Link {
 
   /** RST to both sides, now. */
   reset(): void {
-    this.#finish((socket) => socket.resetAndDestroy());
+    this.#finish(resetSocket);
   }
 
   #listen(socket: Socket, take: (item: StreamItem) => void): void {

@@ -1,12 +1,21 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { startZooKeeper, type ZooKeeperNode } from "../../src/index.js";
+import {
+  startEnsemble,
+  startZooKeeper,
+  type ZooKeeperEnsemble,
+  type ZooKeeperNode,
+} from "../../src/index.js";
 import { conformance, holds } from "./conformance/list.js";
-import type { Target } from "./conformance/trial.js";
+import type { Ensemble, Target } from "./conformance/trial.js";
+import type { Address } from "./support/wire.js";
 
 const nearTheLimit = ["/limit/a", "/limit/b"] as const;
 let server: ZooKeeperNode | undefined;
 let stock: ZooKeeperNode | undefined;
+let ensemble: ZooKeeperEnsemble | undefined;
 let target: Target;
+
+const addressOf = ({ port }: ZooKeeperNode): Address => ({ host: "127.0.0.1", port });
 
 beforeAll(async () => {
   server = await startZooKeeper({
@@ -16,14 +25,35 @@ beforeAll(async () => {
   });
   // Without `conf` the start cannot see that it is its own server that answers.
   stock = await startZooKeeper({ config: { "4lw.commands.whitelist": "srvr,conf" } });
-  const addressOf = ({ port }: ZooKeeperNode) => ({ host: "127.0.0.1", port });
-  target = { ...addressOf(server), stock: addressOf(stock), nearTheLimit };
+  target = {
+    ...addressOf(server),
+    stock: addressOf(stock),
+    nearTheLimit,
+    ensemble: await threeMembers(),
+  };
 });
 
 afterAll(async () => {
   await server?.stop();
   await stock?.stop();
+  await ensemble?.stop();
 });
+
+async function threeMembers(): Promise<Ensemble> {
+  const started = await startEnsemble({ quorumProxies: true });
+  ensemble = started;
+  const leader = await started.leader();
+  const [first, second] = await started.followers();
+  if (first === undefined || second === undefined) throw new Error("three members have two followers");
+  return {
+    members: [addressOf(first), addressOf(second)],
+    moves() {}, // it does when it is opened elsewhere
+    async lags() {
+      await started.cut(leader, first);
+      return () => started.heal(leader, first);
+    },
+  };
+}
 
 describe("ZooKeeper itself", () => {
   for (const item of conformance) {

@@ -163,6 +163,21 @@ test("12. and 32. a session moves: the earlier socket reads on until it writes",
   expect(bench.server.sessions()).toMatchObject([{ id: idOf(first), connected: true }]);
 });
 
+test("32. an attempt to connect that hung takes the session from the one made after it", async () => {
+  await using bench = await Bench.start();
+  const first = await bench.open();
+  const held = bench.server.faults.on({ op: "connect", session: idOf(first) }, { do: "hold" });
+  const late = bench.open(first.credentials);
+  await held.reached();
+  const second = await bench.open(first.credentials);
+  await first.closed();
+  expect((await second.ask("ping", undefined)).err).toBe(0);
+  held.release();
+  expect((await late).session.sessionId).toBe(idOf(first));
+  await second.closed();
+  expect((await (await late).ask("ping", undefined)).err).toBe(0);
+});
+
 test("13. a wrong password closes the owner's connection", async () => {
   await using bench = await Bench.start();
   const owner = await bench.open();
@@ -557,6 +572,24 @@ test("one event is held or lost", async () => {
   expect(waiter.types).toEqual(["created /b"]);
 });
 
+test("clear ends slowness, and reads what lay unread", async () => {
+  await using bench = await Bench.start({ clock: new ManualClock() });
+  const [slow, unread, other] = [await bench.open(), await bench.open(), await bench.open()];
+  const { faults } = bench.server;
+  faults.slow(idOf(slow), { bytes: 1, everyMs: 1_000 });
+  faults.stopReading(idOf(unread));
+  const pings = Promise.all([slow, unread].map((wire) => wire.ask("ping", undefined)));
+  expect(await isOut(pings, other)).toBe(true);
+  expect(faults.active).toBe(true);
+  faults.clear();
+  expect(faults.active).toBe(false);
+  expect((await pings).map(({ err }) => err)).toEqual([0, 0]);
+  faults.stopReading(idOf(unread));
+  unread.destroy();
+  bench.server.dropConnection(idOf(unread));
+  expect(faults.active).toBe(false);
+});
+
 test("clear heals everything", async () => {
   await using bench = await Bench.start();
   const [wire, other] = [await bench.open(), await bench.open()];
@@ -605,8 +638,8 @@ test("an action that cannot happen to what is matched is refused at once", async
 test("what waited behind the end of its session is not applied", async () => {
   await using bench = await Bench.start();
   const [wire, other] = [await bench.open(), await bench.open()];
-  const barrier = bench.server.faults.on({ op: "create", path: "/a" }, { do: "hold", at: "applied" });
   bench.server.faults.on({ op: "create", path: "/a" }, { do: "expire", when: "applied" });
+  const barrier = bench.server.faults.on({ op: "create", path: "/a" }, { do: "hold", at: "applied" });
   const replies = wire.askAll(["create", createOf("/a", ephemeral)], ["create", createOf("/b", ephemeral)]);
   await barrier.reached();
   barrier.release();

@@ -39,7 +39,13 @@ export type FaultAction =
   | { readonly do: "expire"; readonly when?: "before" | "applied"; readonly silent?: boolean }
   /** The watch that the request asks for is not set. */
   | { readonly do: "lose-watch" }
-  /** Calls back at `at` (default "prep"). A promise holds everything of this connection up until it settles. */
+  /**
+   * Calls back at `at` (default "prep"). A promise holds everything of this connection up until it settles.
+   *
+   * "applied" stands between applying and the reply: an event that the call causes overtakes the reply, also if the very
+   * request set the watch, and no real server sends an event before the answer to the call that asked for it. To cause
+   * one behind the reply, `hold` the request at "reply", act once `reached()`, and release.
+   */
   | {
       readonly do: "run";
       readonly at?: "frame" | "prep" | "applied";
@@ -47,8 +53,13 @@ export type FaultAction =
     }
   /** For a handshake: says that the session is over. */
   | { readonly do: "reject" }
-  /** For a handshake: leaves the session's earlier connection open for reads until it writes. */
+  /** For a handshake: leaves the session's earlier connection open for reads until it writes, as a follower does. A leader closes it. */
   | { readonly do: "move" };
+
+/** Where an action waits or calls; undefined if it does neither. */
+export function pointOf(action: FaultAction): HoldPoint | undefined {
+  return action.do === "hold" || action.do === "run" ? (action.at ?? "prep") : undefined;
+}
 
 /** What a handshake can have done to it. */
 export const handshakeActions: ReadonlySet<FaultAction["do"]> = new Set([

@@ -23,6 +23,7 @@ export class Fault {
   readonly #gates = new Set<Gate>();
   readonly #waiting: { readonly count: number; resolve(hit: FaultHit): void }[] = [];
   #matched = 0;
+  #released = false;
 
   constructor(match: FaultMatch, action: FaultAction, remove: (fault: Fault) => void) {
     const { nth = 1, times = 1 } = match;
@@ -55,8 +56,13 @@ export class Fault {
     return this.hits[count - 1] ?? new Promise((resolve) => this.#waiting.push({ count, resolve }));
   }
 
+  /** Something waits until this opens; open from the start if the rule was released before its turn came. */
   gate(): Gate {
     const gate = new Gate();
+    if (this.#released) {
+      gate.open();
+      return gate;
+    }
     this.#gates.add(gate);
     gate.onOpen(() => this.#gates.delete(gate));
     return gate;
@@ -64,6 +70,7 @@ export class Fault {
 
   /** Lets go of all that waits, and removes the rule. */
   release(): void {
+    this.#released = true;
     this.#remove(this);
     for (const gate of [...this.#gates]) gate.open();
   }

@@ -1,4 +1,5 @@
 import { data } from "./data.js";
+import { ensemble } from "./ensemble.js";
 import { framing } from "./framing.js";
 import { ordering } from "./ordering.js";
 import { sequences } from "./sequences.js";
@@ -7,7 +8,7 @@ import { transactions } from "./transactions.js";
 import { type Item, type Target, Trial } from "./trial.js";
 import { watches } from "./watches.js";
 
-/** What a server must do to be a ZooKeeper 3.8.0 for locks. Number 72 takes an ensemble and is not among them. */
+/** What a server must do to be a ZooKeeper 3.8.0 for locks. */
 export const conformance: readonly Item[] = [
   ...sessions,
   ...framing,
@@ -16,6 +17,7 @@ export const conformance: readonly Item[] = [
   ...transactions,
   ...watches,
   ...ordering,
+  ...ensemble,
 ];
 
 export async function holds(item: Item, target: Target): Promise<void> {

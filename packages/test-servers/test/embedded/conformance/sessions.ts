@@ -1,4 +1,4 @@
-import { encodeConnectRequest, encodeFrame } from "@holdfast/zk-protocol";
+import { encodeConnectRequest, encodeFrame, errorCodes } from "@holdfast/zk-protocol";
 import { expect } from "vitest";
 import { eventually } from "../../../src/index.js";
 import { childrenOf, create, createOf, ephemeral, ok, statOf } from "../support/requests.js";
@@ -249,12 +249,14 @@ export const sessions: readonly Item[] = [
   },
   {
     number: 18,
-    title: "a request behind closeSession is neither answered nor applied",
+    title: "a request behind closeSession is not applied, and at most answered that the session is over",
     async run(trial) {
       const wire = await trial.open();
       const [closing, late] = wire.askAll(["closeSession", undefined], ["create", createOf(trial.path)]);
       expect((await closing)?.err).toBe(0);
-      await expect(late).rejects.toThrow();
+      // ZooKeeper itself does either, the answer about once in ten times.
+      const answer = await late?.then(({ err }) => err).catch((error: Error) => error.message);
+      expect(["the server closed the connection", errorCodes.SessionExpired]).toContain(answer);
       expect(await statOf(await trial.open(), trial.path)).toBeNull();
     },
   },

@@ -8,6 +8,17 @@ export interface Target extends Address {
   readonly stock: Address;
   /** Nodes whose next sequential child gets 2147483643, 2147483644. */
   readonly nearTheLimit: readonly [string, string];
+  readonly ensemble: Ensemble;
+}
+
+/** Several members, or what behaves like them. */
+export interface Ensemble {
+  /** Followers: a leader that loses a session closes its connection at once. */
+  readonly members: readonly [Address, Address];
+  /** Told before a session is opened at the second member while its connection to the first is still there. */
+  moves(session: bigint): void;
+  /** Keeps changes from the first member, which serves this session. What it returns ends that, if `sync` has not. */
+  lags(session: bigint): Promise<() => Promise<void>>;
 }
 
 /** One line of the list. It holds if `run` resolves. */
