@@ -3,6 +3,7 @@
 export type { BackendLink } from "./api/link.js";
 export { Alarm, AlarmClock } from "./clock/alarm-clock.js";
 export { type EventDetail, EventHub, type EventSource } from "./events/event-hub.js";
+export type { GrantEngine } from "./grants/engine.js";
 export {
   checkBoolean,
   checkKnownKeys,
@@ -17,4 +18,14 @@ export { validateLockName } from "./options/lock-name.js";
 export { type ResolvedProviderOptions, resolveProviderOptions } from "./options/provider-options.js";
 export { createProvider, DriverProvider, type ProviderParts } from "./provider/driver-provider.js";
 export { type ViewParts, viewPartsOf } from "./recipes/view.js";
+export { awaitValue, inBounds } from "./rendezvous/await-value.js";
+export { backendCall } from "./rendezvous/backend-call.js";
+export { type BarrierStore, BarrierView } from "./rendezvous/barrier.js";
+export type { BarrierSeat } from "./rendezvous/barrier-membership.js";
+export { CountDownLatchView, type LatchStore } from "./rendezvous/count-down-latch.js";
+export { type DoubleBarrierStore, DoubleBarrierView } from "./rendezvous/double-barrier.js";
+export type { WaitBounds } from "./rendezvous/wait-bounds.js";
+export { abortable } from "./signals/abortable.js";
+export { type ObservedSource, observeLatest, type Watched } from "./signals/observe-latest.js";
 export { SignalHub } from "./signals/signal-hub.js";
+export { type LocalBounds, waitLocally } from "./signals/wait-locally.js";

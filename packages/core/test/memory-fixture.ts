@@ -17,7 +17,7 @@ export function memoryFixture(how: "session" | "theft", runtime?: Runtime): Fixt
       if (holder === undefined) throw new Error("nobody holds that");
       const controls = memoryControls(holder);
       if (how === "theft") {
-        controls.steal(handle.name);
+        if (!controls.stealHold(handle)) throw new Error("nothing was there to steal");
         return;
       }
       controls.expire();

@@ -1,8 +1,9 @@
 import { channel, tracingChannel } from "node:diagnostics_channel";
 import { InvalidArgumentError, memoryLocks, tokenGate, UnsupportedError } from "@holdfast/core";
 import { resolveProviderOptions, validateLockName } from "@holdfast/core/internal";
-import { memoryControls } from "@holdfast/core/testing";
+import { memoryControls, simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
+import { scripted } from "./scripted-driver.js";
 
 describe("a provider", () => {
   it("refuses options that it does not know or that make no sense, naming key, value and the nearest known", () => {
@@ -42,8 +43,9 @@ describe("a provider", () => {
   });
 
   it("says which primitives its backend lacks", () => {
-    const locks = memoryLocks();
+    const { provider: locks } = scripted(simulatedRuntime(1), "session", { primitives: ["mutex"] });
     for (const make of [
+      () => locks.reentrantMutex("a"),
       () => locks.readWriteLock("a"),
       () => locks.reentrantReadWriteLock("a"),
       () => locks.semaphore("a", 1),

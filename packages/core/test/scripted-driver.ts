@@ -6,6 +6,7 @@ import type {
   LockDriver,
   LockProvider,
   Millis,
+  PrimitiveKind,
   ProviderOptions,
   SessionState,
   TicketProgress,
@@ -90,22 +91,50 @@ export interface ScriptedRequest {
   cancels: number;
 }
 
+export interface ScriptedDowngrade {
+  readonly write: Grant;
+  readonly read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">;
+  readonly answer: Deferred<Grant>;
+}
+
 export interface Scripted {
   readonly provider: LockProvider;
   readonly requests: ScriptedRequest[];
+  readonly downgrades: ScriptedDowngrade[];
   readonly contacts: Deferred<void>[];
   last(): ScriptedRequest;
   setState(state: SessionState): void;
 }
 
+const grantKinds: readonly PrimitiveKind[] = [
+  "mutex",
+  "reentrant-mutex",
+  "read-write-lock",
+  "reentrant-read-write-lock",
+  "semaphore",
+  "leader-election",
+];
+
 /** A provider whose backend does what the test says, when it says so. Cancels are answered at once unless told otherwise. */
 export function scripted(
   runtime: SimulatedRuntime,
   lease: Capabilities["lease"],
-  settings: ProviderOptions & { cancelsAnswered?: boolean; leaseMs?: Millis } = {},
+  settings: ProviderOptions & {
+    cancelsAnswered?: boolean;
+    leaseMs?: Millis;
+    primitives?: readonly PrimitiveKind[];
+    driver?: Partial<LockDriver>;
+  } = {},
 ): Scripted {
-  const { cancelsAnswered = true, leaseMs = 30_000, ...options } = settings;
+  const {
+    cancelsAnswered = true,
+    leaseMs = 30_000,
+    primitives = grantKinds,
+    driver: more,
+    ...options
+  } = settings;
   const requests: ScriptedRequest[] = [];
+  const downgrades: ScriptedDowngrade[] = [];
   const contacts: Deferred<void>[] = [];
   const events = new EventHub({ provider: "scripted", backend: "memory", runtime });
   const link = {
@@ -123,7 +152,7 @@ export function scripted(
       fencing: "durable",
       fairness: "fifo",
       push: true,
-      primitives: new Set(["mutex", "reentrant-mutex"]),
+      primitives: new Set(primitives),
     },
     request(request, progress) {
       const made: ScriptedRequest = {
@@ -143,14 +172,21 @@ export function scripted(
         },
       };
     },
+    downgrade(write, read) {
+      const answer = deferred<Grant>();
+      downgrades.push({ write, read, answer });
+      return answer.promise;
+    },
     inspect: () => Promise.reject(new Error("not scripted")),
     close: async () => {},
+    ...more,
   };
   const resolved = resolveProviderOptions("scripted", { ...options, runtime });
   const provider = createProvider({ driver, link, events, options: resolved, defaultLeaseMs: leaseMs });
   return {
     provider,
     requests,
+    downgrades,
     contacts,
     last() {
       const request = requests.at(-1);

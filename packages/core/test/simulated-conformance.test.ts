@@ -1,48 +1,18 @@
 import {
-  type Fixture,
   mutexConformance,
+  readWriteLockConformance,
   reentrantMutexConformance,
-  type SimulatedRuntime,
+  reentrantReadWriteLockConformance,
   simulatedRuntime,
 } from "@holdfast/core/testing";
-import { type Simulated, simulatedLocks } from "./simulated-driver.js";
-import { SimulatedServer } from "./simulated-server.js";
-
-function simulatedFixture(runtime: SimulatedRuntime, lease: "session" | "ttl"): Fixture {
-  const server = new SimulatedServer(runtime, lease);
-  const all: Simulated[] = [];
-  const running = runtime.autoAdvance();
-  return {
-    runtime,
-    async provider() {
-      const made = simulatedLocks(server, lease);
-      all.push(made);
-      return made.provider;
-    },
-    async loseHold(handle) {
-      const holder = all.find(({ provider }) => provider.holds().some((held) => held.owner === handle.owner));
-      if (holder === undefined) throw new Error("nobody holds that");
-      if (lease === "session") {
-        holder.link.expire();
-        return;
-      }
-      const [entry] = server.space.queue(handle.name);
-      if (entry !== undefined) server.space.evict(handle.name, entry);
-    },
-    async partition(provider) {
-      const link = all.find((each) => each.provider === provider)?.link;
-      link?.cut();
-      return { [Symbol.dispose]: () => link?.mend() };
-    },
-    blockLoop: (forMs) => runtime.block(forMs),
-    close: async () => running[Symbol.dispose](),
-  };
-}
+import { simulatedFixture } from "./simulated-fixture.js";
 
 for (const lease of ["session", "ttl"] as const) {
   for (const seed of [7, 1_234_567]) {
     const fixture = async () => simulatedFixture(simulatedRuntime(seed), lease);
     mutexConformance(`simulated ${lease}, seed ${seed}`, fixture);
     reentrantMutexConformance(`simulated ${lease}, seed ${seed}`, fixture);
+    readWriteLockConformance(`simulated ${lease}, seed ${seed}`, fixture);
+    reentrantReadWriteLockConformance(`simulated ${lease}, seed ${seed}`, fixture);
   }
 }

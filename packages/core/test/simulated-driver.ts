@@ -7,6 +7,7 @@ import {
   type GrantRequest,
   type InspectOptions,
   type LockDriver,
+  LockLostError,
   type LockProvider,
   type LockSnapshot,
   type Millis,
@@ -16,7 +17,7 @@ import {
 } from "@holdfast/core";
 import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import { SimulatedLink } from "./simulated-link.js";
-import type { SimulatedServer } from "./simulated-server.js";
+import type { ClientEntry, SimulatedServer } from "./simulated-server.js";
 
 const outage = () => new BackendError("the connection ended before the answer", { backend: "memory" });
 
@@ -27,6 +28,7 @@ export class SimulatedDriver implements LockDriver {
   readonly link: SimulatedLink;
   readonly places = new Set<Place>();
   readonly lease: "session" | "ttl";
+  readonly #watchers = new Set<() => void>();
 
   constructor(server: SimulatedServer, link: SimulatedLink, lease: "session" | "ttl") {
     this.server = server;
@@ -38,7 +40,14 @@ export class SimulatedDriver implements LockDriver {
       fencing: "durable",
       fairness: "fifo",
       push: true,
-      primitives: new Set(["mutex", "reentrant-mutex"]),
+      primitives: new Set([
+        "mutex",
+        "reentrant-mutex",
+        "read-write-lock",
+        "reentrant-read-write-lock",
+        "semaphore",
+        "leader-election",
+      ]),
     };
     link.onDown = () => {
       for (const place of [...this.places]) place.tell({ type: "uncertain" });
@@ -48,6 +57,7 @@ export class SimulatedDriver implements LockDriver {
     };
     link.onConnected = () => {
       for (const place of [...this.places]) void place.look();
+      for (const changed of [...this.#watchers]) changed();
     };
   }
 
@@ -55,42 +65,75 @@ export class SimulatedDriver implements LockDriver {
     return new Place(this, request, progress);
   }
 
+  async downgrade(write: Grant): Promise<Grant> {
+    return await (write as Place).readBeside();
+  }
+
   async requestRevoke(_kind: string, name: string): Promise<boolean> {
     const asked = await this.link.call(() => {
-      const [holder] = this.server.space.queue(name);
-      holder?.revokeAsked();
-      return holder !== undefined;
+      const holders = this.server.space.queue(name).filter((entry) => entry.token !== null);
+      for (const holder of holders) holder.revokeAsked();
+      return holders.length > 0;
     });
     if (asked === undefined) throw outage();
     return asked;
+  }
+
+  async announce(grant: Grant, label: string): Promise<void> {
+    const announced = await this.link.call(() => this.server.relabel(grant.backendId, label));
+    if (announced === undefined) throw outage();
+    if (!announced)
+      throw new LockLostError("the term is over", { reason: "lease-missing", token: grant.token });
+  }
+
+  /** What is told while contact is broken is lost: after each break it is told that anything may have changed. */
+  watch(_kind: string, name: string, changed: () => void): () => void {
+    const tell = (): void => {
+      if (this.#watchers.has(tell)) changed();
+    };
+    this.#watchers.add(tell);
+    const stop = this.server.space.watch(name, () => this.link.push(this.link.session, tell));
+    return () => {
+      this.#watchers.delete(tell);
+      stop();
+    };
   }
 
   async inspect(_kind: string, name: string, options: InspectOptions): Promise<LockSnapshot> {
     const queue = await this.link.call(() => [...this.server.space.queue(name)]);
     if (queue === undefined) throw outage();
     const nowMs = this.server.runtime.nowMs();
-    const shown = queue.map((entry) => ({
+    const pending = queue.filter((entry) => entry.token === null);
+    const shown = (entry: (typeof queue)[number]) => ({
       owner: null,
       label: entry.label,
-      mode: "exclusive" as const,
+      mode: entry.mode,
       backendId: entry.id,
       session: entry.session,
       address: null,
       recognisedAs: "holdfast" as const,
       sinceMs: { value: nowMs - entry.sinceMs, provenance: "exact" as const },
-      token: entry.token,
-    }));
-    const [holder, ...pending] = shown;
-    const held =
-      holder === undefined ? [] : [{ ...holder, holdCount: 1, heldByThisProvider: false, remainingMs: null }];
+    });
+    const held = queue.flatMap((entry) =>
+      entry.token === null
+        ? []
+        : (entry.permitIds.length > 0 ? entry.permitIds : [entry.id]).map((backendId) => ({
+            ...shown(entry),
+            backendId,
+            token: entry.token,
+            holdCount: 1,
+            heldByThisProvider: false,
+            remainingMs: null,
+          })),
+    );
     return {
       name,
       takenAt: new Date(this.server.runtime.wallMs()),
-      kind: holder === undefined ? null : "mutex",
+      kind: queue[0]?.kind ?? null,
       held,
       pending: pending
         .slice(0, options.maxPending ?? pending.length)
-        .map((info, position) => ({ ...info, position })),
+        .map((entry, position) => ({ ...shown(entry), position })),
       pendingTotal: pending.length,
     };
   }
@@ -105,7 +148,6 @@ class Place implements Ticket, Grant {
   backendId = "";
   token: bigint | null = null;
   contended = false;
-  readonly permitIds: readonly string[] = [];
   readonly roundTrips = 1;
 
   readonly #driver: SimulatedDriver;
@@ -119,7 +161,12 @@ class Place implements Ticket, Grant {
   #sentMs: Millis = 0;
   #left: Promise<boolean> | undefined;
 
-  constructor(driver: SimulatedDriver, request: GrantRequest, progress: TicketProgress) {
+  constructor(
+    driver: SimulatedDriver,
+    request: GrantRequest,
+    progress: TicketProgress,
+    how: "queues" | "beside a write" = "queues",
+  ) {
     this.#driver = driver;
     this.#request = request;
     this.#progress = progress;
@@ -128,7 +175,11 @@ class Place implements Ticket, Grant {
       this.#reject = reject;
     });
     driver.places.add(this);
-    void this.#enter();
+    if (how === "queues") void this.#enter();
+  }
+
+  get permitIds(): readonly string[] {
+    return permitIdsOf(this.#request, this.backendId);
   }
 
   validUntilMs(): Millis {
@@ -198,26 +249,12 @@ class Place implements Ticket, Grant {
 
   async #enter(): Promise<void> {
     const { link, server } = this.#driver;
-    const { name, label, leaseMs, mayWait } = this.#request;
+    const { mayWait } = this.#request;
     this.#state = "asking";
     this.#sentMs = server.runtime.nowMs();
-    this.backendId = server.runtime.randomId();
-    const { session } = link;
-    const sinceMs = this.#sentMs;
-    const entry = {
-      id: this.backendId,
-      name,
-      session,
-      label,
-      sinceMs,
-      leaseMs,
-      token: null as bigint | null,
-      expiresAtMs: 0,
-    };
-    const { id } = entry;
-    const tell = (event: string): void => link.push(session, () => this.#hear(id, event));
+    const { entry, id, tell } = this.#newEntry();
     const added = await link.call(() => {
-      const ahead = server.space.queue(name).length;
+      const ahead = server.space.queue(entry.name).length;
       return { ok: server.add(entry, mayWait, tell), token: entry.token, ahead };
     });
     if (this.#state !== "asking") return;
@@ -234,6 +271,48 @@ class Place implements Ticket, Grant {
       if (added.token !== null) this.#grant(added.token, this.#sentMs);
       else this.#state = "waiting";
     }
+  }
+
+  /** A read beside this write, confirmed by the server; a request that got no answer leaves nothing behind. */
+  async readBeside(): Promise<Place> {
+    const { link, server } = this.#driver;
+    const progress = { notified() {}, requeued() {}, sequenceHigh() {} };
+    const read = new Place(this.#driver, { ...this.#request, mode: "shared" }, progress, "beside a write");
+    const { entry, id, tell } = read.#newEntry();
+    read.#sentMs = server.runtime.nowMs();
+    const added = await link.call(() => server.addBeside(this.backendId, entry, tell));
+    if (added === true && this.token !== null && read.#state === "asking") {
+      read.#grant(this.token, read.#sentMs);
+      return read;
+    }
+    read.#end();
+    void read.#remove(id);
+    if (added === undefined) throw outage();
+    throw new LockLostError("the write is gone", { reason: "lease-missing", token: this.token });
+  }
+
+  #newEntry(): { entry: ClientEntry & { token: bigint | null }; id: string; tell: (event: string) => void } {
+    const { server, link } = this.#driver;
+    const { name, kind, mode, permits, limit, label, leaseMs } = this.#request;
+    const id = server.runtime.randomId();
+    const { session } = link;
+    this.backendId = id;
+    const entry = {
+      id,
+      name,
+      kind,
+      mode,
+      permits,
+      limit: typeof limit === "number" ? limit : null,
+      permitIds: permitIdsOf(this.#request, id),
+      session,
+      label,
+      sinceMs: server.runtime.nowMs(),
+      leaseMs,
+      token: null as bigint | null,
+      expiresAtMs: 0,
+    };
+    return { entry, id, tell: (event) => link.push(session, () => this.#hear(id, event)) };
   }
 
   #hear(id: string, event: string): void {
@@ -300,6 +379,11 @@ class Place implements Ticket, Grant {
     this.#state = "over";
     this.#driver.places.delete(this);
   }
+}
+
+function permitIdsOf(request: GrantRequest, id: string): string[] {
+  if (request.kind !== "semaphore") return [];
+  return Array.from({ length: request.permits }, (_, index) => (index === 0 ? id : `${id}/${index}`));
 }
 
 export interface Simulated {

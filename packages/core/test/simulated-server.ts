@@ -1,11 +1,16 @@
-import { MemorySpace, type Millis, type Runtime } from "@holdfast/core";
+import { type LockMode, MemorySpace, type Millis, type PrimitiveKind, type Runtime } from "@holdfast/core";
 
 /** One entry of a client, as the server keeps it. */
 export interface ServerEntry {
   readonly id: string;
   readonly name: string;
+  readonly kind: PrimitiveKind;
+  readonly mode: LockMode;
+  readonly permits: number;
+  readonly limit: number | null;
+  readonly permitIds: readonly string[];
   readonly session: string;
-  readonly label: string | null;
+  label: string | null;
   readonly sinceMs: Millis;
   readonly leaseMs: Millis;
   token: bigint | null;
@@ -14,6 +19,8 @@ export interface ServerEntry {
   removed(): void;
   revokeAsked(): void;
 }
+
+export type ClientEntry = Omit<ServerEntry, "turnCame" | "removed" | "revokeAsked">;
 
 /** The far side of the simulated backend: queues, sessions and leases by its own clock, and a witness of all grants. */
 export class SimulatedServer {
@@ -54,13 +61,24 @@ export class SimulatedServer {
   }
 
   /** `false` when the session is over, or the lock is taken and the client will not wait. */
-  add(
-    entry: Omit<ServerEntry, "turnCame" | "removed" | "revokeAsked">,
-    mayWait: boolean,
-    tell: (event: string) => void,
-  ): boolean {
+  add(entry: ClientEntry, mayWait: boolean, tell: (event: string) => void): boolean {
     if (!this.#sessions.has(entry.session)) return false;
-    if (!mayWait && this.space.queue(entry.name).length > 0) return false;
+    if (!mayWait && !this.space.admits(entry.name, entry)) return false;
+    this.space.add(entry.name, this.#keep(entry, tell));
+    return true;
+  }
+
+  /** A read beside the write `id`. `false` when that is not held any more. */
+  addBeside(id: string, entry: ClientEntry, tell: (event: string) => void): boolean {
+    const write = this.#entries.get(id);
+    if (write === undefined || !this.#sessions.has(entry.session)) return false;
+    const read = this.#keep(entry, tell);
+    if (!this.space.addBeside(entry.name, write, read)) throw new Error("the books of the server disagree");
+    if (this.#lease === "ttl") this.#startLease(read);
+    return true;
+  }
+
+  #keep(entry: ClientEntry, tell: (event: string) => void): ServerEntry {
     const full: ServerEntry = Object.assign(entry, {
       turnCame: () => {
         if (this.#lease === "ttl") this.#startLease(full);
@@ -73,8 +91,7 @@ export class SimulatedServer {
       revokeAsked: () => tell("revoke"),
     });
     this.#entries.set(entry.id, full);
-    this.space.add(entry.name, full);
-    return true;
+    return full;
   }
 
   remove(id: string): boolean {
@@ -82,6 +99,14 @@ export class SimulatedServer {
     if (entry === undefined) return false;
     this.#entries.delete(id);
     return this.space.remove(entry.name, entry);
+  }
+
+  relabel(id: string, label: string): boolean {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return false;
+    entry.label = label;
+    this.space.touch(entry.name);
+    return true;
   }
 
   renew(id: string, leaseMs: Millis): boolean {

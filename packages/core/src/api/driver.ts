@@ -13,7 +13,14 @@ export interface GrantRequest {
   readonly revocable: boolean;
   /** `false` for `waitMs: 0`: the driver must not leave anything queued. */
   readonly mayWait: boolean;
+  /** Semaphores: how many permits there are. `null` for other kinds, and where the backend keeps the number itself. */
+  readonly limit: PermitLimit | null;
+  /** Which layout to use where the driver has several for a kind, in its own words; `null`: its default. */
+  readonly variant: string | null;
 }
+
+/** As given by the client, or the name of a counter in the backend that keeps it. */
+export type PermitLimit = number | { readonly countedBy: string };
 
 /**
  * A place in the queue. Core cancels every ticket that it gives up, whether or not it has been granted meanwhile: nobody
@@ -51,7 +58,10 @@ export interface Grant {
   readonly token: FencingToken | null;
   /** As in `HoldInfo.backendId` of `inspect`: that is how core finds its own holds in a snapshot. */
   readonly backendId: string;
-  /** One for each permit of a semaphore; empty for the others. */
+  /**
+   * One for each permit of a semaphore; empty for the others. When one of several is gone the driver tells `lost` for all;
+   * core then calls `release()`, which gives back what is left.
+   */
   readonly permitIds: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
@@ -103,11 +113,25 @@ export interface LockDriver {
   request(request: GrantRequest, progress: TicketProgress): Ticket;
   /** All or none, queued in one atomic step, never by pipelining single requests. For parts of one session or one slot. */
   requestAll?(requests: readonly GrantRequest[]): Ticket<readonly Grant[]>;
-  /** A read beside a write that is still held; core releases the write when asked to. Same token. */
-  downgrade?(write: Grant): Promise<Grant>;
-  /** Semaphores: the limit as the backend keeps it. */
-  limit?(name: string): Promise<number>;
+  /**
+   * A read beside a write that is still held; core releases the write when asked to. Same token. Rejects with
+   * `LockLostError` when the write is not held any more: then no read is left either.
+   */
+  downgrade?(write: Grant, read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">): Promise<Grant>;
+  /** Semaphores: the limit as the backend keeps it; `given` is what the client was told, and the answer where there is no other. */
+  limit?(name: string, given: PermitLimit | null): Promise<number>;
+  /** Leadership: changes what other participants read of this grant. Rejects when it is not held any more. */
+  announce?(grant: Grant, label: string): Promise<void>;
+  /**
+   * Calls `changed`, never before `watch` has returned, whenever `inspect` of this name may give another picture; how
+   * often is the driver's choice, also after an outage. The result ends it. Errors of the backend come out of `inspect`.
+   */
+  watch?(kind: PrimitiveKind, name: string, changed: () => void): () => void;
   requestRevoke?(kind: PrimitiveKind, name: string): Promise<boolean>;
-  inspect(kind: PrimitiveKind, name: string, options: InspectOptions): Promise<LockSnapshot>;
+  /**
+   * Semaphores: one in `held` for each permit, with its id from `Grant.permitIds`; `limit` is how many there are, where entries of
+   * holders and waiters are told apart by that. Elections: leader and candidates in order.
+   */
+  inspect(kind: PrimitiveKind, name: string, options: InspectOptions, limit?: number): Promise<LockSnapshot>;
   close(): Promise<void>;
 }

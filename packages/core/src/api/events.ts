@@ -22,6 +22,11 @@ export interface LockEventBase extends ProviderEventBase {
   readonly owner: Owner;
 }
 
+/** Of one side of a hold: a re-entrant owner may read and write at once. */
+export interface HoldEventBase extends LockEventBase {
+  readonly mode: LockMode;
+}
+
 /**
  * One `acquire-settled` with the outcome `granted` is followed by exactly one `released` or `lost`. Both are about holds of
  * the backend: entering a hold again, and leaving it again, is no event. A release that is refused ends the hold for us
@@ -57,13 +62,13 @@ export interface LockEventMap {
     readonly token: FencingToken | null;
     readonly error?: unknown;
   };
-  renewed: LockEventBase & { readonly tookMs: Millis; readonly marginMs: Millis };
-  "renew-failed": LockEventBase & { readonly error: unknown; readonly marginMs: Millis };
-  uncertain: LockEventBase & { readonly remainingMs: Millis };
-  recovered: LockEventBase;
-  "revoke-requested": LockEventBase;
-  lost: LockEventBase & { readonly reason: LossReason; readonly heldMs: Millis };
-  released: LockEventBase & { readonly outcome: ReleaseOutcome; readonly heldMs: Millis };
+  renewed: HoldEventBase & { readonly tookMs: Millis; readonly marginMs: Millis };
+  "renew-failed": HoldEventBase & { readonly error: unknown; readonly marginMs: Millis };
+  uncertain: HoldEventBase & { readonly remainingMs: Millis };
+  recovered: HoldEventBase;
+  "revoke-requested": HoldEventBase;
+  lost: HoldEventBase & { readonly reason: LossReason; readonly heldMs: Millis };
+  released: HoldEventBase & { readonly outcome: ReleaseOutcome; readonly heldMs: Millis };
   "release-failed": LockEventBase & { readonly reason: "unconfirmed" | "refused"; readonly error: unknown };
 }
 

@@ -2,18 +2,27 @@ import type { AcquireOptions, ScopeContext, WithLockOptions } from "./acquiring.
 import type { LockHandle } from "./handle.js";
 import type { InspectOptions, SemaphoreSnapshot } from "./inspect.js";
 
+/** A batch of permits. Any one of them gone is the loss of all: `lost` aborts, and what is left is given back. */
 export interface PermitHandle extends Omit<LockHandle, "mode"> {
   readonly permits: number;
-  /** Backend ids, one for each permit: Curator lease node names, Redisson permit ids. */
+  /** Backend ids, one for each permit, as `inspect` shows them: paths of Curator lease nodes, Redisson permit ids. */
   readonly permitIds: readonly string[];
 }
 
 export interface Semaphore {
   readonly name: string;
 
-  /** All permits or none; one handle for the batch. */
+  /**
+   * All permits (default 1) or none; one handle for the batch. More than the limit rejects with `InvalidArgumentError` at once; where
+   * only the backend knows the limit, the request waits for it to be raised.
+   */
   acquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle>;
   tryAcquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle | null>;
+
+  /**
+   * As `withLock`. A body that asks for more of the same semaphore never gets `DeadlockError`: ask for all at once, or bound
+   * the wait, since two bodies that hold some and wait for the rest may wait for each other.
+   */
   withPermit<T>(
     options: WithLockOptions & { permits?: number },
     body: (permit: PermitHandle, context: ScopeContext) => PromiseLike<T> | T,
@@ -21,5 +30,7 @@ export interface Semaphore {
 
   /** The limit as the backend has it, or as given here where it keeps none (Curator). */
   limit(): Promise<number>;
+
+  /** `held` shows one entry for each permit, as the backend keeps them; `available` is what the limit leaves beside them. */
   inspect(options?: InspectOptions): Promise<SemaphoreSnapshot>;
 }

@@ -31,6 +31,7 @@ export type LossReason =
   | "lease-missing" // a renewal found the key gone or another's, and nobody said why
   | "session-expired"
   | "quorum-lost"
+  | "suspended" // contact broke, and the provider is told to give leadership up then
   | "stolen" // ended by somebody else: own node deleted while the session lives, or a force script told us
   | "provider-closed";
 

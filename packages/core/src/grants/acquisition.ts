@@ -1,5 +1,5 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { Grant, Ticket, TicketProgress } from "../api/driver.js";
+import type { Grant, GrantRequest, PermitLimit, Ticket, TicketProgress } from "../api/driver.js";
 import {
   AcquireTimeoutError,
   BackendError,
@@ -28,6 +28,11 @@ export interface AcquireSpec {
   readonly startedMs?: Millis;
   /** Hears of the hold before the caller gets the handle. */
   readonly onHold?: (hold: Hold) => void;
+  /** Makes the handle, where it can do more than those of a mutex. */
+  readonly handleFrom?: (hold: Hold, options: ResolvedAcquireOptions) => Handle;
+  /** As in `GrantRequest`. Default `null`. */
+  readonly limit?: PermitLimit | null;
+  readonly variant?: string | null;
 }
 
 type Phase =
@@ -177,10 +182,22 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   #ask(): void {
-    const { kind, name, mode, permits, options } = this.#spec;
+    const { kind, name, mode, permits, options, limit = null, variant = null } = this.#spec;
     const { leaseMs, label, revocable, waitMs } = options;
     this.#phase = "queued";
-    const request = { kind, name, mode, permits, leaseMs, label, revocable, mayWait: waitMs > 0 };
+    const mayWait = waitMs > 0;
+    const request: GrantRequest = {
+      kind,
+      name,
+      mode,
+      permits,
+      leaseMs,
+      label,
+      revocable,
+      mayWait,
+      limit,
+      variant,
+    };
     if (this.#engine.driver.capabilities.lease === "ttl") this.#sentEpoch = this.#engine.clockJump.read();
     let ticket: Ticket;
     try {
@@ -295,8 +312,9 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #deliver(hold: Hold): void {
     const { grant } = hold;
     hold.deliver();
-    const handle = new Handle(hold, this.#spec.options);
-    this.#spec.onHold?.(hold);
+    const { options, handleFrom, onHold } = this.#spec;
+    const handle = handleFrom?.(hold, options) ?? new Handle(hold, options);
+    onHold?.(hold);
     this.#unhook();
     this.#finish("granted", { roundTrips: grant.roundTrips, contended: grant.contended, token: grant.token });
     this.#resolve(handle);

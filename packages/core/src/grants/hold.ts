@@ -38,7 +38,8 @@ export class Hold extends Alarm implements HoldIdentity {
   readonly mode: LockMode;
   readonly owner: Owner;
   readonly grant: Grant;
-  readonly label: string | null;
+  /** As given, or announced since. */
+  label: string | null;
   readonly grantedAtMs: Millis;
   readonly leaseMs: Millis;
 
@@ -206,10 +207,15 @@ export class Hold extends Alarm implements HoldIdentity {
       const { events } = this.engine;
       if (events.has("lost")) events.emit("lost", { ...this.eventBase(), reason, heldMs: this.heldMs() });
     }
-    // By our own clock only: the entry may still be there, and nobody needs it.
-    if (this.#delivered && (reason === "lease-expired" || reason === "quorum-lost")) {
-      this.engine.trackCleaning(this.#dropGrant());
-    }
+    if (this.#delivered && this.#mayBeThere(reason)) this.engine.trackCleaning(this.#dropGrant());
+  }
+
+  /** Something of a lost hold is left at the backend perhaps, and nobody needs it. */
+  #mayBeThere(reason: LossReason): boolean {
+    // By our own clock or resolve only.
+    if (reason === "lease-expired" || reason === "quorum-lost" || reason === "suspended") return true;
+    // One permit of a batch is gone: the batch is lost, and the others would never be given back.
+    return this.grant.permitIds.length > 1 && (reason === "stolen" || reason === "lease-missing");
   }
 
   get lossReason(): LossReason | undefined {
@@ -264,8 +270,8 @@ export class Hold extends Alarm implements HoldIdentity {
     return this.engine.runtime.nowMs() - this.grantedAtMs;
   }
 
-  eventBase(): { kind: PrimitiveKind; name: string; owner: Owner } {
-    return { kind: this.kind, name: this.name, owner: this.owner };
+  eventBase(): HoldIdentity {
+    return { kind: this.kind, name: this.name, mode: this.mode, owner: this.owner };
   }
 
   releaseFailed(reason: "unconfirmed" | "refused", error: unknown): void {

@@ -3,10 +3,11 @@ import type { ProviderOptions } from "../api/provider.js";
 import { EventHub } from "../events/event-hub.js";
 import { show } from "../options/checks.js";
 import { resolveProviderOptions } from "../options/provider-options.js";
-import { DriverProvider } from "../provider/driver-provider.js";
+import type { DriverProvider } from "../provider/driver-provider.js";
 import { MemoryDriver } from "./memory-driver.js";
 import { MemoryLink } from "./memory-link.js";
 import { MemorySpace } from "./memory-space.js";
+import { MemoryProvider } from "./rendezvous/memory-provider.js";
 
 export interface MemoryLocksOptions extends ProviderOptions {
   /** Providers that are given the same space share its locks. Default: a space of its own. */
@@ -36,7 +37,7 @@ export function memoryLocks(options?: MemoryLocksOptions): DriverProvider {
   const events = new EventHub({ provider: id, backend: "memory", runtime });
   const link = new MemoryLink(id, events, runtime);
   const driver = new MemoryDriver(space, link, runtime);
-  const provider = new DriverProvider({ id, driver, link, events, options: resolved });
+  const provider = new MemoryProvider({ id, driver, link, events, options: resolved }, space);
   memoryParts.set(provider, { space, link });
   return provider;
 }

@@ -1,11 +1,16 @@
+import type { LayoutConflictError } from "../api/errors.js";
 import type { FencingToken, Millis } from "../api/values.js";
+import { compatible, conflictOf, type MemoryClaim } from "./memory-claim.js";
 
 /** One place in a queue. */
-export interface MemoryEntry {
+export interface MemoryEntry extends MemoryClaim {
   readonly id: string;
   readonly session: string;
   readonly label: string | null;
   readonly sinceMs: Millis;
+  /** Semaphores: one for each permit. Empty for the others. */
+  readonly permitIds: readonly string[];
+  /** `null` while it waits. */
   token: FencingToken | null;
   /** Its turn has come: `token` is set. */
   turnCame(): void;
@@ -15,9 +20,13 @@ export interface MemoryEntry {
   revokeAsked(): void;
 }
 
-/** Where memory providers meet: those that share a space share its locks. First come, first served. */
+/**
+ * Where memory providers meet: those that share a space share its locks. First come, first served: an entry is granted when
+ * it is compatible with all that hold and nobody waits before it. So whoever holds stands in front of all who wait.
+ */
 export class MemorySpace {
   readonly #queues = new Map<string, MemoryEntry[]>();
+  readonly #watchers = new Map<string, Set<() => void>>();
   #lastToken = 0n;
   #lastId = 0;
 
@@ -34,41 +43,66 @@ export class MemorySpace {
     return [...this.#queues.keys()];
   }
 
-  add(name: string, entry: MemoryEntry): void {
-    const queue = this.#queues.get(name);
-    if (queue === undefined) {
-      this.#queues.set(name, [entry]);
-      this.#grant(entry);
-    } else {
-      queue.push(entry);
-    }
+  /** Whether the claim would be granted at once. */
+  admits(name: string, claim: MemoryClaim): boolean {
+    const queue = this.queue(name);
+    return queue.every(isHeld) && compatible(claim, queue);
   }
 
-  /** `false` when it is not there. The next in the queue is granted. */
+  /** Why the claim must not even wait there. */
+  conflict(name: string, claim: MemoryClaim): LayoutConflictError | undefined {
+    const [present] = this.queue(name);
+    return present === undefined ? undefined : conflictOf(name, claim, present);
+  }
+
+  add(name: string, entry: MemoryEntry): void {
+    const queue = this.#queues.get(name);
+    if (queue === undefined) this.#queues.set(name, [entry]);
+    else queue.push(entry);
+    this.#serve(name);
+    this.#tell(name);
+  }
+
+  /**
+   * A read beside the write that is held: it has the write's token, and its place once that is gone. `false` when the
+   * write is not there any more.
+   */
+  addBeside(name: string, write: MemoryEntry, read: MemoryEntry): boolean {
+    const queue = this.#queues.get(name);
+    const index = queue?.indexOf(write) ?? -1;
+    if (queue === undefined || index === -1) return false;
+    read.token = write.token;
+    queue.splice(index + 1, 0, read);
+    this.#tell(name);
+    return true;
+  }
+
+  /** `false` when it is not there. Whoever can be granted then is. */
   remove(name: string, entry: MemoryEntry): boolean {
     const queue = this.#queues.get(name);
     const index = queue?.indexOf(entry) ?? -1;
     if (queue === undefined || index === -1) return false;
     queue.splice(index, 1);
     if (queue.length === 0) this.#queues.delete(name);
-    else if (index === 0) this.#grant(queue[0] as MemoryEntry);
+    this.#serve(name);
+    this.#tell(name);
     return true;
   }
 
   /** As when a server ends a session: all of its entries go before anybody is granted. */
   removeSession(session: string): void {
-    const heads: MemoryEntry[] = [];
+    const changed: string[] = [];
     for (const [name, queue] of [...this.#queues]) {
       const rest = queue.filter((entry) => entry.session !== session);
       if (rest.length === queue.length) continue;
-      const [head] = rest;
-      if (head === undefined) this.#queues.delete(name);
-      else {
-        if (head !== queue[0]) heads.push(head);
-        this.#queues.set(name, rest);
-      }
+      changed.push(name);
+      if (rest.length === 0) this.#queues.delete(name);
+      else this.#queues.set(name, rest);
     }
-    for (const head of heads) if (head.token === null) this.#grant(head);
+    for (const name of changed) {
+      this.#serve(name);
+      this.#tell(name);
+    }
   }
 
   /** As an operator does who deletes an entry. */
@@ -79,8 +113,60 @@ export class MemorySpace {
     return this.remove(name, entry);
   }
 
-  #grant(entry: MemoryEntry): void {
-    entry.token = ++this.#lastToken;
-    entry.turnCame();
+  /** Runs `changed` after each change of the queue, several at once as one; never at once. The result ends it. */
+  watch(name: string, changed: () => void): () => void {
+    const watcher = coalesced(changed);
+    const watchers = this.#watchers.get(name) ?? new Set();
+    this.#watchers.set(name, watchers.add(watcher.run));
+    return () => {
+      watcher.stop();
+      watchers.delete(watcher.run);
+      if (watchers.size === 0 && this.#watchers.get(name) === watchers) this.#watchers.delete(name);
+    };
   }
+
+  /** An entry shows something else of itself now. */
+  touch(name: string): void {
+    this.#tell(name);
+  }
+
+  /** Grants from the front, as far as that goes. Looks anew each time: who is told may act on it at once. */
+  #serve(name: string): void {
+    for (;;) {
+      const queue = this.queue(name);
+      const waiting = queue.findIndex((entry) => !isHeld(entry));
+      const next = queue[waiting];
+      if (next === undefined || !compatible(next, queue.slice(0, waiting))) return;
+      next.token = ++this.#lastToken;
+      next.turnCame();
+    }
+  }
+
+  #tell(name: string): void {
+    const watchers = this.#watchers.get(name);
+    if (watchers !== undefined) for (const run of [...watchers]) run();
+  }
+}
+
+function isHeld(entry: MemoryEntry): boolean {
+  return entry.token !== null;
+}
+
+/** Runs `fn` once for all calls of one moment, after it. */
+function coalesced(fn: () => void): { run(): void; stop(): void } {
+  let due = false;
+  let stopped = false;
+  return {
+    run() {
+      if (due) return;
+      due = true;
+      queueMicrotask(() => {
+        due = false;
+        if (!stopped) fn();
+      });
+    },
+    stop() {
+      stopped = true;
+    },
+  };
 }

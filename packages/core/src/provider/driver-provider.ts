@@ -1,6 +1,6 @@
 import type { AcquireOptions } from "../api/acquiring.js";
 import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
-import type { LockDriver } from "../api/driver.js";
+import type { LockDriver, PermitLimit } from "../api/driver.js";
 import type { LeaderElection } from "../api/election.js";
 import { UnsupportedError } from "../api/errors.js";
 import type { LockEvents } from "../api/events.js";
@@ -22,8 +22,12 @@ import {
 import { checkMillis, checkSignal } from "../options/checks.js";
 import { validateLockName } from "../options/lock-name.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
+import { LeaderElectionView } from "../recipes/leader-election.js";
 import { MutexView } from "../recipes/mutex.js";
+import { ReadWriteLockView } from "../recipes/read-write-lock.js";
 import { ReentrantMutexView } from "../recipes/reentrant-mutex.js";
+import { ReentrantReadWriteLockView } from "../recipes/reentrant-read-write-lock.js";
+import { SemaphoreView } from "../recipes/semaphore.js";
 import { createScopeStore } from "../scopes/frames.js";
 import { abortable } from "../signals/abortable.js";
 
@@ -97,16 +101,20 @@ export class DriverProvider implements LockProvider {
     return new ReentrantMutexView(this.#engine, "reentrant-mutex", name, defaults);
   }
 
-  readWriteLock(name: string, _options?: AcquireOptions): ReadWriteLock {
-    throw this.unsupported("read-write-lock", name);
+  readWriteLock(name: string, options?: AcquireOptions): ReadWriteLock {
+    const kind = "read-write-lock";
+    return new ReadWriteLockView(this.#engine, kind, name, this.#view("readWriteLock", kind, name, options));
   }
 
-  reentrantReadWriteLock(name: string, _options?: AcquireOptions): ReentrantReadWriteLock {
-    throw this.unsupported("reentrant-read-write-lock", name);
+  reentrantReadWriteLock(name: string, options?: AcquireOptions): ReentrantReadWriteLock {
+    const kind = "reentrant-read-write-lock";
+    const defaults = this.#view("reentrantReadWriteLock", kind, name, options);
+    createScopeStore();
+    return new ReentrantReadWriteLockView(this.#engine, kind, name, defaults);
   }
 
-  semaphore(name: string, _limit: number, _options?: AcquireOptions): Semaphore {
-    throw this.unsupported("semaphore", name);
+  semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore {
+    return this.semaphoreOfKind("semaphore", name, limit, options);
   }
 
   countDownLatch(name: string): CountDownLatch {
@@ -121,8 +129,8 @@ export class DriverProvider implements LockProvider {
     throw this.unsupported("double-barrier", name);
   }
 
-  leaderElection(name: string, _options?: AcquireOptions): LeaderElection {
-    throw this.unsupported("leader-election", name);
+  leaderElection(name: string, options?: AcquireOptions): LeaderElection {
+    return this.electionOfVariant(null, name, options);
   }
 
   /** One handle for each hold: the oldest that is still open. */
@@ -148,14 +156,46 @@ export class DriverProvider implements LockProvider {
     await this.close();
   }
 
+  /** For backends that build on it what is not a grant. */
+  protected get engine(): GrantEngine {
+    return this.#engine;
+  }
+
   /** A plain mutex of another kind, such as one that only this backend has. */
   protected mutexOfKind(kind: PrimitiveKind, name: string, options?: AcquireOptions): Mutex {
     return new MutexView(this.#engine, kind, name, this.#view(kind, kind, name, options));
   }
 
+  /** `limit`: a number, the name of a counter that keeps it, or `null` where the backend keeps it with the permits. */
+  protected semaphoreOfKind(
+    kind: PrimitiveKind,
+    name: string,
+    limit: PermitLimit | null,
+    options?: AcquireOptions,
+  ): Semaphore {
+    return new SemaphoreView(this.#engine, kind, name, this.#view(kind, kind, name, options), limit);
+  }
+
+  /** An election in a layout that the driver knows by `variant`; `null` is its default. */
+  protected electionOfVariant(
+    variant: string | null,
+    name: string,
+    options?: AcquireOptions,
+  ): LeaderElection {
+    const kind = "leader-election";
+    return new LeaderElectionView(this.#engine, kind, name, this.#view(kind, kind, name, options), variant);
+  }
+
   protected unsupported(kind: PrimitiveKind, name?: string): UnsupportedError {
     const { backend } = this.capabilities;
     return new UnsupportedError(`the backend ${backend} has no ${kind}`, { backend, lockName: name });
+  }
+
+  /** Throws where the name or the kind is not one of this backend's; for what is not a grant. */
+  protected checkNamed(kind: PrimitiveKind, name: string): void {
+    validateLockName(name);
+    this.#engine.driver.checkName?.(name);
+    if (!this.capabilities.primitives.has(kind)) throw this.unsupported(kind, name);
   }
 
   #view(
@@ -164,9 +204,7 @@ export class DriverProvider implements LockProvider {
     name: string,
     options: AcquireOptions | undefined,
   ): ResolvedAcquireOptions {
-    validateLockName(name);
-    this.#engine.driver.checkName?.(name);
-    if (!this.capabilities.primitives.has(kind)) throw this.unsupported(kind, name);
+    this.checkNamed(kind, name);
     return resolveAcquireOptions(what, options, this.#defaults, acquireKeys.view);
   }
 }

@@ -1,66 +1,79 @@
-import type { Owner } from "../api/values.js";
+import type { PrimitiveKind } from "../api/capabilities.js";
+import type { LockMode, Owner } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { Hold } from "../grants/hold.js";
 
+/** A re-entrant lock; a read-write lock with both of its sides. */
+export interface BookedLock {
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+}
+
 interface Account {
-  hold: Hold | undefined;
+  readonly holds: Map<LockMode, Hold>;
   asking: boolean;
   readonly waiting: Set<() => void>;
 }
 
-/** Which owner holds, or is asking for, which re-entrant lock of one provider. Owners are local: no other process sees them. */
+/**
+ * Which owner holds, or is asking for, which re-entrant lock of one provider. Owners are local: no other process sees
+ * them. An owner asks for one thing at a time, also where a lock has two sides: what it holds then decides what comes next.
+ */
 export class OwnerBooks {
   readonly #accounts = new Map<string, Account>();
 
-  find(name: string, owner: Owner): Hold | undefined {
-    return this.#accounts.get(key(name, owner))?.hold;
+  find(lock: BookedLock, owner: Owner, mode: LockMode): Hold | undefined {
+    return this.#accounts.get(key(lock, owner))?.holds.get(mode);
   }
 
-  asking(name: string, owner: Owner): boolean {
-    return this.#accounts.get(key(name, owner))?.asking === true;
+  asking(lock: BookedLock, owner: Owner): boolean {
+    return this.#accounts.get(key(lock, owner))?.asking === true;
   }
 
-  begin(name: string, owner: Owner): void {
-    this.#accounts.set(key(name, owner), { hold: undefined, asking: true, waiting: new Set() });
+  begin(lock: BookedLock, owner: Owner): void {
+    const accountKey = key(lock, owner);
+    const account = this.#accounts.get(accountKey);
+    if (account !== undefined) account.asking = true;
+    else this.#accounts.set(accountKey, { holds: new Map(), asking: true, waiting: new Set() });
   }
 
   enter(hold: Hold): void {
-    const account = this.#accounts.get(key(hold.name, hold.owner));
+    const account = this.#accounts.get(key(hold, hold.owner));
     // Over before its caller has it, by the clock: its end has been told already.
     if (account === undefined || !hold.check()) return;
-    account.hold = hold;
+    account.holds.set(hold.mode, hold);
     hold.onEnd = () => {
-      account.hold = undefined;
-      this.#drop(hold.name, hold.owner, account);
+      account.holds.delete(hold.mode);
+      this.#drop(hold, hold.owner, account);
     };
   }
 
-  finish(name: string, owner: Owner): void {
-    const account = this.#accounts.get(key(name, owner));
+  finish(lock: BookedLock, owner: Owner): void {
+    const account = this.#accounts.get(key(lock, owner));
     if (account === undefined) return;
     account.asking = false;
     const woken = [...account.waiting];
     account.waiting.clear();
-    this.#drop(name, owner, account);
+    this.#drop(lock, owner, account);
     for (const wake of woken) wake();
   }
 
-  whenAsked(name: string, owner: Owner, wake: () => void): () => void {
-    const waiting = this.#accounts.get(key(name, owner))?.waiting;
+  whenAsked(lock: BookedLock, owner: Owner, wake: () => void): () => void {
+    const waiting = this.#accounts.get(key(lock, owner))?.waiting;
     waiting?.add(wake);
     return () => waiting?.delete(wake);
   }
 
-  #drop(name: string, owner: Owner, account: Account): void {
-    const accountKey = key(name, owner);
-    if (account.hold !== undefined || account.asking) return;
+  #drop(lock: BookedLock, owner: Owner, account: Account): void {
+    const accountKey = key(lock, owner);
+    if (account.holds.size > 0 || account.asking) return;
     if (this.#accounts.get(accountKey) === account) this.#accounts.delete(accountKey);
   }
 }
 
 /** The length keeps apart what a separator inside a name could join. */
-function key(name: string, owner: Owner): string {
-  return `${name.length}:${name}${owner.id}`;
+function key(lock: BookedLock, owner: Owner): string {
+  return `${lock.kind}:${lock.name.length}:${lock.name}${owner.id}`;
 }
 
 const books = new WeakMap<GrantEngine, OwnerBooks>();

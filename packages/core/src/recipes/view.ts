@@ -3,6 +3,7 @@ import { UnsupportedError } from "../api/errors.js";
 import type { HoldInfo, InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { LockView } from "../api/mutex.js";
 import type { GrantEngine } from "../grants/engine.js";
+import type { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { checkCount, checkSignal } from "../options/checks.js";
 import { abortable } from "../signals/abortable.js";
@@ -45,7 +46,15 @@ export abstract class View implements LockView {
     return this.#defaults;
   }
 
-  async inspect(options: InspectOptions = {}): Promise<LockSnapshot> {
+  inspect(options: InspectOptions = {}): Promise<LockSnapshot> {
+    return this.look(options);
+  }
+
+  /** `limitOf`: asked for once all arguments are checked and there is contact. */
+  protected async look(
+    options: InspectOptions,
+    limitOf: () => Promise<number | undefined> = async () => undefined,
+  ): Promise<LockSnapshot> {
     const { engine, kind, name } = this;
     checkSignal("inspect: signal", options.signal);
     checkCount("inspect: maxPending", options.maxPending);
@@ -56,7 +65,8 @@ export abstract class View implements LockView {
       options.signal,
       async () => {
         if (engine.link.state !== "connected") await engine.contact();
-        return withOwnHolds(engine, await engine.driver.inspect(kind, name, options));
+        const limit = await limitOf();
+        return withOwnHolds(engine, await engine.driver.inspect(kind, name, options, limit));
       },
       name,
     );
@@ -88,7 +98,10 @@ export abstract class View implements LockView {
 
 /** Adds what only this process knows of its own holds: owner, label, token, re-entries, exact age. */
 function withOwnHolds(engine: GrantEngine, snapshot: LockSnapshot): LockSnapshot {
-  const own = new Map([...engine.holds, ...engine.releasing].map((hold) => [hold.grant.backendId, hold]));
+  const own = new Map<string, Hold>();
+  for (const hold of [...engine.holds, ...engine.releasing]) {
+    for (const id of [hold.grant.backendId, ...hold.grant.permitIds]) own.set(id, hold);
+  }
   const held = snapshot.held.map((info): HoldInfo => {
     const hold = own.get(info.backendId);
     if (hold === undefined || hold.name !== snapshot.name) return info;

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { LockMode } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { Hold } from "../grants/hold.js";
 
@@ -78,10 +79,12 @@ export function currentFrame(): Frame | undefined {
   return nearestActive(store?.getStore());
 }
 
-/** The innermost running scope on this lock of this provider. */
-export function frameOf(engine: GrantEngine, name: string): Frame | undefined {
+/** The innermost running scope on this lock of this provider, or on this side of it. */
+export function frameOf(engine: GrantEngine, name: string, mode?: LockMode): Frame | undefined {
   for (let frame = currentFrame(); frame !== undefined; frame = nearestActive(frame.parent)) {
-    if (frame.hold.engine === engine && frame.hold.name === name) return frame;
+    const { hold } = frame;
+    if (hold.engine !== engine || hold.name !== name) continue;
+    if (mode === undefined || hold.mode === mode) return frame;
   }
   return undefined;
 }

@@ -5,7 +5,7 @@ import { Handle } from "../grants/handle.js";
 import { LateSignal } from "../signals/late-signal.js";
 import { type Frame, runInFrame } from "./frames.js";
 
-export type ScopeBody<T> = (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T;
+export type ScopeBody<T, H = LockHandle> = (lock: H, context: ScopeContext) => PromiseLike<T> | T;
 
 export interface ScopeOptions {
   readonly onLoss: "reject" | "ignore";
@@ -16,11 +16,11 @@ export interface ScopeOptions {
  * Runs the body of a `withLock` and gives the handle back whatever happens. The body's own error always wins, also over
  * a loss; a failed release never replaces a result and is told by `release-failed` alone.
  */
-export async function runScope<T>(
+export async function runScope<T, H extends Handle = Handle>(
   engine: GrantEngine,
-  handle: Handle,
+  handle: H,
   options: ScopeOptions,
-  body: ScopeBody<T>,
+  body: ScopeBody<T, H>,
   frame: Frame | undefined,
 ): Promise<T> {
   const context = new Scope(engine, handle, options.signal);

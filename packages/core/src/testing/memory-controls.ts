@@ -1,11 +1,18 @@
 import { InvalidArgumentError } from "../api/errors.js";
+import type { LockHandle } from "../api/handle.js";
 import type { LockProvider } from "../api/provider.js";
+import { Handle } from "../grants/handle.js";
 import { memoryParts } from "../memory/memory-locks.js";
 
 /** What can go wrong with a memory provider, on demand. */
 export interface MemoryControls {
-  /** Removes the holder's entry, or the queue entry at `position` (1 is the first waiter). `false` when nothing is there. */
+  /**
+   * Removes the entry at `position` of the queue, in which holders stand in front: by default the first holder's.
+   * `false` when nothing is there.
+   */
   steal(name: string, position?: number): boolean;
+  /** Removes the very entry behind a handle of any provider of the space. `false` when it is gone already. */
+  stealHold(handle: LockHandle): boolean;
   /** Contact breaks; the session lives on. */
   suspend(): void;
   /** Contact comes back, with a new session if the old one has ended. */
@@ -25,6 +32,12 @@ export function memoryControls(provider: LockProvider): MemoryControls {
     steal(name, position = 0) {
       const entry = space.queue(name)[position];
       return entry !== undefined && space.evict(name, entry);
+    },
+    stealHold(handle) {
+      if (!(handle instanceof Handle)) throw new InvalidArgumentError("stealHold: not a handle of ours");
+      const { backendId } = Handle.holdOf(handle).grant;
+      const entry = space.queue(handle.name).find(({ id }) => id === backendId);
+      return entry !== undefined && space.evict(handle.name, entry);
     },
     suspend: () => link.suspend(),
     reconnect: () => link.reconnect(),

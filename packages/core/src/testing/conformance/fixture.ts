@@ -1,3 +1,4 @@
+import type { Capabilities } from "../../api/capabilities.js";
 import type { LockHandle } from "../../api/handle.js";
 import type { LockProvider } from "../../api/provider.js";
 import type { Runtime } from "../../api/runtime.js";
@@ -20,6 +21,12 @@ export interface Fixture {
   /** Another implementation's view, where there is one: Curator, Redisson, kazoo. */
   foreign?: ForeignLocker;
 
+  /**
+   * How many wait for `name`, as far as the backend has been asked. Only where waiters leave no trace in the backend, so
+   * that `inspect` cannot show them and must say so: `pendingTotal: null`.
+   */
+  waiting?(name: string): number | Promise<number>;
+
   /** The clock that the providers live by, for the kit's own waits. Default: the system's. */
   runtime?: Runtime;
 
@@ -37,6 +44,8 @@ export interface ForeignLocker {
 export interface ConformanceOptions {
   /** The fixture has a `foreign` locker: adds the cases with it. */
   readonly foreign?: boolean;
+  /** Of the lock under test, where it is less fair than its provider can be. Default: the provider's. */
+  readonly fairness?: Capabilities["fairness"];
   /** Time for one case. Default 60,000: sessions of real servers take seconds to end. */
   readonly timeoutMs?: Millis;
 }

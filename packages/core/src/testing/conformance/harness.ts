@@ -1,29 +1,45 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Capabilities } from "../../api/capabilities.js";
 import type { LockEventMap } from "../../api/events.js";
 import type { LockHandle } from "../../api/handle.js";
-import type { Mutex } from "../../api/mutex.js";
+import type { LockView, Mutex } from "../../api/mutex.js";
 import type { LockProvider } from "../../api/provider.js";
 import type { Runtime } from "../../api/runtime.js";
-import type { Millis } from "../../api/values.js";
+import type { LockMode, Millis } from "../../api/values.js";
 import { systemRuntime } from "../../runtime.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 
 /** Generous: what is awaited is a condition, and the limit is there to name it when it never comes. */
 const patienceMs = 30_000;
 
+/** Makes the lock under test; the same cases run for every kind that behaves as a mutex. */
+export type LockMaker = (provider: LockProvider, name: string) => Mutex;
+
+/** What can be looked into. */
+type Seen = Pick<LockView, "name" | "inspect">;
+
 /** What each case works with: names of its own, providers that are closed after it, waits with a limit. */
 export class Harness {
   readonly fixture: Fixture;
-  /** Makes the lock under test; the same cases run for every kind that behaves as a mutex. */
-  readonly lockOf: (provider: LockProvider, name: string) => Mutex;
+  readonly lockOf: LockMaker;
+  /** What its handles and `inspect` call its grants. */
+  readonly mode: LockMode;
   readonly runtime: Runtime;
+  readonly #fairness: Capabilities["fairness"] | undefined;
   readonly #opened: LockProvider[] = [];
   #nameCount = 0;
   readonly #run: string;
 
-  constructor(fixture: Fixture, lockOf: (provider: LockProvider, name: string) => Mutex) {
+  constructor(
+    fixture: Fixture,
+    lockOf: LockMaker,
+    mode: LockMode,
+    fairness: Capabilities["fairness"] | undefined,
+  ) {
     this.fixture = fixture;
     this.lockOf = lockOf;
+    this.mode = mode;
+    this.#fairness = fairness;
     this.runtime = fixture.runtime ?? systemRuntime;
     this.#run = systemRuntime.randomId().slice(0, 8);
   }
@@ -37,6 +53,16 @@ export class Harness {
     this.#opened.push(provider);
     await provider.ready();
     return provider;
+  }
+
+  /** Whether the lock under test serves its waiters in the order of their arrival. */
+  isFifo(provider: LockProvider): boolean {
+    return (this.#fairness ?? provider.capabilities.fairness) === "fifo";
+  }
+
+  /** Whether `inspect` can show who waits for the lock under test. */
+  get showsWaiters(): boolean {
+    return this.fixture.waiting === undefined;
   }
 
   async closeProviders(): Promise<void> {
@@ -60,16 +86,18 @@ export class Harness {
     return this.until(what, () => signal.aborted);
   }
 
-  /** At least so many wait, as the backend sees it. */
-  untilQueued(lock: Mutex, count: number): Promise<void> {
+  /** At least so many wait, as the backend sees it; where it cannot, as the fixture does. */
+  untilQueued(lock: Seen, count: number): Promise<void> {
     return this.until(`${count} in the queue of ${lock.name}`, async () => {
+      if (this.fixture.waiting !== undefined) return (await this.fixture.waiting(lock.name)) >= count;
       const { pendingTotal } = await lock.inspect();
-      return (pendingTotal ?? 0) >= count;
+      if (pendingTotal === null) throw new Error(`nobody can tell who waits for ${lock.name}`);
+      return pendingTotal >= count;
     });
   }
 
   /** Nobody holds and nobody waits, as the backend sees it. */
-  untilEmpty(lock: Mutex): Promise<void> {
+  untilEmpty(lock: Seen): Promise<void> {
     return this.until(`nothing left on ${lock.name}`, async () => {
       const { held, pending } = await lock.inspect();
       return held.length === 0 && pending.length === 0;
@@ -124,15 +152,16 @@ export function suite(
   title: string,
   makeFixture: () => Promise<Fixture>,
   options: ConformanceOptions,
-  lockOf: (provider: LockProvider, name: string) => Mutex,
+  lockOf: LockMaker,
   cases: readonly Case[],
+  mode: LockMode = "exclusive",
 ): void {
   const timeout = options.timeoutMs ?? 60_000;
   describe(title, () => {
     let harness: Harness | undefined;
     beforeAll(async () => {
       const fixture = await makeFixture();
-      harness = new Harness(fixture, lockOf);
+      harness = new Harness(fixture, lockOf, mode, options.fairness);
       // A foreign locker that is there and not tested, or tested and not there, is a mistake of the suite.
       expect(fixture.foreign !== undefined).toBe(options.foreign === true);
     }, timeout);

@@ -1,19 +1,23 @@
 import { expect } from "vitest";
 import { DeadlockError, LockLostError } from "../../api/errors.js";
 import type { LockHandle } from "../../api/handle.js";
+import type { ReentrantMutex } from "../../api/mutex.js";
+import type { LockProvider } from "../../api/provider.js";
 import { type Case, follow, rejection } from "./harness.js";
 
+export type ReentrantMaker = (provider: LockProvider, name: string) => ReentrantMutex;
+
 /** Taking again what one has. */
-export const reentrantCases: readonly Case[] = [
+export const reentrantCases = (of: ReentrantMaker): readonly Case[] => [
   [
     "a nested withLock enters the same hold: same owner and token, one hold at the backend",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();
-      const lock = provider.reentrantMutex(name);
+      const lock = of(provider, name);
       await lock.withLock(async (outer) => {
         expect(lock.holdCount()).toBe(1);
-        await provider.reentrantMutex(name).withLock(async (inner) => {
+        await of(provider, name).withLock(async (inner) => {
           expect(lock.holdCount()).toBe(2);
           expect(inner.owner).toBe(outer.owner);
           expect(inner.token).toBe(outer.token);
@@ -34,7 +38,7 @@ export const reentrantCases: readonly Case[] = [
   [
     "siblings started together in one body are in the lock one at a time",
     async (h) => {
-      const lock = (await h.provider()).reentrantMutex(h.name());
+      const lock = of(await h.provider(), h.name());
       let inside = 0;
       let most = 0;
       const child = (depth: number): Promise<void> =>
@@ -54,7 +58,7 @@ export const reentrantCases: readonly Case[] = [
     async (h) => {
       const name = h.name();
       const provider = await h.provider();
-      const lock = provider.reentrantMutex(name);
+      const lock = of(provider, name);
       let goOn: () => void = () => {};
       const gate = new Promise<void>((resolve) => {
         goOn = resolve;
@@ -78,7 +82,7 @@ export const reentrantCases: readonly Case[] = [
   [
     "a sibling still queued when its scope ends goes on as a stranger",
     async (h) => {
-      const lock = (await h.provider()).reentrantMutex(h.name());
+      const lock = of(await h.provider(), h.name());
       const order: string[] = [];
       let first: Promise<void> | undefined;
       let second: Promise<void> | undefined;
@@ -102,7 +106,7 @@ export const reentrantCases: readonly Case[] = [
     async (h) => {
       const provider = await h.provider();
       const name = h.name();
-      const lock = provider.reentrantMutex(name);
+      const lock = of(provider, name);
       await lock.withLock(async (handle) => {
         expect(await rejection(lock.acquire())).toBeInstanceOf(DeadlockError);
         expect(await rejection(provider.mutex(name).acquire())).toBeInstanceOf(DeadlockError);
@@ -123,7 +127,7 @@ export const reentrantCases: readonly Case[] = [
     "an explicit owner enters again without a scope, also when asking twice at once",
     async (h) => {
       const provider = await h.provider();
-      const lock = provider.reentrantMutex(h.name());
+      const lock = of(provider, h.name());
       const owner = { id: "job-7" };
       const [first, second] = await Promise.all([lock.acquire({ owner }), lock.acquire({ owner })]);
       expect(lock.holdCount(owner)).toBe(2);
@@ -142,7 +146,7 @@ export const reentrantCases: readonly Case[] = [
     async (h) => {
       const name = h.name();
       const held = await h.lockOf(await h.provider(), name).acquire();
-      const lock = (await h.provider()).reentrantMutex(name);
+      const lock = of(await h.provider(), name);
       const owner = { id: "job-9" };
       const controller = new AbortController();
       const first = rejection(lock.acquire({ owner, signal: controller.signal }));
@@ -161,8 +165,8 @@ export const reentrantCases: readonly Case[] = [
     async (h) => {
       const name = h.name();
       const owner = { id: "job-7" };
-      const handle = await (await h.provider()).reentrantMutex(name).acquire({ owner });
-      const other = (await h.provider()).reentrantMutex(name);
+      const handle = await of(await h.provider(), name).acquire({ owner });
+      const other = of(await h.provider(), name);
       expect(await other.tryAcquire({ owner })).toBeNull();
       expect(other.holdCount(owner)).toBe(0);
       const waiting = other.acquire({ owner });
@@ -176,7 +180,7 @@ export const reentrantCases: readonly Case[] = [
     async (h) => {
       const name = h.name();
       const provider = await h.provider();
-      const lock = provider.reentrantMutex(name);
+      const lock = of(provider, name);
       const outer = await lock.acquire();
       const inner = await lock.acquire({ owner: outer.owner });
       expect(await outer.release()).toBe("still-held");
@@ -190,7 +194,7 @@ export const reentrantCases: readonly Case[] = [
   [
     "a loss ends all handles of the hold, and a nested withLock rejects with it",
     async (h) => {
-      const lock = (await h.provider()).reentrantMutex(h.name());
+      const lock = of(await h.provider(), h.name());
       const error = await rejection(
         lock.withLock(async (outer) => {
           const inner = await lock.acquire({ owner: outer.owner });
@@ -209,7 +213,7 @@ export const reentrantCases: readonly Case[] = [
   [
     "an owner that released, or lost, and asks again gets a new hold",
     async (h) => {
-      const lock = (await h.provider()).reentrantMutex(h.name());
+      const lock = of(await h.provider(), h.name());
       const owner = { id: "job-10" };
       const first = await lock.acquire({ owner });
       await first.release();
@@ -230,7 +234,7 @@ export const reentrantCases: readonly Case[] = [
     "nothing is built on an uncertain hold: a nested withLock waits until contact is back",
     async (h) => {
       const provider = await h.provider();
-      const lock = provider.reentrantMutex(h.name());
+      const lock = of(provider, h.name());
       await lock.withLock(async (outer) => {
         const cut = await h.fixture.partition(provider);
         await h.until("the hold to be uncertain", () => outer.state === "uncertain");
@@ -251,7 +255,7 @@ export const reentrantCases: readonly Case[] = [
   [
     "waiting for a sibling can be aborted and timed out",
     async (h) => {
-      const lock = (await h.provider()).reentrantMutex(h.name());
+      const lock = of(await h.provider(), h.name());
       await lock.withLock(async () => {
         let leave: () => void = () => {};
         const first = lock.withLock(() => new Promise<void>((resolve) => (leave = resolve)));

@@ -1,7 +1,8 @@
 import type { LockProvider } from "../../api/provider.js";
+import type { LockMode } from "../../api/values.js";
 import { acquireCases } from "./acquire-cases.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
-import { type Case, suite } from "./harness.js";
+import { type Case, type LockMaker, suite } from "./harness.js";
 import { lossCases } from "./loss-cases.js";
 import { foreignCases, providerCases } from "./provider-cases.js";
 import { reentrantCases } from "./reentrant-cases.js";
@@ -23,6 +24,20 @@ export function mutexConformance(
   suite(`${name}: mutex`, fixture, options, lockOf, mutexCases(options));
 }
 
+/**
+ * All that a mutex owes, of something else that behaves as one: `form` says what. `mode`: what its handles say of
+ * themselves; default "exclusive".
+ */
+export function derivedMutexConformance(
+  name: string,
+  form: string,
+  lockOf: LockMaker,
+  fixture: () => Promise<Fixture>,
+  options: ConformanceOptions & { readonly mode?: LockMode } = {},
+): void {
+  suite(`${name}: ${form} as mutex`, fixture, options, lockOf, mutexCases(options), options.mode);
+}
+
 /** All that a mutex owes, of a re-entrant one, and what re-entry adds. */
 export function reentrantMutexConformance(
   name: string,
@@ -31,5 +46,5 @@ export function reentrantMutexConformance(
 ): void {
   const lockOf = (provider: LockProvider, lockName: string) => provider.reentrantMutex(lockName);
   suite(`${name}: re-entrant mutex as mutex`, fixture, options, lockOf, mutexCases(options));
-  suite(`${name}: re-entry`, fixture, options, lockOf, reentrantCases);
+  suite(`${name}: re-entry`, fixture, options, lockOf, reentrantCases(lockOf));
 }

@@ -1,0 +1,56 @@
+import type { PrimitiveKind } from "../api/capabilities.js";
+import { LayoutConflictError } from "../api/errors.js";
+import type { LockMode } from "../api/values.js";
+
+/** What somebody in a queue wants, or has. */
+export interface MemoryClaim {
+  readonly kind: PrimitiveKind;
+  readonly mode: LockMode;
+  readonly permits: number;
+  /** Semaphores: how many permits there are, as this client was told. `null` for the others. */
+  readonly limit: number | null;
+}
+
+/**
+ * Whether a claim may be granted beside what is held: a writer alone, readers with readers, permits within the limit.
+ * Who waits before it is another question.
+ */
+export function compatible(claim: MemoryClaim, held: readonly MemoryClaim[]): boolean {
+  if (claim.limit !== null) {
+    const taken = held.reduce((sum, each) => sum + each.permits, 0);
+    return taken + claim.permits <= claim.limit;
+  }
+  if (claim.mode === "exclusive") return held.length === 0;
+  return held.every((each) => each.mode === "shared");
+}
+
+/**
+ * Primitives that know nothing of each other must not share a name, and clients that disagree on the number of permits
+ * must not share a semaphore. `present` is anybody in the queue: all that are there agree.
+ */
+export function conflictOf(
+  name: string,
+  claim: MemoryClaim,
+  present: MemoryClaim,
+): LayoutConflictError | undefined {
+  if (familyOf(claim.kind) !== familyOf(present.kind)) {
+    return conflict(name, `"${name}" is in use as a ${present.kind}: a ${claim.kind} there excludes nobody`);
+  }
+  if (claim.limit !== present.limit) {
+    return conflict(
+      name,
+      `"${name}" is in use with limit ${present.limit}, and here its limit is ${claim.limit}`,
+    );
+  }
+  return undefined;
+}
+
+function conflict(name: string, message: string): LayoutConflictError {
+  return new LayoutConflictError(message, { lockName: name, backend: "memory" });
+}
+
+/** Kinds that exclude each other, by the first of them. */
+function familyOf(kind: PrimitiveKind): PrimitiveKind {
+  if (kind === "reentrant-mutex") return "mutex";
+  return kind === "reentrant-read-write-lock" ? "read-write-lock" : kind;
+}

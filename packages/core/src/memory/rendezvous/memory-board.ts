@@ -1,0 +1,57 @@
+import type { MemorySpace } from "../memory-space.js";
+
+const boards = new WeakMap<MemorySpace, MemoryBoard>();
+
+/** The seats of one double barrier. */
+export interface MemoryRound {
+  readonly members: Set<object>;
+  /** All were there at one moment, and some of them still are. */
+  ready: boolean;
+}
+
+/** What the providers of one memory space share beside the queues of their locks. */
+export class MemoryBoard {
+  readonly counts: Map<string, number> = new Map();
+  readonly shut: Set<string> = new Set();
+  readonly #rounds = new Map<string, MemoryRound>();
+  readonly #listeners = new Map<string, Set<() => void>>();
+
+  static of(space: MemorySpace): MemoryBoard {
+    let board = boards.get(space);
+    if (board === undefined) {
+      board = new MemoryBoard();
+      boards.set(space, board);
+    }
+    return board;
+  }
+
+  round(name: string): MemoryRound {
+    let round = this.#rounds.get(name);
+    if (round === undefined) {
+      round = { members: new Set(), ready: false };
+      this.#rounds.set(name, round);
+    }
+    return round;
+  }
+
+  forgetRound(name: string): void {
+    this.#rounds.delete(name);
+  }
+
+  /** `topic`: kind and name. */
+  subscribe(topic: string, changed: () => void): () => void {
+    const listeners = this.#listeners.get(topic) ?? new Set();
+    this.#listeners.set(topic, listeners);
+    // One function may listen twice; each time it is taken back on its own.
+    const listener = (): void => changed();
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(topic) === listeners) this.#listeners.delete(topic);
+    };
+  }
+
+  changed(topic: string): void {
+    for (const listener of [...(this.#listeners.get(topic) ?? [])]) listener();
+  }
+}

@@ -1,0 +1,37 @@
+import type { Barrier, CountDownLatch, DoubleBarrier } from "../../api/rendezvous.js";
+import { DriverProvider, type ProviderParts } from "../../provider/driver-provider.js";
+import { BarrierView } from "../../rendezvous/barrier.js";
+import { CountDownLatchView } from "../../rendezvous/count-down-latch.js";
+import { DoubleBarrierView } from "../../rendezvous/double-barrier.js";
+import type { MemorySpace } from "../memory-space.js";
+import { MemoryBarrier } from "./memory-barrier.js";
+import { MemoryBoard } from "./memory-board.js";
+import { MemoryDoubleBarrier } from "./memory-double-barrier.js";
+import { MemoryLatch } from "./memory-latch.js";
+
+/** Memory's locks, and what is no lock: latches and barriers of all providers of one space. */
+export class MemoryProvider extends DriverProvider {
+  readonly #board: MemoryBoard;
+
+  constructor(parts: ProviderParts, space: MemorySpace) {
+    super(parts);
+    this.#board = MemoryBoard.of(space);
+  }
+
+  override countDownLatch(name: string): CountDownLatch {
+    this.checkNamed("count-down-latch", name);
+    const store = () => new MemoryLatch(this.engine, this.#board, name);
+    return new CountDownLatchView(this.engine, name, store);
+  }
+
+  override barrier(name: string): Barrier {
+    this.checkNamed("barrier", name);
+    return new BarrierView(this.engine, name, () => new MemoryBarrier(this.engine, this.#board, name));
+  }
+
+  override doubleBarrier(name: string, parties: number): DoubleBarrier {
+    this.checkNamed("double-barrier", name);
+    const store = new MemoryDoubleBarrier(this.engine, this.#board, name);
+    return new DoubleBarrierView(this.engine, name, parties, store);
+  }
+}

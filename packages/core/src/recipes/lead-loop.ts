@@ -1,0 +1,85 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ScopeContext } from "../api/acquiring.js";
+import { BackendError, QuorumError } from "../api/errors.js";
+import type { Millis } from "../api/values.js";
+import type { GrantEngine } from "../grants/engine.js";
+import { Handle } from "../grants/handle.js";
+import { runScope } from "../scopes/run-scope.js";
+import { waitLocally } from "../signals/wait-locally.js";
+import type { Leadership } from "./leadership.js";
+
+export type TermBody = (term: Leadership, context: ScopeContext) => PromiseLike<void> | void;
+
+/**
+ * Stands, leads, gives back, and stands again at the tail, until `signal` aborts, which is the normal end. Nothing is held
+ * when it settles. What of the body's errors only repeats that the term is over is no error: a body that
+ * passes its signal on will reject with just that.
+ */
+export async function leadLoop(
+  engine: GrantEngine,
+  signal: AbortSignal,
+  campaign: () => Promise<Leadership>,
+  body: TermBody,
+): Promise<void> {
+  while (!signal.aborted) {
+    const term = await elected(engine, signal, campaign);
+    if (term === null) return;
+    // Elected in the moment of the abort: a body that was not begun need not be told to stop.
+    if (signal.aborted) return await term[Symbol.asyncDispose]();
+    try {
+      await runScope(engine, term, { onLoss: "ignore", signal }, body, undefined);
+    } catch (error) {
+      if (!saysThatTermIsOver(error, term, signal)) throw error;
+    }
+    // A body that returns at once, with a backend that answers at once, would otherwise let nothing else in the process run.
+    await nextTurn();
+  }
+}
+
+/** `null` when `signal` aborted first. Trouble in transport is tried again by the provider's policy. */
+async function elected(
+  engine: GrantEngine,
+  signal: AbortSignal,
+  campaign: () => Promise<Leadership>,
+): Promise<Leadership | null> {
+  const startedMs = engine.runtime.nowMs();
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await campaign();
+    } catch (error) {
+      if (signal.aborted) return null;
+      const delayMs = retryDelayMs(engine, error, attempt, startedMs);
+      if (delayMs === null) throw error;
+      await rest(engine, signal, delayMs);
+      if (signal.aborted) return null;
+    }
+  }
+}
+
+function retryDelayMs(
+  engine: GrantEngine,
+  error: unknown,
+  attempt: number,
+  startedMs: Millis,
+): Millis | null {
+  if (!(error instanceof BackendError || error instanceof QuorumError) || !error.retryable) return null;
+  return engine.options.retry.next(attempt, engine.runtime.nowMs() - startedMs, error);
+}
+
+async function rest(engine: GrantEngine, signal: AbortSignal, delayMs: Millis): Promise<void> {
+  const deadlineMs = engine.runtime.nowMs() + delayMs;
+  try {
+    await waitLocally(engine, { deadlineMs, signal }, () => () => {});
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+function saysThatTermIsOver(error: unknown, term: Leadership, signal: AbortSignal): boolean {
+  const reasons: unknown[] = [];
+  if (term.state === "lost") reasons.push(Handle.holdOf(term).lossError());
+  if (signal.aborted) reasons.push(signal.reason);
+  if (reasons.includes(error)) return true;
+  // Node's own functions reject with an AbortError of theirs, and the reason as its cause.
+  return error instanceof Error && error.name === "AbortError" && reasons.includes(error.cause);
+}

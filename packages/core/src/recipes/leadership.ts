@@ -1,0 +1,50 @@
+import type { LeadershipHandle } from "../api/election.js";
+import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
+import { Handle } from "../grants/handle.js";
+import type { Hold } from "../grants/hold.js";
+import { show } from "../options/checks.js";
+import { abortable } from "../signals/abortable.js";
+
+/** A term of office: `lost` is deposition, `release()` is resignation. */
+export class Leadership extends Handle implements LeadershipHandle {
+  async announce(label: string): Promise<void> {
+    const hold = Handle.holdOf(this);
+    const { engine, name } = hold;
+    const { driver } = engine;
+    if (typeof label !== "string") {
+      throw new InvalidArgumentError(`announce: label must be a string; got ${show(label)}`, {
+        lockName: name,
+      });
+    }
+    if (driver.announce === undefined) {
+      throw new UnsupportedError(`announce is not supported by the backend ${engine.backend}`, {
+        lockName: name,
+        backend: engine.backend,
+      });
+    }
+    this.#assertInOffice();
+    try {
+      await abortable(engine, this.lost, () => this.#tell(hold, label), name);
+    } catch (error) {
+      // A driver that finds the term gone may hear of it through the refusal first.
+      this.#assertInOffice();
+      throw error;
+    }
+    hold.label = label;
+  }
+
+  async #tell(hold: Hold, label: string): Promise<void> {
+    const { engine, grant } = hold;
+    if (engine.link.state !== "connected") {
+      await engine.contact();
+      this.#assertInOffice();
+    }
+    await engine.driver.announce?.(grant, label);
+  }
+
+  /** Unlike `assertHeld` it lets a term pass that is only in doubt: what is announced changes no order. */
+  #assertInOffice(): void {
+    const { state } = this;
+    if (state === "lost" || state === "released") this.assertHeld();
+  }
+}

@@ -1,0 +1,15 @@
+import type { PermitHandle } from "../api/semaphore.js";
+import { Handle } from "../grants/handle.js";
+import type { Hold } from "../grants/hold.js";
+
+/** A batch of permits. They come, go and are lost together: when any one of them is gone, so is the handle. */
+export class Permit extends Handle implements PermitHandle {
+  readonly permits: number;
+  readonly permitIds: readonly string[];
+
+  constructor(hold: Hold, options: { readonly revocable: boolean }, permits: number) {
+    super(hold, options);
+    this.permits = permits;
+    this.permitIds = hold.grant.permitIds;
+  }
+}

@@ -1,0 +1,83 @@
+import type { AcquireOptions, WithLockOptions } from "../api/acquiring.js";
+import { DeadlockError } from "../api/errors.js";
+import type { Mutex } from "../api/mutex.js";
+import type { LockMode } from "../api/values.js";
+import type { AcquireSpec } from "../grants/acquisition.js";
+import { Handle } from "../grants/handle.js";
+import type { Hold } from "../grants/hold.js";
+import {
+  acquireKeys,
+  type ResolvedAcquireOptions,
+  resolveAcquireOptions,
+} from "../options/acquire-options.js";
+import { currentFrame, Frame, frameOf, scopesTracked } from "../scopes/frames.js";
+import { runScope, type ScopeBody } from "../scopes/run-scope.js";
+import { scopeArguments } from "../scopes/scope-arguments.js";
+import { View } from "./view.js";
+
+/** A lock, or one side of a lock, that nobody enters twice: each acquire is a stranger to all others. */
+export abstract class PlainView<H extends Handle = Handle> extends View implements Mutex {
+  protected abstract readonly mode: LockMode;
+
+  async acquire(options?: AcquireOptions): Promise<H> {
+    return (await this.#take(this.#resolve(options, "acquire"), true)) as H;
+  }
+
+  async tryAcquire(options?: AcquireOptions): Promise<H | null> {
+    const resolved = this.#resolve(options, "tryAcquire");
+    return await this.#take({ ...resolved, waitMs: options?.waitMs ?? 0 }, false);
+  }
+
+  withLock<T>(body: ScopeBody<T>): Promise<T>;
+  withLock<T>(options: WithLockOptions, body: ScopeBody<T>): Promise<T>;
+  async withLock<T>(first: WithLockOptions | ScopeBody<T>, second?: ScopeBody<T>): Promise<T> {
+    const { options, body } = scopeArguments(first, second);
+    const resolved = resolveAcquireOptions("withLock", options, this.defaults, acquireKeys.scope);
+    const handle = (await this.#take(resolved, true)) as H;
+    const frame = scopesTracked()
+      ? new Frame(Handle.holdOf(handle), { reentrant: false, parent: currentFrame() })
+      : undefined;
+    return await runScope(this.engine, handle, resolved, body, frame);
+  }
+
+  protected abstract handleFrom(hold: Hold, options: ResolvedAcquireOptions): H;
+
+  /** The mode of the scopes that a wait in their body would never get past; `undefined`: any. */
+  protected get blockedBy(): LockMode | undefined {
+    return undefined;
+  }
+
+  #resolve(options: AcquireOptions | undefined, what: string): ResolvedAcquireOptions {
+    return resolveAcquireOptions(what, options, this.defaults, acquireKeys.view);
+  }
+
+  #take(options: ResolvedAcquireOptions, throws: boolean): Promise<H | null> {
+    const { engine, kind, name, mode } = this;
+    // Asking once is answered truthfully; only a wait would never end.
+    if (options.waitMs > 0 && scopesTracked()) {
+      const own = frameOf(engine, name, this.blockedBy);
+      if (own?.hold.check() === true) return Promise.reject(ownScopeError(name));
+    }
+    const owner = engine.freshOwner(options.label);
+    const spec: AcquireSpec = {
+      kind,
+      name,
+      mode,
+      permits: 1,
+      owner,
+      options,
+      throws,
+      handleFrom: (hold) => this.handleFrom(hold, options),
+    };
+    return engine.acquire(spec) as Promise<H | null>;
+  }
+}
+
+export function ownScopeError(name: string, hint = ""): DeadlockError {
+  return new DeadlockError(
+    `the lock "${name}" is held by the withLock body that this call is made in${hint}`,
+    {
+      lockName: name,
+    },
+  );
+}

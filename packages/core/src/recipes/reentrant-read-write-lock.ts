@@ -1,0 +1,68 @@
+import type { PrimitiveKind } from "../api/capabilities.js";
+import { DeadlockError } from "../api/errors.js";
+import type { ReentrantAcquirable } from "../api/mutex.js";
+import type { ReentrantReadWriteLock } from "../api/read-write-lock.js";
+import type { LockMode } from "../api/values.js";
+import type { GrantEngine } from "../grants/engine.js";
+import { Handle } from "../grants/handle.js";
+import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
+import { readBeside } from "./read-beside.js";
+import { type ReentrantAsk, ReentrantView } from "./reentrant-view.js";
+import { View } from "./view.js";
+
+/** Many readers or one writer, over any driver; each side may be taken again by its owner, and is counted by itself. */
+export class ReentrantReadWriteLockView extends View implements ReentrantReadWriteLock {
+  readonly read: ReentrantAcquirable;
+  readonly write: ReentrantAcquirable;
+
+  constructor(engine: GrantEngine, kind: PrimitiveKind, name: string, defaults: ResolvedAcquireOptions) {
+    super(engine, kind, name, defaults);
+    this.read = new ReadSide(engine, kind, name, defaults);
+    this.write = new WriteSide(engine, kind, name, defaults);
+  }
+}
+
+class ReadSide extends ReentrantView {
+  protected readonly mode: LockMode = "shared";
+
+  /** Other readers keep nobody from reading. */
+  protected override get blockedBy(): LockMode {
+    return "exclusive";
+  }
+
+  /**
+   * A writer's read is beside its write, with the same token, and stays when the write goes. Each time the last handle of
+   * such a read is released it ends at the backend too, and the next is a new one.
+   */
+  protected override async ask(ask: ReentrantAsk): Promise<Handle | null> {
+    const { owner, options, throws, bounds } = ask;
+    const write = this.books.find(this.lock, owner, "exclusive");
+    if (write === undefined) return await super.ask(ask);
+    const read = await readBeside(write, options, bounds);
+    if (read === "too-late") {
+      if (throws) throw this.timeoutError(options);
+      return null;
+    }
+    // Its holder released the write meanwhile: now a reader like any other.
+    if (read === "given-back") return await super.ask(ask);
+    this.books.enter(read);
+    return new Handle(read, options);
+  }
+}
+
+class WriteSide extends ReentrantView {
+  protected readonly mode: LockMode = "exclusive";
+
+  protected override async ask(ask: ReentrantAsk): Promise<Handle | null> {
+    const reads = this.books.find(this.lock, ask.owner, "shared") !== undefined;
+    // Asking once is answered truthfully; only a wait would never end.
+    if (reads && ask.options.waitMs > 0) {
+      throw new DeadlockError(
+        `the owner of this call reads "${this.name}": a write would wait for that read to end, and ` +
+          "two readers that both ask for a write would wait for each other. Take the write first",
+        { lockName: this.name, backend: this.engine.backend },
+      );
+    }
+    return await super.ask(ask);
+  }
+}

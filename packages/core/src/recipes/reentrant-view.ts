@@ -1,0 +1,235 @@
+import type { WithLockOptions } from "../api/acquiring.js";
+import { AcquireTimeoutError } from "../api/errors.js";
+import type { LockHandle } from "../api/handle.js";
+import type { ReentrantAcquireOptions, ReentrantMutex } from "../api/mutex.js";
+import type { LockMode, Millis, Owner } from "../api/values.js";
+import { Handle } from "../grants/handle.js";
+import type { Hold } from "../grants/hold.js";
+import {
+  acquireKeys,
+  type ResolvedAcquireOptions,
+  resolveAcquireOptions,
+} from "../options/acquire-options.js";
+import { currentFrame, Frame, frameOf } from "../scopes/frames.js";
+import { runScope, type ScopeBody } from "../scopes/run-scope.js";
+import { scopeArguments } from "../scopes/scope-arguments.js";
+import { type LocalBounds, waitLocally } from "../signals/wait-locally.js";
+import { type BookedLock, booksOf, type OwnerBooks } from "./owner-books.js";
+import { ownScopeError } from "./plain-view.js";
+import { View } from "./view.js";
+import { whenCertain } from "./when-certain.js";
+
+/** One wait over all that a re-entrant acquire may have to wait for. */
+export interface ReentrantBounds extends LocalBounds {
+  readonly startedMs: Millis;
+}
+
+/** One ask of an owner that does not hold this side yet. */
+export interface ReentrantAsk {
+  readonly owner: Owner;
+  readonly options: ResolvedAcquireOptions;
+  /** Whether no grant in time is an error. */
+  readonly throws: boolean;
+  readonly bounds: ReentrantBounds;
+}
+
+/** A lock, or one side of a lock, that its owner may take again; the backend sees one hold. */
+export abstract class ReentrantView extends View implements ReentrantMutex {
+  protected abstract readonly mode: LockMode;
+
+  async acquire(options?: ReentrantAcquireOptions): Promise<LockHandle> {
+    const resolved = resolveAcquireOptions("acquire", options, this.defaults, acquireKeys.reentrant);
+    return (await this.#take(resolved, true)) as LockHandle;
+  }
+
+  async tryAcquire(options?: ReentrantAcquireOptions): Promise<LockHandle | null> {
+    const resolved = resolveAcquireOptions("tryAcquire", options, this.defaults, acquireKeys.reentrant);
+    return await this.#take({ ...resolved, waitMs: options?.waitMs ?? 0 }, false);
+  }
+
+  withLock<T>(body: ScopeBody<T>): Promise<T>;
+  withLock<T>(options: WithLockOptions & { owner?: Owner }, body: ScopeBody<T>): Promise<T>;
+  async withLock<T>(
+    first: (WithLockOptions & { owner?: Owner }) | ScopeBody<T>,
+    second?: ScopeBody<T>,
+  ): Promise<T> {
+    const { options, body } = scopeArguments(first, second);
+    const resolved = resolveAcquireOptions("withLock", options, this.defaults, acquireKeys.reentrantScope);
+    const bounds = this.#bounds(resolved);
+    const frame = this.#reenterable(resolved);
+    if (frame !== undefined) {
+      // Under a scope that excludes, one child at a time, whatever its side. Under readers alone, all children read.
+      const alone = frameOf(this.engine, this.name, "exclusive") !== undefined;
+      if (!alone || (await this.#occupy(frame, bounds, resolved))) {
+        try {
+          const handle = await this.#enter(frame, bounds, resolved);
+          if (handle !== null) return await this.#run(handle, resolved, body, frame);
+        } finally {
+          if (alone) frame.vacate();
+        }
+      }
+    }
+    // The first to ask, or one whose scope has ended while it waited for its turn: a stranger.
+    const handle = (await this.#take(resolved, true, bounds)) as Handle;
+    return await this.#run(handle, resolved, body, currentFrame());
+  }
+
+  holdCount(owner?: Owner): number {
+    const { engine, name, mode } = this;
+    if (owner !== undefined) return this.books.find(this.lock, owner, mode)?.open.length ?? 0;
+    const ofThisSide = frameOf(engine, name, mode);
+    if (ofThisSide !== undefined) return ofThisSide.hold.open.length;
+    const ofTheOther = frameOf(engine, name);
+    return ofTheOther === undefined ? 0 : this.holdCount(ofTheOther.hold.owner);
+  }
+
+  protected get lock(): BookedLock {
+    return { kind: this.kind, name: this.name };
+  }
+
+  protected get books(): OwnerBooks {
+    return booksOf(this.engine);
+  }
+
+  /** The mode of the scopes of others that a wait in their body would never get past; `undefined`: any. */
+  protected get blockedBy(): LockMode | undefined {
+    return undefined;
+  }
+
+  /** The owner holds nothing on this side, and is marked as asking. */
+  protected async ask(ask: ReentrantAsk): Promise<Handle | null> {
+    const { engine, kind, name, mode, books } = this;
+    const { owner, options, throws, bounds } = ask;
+    return await engine.acquire({
+      kind,
+      name,
+      mode,
+      permits: 1,
+      owner,
+      options,
+      throws,
+      startedMs: bounds.startedMs,
+      onHold: (hold) => books.enter(hold),
+    });
+  }
+
+  protected timeoutError(options: ResolvedAcquireOptions): AcquireTimeoutError {
+    return new AcquireTimeoutError(
+      `the lock "${this.name}" was not entered within waitMs = ${options.waitMs}`,
+      {
+        waitedMs: options.waitMs,
+        lockName: this.name,
+        backend: this.engine.backend,
+      },
+    );
+  }
+
+  #run<T>(
+    handle: Handle,
+    options: ResolvedAcquireOptions,
+    body: ScopeBody<T>,
+    parent: Frame | undefined,
+  ): Promise<T> {
+    const frame = new Frame(Handle.holdOf(handle), { reentrant: true, parent });
+    return runScope(this.engine, handle, options, body, frame);
+  }
+
+  #bounds(options: ResolvedAcquireOptions): ReentrantBounds {
+    const startedMs = this.engine.runtime.nowMs();
+    return { startedMs, deadlineMs: startedMs + options.waitMs, signal: options.signal };
+  }
+
+  /** The scope that this call is made in, when it may be entered again. */
+  #reenterable(options: ResolvedAcquireOptions): Frame | undefined {
+    const frame = frameOf(this.engine, this.name);
+    if (frame === undefined) return undefined;
+    const { owner } = options;
+    return frame.reentrant && (owner === undefined || owner.id === frame.hold.owner.id) ? frame : undefined;
+  }
+
+  /** `false` when the frame ended first: then there is nothing left to enter again. */
+  async #occupy(frame: Frame, bounds: LocalBounds, options: ResolvedAcquireOptions): Promise<boolean> {
+    if (options.signal?.aborted === true) throw options.signal.reason;
+    if (frame.tryOccupy()) return true;
+    const woken = await waitLocally(this.engine, bounds, (wake) => frame.queue(wake));
+    if (!woken) throw this.timeoutError(options);
+    return frame.active;
+  }
+
+  /** A share in what the running scope holds: of this side, or beside the other. `null` when it was given back meanwhile. */
+  async #enter(
+    frame: Frame,
+    bounds: ReentrantBounds,
+    options: ResolvedAcquireOptions,
+  ): Promise<Handle | null> {
+    const { owner } = frame.hold;
+    const ofThisSide = frameOf(this.engine, this.name, this.mode);
+    if (ofThisSide?.hold.owner.id === owner.id) return await this.#reenter(ofThisSide.hold, bounds, options);
+    // A scope that has lost its hold ends with that, and does not begin anew.
+    if (frame.hold.state === "lost") throw frame.hold.lossError();
+    return await this.#take({ ...options, owner }, true, bounds);
+  }
+
+  async #reenter(hold: Hold, bounds: LocalBounds, options: ResolvedAcquireOptions): Promise<Handle | null> {
+    const certain = await whenCertain(hold, bounds);
+    if (certain === "too-late") throw this.timeoutError(options);
+    return certain === "given-back" ? null : new Handle(hold, options);
+  }
+
+  async #take(
+    options: ResolvedAcquireOptions,
+    throws: boolean,
+    bounds: ReentrantBounds = this.#bounds(options),
+  ): Promise<Handle | null> {
+    const { engine, lock, books, mode } = this;
+    if (options.signal?.aborted === true) throw options.signal.reason;
+    const owner = options.owner ?? engine.freshOwner(options.label);
+    this.#refuseDeadlock(owner, options);
+    for (;;) {
+      const hold = books.find(lock, owner, mode);
+      if (hold !== undefined) {
+        const handle = await this.#reenterOrNull(hold, bounds, options, throws);
+        if (handle !== "given-back") return handle;
+        continue;
+      }
+      if (!books.asking(lock, owner)) return await this.#ask({ owner, options, throws, bounds });
+      // The same owner is asking already: a second request would queue behind the first for ever.
+      const woken = await waitLocally(engine, bounds, (wake) => books.whenAsked(lock, owner, wake));
+      if (woken) continue;
+      if (!throws) return null;
+      throw this.timeoutError(options);
+    }
+  }
+
+  async #reenterOrNull(
+    hold: Hold,
+    bounds: LocalBounds,
+    options: ResolvedAcquireOptions,
+    throws: boolean,
+  ): Promise<Handle | null | "given-back"> {
+    try {
+      return (await this.#reenter(hold, bounds, options)) ?? "given-back";
+    } catch (error) {
+      if (!throws && error instanceof AcquireTimeoutError) return null;
+      throw error;
+    }
+  }
+
+  async #ask(ask: ReentrantAsk): Promise<Handle | null> {
+    const { lock, books } = this;
+    books.begin(lock, ask.owner);
+    try {
+      return await this.ask(ask);
+    } finally {
+      books.finish(lock, ask.owner);
+    }
+  }
+
+  #refuseDeadlock(owner: Owner, options: ResolvedAcquireOptions): void {
+    if (options.waitMs === 0) return;
+    const frame = frameOf(this.engine, this.name, this.blockedBy);
+    if (frame === undefined || !frame.hold.check()) return;
+    if (frame.reentrant && frame.hold.owner.id === owner.id) return;
+    throw ownScopeError(this.name, "; nest withLock, or pass the owner of its handle");
+  }
+}

@@ -1,0 +1,154 @@
+import type { AcquireOptions, ScopeContext, WithLockOptions } from "../api/acquiring.js";
+import type { PrimitiveKind } from "../api/capabilities.js";
+import type { PermitLimit } from "../api/driver.js";
+import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
+import type { InspectOptions, SemaphoreSnapshot } from "../api/inspect.js";
+import type { PermitHandle, Semaphore } from "../api/semaphore.js";
+import type { AcquireSpec } from "../grants/acquisition.js";
+import type { GrantEngine } from "../grants/engine.js";
+import {
+  acquireKeys,
+  type ResolvedAcquireOptions,
+  resolveAcquireOptions,
+} from "../options/acquire-options.js";
+import { show } from "../options/checks.js";
+import { validateLockName } from "../options/lock-name.js";
+import { runScope } from "../scopes/run-scope.js";
+import { Permit } from "./permit.js";
+import { View } from "./view.js";
+
+type PermitOptions = AcquireOptions & { permits?: number };
+type PermitScopeOptions = WithLockOptions & { permits?: number };
+
+interface Ask {
+  readonly permits: number;
+  readonly options: ResolvedAcquireOptions;
+}
+
+const permitKeys: ReadonlySet<string> = new Set([...acquireKeys.view, "permits"]);
+const permitScopeKeys: ReadonlySet<string> = new Set([...acquireKeys.scope, "permits"]);
+
+/** What Java's `int` holds: Curator keeps a limit in a `SharedCount`, Redisson in a key that it reads as one. */
+const mostPermits = 2 ** 31 - 1;
+
+/**
+ * A semaphore over any driver. Grants are shared ones, also with a limit of one. A body of `withPermit` may ask for more
+ * of the same semaphore: there is no owner that could wait for itself, so `DeadlockError` is never thrown, and two
+ * bodies that each hold some and wait for the rest wait for ever unless `waitMs` bounds them. Take all at once instead.
+ */
+export class SemaphoreView extends View implements Semaphore {
+  readonly #limit: PermitLimit | null;
+
+  /** `limit`: `null` where the backend keeps the number itself. */
+  constructor(
+    engine: GrantEngine,
+    kind: PrimitiveKind,
+    name: string,
+    defaults: ResolvedAcquireOptions,
+    limit: PermitLimit | null,
+  ) {
+    checkLimit(kind, limit);
+    super(engine, kind, name, defaults);
+    this.#limit = limit;
+  }
+
+  async acquire(options?: PermitOptions): Promise<PermitHandle> {
+    return (await this.#take(this.#resolve("acquire", options, permitKeys), true)) as Permit;
+  }
+
+  async tryAcquire(options?: PermitOptions): Promise<PermitHandle | null> {
+    const { permits, options: resolved } = this.#resolve("tryAcquire", options, permitKeys);
+    return await this.#take({ permits, options: { ...resolved, waitMs: options?.waitMs ?? 0 } }, false);
+  }
+
+  async withPermit<T>(
+    options: PermitScopeOptions,
+    body: (permit: PermitHandle, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T> {
+    if (typeof body !== "function") {
+      throw new InvalidArgumentError(`withPermit: the body must be a function; got ${show(body)}`);
+    }
+    const ask = this.#resolve("withPermit", options, permitScopeKeys);
+    const permit = (await this.#take(ask, true)) as Permit;
+    return await runScope(this.engine, permit, ask.options, body, undefined);
+  }
+
+  async limit(): Promise<number> {
+    const { engine, name } = this;
+    const { driver } = engine;
+    if (engine.closed) throw engine.closedError(name);
+    const given = this.#limit;
+    if (driver.limit === undefined) {
+      if (typeof given === "number") return given;
+      throw new UnsupportedError(`the backend ${engine.backend} does not keep the limit of "${name}"`, {
+        lockName: name,
+        backend: engine.backend,
+      });
+    }
+    if (engine.link.state !== "connected") await engine.contact();
+    try {
+      return await driver.limit(name, given);
+    } catch (error) {
+      throw engine.typed(error, name);
+    }
+  }
+
+  /**
+   * `held` has an entry for each permit, as the backend keeps them, and each of those of one batch names the same owner.
+   * `available` is what the limit leaves beside them: 0 where clients with a higher limit have taken more.
+   */
+  override async inspect(options: InspectOptions = {}): Promise<SemaphoreSnapshot> {
+    let limit = 0;
+    const snapshot = await this.look(options, async () => {
+      limit = await this.limit();
+      return limit;
+    });
+    return { ...snapshot, limit, available: Math.max(0, limit - snapshot.held.length) };
+  }
+
+  #resolve(what: string, options: PermitScopeOptions | undefined, known: ReadonlySet<string>): Ask {
+    const resolved = resolveAcquireOptions(what, options, this.defaults, known);
+    const permits = options?.permits ?? 1;
+    if (!Number.isInteger(permits) || permits < 1) {
+      throw new InvalidArgumentError(
+        `${what}: permits must be a whole number, 1 or more; got ${show(permits)}`,
+        { lockName: this.name },
+      );
+    }
+    if (typeof this.#limit === "number" && permits > this.#limit) {
+      throw new InvalidArgumentError(
+        `${what}: permits = ${permits} are more than the limit of "${this.name}", which is ${this.#limit}`,
+        { lockName: this.name },
+      );
+    }
+    return { permits, options: resolved };
+  }
+
+  #take({ permits, options }: Ask, throws: boolean): Promise<Permit | null> {
+    const { engine, kind, name } = this;
+    const spec: AcquireSpec = {
+      kind,
+      name,
+      mode: "shared",
+      permits,
+      owner: engine.freshOwner(options.label),
+      options,
+      throws,
+      limit: this.#limit,
+      handleFrom: (hold) => new Permit(hold, options, permits),
+    };
+    return engine.acquire(spec) as Promise<Permit | null>;
+  }
+}
+
+function checkLimit(what: string, limit: unknown): void {
+  if (limit === null) return;
+  if (typeof limit === "object" && limit !== null && "countedBy" in limit) {
+    validateLockName(limit.countedBy);
+    return;
+  }
+  if (Number.isInteger(limit) && (limit as number) >= 1 && (limit as number) <= mostPermits) return;
+  throw new InvalidArgumentError(
+    `${what}: limit must be a whole number from 1 to ${mostPermits}; got ${show(limit)}`,
+  );
+}

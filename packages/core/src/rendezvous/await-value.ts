@@ -1,0 +1,70 @@
+import type { GrantEngine } from "../grants/engine.js";
+import type { Watched } from "../signals/observe-latest.js";
+import { waitLocally } from "../signals/wait-locally.js";
+import { timeoutOf, type WaitBounds } from "./wait-bounds.js";
+
+const nothing = (): void => {};
+
+/**
+ * Reads, and reads again after each sign of a change, until a value is the one waited for. A sign alone proves nothing,
+ * so nobody passes on one. Rejects with `AcquireTimeoutError` at the deadline, `signal.reason`, `ProviderClosedError`,
+ * or what a read rejects with.
+ */
+export async function awaitValue<T>(
+  engine: GrantEngine,
+  bounds: WaitBounds,
+  watched: Watched<T>,
+  isAwaited: (value: T) => boolean,
+): Promise<T> {
+  let changed = true;
+  let answered = false;
+  let wake = nothing;
+  const stop = watched.subscribe(() => {
+    changed = true;
+    wake();
+  });
+  try {
+    for (;;) {
+      if (!changed) {
+        const woken = await waitLocally(engine, bounds, (wakeUp) => {
+          wake = wakeUp;
+          return () => {
+            wake = nothing;
+          };
+        });
+        if (!woken) throw timeoutOf(engine, bounds, answered);
+      }
+      changed = false;
+      const value = await inBounds(engine, bounds, watched.read(), answered);
+      answered = true;
+      if (isAwaited(value)) return value;
+      if (bounds.once) throw timeoutOf(engine, bounds, answered);
+    }
+  } finally {
+    stop();
+  }
+}
+
+/** The result of `work`, unless the deadline, the signal or the provider's end comes first. */
+export async function inBounds<T>(
+  engine: GrantEngine,
+  bounds: WaitBounds,
+  work: Promise<T>,
+  answered: boolean,
+): Promise<T> {
+  let finished = false;
+  let wake = nothing;
+  const done = (): void => {
+    finished = true;
+    wake();
+  };
+  work.then(done, done);
+  const inTime =
+    finished ||
+    (await waitLocally(engine, bounds, (wakeUp) => {
+      wake = wakeUp;
+      return nothing;
+    }));
+  if (!inTime) throw timeoutOf(engine, bounds, answered);
+  return await work;
+}

@@ -1,0 +1,92 @@
+import { LockLostError } from "../api/errors.js";
+import type { BarrierMembership } from "../api/rendezvous.js";
+import type { LossReason } from "../api/values.js";
+import type { GrantEngine } from "../grants/engine.js";
+import { show } from "../options/checks.js";
+import { LateSignal } from "../signals/late-signal.js";
+import { type WaitBounds, type WaitOptions, waitBounds } from "./wait-bounds.js";
+
+/** One member's place in a double barrier that it has passed. */
+export interface BarrierSeat {
+  /** `null` while it is there. */
+  readonly lost: LossReason | null;
+  /** Calls back once if it is lost: at once where it is already. Never because of `leave()` or `giveUp()`. */
+  onLost(listener: (reason: LossReason) => void): void;
+  /** From now on also looks for its removal by somebody else. */
+  watch(): void;
+  /** Resolves once all who were there have left. May be called again after a rejection. */
+  leave(bounds: WaitBounds): Promise<void>;
+  /** Takes the seat away and waits for nobody. */
+  giveUp(): Promise<void>;
+}
+
+export class Membership implements BarrierMembership {
+  readonly #engine: GrantEngine;
+  readonly #name: string;
+  readonly #seat: BarrierSeat;
+  readonly #lost = new LateSignal();
+  #leaving: Promise<void> | null = null;
+  #left = false;
+
+  constructor(engine: GrantEngine, name: string, seat: BarrierSeat) {
+    this.#engine = engine;
+    this.#name = name;
+    this.#seat = seat;
+    seat.onLost((reason) => this.#lost.abort(this.#lostError(reason)));
+  }
+
+  get lost(): AbortSignal {
+    this.#seat.watch();
+    return this.#lost.signal;
+  }
+
+  /** Concurrent calls share one leaving, with the bounds of the first. */
+  async leave(options?: WaitOptions): Promise<void> {
+    const engine = this.#engine;
+    const what = `leaving the double barrier ${show(this.#name)}`;
+    const bounds = waitBounds(engine, "leave", what, this.#name, options);
+    if (this.#left) return;
+    this.#leaving ??= this.#leave(bounds).finally(() => {
+      this.#leaving = null;
+    });
+    await this.#leaving;
+  }
+
+  /** Takes our place away at once and waits for nobody, so that a body that failed holds nobody up. Never rejects. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#left) return;
+    this.#left = true;
+    try {
+      await this.#seat.giveUp();
+    } catch (error) {
+      const owner = this.#engine.freshOwner(null);
+      this.#engine.events.emit("release-failed", {
+        kind: "double-barrier",
+        name: this.#name,
+        owner,
+        reason: "refused",
+        error,
+      });
+    }
+  }
+
+  async #leave(bounds: WaitBounds): Promise<void> {
+    const { lost } = this.#seat;
+    if (lost !== null) throw this.#lostError(lost);
+    try {
+      await this.#seat.leave(bounds);
+      this.#left = true;
+    } catch (error) {
+      if (bounds.signal?.aborted === true && error === bounds.signal.reason) throw error;
+      const { lost: lostMeanwhile } = this.#seat;
+      throw lostMeanwhile === null ? this.#engine.typed(error, this.#name) : this.#lostError(lostMeanwhile);
+    }
+  }
+
+  #lostError(reason: LossReason): LockLostError {
+    return new LockLostError(
+      `the place in the double barrier ${show(this.#name)} is gone (${reason}): the others may have stopped counting us`,
+      { reason, token: null, lockName: this.#name, backend: this.#engine.backend },
+    );
+  }
+}

@@ -1,0 +1,60 @@
+import type { AcquireOptions } from "../api/acquiring.js";
+import { AcquireTimeoutError, BackendError } from "../api/errors.js";
+import type { Millis } from "../api/values.js";
+import type { GrantEngine } from "../grants/engine.js";
+import { checkKnownKeys, checkMillis, checkObject, checkSignal } from "../options/checks.js";
+import type { LocalBounds } from "../signals/wait-locally.js";
+
+export type WaitOptions = Pick<AcquireOptions, "waitMs" | "signal">;
+
+/** One deadline for all that one call waits for. */
+export interface WaitBounds extends LocalBounds {
+  /** What the caller waits for, for messages: `the barrier "x"`. */
+  readonly what: string;
+  readonly name: string;
+  readonly startedMs: Millis;
+  readonly waitMs: Millis;
+  /** `waitMs: 0`: ask once, however long the answer takes, and wait for nothing else. */
+  readonly once: boolean;
+}
+
+const known: ReadonlySet<string> = new Set(["waitMs", "signal"]);
+
+/** Checks the options of a wait. Throws `InvalidArgumentError`, the signal's reason, or `ProviderClosedError`, before any I/O. */
+export function waitBounds(
+  engine: GrantEngine,
+  method: string,
+  what: string,
+  name: string,
+  options: WaitOptions | undefined,
+): WaitBounds {
+  checkObject(`${method}: options`, options);
+  const { waitMs = engine.options.defaultWaitMs, signal } = options ?? {};
+  checkKnownKeys(method, options ?? {}, known);
+  checkMillis(`${method}: waitMs`, waitMs, { minimumMs: 0, infinite: true });
+  checkSignal(`${method}: signal`, signal);
+  if (engine.closed) throw engine.closedError(name);
+  signal?.throwIfAborted();
+  const startedMs = engine.runtime.nowMs();
+  const once = waitMs === 0;
+  return {
+    what,
+    name,
+    startedMs,
+    waitMs,
+    once,
+    deadlineMs: once ? Infinity : startedMs + waitMs,
+    signal,
+  };
+}
+
+/** What a wait rejects with at its deadline; one that never had an answer from the backend met an outage, not a crowd. */
+export function timeoutOf(engine: GrantEngine, bounds: WaitBounds, answered: boolean): Error {
+  const { what, name, waitMs, startedMs } = bounds;
+  const details = { lockName: name, backend: engine.backend };
+  if (!answered && engine.link.state !== "connected") {
+    return new BackendError(`${what}: no connection to ${engine.backend} within ${waitMs} ms`, details);
+  }
+  const waitedMs = engine.runtime.nowMs() - startedMs;
+  return new AcquireTimeoutError(`${what}: waitMs = ${waitMs} passed`, { ...details, waitedMs });
+}

@@ -1,0 +1,67 @@
+import type { AcquireOptions, WithLockOptions } from "../../api/acquiring.js";
+import { AcquireTimeoutError } from "../../api/errors.js";
+import type { LockHandle } from "../../api/handle.js";
+import type { LockView, Mutex } from "../../api/mutex.js";
+import type { LockProvider } from "../../api/provider.js";
+import type { Handle } from "../../grants/handle.js";
+import { viewPartsOf } from "../../recipes/view.js";
+import { runScope, type ScopeBody } from "../../scopes/run-scope.js";
+import { scopeArguments } from "../../scopes/scope-arguments.js";
+
+/** A semaphore with one permit, used as a mutex. */
+export function semaphoreOfOne(provider: LockProvider, name: string): Mutex {
+  const semaphore = provider.semaphore(name, 1);
+  // Permits hide their mode, and a semaphore that it is a view: a mutex shows both.
+  const shown = (handle: unknown) => handle as LockHandle;
+  return asMutex(semaphore as unknown as LockView, {
+    acquire: async (options) => shown(await semaphore.acquire(options)),
+    tryAcquire: async (options) => shown(await semaphore.tryAcquire(options)),
+    scope: (options, body) =>
+      semaphore.withPermit(options, (permit, context) => body(shown(permit), context)),
+  });
+}
+
+/** Leadership, used as a mutex: who holds it leads. */
+export function leadership(provider: LockProvider, name: string): Mutex {
+  const election = provider.leaderElection(name);
+  return asMutex(election as unknown as LockView, {
+    acquire: (options) => election.campaign(options),
+    async tryAcquire(options) {
+      try {
+        return await election.campaign({ ...options, waitMs: options?.waitMs ?? 0 });
+      } catch (error) {
+        if (error instanceof AcquireTimeoutError) return null;
+        throw error;
+      }
+    },
+    async scope({ onLoss = "reject", ...options }, body) {
+      const { engine } = viewPartsOf(election) ?? notOurs();
+      const term = (await election.campaign(options)) as unknown as Handle;
+      return await runScope(engine, term, { onLoss, signal: options.signal }, body, undefined);
+    },
+  });
+}
+
+interface Verbs {
+  acquire(options?: AcquireOptions): Promise<LockHandle>;
+  tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
+  scope<T>(options: WithLockOptions, body: ScopeBody<T>): Promise<T>;
+}
+
+function asMutex(view: LockView, verbs: Verbs): Mutex {
+  return {
+    name: view.name,
+    inspect: (options) => view.inspect(options),
+    requestRevoke: (options) => view.requestRevoke(options),
+    acquire: verbs.acquire,
+    tryAcquire: verbs.tryAcquire,
+    async withLock<T>(first: WithLockOptions | ScopeBody<T>, second?: ScopeBody<T>): Promise<T> {
+      const { options, body } = scopeArguments(first, second);
+      return await verbs.scope(options ?? {}, body);
+    },
+  };
+}
+
+function notOurs(): never {
+  throw new Error("leaderElection() gave something that is not a view of core's");
+}

@@ -1,0 +1,276 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import type { LeadershipHandle } from "../../api/election.js";
+import {
+  AcquireTimeoutError,
+  InvalidArgumentError,
+  LockLostError,
+  ProviderClosedError,
+} from "../../api/errors.js";
+import { depose, untilLabels, untilLeader, untilStanding } from "./election-support.js";
+import { type Case, follow, rejection } from "./harness.js";
+
+/** Settles with the signal, as a body does that passes it on. */
+function untilTold(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+/** `lead()`. */
+export const electionLeadCases: readonly Case[] = [
+  [
+    "one at a time leads, and everybody leads once before anybody leads twice, where the backend keeps the order",
+    async (h) => {
+      const name = h.name();
+      const controller = new AbortController();
+      const terms: number[] = [];
+      let inside = 0;
+      let most = 0;
+      const providers = [await h.provider(), await h.provider(), await h.provider()];
+      const loops = providers.map((provider, i) => {
+        const election = provider.leaderElection(name);
+        return election.lead({ signal: controller.signal, label: `number ${i}` }, async () => {
+          most = Math.max(most, ++inside);
+          terms.push(i);
+          if (terms.length === 9) controller.abort("enough");
+          // The others stand by now, also whoever led before: a term that ends sooner would say nothing of the order.
+          else await untilStanding(h, election, 3);
+          inside--;
+        });
+      });
+      await Promise.all(loops);
+      expect(most).toBe(1);
+      expect(terms.length).toBe(9);
+      if (providers[0]?.capabilities.fairness === "fifo") {
+        const round = terms.slice(0, 3);
+        expect([...round].sort()).toEqual([0, 1, 2]);
+        expect(terms).toEqual([...round, ...round, ...round]);
+      }
+    },
+  ],
+  [
+    "a deposed leader's body is told through its signal, and it stands again",
+    async (h) => {
+      const name = h.name();
+      const election = (await h.provider()).leaderElection(name);
+      const controller = new AbortController();
+      const reasons: unknown[] = [];
+      const tokens: (bigint | null)[] = [];
+      const ways = ["signal", "node", "assertHeld", "value"];
+      const leading = election.lead({ signal: controller.signal }, async (term, { signal }) => {
+        const way = ways[tokens.length];
+        tokens.push(term.token);
+        if (way === undefined) {
+          controller.abort("enough");
+          return;
+        }
+        // As bodies do that pass their signal on: to ours, to a function of Node, or nowhere.
+        const told = way === "node" ? sleep(3_600_000, undefined, { signal, ref: false }) : untilTold(signal);
+        const outcome = follow(told);
+        await depose(h, term);
+        await h.until("the body to be told", () => outcome.settled);
+        reasons.push(signal.reason);
+        if (way === "signal" || way === "node") await told;
+        if (way === "assertHeld") term.assertHeld();
+      });
+      await leading;
+      expect(reasons).toHaveLength(4);
+      for (const reason of reasons) expect(reason).toBeInstanceOf(LockLostError);
+      expect(new Set(reasons).size).toBe(4);
+      expect(tokens).toHaveLength(5);
+      if (tokens[0] !== null)
+        expect([...tokens].sort((a, b) => Number((a ?? 0n) - (b ?? 0n)))).toEqual(tokens);
+      await untilLabels(h, election, []);
+    },
+  ],
+  [
+    "lead resolves when its signal aborts while it leads, once its body has ended and nothing is held",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const other = (await h.provider()).leaderElection(name);
+      const released = h.record(provider, "released", name);
+      const controller = new AbortController();
+      let ending = false;
+      const leading = provider
+        .leaderElection(name)
+        .lead({ signal: controller.signal, label: "leader" }, async (term, { signal }) => {
+          await rejection(untilTold(signal));
+          expect(signal.reason).toBe("enough");
+          expect(term.state).toBe("held");
+          ending = true;
+          throw signal.reason;
+        });
+      const atTheEnd = leading.then((value) => {
+        return { value, ending, released: released.length, holds: provider.holds().length };
+      });
+      const seen = follow(atTheEnd);
+      await untilLeader(h, other, "leader");
+      expect(seen.settled).toBe(false);
+      controller.abort("enough");
+      expect(await atTheEnd).toEqual({ value: undefined, ending: true, released: 1, holds: 0 });
+      expect(released.map((event) => event.outcome)).toEqual(["released"]);
+      expect(await other.participants()).toEqual([]);
+    },
+  ],
+  [
+    "lead resolves when its signal aborts while it stands, and leaves nothing behind",
+    async (h) => {
+      const name = h.name();
+      const election = (await h.provider()).leaderElection(name);
+      const term = await election.campaign({ label: "leader" });
+      const provider = await h.provider();
+      const controller = new AbortController();
+      let ran = false;
+      const standing = provider.leaderElection(name).lead({ signal: controller.signal }, () => {
+        ran = true;
+      });
+      await untilStanding(h, election, 2);
+      controller.abort();
+      expect(await standing).toBeUndefined();
+      expect(ran).toBe(false);
+      await untilLabels(h, election, ["leader"]);
+      const started = h.record(provider, "acquire-started", name);
+      await provider.leaderElection(name).lead({ signal: controller.signal }, () => {});
+      expect(started).toEqual([]);
+      await term.release();
+    },
+  ],
+  [
+    "the body's own error ends lead, after the term was given back",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const election = provider.leaderElection(name);
+      const own = new Error("from the body");
+      const { signal } = new AbortController();
+      const failing = election.lead({ signal }, () => Promise.reject(own));
+      const seen = failing.catch((error) => ({ error, holds: provider.holds().length }));
+      expect(await seen).toEqual({ error: own, holds: 0 });
+      await untilLabels(h, election, []);
+      // Also when it comes out of a lost term, and when the caller has asked for the end.
+      const controller = new AbortController();
+      const lost = election.lead({ signal: controller.signal }, async (term) => {
+        await depose(h, term);
+        throw own;
+      });
+      expect(await rejection(lost)).toBe(own);
+      const late = election.lead({ signal: controller.signal }, async () => {
+        controller.abort("enough");
+        throw own;
+      });
+      expect(await rejection(late)).toBe(own);
+      // Another's loss is the body's own error too.
+      const foreign = await provider.leaderElection(h.name()).campaign();
+      await depose(h, foreign);
+      expect(await rejection(election.lead({ signal }, () => foreign.assertHeld()))).toBe(
+        foreign.lost.reason,
+      );
+      await untilLabels(h, election, []);
+    },
+  ],
+  [
+    "a body may resign by itself, and it stands again",
+    async (h) => {
+      const name = h.name();
+      const election = (await h.provider()).leaderElection(name);
+      const controller = new AbortController();
+      const seen: LeadershipHandle[] = [];
+      await election.lead({ signal: controller.signal }, async (term) => {
+        seen.push(term);
+        if (seen.length === 3) controller.abort("enough");
+        expect(await term.release()).toBe("released");
+      });
+      expect(seen.map((term) => term.state)).toEqual(["released", "released", "released"]);
+    },
+  ],
+  [
+    "bodies that return at once leave the process room to abort them",
+    async (h) => {
+      const election = (await h.provider()).leaderElection(h.name());
+      const controller = new AbortController();
+      let terms = 0;
+      const leading = election.lead({ signal: controller.signal }, () => {
+        terms++;
+      });
+      await h.until("some terms", () => terms >= 3);
+      controller.abort("enough");
+      await leading;
+      await untilLabels(h, election, []);
+    },
+  ],
+  [
+    "lead goes on after an outage",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const controller = new AbortController();
+      let now: LeadershipHandle | undefined;
+      const leading = provider
+        .leaderElection(name)
+        .lead({ signal: controller.signal }, async (term, context) => {
+          now = term;
+          await untilTold(context.signal);
+        });
+      await h.until("the first term", () => now !== undefined);
+      const cut = await h.fixture.partition(provider);
+      await h.until("the link to be down", () => provider.state !== "connected");
+      cut[Symbol.dispose]();
+      // The same term, or another where the old one was given up with the contact.
+      await h.until("a term after the outage", () => provider.state === "connected" && now?.state === "held");
+      await now?.confirm();
+      controller.abort("enough");
+      await leading;
+      await untilLabels(h, (await h.provider()).leaderElection(name), []);
+    },
+  ],
+  [
+    "the end of the provider deposes, and ends lead with ProviderClosedError",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const { signal } = new AbortController();
+      let term: LeadershipHandle | undefined;
+      const leading = provider.leaderElection(name).lead({ signal }, async (given, context) => {
+        term = given;
+        await untilTold(context.signal);
+      });
+      const following = rejection(provider.leaderElection(name).lead({ signal }, () => {}));
+      const failed = rejection(leading);
+      await untilStanding(h, provider.leaderElection(name), 2);
+      await h.until("a term", () => term !== undefined);
+      await provider.close();
+      expect(await failed).toBeInstanceOf(ProviderClosedError);
+      expect(await following).toBeInstanceOf(ProviderClosedError);
+      expect(term?.lost.reason).toMatchObject({ reason: "provider-closed" });
+    },
+  ],
+  [
+    "waitMs bounds one candidacy of lead; wrong arguments are refused at once",
+    async (h) => {
+      const name = h.name();
+      const election = (await h.provider()).leaderElection(name);
+      const term = await election.campaign();
+      const { signal } = new AbortController();
+      const other = (await h.provider()).leaderElection(name);
+      expect(await rejection(other.lead({ signal, waitMs: 60 }, () => {}))).toBeInstanceOf(
+        AcquireTimeoutError,
+      );
+      const wrong: [unknown, unknown, RegExp][] = [
+        [{}, () => {}, /lead: signal must be given/],
+        [undefined, () => {}, /lead: signal must be given/],
+        [{ signal: "x" }, () => {}, /lead: signal must be an AbortSignal/],
+        [{ signal }, "no body", /lead: the body must be a function/],
+        [{ signal, onLoss: "ignore" }, () => {}, /onLoss/],
+      ];
+      for (const [options, body, message] of wrong) {
+        const error = await rejection(other.lead(options as never, body as never));
+        expect(error).toBeInstanceOf(InvalidArgumentError);
+        expect((error as Error).message).toMatch(message);
+      }
+      await term.release();
+    },
+  ],
+];

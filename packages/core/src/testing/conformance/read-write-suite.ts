@@ -1,0 +1,49 @@
+import type { LockProvider } from "../../api/provider.js";
+import type { ConformanceOptions, Fixture } from "./fixture.js";
+import { suite } from "./harness.js";
+import { sidesCrowdCases } from "./read-write-crowd-cases.js";
+import { downgradeCases } from "./read-write-downgrade-cases.js";
+import { sidesEndCases } from "./read-write-end-cases.js";
+import { reentrantSidesCases } from "./read-write-reentrant-cases.js";
+import { sharingCases } from "./read-write-sharing-cases.js";
+import { type SidesMaker, sideAsMutex, sideAsReentrantMutex } from "./read-write-support.js";
+import { reentrantCases } from "./reentrant-cases.js";
+import { derivedMutexConformance } from "./suites.js";
+
+const sidesCases = (of: SidesMaker) => [...sharingCases(of), ...sidesEndCases(of), ...sidesCrowdCases(of)];
+
+/**
+ * What a read-write lock owes: readers together, writers alone, arrival order, downgrade; and of its write side all that a
+ * mutex owes. A `foreign` locker takes the write side.
+ */
+export function readWriteLockConformance(
+  name: string,
+  fixture: () => Promise<Fixture>,
+  options: ConformanceOptions = {},
+): void {
+  const of = (provider: LockProvider, lockName: string) => provider.readWriteLock(lockName);
+  const writeOf = (provider: LockProvider, lockName: string) => {
+    const lock = of(provider, lockName);
+    return sideAsMutex(lock, lock.write);
+  };
+  derivedMutexConformance(name, "write lock", writeOf, fixture, options);
+  suite(`${name}: read-write lock`, fixture, options, writeOf, sidesCases(of));
+  suite(`${name}: downgrade`, fixture, options, writeOf, downgradeCases);
+}
+
+/** As `readWriteLockConformance`, of a re-entrant one, and what re-entry on two sides adds. */
+export function reentrantReadWriteLockConformance(
+  name: string,
+  fixture: () => Promise<Fixture>,
+  options: ConformanceOptions = {},
+): void {
+  const of = (provider: LockProvider, lockName: string) => provider.reentrantReadWriteLock(lockName);
+  const writeOf = (provider: LockProvider, lockName: string) => {
+    const lock = of(provider, lockName);
+    return sideAsReentrantMutex(lock, lock.write);
+  };
+  derivedMutexConformance(name, "re-entrant write lock", writeOf, fixture, options);
+  suite(`${name}: re-entrant read-write lock`, fixture, options, writeOf, sidesCases(of));
+  suite(`${name}: re-entrant write lock, re-entry`, fixture, options, writeOf, reentrantCases(writeOf));
+  suite(`${name}: re-entry on two sides`, fixture, options, writeOf, reentrantSidesCases);
+}

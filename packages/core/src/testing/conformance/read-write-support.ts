@@ -1,0 +1,74 @@
+import type { Acquirable } from "../../api/acquiring.js";
+import type { LockHandle } from "../../api/handle.js";
+import type { LockView, Mutex, ReentrantAcquirable, ReentrantMutex } from "../../api/mutex.js";
+import type { LockProvider } from "../../api/provider.js";
+import type { LockMode } from "../../api/values.js";
+import type { Harness } from "./harness.js";
+
+/** A lock with two sides, re-entrant or not. */
+export interface Sides extends LockView {
+  readonly read: Acquirable;
+  readonly write: Acquirable;
+}
+
+export type SidesMaker = (provider: LockProvider, name: string) => Sides;
+
+/** One side of a lock, seen as a mutex. */
+export function sideAsMutex(lock: LockView, side: Acquirable): Mutex {
+  return {
+    name: lock.name,
+    acquire: (options) => side.acquire(options),
+    tryAcquire: (options) => side.tryAcquire(options),
+    withLock: (...args: unknown[]) => side.withLock(...(args as Parameters<Mutex["withLock"]>)) as never,
+    inspect: (options) => lock.inspect(options),
+    requestRevoke: (options) => lock.requestRevoke(options),
+  };
+}
+
+export function sideAsReentrantMutex(lock: LockView, side: ReentrantAcquirable): ReentrantMutex {
+  return { ...sideAsMutex(lock, side), holdCount: (owner) => side.holdCount(owner) };
+}
+
+/** Ends the hold as the backend would; resolves once the holder has heard. */
+export async function loseHold(h: Harness, handle: LockHandle): Promise<void> {
+  const { lost } = handle;
+  await h.fixture.loseHold(handle);
+  await h.untilAborted("the holder to hear of its loss", lost);
+}
+
+export async function releaseAll(handles: readonly LockHandle[]): Promise<void> {
+  for (const handle of handles) await handle.release();
+}
+
+/**
+ * Who holds, as the backend sees it. Tells of a grant that should not be before its news has reached anybody, as long as
+ * the backend answers from what it has decided.
+ */
+export async function heldModes(lock: LockView): Promise<LockMode[]> {
+  return (await lock.inspect()).held.map((info) => info.mode);
+}
+
+export function isFifo(provider: LockProvider): boolean {
+  return provider.capabilities.fairness === "fifo";
+}
+
+/** Sees who is inside, and remembers the worst. */
+export class Room {
+  readers = 0;
+  writers = 0;
+  mostReaders = 0;
+  /** Times a writer was not alone. */
+  violations = 0;
+
+  enter(mode: string): void {
+    if (mode === "exclusive") this.writers++;
+    else this.readers++;
+    this.mostReaders = Math.max(this.mostReaders, this.readers);
+    if (this.writers > 1 || (this.writers === 1 && this.readers > 0)) this.violations++;
+  }
+
+  leave(mode: string): void {
+    if (mode === "exclusive") this.writers--;
+    else this.readers--;
+  }
+}

@@ -1,0 +1,25 @@
+import { expect } from "vitest";
+import type { LockHandle } from "../../api/handle.js";
+import type { PermitHandle, Semaphore } from "../../api/semaphore.js";
+import type { Harness } from "./harness.js";
+
+/** So many permits are free and nobody waits, as the backend sees it. */
+export function untilAvailable(h: Harness, semaphore: Semaphore, permits: number): Promise<void> {
+  return h.until(`${permits} free and none in the queue of ${semaphore.name}`, async () => {
+    const { available, pending } = await semaphore.inspect();
+    return available === permits && pending.length === 0;
+  });
+}
+
+/** The fixture ends any hold; that permits hide their mode is of no interest to it. */
+export async function losePermits(h: Harness, handle: PermitHandle): Promise<void> {
+  const { lost } = handle;
+  await h.fixture.loseHold(handle as PermitHandle & LockHandle);
+  await h.untilAborted("the holder to hear of its loss", lost);
+}
+
+export async function stillHeld(handle: PermitHandle): Promise<void> {
+  await handle.confirm();
+  expect(handle.state).toBe("held");
+  expect(handle.lost.aborted).toBe(false);
+}

@@ -1,0 +1,124 @@
+import type { LockHandle } from "@holdfast/core";
+import type { SimulatedRuntime } from "@holdfast/core/testing";
+import fc from "fast-check";
+import { type Simulated, simulatedLocks } from "./simulated-driver.js";
+import type { SimulatedServer } from "./simulated-server.js";
+
+/** How one contender comes, waits and goes. */
+export interface Contender {
+  readonly provider: number;
+  readonly startMs: number;
+  readonly waitMs: number | null;
+  readonly abortMs: number | null;
+  readonly holdMs: number;
+}
+
+export interface Fault {
+  readonly atMs: number;
+  readonly provider: number;
+  readonly forMs: number;
+  readonly what: "cut" | "block" | "expire";
+}
+
+const small = fc.integer({ min: 0, max: 40 });
+export const contender: fc.Arbitrary<Contender> = fc.record({
+  provider: fc.integer({ min: 0, max: 2 }),
+  startMs: small,
+  waitMs: fc.option(small),
+  abortMs: fc.option(small),
+  holdMs: fc.integer({ min: 0, max: 20 }),
+});
+export const faultOf = (...whats: Fault["what"][]): fc.Arbitrary<Fault> =>
+  fc.record({
+    atMs: fc.integer({ min: 0, max: 80 }),
+    provider: fc.integer({ min: 0, max: 2 }),
+    forMs: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constantFrom(3_000, 7_000, 12_000)),
+    what: fc.constantFrom(...whats),
+  });
+
+export const after = (runtime: SimulatedRuntime, delayMs: number) =>
+  new Promise<void>((resolve) => runtime.setTimer(delayMs, resolve));
+
+/** Whoever does not hear of a loss by asking believes to hold: there must never be two, unless both read. */
+export class Witness {
+  readonly believers = new Set<LockHandle>();
+  readonly tokens: bigint[] = [];
+  overlaps = 0;
+  granted = 0;
+  /** Readers that came in beside another. */
+  together = 0;
+  downgraded = 0;
+
+  enter(handle: LockHandle, how?: "with the write's token"): void {
+    this.granted++;
+    for (const other of this.believers) {
+      if (other.state !== "held" && other.state !== "uncertain") continue;
+      if (other.mode === "shared" && handle.mode === "shared") this.together++;
+      else this.overlaps++;
+    }
+    this.believers.add(handle);
+    if (how === undefined) this.tokens.push(handle.token ?? 0n);
+    else this.downgraded++;
+  }
+
+  leave(handle: LockHandle): void {
+    this.believers.delete(handle);
+  }
+}
+
+/** Acquires by the plan; `null` when refused, by the plan or by the faults. */
+export async function acquireBy<H extends LockHandle>(
+  runtime: SimulatedRuntime,
+  acquire: (options: { waitMs?: number; signal?: AbortSignal }) => Promise<H>,
+  plan: Contender,
+): Promise<H | null> {
+  await after(runtime, plan.startMs);
+  const controller = new AbortController();
+  if (plan.abortMs !== null) runtime.setTimer(plan.abortMs, () => controller.abort("aborted by the plan"));
+  try {
+    return await acquire({
+      ...(plan.waitMs === null ? {} : { waitMs: plan.waitMs }),
+      ...(plan.abortMs === null ? {} : { signal: controller.signal }),
+    });
+  } catch (error) {
+    if (error === "aborted by the plan") return null;
+    if (["HF_ACQUIRE_TIMEOUT", "HF_BACKEND"].includes((error as { code?: string }).code ?? "")) return null;
+    throw error;
+  }
+}
+
+export async function runToEnd<T>(runtime: SimulatedRuntime, work: Promise<T>): Promise<T> {
+  const running = runtime.autoAdvance();
+  const limit = new Promise<never>((_, reject) =>
+    runtime.setTimer(600_000, () =>
+      reject(new Error("not everybody had settled after ten simulated minutes")),
+    ),
+  );
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    running[Symbol.dispose]();
+  }
+}
+
+/** Three providers of one server, whose links have the faults when their time comes. */
+export function threeWith(
+  runtime: SimulatedRuntime,
+  server: SimulatedServer,
+  lease: "session" | "ttl",
+  faults: readonly Fault[],
+): Simulated[] {
+  const all = [0, 1, 2].map(() => simulatedLocks(server, lease, { connectTimeoutMs: 20_000 }, 2_000));
+  for (const fault of faults) {
+    runtime.setTimer(fault.atMs, () => {
+      const link = all[fault.provider]?.link;
+      if (fault.what === "block") runtime.block(fault.forMs);
+      else if (fault.what === "expire") link?.expire();
+      else {
+        link?.cut();
+        runtime.setTimer(fault.forMs, () => link?.mend());
+      }
+    });
+  }
+  return all;
+}
