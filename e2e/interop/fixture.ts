@@ -1,6 +1,11 @@
 import type { LockProvider } from "@holdfast/core";
-import { type StartZooKeeperOptions, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
-import { type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
+import {
+  expireSession,
+  type StartZooKeeperOptions,
+  startZooKeeper,
+  type ZooKeeperNode,
+} from "@holdfast/test-servers";
+import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
 import { type Client, createClient } from "node-zookeeper-client";
 import {
   type CuratorClient,
@@ -48,7 +53,7 @@ export class InteropFixture {
   }
 
   /** A connected provider of ours. */
-  async ours(options: ZooKeeperLocksOptions = {}): Promise<LockProvider> {
+  async ours(options: ZooKeeperLocksOptions = {}): Promise<ZooKeeperLocks> {
     const connect = options.client === undefined ? { connect: this.server.connectString } : {};
     const locks = zookeeperLocks({ ...connect, ...options });
     this.#providers.push(locks);
@@ -59,7 +64,7 @@ export class InteropFixture {
   /** A provider of ours over a client of the test's own, whose session the test can therefore take over and end. */
   async oursOverClient(
     sessionTimeoutMs: number,
-  ): Promise<{ locks: LockProvider; session(): { id: bigint; password: Uint8Array } }> {
+  ): Promise<{ locks: ZooKeeperLocks; session(): { id: bigint; password: Uint8Array } }> {
     const client = createClient(this.server.connectString, { sessionTimeout: sessionTimeoutMs });
     this.#rawClients.push(client);
     client.connect();
@@ -73,6 +78,12 @@ export class InteropFixture {
     };
   }
 
+  /** Ends the session at the server, as if its time were up. */
+  async expire(session: { readonly id: bigint; readonly password: Uint8Array }): Promise<void> {
+    const { id: sessionId, password } = session;
+    await expireSession({ connectString: this.server.connectString, sessionId, password });
+  }
+
   async close(): Promise<void> {
     try {
       await Promise.all(this.#providers.map((locks) => locks.close()));
@@ -82,6 +93,18 @@ export class InteropFixture {
       await this.server.stop();
     }
   }
+}
+
+/** A grant that must not have come yet, and the grant itself. */
+export function watched<T>(grant: Promise<T>): { readonly granted: boolean; readonly grant: Promise<T> } {
+  const state = { granted: false, grant };
+  grant.then(
+    () => {
+      state.granted = true;
+    },
+    () => {}, // whoever awaits `grant` gets the error
+  );
+  return state;
 }
 
 /**

@@ -1,26 +1,12 @@
 import { eventually } from "@holdfast/test-servers";
 import { Perms } from "@holdfast/zk-protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersions, type DumpedNode } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
 import { InteropFixture } from "./fixture.js";
+import { shape } from "./shape.js";
 
 const waitMs = 30_000;
 const digest = "holdfast:secret";
-
-/** What two trees must agree on: names but for uuid and number, node type, whose node it is, and ACL. Not the data. */
-function shape(dump: readonly DumpedNode[], root: string): string[] {
-  const inOrderOfCreation = dump.toSorted((a, b) => (a.czxid < b.czxid ? -1 : 1));
-  const owners = [...new Set(inOrderOfCreation.map((node) => node.ephemeralOwner))];
-  return inOrderOfCreation.map((node) => {
-    const name = node.path
-      .slice(root.length)
-      .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "<uuid>")
-      .replace(/\d{10}$/, "<10 digits>");
-    const type = node.ephemeralOwner === 0n ? "lasting" : "ephemeral";
-    const owner = node.ephemeralOwner === 0n ? "-" : `session ${owners.indexOf(node.ephemeralOwner)}`;
-    return `${name} ${type} ${owner} ${node.acl}`;
-  });
-}
 
 describe.each(await curatorVersions())("the tree beside that of Curator %s", (curator) => {
   let fixture: InteropFixture;

@@ -1,8 +1,7 @@
 import { type LockHandle, LockLostError } from "@holdfast/core";
-import { expireSession } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CuratorClient, type CuratorMutex, curatorVersions } from "../support/java-peer.js";
-import { InteropFixture, watchesSet } from "./fixture.js";
+import { InteropFixture, watched, watchesSet } from "./fixture.js";
 
 const waitMs = 30_000;
 
@@ -17,26 +16,9 @@ describe.each(await curatorVersions())("one queue with Curator %s", (curator) =>
 
   afterAll(() => fixture?.close());
 
-  async function expireCurator(victim: CuratorClient): Promise<void> {
-    const { id, password } = await victim.session();
-    await expireSession({ connectString: fixture.server.connectString, sessionId: id, password });
-  }
-
   /** Waits until so many stand in the queue, the holder included. */
   async function untilQueued(mutex: CuratorMutex, count: number): Promise<void> {
     await expect.poll(() => mutex.participants(), { timeout: 10_000 }).toHaveLength(count);
-  }
-
-  /** A grant that must not have come yet, and the grant itself. */
-  function watched<T>(grant: Promise<T>): { readonly granted: boolean; readonly grant: Promise<T> } {
-    const state = { granted: false, grant };
-    grant.then(
-      () => {
-        state.granted = true;
-      },
-      () => {}, // whoever awaits `grant` gets the error
-    );
-    return state;
   }
 
   it("ours waits behind Curator's holder and is granted at its release", async () => {
@@ -168,7 +150,7 @@ describe.each(await curatorVersions())("one queue with Curator %s", (curator) =>
     const queued = watched(locks.mutex(path).acquire({ waitMs }));
     await untilQueued(observer, 2);
     expect(queued.granted).toBe(false);
-    await expireCurator(victim);
+    await fixture.expire(await victim.session());
     const lock = await queued.grant;
     expect(lock.token).toBeGreaterThan(held?.czxid ?? 0n);
     lock.assertHeld();
@@ -187,7 +169,7 @@ describe.each(await curatorVersions())("one queue with Curator %s", (curator) =>
     await untilQueued(holder, 3);
     await watchesSet(locks, path);
     const ourNode = (await holder.participants())[2];
-    await expireCurator(victim);
+    await fixture.expire(await victim.session());
     // Curator stands again at the tail, behind us, and gives up there in its own time.
     await expect.poll(async () => (await holder.participants())[1], { timeout: 10_000 }).toBe(ourNode);
     await locks.mutex(path).inspect();
@@ -207,8 +189,7 @@ describe.each(await curatorVersions())("one queue with Curator %s", (curator) =>
     const theirs = await client.mutex(path);
     const queued = theirs.acquire();
     await untilQueued(theirs, 2);
-    const { id, password } = ours.session();
-    await expireSession({ connectString: fixture.server.connectString, sessionId: id, password });
+    await fixture.expire(ours.session());
     const held = await queued;
     expect(held?.czxid).toBeGreaterThan(lock.token ?? 0n);
     const grantedAtMs = performance.now();

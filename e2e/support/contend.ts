@@ -22,7 +22,7 @@ const lookEvery = 10;
  * A handle does not tell its node, so every tenth time it is looked up with `inspect()`; the others leave `-`.
  */
 export async function contend(locks: LockProvider, contention: Contention): Promise<void> {
-  const { path, counterFile, logFile, grants, label } = contention;
+  const { path, grants, label } = contention;
   const mutex = locks.mutex(path);
   for (let grant = 0; grant < grants; grant += 1) {
     const lock = await mutex.acquire({ waitMs: grantWithinMs });
@@ -37,13 +37,27 @@ export async function contend(locks: LockProvider, contention: Contention): Prom
         }
         node = held[0].backendId.slice(held[0].backendId.lastIndexOf("/") + 1);
       }
-      const text = await readFile(counterFile, "utf8");
-      if (text === "") throw new Error(`${label} found the counter half written: somebody else holds too`);
-      const count = Number(text);
-      await appendFile(logFile, `${label} ${lock.token} ${node} ${count}\n`);
-      await writeFile(counterFile, String(count + 1));
+      await countGrant(contention, lock.token, node);
     } finally {
       await lock.release();
     }
   }
+}
+
+/** To be run while holding: leaves a line in the log, and adds one to the counter. */
+export async function countGrant(
+  { counterFile, logFile, label }: Contention,
+  token: bigint | null,
+  node = "-",
+): Promise<void> {
+  const count = await readCount(counterFile, label);
+  await appendFile(logFile, `${label} ${token ?? "-"} ${node} ${count}\n`);
+  await writeFile(counterFile, String(count + 1));
+}
+
+/** Throws where it sees that somebody writes at the same time. */
+export async function readCount(counterFile: string, label: string): Promise<number> {
+  const text = await readFile(counterFile, "utf8");
+  if (text === "") throw new Error(`${label} found the counter half written: somebody else holds too`);
+  return Number(text);
 }

@@ -1,22 +1,17 @@
 import { eventually } from "@holdfast/test-servers";
-import type { Contention } from "./contend.js";
 import { type CuratorVersion, classPathOf } from "./java-class-path.js";
+import { CuratorClient, type CuratorClientOptions } from "./java-client.js";
 import { compileJava } from "./java-compile.js";
-import { CuratorMutex } from "./java-mutex.js";
-import {
-  CuratorReadWriteLock,
-  CuratorSemaphore,
-  type ReadWriteContention,
-  type SemaphoreContention,
-} from "./java-sharing.js";
 import { LineProcess, processState } from "./line-process.js";
 
 export { type CuratorVersion, curatorVersions } from "./java-class-path.js";
-export { CuratorMutex, type HeldNode } from "./java-mutex.js";
-export { CuratorReadWriteLock, CuratorSemaphore, type Half } from "./java-sharing.js";
+export { CuratorClient, type CuratorClientOptions, type DumpedNode } from "./java-client.js";
+export type { CuratorLeaderLatch, CuratorLeaderSelector } from "./java-leader.js";
+export type { CuratorMutex } from "./java-mutex.js";
+export type { HeldNode } from "./java-recipe.js";
+export type { CuratorReadWriteLock, CuratorSemaphore, Half } from "./java-sharing.js";
 
 const startWithinMs = 30_000;
-const answerWithinMs = 30_000;
 
 const jvmOptions = [
   // Many short-lived JVMs on few cores: start fast, stay small.
@@ -46,15 +41,6 @@ export async function startJavaPeer(options: { curator: CuratorVersion }): Promi
     await lines.kill();
     throw error;
   }
-}
-
-export interface CuratorClientOptions {
-  readonly connect: string;
-  readonly namespace?: string;
-  /** Default 10,000. */
-  readonly sessionTimeoutMs?: number;
-  /** `user:password`: authenticates, and gives every node to that user alone (`CREATOR_ALL_ACL`). */
-  readonly digest?: string;
 }
 
 export class JavaPeer implements AsyncDisposable {
@@ -115,175 +101,4 @@ export class JavaPeer implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-/** One `CuratorFramework`: one session. */
-export class CuratorClient {
-  /** All that its listener was told, oldest first: `CONNECTED`, `SUSPENDED`, `RECONNECTED`, `LOST`. */
-  readonly states: readonly string[];
-  /** What the watches set with `watch` told, oldest first. */
-  readonly watched: readonly string[];
-  readonly #lines: LineProcess;
-  readonly #name: string;
-  readonly #onClose: () => void;
-  #lastLock = 0;
-
-  constructor(lines: LineProcess, name: string, onClose: () => void) {
-    this.#lines = lines;
-    this.#name = name;
-    this.#onClose = onClose;
-    const states: string[] = [];
-    const watched: string[] = [];
-    this.states = states;
-    this.watched = watched;
-    lines.listen((event, [client, ...words]) => {
-      if (client !== name) return;
-      if (event === "state") states.push(words.join(" "));
-      if (event === "watched") watched.push(words.join(" "));
-    });
-  }
-
-  async start(options: CuratorClientOptions): Promise<void> {
-    const { connect, namespace = "", sessionTimeoutMs = 10_000, digest = "" } = options;
-    await this.#ask("connect", connect, namespace, String(sessionTimeoutMs), digest);
-  }
-
-  /** What another connection needs to take over, and so to end, this session. */
-  async session(): Promise<{ id: bigint; password: Uint8Array }> {
-    const [id = "", password = ""] = await this.#ask("session");
-    return { id: BigInt(`0x${id}`), password: Buffer.from(password, "hex") };
-  }
-
-  /** Resolves at the next change to `state`: `CONNECTED`, `SUSPENDED`, `RECONNECTED`, `LOST`. Call it before the cause. */
-  async untilState(state: string, withinMs: number): Promise<void> {
-    const pick = (event: string, values: string[]): boolean =>
-      event === "state" && values[0] === this.#name && values[1] === state;
-    await this.#lines.event(`state ${state}`, pick, withinMs);
-  }
-
-  /** A new `InterProcessMutex` object on `path`. */
-  async mutex(path: string): Promise<CuratorMutex> {
-    const name = this.#newName();
-    await this.#lines.request("mutex", [name, this.#name, path], answerWithinMs);
-    return new CuratorMutex(this.#lines, name);
-  }
-
-  /** A new `InterProcessSemaphoreV2` object on `path`. */
-  async semaphore(path: string, maxLeases: number): Promise<CuratorSemaphore> {
-    const name = this.#newName();
-    await this.#lines.request("semaphore", [name, this.#name, path, String(maxLeases)], answerWithinMs);
-    return new CuratorSemaphore(this.#lines, name);
-  }
-
-  /** A new `InterProcessReadWriteLock` object on `path`. */
-  async readWriteLock(path: string): Promise<CuratorReadWriteLock> {
-    const name = this.#newName();
-    await this.#lines.request("readWriteLock", [name, this.#name, path], answerWithinMs);
-    return new CuratorReadWriteLock(this.#lines, name);
-  }
-
-  /** A `CuratorCache` of the tree at `path`; `changes` are what its listener was told, oldest first. */
-  async cache(path: string): Promise<{ readonly changes: readonly string[] }> {
-    const name = this.#newName();
-    const changes: string[] = [];
-    this.#lines.listen((event, [cache, ...words]) => {
-      if (event === "cache" && cache === name) changes.push(words.join(" "));
-    });
-    await this.#lines.request("cache", [name, this.#name, path], answerWithinMs);
-    return { changes };
-  }
-
-  /** Sets a watch of ZooKeeper's own client; what it tells is added to `watched`, as `path type`. `tree` is persistent and recursive. */
-  async watch(kind: "data" | "exists" | "children" | "tree", path: string): Promise<void> {
-    await this.#ask("watch", kind, path);
-  }
-
-  /** Sets the data of a node, or creates it with its parents. */
-  async put(path: string, data: string): Promise<void> {
-    await this.#ask("put", path, data);
-  }
-
-  async delete(path: string): Promise<void> {
-    await this.#ask("delete", path);
-  }
-
-  /** `Revoker.attemptRevoke` on a lock node. */
-  async attemptRevoke(nodePath: string): Promise<void> {
-    await this.#ask("attemptRevoke", nodePath);
-  }
-
-  /** What lies on the server under an absolute path, the namespace not applied, parents before children. */
-  async dump(path: string): Promise<DumpedNode[]> {
-    const words = await this.#ask("dump", path);
-    const nodes: DumpedNode[] = [];
-    for (let at = 0; at < words.length; at += 6) {
-      const [nodePath = "", owner = "", czxid = "", version = "", acl = "", data = ""] = words.slice(
-        at,
-        at + 6,
-      );
-      nodes.push({
-        path: nodePath,
-        ephemeralOwner: BigInt(`0x${owner}`),
-        czxid: BigInt(czxid),
-        version: Number(version),
-        acl,
-        data: Buffer.from(data, "hex"),
-      });
-    }
-    return nodes;
-  }
-
-  /** See `Contender.java`: `grants` times acquire, add one to the counter file, leave a line in the log, release. */
-  async contend(contention: Contention, withinMs: number): Promise<void> {
-    const { path, counterFile, logFile, grants, label } = contention;
-    const args = [this.#name, path, counterFile, logFile, String(grants), label];
-    await this.#lines.request("contend", args, withinMs);
-  }
-
-  /** See `SharingContender.java`. Rejects at the first violation that it sees. */
-  async contendSemaphore(
-    contention: SemaphoreContention,
-    withinMs: number,
-  ): Promise<{ readonly mostHolders: number }> {
-    const { path, maxLeases, folder, grants, label } = contention;
-    const args = [this.#name, path, String(maxLeases), folder, String(grants), label];
-    const [most = ""] = await this.#lines.request("contendSemaphore", args, withinMs);
-    return { mostHolders: Number(most) };
-  }
-
-  /** See `SharingContender.java`. Rejects at the first violation that it sees. */
-  async contendReadWrite(
-    contention: ReadWriteContention,
-    withinMs: number,
-  ): Promise<{ readonly writes: number; readonly mostReaders: number }> {
-    const { path, counterFile, folder, turns, writeEvery, label } = contention;
-    const args = [this.#name, path, counterFile, folder, String(turns), String(writeEvery), label];
-    const [writes = "", most = ""] = await this.#lines.request("contendReadWrite", args, withinMs);
-    return { writes: Number(writes), mostReaders: Number(most) };
-  }
-
-  async close(): Promise<void> {
-    await this.#ask("close");
-    this.#onClose();
-  }
-
-  #newName(): string {
-    this.#lastLock += 1;
-    return `${this.#name}/lock-${this.#lastLock}`;
-  }
-
-  #ask(command: string, ...args: string[]): Promise<string[]> {
-    return this.#lines.request(command, [this.#name, ...args], answerWithinMs);
-  }
-}
-
-export interface DumpedNode {
-  readonly path: string;
-  /** Session id, unsigned; 0 for a node that is not ephemeral. A container cannot be told from a persistent node. */
-  readonly ephemeralOwner: bigint;
-  readonly czxid: bigint;
-  readonly version: number;
-  /** `perms:scheme:id`, sorted, with commas. */
-  readonly acl: string;
-  readonly data: Uint8Array;
 }

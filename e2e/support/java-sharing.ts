@@ -1,86 +1,66 @@
-import type { LineProcess } from "./line-process.js";
+import { CuratorRecipe, type CuratorWait, type HeldNode, heldNode } from "./java-recipe.js";
 
-const answerWithinMs = 30_000;
-
-export interface SemaphoreContention {
-  readonly path: string;
-  readonly maxLeases: number;
-  /** Empty at first; each holder has a file in it while it holds. */
-  readonly folder: string;
-  readonly grants: number;
-  readonly label: string;
-}
-
-export interface ReadWriteContention {
-  readonly path: string;
-  /** A number that nothing but the lock protects. */
-  readonly counterFile: string;
-  /** Empty at first; each holder has a file in it while it holds. */
-  readonly folder: string;
-  readonly turns: number;
-  /** Every so many turns it writes; in the others it reads. */
-  readonly writeEvery: number;
-  readonly label: string;
-}
-
-/** One `InterProcessSemaphoreV2`. */
-export class CuratorSemaphore {
-  readonly #lines: LineProcess;
-  readonly #name: string;
-
-  constructor(lines: LineProcess, name: string) {
-    this.#lines = lines;
-    this.#name = name;
+/** One `InterProcessSemaphoreV2`. Leases go by the names of their nodes. */
+export class CuratorSemaphore extends CuratorRecipe {
+  /** `null` when not granted in time. */
+  async acquire(wait: CuratorWait = {}): Promise<string | null> {
+    const [lease] = (await this.acquireSeveral(1, wait)) ?? [];
+    return lease ?? null;
   }
 
-  /** The name of the lease's node; `null` when not granted in time. Without `waitMs` Curator waits for ever, the request for 60 s. */
-  async acquire(options: { waitMs?: number } = {}): Promise<string | null> {
-    const { waitMs = -1 } = options;
-    const args = [this.#name, String(waitMs)];
-    const [granted, node = ""] = await this.#lines.request("takeLease", args, limitOf(waitMs));
-    return granted === "true" ? node : null;
+  /** One after the other, as Curator does, all within one time; `null` when not all were granted in it. */
+  async acquireSeveral(quantity: number, wait: CuratorWait = {}): Promise<string[] | null> {
+    const [granted, ...leases] = await this.askAndWait("acquire", wait, [quantity]);
+    return granted === "true" ? leases : null;
   }
 
-  async release(node: string): Promise<void> {
-    await this.#lines.request("returnLease", [this.#name, node], answerWithinMs);
+  async release(...leases: string[]): Promise<void> {
+    await this.ask("release", leases);
   }
 
-  /** Node names of all leases, those that wait for their turn included, in no order. */
+  /** Of the leases to come. */
+  async setNodeData(data: Uint8Array): Promise<void> {
+    await this.ask("setNodeData", [Buffer.from(data).toString("hex")]);
+  }
+
+  /** Node names of all leases, in no order; the one of the first waiter is among them. */
   leases(): Promise<string[]> {
-    return this.#lines.request("leases", [this.#name], answerWithinMs);
+    return this.ask("participants");
   }
 }
 
 export type Half = "read" | "write";
 
-/** One `InterProcessReadWriteLock`, both halves always used on one thread of its own. */
-export class CuratorReadWriteLock {
-  readonly #lines: LineProcess;
-  readonly #name: string;
-
-  constructor(lines: LineProcess, name: string) {
-    this.#lines = lines;
-    this.#name = name;
-  }
-
-  /** False when not granted in time. Without `waitMs` Curator waits for ever, the request for 60 s. */
-  async acquire(half: Half, options: { waitMs?: number } = {}): Promise<boolean> {
-    const { waitMs = -1 } = options;
-    const args = [this.#name, half, String(waitMs)];
-    const [granted] = await this.#lines.request("acquireHalf", args, limitOf(waitMs));
-    return granted === "true";
-  }
-
-  async release(half: Half): Promise<void> {
-    await this.#lines.request("releaseHalf", [this.#name, half], answerWithinMs);
-  }
-
-  /** Full paths of all readers and writers, waiters included. */
-  participants(): Promise<string[]> {
-    return this.#lines.request("halves", [this.#name], answerWithinMs);
-  }
+/** Curator's halves belong to threads. Two names are two threads of the JVM, `main` where none is given. */
+export interface OnThread {
+  readonly thread?: string;
 }
 
-function limitOf(waitMs: number): number {
-  return waitMs < 0 ? 60_000 : waitMs + answerWithinMs;
+/** One `InterProcessReadWriteLock`. */
+export class CuratorReadWriteLock extends CuratorRecipe {
+  /** False when not granted in time. */
+  async acquire(half: Half, options: CuratorWait & OnThread = {}): Promise<boolean> {
+    return (await this.take(half, options)) !== null;
+  }
+
+  /** As `acquire`, and tells the node. `null` when not granted in time. */
+  async take(half: Half, options: CuratorWait & OnThread = {}): Promise<HeldNode | null> {
+    return heldNode(await this.askAndWait("acquire", options, [half], [options.thread ?? "main"]));
+  }
+
+  async release(half: Half, options: OnThread = {}): Promise<void> {
+    await this.ask("release", [half, options.thread ?? "main"]);
+  }
+
+  /** What Curator believes, of all threads. */
+  holding(half: Half): Promise<boolean> {
+    return this.askWhether("holding", [half]);
+  }
+
+  /** Full paths of all readers, or writers, or both: waiters included, each half in Curator's order. */
+  async participants(half?: Half): Promise<string[]> {
+    if (half !== undefined) return await this.ask("participants", [half]);
+    const [readers, writers] = await Promise.all([this.participants("read"), this.participants("write")]);
+    return [...readers, ...writers];
+  }
 }

@@ -44,6 +44,18 @@ function lasting(name: string, action: FaultAction, forMs: number): FaultKind {
   };
 }
 
+/** The next keep-alive brings it, if nothing does before: until then it is news of the past. */
+function withheld(name: string): FaultKind {
+  return {
+    name,
+    arm(world, match) {
+      const fault = world.server.faults.on(match, { do: "withhold" });
+      void fault.reached().then(() => world.witness.excuseUntil(world.clock.nowMs() + sessionTimeoutMs / 2));
+      return fault;
+    },
+  };
+}
+
 /** Ends the session, so that no order between its holder and the next is promised. */
 function ending(name: string, when: "before" | "applied", silent: boolean): FaultKind {
   return {
@@ -162,7 +174,7 @@ export const requestFaults: readonly FaultKind[] = [
   lasting("holds up what comes after it", { do: "hold", at: "applied" }, longMs),
   lasting("has its reply delayed", { do: "hold", at: "reply" }, momentMs),
   lasting("has its reply delayed", { do: "hold", at: "reply" }, longMs),
-  plain("has its reply withheld until something else arrives", { do: "withhold" }),
+  withheld("has its reply withheld until something else arrives"),
   plain("finds its connection closed", { do: "close", when: "before" }),
   plain("finds its connection reset", { do: "close", when: "before", reset: true }),
   plain("is applied and its connection closed", { do: "close", when: "applied" }),

@@ -1,5 +1,6 @@
 import { CreateFlags } from "@holdfast/zk-protocol";
 import { expect, it } from "vitest";
+import { mutex } from "./recipes.js";
 import { contenders } from "./support/contenders.js";
 import { World } from "./support/world.js";
 
@@ -37,7 +38,9 @@ it("convicts a node that is left in the queue", async () => {
   const { locks } = await world.open("A");
   await (await locks.mutex(path).acquire()).release();
   world.server.operator.create(`${path}/lock-`, { flags: CreateFlags.persistentSequential });
-  await expect(world.finish([path])).rejects.toThrow("the locks are to be had again: not within its time");
+  await expect(world.finish([{ path, recipe: mutex }])).rejects.toThrow(
+    "the locks are to be had again: not within its time",
+  );
   expect(world.witness.violations).toEqual([expect.stringContaining("left behind")]);
 });
 
@@ -56,4 +59,45 @@ it("convicts a grant behind another node, and a token that does not rise", async
   expect(world.witness.violations[0]).toMatch(/^B was granted .* behind \/locks\/judged\//);
   expect(world.witness.violations[1]).toMatch(/while A believes to hold with .*, and does$/);
   await held.release();
+});
+
+it("convicts a permit too many, of a client that counts more than there are", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  const held = await a.locks.semaphore(path, 1).acquire();
+  const other = await b.locks.semaphore(path, 2).acquire();
+  expect(world.witness.violations).toEqual([
+    expect.stringMatching(/^B .* as number 2 of 1$/),
+    expect.stringMatching(/^B .* 2 permits of 1 are believed to be held$/),
+  ]);
+  await Promise.all([held.release(), other.release()]);
+});
+
+it("convicts a writer beside a reader whom nobody has told, and not readers beside each other", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  await a.locks.readWriteLock(path).read.acquire();
+  const second = await b.locks.readWriteLock(path).read.acquire();
+  expect(world.witness.violations).toEqual([]);
+  world.witness.givesBack("B", second);
+  await second.release();
+  const writing = b.locks.readWriteLock(path).write.acquire();
+  await world.until(() => world.queued(path) === 2, 1_000);
+  const [reader] = contenders(world.server, path);
+  world.server.operator.delete(reader?.path ?? "");
+  await writing;
+  expect(world.witness.violations).toEqual([expect.stringMatching(/^B .* while A believes .* untold$/)]);
+});
+
+it("convicts a reader that is granted before the write is a read", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  const write = await a.locks.readWriteLock(path).write.acquire();
+  const reading = b.locks.readWriteLock(path).read.acquire();
+  await world.until(() => world.queued(path) === 2, 1_000);
+  const [writer] = contenders(world.server, path);
+  world.server.operator.delete(writer?.path ?? "");
+  await reading;
+  expect(write.state).toBe("held");
+  expect(world.witness.violations).toEqual([expect.stringMatching(/^B .* while A believes .* untold$/)]);
 });

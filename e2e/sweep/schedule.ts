@@ -1,7 +1,9 @@
-import { HoldfastError, type LockHandle } from "@holdfast/core";
+import { HoldfastError } from "@holdfast/core";
 import { endings, eventFaults, type FaultKind, handshakeFaults, requestFaults } from "./fault-kinds.js";
+import { drawRecipe, type Held, type Lockable, mutex, permits, readWriteLock } from "./recipes.js";
+import { permitsLabel } from "./support/believers.js";
 import { contenders } from "./support/contenders.js";
-import { type Client, World } from "./support/world.js";
+import { type Client, type LockInUse, World } from "./support/world.js";
 
 export interface ScheduleResult {
   readonly violations: string[];
@@ -37,7 +39,7 @@ export async function runSchedule(seed: number): Promise<ScheduleResult> {
   const schedule = new Schedule(world);
   try {
     await world.within(limitMs, "somebody waits for ever", schedule.run());
-    await world.finish(schedule.paths);
+    await world.finish(schedule.locks);
   } catch (error) {
     world.witness.violation(error instanceof Error ? error.message : String(error));
   }
@@ -46,6 +48,7 @@ export async function runSchedule(seed: number): Promise<ScheduleResult> {
 }
 
 class Schedule {
+  readonly locks: readonly LockInUse[];
   readonly paths: readonly string[];
   faults = 0;
   readonly #world: World;
@@ -54,7 +57,15 @@ class Schedule {
   constructor(world: World) {
     this.#world = world;
     this.#random = world.random;
-    this.paths = Array.from({ length: 1 + this.#below(2) }, (_, index) => `/locks/${"ab"[index]}`);
+    this.locks = Array.from({ length: 1 + this.#below(2) }, (_, index) => ({
+      path: `/locks/${"ab"[index]}`,
+      recipe: drawRecipe(this.#random),
+    }));
+    this.paths = this.locks.map(({ path }) => path);
+    for (const { path, recipe } of this.locks) {
+      this.#world.log(`${path} is a ${recipe.name}`);
+      if (recipe.limit !== undefined) world.witness.limits.set(path, recipe.limit);
+    }
   }
 
   async run(): Promise<void> {
@@ -113,22 +124,53 @@ class Schedule {
   }
 
   async #operate(client: Client, worker: number): Promise<void> {
-    const path = this.#pick(this.paths);
-    const mutex = client.locks.mutex(path);
+    const { path, recipe } = this.#pick(this.locks);
+    const lock = this.#lockOf(client, { path, recipe });
     const drawn = this.#random();
     this.#world.log(`${client.label}${worker} ${path} draws ${drawn.toFixed(2)}`);
-    if (drawn < 0.4) await this.#hold(client, () => mutex.acquire());
-    else if (drawn < 0.5) await this.#hold(client, () => mutex.acquire({ waitMs: 1 + this.#below(400) }));
-    else if (drawn < 0.6) await this.#hold(client, () => mutex.tryAcquire());
-    else if (drawn < 0.75) await this.#hold(client, () => this.#callOff(client, path));
-    else if (drawn < 0.85) await this.#enterTwice(client, path);
-    else if (drawn < 0.92) await this.#hold(client, () => mutex.acquire({ revocable: true }));
-    else if (drawn < 0.97) await this.#excused(() => mutex.requestRevoke());
+    if (drawn < 0.4) await this.#hold(client, () => lock.acquire());
+    else if (drawn < 0.5) await this.#hold(client, () => lock.acquire({ waitMs: 1 + this.#below(400) }));
+    else if (drawn < 0.6) await this.#hold(client, () => lock.tryAcquire());
+    else if (drawn < 0.75) await this.#hold(client, () => this.#callOff(client, path, lock));
+    else if (drawn < 0.85) await this.#special(client, { path, recipe });
+    else if (drawn < 0.92) await this.#hold(client, () => lock.acquire({ revocable: true }));
+    else if (drawn < 0.97) await this.#excused(async () => lock.requestRevoke?.());
     else await this.#world.sleep(this.#below(1_000));
   }
 
+  /** Of a lock with several sides, one that is drawn. */
+  #lockOf({ locks }: Client, { path, recipe }: LockInUse): Lockable {
+    if (recipe === readWriteLock && this.#random() < 0.6) return locks.readWriteLock(path).read;
+    if (recipe !== permits) return recipe.of(locks, path);
+    const semaphore = locks.semaphore(path, permits.limit as number);
+    const count = 1 + this.#below(permits.limit as number);
+    const batch = { permits: count, label: permitsLabel(count) };
+    return {
+      acquire: (options) => semaphore.acquire({ ...options, ...batch }),
+      tryAcquire: (options) => semaphore.tryAcquire({ ...options, ...batch }),
+    };
+  }
+
+  /** What one recipe alone can do. */
+  async #special(client: Client, { path, recipe }: LockInUse): Promise<void> {
+    if (recipe === mutex) await this.#enterTwice(client, path);
+    else if (recipe === readWriteLock) await this.#downgrade(client, path);
+    else await this.#hold(client, () => this.#lockOf(client, { path, recipe }).acquire());
+  }
+
+  async #downgrade(client: Client, path: string): Promise<void> {
+    const { witness } = this.#world;
+    const write = await this.#excused(() => client.locks.readWriteLock(path).write.acquire());
+    if (write === null) return;
+    await this.#work();
+    witness.downgrades(client.label, write);
+    await this.#hold(client, () => write.downgrade());
+    witness.givesBack(client.label, write);
+    await this.#excused(() => write.release());
+  }
+
   /** Called off after some requests of anybody, or in the very moment of the grant. */
-  async #callOff(client: Client, path: string): Promise<LockHandle | null> {
+  async #callOff(client: Client, path: string, lock: Lockable): Promise<Held | null> {
     const patience = new AbortController();
     const { faults } = this.#world.server;
     const rule = faults.on(
@@ -140,7 +182,7 @@ class Schedule {
     });
     const backstop = this.#world.sleep(2_000).then(() => patience.abort());
     try {
-      return await client.locks.mutex(path).acquire({ signal: patience.signal });
+      return await lock.acquire({ signal: patience.signal });
     } finally {
       rule.release();
       woken[Symbol.dispose]();
@@ -148,7 +190,7 @@ class Schedule {
     }
   }
 
-  async #hold(client: Client, take: () => Promise<LockHandle | null>): Promise<void> {
+  async #hold(client: Client, take: () => Promise<Held | null>): Promise<void> {
     const handle = await this.#excused(take);
     if (handle === null) return;
     await this.#work();

@@ -1,47 +1,62 @@
 import { describe, expect, it } from "vitest";
 import { share } from "../support/share.js";
-import { operations } from "./operations.js";
+import { exclusiveOperations, mutexOperations } from "./operations/exclusive.js";
+import type { Operation } from "./operations/operation.js";
+import { permitOperations } from "./operations/permits.js";
+import { readWriteOperations } from "./operations/read-write.js";
+import { mutex, otherRecipes, permits, type Recipe, readWriteLock } from "./recipes.js";
 import { writeLog } from "./support/artefact.js";
 import { describePoint, faultsFor, type Point, pointsOf, tryPoint } from "./sweep.js";
 
 /** A normal run takes every so many of the points, spread over all requests and kinds; a full run takes all. */
-const stride = 3;
+const mutexStride = 5;
+const stride = 30;
 
 /** What to run for one point again: its words stand in the title of the failure. */
 const only = process.env.HOLDFAST_POINT;
 
-describe.sequential("a fault at any request of the mutex recipe", () => {
-  let covered = 0;
+let covered = 0;
 
-  for (const operation of operations) {
-    it(`leaves one holder, nothing behind and nobody waiting: ${operation.name}`, async () => {
-      const points = await pointsOf(operation);
-      expect(points.length).toBeGreaterThan(2);
-      const all = points.flatMap((point) => faultsFor(point).map((kind) => ({ point, kind })));
-      const chosen = all.filter(({ point, kind }) =>
-        only === undefined ? true : describePoint(point, kind).includes(only),
-      );
-      const part = Math.ceil(chosen.length / stride);
-      const count = only === undefined ? share(`points of ${operation.name}`, part, all.length) : all.length;
-      const wrong: string[] = [];
-      for (const [index, { point, kind }] of chosen.entries()) {
-        if (count < all.length && index % stride !== 0) continue;
-        const title = describePoint(point, kind);
-        const { hit, violations, grants, lines } = await tryPoint(point, kind);
-        if (!hit) violations.push("the fault did not happen");
-        if (grants === 0) violations.push("nobody was ever granted");
-        if (violations.length > 0) {
-          wrong.push(
-            `${title}\n  ${violations.join("\n  ")}\n  event log: ${writeLog(title, lines)}\n  again: ${again(title)}`,
-          );
+function sweep(recipe: Recipe, operations: readonly Operation[], every: number): void {
+  describe.sequential(`a fault at any request of the ${recipe.name}`, () => {
+    for (const operation of operations) {
+      it(`wrongs nobody, leaves nothing behind and nobody waiting: ${operation.name}`, async () => {
+        const points = await pointsOf(operation, recipe);
+        expect(points.length).toBeGreaterThan(2);
+        const all = points.flatMap((point) => faultsFor(point).map((kind) => ({ point, kind })));
+        const chosen = all.filter(({ point, kind }) =>
+          only === undefined ? true : describePoint(point, kind).includes(only),
+        );
+        const what = `points of ${recipe.name}, ${operation.name}`;
+        const part = Math.ceil(chosen.length / every);
+        const count = only === undefined ? share(what, part, all.length) : all.length;
+        const wrong: string[] = [];
+        for (const [index, { point, kind }] of chosen.entries()) {
+          if (count < all.length && index % every !== 0) continue;
+          const title = describePoint(point, kind);
+          const { hit, violations, grants, lines } = await tryPoint(point, kind);
+          if (!hit) violations.push("the fault did not happen");
+          if (grants === 0) violations.push("nobody was ever granted");
+          if (violations.length > 0) {
+            wrong.push(
+              `${title}\n  ${violations.join("\n  ")}\n  event log: ${writeLog(title, lines)}\n  again: ${again(title)}`,
+            );
+          }
+          covered += 1;
         }
-        covered += 1;
-      }
-      expect(wrong, wrong.join("\n")).toEqual([]);
-      console.log(`${operation.name}: ${requestsOf(points)}; ${covered} points covered so far`);
-    }, 3_600_000);
-  }
-});
+        expect(wrong, wrong.join("\n")).toEqual([]);
+        console.log(
+          `${recipe.name}, ${operation.name}: ${requestsOf(points)}; ${covered} points covered so far`,
+        );
+      }, 3_600_000);
+    }
+  });
+}
+
+sweep(mutex, [...exclusiveOperations, ...mutexOperations], mutexStride);
+for (const recipe of otherRecipes) sweep(recipe, exclusiveOperations, stride);
+sweep(readWriteLock, readWriteOperations, stride);
+sweep(permits, permitOperations, stride);
 
 function requestsOf(points: readonly Point[]): string {
   const of = (target: Point["target"]): number => points.filter((point) => point.target === target).length;

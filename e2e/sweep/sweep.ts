@@ -6,12 +6,14 @@ import {
   type RequestShape,
   requestFaults,
 } from "./fault-kinds.js";
-import type { Operation } from "./operations.js";
+import type { Operation } from "./operations/operation.js";
+import type { Recipe } from "./recipes.js";
 import { Stage } from "./support/stage.js";
 import { World } from "./support/world.js";
 
 /** The n-th request, event or handshake of one client in one operation. */
 export interface Point extends RequestShape {
+  readonly recipe: Recipe;
   readonly operation: Operation;
   readonly client: string;
   readonly target: "request" | "event" | "connect";
@@ -29,9 +31,9 @@ export interface Outcome {
 const operationLimitMs = 60_000;
 
 /** What the operation sends and is sent when nothing goes wrong. */
-export async function pointsOf(operation: Operation): Promise<Point[]> {
+export async function pointsOf(operation: Operation, recipe: Recipe): Promise<Point[]> {
   await using world = await World.start(1);
-  const stage = new Stage(world, []);
+  const stage = new Stage(world, recipe, []);
   await prepare(stage, operation);
   const points: Point[] = [];
   const record = (target: Point["target"], match: FaultMatch): void => {
@@ -47,7 +49,7 @@ export async function pointsOf(operation: Operation): Promise<Point[]> {
         happened(hit);
         const nodes = world.server.sessions().find(({ id }) => id === session)?.ephemerals ?? [];
         const own = hit.paths.some((path) => nodes.includes(path));
-        points.push({ operation, client: label, target, nth: ++nth, op: hit.target ?? "?", own });
+        points.push({ operation, recipe, client: label, target, nth: ++nth, op: hit.target ?? "?", own });
       };
     }
   };
@@ -56,9 +58,11 @@ export async function pointsOf(operation: Operation): Promise<Point[]> {
   record("connect", { op: "connect" });
   await world.within(operationLimitMs, operation.name, operation.act(stage));
   const { length } = points;
-  await world.finish([stage.path]);
+  await world.finish([stage]);
   if (world.witness.violations.length > 0) {
-    throw new Error(`${operation.name}, without a fault: ${world.witness.violations.join("; ")}`);
+    throw new Error(
+      `${recipe.name}, ${operation.name}, without a fault: ${world.witness.violations.join("; ")}`,
+    );
   }
   return points.slice(0, length);
 }
@@ -69,19 +73,22 @@ export function faultsFor(point: Point): readonly FaultKind[] {
   return requestFaults.filter(({ honest }) => honest?.(point) ?? true);
 }
 
-export function describePoint({ operation, client, target, nth, op }: Point, kind: FaultKind): string {
-  return `${operation.name}: ${target} ${nth} of ${client} (${op}) ${kind.name}`;
+export function describePoint(
+  { recipe, operation, client, target, nth, op }: Point,
+  kind: FaultKind,
+): string {
+  return `${recipe.name}, ${operation.name}: ${target} ${nth} of ${client} (${op}) ${kind.name}`;
 }
 
 /** Has the fault happen at exactly this point, lets it mend, and judges. */
 export async function tryPoint(point: Point, kind: FaultKind): Promise<Outcome> {
-  const { operation, client, target, nth } = point;
+  const { operation, recipe, client, target, nth } = point;
   await using world = await World.start(seedOf(describePoint(point, kind)));
   const { witness } = world;
   // A server that refuses a delete for good leaves the node to the end of the session, which its owner then brings about.
   const stuck = point.op === "delete" && kind.refuses !== undefined;
   const refuses = [...(kind.refuses ?? []), ...(stuck ? ["ProviderClosedError"] : [])];
-  const stage = new Stage(world, refuses);
+  const stage = new Stage(world, recipe, refuses);
   await prepare(stage, operation);
   const match = { session: stage.client(client).session, nth };
   const fault = kind.arm(world, target === "request" ? match : { ...match, op: target }, [stage.path]);
@@ -91,7 +98,7 @@ export async function tryPoint(point: Point, kind: FaultKind): Promise<Outcome> 
   });
   try {
     await world.within(operationLimitMs, "the operation does not end", operation.act(stage));
-    await world.finish([stage.path]);
+    await world.finish([stage]);
   } catch (error) {
     witness.violation(error instanceof Error ? error.message : String(error));
   }

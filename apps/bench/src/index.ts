@@ -1,5 +1,6 @@
 export { type EmbeddedOptions, type EmbeddedReport, measureEmbedded } from "./embedded/measure.js";
 export type { Footprint } from "./embedded/messages.js";
+export { type HandOffCost, type HerdOptions, type HerdReport, measureHerd } from "./herd.js";
 export type { LatencySummary } from "./latencies.js";
 export { type MemoryOptions, type MemoryReport, measureMemory } from "./memory.js";
 export { type PairsOptions, type PairsProgress, type PairsReport, runPairs } from "./pairs.js";

@@ -3,6 +3,7 @@ import { HoldfastError } from "@holdfast/core";
 import { startEnsemble, startZooKeeper, TestServerError } from "@holdfast/test-servers";
 import { help, type Options, parseOptions, UsageError } from "./cli/options.js";
 import { measureEmbedded } from "./embedded/measure.js";
+import { measureHerd } from "./herd.js";
 import { measureMemory } from "./memory.js";
 import { chasedAfterMs, lateAfterMs, runPairs } from "./pairs.js";
 
@@ -65,6 +66,20 @@ async function embedded(options: Options): Promise<number> {
   return results.every(([, , met]) => met) ? 0 : 1;
 }
 
+async function herd(server: string, { waiters }: Options): Promise<number> {
+  const report = await measureHerd({ server, waiters, onProgress: tell });
+  for (const { what, requests, events, packetsPerHandOff } of report.costs) {
+    const drained =
+      packetsPerHandOff === null
+        ? ""
+        : `; while all are served, ${packetsPerHandOff.toFixed(1)} packets for each`;
+    console.log(
+      `${what}, ${report.waiters} waiting: ${requests} requests and ${events} events for one hand-off${drained}`,
+    );
+  }
+  return 0;
+}
+
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2));
   if (options.command === "help") {
@@ -72,7 +87,7 @@ async function main(): Promise<number> {
     return 0;
   }
   if (options.command === "embedded") return embedded(options);
-  const work = options.command === "pairs" ? pairs : memory;
+  const work = { pairs, memory, herd }[options.command];
   if (options.connect !== null) return work(options.connect, options);
   tell(`starting ${options.nodes === 1 ? "one server" : `an ensemble of ${options.nodes}`}`);
   const servers =

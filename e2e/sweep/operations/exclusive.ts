@@ -1,28 +1,16 @@
-import type { LockHandle } from "@holdfast/core";
-import type { Stage } from "./support/stage.js";
-
-/** Everything that a recipe does on the wire, one at a time. */
-export interface Operation {
-  readonly name: string;
-  readonly clients: readonly string[];
-  /** What is there before. Not swept. */
-  before?(stage: Stage): Promise<void>;
-  /** What is swept. */
-  act(stage: Stage): Promise<void>;
-}
-
-/** Errors of calls that give up by themselves: contention, or no connection in time. */
-const givenUp = ["AcquireTimeoutError", "BackendError"];
+import type { Held } from "../recipes.js";
+import type { Stage } from "../support/stage.js";
+import { givenUp, type Operation } from "./operation.js";
 
 /** Held by operations between `before` and `act`. */
-const held = new WeakMap<Stage, Record<string, LockHandle | null>>();
+const held = new WeakMap<Stage, Record<string, Held | null>>();
 
 async function holds(stage: Stage, label: string, options = {}): Promise<void> {
   const handle = await stage.acquire(label, options);
   held.set(stage, { ...held.get(stage), [label]: handle });
 }
 
-function holdOf(stage: Stage, label: string): LockHandle | null {
+function holdOf(stage: Stage, label: string): Held | null {
   return held.get(stage)?.[label] ?? null;
 }
 
@@ -39,10 +27,7 @@ async function calledOffAtTheGrant(stage: Stage, callOff: (abort: () => void) =>
   const { locks } = stage.client("B");
   const patience = new AbortController();
   locks.events.on("notified", () => callOff(() => patience.abort()));
-  const called = stage.allow(
-    () => locks.mutex(stage.path).acquire({ signal: patience.signal }),
-    ["AbortError"],
-  );
+  const called = stage.allow(() => stage.lock("B").acquire({ signal: patience.signal }), ["AbortError"]);
   await stage.whenQueued(2);
   const last = acquireAndRelease(stage, "C");
   await stage.whenQueued(3);
@@ -51,7 +36,8 @@ async function calledOffAtTheGrant(stage: Stage, callOff: (abort: () => void) =>
   await last;
 }
 
-export const operations: readonly Operation[] = [
+/** What a lock that one has at a time does on the wire, one thing at a time. */
+export const exclusiveOperations: readonly Operation[] = [
   {
     name: "a free acquire and its release",
     clients: ["A"],
@@ -93,10 +79,7 @@ export const operations: readonly Operation[] = [
     before: (stage) => holds(stage, "A"),
     async act(stage) {
       const patience = new AbortController();
-      const leaving = stage.allow(
-        () => stage.client("B").locks.mutex(stage.path).acquire({ signal: patience.signal }),
-        ["AbortError"],
-      );
+      const leaving = stage.allow(() => stage.lock("B").acquire({ signal: patience.signal }), ["AbortError"]);
       await stage.whenQueued(2);
       const last = acquireAndRelease(stage, "C");
       await stage.whenQueued(3);
@@ -138,7 +121,7 @@ export const operations: readonly Operation[] = [
     clients: ["A", "B"],
     before: (stage) => holds(stage, "A"),
     async act(stage) {
-      const mutex = stage.client("B").locks.mutex(stage.path);
+      const mutex = stage.lock("B");
       await stage.release("B", await stage.allow(() => mutex.tryAcquire(), givenUp));
       await stage.release("A", holdOf(stage, "A"));
     },
@@ -148,7 +131,7 @@ export const operations: readonly Operation[] = [
     clients: ["A", "B"],
     before: (stage) => holds(stage, "A"),
     async act(stage) {
-      const mutex = stage.client("B").locks.mutex(stage.path);
+      const mutex = stage.lock("B");
       await stage.release("B", await stage.allow(() => mutex.acquire({ waitMs: 60 }), givenUp));
       await stage.release("A", holdOf(stage, "A"));
     },
@@ -158,7 +141,7 @@ export const operations: readonly Operation[] = [
     clients: ["A", "B", "C"],
     before: (stage) => holds(stage, "A"),
     async act(stage) {
-      const mutex = stage.client("B").locks.mutex(stage.path);
+      const mutex = stage.lock("B");
       const racing = stage.allow(() => mutex.acquire({ waitMs: 60 }), givenUp);
       await stage.whenQueued(2);
       const last = acquireAndRelease(stage, "C");
@@ -173,7 +156,7 @@ export const operations: readonly Operation[] = [
     clients: ["A"],
     before: parents,
     async act(stage) {
-      const mutex = stage.client("A").locks.mutex(stage.path);
+      const mutex = stage.lock("A");
       const patience = new AbortController();
       const called = stage.allow(() => mutex.acquire({ signal: patience.signal }), ["AbortError"]);
       patience.abort();
@@ -192,22 +175,6 @@ export const operations: readonly Operation[] = [
     clients: ["A", "B", "C"],
     before: (stage) => holds(stage, "A"),
     act: (stage) => calledOffAtTheGrant(stage, (abort) => queueMicrotask(abort)),
-  },
-  {
-    name: "a revocation that is heeded",
-    clients: ["A", "B"],
-    before: (stage) => holds(stage, "A", { revocable: true }),
-    async act(stage) {
-      const handle = holdOf(stage, "A") as LockHandle;
-      const asked = new Promise((resolve) => handle.revokeRequested.addEventListener("abort", resolve));
-      const waiting = acquireAndRelease(stage, "B");
-      await stage.whenQueued(2);
-      await stage.allow(() => stage.client("B").locks.mutex(stage.path).requestRevoke(), givenUp);
-      // A fault may have swallowed the request, which promises nothing.
-      await Promise.race([asked, stage.world.sleep(3_000)]);
-      await stage.release("A", handle);
-      await waiting;
-    },
   },
   {
     name: "a reconnect of a holder and a waiter",
@@ -254,16 +221,33 @@ export const operations: readonly Operation[] = [
     clients: ["A", "B"],
     before: (stage) => holds(stage, "A"),
     async act(stage) {
-      const own = stage.allow(
-        () => stage.client("A").locks.mutex(stage.path).acquire(),
-        ["ProviderClosedError"],
-      );
+      const own = stage.allow(() => stage.lock("A").acquire(), ["ProviderClosedError"]);
       await stage.whenQueued(2);
       const waiting = acquireAndRelease(stage, "B");
       await stage.whenQueued(3);
       await stage.client("A").locks.close();
       const granted = await own;
       if (granted !== null) await stage.release("A", granted);
+      await waiting;
+    },
+  },
+];
+
+/** What the mutex alone can do. */
+export const mutexOperations: readonly Operation[] = [
+  {
+    name: "a revocation that is heeded",
+    clients: ["A", "B"],
+    before: (stage) => holds(stage, "A", { revocable: true }),
+    async act(stage) {
+      const handle = holdOf(stage, "A") as Held;
+      const asked = new Promise((resolve) => handle.revokeRequested?.addEventListener("abort", resolve));
+      const waiting = acquireAndRelease(stage, "B");
+      await stage.whenQueued(2);
+      await stage.allow(() => stage.client("B").locks.mutex(stage.path).requestRevoke(), givenUp);
+      // A fault may have swallowed the request, which promises nothing.
+      await Promise.race([asked, stage.world.sleep(3_000)]);
+      await stage.release("A", handle);
       await waiting;
     },
   },

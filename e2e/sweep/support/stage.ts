@@ -1,4 +1,5 @@
-import { type AcquireOptions, HoldfastError, type LockHandle } from "@holdfast/core";
+import { type AcquireOptions, HoldfastError } from "@holdfast/core";
+import type { Held, Lockable, Recipe } from "../recipes.js";
 import { type Client, sessionTimeoutMs, type World } from "./world.js";
 
 /** How long a step waits for another that a fault may have prevented. */
@@ -7,6 +8,7 @@ const stepLimitMs = 2 * sessionTimeoutMs;
 /** One run of an operation: its clients, and what they are allowed to be told while a fault is about. */
 export class Stage {
   readonly world: World;
+  readonly recipe: Recipe;
   readonly path = "/locks/stage";
   readonly #clients = new Map<string, Client>();
   /** Names of errors that the fault of this run excuses. */
@@ -14,8 +16,10 @@ export class Stage {
   /** Of what was refused. */
   readonly refusals: string[] = [];
 
-  constructor(world: World, refuses: readonly string[]) {
+  constructor(world: World, recipe: Recipe, refuses: readonly string[]) {
     this.world = world;
+    this.recipe = recipe;
+    if (recipe.limit !== undefined) world.witness.limits.set(this.path, recipe.limit);
     this.#refuses = refuses;
   }
 
@@ -33,12 +37,17 @@ export class Stage {
     return [...this.#clients.values()];
   }
 
-  /** The handle, or `null` when the fault of this run excuses that there is none. */
-  acquire(label: string, options: AcquireOptions = {}): Promise<LockHandle | null> {
-    return this.allow(() => this.client(label).locks.mutex(this.path).acquire(options));
+  /** The lock that the operation is about, as this client sees it. */
+  lock(label: string): Lockable {
+    return this.recipe.of(this.client(label).locks, this.path);
   }
 
-  async release(label: string, handle: LockHandle | null): Promise<void> {
+  /** The handle, or `null` when the fault of this run excuses that there is none. */
+  acquire(label: string, options: AcquireOptions = {}): Promise<Held | null> {
+    return this.allow(() => this.lock(label).acquire(options));
+  }
+
+  async release(label: string, handle: Held | null): Promise<void> {
     if (handle === null) return;
     this.world.witness.givesBack(label, handle);
     const outcome = await this.allow(() => handle.release());
@@ -62,6 +71,7 @@ export class Stage {
 
   /** Waits until so many are queued, or so long that the fault must have prevented it. */
   async whenQueued(count: number): Promise<void> {
+    if (!this.recipe.queue) return await this.world.sleep(20);
     await this.world.until(() => this.world.queued(this.path) === count, stepLimitMs);
   }
 }

@@ -1,16 +1,8 @@
-import type { LockHandle, LockProvider } from "@holdfast/core";
+import type { LockMode, LockProvider } from "@holdfast/core";
 import type { EmbeddedZooKeeper, Fault } from "@holdfast/test-servers";
+import { type Believer, exclude, permitsOf } from "./believers.js";
 import { type ContenderNode, contenders } from "./contenders.js";
 import type { DrivenClock } from "./driven-clock.js";
-
-interface Believer {
-  readonly client: string;
-  readonly name: string;
-  readonly owner: string;
-  readonly token: bigint;
-  /** `null` when the node was gone already, which only a session ended by force excuses. */
-  readonly session: bigint | null;
-}
 
 /**
  * Judges every grant by what the server has in that very moment, which no client can see, and by who has been told what.
@@ -21,6 +13,8 @@ interface Believer {
 export class Witness {
   readonly violations: string[] = [];
   grants = 0;
+  /** Of semaphores, by name; 1 for those that are not here. */
+  readonly limits: Map<string, number> = new Map();
   /** Nodes deleted by hand. */
   evictions = 0;
   readonly #server: EmbeddedZooKeeper;
@@ -44,24 +38,26 @@ export class Witness {
   }
 
   watch(client: string, locks: LockProvider): void {
-    locks.events.on("acquire-settled", ({ name, owner, outcome, token, contended, error }) => {
+    locks.events.on("acquire-settled", (event) => {
+      const { kind, name, owner, mode, outcome, token, contended, error } = event;
       const why = outcome === "error" ? ` (${String(error)})` : "";
-      this.#log(`${client} ${name} ${outcome}${token === null ? "" : ` ${token}`}${why}`);
+      this.#log(`${client} ${name} ${mode} ${outcome}${token === null ? "" : ` ${token}`}${why}`);
       if (outcome !== "granted") return;
-      const grant = { client, name, owner: owner.id, token: token as bigint };
+      const permits = permitsOf(event);
+      const grant = { client, name, owner: owner.id, kind, mode, permits, token: token as bigint };
       this.#granted(grant, locks.state, contended);
     });
-    locks.events.on("uncertain", ({ name, owner }) => {
-      this.#log(`${client} ${name} uncertain`);
-      const believer = this.#believers.get(keyOf(client, name, owner.id));
+    locks.events.on("uncertain", (event) => {
+      this.#log(`${client} ${event.name} uncertain`);
+      const believer = this.#believers.get(keyOf(client, event));
       if (believer !== undefined) this.#doubtful.delete(believer);
     });
     for (const type of ["recovered", "released", "requeued", "release-failed"] as const) {
       locks.events.on(type, ({ name }) => this.#log(`${client} ${name} ${type}`));
     }
-    locks.events.on("lost", ({ name, owner, reason }) => {
-      this.#log(`${client} ${name} lost: ${reason}`);
-      this.#believers.delete(keyOf(client, name, owner.id));
+    locks.events.on("lost", (event) => {
+      this.#log(`${client} ${event.name} lost: ${event.reason}`);
+      this.#believers.delete(keyOf(client, event));
     });
     locks.events.on("session-state", ({ state }) => {
       this.#log(`${client} is ${state}`);
@@ -71,12 +67,18 @@ export class Witness {
   }
 
   /** To be called before the last handle of a hold is given back. */
-  givesBack(client: string, handle: LockHandle): void {
-    this.#believers.delete(keyOf(client, handle.name, handle.owner.id));
+  givesBack(client: string, handle: Held): void {
+    this.#believers.delete(keyOf(client, handle));
+  }
+
+  /** To be called before a write is made a read: from the moment that the read is there, readers may join it. */
+  downgrades(client: string, handle: Held): void {
+    const believer = this.#believers.get(keyOf(client, handle));
+    if (believer !== undefined) this.#believers.set(keyOf(client, handle), { ...believer, mode: "shared" });
   }
 
   /** To be called with what a release said. */
-  gaveBack(client: string, handle: LockHandle, outcome: string): void {
+  gaveBack(client: string, handle: Held, outcome: string): void {
     if (outcome !== "released") return;
     if (contenders(this.#server, handle.name).some(({ token }) => token === handle.token)) {
       this.violation(`${client} released ${handle.name} ${handle.token}, and its node is there`);
@@ -102,8 +104,8 @@ export class Witness {
   }
 
   #noteHeirs(session: bigint, queue: readonly ContenderNode[]): void {
-    for (const [place, node] of queue.entries()) {
-      const ahead = queue[place - 1];
+    for (const node of queue) {
+      const ahead = queue.findLast((other) => standsInTheWay(other, node));
       if (node.session === session && ahead?.session === session) this.#ownHeirs.add(node.token);
     }
   }
@@ -152,21 +154,25 @@ export class Witness {
   #granted(grant: Omit<Believer, "session">, state: string, contended: boolean): void {
     this.look();
     this.grants += 1;
-    const { client, name, owner, token } = grant;
-    const queue = contenders(this.#server, name);
-    const own = queue.find((node) => node.token === token);
+    const { client, name, token } = grant;
+    const nodes = contenders(this.#server, name);
+    const own = ownNodeOf(grant, nodes);
     const believer: Believer = { ...grant, session: own?.session ?? null };
-    const who = `${client} was granted ${name} ${token}`;
+    const who = `${client} was granted ${name} ${grant.mode} ${token}`;
     if (state !== "connected") this.violation(`${who} on a session that is ${state}`);
     if (own === undefined) this.#checkMissing(who, believer, contended);
-    else this.#checkPlace(who, own, queue);
+    else this.#checkPlace(who, believer, own, nodes);
     for (const other of this.#believers.values()) {
-      if (other.name !== name) continue;
-      if (own !== undefined) this.#checkOther(who, other, queue);
+      if (!exclude(believer, other)) continue;
+      if (own !== undefined) this.#checkOther(who, other, nodes);
       else if (other.client === client)
         this.violation(`${who} by its own end, and holds with ${other.token}`);
     }
-    this.#believers.set(keyOf(client, name, owner), believer);
+    // A read beside a write is all that is left of it.
+    if (grant.kind === "read-write-lock" && grant.mode === "shared") {
+      this.#believers.delete(keyOf(client, { ...grant, mode: "exclusive" }));
+    }
+    this.#believers.set(keyOf(client, grant), believer);
   }
 
   /** Only an end by force can be news to its client. A waiter watches its node, so it must hear at once. */
@@ -176,23 +182,65 @@ export class Witness {
     if (contended) this.#doubtful.add(believer);
   }
 
-  #checkPlace(who: string, own: ContenderNode, queue: readonly ContenderNode[]): void {
-    const ahead = queue.filter(({ sequence }) => sequence < own.sequence);
+  #checkPlace(who: string, believer: Believer, own: ContenderNode, nodes: readonly ContenderNode[]): void {
+    const ahead = nodes.filter((node) => standsInTheWay(node, own));
     if (ahead.length > 0) this.violation(`${who} behind ${ahead.map(({ path }) => path).join(", ")}`);
-    const lock = own.path.slice(0, own.path.lastIndexOf("/"));
-    const last = this.#lastToken.get(lock) ?? -1n;
-    if (own.token <= last) this.violation(`${who}, not above ${last}`);
-    this.#lastToken.set(lock, own.token);
+    if (own.role === "lease") this.#checkPermits(who, believer, nodes);
+    // A read beside a write has the write's token; permits are no order.
+    if (believer.mode === "shared") return;
+    const last = this.#lastToken.get(believer.name) ?? -1n;
+    if (believer.token <= last) this.violation(`${who}, not above ${last}`);
+    this.#lastToken.set(believer.name, believer.token);
   }
 
-  #checkOther(who: string, other: Believer, queue: readonly ContenderNode[]): void {
+  /** What was made later is nobody's yet: whoever finds too many there gives its own back. */
+  #checkPermits(who: string, believer: Believer, nodes: readonly ContenderNode[]): void {
+    const limit = believer.kind === "semaphore" ? (this.limits.get(believer.name) ?? 1) : 1;
+    const taken = nodes.filter(({ role, token }) => role === "lease" && token <= believer.token).length;
+    if (taken > limit) this.violation(`${who} as number ${taken} of ${limit}`);
+    let held = believer.permits;
+    for (const other of this.#believers.values()) {
+      if (other.name === believer.name && !this.#isForced(other)) held += other.permits;
+    }
+    if (held > limit) this.violation(`${who}, and ${held} permits of ${limit} are believed to be held`);
+  }
+
+  #checkOther(who: string, other: Believer, nodes: readonly ContenderNode[]): void {
     const holds = `${other.client} believes to hold with ${other.token}`;
-    if (queue.some(({ token }) => token === other.token)) this.violation(`${who} while ${holds}, and does`);
-    else if (other.session === null || this.#forcedSessions.has(other.session)) return;
-    else if (!this.#forcedTokens.has(other.token)) this.violation(`${who} while ${holds}, untold`);
+    if (nodes.some(({ token }) => token === other.token)) this.violation(`${who} while ${holds}, and does`);
+    else if (!this.#isForced(other)) this.violation(`${who} while ${holds}, untold`);
+  }
+
+  #isForced({ session, token }: Believer): boolean {
+    return session === null || this.#forcedSessions.has(session) || this.#forcedTokens.has(token);
   }
 }
 
-function keyOf(client: string, name: string, owner: string): string {
-  return `${client} ${name} ${owner}`;
+/** What identifies one side of a hold: a handle, or an event about it. */
+interface Held {
+  readonly name: string;
+  readonly mode?: LockMode;
+  readonly owner: { readonly id: string } | string;
+  readonly token?: bigint | null;
+}
+
+function keyOf(client: string, { name, mode = "shared", owner }: Held): string {
+  return `${client} ${name} ${mode} ${typeof owner === "string" ? owner : owner.id}`;
+}
+
+/** A read beside a write bears the write's token, and is told from it by its role. */
+function ownNodeOf(
+  grant: Omit<Believer, "session">,
+  nodes: readonly ContenderNode[],
+): ContenderNode | undefined {
+  const own = nodes.find(({ token }) => token === grant.token);
+  if (own?.role !== "writer" || grant.mode === "exclusive") return own;
+  return nodes.find(({ role, sequence }) => role === "reader" && sequence === own.sequence);
+}
+
+/** By Curator's rules: a reader waits for writers alone, everybody else in a queue for all; permits and a fixed node know no queue. */
+function standsInTheWay(node: ContenderNode, own: ContenderNode): boolean {
+  if (own.role === "lease" || own.role === "fixed") return false;
+  if (own.role === "reader" && node.role !== "writer") return false;
+  return node.sequence < own.sequence;
 }

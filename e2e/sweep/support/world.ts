@@ -2,6 +2,7 @@ import { fullJitterRetry, type Millis } from "@holdfast/core";
 import { seededRandom } from "@holdfast/core/testing";
 import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
+import type { Recipe } from "../recipes.js";
 import { contenders } from "./contenders.js";
 import { DrivenClock } from "./driven-clock.js";
 import { WireRest } from "./wire-rest.js";
@@ -15,6 +16,11 @@ export interface Client {
   readonly locks: ZooKeeperLocks;
   /** Of its present session, 0n when there is none at the server. */
   readonly session: bigint;
+}
+
+export interface LockInUse {
+  readonly path: string;
+  readonly recipe: Recipe;
 }
 
 /**
@@ -122,14 +128,14 @@ export class World implements AsyncDisposable {
   /**
    * Everything is healed and everybody has had enough: nothing may be left, the locks must be there for the next, and the sessions go.
    */
-  async finish(paths: readonly string[]): Promise<void> {
+  async finish(locks: readonly LockInUse[]): Promise<void> {
     const { server, witness } = this;
     server.faults.clear();
     server.resume();
     const limitMs = 3 * sessionTimeoutMs;
-    const empty = await this.until(() => paths.every((path) => this.queued(path) === 0), limitMs);
+    const empty = await this.until(() => locks.every(({ path }) => this.queued(path) === 0), limitMs);
     if (!empty) witness.violation(`left behind:\n${server.describe()}`);
-    await this.within(limitMs, "the locks are to be had again", this.#probe(paths));
+    await this.within(limitMs, "the locks are to be had again", this.#probe(locks));
     await this.within(limitMs, "the providers close", this.#close());
     if (!(await this.until(() => server.sessions().length === 0, limitMs))) {
       witness.violation(`${server.sessions().length} sessions are left`);
@@ -142,10 +148,10 @@ export class World implements AsyncDisposable {
     await this.server.stop();
   }
 
-  async #probe(paths: readonly string[]): Promise<void> {
+  async #probe(inUse: readonly LockInUse[]): Promise<void> {
     const { locks } = await this.open("probe");
-    for (const path of paths) {
-      const handle = await locks.mutex(path).acquire();
+    for (const { path, recipe } of inUse) {
+      const handle = await recipe.of(locks, path).acquire();
       this.witness.givesBack("probe", handle);
       await handle.release();
     }

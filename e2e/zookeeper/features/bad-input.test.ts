@@ -170,17 +170,6 @@ describe("a lock", () => {
     }
   });
 
-  it("that it does not have is refused by name", () => {
-    for (const work of [
-      () => locks.readWriteLock("x"),
-      () => locks.semaphore("x", 3),
-      () => locks.leaderElection("x"),
-      () => locks.countDownLatch("x"),
-    ]) {
-      expect(thrown(work)).toBeInstanceOf(UnsupportedError);
-    }
-  });
-
   it.each([-1, 1.5, Number.NaN, "many"])("refuses to inspect with maxPending %j", async (maxPending) => {
     const { error, tookMs } = await rejection(() =>
       locks.mutex("x").inspect({ maxPending: maxPending as number }),

@@ -1,4 +1,9 @@
 export type { Acl } from "@holdfast/zk-protocol";
 export { openAcl, Perms } from "@holdfast/zk-protocol";
 export type { ZooKeeperLocksOptions } from "./provider/options.js";
-export { type ZooKeeperLocks, zookeeperLocks } from "./provider/zookeeper-locks.js";
+export {
+  type ZooKeeperElectionOptions,
+  type ZooKeeperLocks,
+  zookeeperLocks,
+} from "./provider/zookeeper-locks.js";
+export type { AtomicLong, GroupMember, GroupMembership, SharedValue, Versioned } from "./values/api.js";

@@ -1,7 +1,16 @@
 // For siblings that look at the layout or need a session of their own. Not covered by semantic versioning.
 
+export type * from "./layout/findings.js";
 export { encodeSegment, LockPaths } from "./layout/lock-path.js";
-export { isRevokeMessage, nodeData, readNodeData, revokeMessage } from "./layout/node-data.js";
+export {
+  candidateData,
+  type ElectionLayout,
+  isRevokeMessage,
+  nodeData,
+  readCandidateData,
+  readNodeData,
+  revokeMessage,
+} from "./layout/node-data.js";
 export { parseProtectedName, protectionPrefix } from "./layout/protected-name.js";
 export {
   inQueueOrder,
@@ -13,6 +22,8 @@ export {
   sortKey,
 } from "./layout/queue-order.js";
 export { familyOf, type LayoutFamily, recogniseKind } from "./layout/recognise.js";
+export { recogniseTree } from "./layout/recognise-tree.js";
+export type * from "./layout/tree.js";
 export { type ConnectString, parseConnectString } from "./session/connect-string.js";
 export { NotConnectedError, OutcomeUnknownError, SessionLostError } from "./session/errors.js";
 export { adoptSession, openSession } from "./session/open-session.js";

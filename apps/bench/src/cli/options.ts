@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export type Command = "pairs" | "memory" | "embedded";
+export type Command = "pairs" | "memory" | "embedded" | "herd";
 
 export interface Options {
   readonly command: "help" | Command;
@@ -29,6 +29,7 @@ Commands
   memory   bytes of heap for each lock held and for each waiter
   embedded the embedded server of @holdfast/test-servers: how long its start takes, how many pairs of create and
            delete it does in a second, and what it weighs full; fails when an aim is missed
+  herd     packets that one server has for each hand-off while many wait: naive lock, fair mutex, readers behind writers
 
 Options
   --nodes <n>               servers to start: 1 for one on its own, else an ensemble (default: 3 for pairs, 1 for memory)
@@ -36,7 +37,7 @@ Options
   --pairs <n>               default 200000; 100000 for embedded
   --session-timeout <ms>    for pairs (default 30000)
   --holds <n>               for memory (default 10000)
-  --waiters <n>             for memory (default 1000)
+  --waiters <n>             for memory (default 1000) and herd (default 200)
   --in-flight <n>           requests without an answer at a time, for embedded (default 256)
   --znodes <n>              for embedded (default 100000)
   --sessions <n>            for embedded (default 1000)
@@ -48,8 +49,9 @@ The exit code is 0 when all is well, 1 when not, 2 for wrong options. Progress g
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parse(args);
   const [command, ...more] = positionals;
-  if (command === "embedded" && (values.connect !== undefined || values.nodes !== undefined)) {
-    throw new UsageError("embedded starts its own server: --connect and --nodes are not for it");
+  const ownServer = command === "embedded" || command === "herd";
+  if (ownServer && (values.connect !== undefined || values.nodes !== undefined)) {
+    throw new UsageError(`${command} starts its own server: --connect and --nodes are not for it`);
   }
   if (more.length > 0) throw new UsageError(`one command at a time, not also ${more.join(" ")}`);
   if (values.connect !== undefined && values.nodes !== undefined) {
@@ -58,10 +60,10 @@ export function parseOptions(args: readonly string[]): Options {
   return {
     command: values.help === true ? "help" : commandOf(command),
     connect: values.connect ?? null,
-    nodes: count("--nodes", values.nodes ?? (command === "memory" ? "1" : "3"), 9),
+    nodes: count("--nodes", values.nodes ?? (command === "pairs" ? "3" : "1"), 9),
     pairs: count("--pairs", values.pairs ?? (command === "embedded" ? "100000" : "200000"), 1e9),
     holds: count("--holds", values.holds ?? "10000", 1e6),
-    waiters: count("--waiters", values.waiters ?? "1000", 1e5),
+    waiters: count("--waiters", values.waiters ?? (command === "herd" ? "200" : "1000"), 1e5),
     sessionTimeoutMs: count("--session-timeout", values["session-timeout"] ?? "30000", 1e7),
     inFlight: count("--in-flight", values["in-flight"] ?? "256", 1e6),
     znodes: count("--znodes", values.znodes ?? "100000", 1e7),
@@ -93,7 +95,7 @@ function parse(args: readonly string[]) {
 }
 
 function commandOf(name: string | undefined): Command {
-  if (name === "pairs" || name === "memory" || name === "embedded") return name;
+  if (name === "pairs" || name === "memory" || name === "embedded" || name === "herd") return name;
   throw new UsageError(name === undefined ? "a command is missing" : `there is no command ${name}`);
 }
 

@@ -1,4 +1,5 @@
 import { hostname, networkInterfaces } from "node:os";
+import { InvalidArgumentError } from "@holdfast/core";
 
 /** What Curator's `Revoker` writes into a holder's node to ask for the lock. */
 export const revokeMessage: Uint8Array = Buffer.from("__REVOKE__", "ascii");
@@ -29,6 +30,26 @@ export function nodeData(identity: boolean, label: string | null): Uint8Array {
   return Buffer.from(`${address} ${JSON.stringify(about)}`, "utf8");
 }
 
+/** Curator has two recipes for elections; both are one queue, with other names and data. */
+export type ElectionLayout = "latch" | "selector";
+
+/**
+ * Data of a candidate. A label is written as it is, with `identity` too: Curator shows the whole data as the id of the
+ * participant. Without one a `LeaderLatch` has no bytes and a `LeaderSelector` Curator's default, unless `identity` has
+ * something to tell. Throws `InvalidArgumentError` for the one label that would be taken for a request to resign.
+ */
+export function candidateData(layout: ElectionLayout, identity: boolean, label: string | null): Uint8Array {
+  if (label !== null && label !== "") {
+    const data = Buffer.from(label, "utf8");
+    if (!isRevokeMessage(data)) return data;
+    throw new InvalidArgumentError(
+      `the label ${label} means on ZooKeeper that the leader shall resign; use another`,
+    );
+  }
+  if (identity || layout === "selector") return nodeData(identity, null);
+  return new Uint8Array(0);
+}
+
 export interface NodeDataView {
   readonly address: string | null;
   readonly label: string | null;
@@ -41,14 +62,30 @@ const addressPattern = /^(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]+)(
 
 /** What a node's data says to a person. Never a reason to decide anything. */
 export function readNodeData(data: Uint8Array | null): NodeDataView {
-  if (data === null || data.length === 0) return nothing;
-  const text = Buffer.from(data).toString("utf8");
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: bytes that no person can read are what is looked for
-  if (/[\u0000-\u0008\u000e-\u001f\ufffd]/.test(text)) return nothing;
+  const text = printable(data);
+  if (text === null) return nothing;
   const match = addressPattern.exec(text);
   if (match === null) return { address: null, label: text, identified: false };
   const label = match[2] === undefined ? null : identityLabel(match[2]);
   return { address: match[1] as string, label, identified: label !== null };
+}
+
+/**
+ * As `readNodeData`, of a candidate. The data of a latch is an id whatever it looks like, an address too; a selector that has
+ * only an address shows Curator's default.
+ */
+export function readCandidateData(layout: ElectionLayout, data: Uint8Array | null): NodeDataView {
+  const view = readNodeData(data);
+  if (layout === "selector" || view.address === null || view.label !== null) return view;
+  return { address: null, label: view.address, identified: false };
+}
+
+/** `null` for nothing, for what no person can read, and for a revoke message, which is written over what was there. */
+function printable(data: Uint8Array | null): string | null {
+  if (data === null || data.length === 0 || isRevokeMessage(data)) return null;
+  const text = Buffer.from(data).toString("utf8");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: bytes that no person can read are what is looked for
+  return /[\u0000-\u0008\u000e-\u001f\ufffd]/.test(text) ? null : text;
 }
 
 /** `label host:pid` of the JSON that `identity` wrote, or the text itself when it is somebody else's JSON. */

@@ -1,5 +1,13 @@
 import type { PrimitiveKind } from "@holdfast/core";
-import { isContender, mutexBase } from "./queue-order.js";
+import {
+  inQueueOrder,
+  isContender,
+  latchBase,
+  mutexBase,
+  readBase,
+  sortKey,
+  writeBase,
+} from "./queue-order.js";
 
 /** What the children of a path say about the recipe that uses it. */
 export type LayoutFamily =
@@ -25,13 +33,32 @@ export function familyOf(name: string): LayoutFamily | null {
   return markers.find(([, pattern]) => pattern.test(name))?.[0] ?? null;
 }
 
-const kinds: Readonly<Record<Exclude<LayoutFamily, "kazoo">, PrimitiveKind>> = {
-  mutex: "mutex",
-  "read-write-lock": "read-write-lock",
-  semaphore: "semaphore",
-  "leader-latch": "leader-election",
-  "double-barrier": "double-barrier",
+/**
+ * Names of kazoo: `Lock` and `WriteLock`, `ReadLock`, and the bare ids that members of its `Semaphore` and `DoubleBarrier` have.
+ */
+export function isKazooName(name: string): boolean {
+  return familyOf(name) === "kazoo" || /^[0-9a-f]{32}$/.test(name);
+}
+
+/** The primitives that a family's nodes can be, the plain one first: no name on the server tells them apart. */
+const kindsOf: Readonly<Record<LayoutFamily, readonly [PrimitiveKind, ...PrimitiveKind[]]>> = {
+  mutex: ["mutex", "reentrant-mutex", "leader-election"],
+  "read-write-lock": ["read-write-lock", "reentrant-read-write-lock"],
+  semaphore: ["semaphore", "semaphore-mutex"],
+  "leader-latch": ["leader-election"],
+  "double-barrier": ["double-barrier"],
+  kazoo: ["mutex"],
 };
+
+/** Whether a primitive of this kind works with such nodes. */
+export function serves(family: LayoutFamily, kind: PrimitiveKind): boolean {
+  return family !== "kazoo" && kindsOf[family].includes(kind);
+}
+
+/** The primitive behind a family: `asked`, where its nodes can be that, else the plain one. */
+export function kindOf(family: LayoutFamily, asked: PrimitiveKind | null = null): PrimitiveKind {
+  return asked !== null && serves(family, asked) ? asked : kindsOf[family][0];
+}
 
 /**
  * The primitive behind a list of children, by the first that is recognised; `null` when none is. A mutex, a Curator
@@ -40,7 +67,54 @@ const kinds: Readonly<Record<Exclude<LayoutFamily, "kazoo">, PrimitiveKind>> = {
 export function recogniseKind(children: readonly string[]): PrimitiveKind | null {
   for (const name of children) {
     const family = familyOf(name);
-    if (family !== null) return family === "kazoo" ? "mutex" : kinds[family];
+    if (family !== null) return kindOf(family);
   }
   return null;
+}
+
+const basesOf: Readonly<Partial<Record<LayoutFamily, readonly string[]>>> = {
+  mutex: [mutexBase],
+  "leader-latch": [latchBase],
+  "read-write-lock": [readBase, writeBase],
+};
+
+export interface QueueOrder {
+  /** All children, as Curator sorts them. */
+  readonly order: readonly string[];
+  /** Those that the server has numbered for this recipe. */
+  readonly contenders: readonly string[];
+  /** The first of the contenders, as many as hold at once; the rest waits. */
+  readonly holding: number;
+}
+
+/** The queue of a family that has one right below its path: mutex, leader latch, read-write lock. */
+export function queueOf(family: LayoutFamily, children: readonly string[]): QueueOrder {
+  const bases = basesOf[family] ?? [];
+  const order = inQueueOrder(children, ...bases);
+  const contenders = order.filter((name) => isContender(name, ...bases));
+  const holding =
+    family === "read-write-lock" ? holdingReadWrite(contenders) : Math.min(1, contenders.length);
+  return { order, contenders, holding };
+}
+
+/** The writer at the head and a read that bears its number, taken beside it; or all readers before the first writer. */
+function holdingReadWrite(contenders: readonly string[]): number {
+  const writer = contenders.findIndex((name) => name.includes(writeBase));
+  if (writer < 0) return contenders.length;
+  const headKey = numberOf(contenders[0] as string);
+  if (numberOf(contenders[writer] as string) !== headKey) return writer;
+  return contenders.filter((name) => numberOf(name) === headKey).length;
+}
+
+/** The digits of a read-write node, which a read beside a write shares with it. */
+export function numberOf(name: string): string {
+  return sortKey(name, readBase, writeBase);
+}
+
+/** Names of those that hold a queue, by the family of its first recognised child. None for a path without a queue. */
+export function holdersOf(children: readonly string[]): readonly string[] {
+  const family = children.map(familyOf).find((found) => found !== null) ?? null;
+  if (family === null || basesOf[family] === undefined) return [];
+  const { contenders, holding } = queueOf(family, children);
+  return contenders.slice(0, holding);
 }

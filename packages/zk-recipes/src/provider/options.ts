@@ -52,6 +52,14 @@ export interface ZooKeeperLocksOptions extends ProviderOptions {
    * (one zxid each quarter of the session time-out), for sessions shorter than the ensemble's syncLimit x tickTime.
    */
   readonly leaseProof?: "sync" | "quorum";
+
+  /**
+   * What becomes of a leader while contact is broken. `"session"` (default) as Curator's `SessionConnectionStateErrorPolicy`: its
+   * term is `uncertain`, and lost when the session's lease ends. `"standard"` as `StandardConnectionStateErrorPolicy`, which is
+   * Curator's default: the term is lost at once, with the reason `"suspended"`, and its node is deleted as soon as there is
+   * contact again. Applies to leader elections only, as in Curator: locks and permits are always kept.
+   */
+  readonly connectionPolicy?: "session" | "standard";
 }
 
 export interface ResolvedZooKeeperOptions {
@@ -65,6 +73,7 @@ export interface ResolvedZooKeeperOptions {
   readonly aclOf: (path: string) => readonly Acl[];
   readonly tls: ConnectionOptions | undefined;
   readonly leaseProof: "sync" | "quorum";
+  readonly connectionPolicy: "session" | "standard";
 }
 
 const ownKeys = [
@@ -77,6 +86,7 @@ const ownKeys = [
   "acl",
   "tls",
   "leaseProof",
+  "connectionPolicy",
 ] as const;
 
 const sessionOnly = ["sessionTimeoutMs", "auth", "tls"] as const;
@@ -87,7 +97,7 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
   const options = given === undefined ? {} : given;
   const of = (key: string) => `zookeeperLocks: ${key}`;
   const common = resolveProviderOptions("zookeeperLocks", options, ownKeys);
-  const { connect, client, namespace, root, auth, acl, tls, leaseProof } = options;
+  const { connect, client, namespace, root, auth, acl, tls, leaseProof, connectionPolicy } = options;
   checkString(of("connect"), connect);
   checkString(of("namespace"), namespace);
   checkString(of("root"), root);
@@ -104,11 +114,8 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
       `zookeeperLocks: ${misplaced} belongs to the session, which a given client opens itself; set it there, or use option connect`,
     );
   }
-  if (leaseProof !== undefined && leaseProof !== "sync" && leaseProof !== "quorum") {
-    throw new InvalidArgumentError(
-      `${of("leaseProof")} must be "sync" or "quorum"; got ${String(leaseProof)}`,
-    );
-  }
+  checkChoice(of("leaseProof"), leaseProof, ["sync", "quorum"]);
+  checkChoice(of("connectionPolicy"), connectionPolicy, ["session", "standard"]);
   const target = connect === undefined ? null : parseConnectString(connect);
   return {
     common,
@@ -124,7 +131,13 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
     aclOf: typeof acl === "function" ? checkedAclOf(acl) : constantAcl(acl),
     tls,
     leaseProof: leaseProof ?? "sync",
+    connectionPolicy: connectionPolicy ?? "session",
   };
+}
+
+function checkChoice(what: string, given: unknown, choices: readonly [string, string]): void {
+  if (given === undefined || choices.includes(given as string)) return;
+  throw new InvalidArgumentError(`${what} must be "${choices.join('" or "')}"; got ${String(given)}`);
 }
 
 /** The entries themselves are the session's to check. */

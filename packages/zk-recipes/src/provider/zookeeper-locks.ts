@@ -1,14 +1,85 @@
-import type { LockProvider } from "@holdfast/core";
-import { createProvider, EventHub } from "@holdfast/core/internal";
+import {
+  type AcquireOptions,
+  type Barrier,
+  type CountDownLatch,
+  type DoubleBarrier,
+  InvalidArgumentError,
+  type LeaderElection,
+  type LockProvider,
+  type Mutex,
+  type Semaphore,
+} from "@holdfast/core";
+import {
+  BarrierView,
+  CountDownLatchView,
+  DoubleBarrierView,
+  DriverProvider,
+  EventHub,
+  type ProviderParts,
+} from "@holdfast/core/internal";
+import { nodeData } from "../layout/node-data.js";
 import { SessionLine } from "../recipes/session-line.js";
+import { SteadyCalls } from "../recipes/steady-calls.js";
+import { ZooKeeperBarrier } from "../rendezvous/barrier.js";
+import { ZooKeeperDoubleBarrier } from "../rendezvous/double-barrier.js";
+import { GroupView } from "../rendezvous/group.js";
+import { ZooKeeperLatch } from "../rendezvous/latch.js";
 import type { RequestSettled } from "../session/call.js";
 import { adoptSession, openSession } from "../session/open-session.js";
 import type { ZooKeeperSession } from "../session/types.js";
-import { ZooKeeperDriver } from "./driver.js";
+import type { AtomicLong, GroupMembership, SharedValue } from "../values/api.js";
+import { AtomicLongView } from "../values/atomic-long.js";
+import { bytesCodec, countCodec, SharedValueView } from "../values/shared-value.js";
+import { type DriverOptions, ZooKeeperDriver } from "./driver.js";
 import { type ResolvedZooKeeperOptions, resolveOptions, type ZooKeeperLocksOptions } from "./options.js";
 
-/** Locks on a ZooKeeper ensemble, in Apache Curator's layout. */
-export type ZooKeeperLocks = LockProvider;
+/** Locks on a ZooKeeper ensemble, in Apache Curator's layout, and what ZooKeeper has beside them. */
+export interface ZooKeeperLocks extends LockProvider {
+  /** A mutex on the nodes of Curator's `InterProcessSemaphoreMutex`. Not re-entrant; fifo. */
+  semaphoreMutex(name: string, options?: AcquireOptions): Mutex;
+
+  /**
+   * A semaphore on the nodes of Curator's `InterProcessSemaphoreV2`; strictly first come first served, also for several
+   * permits at once, which are all taken in one transaction. ZooKeeper keeps no limit with the permits: either each client
+   * is told the same number, or a shared count keeps it, given as that count (or any object with its `name`), which must be
+   * there. A raised count lets waiters in at once; a lowered one holds for later acquires only. A request for more than
+   * the count says waits for a raise, and so does everybody behind it.
+   *
+   * `acquire` rejects with `LayoutConflictError` when the count is not there or is none. A `mutex()` on the same path
+   * rejects; here nobody looks for one, as with Curator: `inspect()` shows what else is there.
+   */
+  semaphore(name: string, limit: number | { readonly name: string }, options?: AcquireOptions): Semaphore;
+
+  /**
+   * One fixed ephemeral node that everybody watches, no order: at each release all waiters wake up and all but one in
+   * vain. It is there to measure that herd with; use `mutex()` for work.
+   */
+  naiveMutex(name: string, options?: AcquireOptions): Mutex;
+
+  /** As of every provider, in the layout of Curator's `LeaderLatch`, or in that of `LeaderSelector`. */
+  leaderElection(name: string, options?: ZooKeeperElectionOptions): LeaderElection;
+
+  /** A number of 32 bits on the node of Curator's `SharedCount`. `seed` counts only where there is no node yet. */
+  sharedCount(name: string, seed: number): SharedValue<number>;
+
+  /** Bytes on the node of Curator's `SharedValue`. `seed` counts only where there is no node yet. */
+  sharedValue(name: string, seed: Uint8Array): SharedValue<Uint8Array>;
+
+  /** A number of 64 bits on the node of Curator's `DistributedAtomicLong`. */
+  atomicLong(name: string): AtomicLong;
+
+  /** Who is there, on the nodes of Curator's `GroupMember`. */
+  groupMembership(name: string): GroupMembership;
+}
+
+export interface ZooKeeperElectionOptions extends AcquireOptions {
+  /**
+   * Whose nodes the candidates make: Curator's `LeaderLatch` (default) or its `LeaderSelector`, which are those of a mutex. All
+   * candidates for one name must agree: a candidate that finds the other form rejects with `LayoutConflictError`. Looking on
+   * (`leader()`, `participants()`, `observe()`) reads both. The label is the id that Curator's participants show.
+   */
+  readonly layout?: "latch" | "selector";
+}
 
 /** How long `close()` waits for the server to confirm the end of the session. */
 const closeWaitMs = 1_000;
@@ -36,15 +107,96 @@ export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
       }
     },
   });
-  const driver = new ZooKeeperDriver(line, {
+  const settings: DriverOptions = {
     paths: resolved.paths,
     runtime: common.runtime,
     retry: common.retry,
     identity: common.identity,
     aclOf: resolved.aclOf,
     closeWaitMs,
-  });
-  return createProvider({ id, driver, link: line, events, options: common });
+    connectionPolicy: resolved.connectionPolicy,
+  };
+  const driver = new ZooKeeperDriver(line, settings);
+  return new ZooKeeperProvider({ id, driver, link: line, events, options: common }, line, settings);
+}
+
+class ZooKeeperProvider extends DriverProvider implements ZooKeeperLocks {
+  readonly #calls: SteadyCalls;
+  readonly #identity: boolean;
+
+  constructor(parts: ProviderParts, line: SessionLine, settings: DriverOptions) {
+    super(parts);
+    this.#calls = new SteadyCalls(this.engine, line, settings);
+    this.#identity = settings.identity;
+  }
+
+  override countDownLatch(name: string): CountDownLatch {
+    this.checkNamed("count-down-latch", name);
+    return new CountDownLatchView(this.engine, name, () => new ZooKeeperLatch(this.#calls, name));
+  }
+
+  override barrier(name: string): Barrier {
+    this.checkNamed("barrier", name);
+    const store = () => new ZooKeeperBarrier(this.#calls, name, nodeData(this.#identity, null));
+    return new BarrierView(this.engine, name, store);
+  }
+
+  override doubleBarrier(name: string, parties: number): DoubleBarrier {
+    this.checkNamed("double-barrier", name);
+    const store = new ZooKeeperDoubleBarrier(this.#calls, name, nodeData(this.#identity, null));
+    return new DoubleBarrierView(this.engine, name, parties, store);
+  }
+
+  sharedCount(name: string, seed: number): SharedValue<number> {
+    this.checkNamed("shared-count", name);
+    return new SharedValueView(this.#calls, name, countCodec.encode("sharedCount: seed", seed), countCodec);
+  }
+
+  sharedValue(name: string, seed: Uint8Array): SharedValue<Uint8Array> {
+    this.checkNamed("shared-value", name);
+    return new SharedValueView(this.#calls, name, bytesCodec.encode("sharedValue: seed", seed), bytesCodec);
+  }
+
+  atomicLong(name: string): AtomicLong {
+    this.checkNamed("atomic-long", name);
+    return new AtomicLongView(this.#calls, name);
+  }
+
+  groupMembership(name: string): GroupMembership {
+    this.checkNamed("group-membership", name);
+    return new GroupView(this.#calls, name, nodeData(this.#identity, null));
+  }
+
+  semaphoreMutex(name: string, options?: AcquireOptions): Mutex {
+    return this.mutexOfKind("semaphore-mutex", name, options);
+  }
+
+  naiveMutex(name: string, options?: AcquireOptions): Mutex {
+    return this.mutexOfKind("naive-mutex", name, options);
+  }
+
+  override semaphore(
+    name: string,
+    limit: number | { readonly name: string },
+    options?: AcquireOptions,
+  ): Semaphore {
+    const counted = typeof limit === "object" && limit !== null;
+    if (!counted) return this.semaphoreOfKind("semaphore", name, limit, options);
+    this.engine.driver.checkName?.(limit.name);
+    return this.semaphoreOfKind("semaphore", name, { countedBy: limit.name }, options);
+  }
+
+  override leaderElection(name: string, options: ZooKeeperElectionOptions = {}): LeaderElection {
+    // What is no object at all is core's to refuse.
+    if (typeof options !== "object" || options === null) return super.leaderElection(name, options);
+    const { layout, ...others } = options;
+    if (layout !== undefined && layout !== "latch" && layout !== "selector") {
+      throw new InvalidArgumentError(
+        `leaderElection: layout must be "latch" or "selector"; got ${String(layout)}`,
+      );
+    }
+    return this.electionOfVariant(layout ?? "latch", name, others);
+  }
 }
 
 function open(resolved: ResolvedZooKeeperOptions, events: EventHub): ZooKeeperSession {

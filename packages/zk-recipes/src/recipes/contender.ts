@@ -1,5 +1,6 @@
 import { type HoldfastError, ProviderClosedError, type Ticket, type TicketProgress } from "@holdfast/core";
 import { sequenceWarnFrom } from "../layout/queue-order.js";
+import type { QueueRule } from "../layout/queue-rules.js";
 import { eviction, requestFailure } from "./failures.js";
 import { Hold } from "./hold.js";
 import type { OwnNode, OwnNodeWatch } from "./own-node-watch.js";
@@ -9,9 +10,12 @@ import { checkSequence } from "./queue-view.js";
 import type { SessionDesk } from "./session-desk.js";
 import type { SessionLine } from "./session-line.js";
 
-export interface ContenderSpec extends CreateSpec {
+export interface ContenderSpec extends Omit<CreateSpec, "base"> {
+  readonly rule: QueueRule;
   readonly mayWait: boolean;
   readonly revocable: boolean;
+  /** As in `HoldParts`. */
+  readonly endsWhenSuspended?: boolean;
 }
 
 /**
@@ -67,26 +71,31 @@ export class Contender implements Ticket<Hold> {
   #enterOn(desk: SessionDesk): void {
     this.#desk = desk;
     this.#notOver = desk.whenOver(() => this.#sessionOver());
-    this.#create = new ProtectedCreate(desk, this.#settings, this.#spec, {
-      created: (node, listing) => this.#created(desk, node, listing),
-      failed: (error) => {
-        this.#notOver();
-        this.#reject(error);
+    this.#create = new ProtectedCreate(
+      desk,
+      this.#settings,
+      { ...this.#spec, base: this.#spec.rule.base },
+      {
+        created: (node, listing) => this.#created(desk, node, listing),
+        failed: (error) => {
+          this.#notOver();
+          this.#reject(error);
+        },
       },
-    });
+    );
     this.#create.start();
   }
 
   #created(desk: SessionDesk, node: OwnNode, listing: Children): void {
-    const { lockName, parent, base, mayWait } = this.#spec;
+    const { lockName, parent, rule, mayWait } = this.#spec;
     this.#node = node;
     try {
-      const sequence = checkSequence(lockName, parent, node.name, base);
+      const sequence = checkSequence(lockName, parent, node.name, rule);
       if (sequence >= sequenceWarnFrom) this.#progress.sequenceHigh(sequence);
     } catch (conflict) {
       return this.#leaveQueue(() => this.#reject(conflict));
     }
-    this.#place = new QueuePlace(desk, this.#settings.runtime, { lockName, parent, base, mayWait }, node, {
+    this.#place = new QueuePlace(desk, this.#settings.runtime, { lockName, parent, rule, mayWait }, node, {
       granted: (watch) => this.#grant(desk, node, watch),
       unavailable: () => this.#leaveQueue((refused) => this.#leftUngranted(refused)),
       failed: (error: HoldfastError) => this.#leaveQueue(() => this.#reject(error)),
@@ -99,12 +108,17 @@ export class Contender implements Ticket<Hold> {
     this.#notOver();
     this.#countRoundTrips();
     const hold = new Hold(desk, {
-      node,
-      watch,
+      lockName: this.#spec.lockName,
+      data: this.#spec.data,
+      nodes: [node],
+      watches: watch === null ? [] : [watch],
+      token: node.czxid,
+      permitIds: [],
       grantedAtMs: this.#settings.runtime.nowMs(),
       roundTrips: this.#roundTrips,
       contended: this.#place?.contended ?? false,
       revocable: this.#spec.revocable,
+      endsWhenSuspended: this.#spec.endsWhenSuspended ?? false,
     });
     this.#hold = hold;
     // Not before the rest of what has arrived was heard: the end of our own node may be in it.

@@ -11,6 +11,8 @@ export type DeletionOutcome = "deleted" | "gone" | "session-over";
 
 interface Deletion {
   readonly path: string;
+  /** Of a node whose name others use too; `null`: the name is ours alone. */
+  readonly czxid: bigint | null;
   /** One of our requests was sent and never answered, so a missing node may be its work. */
   unanswered: boolean;
   readonly settled: ((outcome: DeletionOutcome, error: RequestError | null) => void)[];
@@ -35,7 +37,7 @@ export class Deletions {
     this.#runtime = runtime;
     this.#nodes = nodes;
     session.onState((state) => {
-      if (state === "connected") for (const deletion of this.#open.values()) this.#send(deletion);
+      if (state === "connected") for (const deletion of this.#open.values()) this.#repeat(deletion);
       if (state === "lost" || state === "closed") {
         for (const deletion of [...this.#open.values()]) this.#settle(deletion, "session-over", null);
       }
@@ -45,14 +47,21 @@ export class Deletions {
   /**
    * Deletes `path`. `settled` runs once, in frame order: for an answer of the server with an error only when that says
    * no for good (NoAuth and the like).
+   *
+   * `czxid`: of a node whose name others may take once it is free. Such a delete is not repeated before a look, behind a
+   * `sync`, has shown that the node is still the one that is meant.
    */
-  delete(path: string, settled: (outcome: DeletionOutcome, error: RequestError | null) => void): void {
+  delete(
+    path: string,
+    settled: (outcome: DeletionOutcome, error: RequestError | null) => void,
+    czxid: bigint | null = null,
+  ): void {
     const open = this.#open.get(path);
     if (open !== undefined) {
       open.settled.push(settled);
       return;
     }
-    const deletion: Deletion = { path, unanswered: false, settled: [settled] };
+    const deletion: Deletion = { path, czxid, unanswered: false, settled: [settled] };
     this.#open.set(path, deletion);
     this.#send(deletion);
   }
@@ -64,25 +73,45 @@ export class Deletions {
     return open !== undefined;
   }
 
-  #send(deletion: Deletion): void {
-    this.#session.send("delete", { path: deletion.path, version: -1 }, (outcome) => {
-      if (outcome.ok) return this.#settle(deletion, "deleted", null);
-      const { error } = outcome;
-      if (!(error instanceof ZooKeeperError)) {
-        if (error.name === "SessionLostError") return this.#settle(deletion, "session-over", null);
-        if (error.name === "OutcomeUnknownError") deletion.unanswered = true;
-        return; // sent again once connected
-      }
-      if (error.code === errorCodes.NoNode) {
-        return this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
-      }
-      if (isPassing(error)) this.#runtime.setTimer(sendAgainMs, () => this.#sendAgain(deletion));
-      else this.#settle(deletion, "gone", error);
+  #repeat(deletion: Deletion): void {
+    if (deletion.czxid === null || !deletion.unanswered) return this.#send(deletion);
+    let synced = false;
+    this.#session.batch(() => {
+      this.#session.prove((outcome) => {
+        synced = outcome.ok;
+      });
+      this.#session.send("exists", { path: deletion.path, watch: false }, (outcome) => {
+        if (this.#open.get(deletion.path) !== deletion) return;
+        if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
+        else if (outcome.ok && synced) this.#settle(deletion, "deleted", null);
+        else if (!outcome.ok) this.#refused(deletion, outcome.error);
+        else this.#runtime.setTimer(sendAgainMs, () => this.#sendAgain(deletion));
+      });
     });
   }
 
+  #send(deletion: Deletion): void {
+    this.#session.send("delete", { path: deletion.path, version: -1 }, (outcome) => {
+      if (outcome.ok) return this.#settle(deletion, "deleted", null);
+      if (outcome.error.name === "OutcomeUnknownError") deletion.unanswered = true;
+      this.#refused(deletion, outcome.error);
+    });
+  }
+
+  #refused(deletion: Deletion, error: RequestError): void {
+    if (!(error instanceof ZooKeeperError)) {
+      if (error.name === "SessionLostError") this.#settle(deletion, "session-over", null);
+      return; // sent again once connected
+    }
+    if (error.code === errorCodes.NoNode) {
+      return this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
+    }
+    if (isPassing(error)) this.#runtime.setTimer(sendAgainMs, () => this.#sendAgain(deletion));
+    else this.#settle(deletion, "gone", error);
+  }
+
   #sendAgain(deletion: Deletion): void {
-    if (this.#open.get(deletion.path) === deletion) this.#send(deletion);
+    if (this.#open.get(deletion.path) === deletion) this.#repeat(deletion);
   }
 
   #settle(deletion: Deletion, outcome: DeletionOutcome, error: RequestError | null): void {

@@ -1,4 +1,5 @@
 import type { LossReason, Millis, Runtime } from "@holdfast/core";
+import { baseName, parentOf } from "@holdfast/zk-protocol";
 import type { ZooKeeperSession } from "../session/types.js";
 import type { Hold } from "./hold.js";
 
@@ -11,7 +12,9 @@ const recoverAgainMs: Millis = 250;
 export class HoldSet {
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
-  readonly #byPath = new Map<string, Hold>();
+  /** By the path of the lock, then by the path of each node. */
+  readonly #byParent = new Map<string, Map<string, Hold>>();
+  readonly #holds = new Set<Hold>();
   /** In the order of their grants. Released ones stay until their turn comes: a short hold costs no search. */
   #unattended: { readonly hold: Hold; readonly dueMs: Millis }[] = [];
   #timerRuns = false;
@@ -27,17 +30,40 @@ export class HoldSet {
   }
 
   add(hold: Hold): void {
-    this.#byPath.set(hold.backendId, hold);
+    this.#holds.add(hold);
+    for (const { path } of hold.nodes) {
+      const parent = parentOf(path);
+      const siblings = this.#byParent.get(parent);
+      if (siblings === undefined) this.#byParent.set(parent, new Map([[path, hold]]));
+      else siblings.set(path, hold);
+    }
     this.#unattended.push({ hold, dueMs: hold.grantedAtMs + attendAfterMs });
     this.#runTimer();
   }
 
   delete(hold: Hold): void {
-    this.#byPath.delete(hold.backendId);
+    this.#holds.delete(hold);
+    for (const { path } of hold.nodes) {
+      const parent = parentOf(path);
+      const siblings = this.#byParent.get(parent);
+      siblings?.delete(path);
+      if (siblings?.size === 0) this.#byParent.delete(parent);
+    }
   }
 
   get(path: string): Hold | undefined {
-    return this.#byPath.get(path);
+    return this.#byParent.get(parentOf(path))?.get(path);
+  }
+
+  /**
+   * A listing was answered in which a node that we hold by is missing: news of its end, although no watch was there to
+   * tell it. Frames come in order, so a node that is in the books was made before its lock was listed.
+   */
+  heardOf(parent: string, children: readonly string[]): void {
+    const held = this.#byParent.get(parent);
+    if (held === undefined) return;
+    const listed = new Set(children);
+    for (const [path, hold] of [...held]) if (!listed.has(baseName(path))) hold.lose("stolen");
   }
 
   #runTimer(): void {
@@ -59,13 +85,13 @@ export class HoldSet {
   }
 
   #doubtAll(): void {
-    for (const hold of [...this.#byPath.values()]) hold.doubt();
+    for (const hold of [...this.#holds]) hold.doubt();
   }
 
   /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. */
   #recoverAll(): void {
     const session = this.#session;
-    const doubted = [...this.#byPath.values()].filter((hold) => hold.uncertain);
+    const doubted = [...this.#holds].filter((hold) => hold.uncertain);
     if (doubted.length === 0 || session.state !== "connected") return;
     let synced = false;
     let unanswered = 0;
@@ -89,7 +115,7 @@ export class HoldSet {
 
   #loseAll(): void {
     const reason = this.#lossReason();
-    for (const hold of [...this.#byPath.values()]) hold.lose(reason);
+    for (const hold of [...this.#holds]) hold.lose(reason);
   }
 
   #lossReason(): LossReason {

@@ -1,35 +1,57 @@
 import type { Grant, GrantChange, LossReason, Millis } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { DeletionOutcome } from "./deletions.js";
 import { requestFailure } from "./failures.js";
 import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-watch.js";
 import type { SessionDesk } from "./session-desk.js";
 
 export interface HoldParts {
-  readonly node: OwnNode;
+  readonly lockName: string;
+  /** What its nodes carry. */
+  readonly data: Uint8Array;
+  /** At least one: several for a batch of permits, which are held all or not at all. */
+  readonly nodes: readonly [OwnNode, ...OwnNode[]];
+  readonly token: bigint;
+  /** As `Grant.permitIds`. */
+  readonly permitIds: readonly string[];
   readonly grantedAtMs: Millis;
   readonly roundTrips: number;
   readonly contended: boolean;
   readonly revocable: boolean;
-  /** The watch that the wait has armed; without one the hold arms its own when somebody looks. */
-  readonly watch: OwnNodeWatch | null;
+  /** Other clients make nodes of the same names once these are gone. Default `false`: the names are ours alone. */
+  readonly sharedNames?: boolean;
+  /**
+   * The end of what else was made for it: a release waits for that too. Rejects when the server refuses, and then so does
+   * the release.
+   */
+  readonly besides?: Promise<void>;
+  /** Given up as soon as contact breaks. Default `false`: it is `uncertain` until the lease ends. */
+  readonly endsWhenSuspended?: boolean;
+  /** Of all nodes, as the wait has armed them; without them the hold arms its own when somebody looks. */
+  readonly watches: readonly OwnNodeWatch[];
 }
 
 /**
- * A granted queue node: good while its session is, and while nobody deletes it. Ends once: by `release()`, or by a loss,
- * which is told at once to the listener, or to the first that comes.
+ * Granted nodes of ours: good while their session is, and while nobody deletes one of them. Ends once: by `release()`, or
+ * by a loss, which is told at once to the listener, or to the first that comes.
  */
 export class Hold implements Grant {
+  readonly lockName: string;
+  readonly data: Uint8Array;
   readonly token: bigint;
   readonly backendId: string;
-  readonly permitIds: readonly string[] = [];
+  readonly permitIds: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
   /** Monotonic. */
   readonly grantedAtMs: Millis;
+  readonly nodes: readonly [OwnNode, ...OwnNode[]];
+  readonly revocable: boolean;
+  readonly #sharedNames: boolean;
+  readonly #besides: Promise<void> | undefined;
   readonly #desk: SessionDesk;
-  readonly #node: OwnNode;
-  readonly #revocable: boolean;
-  #watch: OwnNodeWatch | null;
+  readonly #endsWhenSuspended: boolean;
+  #watches: readonly OwnNodeWatch[];
   #listener: ((change: GrantChange) => void) | null = null;
   #untold: GrantChange[] = [];
   #revokeTold = false;
@@ -38,22 +60,32 @@ export class Hold implements Grant {
   #lost = false;
 
   constructor(desk: SessionDesk, parts: HoldParts) {
-    this.token = parts.node.czxid;
-    this.backendId = parts.node.path;
+    this.lockName = parts.lockName;
+    this.data = parts.data;
+    this.nodes = parts.nodes;
+    this.token = parts.token;
+    this.backendId = parts.nodes[0].path;
+    this.permitIds = parts.permitIds;
     this.roundTrips = parts.roundTrips;
     this.contended = parts.contended;
     this.grantedAtMs = parts.grantedAtMs;
+    this.revocable = parts.revocable;
+    this.#sharedNames = parts.sharedNames ?? false;
+    this.#besides = parts.besides;
     this.#desk = desk;
-    this.#node = parts.node;
-    this.#revocable = parts.revocable;
-    this.#watch = parts.watch;
+    this.#endsWhenSuspended = parts.endsWhenSuspended ?? false;
+    this.#watches = parts.watches;
     desk.holds.add(this);
-    if (this.#watch !== null) {
-      this.#watch.listener = this.#ownNodeListener();
-      if (this.#watch.revokeSeen) this.#watch.listener.revokeAsked();
-    } else if (parts.revocable) {
-      this.attend();
+    for (const watch of parts.watches) {
+      watch.listener = this.#ownNodeListener();
+      if (watch.revokeSeen) watch.listener.revokeAsked();
     }
+    if (parts.revocable) this.attend();
+  }
+
+  /** The session that it lives and dies with. */
+  get desk(): SessionDesk {
+    return this.#desk;
   }
 
   /** Goes on during a release: until the delete is confirmed, only the end of the session ends the hold. */
@@ -68,9 +100,11 @@ export class Hold implements Grant {
 
   /** Arms the watch on the own node, whose first read also finds a revoke message written before. */
   attend(): void {
-    if (this.#over || this.#watch !== null) return;
-    this.#watch = new OwnNodeWatch(this.#desk, this.#node, this.#ownNodeListener());
-    this.#watch.arm();
+    if (this.#over || this.#watches.length > 0) return;
+    this.#watches = this.nodes.map((node) => new OwnNodeWatch(this.#desk, node, this.#ownNodeListener()));
+    this.#desk.session.batch(() => {
+      for (const watch of this.#watches) watch.arm();
+    });
   }
 
   /** `sync` and `exists` in one write: seen through the leader, the same session still owns the same node. */
@@ -91,29 +125,55 @@ export class Hold implements Grant {
     });
   }
 
-  /** Looks the own node up; the caller has sent the `sync` before it. A missing or foreign node ends the hold. */
+  /**
+   * Looks the own nodes up; the caller has sent the `sync` before it, and has opened a batch. A missing or foreign node
+   * ends the hold. Settles once.
+   */
   look(settle: (verdict: "ours" | "not-ours" | Error) => void): void {
+    let unanswered = this.nodes.length;
+    let trouble: Error | null = null;
+    for (const node of this.nodes) {
+      this.#lookAt(node, (verdict) => {
+        if (verdict === "not-ours") this.lose("stolen");
+        else if (verdict !== "ours") trouble = verdict;
+        unanswered -= 1;
+        if (unanswered === 0) settle(this.#over ? "not-ours" : (trouble ?? "ours"));
+      });
+    }
+  }
+
+  #lookAt(node: OwnNode, settle: (verdict: "ours" | "not-ours" | Error) => void): void {
     const { session } = this.#desk;
-    session.send("exists", { path: this.backendId, watch: false }, (outcome) => {
-      if (this.#over) return settle("not-ours");
+    session.send("exists", { path: node.path, watch: false }, (outcome) => {
       if (outcome.ok) {
         const { czxid, ephemeralOwner } = outcome.value.stat;
-        if (czxid === this.token && ephemeralOwner === session.id) return settle("ours");
-      } else if (!(outcome.error instanceof ZooKeeperError && outcome.error.code === errorCodes.NoNode)) {
-        return settle(outcome.error);
-      }
-      this.lose("stolen");
-      settle("not-ours");
+        settle(czxid === node.czxid && ephemeralOwner === session.id ? "ours" : "not-ours");
+      } else if (outcome.error instanceof ZooKeeperError && outcome.error.code === errorCodes.NoNode) {
+        settle("not-ours");
+      } else settle(outcome.error);
     });
   }
 
   release(): Promise<boolean> {
     if (this.#over) return Promise.resolve(false);
     this.#end();
+    const besides = this.#besides;
+    const released = this.#releaseNodes();
+    return besides === undefined ? released : Promise.all([released, besides]).then(([first]) => first);
+  }
+
+  #releaseNodes(): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#desk.deletions.delete(this.backendId, (outcome, error) => {
-        if (error !== null) reject(requestFailure(`releasing ${this.backendId}`, error, this.#desk.session));
-        else resolve(outcome === "deleted");
+      let open = this.nodes.length;
+      let released = true;
+      let refusal: Error | null = null;
+      this.#deleteNodes((outcome, error) => {
+        if (outcome !== "deleted") released = false;
+        refusal ??= error;
+        open -= 1;
+        if (open > 0) return;
+        if (refusal === null) resolve(released);
+        else reject(requestFailure(`releasing ${this.backendId}`, refusal, this.#desk.session));
       });
     });
   }
@@ -130,6 +190,8 @@ export class Hold implements Grant {
   /** Contact is broken; the deadline is still ahead. */
   doubt(): void {
     if (this.#over || this.#uncertain) return;
+    // What nobody has been told of yet is only delivered once it is proven.
+    if (this.#endsWhenSuspended && this.#listener !== null) return this.lose("suspended");
     this.#uncertain = true;
     this.#tell({ type: "uncertain" });
   }
@@ -144,14 +206,25 @@ export class Hold implements Grant {
     if (this.#over) return;
     this.#lost = true;
     this.#end();
+    // Of no use to a holder who has been told that it is over: the other permits of a batch, or a node given up by ourselves.
+    if ((this.nodes.length > 1 || reason === "suspended") && !this.#desk.over) this.#deleteNodes(() => {});
     this.#tell({ type: "lost", reason });
+  }
+
+  #deleteNodes(settled: (outcome: DeletionOutcome, error: Error | null) => void): void {
+    const { session, deletions } = this.#desk;
+    session.batch(() => {
+      for (const { path, czxid } of this.nodes) {
+        deletions.delete(path, settled, this.#sharedNames ? czxid : null);
+      }
+    });
   }
 
   #ownNodeListener(): OwnNodeListener {
     return {
       gone: () => this.lose("stolen"),
       revokeAsked: () => {
-        if (this.#over || !this.#revocable || this.#revokeTold) return;
+        if (this.#over || !this.revocable || this.#revokeTold) return;
         this.#revokeTold = true;
         this.#tell({ type: "revoke-requested" });
       },
@@ -160,7 +233,7 @@ export class Hold implements Grant {
 
   #end(): void {
     this.#over = true;
-    this.#watch?.stop();
+    for (const watch of this.#watches) watch.stop();
     this.#desk.holds.delete(this);
   }
 

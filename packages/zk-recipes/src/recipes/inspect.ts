@@ -1,147 +1,72 @@
-import type {
-  Age,
-  HoldInfo,
-  InspectOptions,
-  LockSnapshot,
-  ParticipantInfo,
-  Recognised,
-  Runtime,
-} from "@holdfast/core";
-import {
-  errorCodes,
-  formatSessionId,
-  joinPath,
-  type ResponseOf,
-  ZooKeeperError,
-} from "@holdfast/zk-protocol";
-import { readNodeData } from "../layout/node-data.js";
-import { parseProtectedName } from "../layout/protected-name.js";
-import { inQueueOrder, isContender, mutexBase } from "../layout/queue-order.js";
-import { familyOf, recogniseKind } from "../layout/recognise.js";
-import type { Outcome, ZooKeeperSession } from "../session/types.js";
-import { requestFailure } from "./failures.js";
+import type { InspectOptions, LockSnapshot, PrimitiveKind, Runtime } from "@holdfast/core";
+import { recogniseTree } from "../layout/recognise-tree.js";
+import type { TreeHints, TreeParticipant } from "../layout/tree.js";
+import { holdInfo, participantInfo } from "./inspect-people.js";
+import { listTree, readPeople } from "./inspect-tree.js";
 import type { SessionDesk } from "./session-desk.js";
 
-/** Data and stat of this many nodes are asked for at once. */
-const readsAtOnce = 500;
 const defaultMaxPending = 1_000;
 
-type NodeRead = ResponseOf<"getData"> & { readonly name: string };
+export interface InspectSpec {
+  /** What was asked for: the snapshot names it where the nodes found can be that. */
+  readonly kind: PrimitiveKind;
+  readonly lockName: string;
+  readonly path: string;
+  /** How many permits a semaphore has, where that is known. */
+  readonly limit?: number | undefined;
+}
+
+/** How often it is looked anew when who held was gone before it could be read. */
+const looks = 5;
 
 /**
- * Holder and queue of a mutex path, whoever made the nodes. The pictures of two nodes may be from different moments: a
- * node that went between the listing and its read is left out.
+ * Holders and queue of a path, whoever made the nodes and of whatever kind they are. The pictures of two nodes may be from
+ * different moments: a node that went between the listing and its read is left out. When that is true of all who held, it lists
+ * again: nobody shall be shown to hold only if nobody did.
  */
-export async function inspectQueue(
+export async function inspectPath(
   desk: SessionDesk,
   runtime: Runtime,
-  lockName: string,
-  path: string,
+  spec: InspectSpec,
   options: InspectOptions,
 ): Promise<LockSnapshot> {
-  const { session } = desk;
-  let children: readonly string[];
-  try {
-    children = (await session.request("getChildren2", { path, watch: false })).children;
-  } catch (error) {
-    if (!(error instanceof ZooKeeperError && error.code === errorCodes.NoNode)) {
-      throw requestFailure(`inspecting ${path}`, error as Error, session, lockName);
-    }
-    children = [];
+  for (let look = 1; ; look++) {
+    const { snapshot, holders } = await lookOnce(desk, runtime, spec, options);
+    if (snapshot.held.length > 0 || holders === 0 || look === looks) return snapshot;
   }
-  const order = inQueueOrder(children, mutexBase).filter((name) => isContender(name, mutexBase));
-  const shown = order.slice(0, 1 + (options.maxPending ?? defaultMaxPending));
-  const reads = await readNodes(session, path, shown, options.signal);
+}
+
+/** `holders`: as many as the listing has shown. */
+async function lookOnce(
+  desk: SessionDesk,
+  runtime: Runtime,
+  { kind, lockName, path, limit }: InspectSpec,
+  options: InspectOptions,
+): Promise<{ snapshot: LockSnapshot; holders: number }> {
+  const { session } = desk;
+  const hints: TreeHints = {
+    kind,
+    ours: (each) => desk.nodes.has(each),
+    ...(limit === undefined ? {} : { limit }),
+  };
+  const listed = await listTree(session, kind, lockName, path);
+  const names = recogniseTree(listed, hints);
+  const shown = [...names.holders, ...names.waiters.slice(0, options.maxPending ?? defaultMaxPending)];
+  const wanted = shown.map((person) => person.path);
+  const found = recogniseTree(await readPeople(session, listed, wanted, options.signal), hints);
   const takenAt = new Date(runtime.wallMs());
-  const people = reads.map((read) => describe(desk, path, read, takenAt));
-  const first = reads[0];
-  const holds = first !== undefined && first.name === order[0];
-  return {
+  const wasRead = new Set(wanted);
+  const isShown = (person: TreeParticipant): boolean => person.session !== null && wasRead.has(person.path);
+  const snapshot: LockSnapshot = {
     name: lockName,
     takenAt,
-    kind: recogniseKind(children),
-    held: holds ? [asHold(desk, runtime, people[0] as ParticipantInfo, first)] : [],
-    pending: people.slice(holds ? 1 : 0).map((person, position) => ({ ...person, position })),
-    pendingTotal: Math.max(0, order.length - 1),
+    kind: found.kind,
+    held: found.holders.filter(isShown).map((person) => holdInfo(desk, runtime, person, takenAt)),
+    pending: found.waiters
+      .filter(isShown)
+      .map((person, position) => ({ ...participantInfo(person, takenAt), position })),
+    // Who waits for a naive mutex has no node: only the server knows, and does not say.
+    pendingTotal: (found.kind ?? kind) === "naive-mutex" ? null : found.waiters.length,
   };
-}
-
-async function readNodes(
-  session: ZooKeeperSession,
-  path: string,
-  names: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<NodeRead[]> {
-  const reads: NodeRead[] = [];
-  for (let from = 0; from < names.length; from += readsAtOnce) {
-    signal?.throwIfAborted();
-    const outcomes = await readBatch(session, path, names.slice(from, from + readsAtOnce));
-    for (const { name, outcome } of outcomes) {
-      if (outcome.ok) reads.push({ ...outcome.value, name });
-      else if (!(outcome.error instanceof ZooKeeperError && outcome.error.code === errorCodes.NoNode)) {
-        throw requestFailure(`inspecting ${joinPath(path, name)}`, outcome.error, session);
-      }
-    }
-  }
-  return reads;
-}
-
-function readBatch(
-  session: ZooKeeperSession,
-  path: string,
-  names: readonly string[],
-): Promise<{ name: string; outcome: Outcome<ResponseOf<"getData">> }[]> {
-  return new Promise((resolve) => {
-    const outcomes: { name: string; outcome: Outcome<ResponseOf<"getData">> }[] = [];
-    session.batch(() => {
-      for (const name of names) {
-        session.send("getData", { path: joinPath(path, name), watch: false }, (outcome) => {
-          outcomes.push({ name, outcome });
-          if (outcomes.length === names.length) resolve(outcomes);
-        });
-      }
-    });
-  });
-}
-
-function describe(desk: SessionDesk, path: string, read: NodeRead, takenAt: Date): ParticipantInfo {
-  const { address, label, identified } = readNodeData(read.data);
-  const backendId = joinPath(path, read.name);
-  // By the server's clock at creation and ours now: never negative, and exact as far as the two agree.
-  const sinceMs: Age = {
-    value: Math.max(0, takenAt.getTime() - Number(read.stat.ctime)),
-    provenance: "exact",
-  };
-  return {
-    owner: null,
-    label,
-    mode: "exclusive",
-    backendId,
-    session: formatSessionId(read.stat.ephemeralOwner),
-    address,
-    recognisedAs: recognise(desk.nodes.has(backendId) || identified, read.name),
-    sinceMs,
-  };
-}
-
-/** A holder's node tells since when it queued, not since when it holds: only our own holds know that. */
-function asHold(desk: SessionDesk, runtime: Runtime, person: ParticipantInfo, read: NodeRead): HoldInfo {
-  const own = desk.holds.get(person.backendId);
-  return {
-    ...person,
-    sinceMs:
-      own === undefined
-        ? { value: null, provenance: "unknown" }
-        : { value: runtime.nowMs() - own.grantedAtMs, provenance: "exact" },
-    token: read.stat.czxid,
-    holdCount: 1,
-    heldByThisProvider: own !== undefined,
-    remainingMs: null,
-  };
-}
-
-function recognise(ours: boolean, name: string): Recognised {
-  if (ours) return "holdfast";
-  if (familyOf(name) === "kazoo") return "kazoo";
-  return parseProtectedName(name) === null ? "unknown" : "curator";
+  return { snapshot, holders: found.holders.length };
 }

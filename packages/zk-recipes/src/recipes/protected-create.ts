@@ -3,8 +3,8 @@ import { type Acl, baseName, CreateFlags, errorCodes, joinPath, ZooKeeperError }
 import type { LockPaths } from "../layout/lock-path.js";
 import { protectionPrefix } from "../layout/protected-name.js";
 import type { Outcome, RequestError } from "../session/types.js";
-import { missingChroot } from "./chroot.js";
 import { isPassing, requestFailure } from "./failures.js";
+import { MissingParents } from "./missing-parents.js";
 import type { OwnNode } from "./own-node-watch.js";
 import type { SessionDesk } from "./session-desk.js";
 
@@ -25,6 +25,10 @@ export interface CreateSpec {
   readonly parent: string;
   readonly base: string;
   readonly data: Uint8Array;
+  /** Further parents, made along with `parent` where that is missing. */
+  readonly siblings?: readonly string[];
+  /** Sends reads of the caller's in the same write, behind the create and in front of the listing. */
+  readonly readAlong?: () => void;
 }
 
 export interface CreateListener {
@@ -89,80 +93,52 @@ export class ProtectedCreate {
     const { session } = this.#desk;
     const { parent, base, data } = this.#spec;
     const path = joinPath(parent, this.#prefix + base);
-    const refusals = new Map<string, ZooKeeperError>();
     let created: Outcome<OwnNode> | null = null;
-    let acls: ReadonlyMap<string, readonly Acl[]>;
+    let parents: MissingParents;
+    let acl: readonly Acl[];
     try {
       // Code of the caller's: it runs before anything is sent, and its mistakes are those of this one acquire.
-      acls = new Map([...missingLevels, path].map((each) => [each, this.#settings.aclOf(each)]));
+      parents = new MissingParents(this.#settings, missingLevels);
+      acl = this.#settings.aclOf(path);
     } catch (error) {
       this.#desk.creating.leave();
       return this.#fail(error as HoldfastError);
     }
     this.roundTrips++;
     session.batch(() => {
-      for (const level of missingLevels) {
-        const acl = acls.get(level) as readonly Acl[];
-        session.send(
-          "createContainer",
-          { path: level, data: empty, acl, flags: CreateFlags.container },
-          (made) => {
-            if (!made.ok && made.error instanceof ZooKeeperError) refusals.set(level, made.error);
-          },
-        );
-      }
-      const acl = acls.get(path) as readonly Acl[];
+      parents.send(session);
       session.send("create2", { path, data, acl, flags: CreateFlags.ephemeralSequential }, (outcome) => {
         created = asNode(outcome);
         if (outcome.ok) this.#desk.nodes.add(outcome.value.path);
       });
+      this.#spec.readAlong?.();
       session.send("getChildren2", { path: parent, watch: false }, (listing) => {
         this.#desk.creating.leave();
-        this.#answered(created as Outcome<OwnNode>, listing, refusals, missingLevels);
+        this.#answered(created as Outcome<OwnNode>, listing, parents);
       });
     });
   }
 
-  #answered(
-    created: Outcome<OwnNode>,
-    listing: Children,
-    refusals: ReadonlyMap<string, ZooKeeperError>,
-    missingLevels: readonly string[],
-  ): void {
+  #answered(created: Outcome<OwnNode>, listing: Children, parents: MissingParents): void {
     if (created.ok) return this.#ready(created.value, listing);
+    const { session } = this.#desk;
+    const { parent, lockName } = this.#spec;
     const { error } = created;
     if (!(error instanceof ZooKeeperError)) return this.#unanswered(error);
     if (this.#abandoned !== null) return this.#finishAbandoned();
     if (error.code === errorCodes.NoNode) {
-      if (missingLevels.length === 0) return this.#create(this.#settings.paths.levelsOf(this.#spec.parent));
-      const refusal = this.#parentRefusal(missingLevels, refusals);
+      if (parents.levels.length === 0) return this.#create(this.#levels());
+      const refusal = parents.refusal(session, lockName);
       if (refusal !== null) return this.#fail(refusal);
     } else if (!isPassing(error)) {
-      return this.#fail(
-        requestFailure(`queueing on ${this.#spec.parent}`, error, this.#desk.session, this.#spec.lockName),
-      );
+      return this.#fail(requestFailure(`queueing on ${parent}`, error, session, lockName));
     }
     // A parent was reaped between two requests, or the server is too busy.
     this.#again(error);
   }
 
-  /** Why the parents could not be made, when that will not change by itself. */
-  #parentRefusal(
-    levels: readonly string[],
-    refusals: ReadonlyMap<string, ZooKeeperError>,
-  ): HoldfastError | null {
-    const { session } = this.#desk;
-    const { lockName } = this.#spec;
-    for (const level of levels) {
-      const refusal = refusals.get(level);
-      if (refusal === undefined || refusal.code === errorCodes.NodeExists || isPassing(refusal)) continue;
-      if (refusal.code !== errorCodes.NoNode) {
-        return requestFailure(`making the parent ${level}`, refusal, session, lockName);
-      }
-      if (level !== levels[0]) continue;
-      return missingChroot(this.#settings.paths.chroot, session, lockName, refusal);
-    }
-    return null;
+  #levels(): string[] {
+    return [...this.#settings.paths.levelsOf(this.#spec.parent), ...(this.#spec.siblings ?? [])];
   }
 
   #again(error: Error): void {
@@ -268,8 +244,6 @@ export class ProtectedCreate {
     this.#abandoned?.();
   }
 }
-
-const empty = new Uint8Array(0);
 
 function asNode(outcome: Outcome<{ path: string; stat: { czxid: bigint } }>): Outcome<OwnNode> {
   if (!outcome.ok) return outcome;

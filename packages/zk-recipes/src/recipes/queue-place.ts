@@ -1,5 +1,6 @@
 import type { HoldfastError, Runtime } from "@holdfast/core";
 import { errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { QueueRule } from "../layout/queue-rules.js";
 import { eviction, isPassing, requestFailure } from "./failures.js";
 import { NeighbourWatch } from "./neighbour-watch.js";
 import { type OwnNode, OwnNodeWatch } from "./own-node-watch.js";
@@ -10,7 +11,7 @@ import type { SessionDesk } from "./session-desk.js";
 export interface PlaceSpec {
   readonly lockName: string;
   readonly parent: string;
-  readonly base: string;
+  readonly rule: QueueRule;
   readonly mayWait: boolean;
 }
 
@@ -27,7 +28,7 @@ export interface PlaceListener {
 const listAgainMs = 250;
 
 /**
- * A queue node on its way to the head, by Curator's rule: first in order holds, everybody else watches the node ahead.
+ * A queue node on its way to a grant, by Curator's rule for its kind: everybody watches the one node ahead that keeps it waiting.
  *
  * Told that the node ahead is gone, a waiter that stands second holds without asking, if nothing could have happened
  * that it has not heard of: see `#mayTrust`. In every other case it lists. To stand second in time it also watches the
@@ -89,17 +90,19 @@ export class QueuePlace {
   #listed(outcome: Children): void {
     if (this.#left) return;
     if (!outcome.ok) return this.#listFailed(outcome.error);
-    const { lockName, parent, base, mayWait } = this.#spec;
+    const { lockName, parent, rule, mayWait } = this.#spec;
+    const { children } = outcome.value;
+    this.#desk.holds.heardOf(parent, children);
     let view: QueueView;
     try {
-      view = viewQueue(lockName, parent, outcome.value.children, this.#node.name, base);
+      view = viewQueue(lockName, parent, children, this.#node.name, rule);
     } catch (conflict) {
       return this.#fail(conflict as HoldfastError);
     }
     this.#seen = view;
     this.#seenOn = this.#desk.session.connection;
-    if (view.position < 0) return this.#ownNodeMissing();
-    if (view.position === 0) return this.#grantFirst();
+    if (!view.present) return this.#ownNodeMissing();
+    if (view.predecessor === null) return this.#grantFirst();
     if (!mayWait) {
       this.leave();
       return this.#listener.unavailable();
@@ -194,14 +197,13 @@ export class QueuePlace {
 
   /**
    * Whether the end of the predecessor makes us first, without asking. The last listing showed us second among
-   * contenders only; nothing of it was over an earlier connection; our own node is watched and unchanged since, so its
+   * contenders only, in a queue that only grows at its end; nothing of it was over an earlier connection; our own node is watched and unchanged since, so its
    * end would have been told; the session is good; and no listing is under way that would tell more.
    */
   #mayTrust(): boolean {
     const { session } = this.#desk;
     return (
-      this.#seen?.position === 1 &&
-      this.#seen.pure &&
+      this.#seen?.nextIfGone === true &&
       this.#seenOn === session.connection &&
       !this.#listing &&
       this.#ownWatch.trusted &&

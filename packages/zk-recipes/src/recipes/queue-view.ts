@@ -1,16 +1,14 @@
 import { LayoutConflictError } from "@holdfast/core";
 import { inQueueOrder, isContender, sequenceOf, sequenceRefuseFrom, sortKey } from "../layout/queue-order.js";
+import type { Ahead, QueueRule } from "../layout/queue-rules.js";
 import { familyOf } from "../layout/recognise.js";
 
 /** One listing of a lock's children, seen from one of them. */
-export interface QueueView {
-  /** Place of the own node in Curator's order; -1 when it is not there. */
-  readonly position: number;
-  /** The child to wait for, and the one before that. */
-  readonly predecessor: string | null;
-  readonly twoAhead: string | null;
-  /** Every child is a contender for this kind of lock. */
-  readonly pure: boolean;
+export interface QueueView extends Ahead {
+  /** The own node is in it. */
+  readonly present: boolean;
+  /** The end of the predecessor, and nothing else, makes it our turn. */
+  readonly nextIfGone: boolean;
 }
 
 /**
@@ -22,14 +20,14 @@ export function viewQueue(
   path: string,
   children: readonly string[],
   own: string,
-  base: string,
+  rule: QueueRule,
 ): QueueView {
-  const order = inQueueOrder(children, base);
+  const order = inQueueOrder(children, ...rule.bases);
   const position = order.indexOf(own);
-  const foreign = order.filter((name) => !isContender(name, base));
+  const foreign = order.filter((name) => !isContender(name, ...rule.bases));
   for (const name of foreign) {
     const family = familyOf(name);
-    if (family !== null && family !== "mutex") {
+    if (family !== null && family !== rule.family) {
       throw new LayoutConflictError(
         `${lockName}: ${path} is also used as a ${family} (child ${name}); two kinds of lock on one path do not exclude each other, so use another name`,
         { lockName, backend: "zookeeper" },
@@ -42,20 +40,22 @@ export function viewQueue(
       );
     }
   }
-  return {
-    position,
-    predecessor: order[position - 1] ?? null,
-    twoAhead: order[position - 2] ?? null,
-    pure: foreign.length === 0,
-  };
+  if (position < 0) return { present: false, predecessor: null, twoAhead: null, nextIfGone: false };
+  const nextIfGone = rule.appendsOnly && position === 1 && foreign.length === 0;
+  return { present: true, nextIfGone, ...rule.ahead(order, position) };
 }
 
 /** The number of a new queue node. Throws `LayoutConflictError` where the server's counter is nearly spent. */
-export function checkSequence(lockName: string, path: string, node: string, base: string): number {
-  const sequence = sequenceOf(node, base);
+export function checkSequence(
+  lockName: string,
+  path: string,
+  node: string,
+  rule: Pick<QueueRule, "bases">,
+): number {
+  const sequence = sequenceOf(node, ...rule.bases);
   if (sequence !== null && sequence >= 0 && sequence < sequenceRefuseFrom) return sequence;
   throw new LayoutConflictError(
-    `${lockName}: the sequence counter of ${path} stands at ${sortKey(node, base)}; near 2147483647 the server stops counting and several contenders would hold. Let the path go empty and be removed, or use another name (limit ${sequenceRefuseFrom})`,
+    `${lockName}: the sequence counter of ${path} stands at ${sortKey(node, ...rule.bases)}; near 2147483647 the server stops counting and several contenders would hold. Let the path go empty and be removed, or use another name (limit ${sequenceRefuseFrom})`,
     { lockName, backend: "zookeeper" },
   );
 }

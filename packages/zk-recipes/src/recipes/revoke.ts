@@ -1,26 +1,41 @@
-import { errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { PrimitiveKind } from "@holdfast/core";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { revokeMessage } from "../layout/node-data.js";
-import { inQueueOrder, isContender, mutexBase } from "../layout/queue-order.js";
+import { serves } from "../layout/recognise.js";
+import { recogniseTree } from "../layout/recognise-tree.js";
 import type { RequestError, ZooKeeperSession } from "../session/types.js";
 import { requestFailure } from "./failures.js";
+import { listTree } from "./inspect-tree.js";
 
 /**
- * Writes Curator's message into the holder's node, as `Revoker.attemptRevoke` does. `false` when nobody holds.
- * A holder that did not listen does not notice, and its node data is overwritten all the same.
+ * Writes Curator's message into the node of each holder, as `Revoker.attemptRevoke` does: of all readers, of all permits.
+ * `false` when nobody holds, or when the path is used by another kind of lock. A holder that did not listen does not notice, and its
+ * node data is overwritten all the same: with an election, the label that the others see.
  */
 export async function requestRevoke(
   session: ZooKeeperSession,
+  kind: PrimitiveKind,
   lockName: string,
   path: string,
 ): Promise<boolean> {
+  const {
+    family,
+    kind: found,
+    holders,
+  } = recogniseTree(await listTree(session, kind, lockName, path), { kind });
+  const fits = family === null ? found === kind : serves(family, kind);
+  if (!fits) return false;
+  const asked = await Promise.all(holders.map((holder) => ask(session, lockName, holder.path)));
+  return asked.includes(true);
+}
+
+/** `false` when the node has gone. */
+async function ask(session: ZooKeeperSession, lockName: string, path: string): Promise<boolean> {
   try {
-    const { children } = await session.request("getChildren2", { path, watch: false });
-    const holder = inQueueOrder(children, mutexBase)[0];
-    if (holder === undefined || !isContender(holder, mutexBase)) return false;
-    await session.request("setData", { path: joinPath(path, holder), data: revokeMessage, version: -1 });
+    await session.request("setData", { path, data: revokeMessage, version: -1 });
     return true;
   } catch (error) {
     if (error instanceof ZooKeeperError && error.code === errorCodes.NoNode) return false;
-    throw requestFailure(`asking the holder of ${path} to let go`, error as RequestError, session, lockName);
+    throw requestFailure(`asking the holder by ${path} to let go`, error as RequestError, session, lockName);
   }
 }

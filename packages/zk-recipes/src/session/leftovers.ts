@@ -4,6 +4,7 @@ import {
   decodeResponse,
   encodeRequest,
   errorCodes,
+  type MultiOp,
   type OpName,
   opCodes,
   type ReplyHeader,
@@ -22,7 +23,7 @@ const sequence = /^-?\d{9,10}$/;
 /**
  * The ephemeral nodes of a session over an adopted client. When our lease ends first, the client may still get its session back,
  * and we may not close it: nodes of a lock that nobody here holds any more would block everybody for as long as the client
- * lives. So they are deleted one by one as soon as the client is connected. Nodes made in a `multi` are not known here.
+ * lives. So they are deleted one by one as soon as the client is connected.
  */
 export class Leftovers implements LinkListener {
   readonly #paths = new Set<string>();
@@ -47,19 +48,39 @@ export class Leftovers implements LinkListener {
   ): Settle<ResponseOf<K>> {
     if (op === "create" || op === "create2") {
       const { path, flags } = request as RequestOf<"create2">;
-      if (flags !== CreateFlags.ephemeral && flags !== CreateFlags.ephemeralSequential) return settle;
+      if (!isEphemeral(flags)) return settle;
       return (outcome) => {
         if (outcome.ok) this.#paths.add((outcome.value as ResponseOf<"create">).path);
         else if (!(outcome.error instanceof ZooKeeperError)) this.#doubtful.add(path);
         settle(outcome);
       };
     }
+    if (op === "multi") return this.#trackAll(request as RequestOf<"multi">, settle);
     if (op !== "delete") return settle;
     const { path } = request as RequestOf<"delete">;
     return (outcome) => {
       const gone =
         outcome.ok || (outcome.error instanceof ZooKeeperError && outcome.error.code === errorCodes.NoNode);
       if (gone) this.#paths.delete(path);
+      settle(outcome);
+    };
+  }
+
+  /** As if each step had been sent alone, except that all were applied or none. */
+  #trackAll<T>({ ops }: RequestOf<"multi">, settle: Settle<T>): Settle<T> {
+    const asked = ops.flatMap((step) => (isEphemeralCreate(step) ? [step.request.path] : []));
+    if (asked.length === 0) return settle;
+    return (outcome) => {
+      if (!outcome.ok) {
+        if (!(outcome.error instanceof ZooKeeperError)) for (const path of asked) this.#doubtful.add(path);
+      } else {
+        const { results } = outcome.value as ResponseOf<"multi">;
+        for (const [index, result] of results.entries()) {
+          const step = ops[index];
+          const made = result.op === "create" || result.op === "create2";
+          if (made && step !== undefined && isEphemeralCreate(step)) this.#paths.add(result.path);
+        }
+      }
       settle(outcome);
     };
   }
@@ -144,6 +165,16 @@ export class Leftovers implements LinkListener {
     link.listen(null);
     this.#cleared();
   }
+}
+
+type CreateStep = Extract<MultiOp, { readonly op: "create" | "create2" | "createContainer" }>;
+
+function isEphemeralCreate(step: MultiOp): step is CreateStep {
+  return (step.op === "create" || step.op === "create2") && isEphemeral(step.request.flags);
+}
+
+function isEphemeral(flags: number): boolean {
+  return flags === CreateFlags.ephemeral || flags === CreateFlags.ephemeralSequential;
 }
 
 function isNodeOf(asked: string, path: string): boolean {

@@ -191,7 +191,9 @@ export class LinkedSession implements ZooKeeperSession {
   }
 
   whenConnected(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
-    if (this.#over || this.#ranOut) {
+    // Judged now, whatever the timers do: whoever hears that this session is lost finds its successor in place.
+    if (this.#ranOut) this.#watchdog.check();
+    if (this.#over) {
       return Promise.reject(new SessionLostError("whenConnected", { cause: this.#lostCause }));
     }
     if (this.#state === "connected") return Promise.resolve();

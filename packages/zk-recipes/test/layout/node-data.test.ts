@@ -1,7 +1,15 @@
 import { hostname } from "node:os";
 import { gzipSync } from "node:zlib";
+import { InvalidArgumentError } from "@holdfast/core";
 import { describe, expect, it } from "vitest";
-import { isRevokeMessage, nodeData, readNodeData, revokeMessage } from "../../src/layout/node-data.js";
+import {
+  candidateData,
+  isRevokeMessage,
+  nodeData,
+  readCandidateData,
+  readNodeData,
+  revokeMessage,
+} from "../../src/layout/node-data.js";
 
 describe("node data", () => {
   it("is the bare address by default, as Curator's", () => {
@@ -32,5 +40,51 @@ describe("node data", () => {
     expect(isRevokeMessage(Buffer.from("__REVOKE__"))).toBe(true);
     expect(isRevokeMessage(Buffer.from("__REVOKE__ "))).toBe(false);
     expect(isRevokeMessage(null)).toBe(false);
+  });
+});
+
+describe("a candidate's data", () => {
+  const text = (data: Uint8Array): string => Buffer.from(data).toString();
+
+  it.each(["latch", "selector"] as const)("is the label as it is, with identity too: %s", (layout) => {
+    for (const identity of [false, true]) {
+      expect(text(candidateData(layout, identity, "zürich-1"))).toBe("zürich-1");
+    }
+    expect(readCandidateData(layout, candidateData(layout, false, "zürich-1"))).toEqual({
+      address: null,
+      label: "zürich-1",
+      identified: false,
+    });
+  });
+
+  it("without a label has no bytes in a latch, and Curator's default in a selector", () => {
+    for (const label of [null, ""]) {
+      expect(candidateData("latch", false, label)).toHaveLength(0);
+      expect(candidateData("selector", false, label)).toEqual(nodeData(false, null));
+      expect(candidateData("latch", true, label)).toEqual(nodeData(true, null));
+    }
+  });
+
+  it("of a latch is its label, an address too", () => {
+    expect(readCandidateData("latch", Buffer.from("10.1.2.3"))).toMatchObject({
+      address: null,
+      label: "10.1.2.3",
+    });
+    expect(readCandidateData("selector", Buffer.from("10.1.2.3"))).toMatchObject({
+      address: "10.1.2.3",
+      label: null,
+    });
+  });
+
+  it("with identity tells who stands there without a label", () => {
+    expect(readCandidateData("latch", candidateData("latch", true, null))).toMatchObject({
+      label: `${hostname()}:${process.pid}`,
+      identified: true,
+    });
+  });
+
+  it("is never what asks a leader to resign, and shows nothing where that was written over it", () => {
+    expect(() => candidateData("latch", false, "__REVOKE__")).toThrow(InvalidArgumentError);
+    expect(readCandidateData("latch", revokeMessage)).toMatchObject({ label: null, address: null });
   });
 });

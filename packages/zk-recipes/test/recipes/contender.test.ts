@@ -2,6 +2,7 @@ import { EvictedError, LayoutConflictError, systemRuntime } from "@holdfast/core
 import { errorCodes, openAcl } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockPaths } from "../../src/layout/lock-path.js";
+import { mutexRule } from "../../src/layout/queue-rules.js";
 import { Contender } from "../../src/recipes/contender.js";
 import { SessionLine } from "../../src/recipes/session-line.js";
 import { ScriptedSession, stat } from "./scripted-session.js";
@@ -36,7 +37,7 @@ function contend(mayWait = true): void {
       retry: { next: () => null },
       aclOf: () => openAcl,
     },
-    { lockName: "l", parent: "/l", base: "lock-", data: new Uint8Array(0), mayWait, revocable: false },
+    { lockName: "l", parent: "/l", rule: mutexRule, data: new Uint8Array(0), mayWait, revocable: false },
     {
       notified: () => told.push("notified"),
       requeued: (reason) => told.push(`requeued ${reason}`),

@@ -1,12 +1,22 @@
 import { type GrantChange, systemRuntime } from "@holdfast/core";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { revokeMessage } from "../../src/layout/node-data.js";
-import { Hold } from "../../src/recipes/hold.js";
+import { Hold, type HoldParts } from "../../src/recipes/hold.js";
 import { SessionDesk } from "../../src/recipes/session-desk.js";
 import { ScriptedSession, stat } from "./scripted-session.js";
 
 const node = { path: "/l/own", name: "own", czxid: 7n };
 let session: ScriptedSession;
+const parts: Omit<HoldParts, "grantedAtMs" | "revocable"> = {
+  lockName: "l",
+  data: new Uint8Array(0),
+  nodes: [node],
+  token: node.czxid,
+  permitIds: [],
+  roundTrips: 1,
+  contended: false,
+  watches: [],
+};
 let hold: Hold;
 let heard: GrantChange[];
 
@@ -14,12 +24,9 @@ function grant(revocable = false): void {
   session = new ScriptedSession();
   heard = [];
   hold = new Hold(new SessionDesk(session, systemRuntime), {
-    node,
+    ...parts,
     grantedAtMs: systemRuntime.nowMs(),
-    roundTrips: 1,
-    contended: false,
     revocable,
-    watch: null,
   });
   hold.onState((change) => heard.push(change));
 }
@@ -54,12 +61,9 @@ describe("a hold", () => {
   it("tells a listener that comes late what it missed", () => {
     session = new ScriptedSession();
     const late = new Hold(new SessionDesk(session, systemRuntime), {
-      node,
+      ...parts,
       grantedAtMs: 0,
-      roundTrips: 1,
-      contended: false,
       revocable: false,
-      watch: null,
     });
     session.lose("expired");
     late.onState((change) => heard.push(change));
@@ -173,5 +177,57 @@ describe("a revocable hold", () => {
     hold.attend();
     answerWatch(revokeMessage);
     expect(heard).toEqual([]);
+  });
+});
+
+describe("the holds of a session", () => {
+  it("hear of a loss from a listing that lacks their node, though no watch has told", () => {
+    const { holds } = hold.desk;
+    holds.heardOf("/other", []);
+    holds.heardOf("/l", [node.name, "another"]);
+    expect(heard).toEqual([]);
+    holds.heardOf("/l", ["another"]);
+    expect(heard).toEqual([{ type: "lost", reason: "stolen" }]);
+  });
+});
+
+describe("a hold of several nodes", () => {
+  const second = { path: "/l/second", name: "second", czxid: 8n };
+
+  beforeEach(() => {
+    session = new ScriptedSession();
+    heard = [];
+    hold = new Hold(new SessionDesk(session, systemRuntime), {
+      ...parts,
+      nodes: [node, second],
+      grantedAtMs: 0,
+      revocable: false,
+    });
+    hold.onState((change) => heard.push(change));
+  });
+
+  it("is lost when one of them is gone, and deletes the others", () => {
+    hold.attend();
+    for (const { path, czxid } of hold.nodes) {
+      session.answer(session.pending("getData", path), { data: null, stat: stat(czxid, session.id) });
+    }
+    session.fire(second.path, "deleted");
+    expect(heard).toEqual([{ type: "lost", reason: "stolen" }]);
+    expect(session.has("delete", node.path)).toBe(true);
+  });
+
+  it("is confirmed only when all are there", async () => {
+    const confirmed = hold.renew();
+    session.answer(session.pending("sync"), { path: "/" });
+    session.answer(session.pending("exists", node.path), { stat: stat(node.czxid, session.id) });
+    session.noNode(session.pending("exists", second.path));
+    expect(await confirmed).toBeNull();
+  });
+
+  it("is released when all are deleted", async () => {
+    const released = hold.release();
+    session.answer(session.pending("delete", node.path), undefined);
+    session.noNode(session.pending("delete", second.path));
+    expect(await released).toBe(false);
   });
 });

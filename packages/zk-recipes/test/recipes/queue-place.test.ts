@@ -1,6 +1,7 @@
 import { EvictedError, type HoldfastError, LayoutConflictError, systemRuntime } from "@holdfast/core";
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
+import { mutexRule } from "../../src/layout/queue-rules.js";
 import { QueuePlace } from "../../src/recipes/queue-place.js";
 import { SessionDesk } from "../../src/recipes/session-desk.js";
 import { ScriptedSession, stat } from "./scripted-session.js";
@@ -23,15 +24,21 @@ function queue(own: number, children: readonly string[], mayWait = true): void {
   desk = new SessionDesk(session, systemRuntime);
   const node = { path: `/l/${name(own)}`, name: name(own), czxid: BigInt(100 + own) };
   desk.nodes.add(node.path);
-  place = new QueuePlace(desk, systemRuntime, { lockName: "l", parent: "/l", base: "lock-", mayWait }, node, {
-    granted: () => heard.push("granted"),
-    unavailable: () => heard.push("unavailable"),
-    failed: (error) => {
-      heard.push("failed");
-      failure = error;
+  place = new QueuePlace(
+    desk,
+    systemRuntime,
+    { lockName: "l", parent: "/l", rule: mutexRule, mayWait },
+    node,
+    {
+      granted: () => heard.push("granted"),
+      unavailable: () => heard.push("unavailable"),
+      failed: (error) => {
+        heard.push("failed");
+        failure = error;
+      },
+      notified: () => heard.push("notified"),
     },
-    notified: () => heard.push("notified"),
-  });
+  );
   place.start({ ok: true, value: { children: [...children] }, zxid: 1n });
 }
 

@@ -23,6 +23,7 @@ export interface Sent {
   readonly op: OpName;
   readonly path: string;
   readonly watch: boolean;
+  readonly request: unknown;
   /** Requests with one number left in one write. */
   readonly write: number;
   readonly settle: (outcome: Outcome<never>) => void;
@@ -47,7 +48,7 @@ export class ScriptedSession implements ZooKeeperSession {
   leaseUntil = Number.MAX_SAFE_INTEGER;
   readonly sent: Sent[] = [];
   #write = 0;
-  #inBatch = false;
+  #batches = 0;
   readonly #watches = new Set<Watch>();
   readonly #stateListeners = new Set<(state: SessionState | "closed") => void>();
 
@@ -57,7 +58,7 @@ export class ScriptedSession implements ZooKeeperSession {
 
   send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void {
     const path = (request as { path?: string } | undefined)?.path ?? "";
-    this.#record(op, path, false, settle as Settle<never>);
+    this.#record(op, path, false, settle as Settle<never>, request);
   }
 
   request<K extends OpName>(op: K, request: RequestOf<K>): Promise<ResponseOf<K>> {
@@ -67,16 +68,29 @@ export class ScriptedSession implements ZooKeeperSession {
   }
 
   batch(write: () => void): void {
-    this.#write++;
-    this.#inBatch = true;
+    if (this.#batches === 0) this.#write++;
+    this.#batches++;
     write();
-    this.#inBatch = false;
+    this.#batches--;
   }
 
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle {
-    const watch: Watch = { path, listener: listener as unknown as WatchListener<never> };
+    return this.#watchBy("getData", path, listener as unknown as WatchListener<never>);
+  }
+
+  watchChildren(path: string, listener: WatchListener<ResponseOf<"getChildren2">>): WatchHandle {
+    return this.#watchBy("getChildren2", path, listener as unknown as WatchListener<never>);
+  }
+
+  /** Answer `null` for a node that is not there: the watch is armed all the same. */
+  watchExists(path: string, listener: WatchListener<ResponseOf<"exists"> | null>): WatchHandle {
+    return this.#watchBy("exists", path, listener as unknown as WatchListener<never>);
+  }
+
+  #watchBy(op: OpName, path: string, listener: WatchListener<never>): WatchHandle {
+    const watch: Watch = { path, listener };
     let dropped = false;
-    this.#record("getData", path, true, (outcome) => {
+    this.#record(op, path, true, (outcome) => {
       if (dropped) return;
       if (outcome.ok) this.#watches.add(watch);
       watch.listener.answered(outcome);
@@ -86,14 +100,6 @@ export class ScriptedSession implements ZooKeeperSession {
       this.#watches.delete(watch);
     };
     return { drop, remove: drop };
-  }
-
-  watchChildren(): WatchHandle {
-    throw new Error("no recipe under test watches children");
-  }
-
-  watchExists(): WatchHandle {
-    throw new Error("no recipe under test watches by exists");
   }
 
   prove(settle: Settle<void> = () => {}): void {
@@ -131,8 +137,8 @@ export class ScriptedSession implements ZooKeeperSession {
     return this.sent.some((sent) => sent.op === op && sent.path.endsWith(pathEnd));
   }
 
-  answer(sent: Sent, value: unknown): void {
-    this.#take(sent).settle({ ok: true, value: value as never, zxid: 1n });
+  answer(sent: Sent, value: unknown, zxid = 1n): void {
+    this.#take(sent).settle({ ok: true, value: value as never, zxid });
   }
 
   refuse(sent: Sent, code: number): void {
@@ -181,10 +187,16 @@ export class ScriptedSession implements ZooKeeperSession {
     for (const listener of [...this.#stateListeners]) listener(state);
   }
 
-  #record(op: OpName, path: string, watch: boolean, settle: Settle<never>): void {
-    if (!this.#inBatch) this.#write++;
+  #record(
+    op: OpName,
+    path: string,
+    watch: boolean,
+    settle: Settle<never>,
+    request: unknown = undefined,
+  ): void {
+    if (this.#batches === 0) this.#write++;
     if (this.state === "connected") {
-      this.sent.push({ op, path, watch, write: this.#write, settle });
+      this.sent.push({ op, path, watch, request, write: this.#write, settle });
       return;
     }
     const error = this.state === "lost" ? new SessionLostError(op) : new NotConnectedError(op);

@@ -9,13 +9,31 @@ import org.apache.curator.framework.CuratorFramework;
 final class NamedMutex {
     private final PathMutex mutex;
     private final OwnThread thread = new OwnThread();
+    private final Tell tell;
 
-    NamedMutex(CuratorFramework client, String path) {
+    private NamedMutex(CuratorFramework client, String path, Tell tell) {
         mutex = new PathMutex(client, path);
+        this.tell = tell;
     }
 
-    /** Negative waits for ever. */
-    List<String> acquire(long waitMs) throws Exception {
+    static void addTo(Commands commands) {
+        // mutex.new <mutex> <client> <path>
+        new Recipe<NamedMutex>(commands, "mutex", (client, a, tell) -> new NamedMutex(client, a.get(0), tell))
+                // acquire <waitMs, negative for ever> -> true and node path and czxid, or false
+                .verb("acquire", (mutex, a) -> mutex.acquire(Long.parseLong(a.get(0))))
+                .verb("release", (mutex, a) -> mutex.thread.silently(mutex.mutex::release))
+                // What Curator believes; it is not told when the session ends.
+                .verb("holding", (mutex, a) -> Answer.of(mutex.mutex.isAcquiredInThisProcess()))
+                // -> node paths in Curator's order
+                .verb("participants", (mutex, a) -> new ArrayList<>(mutex.mutex.getParticipantNodes()))
+                // For the next acquire only, as Curator forgets the listener at the release; later the event "revoked".
+                .verb("makeRevocable", (mutex, a) -> {
+                    mutex.mutex.makeRevocable(ignored -> mutex.tell.say("revoked"));
+                    return List.of();
+                });
+    }
+
+    private List<String> acquire(long waitMs) throws Exception {
         return thread.run(() -> {
             if (waitMs < 0) {
                 mutex.acquire();
@@ -26,26 +44,5 @@ final class NamedMutex {
             answer.addAll(mutex.heldNode());
             return answer;
         });
-    }
-
-    List<String> release() throws Exception {
-        return thread.run(() -> {
-            mutex.release();
-            return List.of();
-        });
-    }
-
-    /** What Curator believes; it is not told when the session ends. */
-    boolean holding() {
-        return mutex.isAcquiredInThisProcess();
-    }
-
-    List<String> participants() throws Exception {
-        return new ArrayList<>(mutex.getParticipantNodes());
-    }
-
-    /** For the next acquire only: Curator forgets the listener at the release. */
-    void makeRevocable(Runnable onRevoke) {
-        mutex.makeRevocable(ignored -> onRevoke.run());
     }
 }

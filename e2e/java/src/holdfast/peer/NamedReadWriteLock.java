@@ -5,51 +5,45 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
-import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 
-/** Both halves on one thread, so that the writer may take the read lock, too, and become a reader. */
+/**
+ * Both halves of a read-write lock, {@code read} and {@code write}, on threads that go by names: a writer may take the
+ * read lock, too, and become a reader, but only on one and the same thread.
+ */
 final class NamedReadWriteLock {
-    private final InterProcessReadWriteLock lock;
-    private final OwnThread thread = new OwnThread();
+    private final PathReadWriteLock lock;
+    private final OwnThread.Named threads = new OwnThread.Named();
 
-    NamedReadWriteLock(CuratorFramework client, String path) {
-        lock = new InterProcessReadWriteLock(client, path);
+    private NamedReadWriteLock(CuratorFramework client, String path, String data) {
+        lock = PathReadWriteLock.on(client, path, data.isEmpty() ? null : Answer.bytes(data));
     }
 
-    /** {@code half} is "read" or "write"; a negative time waits for ever. */
-    List<String> acquire(String half, long waitMs) throws Exception {
-        return thread.run(() -> {
+    static void addTo(Commands commands) {
+        // readWriteLock.new <lock> <client> <path> <data in hex, empty for the client's own>
+        new Recipe<NamedReadWriteLock>(
+                commands, "readWriteLock", (client, a, tell) -> new NamedReadWriteLock(client, a.get(0), a.get(1)))
+                // acquire <half> <waitMs, negative for ever> <thread> -> true and node path and czxid, or false
+                .verb("acquire", (lock, a) -> lock.acquire(a.get(0), Long.parseLong(a.get(1)), a.get(2)))
+                // release <half> <thread>
+                .verb("release", (lock, a) ->
+                        lock.threads.get(a.get(1)).silently(() -> lock.lock.half(a.get(0)).release()))
+                // holding <half>: what Curator believes, of all threads
+                .verb("holding", (lock, a) -> Answer.of(lock.lock.half(a.get(0)).isAcquiredInThisProcess()))
+                // participants <half> -> node paths of that half in Curator's order, waiters included
+                .verb("participants", (lock, a) -> new ArrayList<>(lock.lock.half(a.get(0)).getParticipantNodes()));
+    }
+
+    private List<String> acquire(String half, long waitMs, String thread) throws Exception {
+        InterProcessMutex mutex = lock.half(half);
+        return threads.get(thread).run(() -> {
             if (waitMs < 0) {
-                mutex(half).acquire();
-                return List.of("true");
+                mutex.acquire();
+            } else if (!mutex.acquire(waitMs, TimeUnit.MILLISECONDS)) {
+                return List.of("false");
             }
-            return List.of(String.valueOf(mutex(half).acquire(waitMs, TimeUnit.MILLISECONDS)));
+            List<String> answer = new ArrayList<>(List.of("true"));
+            answer.addAll(lock.heldNode(half));
+            return answer;
         });
-    }
-
-    List<String> release(String half) throws Exception {
-        return thread.run(() -> {
-            mutex(half).release();
-            return List.of();
-        });
-    }
-
-    /** Node paths of readers and writers in Curator's order. */
-    List<String> participants() throws Exception {
-        List<String> nodes = new ArrayList<>(lock.readLock().getParticipantNodes());
-        for (String node : lock.writeLock().getParticipantNodes()) {
-            if (!nodes.contains(node)) {
-                nodes.add(node);
-            }
-        }
-        return nodes;
-    }
-
-    private InterProcessMutex mutex(String half) {
-        return switch (half) {
-            case "read" -> lock.readLock();
-            case "write" -> lock.writeLock();
-            default -> throw new IllegalArgumentException("neither read nor write: " + half);
-        };
     }
 }

@@ -23,8 +23,8 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
  *       ! event value...
  * </pre>
  *
- * Commands run at the same time and answer when they are done, in any order; only those of one mutex run one after
- * the other. When stdin ends the process halts at once, without closing its sessions: stdin ends when the steering
+ * Commands run at the same time and answer when they are done, in any order; only those that Curator ties to one thread
+ * run one after the other. When stdin ends the process halts at once, without closing its sessions: stdin ends when the steering
  * process is gone, and then nobody is left to clean up after. The command {@code close} is the orderly way to end a session.
  */
 public final class Peer {

@@ -3,30 +3,36 @@ package holdfast.peer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * A folder in which every holder has a file from just after its grant to just before its release. So many files as
- * are there at a time, so many held at that time; there may have been more, never fewer.
+ * A folder in which every holder has a file, or one for each permit, from just after its grant to just before its
+ * release. So many files as are there at a time, so many were held at that time; there may have been more, never fewer.
  */
 final class Presence {
     private final Path folder;
-    private final Path mine;
+    private final List<Path> mine;
 
-    Presence(String folder, String label) {
+    Presence(String folder, String label, int permits) {
         this.folder = Path.of(folder);
-        mine = this.folder.resolve(label);
+        mine = IntStream.range(0, permits).mapToObj(at -> this.folder.resolve(label + "." + at)).toList();
     }
 
     void enter() throws IOException {
-        Files.createFile(mine);
+        for (Path file : mine) {
+            Files.createFile(file);
+        }
     }
 
     void leave() throws IOException {
-        Files.delete(mine);
+        for (Path file : mine) {
+            Files.delete(file);
+        }
     }
 
-    /** Holders whose label begins so. */
+    /** Permits of the holders whose label begins so. */
     int count(String prefix) throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
             return (int) files.filter(file -> file.getFileName().toString().startsWith(prefix)).count();

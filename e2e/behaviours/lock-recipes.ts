@@ -1,0 +1,42 @@
+import type { Mutex, ReentrantMutex } from "@holdfast/core";
+import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import type { Operator } from "../zookeeper/features/operator.js";
+
+/** An exclusive lock, and how to see from outside who waits for it. */
+export interface LockRecipe<L extends Mutex = Mutex> {
+  readonly title: string;
+  open(locks: ZooKeeperLocks, path: string): L;
+  /** How many wait while somebody holds. */
+  waiting(operator: Operator, path: string): Promise<number>;
+}
+
+/** Holder and waiters stand in one queue. */
+async function behindTheHolder(operator: Operator, path: string): Promise<number> {
+  return (await operator.children(path)).length - 1;
+}
+
+export const reentrantMutex: LockRecipe<ReentrantMutex> = {
+  title: "reentrantMutex",
+  open: (locks, path) => locks.reentrantMutex(path),
+  waiting: behindTheHolder,
+};
+
+/** Those that their holder may not enter again. The multi lock of one path belongs here, too. */
+export const plainLocks: readonly LockRecipe[] = [
+  {
+    title: "mutex",
+    open: (locks, path) => locks.mutex(path),
+    waiting: behindTheHolder,
+  },
+  {
+    title: "semaphoreMutex",
+    open: (locks, path) => locks.semaphoreMutex(path),
+    // The holder has left the queue for `leases`.
+    waiting: async (operator, path) => {
+      const leases = await operator.children(`${path}/leases`);
+      return leases.length === 1 ? (await operator.children(`${path}/locks`)).length : 0;
+    },
+  },
+];
+
+export const everyLock: readonly LockRecipe[] = [...plainLocks, reentrantMutex];

@@ -1,0 +1,142 @@
+import { eventually } from "@holdfast/test-servers";
+import { expect, it } from "vitest";
+import { type Client, levelsOf, type Site } from "../site.js";
+
+/** What a busy machine may add to a timer. */
+const slackMs = 250;
+
+function statesOf({ locks }: Client): { state: string; timeoutMs: number; at: number }[] {
+  const heard: { state: string; timeoutMs: number; at: number }[] = [];
+  locks.events.on("session-state", (event) => heard.push(event));
+  return heard;
+}
+
+/** 65: the states of a session. */
+export function sessionRows(site: Site): void {
+  it("65: out of contact a session is suspended, lost within the negotiated time, and another one connected", async () => {
+    const client = await site.client({ sessionTimeoutMs: 2_000 });
+    const operator = await site.operator();
+    const path = site.path();
+    const handle = await client.locks.mutex(path).acquire();
+    const { timeoutMs, sessionId } = client.session;
+    const node = await operator.onlyChild(path);
+    const heard = statesOf(client);
+    await handle.confirm();
+    const cutAtMs = performance.now();
+    await client.link.setMode("reset");
+    await eventually(() => heard.some(({ state }) => state === "lost"), { what: "the loss", everyMs: 2 });
+    // We give up before the server does: it still has the node.
+    expect(await operator.exists(node)).toBe(true);
+    const [suspended, lost] = heard;
+    expect(suspended).toMatchObject({ state: "suspended", timeoutMs });
+    expect(lost).toMatchObject({ state: "lost" });
+    const suspendedMs = (suspended?.at ?? Number.NaN) - cutAtMs;
+    const lostMs = (lost?.at ?? Number.NaN) - cutAtMs;
+    console.log(
+      `negotiated ${timeoutMs} ms: suspended after ${suspendedMs.toFixed(0)} ms, lost after ${lostMs.toFixed(0)} ms`,
+    );
+    expect(suspendedMs).toBeLessThan(slackMs);
+    // Confirmed just before the cut, so all of the time was ahead but the margin.
+    expect(lostMs).toBeGreaterThan(timeoutMs - 2 * 100 - slackMs);
+    expect(lostMs).toBeLessThan(timeoutMs);
+    expect(handle.state).toBe("lost");
+    expect(handle.lost.reason).toMatchObject({ reason: "lease-expired" });
+    await client.link.setMode("ok");
+    await client.locks.ready();
+    expect(client.session.sessionId).not.toBe(sessionId);
+    const states = heard.map(({ state }) => state);
+    expect(states.slice(0, 2)).toEqual(["suspended", "lost"]);
+    expect(states.at(-1)).toBe("connected");
+    expect(states.filter((state) => state === "lost")).toHaveLength(1);
+  });
+
+  it("65: back in time it is the same session, nothing is lost, and the hold recovers", async () => {
+    const client = await site.client({ sessionTimeoutMs: 4_000 });
+    const handle = await client.locks.mutex(site.path()).acquire();
+    const { sessionId } = client.session;
+    const heard = statesOf(client);
+    const told: string[] = [];
+    for (const type of ["uncertain", "recovered", "lost"] as const) {
+      client.locks.events.on(type, () => told.push(type));
+    }
+    await client.link.setMode("reset");
+    await eventually(() => handle.state === "uncertain", { what: "the doubt" });
+    await client.link.setMode("ok");
+    await eventually(() => handle.state === "held", { what: "the hold to recover" });
+    expect(heard.map(({ state }) => state)).toEqual(["suspended", "connected"]);
+    expect(told).toEqual(["uncertain", "recovered"]);
+    expect(client.session.sessionId).toBe(sessionId);
+    expect(await handle.release()).toBe("released");
+  });
+}
+
+/** 65, where timers are late. */
+export function lateRows(site: Site): void {
+  it("65: an acquire in the very tick in which a blocked process finds its session over is served by the next one", async () => {
+    const client = await site.client({ sessionTimeoutMs: 1_000 });
+    const [path, other] = [site.path(), site.path()];
+    const handle = await client.locks.mutex(path).acquire();
+    const { sessionId } = client.session;
+    const endMs = performance.now() + handle.remainingMs() + 20;
+    while (performance.now() < endMs) {
+      // Nothing else runs meanwhile: no timer, no keep-alive, no answer.
+    }
+    expect(() => handle.assertHeld()).toThrow();
+    const [next, again] = await Promise.all(
+      [other, path].map((name) => client.locks.mutex(name).acquire({ waitMs: 10_000 })),
+    );
+    expect(client.session.sessionId).not.toBe(sessionId);
+    expect(again?.token).toBeGreaterThan(handle.token as bigint);
+    expect(await next?.release()).toBe("released");
+    expect(await again?.release()).toBe("released");
+  });
+}
+
+/** 66: what stands above the nodes. To a client a container looks like any node: it is told by how it is made and goes. */
+export function parentRows(site: Site): void {
+  it.each([{}, { namespace: "team" }])(
+    "66: makes missing parents as containers, which go when they are empty, with %j",
+    async (options) => {
+      const { locks, link } = await site.client(options);
+      const operator = await site.operator();
+      const path = site.path();
+      const real = options.namespace === undefined ? path : `/team${path}`;
+      const handle = await locks.mutex(path).acquire();
+      const made = link.trace.filter(({ kind, op }) => kind === "request" && op.startsWith("create"));
+      const levels = levelsOf(real);
+      expect(made.map(({ op, path: of }) => (of?.startsWith(`${real}/`) ? op : `${op} ${of}`))).toEqual([
+        "create2",
+        ...levels.map((level) => `createContainer ${level}`),
+        "create2",
+      ]);
+      for (const level of levels) expect(await operator.exists(level), level).toBe(true);
+      await handle.release();
+      // Others may be at work below the namespace.
+      const top = levels.at(-levelsOf(path).length);
+      await eventually(async () => !(await operator.exists(top as string)), { what: `${top} to be removed` });
+    },
+  );
+
+  it.each([{}, { namespace: "own" }])(
+    "66: leaves parents that somebody made as they are, and they stay, with %j",
+    async (options) => {
+      const { locks } = await site.client(options);
+      const operator = await site.operator();
+      const [path, witness] = [site.path(), site.path()];
+      const real = options.namespace === undefined ? path : `/own${path}`;
+      const made = levelsOf(real).slice(0, -1);
+      for (const level of made) {
+        if (!(await operator.exists(level))) await operator.create(level, { data: "somebody's" });
+      }
+      const handle = await locks.mutex(path).acquire();
+      await handle.release();
+      await eventually(async () => !(await operator.exists(real)), { what: `${real} to be removed` });
+      // The server looks several times until all levels of another lock are gone: it would have found ours.
+      const other = await site.client();
+      await (await other.locks.mutex(witness).acquire()).release();
+      const top = levelsOf(witness)[0] as string;
+      await eventually(async () => !(await operator.exists(top)), { what: `${top} to be removed` });
+      for (const level of made) expect((await operator.read(level)).data, level).toBe("somebody's");
+    },
+  );
+}

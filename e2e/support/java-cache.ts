@@ -1,0 +1,15 @@
+import { CuratorRecipe } from "./java-recipe.js";
+import type { LineProcess } from "./line-process.js";
+
+/** One `CuratorCache` of a tree, started. */
+export class CuratorCache extends CuratorRecipe {
+  /** What its listener was told, oldest first: type, path and data. */
+  readonly changes: readonly string[];
+
+  constructor(lines: LineProcess, kind: string, remoteName: string) {
+    super(lines, kind, remoteName);
+    const changes: string[] = [];
+    this.listen((words) => changes.push(words.join(" ")));
+    this.changes = changes;
+  }
+}

@@ -1,0 +1,84 @@
+import type { AcquireOptions, LockHandle, PermitHandle } from "@holdfast/core";
+import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import { permitsLabel } from "./support/believers.js";
+
+/** What all kinds of grants have in common. */
+export type Held = Pick<LockHandle, "name" | "owner" | "token" | "state" | "release" | "confirm" | "lost"> &
+  Partial<Pick<LockHandle, "mode" | "revokeRequested">> &
+  Partial<Pick<PermitHandle, "permits">>;
+
+export interface Lockable {
+  acquire(options?: AcquireOptions): Promise<Held>;
+  tryAcquire(options?: AcquireOptions): Promise<Held | null>;
+  requestRevoke?(): Promise<boolean>;
+}
+
+/** One way of having a lock that only one has at a time. */
+export interface Recipe {
+  readonly name: string;
+  of(locks: ZooKeeperLocks, path: string): Lockable;
+  /** Waiters have nodes of their own, in the order of their grants. */
+  readonly queue: boolean;
+  /** How many permits there are, where the recipe knows such. */
+  readonly limit?: number;
+}
+
+/** A campaign is an acquire by another name. */
+function electionAs(locks: ZooKeeperLocks, path: string, layout: "latch" | "selector"): Lockable {
+  const election = locks.leaderElection(path, { layout });
+  return {
+    acquire: (options) => election.campaign(options),
+    async tryAcquire(options) {
+      try {
+        return await election.campaign({ ...options, waitMs: 0 });
+      } catch (error) {
+        if ((error as Error).name === "AcquireTimeoutError") return null;
+        throw error;
+      }
+    },
+  };
+}
+
+export const mutex: Recipe = { name: "mutex", queue: true, of: (locks, path) => locks.mutex(path) };
+
+export const otherRecipes: readonly Recipe[] = [
+  { name: "write lock", queue: true, of: (locks, path) => locks.readWriteLock(path).write },
+  { name: "semaphore of one", queue: true, of: (locks, path) => locks.semaphore(path, 1) },
+  {
+    name: "batch of permits",
+    queue: true,
+    limit: 3,
+    of(locks, path) {
+      const semaphore = locks.semaphore(path, 3);
+      const batch = { permits: 3, label: permitsLabel(3) };
+      return {
+        acquire: (options) => semaphore.acquire({ ...options, ...batch }),
+        tryAcquire: (options) => semaphore.tryAcquire({ ...options, ...batch }),
+      };
+    },
+  },
+  { name: "semaphore mutex", queue: true, of: (locks, path) => locks.semaphoreMutex(path) },
+  { name: "leader latch", queue: true, of: (locks, path) => electionAs(locks, path, "latch") },
+  { name: "leader selector", queue: true, of: (locks, path) => electionAs(locks, path, "selector") },
+  { name: "naive mutex", queue: false, of: (locks, path) => locks.naiveMutex(path) },
+];
+
+/** All that schedules draw from, the mutex as often as all others. */
+export function drawRecipe(random: () => number): Recipe {
+  const others = [readWriteLock, permits, ...otherRecipes];
+  return random() < 0.5 ? mutex : (others[Math.floor(random() * others.length)] as Recipe);
+}
+
+/** For operations of its own; as a lock that one has at a time it is among the others. */
+export const readWriteLock: Recipe = {
+  name: "read-write lock",
+  queue: true,
+  of: (locks, path) => locks.readWriteLock(path).write,
+};
+
+export const permits: Recipe = {
+  name: "semaphore of three",
+  queue: true,
+  limit: 3,
+  of: (locks, path) => locks.semaphore(path, 3),
+};

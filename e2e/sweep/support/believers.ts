@@ -1,0 +1,33 @@
+import type { LockEventBase, LockMode, PrimitiveKind } from "@holdfast/core";
+
+/** A client that was granted and has neither given back nor been told of its loss. */
+export interface Believer {
+  readonly client: string;
+  readonly name: string;
+  readonly owner: string;
+  readonly kind: PrimitiveKind;
+  readonly mode: LockMode;
+  /** Of a semaphore; 1 for all others. */
+  readonly permits: number;
+  readonly token: bigint;
+  /** `null` when the node was gone already, which only a session ended by force excuses. */
+  readonly session: bigint | null;
+}
+
+/** A semaphore's events do not tell how many permits were asked for: the label does. */
+export function permitsLabel(permits: number): string {
+  return `permits ${permits}`;
+}
+
+export function permitsOf({ owner }: LockEventBase): number {
+  const told = /^permits (\d+)$/.exec(owner.label ?? "");
+  return told === null ? 1 : Number(told[1]);
+}
+
+/** Whether one of two must not hold while the other does. Permits are counted instead. */
+export function exclude(one: Believer, other: Believer): boolean {
+  if (one.name !== other.name || one.kind === "semaphore") return false;
+  // A read beside a write of the same owner, and the write that it is beside.
+  if (one.client === other.client && one.owner === other.owner) return false;
+  return one.mode === "exclusive" || other.mode === "exclusive";
+}

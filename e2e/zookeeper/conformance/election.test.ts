@@ -1,0 +1,19 @@
+import { leaderElectionConformance } from "@holdfast/core/testing";
+import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import { leadByLatch, leadBySelector, startCurator } from "./curator.js";
+import { onBothServers } from "./servers.js";
+
+const curator = startCurator();
+
+onBothServers((fixture) => {
+  const latch = fixture({ foreign: { curator, take: leadByLatch } });
+  leaderElectionConformance("ZooKeeper, LeaderLatch", latch, { foreign: true });
+  const selector = fixture({ foreign: { curator, take: leadBySelector }, adapt: standAsSelectors });
+  leaderElectionConformance("ZooKeeper, LeaderSelector", selector, { foreign: true });
+});
+
+/** Elections of this provider are in the other of the two forms, unless they say which. */
+function standAsSelectors(provider: ZooKeeperLocks): void {
+  const leaderElection = provider.leaderElection.bind(provider);
+  provider.leaderElection = (name, options) => leaderElection(name, { layout: "selector", ...options });
+}

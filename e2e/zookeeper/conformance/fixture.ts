@@ -1,0 +1,96 @@
+import type { LockHandle, LockProvider } from "@holdfast/core";
+import type { Fixture } from "@holdfast/core/testing";
+import { expireSession, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/test-servers";
+import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { encodeSegment } from "@holdfast/zk-recipes/internal";
+import type { Curator, Take } from "./curator.js";
+
+/** Short, since several cases wait for the end of a session, or block the event loop for as long. */
+const sessionTimeoutMs = 2_000;
+
+export interface FixtureParts {
+  /** Curator beside us, and how it takes what the suite is about. */
+  readonly foreign?: { readonly curator: Curator; readonly take: Take };
+  /** The lock's waiters have no nodes: the links count them. */
+  readonly waitersHidden?: boolean;
+  /** Changes each provider before it is used. */
+  readonly adapt?: (provider: ZooKeeperLocks) => void;
+}
+
+/** One provider with a link of its own, to be cut. */
+interface Client {
+  readonly provider: ZooKeeperLocks;
+  readonly link: ZooKeeperProxy;
+  /** Acquires under way, by name of the lock. */
+  readonly asking: Map<string, number>;
+}
+
+/** Links show the ids and passwords of the sessions that pass, with which a hold can be lost. */
+export async function linkedFixture(connectString: string, parts: FixtureParts = {}): Promise<Fixture> {
+  const { foreign, waitersHidden = false, adapt } = parts;
+  const clients: Client[] = [];
+  const peer = await foreign?.curator.connect(connectString);
+  return {
+    async provider(): Promise<LockProvider> {
+      const link = await startZooKeeperProxy({ target: connectString });
+      const provider = zookeeperLocks({ connect: link.connectString, sessionTimeoutMs });
+      adapt?.(provider);
+      clients.push({ provider, link, asking: countAsking(provider) });
+      return provider;
+    },
+    async loseHold(handle: LockHandle) {
+      const holder = clients.find(({ provider }) =>
+        provider.holds().some((held) => held.owner === handle.owner),
+      );
+      const session = holder?.link.sessions.at(-1);
+      if (session === undefined) throw new Error(`nobody here holds ${handle.name}`);
+      await expireSession({ connectString, ...session });
+    },
+    async partition(provider) {
+      const { link } = clients.find((client) => client.provider === provider) as Client;
+      await link.setMode("reset");
+      return {
+        [Symbol.dispose]: () => {
+          void link.setMode("ok");
+        },
+      };
+    },
+    ...(waitersHidden && {
+      waiting: (name: string) => clients.reduce((sum, each) => sum + waiting(each, name), 0),
+    }),
+    ...(peer !== undefined &&
+      foreign !== undefined && {
+        foreign: { acquire: (name: string) => foreign.take(peer, pathOf(name)) },
+      }),
+    async close() {
+      await peer?.close();
+      for (const { link } of clients) await link.close();
+    },
+  };
+}
+
+function pathOf(name: string): string {
+  return `/holdfast/${encodeSegment(name)}`;
+}
+
+function countAsking({ events }: LockProvider): Map<string, number> {
+  const asking = new Map<string, number>();
+  const add = (name: string, change: number) => asking.set(name, (asking.get(name) ?? 0) + change);
+  events.on("acquire-started", ({ name }) => add(name, 1));
+  events.on("acquire-settled", ({ name }) => add(name, -1));
+  return asking;
+}
+
+/** Who asks, and has set a watch on the one node since it was last seen to go. */
+function waiting({ link, asking }: Client, name: string): number {
+  const path = pathOf(name);
+  const { trace } = link;
+  const gone = trace.findLastIndex((entry) => entry.event === "deleted" && entry.path === path);
+  const watches = trace
+    .slice(gone + 1)
+    .filter(
+      ({ kind, op, err, ...entry }) =>
+        kind === "reply" && op === "exists" && err === 0 && entry.path === path,
+    );
+  return Math.min(asking.get(name) ?? 0, watches.length);
+}

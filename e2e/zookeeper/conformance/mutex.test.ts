@@ -1,0 +1,19 @@
+import { derivedMutexConformance, mutexConformance, reentrantMutexConformance } from "@holdfast/core/testing";
+import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import { startCurator, takeMutex } from "./curator.js";
+import { onBothServers } from "./servers.js";
+
+const curator = startCurator();
+const foreign = { curator, take: takeMutex };
+
+onBothServers((fixture) => {
+  mutexConformance("ZooKeeper", fixture({ foreign }), { foreign: true });
+  reentrantMutexConformance("ZooKeeper", fixture({ foreign }), { foreign: true });
+  derivedMutexConformance(
+    "ZooKeeper",
+    "naive mutex",
+    (provider, name) => (provider as ZooKeeperLocks).naiveMutex(name),
+    fixture({ waitersHidden: true }),
+    { fairness: "none" },
+  );
+});

@@ -1,0 +1,11 @@
+import { readWriteLockConformance, reentrantReadWriteLockConformance } from "@holdfast/core/testing";
+import { startCurator, takeWriteLock } from "./curator.js";
+import { onBothServers } from "./servers.js";
+
+const curator = startCurator();
+const foreign = { curator, take: takeWriteLock };
+
+onBothServers((fixture) => {
+  readWriteLockConformance("ZooKeeper", fixture({ foreign }), { foreign: true });
+  reentrantReadWriteLockConformance("ZooKeeper", fixture({ foreign }), { foreign: true });
+});

@@ -1,0 +1,17 @@
+import { derivedMutexConformance, semaphoreConformance } from "@holdfast/core/testing";
+import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import { startCurator, takePermit, takeSemaphoreMutex } from "./curator.js";
+import { onBothServers } from "./servers.js";
+
+const curator = startCurator();
+
+onBothServers((fixture) => {
+  semaphoreConformance("ZooKeeper", fixture({ foreign: { curator, take: takePermit } }), { foreign: true });
+  derivedMutexConformance(
+    "ZooKeeper",
+    "semaphore mutex",
+    (provider, name) => (provider as ZooKeeperLocks).semaphoreMutex(name),
+    fixture({ foreign: { curator, take: takeSemaphoreMutex } }),
+    { foreign: true },
+  );
+});

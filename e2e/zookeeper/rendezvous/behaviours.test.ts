@@ -1,0 +1,313 @@
+import { BackendError, type BarrierMembership, LayoutConflictError } from "@holdfast/core";
+import { eventually, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/test-servers";
+import { openAcl } from "@holdfast/zk-protocol";
+import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { connected, operatorSession } from "../../support/providers.js";
+import { type Server, servers, sessionTimeoutMs } from "./servers.js";
+
+const waitMs = 20_000;
+let paths = 0;
+
+for (const { kind, start } of servers) {
+  describe(`${kind} ZooKeeper`, () => {
+    let server: Server;
+    beforeAll(async () => {
+      server = await start();
+    }, 120_000);
+    afterAll(() => server?.stop());
+
+    /** A provider behind a link of its own. */
+    async function linked(
+      connectTimeoutMs = 10_000,
+    ): Promise<{ locks: ZooKeeperLocks; link: ZooKeeperProxy }> {
+      const link = await startZooKeeperProxy({ target: server.connectString });
+      onTestFinished(() => link.close());
+      const locks = zookeeperLocks({
+        connect: link.connectString,
+        sessionTimeoutMs,
+        connectTimeoutMs,
+      });
+      onTestFinished(async () => {
+        await locks.close({ releaseTimeoutMs: 500 });
+      });
+      await locks.ready({ waitMs: 10_000 });
+      return { locks, link };
+    }
+
+    /** `ready` comes and goes in one transaction: an event for all that watch it, and nothing behind it. */
+    async function wakeInVain(path: string): Promise<void> {
+      const operator = await operatorSession(server.connectString);
+      const ready = `${path}/ready`;
+      const request = { path: ready, data: new Uint8Array(0), acl: openAcl, flags: 0 };
+      const { results } = await operator.request("multi", {
+        ops: [
+          { op: "create", request },
+          { op: "delete", request: { path: ready, version: -1 } },
+        ],
+      });
+      expect(results.map(({ op }) => op)).toEqual(["create", "delete"]);
+    }
+
+    it("60: a barrier that is not there lets everybody pass", async () => {
+      const { locks, link } = await linked();
+      const path = `/sixty/none${paths++}`;
+      await locks.barrier(path).wait({ waitMs });
+      expect(link.counts().byOp.getData).toBe(1);
+      // And leaves nothing behind, neither a node nor a watch.
+      const operator = await operatorSession(server.connectString);
+      await expect(operator.request("exists", { path, watch: false })).rejects.toMatchObject({
+        codeName: "NoNode",
+      });
+    });
+
+    it("60: those at a barrier are told when the server is gone for good", async () => {
+      const { locks, link } = await linked(500);
+      const path = `/sixty/crash${paths++}`;
+      await locks.barrier(path).shut();
+      const waiting = locks.barrier(path).wait();
+      const entering = locks.doubleBarrier(`${path}d`, 2).enter();
+      const told = Promise.all([
+        expect(waiting).rejects.toBeInstanceOf(BackendError),
+        expect(entering).rejects.toBeInstanceOf(BackendError),
+      ]);
+      await eventually(() => (link.counts().byOp.getChildren2 ?? 0) > 0, { what: "the member to enter" });
+      await link.setMode("reset");
+      await told;
+    });
+
+    it("60: more members than a double barrier needs pass it", async () => {
+      const path = `/sixty/more${paths++}`;
+      const members = await Promise.all([1, 2, 3, 4, 5].map(() => connected(server.connectString)));
+      const entering = members.map((locks) => locks.doubleBarrier(path, 3).enter({ waitMs }));
+      const inside = await Promise.all(entering);
+      await Promise.all(inside.map((membership) => membership.leave({ waitMs })));
+      // Not even the path, where the server has looked for empty containers since.
+      const reader = await connected(server.connectString);
+      expect(await reader.groupMembership(path).members()).toEqual([]);
+    });
+
+    it("60: a spurious wake-up lets nobody pass a double barrier", async () => {
+      const path = `/sixty/spurious${paths++}`;
+      const { locks, link } = await linked();
+      const passed: BarrierMembership[] = [];
+      const entering = locks.doubleBarrier(path, 2).enter({ waitMs });
+      void entering.then((membership) => passed.push(membership));
+      const listings = () => link.counts().byOp.getChildren2 ?? 0;
+      await eventually(() => listings() > 0, { what: "the member to enter" });
+      await link.waitFor((entry) => entry.kind === "reply" && entry.op === "getChildren2");
+      // As long as the parents were missing it listed once more; what counts is the listing after the event.
+      const before = listings();
+      await wakeInVain(path);
+      await eventually(() => listings() > before, { what: "the member to look again" });
+      const other = await connected(server.connectString);
+      // Two round trips behind that: whatever it caused has been done.
+      await locks.atomicLong(`${path}a`).get();
+      await locks.atomicLong(`${path}a`).get();
+      expect(passed).toEqual([]);
+      await other.doubleBarrier(path, 2).enter({ waitMs });
+      await entering;
+    });
+
+    it("60: a spurious wake-up lets nobody leave a double barrier before the others", async () => {
+      const path = `/sixty/leaving${paths++}`;
+      const members = await Promise.all([linked(), linked()]);
+      const inside = await Promise.all(
+        members.map(({ locks }) => locks.doubleBarrier(path, 2).enter({ waitMs })),
+      );
+      const operator = await operatorSession(server.connectString);
+      const { children } = await operator.request("getChildren2", { path, watch: false });
+      const [lowest] = children.filter((name) => name !== "ready").sort();
+      const made = members.map(({ link }) =>
+        link.trace.some(
+          (entry) => entry.kind === "request" && entry.op === "create2" && entry.path === `${path}/${lowest}`,
+        ),
+      );
+      const stays = made.indexOf(true);
+      const goes = members[1 - stays] as (typeof members)[number];
+      let gone = false;
+      goes.link.reset();
+      const leaving = inside[1 - stays]?.leave({ waitMs }).then(() => {
+        gone = true;
+      });
+      await goes.link.waitFor((entry) => entry.kind === "reply" && entry.op === "getData");
+      const listings = () => goes.link.counts().byOp.getChildren2 ?? 0;
+      const before = listings();
+      await operator.request("setData", {
+        path: `${path}/${lowest}`,
+        data: Buffer.from("x"),
+        version: -1,
+      });
+      await eventually(() => listings() > before, { what: "the leaver to look again" });
+      // Two round trips behind that: whatever it caused has been done.
+      await goes.locks.atomicLong(`${path}a`).get();
+      await goes.locks.atomicLong(`${path}a`).get();
+      expect(gone).toBe(false);
+      await inside[stays]?.leave({ waitMs });
+      await leaving;
+    });
+
+    it("is in, and not late, once it has told the others to start", async () => {
+      const path = `/sixty/late${paths++}`;
+      const [{ locks, link }, other] = [await linked(), await connected(server.connectString)];
+      const waiting = other.doubleBarrier(path, 2).enter({ waitMs });
+      const operator = await operatorSession(server.connectString);
+      await eventually(
+        async () => (await operator.request("getChildren2", { path, watch: false })).children.length === 1,
+        { what: "the first member" },
+      );
+      const held = link.holdReply({ op: "create2", path: `${path}/ready` });
+      const entering = locks.doubleBarrier(path, 2).enter({ waitMs: 400 });
+      const first = await waiting;
+      const startedMs = performance.now();
+      await eventually(() => performance.now() - startedMs > 600, { what: "the deadline to pass" });
+      held.release();
+      const second = await entering;
+      await Promise.all([first.leave({ waitMs }), second.leave({ waitMs })]);
+    });
+
+    it("60: what a crashed round left behind lets nobody pass, and the next full round replaces it", async () => {
+      const path = `/sixty/stale${paths++}`;
+      const operator = await operatorSession(server.connectString);
+      const shared = { data: new Uint8Array(0), acl: openAcl, flags: 0 };
+      for (const each of ["/sixty", path, `${path}/ready`]) {
+        await operator.request("create", { path: each, ...shared }).catch((error) => {
+          if (error.codeName !== "NodeExists") throw error;
+        });
+      }
+      const members = await Promise.all([1, 2, 3].map(() => connected(server.connectString)));
+      const [last, ...early] = members;
+      let passed = 0;
+      const entering = early.map((locks) =>
+        locks
+          .doubleBarrier(path, 3)
+          .enter({ waitMs })
+          .finally(() => passed++),
+      );
+      await eventually(
+        async () =>
+          (await operator.request("getChildren2", { path, watch: false })).children.length ===
+          early.length + 1,
+        { what: "both members beside the old node" },
+      );
+      const stale = await operator.request("exists", { path: `${path}/ready`, watch: false });
+      expect(passed).toBe(0);
+      const inside = [await last?.doubleBarrier(path, 3).enter({ waitMs }), ...(await Promise.all(entering))];
+      const fresh = await operator.request("exists", { path: `${path}/ready`, watch: false });
+      expect(fresh.stat.czxid).toBeGreaterThan(stale.stat.czxid);
+      await Promise.all(inside.map((membership) => membership?.leave({ waitMs })));
+    });
+
+    it("enters once although the answer to the create was lost", async () => {
+      const path = `/sixty/lost${paths++}`;
+      const [{ locks, link }, other] = [await linked(), await connected(server.connectString)];
+      await other.barrier(path).shut(); // the path is there
+      link.faults.on(
+        { op: "create2", path: new RegExp(`^${path}/[0-9a-f]{8}-`) },
+        { do: "close", when: "applied" },
+      );
+      const entering = locks.doubleBarrier(path, 3).enter({ waitMs });
+      await link.waitFor((entry) => entry.kind === "reply" && entry.op === "exists");
+      const operator = await operatorSession(server.connectString);
+      const members = async () => {
+        const { children } = await operator.request("getChildren2", { path, watch: false });
+        return children.length;
+      };
+      expect(await members()).toBe(1);
+      await other
+        .doubleBarrier(path, 3)
+        .enter({ waitMs: 300 })
+        .then(
+          () => expect.fail("two of three passed"),
+          (error) => expect(error.code).toBe("HF_ACQUIRE_TIMEOUT"),
+        );
+      await link.setMode("ok");
+      const third = await connected(server.connectString);
+      await Promise.all([
+        entering,
+        other.doubleBarrier(path, 3).enter({ waitMs }),
+        third.doubleBarrier(path, 3).enter({ waitMs }),
+      ]);
+    });
+
+    it("never counts a member twice whose session we gave up before the server did", async () => {
+      const path = `/sixty/twice${paths++}`;
+      const [{ locks, link }, operator] = [await linked(), await operatorSession(server.connectString)];
+      let passed = false;
+      const entering = locks.doubleBarrier(path, 2).enter({ waitMs: 60_000 });
+      void entering.then(() => {
+        passed = true;
+      });
+      const node = async () => {
+        const { children } = await operator.request("getChildren2", { path, watch: false });
+        const stats = await Promise.all(
+          children.map((name) => operator.request("exists", { path: `${path}/${name}`, watch: false })),
+        );
+        return stats.map(({ stat }) => stat.ephemeralOwner);
+      };
+      await eventually(() => (link.counts().byOp.getChildren2 ?? 0) > 0, { what: "the member to enter" });
+      await link.waitFor((entry) => entry.kind === "reply" && entry.op === "getChildren2");
+      const [first] = await node();
+      let most = 0;
+      // Our lease ends a margin before the server's, which still has the node when the next session comes.
+      locks.events.on("session-state", ({ state }) => {
+        if (state === "lost") void link.setMode("ok");
+      });
+      await link.setMode("hole");
+      await eventually(
+        async () => {
+          const owners = await node().catch(() => []);
+          most = Math.max(most, owners.length);
+          return owners.length === 1 && owners[0] !== first;
+        },
+        { withinMs: 20_000, what: "the member to enter again" },
+      );
+      expect({ passed, most }).toEqual({ passed: false, most: 1 });
+      await (await connected(server.connectString)).doubleBarrier(path, 2).enter({ waitMs });
+      await entering;
+    });
+
+    it("says that the chroot is wrong rather than that a barrier is open or a latch at zero", async () => {
+      const locks = await connected(`${server.connectString}/nowhere`);
+      const wrong = {
+        name: "BackendError",
+        message: expect.stringMatching(/chroot \/nowhere does not exist/),
+      };
+      await expect(locks.barrier("b").wait({ waitMs })).rejects.toMatchObject(wrong);
+      await expect(locks.countDownLatch("l").wait({ waitMs })).rejects.toMatchObject(wrong);
+      await expect(locks.countDownLatch("l").count()).rejects.toMatchObject(wrong);
+      await expect(locks.atomicLong("a").get()).rejects.toMatchObject(wrong);
+      await expect(locks.groupMembership("g").members()).rejects.toMatchObject(wrong);
+      await expect(locks.doubleBarrier("d", 1).enter({ waitMs })).rejects.toMatchObject(wrong);
+    });
+
+    it("does not open the path of a lock, and takes it for no latch", async () => {
+      const path = `/sixty/lock${paths++}`;
+      const locks = await connected(server.connectString);
+      await using held = await locks.mutex(path).acquire();
+      await expect(locks.barrier(path).open()).rejects.toBeInstanceOf(LayoutConflictError);
+      await expect(locks.countDownLatch(path).count()).rejects.toBeInstanceOf(LayoutConflictError);
+      expect(held.state).toBe("held");
+    });
+
+    it("keeps its layout: uuids of the members, ephemeral, and a persistent `ready`", async () => {
+      const path = `/sixty/layout${paths++}`;
+      const locks = await connected(server.connectString);
+      const inside = await locks.doubleBarrier(path, 1).enter({ waitMs });
+      const operator = await operatorSession(server.connectString);
+      const { children } = await operator.request("getChildren2", { path, watch: false });
+      const member = children.find((name) => name !== "ready") as string;
+      expect(children).toHaveLength(2);
+      expect(member).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+      const owner = async (name: string) =>
+        (await operator.request("getData", { path: `${path}/${name}`, watch: false })).stat.ephemeralOwner;
+      expect(await owner("ready")).toBe(0n);
+      expect(await owner(member)).not.toBe(0n);
+      await inside.leave({ waitMs });
+      await locks.countDownLatch(`${path}/latch`).trySetCount(258);
+      const latch = await operator.request("getData", { path: `${path}/latch`, watch: false });
+      expect(Buffer.from(latch.data ?? []).toString("hex")).toBe("00000102");
+      expect(latch.stat.ephemeralOwner).toBe(0n);
+    });
+  });
+}

@@ -1,0 +1,47 @@
+import {
+  type EmbeddedZooKeeper,
+  startEmbeddedZooKeeper,
+  startZooKeeper,
+  type ZooKeeperNode,
+} from "@holdfast/test-servers";
+import { afterAll, beforeAll, describe } from "vitest";
+
+/** The server of a suite, once its hooks have run. */
+export interface ServerUnderTest {
+  readonly connectString: string;
+  /** Down and up again, with all its nodes and sessions. */
+  restart(): Promise<void>;
+}
+
+class Started implements ServerUnderTest {
+  server: EmbeddedZooKeeper | ZooKeeperNode | null = null;
+
+  get connectString(): string {
+    return (this.server as EmbeddedZooKeeper | ZooKeeperNode).connectString;
+  }
+
+  async restart(): Promise<void> {
+    await this.server?.restart();
+  }
+}
+
+/** The same suite on the embedded server and on a real one. */
+export function onBothServers(suite: (title: string, server: ServerUnderTest) => void): void {
+  on("embedded ZooKeeper", () => startEmbeddedZooKeeper({ tickTimeMs: 500 }), suite);
+  on("ZooKeeper 3.8.0", () => startZooKeeper({ maxClientCnxns: 0 }), suite);
+}
+
+function on(
+  title: string,
+  start: () => Promise<EmbeddedZooKeeper | ZooKeeperNode>,
+  suite: (title: string, server: ServerUnderTest) => void,
+): void {
+  describe(title, () => {
+    const started = new Started();
+    beforeAll(async () => {
+      started.server = await start();
+    }, 60_000);
+    afterAll(() => started.server?.stop());
+    suite(title, started);
+  });
+}

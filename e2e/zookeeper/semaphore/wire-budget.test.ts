@@ -1,0 +1,162 @@
+import type { PermitHandle } from "@holdfast/core";
+import { eventually, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/test-servers";
+import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { connected } from "../../support/providers.js";
+import { onBothServers } from "./servers.js";
+
+const withinMs = 10_000;
+let paths = 0;
+
+onBothServers((title, server) => {
+  let proxy: ZooKeeperProxy;
+  let locks: ZooKeeperLocks;
+  let path: string;
+
+  beforeEach(async () => {
+    proxy = await startZooKeeperProxy({ target: server.connectString });
+    locks = await connected(proxy.connectString);
+    path = `/budget/s${paths++}`;
+    // The parents are there from now on.
+    await (await locks.semaphore(path, 50).acquire()).release();
+    await quiet();
+  });
+  afterEach(async () => {
+    await locks.close();
+    await proxy.close();
+  });
+
+  /** Every request is answered, and everything is counted from here. */
+  async function quiet(): Promise<void> {
+    await eventually(
+      () => {
+        const of = (kind: string) =>
+          proxy.trace.filter((entry) => entry.kind === kind && entry.op !== "ping");
+        return of("request").length === of("reply").length;
+      },
+      { withinMs, what: "answers to all requests" },
+    );
+    proxy.reset();
+  }
+
+  /** Of what `work` does up to its end, and of all that follows from it. */
+  async function cost(
+    work: () => Promise<unknown>,
+  ): Promise<{ flights: number; all: Record<string, number> }> {
+    await quiet();
+    await work();
+    const { flights } = proxy.counts();
+    await eventually(
+      () => !proxy.trace.some(({ op }) => op === "multi") || proxy.counts().byOp.delete === 1,
+      {
+        withinMs,
+        what: "the queue node to be deleted",
+      },
+    );
+    const { connect: _connect, ping: _ping, sync: _sync, ...all } = proxy.counts().byOp;
+    return { flights, all };
+  }
+
+  const free = { create2: 1, getChildren2: 3, multi: 1, delete: 1 };
+
+  it.each([1, 20])(
+    "%i free permits are granted after two round trips; the third is nobody's to wait for",
+    async (permits) => {
+      let handle: PermitHandle | undefined;
+      const spent = await cost(async () => {
+        handle = await locks.semaphore(path, 50).acquire({ permits });
+      });
+      expect(spent.all).toEqual(free);
+      // The delete has left by the time that the caller hears.
+      expect(spent.flights).toBeLessThanOrEqual(3);
+      const replies = proxy.trace.filter(({ kind, op }) => kind === "reply" && op !== "ping");
+      expect(replies.slice(0, 5).map(({ op }) => op)).toEqual([
+        "create2",
+        "getChildren2",
+        "getChildren2",
+        "multi",
+        "getChildren2",
+      ]);
+      await quiet();
+      const release = async () => handle?.release();
+      await release();
+      expect(proxy.counts()).toMatchObject({ flights: 1, requests: permits });
+      console.log(`${title}: ${permits} permits: ${JSON.stringify(spent)}`);
+    },
+  );
+
+  it("a grant comes before the delete of the queue node is answered", async () => {
+    const held = proxy.holdReply({ op: "delete" });
+    await locks.semaphore(path, 50).acquire({ waitMs: withinMs });
+    held.release();
+  });
+
+  it("a shared count is read along, at no round trip", async () => {
+    const count = locks.sharedCount(`${path}-count`, 2);
+    await count.get();
+    const spent = await cost(() => locks.semaphore(path, count).acquire());
+    expect(spent.all).toEqual({ ...free, getData: 1 });
+    expect(spent.flights).toBeLessThanOrEqual(3);
+  });
+
+  it("under absent parents a permit takes one round trip more", async () => {
+    const spent = await cost(() => locks.semaphore(`/budget/fresh${paths++}/a/b`, 1).acquire());
+    expect(spent.flights).toBeLessThanOrEqual(4);
+    expect(spent.all).toMatchObject({ multi: 1, delete: 1 });
+  });
+
+  it("a full semaphore is refused to tryAcquire in two round trips", async () => {
+    const semaphore = locks.semaphore(path, 2);
+    await cost(() => semaphore.acquire({ permits: 2 }));
+    const spent = await cost(async () => expect(await semaphore.tryAcquire()).toBeNull());
+    expect(spent).toEqual({ flights: 2, all: { create2: 1, getChildren2: 2, delete: 1 } });
+  });
+
+  it("a hand-off takes two round trips from the event to the grant, and wakes one waiter of twenty", async () => {
+    const other = await connected(server.connectString);
+    const held = await other.semaphore(path, 1).acquire();
+    const semaphore = locks.semaphore(path, 1);
+    const grants = Array.from({ length: 20 }, () => semaphore.acquire({ waitMs: 30_000 }));
+    await eventually(async () => (await semaphore.inspect()).pendingTotal === 20, {
+      withinMs,
+      what: "all in the queue",
+    });
+    await eventually(() => proxy.counts().byOp.getChildren2 !== undefined, { withinMs, what: "the watches" });
+    await quiet();
+    const ends = Promise.allSettled(grants);
+    await held.release();
+    await grants[0];
+    await eventually(() => proxy.counts().byOp.delete === 1, { withinMs, what: "the place to be given up" });
+    const until = proxy.trace.findIndex(({ kind, op }) => kind === "request" && op === "delete");
+    const asked = proxy.trace
+      .slice(0, until)
+      .filter(({ kind, op }) => kind === "request" && op !== "ping" && op !== "sync");
+    expect(asked.map(({ op }) => op)).toEqual(["getChildren2", "multi", "getChildren2"]);
+    await locks.close();
+    const granted = (await ends).filter(({ status }) => status === "fulfilled");
+    expect(granted).toHaveLength(1);
+  });
+
+  it("a drain of fifty waiters costs at most eight requests each", async () => {
+    const clients = await Promise.all(Array.from({ length: 5 }, () => connected(proxy.connectString)));
+    const limit = 4;
+    const holders = await Promise.all(
+      Array.from({ length: limit }, () => locks.semaphore(path, limit).acquire()),
+    );
+    const waiters = 50;
+    const done = Array.from({ length: waiters }, async (_, i) => {
+      const semaphore = (clients[i % clients.length] as ZooKeeperLocks).semaphore(path, limit);
+      await (await semaphore.acquire({ waitMs: 30_000 })).release();
+    });
+    await eventually(async () => (await locks.semaphore(path, limit).inspect()).pendingTotal === waiters, {
+      withinMs,
+      what: "all in the queue",
+    });
+    await quiet();
+    for (const holder of holders) await holder.release();
+    await Promise.all(done);
+    const { requests } = proxy.counts();
+    console.log(`${title}: drain of ${waiters}: ${(requests / waiters).toFixed(2)} requests each`);
+    expect(requests / waiters).toBeLessThanOrEqual(8);
+  });
+});

@@ -1,0 +1,176 @@
+import { joinPath, type Stat } from "@holdfast/zk-protocol";
+import {
+  inQueueOrder,
+  isContender,
+  leaseBase,
+  mutexBase,
+  readBase,
+  sequenceOf,
+  sequenceRefuseFrom,
+  sequenceWarnFrom,
+  writeBase,
+} from "./queue-order.js";
+import { familyOf, isKazooName, type LayoutFamily, numberOf, queueOf } from "./recognise.js";
+import type { TreeNode } from "./tree.js";
+
+/** Something in a tree that an operator should look at. Each has been seen to do harm, or to be about to. */
+export type LayoutFinding =
+  | ForeignChild
+  | MixedKinds
+  | SequenceHigh
+  | PossibleOldDowngrade
+  | KazooNames
+  | LonePermits;
+
+/** A child that no recipe of the path has made. Curator counts and sorts it all the same. */
+export interface ForeignChild {
+  readonly type: "foreign-child";
+  readonly path: string;
+  readonly child: string;
+  /**
+   * `"blocks"`: it sorts before a contender, who waits for as long as it is there. `"takes-permit"`: a semaphore counts it as a
+   * lease. `"none"`: it sorts behind all, or nobody counts it.
+   */
+  readonly effect: "blocks" | "takes-permit" | "none";
+}
+
+/** Two kinds of lock on one path, which do not exclude each other. */
+export interface MixedKinds {
+  readonly type: "mixed-kinds";
+  readonly path: string;
+  readonly families: readonly LayoutFamily[];
+  /** One child of each family, in the same order. */
+  readonly children: readonly string[];
+}
+
+/**
+ * The counter that names the children is high. Near 2^31 - 1 the server stops counting, and Curator then lets several
+ * contenders hold. From `"refuse"` on, ours do not queue there any more.
+ */
+export interface SequenceHigh {
+  readonly type: "sequence-high";
+  readonly path: string;
+  /** Number of the next child, or of the last where only names are known. */
+  readonly sequence: number;
+  readonly level: "warn" | "refuse";
+}
+
+/**
+ * A read that waits in the queue while its own session holds the write: as Curator up to 5.4.0 makes it when a writer takes read
+ * (CURATOR-621). When that writer drops the write, its read goes on at the tail, and a writer queued before it is granted beside it. A
+ * reader of another thread of that process looks the same, so this is a suspicion, and it can be told only while
+ * the write is there. Nobody can wait for such a read: where it is a mere waiter, both would wait for ever.
+ */
+export interface PossibleOldDowngrade {
+  readonly type: "possible-old-downgrade";
+  readonly path: string;
+  readonly write: string;
+  readonly read: string;
+  readonly session: bigint;
+}
+
+/** Nodes of kazoo, whose locks and Curator's do not see each other. */
+export interface KazooNames {
+  readonly type: "kazoo-names";
+  readonly path: string;
+  readonly children: readonly string[];
+}
+
+/** The path is the `leases` of a semaphore, whose queue is beside it. Nobody should use it as a lock of its own. */
+export interface LonePermits {
+  readonly type: "lone-permits";
+  readonly path: string;
+  readonly permits: number;
+}
+
+/** `family`: whose queue it is; a semaphore's are looked at as the mutex and the leases that they are. */
+export function foreignChildren(
+  path: string,
+  names: readonly string[],
+  family: "mutex" | "leader-latch" | "read-write-lock",
+): ForeignChild[] {
+  const { order, contenders } = queueOf(family, names);
+  // Readers do not wait for what is not a writer.
+  const waiting = contenders.filter((name) => family !== "read-write-lock" || name.includes(writeBase));
+  const last = waiting.at(-1);
+  const blockedUpTo = last === undefined ? -1 : order.indexOf(last);
+  return order.flatMap((child, at): ForeignChild[] => {
+    if (familyOf(child) !== null || isKazooName(child)) return [];
+    return [{ type: "foreign-child", path, child, effect: at < blockedUpTo ? "blocks" : "none" }];
+  });
+}
+
+/** Whatever is in `leases` takes a permit. */
+export function foreignLeases(path: string, names: readonly string[]): ForeignChild[] {
+  return names
+    .filter((name) => !isContender(name, leaseBase))
+    .map((child) => ({ type: "foreign-child", path, child, effect: "takes-permit" }));
+}
+
+/** Beside `locks` and `leases`; what belongs to another recipe is told as a mixed path. */
+export function strangersBeside(path: string, names: readonly string[]): ForeignChild[] {
+  return names
+    .filter((name) => familyOf(name) === null && !isKazooName(name))
+    .map((child) => ({ type: "foreign-child", path, child, effect: "none" }));
+}
+
+export function mixedKinds(path: string, names: readonly string[]): MixedKinds[] {
+  const first = new Map<LayoutFamily, string>();
+  for (const name of inQueueOrder(names.filter((each) => each !== "ready"))) {
+    const family = isKazooName(name) ? "kazoo" : familyOf(name);
+    if (family !== null && !first.has(family)) first.set(family, name);
+  }
+  if (first.size < 2) return [];
+  return [{ type: "mixed-kinds", path, families: [...first.keys()], children: [...first.values()] }];
+}
+
+export function kazooNames(path: string, names: readonly string[]): KazooNames[] {
+  const children = names.filter(isKazooName);
+  return children.length === 0 ? [] : [{ type: "kazoo-names", path, children }];
+}
+
+/**
+ * `stat` is that of the path, and tells the counter also while nobody queues: `cversion` counts creations and deletions, so
+ * with the children that are there it tells the creations, which is what the server numbers by.
+ */
+export function sequenceHigh(path: string, names: readonly string[], stat: Stat | null): SequenceHigh[] {
+  const counted = stat === null ? 0 : (stat.cversion + stat.numChildren) >>> 1;
+  const named = names.map(
+    (name) => sequenceOf(name, mutexBase, readBase, writeBase, "latch-", leaseBase) ?? 0,
+  );
+  // A counter that has wrapped shows as a negative number.
+  const wrapped = named.some((sequence) => sequence < 0);
+  const sequence = wrapped ? 2 ** 31 : Math.max(counted, ...named);
+  if (sequence < sequenceWarnFrom) return [];
+  return [
+    { type: "sequence-high", path, sequence, level: sequence < sequenceRefuseFrom ? "warn" : "refuse" },
+  ];
+}
+
+/** `nodes`: of a read-write lock, in queue order. `ours`: nodes known to be of this library, which has no such read. */
+export function oldDowngrades(
+  path: string,
+  nodes: readonly TreeNode[],
+  ours: (node: TreeNode) => boolean,
+): PossibleOldDowngrade[] {
+  const write = nodes.find(({ name }) => name.includes(writeBase));
+  const head = nodes[0];
+  const session = write?.stat?.ephemeralOwner ?? 0n;
+  if (write === undefined || head === undefined || session === 0n) return [];
+  if (numberOf(write.name) !== numberOf(head.name)) return [];
+  return nodes
+    .filter(
+      (node) =>
+        node.name.includes(readBase) &&
+        numberOf(node.name) !== numberOf(write.name) &&
+        node.stat?.ephemeralOwner === session &&
+        !ours(node),
+    )
+    .map((read) => ({
+      type: "possible-old-downgrade",
+      path,
+      write: joinPath(path, write.name),
+      read: joinPath(path, read.name),
+      session,
+    }));
+}

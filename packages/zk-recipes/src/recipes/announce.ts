@@ -1,0 +1,108 @@
+import { LockLostError } from "@holdfast/core";
+import { errorCodes, type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { Outcome } from "../session/types.js";
+import { isPassing, requestFailure } from "./failures.js";
+import type { Hold } from "./hold.js";
+import type { CreateSettings } from "./protected-create.js";
+
+/** The last write to each hold's node: a repeat of an older one must not come after a newer one. */
+const lastWrites: WeakMap<Hold, Promise<void>> = new WeakMap();
+
+/**
+ * Writes other data into the node of a hold, which is all that Curator's participants show of each other. The answer tells
+ * whose the node is: one that is not ours any more, or gone, ends the hold as `stolen`.
+ *
+ * A write whose answer was lost is sent again once there is contact. Rejects with `LockLostError` when the hold is over, or ends
+ * meanwhile; with `BackendError` when the server refuses.
+ */
+export function announce(settings: CreateSettings, hold: Hold, data: Uint8Array): Promise<void> {
+  const before = lastWrites.get(hold) ?? Promise.resolve();
+  const write = before.then(() => new Write(settings, hold, data).done);
+  lastWrites.set(
+    hold,
+    write.catch(() => {}),
+  );
+  return write;
+}
+
+class Write {
+  readonly done: Promise<void>;
+  readonly #settings: CreateSettings;
+  readonly #hold: Hold;
+  readonly #data: Uint8Array;
+  readonly #startedMs: number;
+  readonly #notOver: () => void;
+  #attempts = 0;
+  #settle!: { resolve(): void; reject(error: unknown): void };
+
+  constructor(settings: CreateSettings, hold: Hold, data: Uint8Array) {
+    this.#settings = settings;
+    this.#hold = hold;
+    this.#data = data;
+    this.#startedMs = settings.runtime.nowMs();
+    this.done = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    this.#notOver = hold.desk.whenOver(() => this.#lost());
+    this.#send();
+  }
+
+  #send(): void {
+    if (this.#hold.over) return this.#lost();
+    this.#attempts++;
+    const { desk, backendId } = this.#hold;
+    try {
+      desk.session.send("setData", { path: backendId, data: this.#data, version: -1 }, (outcome) =>
+        this.#answered(outcome),
+      );
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+
+  #answered(outcome: Outcome<ResponseOf<"setData">>): void {
+    if (this.#hold.over) return this.#lost();
+    if (outcome.ok) {
+      if (!this.#isOurs(outcome.value)) return this.#stolen();
+      this.#notOver();
+      return this.#settle.resolve();
+    }
+    const { error } = outcome;
+    const { runtime, retry } = this.#settings;
+    const { desk, backendId, lockName } = this.#hold;
+    if (!(error instanceof ZooKeeperError)) return desk.whenUsable(() => this.#send());
+    if (error.code === errorCodes.NoNode) return this.#stolen();
+    const failure = requestFailure(`announcing in ${backendId}`, error, desk.session, lockName);
+    if (!isPassing(error)) return this.#reject(failure);
+    const delayMs = retry.next(this.#attempts, runtime.nowMs() - this.#startedMs, failure);
+    if (delayMs === null) this.#reject(failure);
+    else runtime.setTimer(delayMs, () => this.#send(), { ref: true });
+  }
+
+  #isOurs({ stat }: ResponseOf<"setData">): boolean {
+    const [{ czxid }] = this.#hold.nodes;
+    return stat.czxid === czxid && stat.ephemeralOwner === this.#hold.desk.session.id;
+  }
+
+  #stolen(): void {
+    this.#hold.lose("stolen");
+    this.#lost();
+  }
+
+  #lost(): void {
+    const { desk, lockName, token } = this.#hold;
+    this.#reject(
+      new LockLostError(`${lockName}: nothing is announced for a term that is over`, {
+        reason: desk.over ? "session-expired" : "stolen",
+        token,
+        lockName,
+        backend: "zookeeper",
+      }),
+    );
+  }
+
+  #reject(error: unknown): void {
+    this.#notOver();
+    this.#settle.reject(error);
+  }
+}

@@ -1,0 +1,46 @@
+import type { Age, HoldInfo, ParticipantInfo, Runtime } from "@holdfast/core";
+import { formatSessionId } from "@holdfast/zk-protocol";
+import type { TreeParticipant } from "../layout/tree.js";
+import type { SessionDesk } from "./session-desk.js";
+
+/** How long its node has been there: for a waiter, since when it waits. */
+export function participantInfo(person: TreeParticipant, takenAt: Date): ParticipantInfo {
+  const { label, mode, path, session, address, recognisedAs } = person;
+  return {
+    owner: null,
+    label,
+    mode,
+    backendId: path,
+    session: session === null || session === 0n ? null : formatSessionId(session),
+    address,
+    recognisedAs,
+    sinceMs: age(person, takenAt),
+  };
+}
+
+/** A holder's node tells since when it queued, not since when it holds: only our own holds know that. */
+export function holdInfo(
+  desk: SessionDesk,
+  runtime: Runtime,
+  person: TreeParticipant,
+  takenAt: Date,
+): HoldInfo {
+  const own = desk.holds.get(person.path);
+  return {
+    ...participantInfo(person, takenAt),
+    sinceMs:
+      own === undefined
+        ? { value: null, provenance: "unknown" }
+        : { value: runtime.nowMs() - own.grantedAtMs, provenance: "exact" },
+    token: own?.token ?? person.token,
+    holdCount: 1,
+    heldByThisProvider: own !== undefined,
+    remainingMs: null,
+  };
+}
+
+/** By the server's clock at creation and ours now: never negative, and exact as far as the two agree. */
+function age({ sinceMs }: TreeParticipant, takenAt: Date): Age {
+  if (sinceMs === null) return { value: null, provenance: "unknown" };
+  return { value: Math.max(0, takenAt.getTime() - sinceMs), provenance: "exact" };
+}

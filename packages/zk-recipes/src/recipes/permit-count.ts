@@ -1,0 +1,32 @@
+import { type HoldfastError, LayoutConflictError } from "@holdfast/core";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { decodeInt } from "../layout/numbers.js";
+import type { RequestError, ZooKeeperSession } from "../session/types.js";
+import { requestFailure } from "./failures.js";
+
+/** The count could not be read, and will not be by itself. */
+export function countFailure(
+  lockName: string,
+  path: string,
+  error: RequestError,
+  session: ZooKeeperSession,
+): HoldfastError {
+  if (error instanceof ZooKeeperError && error.code === errorCodes.NoNode) {
+    return new LayoutConflictError(
+      `${lockName}: there is no shared count at ${path} to say how many permits there are; create the count first`,
+      { cause: error, lockName, backend: "zookeeper" },
+    );
+  }
+  return requestFailure(`reading the shared count ${path}`, error, session, lockName);
+}
+
+/** How many permits there are, as the count says now. */
+export async function fetchCount(lockName: string, path: string, session: ZooKeeperSession): Promise<number> {
+  let data: Uint8Array | null;
+  try {
+    data = (await session.request("getData", { path, watch: false })).data;
+  } catch (error) {
+    throw countFailure(lockName, path, error as RequestError, session);
+  }
+  return decodeInt(path, data);
+}

@@ -1,0 +1,158 @@
+import type { HoldfastError, Runtime } from "@holdfast/core";
+import type { ResponseOf } from "@holdfast/zk-protocol";
+import { decodeInt } from "../layout/numbers.js";
+import { requestFailure } from "./failures.js";
+import { countFailure } from "./permit-count.js";
+import { PermitReading, type ReadingListener } from "./permit-reading.js";
+import type { SessionDesk } from "./session-desk.js";
+
+/** As the client was given it, or the path of the shared count that says it. */
+export type PermitsThereAre = number | { readonly countPath: string };
+
+export interface PermitGateSpec {
+  readonly lockName: string;
+  /** Parent of the lease nodes. */
+  readonly leases: string;
+  /** Asked for. */
+  readonly permits: number;
+  readonly limit: PermitsThereAre;
+}
+
+/** Tells what was last seen, each time that all of it is known anew. */
+export interface PermitGateListener {
+  open(): void;
+  full(): void;
+  /** Something has changed; what it comes to is told next. */
+  changed(): void;
+  failed(error: HoldfastError): void;
+}
+
+/**
+ * How many permits of a semaphore are taken, and how many there are. Every child of `leases` counts, whoever made it: peers
+ * must come to the same sum. Only whoever heads the queue may act on what this tells.
+ */
+export class PermitGate {
+  roundTrips = 0;
+  readonly #desk: SessionDesk;
+  readonly #spec: PermitGateSpec;
+  readonly #listener: PermitGateListener;
+  readonly #taken: PermitReading<ResponseOf<"getChildren2">>;
+  readonly #count: PermitReading<ResponseOf<"getData">> | null;
+  /** The head acts on what was seen: news waits. */
+  #closed = false;
+
+  constructor(desk: SessionDesk, runtime: Runtime, spec: PermitGateSpec, listener: PermitGateListener) {
+    const { session } = desk;
+    const { lockName, leases, limit } = spec;
+    this.#desk = desk;
+    this.#spec = spec;
+    this.#listener = listener;
+    const reading: ReadingListener = {
+      known: () => this.#decide(),
+      changed: () => this.#changed(),
+      again: () => this.#again(),
+      failed: (error) => listener.failed(error),
+    };
+    this.#taken = new PermitReading(
+      desk,
+      runtime,
+      {
+        arm: (watcher) => session.watchChildren(leases, watcher),
+        valueOf: ({ children }) => this.#heardOf(children),
+        whenAbsent: 0,
+        failure: (error) => requestFailure(`listing ${leases}`, error, session, lockName),
+      },
+      reading,
+    );
+    if (typeof limit === "number") this.#count = null;
+    else {
+      const { countPath } = limit;
+      this.#count = new PermitReading(
+        desk,
+        runtime,
+        {
+          arm: (watcher) => session.watchData(countPath, watcher),
+          valueOf: ({ data }) => decodeInt(countPath, data),
+          whenAbsent: null,
+          failure: (error) => countFailure(lockName, countPath, error, session),
+        },
+        reading,
+      );
+    }
+  }
+
+  /** How many there are; `null` while that is not known. */
+  get limit(): number | null {
+    const { limit } = this.#spec;
+    return typeof limit === "number" ? limit : (this.#count?.value ?? null);
+  }
+
+  /** Sends plain reads in the batch of the caller, who asks once they are answered. */
+  readAlong(): void {
+    const { session } = this.#desk;
+    const { leases, limit } = this.#spec;
+    session.send("getChildren2", { path: leases, watch: false }, (outcome) => this.#taken.take(outcome));
+    if (typeof limit === "number") return;
+    session.send("getData", { path: limit.countPath, watch: false }, (outcome) => this.#count?.take(outcome));
+  }
+
+  /** What was read is from a time when it was not our turn, or is our own doing. */
+  forget(): void {
+    this.#taken.forget();
+    this.#count?.forget();
+  }
+
+  /** Asks for an answer: at once where all is known, else once it is. In the batch of the caller. */
+  ask(): void {
+    this.#closed = false;
+    if (this.#taken.value !== null && this.limit !== null) this.#decide();
+    else this.watch();
+  }
+
+  /** Goes on telling, at each change, until `close()`. */
+  watch(): void {
+    this.#closed = false;
+    if (!this.#taken.loose && this.#count?.loose !== true) return;
+    this.roundTrips++;
+    this.#desk.session.batch(() => {
+      this.#taken.look();
+      this.#count?.look();
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  stop(): void {
+    this.#closed = true;
+    this.#taken.stop();
+    this.#count?.stop();
+  }
+
+  /** A listing of `leases`: how many are taken. */
+  #heardOf(children: readonly string[]): number {
+    this.#desk.holds.heardOf(this.#spec.leases, children);
+    return children.length;
+  }
+
+  #changed(): void {
+    if (this.#closed) return;
+    this.#listener.changed();
+    // No watch tells of the first lease where there was no parent of leases.
+    if (this.#taken.value === 0) this.#taken.forget();
+    this.watch();
+  }
+
+  #again(): void {
+    if (!this.#closed) this.watch();
+  }
+
+  #decide(): void {
+    const { limit } = this;
+    const taken = this.#taken.value;
+    if (this.#closed || taken === null || limit === null) return;
+    if (taken + this.#spec.permits <= limit) this.#listener.open();
+    else this.#listener.full();
+  }
+}

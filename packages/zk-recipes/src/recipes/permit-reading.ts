@@ -1,0 +1,119 @@
+import type { HoldfastError, Millis, Runtime } from "@holdfast/core";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { Outcome, RequestError, WatchHandle, WatchListener } from "../session/types.js";
+import { isPassing } from "./failures.js";
+import type { SessionDesk } from "./session-desk.js";
+
+export interface ReadingParts<T> {
+  arm(listener: WatchListener<T>): WatchHandle;
+  /** Throws a `HoldfastError` for an answer that makes no sense. */
+  valueOf(answer: T): number;
+  /** What it is where there is no node; `null`: there must be one. */
+  readonly whenAbsent: number | null;
+  failure(error: RequestError): HoldfastError;
+}
+
+export interface ReadingListener {
+  known(): void;
+  changed(): void;
+  /** It could not be read for the moment: time to look again. */
+  again(): void;
+  failed(error: HoldfastError): void;
+}
+
+const readAgainMs: Millis = 250;
+
+/** One number in the tree, and a watch on it for as long as it matters. */
+export class PermitReading<T> {
+  /** `null` while it is not known. */
+  value: number | null = null;
+  readonly #desk: SessionDesk;
+  readonly #runtime: Runtime;
+  readonly #parts: ReadingParts<T>;
+  readonly #listener: ReadingListener;
+  #handle: WatchHandle | null = null;
+  /** There is no node, so there can be no watch. */
+  #absent = false;
+  #stopped = false;
+
+  constructor(desk: SessionDesk, runtime: Runtime, parts: ReadingParts<T>, listener: ReadingListener) {
+    this.#desk = desk;
+    this.#runtime = runtime;
+    this.#parts = parts;
+    this.#listener = listener;
+  }
+
+  /** Takes a read of the caller's, without a watch. What is wrong with it is left for `look()` to find. */
+  take(outcome: Outcome<T>): void {
+    if (!outcome.ok) {
+      if (isNoNode(outcome.error)) this.value = this.#parts.whenAbsent;
+      return;
+    }
+    try {
+      this.value = this.#parts.valueOf(outcome.value);
+    } catch {
+      this.value = null;
+    }
+  }
+
+  /** What was seen does not count any more: `look()` reads again. */
+  forget(): void {
+    this.value = null;
+    this.#absent = false;
+    this.#handle?.drop();
+    this.#handle = null;
+  }
+
+  /** Only a number that may be different without our hearing of it. */
+  get loose(): boolean {
+    return this.#handle === null && !this.#absent;
+  }
+
+  /** Reads with a watch, in the batch of the caller, unless that is so already. */
+  look(): void {
+    if (!this.loose || this.#stopped) return;
+    this.value = null;
+    this.#handle = this.#parts.arm({
+      answered: (outcome) => {
+        if (this.#stopped) return;
+        if (outcome.ok) this.#read(outcome.value);
+        else this.#unread(outcome.error);
+      },
+      fired: () => {
+        this.#handle = null;
+        this.value = null;
+        if (!this.#stopped) this.#listener.changed();
+      },
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#handle?.drop();
+    this.#handle = null;
+  }
+
+  #read(answer: T): void {
+    try {
+      this.value = this.#parts.valueOf(answer);
+    } catch (error) {
+      return this.#listener.failed(error as HoldfastError);
+    }
+    this.#listener.known();
+  }
+
+  #unread(error: RequestError): void {
+    this.#handle = null;
+    if (!(error instanceof ZooKeeperError)) this.#desk.whenUsable(() => this.#listener.again());
+    else if (isPassing(error)) this.#runtime.setTimer(readAgainMs, () => this.#listener.again());
+    else if (isNoNode(error) && this.#parts.whenAbsent !== null) {
+      this.#absent = true;
+      this.value = this.#parts.whenAbsent;
+      this.#listener.known();
+    } else this.#listener.failed(this.#parts.failure(error));
+  }
+}
+
+function isNoNode(error: RequestError): boolean {
+  return error instanceof ZooKeeperError && error.code === errorCodes.NoNode;
+}

@@ -1,0 +1,154 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import { holdersOf } from "../layout/recognise.js";
+import type { RequestError, WatchHandle } from "../session/types.js";
+import { isPassing } from "./failures.js";
+import type { SessionDesk } from "./session-desk.js";
+import type { SessionLine } from "./session-line.js";
+
+const armAgainMs: Millis = 250;
+
+/**
+ * Calls `changed` whenever the queue of `path` may look different: its children, or the data of a node that holds. One watch on
+ * the children and one on the data of the first holder, for each observer; nobody watches waiters. It is called once the new
+ * watches are in place, so that a look that follows misses nothing, and goes on over reconnects and new sessions.
+ */
+export function watchQueue(
+  line: SessionLine,
+  runtime: Runtime,
+  path: string,
+  changed: () => void,
+): () => void {
+  const watch = new QueueWatch(line, runtime, path, changed);
+  watch.start();
+  return () => watch.stop();
+}
+
+class QueueWatch {
+  readonly #line: SessionLine;
+  readonly #runtime: Runtime;
+  readonly #path: string;
+  readonly #changed: () => void;
+  /** Counts listings: what belongs to an earlier one is not listened to any more. */
+  #round = 0;
+  #children: WatchHandle | null = null;
+  #head: { readonly name: string; readonly handle: WatchHandle } | null = null;
+  #notWaiting: () => void = () => {};
+  #notOver: () => void = () => {};
+  #stopped = false;
+
+  constructor(line: SessionLine, runtime: Runtime, path: string, changed: () => void) {
+    this.#line = line;
+    this.#runtime = runtime;
+    this.#path = path;
+    this.#changed = changed;
+  }
+
+  /** On the present session or the next that connects. */
+  start(): void {
+    this.#notWaiting = this.#line.onceConnected(
+      () => this.#startOn(this.#line.desk),
+      // There will be no other session: the next look says so.
+      () => this.#tell(),
+    );
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#notWaiting();
+    this.#notOver();
+    this.#children?.remove();
+    this.#dropHead();
+  }
+
+  #startOn(desk: SessionDesk): void {
+    if (this.#stopped) return;
+    this.#children = null;
+    this.#head = null;
+    this.#notOver = desk.whenOver(() => {
+      this.start();
+      this.#tell();
+    });
+    this.#list(desk);
+  }
+
+  #list(desk: SessionDesk): void {
+    if (this.#stopped || desk.over) return;
+    const round = ++this.#round;
+    this.#children?.drop();
+    this.#children = desk.session.watchChildren(this.#path, {
+      answered: (outcome) => {
+        if (this.#stopped || this.#round !== round) return;
+        if (outcome.ok) this.#watchHead(desk, outcome.value.children);
+        else this.#refused(desk, outcome.error, () => this.#awaitPath(desk));
+      },
+      fired: () => this.#list(desk),
+    });
+  }
+
+  /** There is no such path yet, or no more. */
+  #awaitPath(desk: SessionDesk): void {
+    const round = this.#round;
+    this.#dropHead();
+    this.#children = desk.session.watchExists(this.#path, {
+      answered: (outcome) => {
+        if (this.#stopped || this.#round !== round) return;
+        if (!outcome.ok) this.#refused(desk, outcome.error, () => this.#tell());
+        else if (outcome.value === null) this.#tell();
+        // Made since the listing.
+        else this.#list(desk);
+      },
+      fired: () => this.#list(desk),
+    });
+  }
+
+  #watchHead(desk: SessionDesk, children: readonly string[]): void {
+    const [name] = holdersOf(children);
+    if (name !== undefined && this.#head?.name === name) return this.#tell();
+    this.#dropHead();
+    if (name === undefined) return this.#tell();
+    const handle = desk.session.watchData(joinPath(this.#path, name), {
+      answered: (outcome) => {
+        if (this.#stopped || this.#head?.handle !== handle) return;
+        if (outcome.ok) return this.#tell();
+        this.#head = null;
+        const { error } = outcome;
+        if (!(error instanceof ZooKeeperError) || isPassing(error)) this.#listLater(desk, error);
+        // Gone already, of which the watch on the children tells; or not for us to read.
+        else this.#tell();
+      },
+      fired: (type) => {
+        if (this.#stopped || this.#head?.handle !== handle) return;
+        this.#head = null;
+        if (type !== "deleted") this.#watchHead(desk, children);
+      },
+    });
+    this.#head = { name, handle };
+  }
+
+  #dropHead(): void {
+    this.#head?.handle.remove();
+    this.#head = null;
+  }
+
+  #refused(desk: SessionDesk, error: RequestError, otherwise: () => void): void {
+    if (!(error instanceof ZooKeeperError) || isPassing(error)) this.#listLater(desk, error);
+    else if (error.code === errorCodes.NoNode) otherwise();
+    // Refused for good: the next look is refused too, and says why.
+    else this.#tell();
+  }
+
+  /** Not answered, or the server is too busy: all over again. */
+  #listLater(desk: SessionDesk, error: RequestError): void {
+    const round = this.#round;
+    const again = (): void => {
+      if (this.#round === round) this.#list(desk);
+    };
+    if (error instanceof ZooKeeperError) this.#runtime.setTimer(armAgainMs, again);
+    else desk.whenUsable(again);
+  }
+
+  #tell(): void {
+    if (!this.#stopped) this.#changed();
+  }
+}

@@ -1,0 +1,66 @@
+import { LayoutConflictError } from "@holdfast/core";
+import type { BarrierStore } from "@holdfast/core/internal";
+import { errorCodes } from "@holdfast/zk-protocol";
+import {
+  type CallInfo,
+  isNodeExists,
+  orAbsent,
+  outcomeOf,
+  refusalOf,
+  type SteadyCalls,
+} from "../recipes/steady-calls.js";
+import { WatchedNode } from "../recipes/watched-node.js";
+
+/**
+ * Curator's `DistributedBarrier`: shut while the node at its path is there, whoever made it. Persistent, so it stays shut
+ * when the one who shut it is gone. A request whose answer was lost is sent again: opening or shutting twice is once.
+ */
+export class ZooKeeperBarrier implements BarrierStore {
+  readonly #calls: SteadyCalls;
+  readonly #call: CallInfo;
+  readonly #node: WatchedNode;
+  readonly #data: Uint8Array;
+
+  /** `data`: what the node tells of its maker; nobody reads it. */
+  constructor(calls: SteadyCalls, name: string, data: Uint8Array) {
+    this.#calls = calls;
+    this.#call = { lockName: name, path: calls.pathOf(name), patient: false };
+    this.#node = new WatchedNode(calls, name, this.#call.path);
+    this.#data = data;
+  }
+
+  async shut(): Promise<void> {
+    const { path } = this.#call;
+    const node = { path, data: this.#data, ephemeral: false };
+    await this.#calls.repeat<unknown>(this.#call, async (desk) => {
+      const made = await this.#calls.create(desk, this.#call, node);
+      return isNodeExists(made) ? { ok: true, value: null, zxid: 0n } : made;
+    });
+  }
+
+  async open(): Promise<void> {
+    const request = { path: this.#call.path, version: -1 };
+    await this.#calls.repeat<unknown>(this.#call, async ({ session }) => {
+      const opened = orAbsent(await outcomeOf(session, "delete", request));
+      const refusal = opened.ok ? null : refusalOf(opened.error);
+      if (refusal?.code === errorCodes.NotEmpty) throw this.#conflict();
+      return opened;
+    });
+  }
+
+  subscribe(changed: () => void): () => void {
+    return this.#node.subscribe(changed);
+  }
+
+  async read(): Promise<boolean> {
+    return (await this.#node.read()) !== null;
+  }
+
+  #conflict(): LayoutConflictError {
+    const { lockName, path } = this.#call;
+    return new LayoutConflictError(
+      `${path} has children, so it is the path of a lock, or above one, and no barrier that could be opened`,
+      { lockName, backend: "zookeeper" },
+    );
+  }
+}

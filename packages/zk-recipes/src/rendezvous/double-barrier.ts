@@ -1,0 +1,42 @@
+import type { BarrierSeat, DoubleBarrierStore, WaitBounds } from "@holdfast/core/internal";
+import { awaitValue } from "@holdfast/core/internal";
+import type { SteadyCalls } from "../recipes/steady-calls.js";
+import { Entrance } from "./entrance.js";
+import { Seat } from "./seat.js";
+
+/**
+ * Curator's `DistributedDoubleBarrier` on the same nodes: an ephemeral `<uuid>` for each member and a persistent `ready`
+ * made by whoever sees the last one come. Where it differs from Curator:
+ *
+ * - Nobody passes on a mere wake-up, which released versions of Curator up to 5.9.0 do: it looks again.
+ * - A `ready` that a crashed round has left behind lets nobody pass, and the next full round replaces it. It counts
+ *   while one member that was there before it still is.
+ * - Breaks of contact are sat out. A member whose session ends before it has passed enters again under the same
+ *   name once the old node is gone, so it is never counted twice; after it has passed, its membership is `lost`.
+ */
+export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
+  readonly #calls: SteadyCalls;
+  readonly #name: string;
+  readonly #data: Uint8Array;
+
+  constructor(calls: SteadyCalls, name: string, data: Uint8Array) {
+    this.#calls = calls;
+    this.#name = name;
+    this.#data = data;
+  }
+
+  async enter(parties: number, bounds: WaitBounds): Promise<BarrierSeat> {
+    const calls = this.#calls;
+    const entrance = new Entrance(calls, this.#name, parties, this.#data);
+    try {
+      await awaitValue(calls.engine, bounds, entrance, (full) => full);
+    } catch (error) {
+      // Once we have begun to tell the others to start, there is no way back: they count on us.
+      if (calls.engine.closed || !(await entrance.opened())) {
+        await entrance.withdraw();
+        throw error;
+      }
+    }
+    return new Seat(calls, this.#name, entrance.place());
+  }
+}

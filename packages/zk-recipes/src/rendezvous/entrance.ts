@@ -1,0 +1,248 @@
+import type { Watched } from "@holdfast/core/internal";
+import {
+  CreateFlags,
+  errorCodes,
+  joinPath,
+  type MultiOp,
+  multiFailure,
+  type ResponseOf,
+  type Stat,
+  ZooKeeperError,
+} from "@holdfast/zk-protocol";
+import { eviction } from "../recipes/failures.js";
+import type { OwnNode } from "../recipes/own-node-watch.js";
+import type { SessionDesk } from "../recipes/session-desk.js";
+import { type CallInfo, isNodeExists, outcomeOf, type SteadyCalls } from "../recipes/steady-calls.js";
+import type { Outcome, WatchHandle } from "../session/types.js";
+import { anyOlder, membersOf, readyName } from "./round-nodes.js";
+
+/** A node of ours and the session that it lives with. */
+export interface Place {
+  readonly parent: string;
+  readonly node: OwnNode;
+  readonly desk: SessionDesk;
+}
+
+type Listing = Outcome<ResponseOf<"getChildren2">>;
+type Ready = Outcome<ResponseOf<"exists"> | null>;
+
+/** What one look at the round shows. */
+interface Look {
+  readonly ready: Stat | null;
+  readonly members: readonly string[];
+}
+
+/**
+ * The way into a double barrier. Each look takes a seat where there is none of ours, and tells whether the round is
+ * full; the last to come makes `ready`, which wakes the others.
+ */
+export class Entrance implements Watched<boolean> {
+  readonly #calls: SteadyCalls;
+  readonly #parties: number;
+  readonly #data: Uint8Array;
+  readonly #parent: string;
+  readonly #lockName: string;
+  /** One for all sessions, so that a node of a session that is ending is not counted beside its successor. */
+  readonly #id: string;
+  #changed: () => void = () => {};
+  #place: Place | null = null;
+  /** The session that may have a node of ours. */
+  #asked: SessionDesk | null = null;
+  #readyWatch: WatchHandle | null = null;
+  #notOver: () => void = () => {};
+  #opening: Promise<boolean> | null = null;
+  #withdrawn = false;
+
+  constructor(calls: SteadyCalls, name: string, parties: number, data: Uint8Array) {
+    this.#calls = calls;
+    this.#lockName = name;
+    this.#parties = parties;
+    this.#data = data;
+    this.#parent = calls.pathOf(name);
+    this.#id = calls.runtime.randomId();
+  }
+
+  subscribe(changed: () => void): () => void {
+    this.#changed = changed;
+    return () => {
+      this.#notOver();
+      this.#readyWatch?.remove();
+      this.#readyWatch = null;
+    };
+  }
+
+  /** Where we are, once the round is full. */
+  place(): Place {
+    if (this.#place === null) throw new Error("there is no place before the round is full");
+    return this.#place;
+  }
+
+  /** Whether we saw the round full and told the others, or are about to: waits for how that ends. */
+  async opened(): Promise<boolean> {
+    try {
+      return (await this.#opening) ?? false;
+    } catch {
+      return false; // it failed for good, which is what `enter` then rejects with
+    }
+  }
+
+  /** Leaves no node behind: at once where there is contact, otherwise after the reconnect or with the session. */
+  async withdraw(): Promise<void> {
+    this.#withdrawn = true;
+    const desk = this.#asked;
+    if (desk === null || desk.over) return;
+    const gone = new Promise<void>((resolve) => desk.deletions.delete(this.#path, () => resolve()));
+    this.#calls.engine.trackCleaning(gone);
+    if (desk.session.state !== "connected") return;
+    await this.#calls.within(gone, this.#calls.engine.options.releaseTimeoutMs);
+  }
+
+  async read(): Promise<boolean> {
+    const call: CallInfo = {
+      lockName: this.#lockName,
+      path: this.#parent,
+      patient: this.#place !== null,
+    };
+    const look = await this.#calls.repeat(call, (desk) => this.#look(desk, call));
+    if (look === null || this.#withdrawn || this.#place === null) return false;
+    const { desk, node } = this.place();
+    const full = look.members.length >= this.#parties;
+    const { ready } = look;
+    if (ready !== null && node.czxid < ready.czxid) return true;
+    if (!full && ready === null) return false;
+    // A `ready` from before our time: of a round that goes on, or of one that crashed.
+    const others = look.members.filter((name) => name !== node.name);
+    const goesOn =
+      ready !== null &&
+      (await this.#calls.repeat(call, () => anyOlder(desk.session, this.#parent, others, ready)));
+    if (goesOn) return true;
+    if (!full) return false;
+    this.#opening = this.#makeReady(call, ready !== null);
+    return await this.#opening;
+  }
+
+  get #path(): string {
+    return joinPath(this.#parent, this.#id);
+  }
+
+  /** `null` when a node of ours, of a session that has ended here, is still in the way. */
+  async #look(desk: SessionDesk, call: CallInfo): Promise<Outcome<Look | null>> {
+    if (this.#withdrawn) return done(null);
+    if (this.#place !== null && this.#place.desk !== desk) this.#place = null;
+    const asked = this.#ask(desk);
+    let created: Outcome<unknown> | null = null;
+    if (this.#place === null) {
+      this.#asked = desk;
+      const node = { path: this.#path, data: this.#data, ephemeral: true };
+      const made = await this.#calls.create(desk, call, node, () => asked.send());
+      created = made;
+      if (made.ok) this.#seat(desk, made.value.stat);
+      else if (!isNodeExists(made)) return made;
+    } else {
+      desk.session.batch(() => asked.send());
+    }
+    const [ready, listing] = await asked.answers();
+    if (!ready.ok) return ready;
+    if (!listing.ok) return listing;
+    if (created !== null && !created.ok) {
+      const taken = await this.#adopt(desk);
+      if (!taken.ok || !taken.value) return taken.ok ? done(null) : taken;
+    }
+    const members = membersOf(listing.value.children);
+    if (!members.includes(this.#id)) throw eviction(this.#lockName, this.#path);
+    return done({ ready: ready.value?.stat ?? null, members });
+  }
+
+  /** The watch on `ready`, before it the create where there is one, and the children behind both. */
+  #ask(desk: SessionDesk): { send(): void; answers(): Promise<[Ready, Listing]> } {
+    const { session } = desk;
+    let answers: Promise<[Ready, Listing]> | null = null;
+    return {
+      send: () => {
+        const ready = new Promise<Ready>((resolve) => this.#watchReady(desk, resolve));
+        const listing = outcomeOf(session, "getChildren2", { path: this.#parent, watch: false });
+        answers = Promise.all([ready, listing]);
+      },
+      answers: () => answers as Promise<[Ready, Listing]>,
+    };
+  }
+
+  #watchReady(desk: SessionDesk, answered: (ready: Ready) => void): void {
+    this.#notOver();
+    this.#readyWatch?.drop();
+    const handle = desk.session.watchExists(joinPath(this.#parent, readyName), {
+      answered,
+      fired: () => {
+        if (this.#readyWatch === handle) this.#readyWatch = null;
+        this.#changed();
+      },
+    });
+    this.#readyWatch = handle;
+    this.#notOver = desk.whenOver(() => this.#changed());
+  }
+
+  #seat(desk: SessionDesk, stat: Stat): void {
+    // Withdrawn while the create was on its way, so the delete may have come before it.
+    if (this.#withdrawn) desk.deletions.delete(this.#path, () => {});
+    this.#place = {
+      parent: this.#parent,
+      desk,
+      node: { path: this.#path, name: this.#id, czxid: stat.czxid },
+    };
+  }
+
+  /** The node is there already: ours by a create whose answer was lost, or of our last session, whose end we wait for. */
+  #adopt(desk: SessionDesk): Promise<Outcome<boolean>> {
+    return new Promise((resolve) => {
+      desk.session.watchData(this.#path, {
+        answered: (outcome) => {
+          if (outcome.ok) {
+            const { stat } = outcome.value;
+            const ours = stat.ephemeralOwner === desk.session.id;
+            if (ours) this.#seat(desk, stat);
+            return resolve({ ...outcome, value: ours });
+          }
+          const { error } = outcome;
+          if (!(error instanceof ZooKeeperError) || error.code !== errorCodes.NoNode) return resolve(outcome);
+          this.#changed();
+          resolve(done(false));
+        },
+        fired: () => this.#changed(),
+      });
+    });
+  }
+
+  /** `false` when somebody was there in between: what is now is looked at again. */
+  async #makeReady(call: CallInfo, replacing: boolean): Promise<boolean> {
+    const path = joinPath(this.#parent, readyName);
+    const node = { path, data: this.#data, ephemeral: false };
+    if (!replacing) {
+      await this.#calls.repeat<unknown>({ ...call, patient: true }, async (desk) => {
+        const made = await this.#calls.create(desk, call, node);
+        return isNodeExists(made) ? done(null) : made;
+      });
+      return true;
+    }
+    // In one step, so that whoever watches finds either the old one or the new one.
+    const ops: MultiOp[] = [
+      { op: "delete", request: { path, version: -1 } },
+      {
+        op: "create",
+        request: {
+          path,
+          data: this.#data,
+          acl: this.#calls.settings.aclOf(path),
+          flags: CreateFlags.persistent,
+        },
+      },
+    ];
+    const response = await this.#calls.ask({ ...call, patient: true }, "multi", { ops });
+    if (multiFailure(response) === undefined) return true;
+    this.#changed();
+    return false;
+  }
+}
+
+function done<T>(value: T): Outcome<T> {
+  return { ok: true, value, zxid: 0n };
+}

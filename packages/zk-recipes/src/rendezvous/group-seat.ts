@@ -1,0 +1,174 @@
+import { HoldfastError, LayoutConflictError } from "@holdfast/core";
+import { formatSessionId, type Stat } from "@holdfast/zk-protocol";
+import { OwnNodeWatch } from "../recipes/own-node-watch.js";
+import type { SessionDesk } from "../recipes/session-desk.js";
+import {
+  type CallInfo,
+  isNodeExists,
+  orAbsent,
+  outcomeOf,
+  refusalOf,
+  type SteadyCalls,
+} from "../recipes/steady-calls.js";
+import type { Outcome, RequestError } from "../session/types.js";
+
+/** How often a seat that cannot be put back is tried again. */
+const tryAgainMs = 1_000;
+
+/** One member's node, kept there until it is disposed of. */
+export class GroupSeat implements AsyncDisposable {
+  readonly #calls: SteadyCalls;
+  readonly #call: CallInfo;
+  readonly #data: Uint8Array;
+  /** Sessions of ours that may have made it. A node of one that has ended here goes as soon as the server knows. */
+  readonly #sessions = new Set<bigint>();
+  #desk: SessionDesk | null = null;
+  #watch: OwnNodeWatch | null = null;
+  #notOver: () => void = () => {};
+  #disposed: Promise<void> | null = null;
+  #warned = false;
+
+  constructor(calls: SteadyCalls, lockName: string, path: string, data: Uint8Array) {
+    this.#calls = calls;
+    this.#call = { lockName, path, patient: false };
+    this.#data = data;
+  }
+
+  /** Rejects with `LayoutConflictError` when somebody else has the id. */
+  async take(): Promise<void> {
+    for (;;) {
+      const taken = await this.#calls.repeat<Stat | true>(this.#call, (desk) => this.#create(desk));
+      if (taken === true) return;
+      if (!this.#isOurs(taken)) throw this.#conflict(taken);
+      await this.#calls.pause(tryAgainMs / 4);
+    }
+  }
+
+  /** Deletes the node, and waits for that as long as `release()` of a lock does at most. Never rejects. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed ??= this.#leave();
+    return this.#disposed;
+  }
+
+  /** `true` when the node is there and ours; otherwise whose it is. */
+  async #create(desk: SessionDesk): Promise<Outcome<Stat | true>> {
+    const { path } = this.#call;
+    const { session } = desk;
+    const mayBeOurs = this.#sessions.has(session.id);
+    const node = { path, data: this.#data, ephemeral: true };
+    const made = await this.#calls.create(desk, this.#call, node);
+    if (made.ok || mayHaveBeenMade(made.error)) this.#sessions.add(session.id);
+    if (made.ok) return this.#seated(desk, made.value.stat);
+    if (!isNodeExists(made)) return made;
+    const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
+    if (!found.ok) return found;
+    // Gone since: the next try makes it.
+    if (found.value === null) {
+      return this.#disposed === null ? this.#create(desk) : { ok: true, value: true, zxid: 0n };
+    }
+    const { stat } = found.value;
+    if (mayBeOurs && stat.ephemeralOwner === session.id) return this.#seated(desk, stat);
+    return { ok: true, value: stat, zxid: 0n };
+  }
+
+  #seated(desk: SessionDesk, { czxid }: Stat): Outcome<true> {
+    const { path } = this.#call;
+    if (this.#disposed !== null) {
+      // Disposed of while this create was on its way, so the delete may have come before it.
+      desk.deletions.delete(path, () => {});
+      return { ok: true, value: true, zxid: 0n };
+    }
+    this.#desk = desk;
+    const again = (): void => {
+      watch.stop();
+      notOver();
+      if (this.#desk === desk) void this.#putBack();
+    };
+    const watch = new OwnNodeWatch(desk, { path, name: path, czxid }, { gone: again, revokeAsked: () => {} });
+    const notOver = desk.whenOver(again);
+    this.#watch = watch;
+    this.#notOver = notOver;
+    watch.arm();
+    if (desk.over) again();
+    return { ok: true, value: true, zxid: 0n };
+  }
+
+  async #putBack(): Promise<void> {
+    this.#desk = null;
+    const { engine } = this.#calls;
+    const call = { ...this.#call, patient: true };
+    while (this.#disposed === null && !engine.closed) {
+      try {
+        const taken = await this.#calls.repeat<Stat | true>(call, async (desk) =>
+          this.#disposed === null ? await this.#create(desk) : { ok: true, value: true, zxid: 0n },
+        );
+        if (taken === true) return;
+        if (!this.#isOurs(taken)) this.#warn(this.#conflict(taken));
+      } catch (error) {
+        if (engine.closed) return;
+        this.#warn(error);
+        if (error instanceof HoldfastError && !error.retryable && engine.link.state === "lost") return;
+      }
+      await this.#calls.pause(tryAgainMs);
+    }
+  }
+
+  async #leave(): Promise<void> {
+    this.#watch?.stop();
+    this.#notOver();
+    const { path } = this.#call;
+    const { engine, line } = this.#calls;
+    if (engine.closed) return; // the node goes with the session
+    // Also while it is being put back: whatever the present session has made there goes.
+    const { session } = this.#desk ?? line.desk;
+    let certain = this.#desk !== null;
+    const done: Outcome<unknown> = { ok: true, value: null, zxid: 0n };
+    const gone = this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (now) => {
+      if (now.session !== session) return done;
+      if (!certain) {
+        // Once an answer was lost, the name may be somebody else's.
+        const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
+        if (!found.ok) return found;
+        if (found.value?.stat.ephemeralOwner !== session.id) return done;
+      }
+      certain = false;
+      return orAbsent(await outcomeOf(session, "delete", { path, version: -1 }));
+    });
+    const ended = gone.then(
+      () => {},
+      (error) => {
+        if (!engine.closed) this.#warn(error);
+      },
+    );
+    engine.trackCleaning(ended);
+    await this.#calls.within(ended, engine.options.releaseTimeoutMs);
+  }
+
+  #isOurs({ ephemeralOwner }: Stat): boolean {
+    return this.#sessions.has(ephemeralOwner);
+  }
+
+  #warn(error: unknown): void {
+    if (this.#warned) return;
+    this.#warned = true;
+    const told = error instanceof Error ? error.message : String(error);
+    process.emitWarning(`the group member at ${this.#call.path}: ${told}`, { type: "HoldfastWarning" });
+  }
+
+  #conflict({ ephemeralOwner }: Stat): LayoutConflictError {
+    const { path, lockName } = this.#call;
+    const whose =
+      ephemeralOwner === 0n
+        ? "a node that is no member's"
+        : `the member of session ${formatSessionId(ephemeralOwner)}`;
+    return new LayoutConflictError(`${path} is ${whose}: choose another id, or wait until that is gone`, {
+      lockName,
+      backend: "zookeeper",
+      retryable: ephemeralOwner !== 0n,
+    });
+  }
+}
+
+function mayHaveBeenMade(error: RequestError): boolean {
+  return refusalOf(error) === null && error.name !== "NotConnectedError";
+}

@@ -1,0 +1,105 @@
+import type { Watched } from "@holdfast/core/internal";
+import { joinPath, type ResponseOf } from "@holdfast/zk-protocol";
+import type { SessionDesk } from "../recipes/session-desk.js";
+import { type CallInfo, orAbsent, outcomeOf, type SteadyCalls } from "../recipes/steady-calls.js";
+import type { Outcome, WatchHandle, WatchListener } from "../session/types.js";
+import type { GroupMember } from "../values/api.js";
+
+type Found<T> = Outcome<T | null>;
+
+/** The members of a group: listed, then each one's data read in one write, all with watches where somebody observes. */
+export class GroupWatch implements Watched<readonly GroupMember[]> {
+  readonly #calls: SteadyCalls;
+  readonly #call: CallInfo;
+  #changed: () => void = () => {};
+  readonly #watches = new Set<WatchHandle>();
+  #notOver: () => void = () => {};
+
+  constructor(calls: SteadyCalls, lockName: string) {
+    this.#calls = calls;
+    this.#call = { lockName, path: calls.pathOf(lockName), patient: false };
+  }
+
+  async list(): Promise<readonly GroupMember[]> {
+    const members = await this.#calls.repeat(this.#call, (desk) => this.#look(desk, false));
+    if (members.length === 0) await this.#calls.absent(this.#call);
+    return members;
+  }
+
+  subscribe(changed: () => void): () => void {
+    this.#changed = changed;
+    return () => {
+      this.#notOver();
+      for (const watch of this.#watches) watch.remove();
+      this.#watches.clear();
+    };
+  }
+
+  async read(): Promise<readonly GroupMember[]> {
+    const members = await this.#calls.repeat(this.#call, (desk) => {
+      this.#notOver();
+      for (const watch of this.#watches) watch.drop();
+      this.#watches.clear();
+      this.#notOver = desk.whenOver(() => this.#changed());
+      return this.#look(desk, true);
+    });
+    if (members.length === 0) await this.#calls.absent(this.#call);
+    return members;
+  }
+
+  async #look(desk: SessionDesk, watched: boolean): Promise<Outcome<readonly GroupMember[]>> {
+    const listing = await this.#children(desk, watched);
+    if (!listing.ok) return listing;
+    const ids = [...(listing.value?.children ?? [])].sort();
+    const reads: Promise<Found<ResponseOf<"getData">>>[] = [];
+    desk.session.batch(() => {
+      for (const id of ids) reads.push(this.#data(desk, joinPath(this.#call.path, id), watched));
+    });
+    const members: GroupMember[] = [];
+    for (const [index, read] of (await Promise.all(reads)).entries()) {
+      if (!read.ok) return read;
+      // Gone since the listing, which its watch then tells.
+      if (read.value === null) continue;
+      members.push({ id: ids[index] as string, data: Uint8Array.from(read.value.data ?? []) });
+    }
+    return { ok: true, value: members, zxid: listing.zxid };
+  }
+
+  /** A group that nobody has joined has no node: then its coming is watched. */
+  async #children(desk: SessionDesk, watched: boolean): Promise<Found<ResponseOf<"getChildren2">>> {
+    const { path } = this.#call;
+    const { session } = desk;
+    for (;;) {
+      const listing = watched
+        ? await this.#armed<ResponseOf<"getChildren2">>((listener) => session.watchChildren(path, listener))
+        : orAbsent(await outcomeOf(session, "getChildren2", { path, watch: false }));
+      if (!watched || !listing.ok || listing.value !== null) return listing;
+      const there = await this.#armed<ResponseOf<"exists"> | null>((listener) =>
+        session.watchExists(path, listener),
+      );
+      if (!there.ok || there.value === null) return there as Found<never>;
+    }
+  }
+
+  async #data(desk: SessionDesk, path: string, watched: boolean): Promise<Found<ResponseOf<"getData">>> {
+    const { session } = desk;
+    if (watched) return this.#armed((listener) => session.watchData(path, listener));
+    return orAbsent(await outcomeOf(session, "getData", { path, watch: false }));
+  }
+
+  #armed<T>(watch: (listener: WatchListener<T>) => WatchHandle): Promise<Found<T>> {
+    return new Promise((resolve) => {
+      const handle = watch({
+        answered: (outcome) => {
+          if (!outcome.ok) this.#watches.delete(handle);
+          resolve(orAbsent(outcome));
+        },
+        fired: () => {
+          this.#watches.delete(handle);
+          this.#changed();
+        },
+      });
+      this.#watches.add(handle);
+    });
+  }
+}

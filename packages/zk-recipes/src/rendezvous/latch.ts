@@ -1,0 +1,61 @@
+import type { LatchStore } from "@holdfast/core/internal";
+import { decodeInt, encodeInt } from "../layout/numbers.js";
+import type { CallInfo, SteadyCalls } from "../recipes/steady-calls.js";
+import { type FoundNode, WatchedNode } from "../recipes/watched-node.js";
+import { update } from "../values/counter.js";
+
+/**
+ * A countdown latch, which Curator does not have. The layout is ours: one persistent node at the latch's path whose data
+ * is the count, 4 bytes, big-endian, signed, written only under the version that was read. So Java can read it, and
+ * take it down, by a `SharedCount` of the same path. No node is a count of 0, and so is a count below.
+ */
+export class ZooKeeperLatch implements LatchStore {
+  readonly #calls: SteadyCalls;
+  readonly #call: CallInfo;
+  readonly #node: WatchedNode;
+
+  constructor(calls: SteadyCalls, name: string) {
+    this.#calls = calls;
+    this.#call = { lockName: name, path: calls.pathOf(name), patient: false };
+    this.#node = new WatchedNode(calls, name, this.#call.path);
+  }
+
+  async trySetCount(count: number): Promise<boolean> {
+    let above = false;
+    await update(this.#calls, this.#call, `trySetCount(${count})`, (data, there) => {
+      above = this.#countOf(there ? data : undefined) > 0;
+      return above ? null : encodeInt(count);
+    });
+    return !above;
+  }
+
+  async countDown(by: number): Promise<number> {
+    let left = 0;
+    await update(this.#calls, this.#call, `countDown(${by})`, (data, there) => {
+      const before = this.#countOf(there ? data : undefined);
+      left = Math.max(0, before - by);
+      return before === 0 ? null : encodeInt(left);
+    });
+    return left;
+  }
+
+  async count(): Promise<number> {
+    return this.#countIn(await this.#calls.read(this.#call));
+  }
+
+  subscribe(changed: () => void): () => void {
+    return this.#node.subscribe(changed);
+  }
+
+  async read(): Promise<number> {
+    return this.#countIn(await this.#node.read());
+  }
+
+  #countIn(found: FoundNode | null): number {
+    return this.#countOf(found === null ? undefined : found.data);
+  }
+
+  #countOf(data: Uint8Array | null | undefined): number {
+    return data === undefined ? 0 : Math.max(0, decodeInt(this.#call.path, data));
+  }
+}

@@ -1,0 +1,187 @@
+import { LockLostError, type LossReason } from "@holdfast/core";
+import { awaitValue, type BarrierSeat, type WaitBounds, type Watched } from "@holdfast/core/internal";
+import { joinPath } from "@holdfast/zk-protocol";
+import { requestFailure } from "../recipes/failures.js";
+import { OwnNodeWatch } from "../recipes/own-node-watch.js";
+import { type CallInfo, orAbsent, outcomeOf, type SteadyCalls } from "../recipes/steady-calls.js";
+import type { Outcome, WatchHandle } from "../session/types.js";
+import type { Place } from "./entrance.js";
+import { membersOf, readyName } from "./round-nodes.js";
+
+/**
+ * A member that has passed. It leaves in Curator's order, so that Java and we leave together: the first by name stays
+ * until all others have gone; the others delete their nodes at once and wait for it. It waits for those who were there
+ * when it left and not, as Curator does, for members of a next round that has begun meanwhile.
+ */
+export class Seat implements BarrierSeat, Watched<boolean> {
+  lost: LossReason | null = null;
+  readonly #calls: SteadyCalls;
+  readonly #lockName: string;
+  readonly #place: Place;
+  readonly #ownWatch: OwnNodeWatch;
+  readonly #notOver: () => void;
+  #listener: (reason: LossReason) => void = () => {};
+  /** Who was there when our node went; `null` before. */
+  #company: ReadonlySet<string> | null = null;
+  /** Of our node. */
+  #deletion: Promise<void> = Promise.resolve();
+  #changed: () => void = () => {};
+  #watch: WatchHandle | null = null;
+  #stopWatching: () => void = () => {};
+
+  constructor(calls: SteadyCalls, lockName: string, place: Place) {
+    this.#calls = calls;
+    this.#lockName = lockName;
+    this.#place = place;
+    const gone = (): void => this.#lose("stolen");
+    this.#ownWatch = new OwnNodeWatch(place.desk, place.node, { gone, revokeAsked: () => {} });
+    const { desk } = place;
+    this.#notOver = desk.whenOver(() => this.#lose(endOf(desk.session)));
+    if (desk.over) this.#lose(endOf(desk.session));
+  }
+
+  onLost(listener: (reason: LossReason) => void): void {
+    this.#listener = listener;
+    if (this.lost !== null) listener(this.lost);
+  }
+
+  watch(): void {
+    if (this.lost === null && this.#company === null) this.#ownWatch.arm();
+  }
+
+  async leave(bounds: WaitBounds): Promise<void> {
+    await awaitValue(this.#calls.engine, bounds, this, (left) => left);
+  }
+
+  async giveUp(): Promise<void> {
+    if (this.lost !== null || this.#company !== null) return;
+    this.#settle(new Set());
+    await this.#deleteOwn();
+  }
+
+  // ---- leaving, one look after the other
+
+  subscribe(changed: () => void): () => void {
+    this.#changed = changed;
+    return () => {
+      this.#stopWatching();
+      this.#watch?.remove();
+      this.#watch = null;
+    };
+  }
+
+  async read(): Promise<boolean> {
+    const call: CallInfo = { lockName: this.#lockName, path: this.#place.parent, patient: true };
+    for (;;) {
+      if (this.lost !== null && this.#company === null) throw this.#lostError(this.lost);
+      const listing = await this.#calls.repeat(call, async ({ session }) =>
+        orAbsent(await outcomeOf(session, "getChildren2", { path: call.path, watch: false })),
+      );
+      const members = membersOf(listing?.children ?? []);
+      const awaited = this.#company === null ? this.#step(members) : this.#remaining(members);
+      if (awaited === null) {
+        const last = members.every((name) => name === this.#place.node.name);
+        // Behind the delete of our own node, without waiting for its answer.
+        await Promise.all([this.#deletion, last ? this.#deleteReady(call) : null]);
+        return true;
+      }
+      if (await this.#watchNode(call, awaited)) return false;
+      // It went between the listing and the watch: the next listing shows who is left.
+    }
+  }
+
+  /** While our node is there: whom to wait for, `null` for nobody. All but the first delete theirs here. */
+  #step(members: readonly string[]): string | null {
+    const own = this.#place.node.name;
+    if (!members.includes(own)) {
+      this.#lose("stolen");
+      throw this.#lostError("stolen");
+    }
+    const [lowest] = members;
+    if (members.length > 1 && lowest === own) return members.at(-1) as string;
+    this.#settle(new Set(members.filter((name) => name !== own)));
+    this.#deletion = this.#deleteOwn();
+    // Its refusal comes out where the leaving ends.
+    this.#deletion.catch(() => {});
+    return members.length > 1 ? (lowest as string) : null;
+  }
+
+  #remaining(members: readonly string[]): string | null {
+    return members.find((name) => this.#company?.has(name) === true) ?? null;
+  }
+
+  /** `false` when the node is not there. */
+  async #watchNode(call: CallInfo, name: string): Promise<boolean> {
+    const path = joinPath(call.path, name);
+    const found = await this.#calls.repeat(
+      call,
+      (desk) =>
+        new Promise<Outcome<unknown>>((resolve) => {
+          this.#stopWatching();
+          this.#watch?.drop();
+          const handle = desk.session.watchData(path, {
+            answered: (outcome) => {
+              if (!outcome.ok && this.#watch === handle) this.#watch = null;
+              resolve(orAbsent<unknown>(outcome));
+            },
+            fired: () => {
+              if (this.#watch === handle) this.#watch = null;
+              this.#changed();
+            },
+          });
+          this.#watch = handle;
+          this.#stopWatching = desk.whenOver(() => this.#changed());
+        }),
+    );
+    await this.#deletion;
+    return found !== null;
+  }
+
+  /** Should this never come to pass, the next full round replaces what is left. */
+  async #deleteReady(call: CallInfo): Promise<void> {
+    const request = { path: joinPath(call.path, readyName), version: -1 };
+    await this.#calls.repeat<unknown>(call, async ({ session }) =>
+      orAbsent(await outcomeOf(session, "delete", request)),
+    );
+  }
+
+  #deleteOwn(): Promise<void> {
+    const { desk, node } = this.#place;
+    return new Promise((resolve, reject) => {
+      desk.deletions.delete(node.path, (_outcome, error) => {
+        if (error === null) resolve();
+        else reject(requestFailure(`deleting ${node.path}`, error, desk.session, this.#lockName));
+      });
+    });
+  }
+
+  /** From here on the end of the node is our own doing. */
+  #settle(company: ReadonlySet<string>): void {
+    this.#company = company;
+    this.#ownWatch.stop();
+    this.#notOver();
+  }
+
+  #lose(reason: LossReason): void {
+    if (this.lost !== null || this.#company !== null) return;
+    this.lost = reason;
+    this.#ownWatch.stop();
+    this.#notOver();
+    this.#changed();
+    this.#listener(reason);
+  }
+
+  #lostError(reason: LossReason): LockLostError {
+    return new LockLostError(`${this.#lockName}: the member's node is gone`, {
+      reason,
+      token: null,
+      lockName: this.#lockName,
+      backend: "zookeeper",
+    });
+  }
+}
+
+function endOf(session: { readonly state: string; readonly lossReason: string | null }): LossReason {
+  if (session.state === "closed") return "provider-closed";
+  return session.lossReason === "lease" ? "lease-expired" : "session-expired";
+}

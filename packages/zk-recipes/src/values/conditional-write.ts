@@ -1,0 +1,121 @@
+import { errorCodes, type Stat } from "@holdfast/zk-protocol";
+import { isPassing } from "../recipes/failures.js";
+import { type CallInfo, outcomeOf, refusalOf, type SteadyCalls } from "../recipes/steady-calls.js";
+import type { FoundNode } from "../recipes/watched-node.js";
+import type { Outcome } from "../session/types.js";
+
+/**
+ * What became of a write whose answer was lost, by what is there now. `"unchanged"`: nothing has been written since, so
+ * ours was not applied. `"passed-over"`: exactly one write has been, and it was not ours, whose condition can never hold
+ * again. `"unknown"`: ours may be among the writes since.
+ */
+export type Verdict = "unchanged" | "passed-over" | "unknown";
+
+/** `seen`: the node as it was before the write, `null` where there was none. `now` was read behind a `sync`. */
+export function judge(seen: Stat | null, now: FoundNode | null, written: Uint8Array): Verdict {
+  if (now === null) return seen === null ? "unchanged" : "unknown";
+  const { stat } = now;
+  if (seen !== null && stat.czxid === seen.czxid && stat.version === seen.version) return "unchanged";
+  const sameNode = seen === null || stat.czxid === seen.czxid;
+  const writesSince = seen === null ? stat.version + 1 : (stat.version - seen.version) | 0;
+  const someoneElses = now.data === null || Buffer.compare(now.data, written) !== 0;
+  return sameNode && writesSince === 1 && someoneElses ? "passed-over" : "unknown";
+}
+
+/**
+ * Writes `data` if the node is still as it was `seen` (`null`: not there), once and never twice. Resolves to the node's
+ * stat, or to `null` when it was not written because somebody else was faster.
+ *
+ * When the answer is lost, the state is read behind a `sync`. Where that proves the write was not applied it is sent
+ * again under the same condition, which can hold only once; where the state cannot tell, it rejects with a `BackendError`
+ * that is not retryable.
+ */
+export async function conditionalWrite(
+  calls: SteadyCalls,
+  call: CallInfo,
+  seen: Stat | null,
+  data: Uint8Array,
+  what: string,
+): Promise<Stat | null> {
+  const startedMs = calls.runtime.nowMs();
+  let doubtful = false;
+  for (let tries = 1; ; tries++) {
+    const outcome = await send(calls, call, seen, data);
+    if (outcome.ok) return outcome.value;
+    const { error } = outcome;
+    const refusal = refusalOf(error);
+    if (refusal === null) {
+      if (error.name === "NotConnectedError") continue;
+      doubtful = true;
+    } else if (isPassing(refusal)) {
+      await calls.rest(call, tries, startedMs, error);
+      continue;
+    } else if (!isCondition(refusal.code)) {
+      throw calls.failure(call, error);
+    } else if (!doubtful) {
+      return null;
+    }
+    const verdict = judge(seen, await calls.readSynced(call), data);
+    if (verdict === "passed-over") return null;
+    if (verdict === "unknown") throw calls.unknown(call, what);
+    if (tries > 1) await calls.rest(call, tries, startedMs, error);
+  }
+}
+
+async function send(
+  calls: SteadyCalls,
+  call: CallInfo,
+  seen: Stat | null,
+  data: Uint8Array,
+): Promise<Outcome<Stat>> {
+  const { path } = call;
+  const desk = await calls.connected(call);
+  const outcome =
+    seen === null
+      ? await calls.create(desk, call, { path, data, ephemeral: false })
+      : await outcomeOf(desk.session, "setData", { path, data, version: seen.version });
+  return outcome.ok ? { ...outcome, value: outcome.value.stat } : outcome;
+}
+
+function isCondition(code: number): boolean {
+  return code === errorCodes.BadVersion || code === errorCodes.NoNode || code === errorCodes.NodeExists;
+}
+
+/**
+ * Writes `data` whatever is there, and makes the node where it is not. `known`: the last state that the caller has seen,
+ * which alone can prove after a lost answer that nothing was applied. That the very data is there is as good as an answer.
+ */
+export async function forcedWrite(
+  calls: SteadyCalls,
+  call: CallInfo,
+  known: Stat | null,
+  data: Uint8Array,
+): Promise<Stat> {
+  const startedMs = calls.runtime.nowMs();
+  let absent = false;
+  for (let tries = 1; ; tries++) {
+    const desk = await calls.connected(call);
+    const { path } = call;
+    const outcome = absent
+      ? await calls.create(desk, call, { path, data, ephemeral: false })
+      : await outcomeOf(desk.session, "setData", { path, data, version: -1 });
+    if (outcome.ok) return outcome.value.stat;
+    const { error } = outcome;
+    const refusal = refusalOf(error);
+    if (refusal === null) {
+      if (error.name === "NotConnectedError") continue;
+      const now = await calls.readSynced(call);
+      if (now?.data != null && Buffer.compare(now.data, data) === 0) return now.stat;
+      if (now !== null && !(absent || known !== null)) throw calls.unknown(call, "set");
+      if (now !== null && judge(absent ? null : known, now, data) === "unknown")
+        throw calls.unknown(call, "set");
+      if (tries === 1) continue;
+    } else if (refusal.code === errorCodes.NoNode || refusal.code === errorCodes.NodeExists) {
+      absent = refusal.code === errorCodes.NoNode;
+      if (tries <= 2) continue;
+    } else if (!isPassing(refusal)) {
+      throw calls.failure(call, error);
+    }
+    await calls.rest(call, tries, startedMs, error);
+  }
+}

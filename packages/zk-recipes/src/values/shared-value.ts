@@ -1,0 +1,140 @@
+import { InvalidArgumentError } from "@holdfast/core";
+import { backendCall, checkSignal, observeLatest, show } from "@holdfast/core/internal";
+import type { ResponseOf, Stat } from "@holdfast/zk-protocol";
+import { decodeInt, encodeInt } from "../layout/numbers.js";
+import {
+  type CallInfo,
+  isNodeExists,
+  orAbsent,
+  outcomeOf,
+  type SteadyCalls,
+} from "../recipes/steady-calls.js";
+import { type FoundNode, WatchedNode } from "../recipes/watched-node.js";
+import type { Outcome } from "../session/types.js";
+import type { SharedValue, Versioned } from "./api.js";
+import { conditionalWrite, forcedWrite } from "./conditional-write.js";
+
+/** Values of one kind as bytes. `encode` throws `InvalidArgumentError`, `decode` `LayoutConflictError`. */
+export interface ValueCodec<T> {
+  encode(what: string, value: T): Uint8Array;
+  decode(path: string, data: Uint8Array | null): T;
+}
+
+export const countCodec: ValueCodec<number> = {
+  encode(what, value) {
+    if (Number.isInteger(value) && value === (value | 0)) return encodeInt(value);
+    throw new InvalidArgumentError(`${what} must be a whole number of 32 bits; got ${show(value)}`);
+  },
+  decode: decodeInt,
+};
+
+export const bytesCodec: ValueCodec<Uint8Array> = {
+  encode(what, value) {
+    if (value instanceof Uint8Array) return Uint8Array.from(value);
+    throw new InvalidArgumentError(`${what} must be a Uint8Array; got ${show(value)}`);
+  },
+  decode: (_path, data) => Uint8Array.from(data ?? []),
+};
+
+/**
+ * Curator's `SharedValue`, and `SharedCount` with four bytes. The first seed wins; the node is persistent, and made when
+ * it is first needed. The version is the zxid of the last write (mzxid), as Curator takes the newest by from 5.7.0 on.
+ */
+export class SharedValueView<T> implements SharedValue<T> {
+  readonly name: string;
+  readonly #calls: SteadyCalls;
+  readonly #call: CallInfo;
+  readonly #seed: Uint8Array;
+  readonly #codec: ValueCodec<T>;
+  /** As this view has seen it last. */
+  #known: Stat | null = null;
+
+  constructor(calls: SteadyCalls, name: string, seed: Uint8Array, codec: ValueCodec<T>) {
+    this.name = name;
+    this.#calls = calls;
+    this.#call = { lockName: name, path: calls.pathOf(name), patient: false };
+    this.#seed = seed;
+    this.#codec = codec;
+  }
+
+  async get(): Promise<Versioned<T>> {
+    return await this.#run(async () => {
+      const found = (await this.#calls.read(this.#call)) ?? (await this.#plant());
+      return this.#versioned(found);
+    });
+  }
+
+  async set(value: T): Promise<void> {
+    const data = this.#codec.encode("set: value", value);
+    await this.#run(async () => {
+      this.#known = await forcedWrite(this.#calls, this.#call, this.#known, data);
+    });
+  }
+
+  /**
+   * Reads first: a server compares nothing but the node's count of writes, which starts again with a new node, so the
+   * write alone might fall on a node made since. Two round trips; one when the version has moved on.
+   */
+  async trySet(seen: Versioned<T>, value: T): Promise<boolean> {
+    const data = this.#codec.encode("trySet: value", value);
+    if (typeof seen?.version !== "bigint") {
+      throw new InvalidArgumentError(`trySet: seen must be what get() or observe() gave; got ${show(seen)}`);
+    }
+    return await this.#run(() =>
+      this.#calls.inTurn(this.#call.path, async () => {
+        const found = await this.#calls.read(this.#call);
+        if (found === null || found.stat.mzxid !== seen.version) return false;
+        const written = await conditionalWrite(this.#calls, this.#call, found.stat, data, "trySet");
+        if (written !== null) this.#known = written;
+        return written !== null;
+      }),
+    );
+  }
+
+  observe(options: { signal?: AbortSignal } = {}): AsyncIterable<Versioned<T>> {
+    checkSignal("observe: signal", options.signal);
+    const { engine } = this.#calls;
+    if (engine.closed) throw engine.closedError(this.name);
+    const node = new WatchedNode(this.#calls, this.name, this.#call.path);
+    return observeLatest(engine, {
+      name: this.name,
+      signal: options.signal,
+      subscribe: (changed) => node.subscribe(changed),
+      read: async () => {
+        for (;;) {
+          const found = await node.read();
+          if (found !== null) return this.#versioned(found);
+          await this.#plant();
+        }
+      },
+      // A server that lags behind may show a write older than the last one seen.
+      same: (last, now) => now.version <= last.version,
+    });
+  }
+
+  #versioned({ data, stat }: FoundNode): Versioned<T> {
+    this.#known = stat;
+    return { value: this.#codec.decode(this.#call.path, data), version: stat.mzxid };
+  }
+
+  /** Makes the node with the seed, unless somebody else was faster, and reads what is there, in one flight. */
+  async #plant(): Promise<FoundNode> {
+    const { path } = this.#call;
+    for (;;) {
+      const found = await this.#calls.repeat(this.#call, async (desk) => {
+        const behind: { read: Promise<Outcome<ResponseOf<"getData">>> | null } = { read: null };
+        const node = { path, data: this.#seed, ephemeral: false };
+        const made = await this.#calls.create(desk, this.#call, node, () => {
+          behind.read = outcomeOf(desk.session, "getData", { path, watch: false });
+        });
+        if (!made.ok && !isNodeExists(made)) return made;
+        return orAbsent(await (behind.read as Promise<Outcome<ResponseOf<"getData">>>));
+      });
+      if (found !== null) return found;
+    }
+  }
+
+  #run<R>(work: () => Promise<R>): Promise<R> {
+    return backendCall(this.#calls.engine, this.name, work);
+  }
+}

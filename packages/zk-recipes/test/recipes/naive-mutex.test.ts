@@ -1,0 +1,217 @@
+import { LayoutConflictError } from "@holdfast/core";
+import { errorCodes } from "@holdfast/zk-protocol";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Hold } from "../../src/recipes/hold.js";
+import { requestNaive } from "../../src/recipes/naive-mutex.js";
+import type { SessionTicket } from "../../src/recipes/session-ticket.js";
+import { ScriptedLine, stateOf } from "./scripted-line.js";
+import { type ScriptedSession, stat } from "./scripted-session.js";
+
+let scripted: ScriptedLine;
+let session: ScriptedSession;
+
+beforeEach(() => {
+  scripted = new ScriptedLine();
+  session = scripted.session;
+});
+
+function ask(mayWait = true): SessionTicket<Hold> {
+  const spec = { lockName: "n", path: "/n", data: new Uint8Array(0), mayWait, revocable: false };
+  return requestNaive(scripted.line, scripted.settings, spec, scripted.progress);
+}
+
+const made = (czxid: bigint): void => {
+  session.answer(session.pending("create2"), { path: "/n", stat: stat(czxid, session.id) });
+};
+const taken = (): void => session.refuse(session.pending("create2"), errorCodes.NodeExists);
+const seen = (czxid: bigint, owner: bigint): void =>
+  session.answer(session.pending("exists"), { stat: stat(czxid, owner) });
+
+async function holdOf(ticket: SessionTicket<Hold>): Promise<Hold> {
+  const state = await stateOf(ticket.granted);
+  if (state === "open" || "error" in state || state.value === null) throw new Error("not granted");
+  return state.value;
+}
+
+/** One whose create was sent when the connection broke. */
+function askAndBreak(): SessionTicket<Hold> {
+  const ticket = ask();
+  session.cut();
+  session.mend();
+  return ticket;
+}
+
+describe("a naive mutex", () => {
+  it("is held by whoever made its one node, and by its czxid", async () => {
+    const ticket = ask();
+    made(9n);
+    expect(await holdOf(ticket)).toMatchObject({
+      token: 9n,
+      backendId: "/n",
+      roundTrips: 1,
+      contended: false,
+    });
+  });
+
+  it("watches the node of another and tries again when that goes", async () => {
+    const ticket = ask();
+    taken();
+    seen(8n, 0x99n);
+    expect(await stateOf(ticket.granted)).toBe("open");
+    session.fire("/n", "deleted");
+    expect(scripted.told).toEqual(["notified"]);
+    made(9n);
+    expect(await holdOf(ticket)).toMatchObject({ contended: true });
+  });
+
+  it("tries again when the node went before it could be watched", async () => {
+    const ticket = ask();
+    taken();
+    session.answer(session.pending("exists"), null);
+    made(9n);
+    await holdOf(ticket);
+  });
+
+  it("is refused to one that may not wait", async () => {
+    const ticket = ask(false);
+    taken();
+    seen(8n, 0x99n);
+    expect(await ticket.granted).toBeNull();
+    expect(session.sent).toEqual([]);
+  });
+
+  it("never takes the node of its own session that another request made", async () => {
+    const first = ask();
+    made(8n);
+    await holdOf(first);
+    const second = ask();
+    taken();
+    seen(8n, session.id);
+    expect(await stateOf(second.granted)).toBe("open");
+  });
+
+  it("never takes a node of its own session that nobody here has asked for", async () => {
+    const ticket = ask();
+    taken();
+    seen(8n, session.id);
+    expect(await stateOf(ticket.granted)).toBe("open");
+  });
+
+  it("on a node that belongs to no session is a layout conflict, not a wait for ever", async () => {
+    const ticket = ask();
+    taken();
+    seen(8n, 0n);
+    await expect(ticket.granted).rejects.toThrow(LayoutConflictError);
+  });
+
+  it("waits for a session whose lease is ahead, and then looks whether its node is still there", async () => {
+    const ticket = ask();
+    session.leaseUntil = 0;
+    made(9n);
+    expect(await stateOf(ticket.granted)).toBe("open");
+    session.leaseUntil = Number.MAX_SAFE_INTEGER;
+    seen(9n, session.id);
+    await holdOf(ticket);
+  });
+
+  it("makes its parents, not its own path, as containers", () => {
+    const spec = { lockName: "n", path: "/a/b/n", data: new Uint8Array(0), mayWait: true, revocable: false };
+    requestNaive(scripted.line, scripted.settings, spec, scripted.progress);
+    session.noNode(session.pending("create2"));
+    expect(session.sent.map(({ op, path }) => `${op} ${path}`)).toEqual([
+      "createContainer /a",
+      "createContainer /a/b",
+      "create2 /a/b/n",
+    ]);
+  });
+});
+
+describe("a naive mutex whose create got no answer", () => {
+  it("holds when the node behind a sync belongs to its session", async () => {
+    const ticket = askAndBreak();
+    expect(session.sent.map(({ op }) => op)).toEqual(["sync", "exists"]);
+    session.answer(session.pending("sync"), undefined);
+    seen(9n, session.id);
+    expect(await holdOf(ticket)).toMatchObject({ token: 9n });
+  });
+
+  it("waits when it belongs to another session", async () => {
+    const ticket = askAndBreak();
+    session.answer(session.pending("sync"), undefined);
+    seen(9n, 0x99n);
+    expect(await stateOf(ticket.granted)).toBe("open");
+  });
+
+  it("tries again when there is none", () => {
+    askAndBreak();
+    session.answer(session.pending("sync"), undefined);
+    session.answer(session.pending("exists"), null);
+    expect(session.has("create2")).toBe(true);
+  });
+
+  it("does not share the one node with a second that has heard as little", async () => {
+    const tickets = [ask(), ask()];
+    session.cut();
+    session.mend();
+    for (const _ of tickets) {
+      session.answer(session.pending("sync"), undefined);
+      seen(9n, session.id);
+    }
+    const states = await Promise.all(tickets.map(({ granted }) => stateOf(granted)));
+    expect(states.filter((state) => state === "open")).toHaveLength(1);
+  });
+
+  it("and is cancelled, deletes the node that turns out to be its own", async () => {
+    const ticket = ask();
+    const cancelled = ticket.cancel();
+    session.cut();
+    session.mend();
+    session.answer(session.pending("sync"), undefined);
+    seen(9n, session.id);
+    expect(await stateOf(cancelled)).toBe("open");
+    session.answer(session.pending("delete", "/n"), undefined);
+    await cancelled;
+  });
+
+  it("and is cancelled, leaves alone what is another's", async () => {
+    const ticket = ask();
+    const cancelled = ticket.cancel();
+    session.cut();
+    session.mend();
+    session.answer(session.pending("sync"), undefined);
+    seen(9n, 0x99n);
+    await cancelled;
+    expect(session.has("delete")).toBe(false);
+  });
+});
+
+describe("the release of a naive mutex", () => {
+  async function releaseUnheard(): Promise<Promise<boolean>> {
+    const ticket = ask();
+    made(9n);
+    const held = await holdOf(ticket);
+    const released = held.release();
+    session.cut();
+    session.mend();
+    return released;
+  }
+
+  it("whose answer was lost never deletes the node of the next holder", async () => {
+    const released = releaseUnheard();
+    await stateOf(Promise.resolve());
+    expect(session.has("delete")).toBe(false);
+    session.answer(session.pending("sync"), undefined);
+    seen(10n, 0x99n);
+    expect(await await released).toBe(true);
+    expect(session.has("delete")).toBe(false);
+  });
+
+  it("whose answer was lost is repeated while the node is still the one", async () => {
+    const released = releaseUnheard();
+    await stateOf(Promise.resolve());
+    session.answer(session.pending("sync"), undefined);
+    seen(9n, session.id);
+    session.answer(session.pending("delete", "/n"), undefined);
+    expect(await await released).toBe(true);
+  });
+});
