@@ -4,6 +4,23 @@ import { defineConfig } from "vitest/config";
 const source = { conditions: ["@holdfast/source"] };
 const shared = { resolve: source, ssr: { resolve: source } };
 
+const withServers = [
+  "packages/*/test/**/*.server.test.ts",
+  "apps/*/test/**/*.server.test.ts",
+  "e2e/**/*.test.ts",
+];
+/** What measures times and sizes, or stops and starves servers and processes: nothing else may run beside it. */
+const alone = [
+  "e2e/faults/silent/**/*.test.ts",
+  "e2e/faults/server/**/*.test.ts",
+  "e2e/ensemble/**/*.test.ts",
+  "e2e/behaviours/ensemble.test.ts",
+  "e2e/embedded/bench.test.ts",
+  "e2e/foreign/survival.test.ts",
+  "e2e/zookeeper/scale.test.ts",
+  "packages/zk-recipes/test/session/hardening.server.test.ts",
+];
+
 export default defineConfig({
   ...shared,
   test: {
@@ -23,11 +40,17 @@ export default defineConfig({
         ...shared,
         test: {
           name: "servers",
-          include: [
-            "packages/*/test/**/*.server.test.ts",
-            "apps/*/test/**/*.server.test.ts",
-            "e2e/**/*.test.ts",
-          ],
+          include: withServers,
+          exclude: alone,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: "alone",
+          include: alone,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -41,9 +41,12 @@ if (await nodeIsNewEnough()) {
     built && (await stage("servers", ["node", "packages/test-servers/dist/cli.js", "ensure"], 15));
   await mkdir("test-results", { recursive: true });
   await tests("unit", [], 10);
-  // One file at a time: the servers' timing is what is tested, and many JVMs at once distort it.
-  if (servers) await tests("servers", ["--no-file-parallelism"], 30);
-  else summary.push("tests servers: not run, the stages before it failed");
+  if (servers) {
+    // Most of these tests wait for sessions and JVMs, so two files at a time fit.
+    await tests("servers", ["--maxWorkers=2"], 30);
+    // One file at a time: times are what is tested, and anything beside them distorts them.
+    await tests("alone", ["--no-file-parallelism"], 15);
+  } else summary.push("tests servers, alone: not run, the stages before them failed");
 }
 
 console.log(`\n${summary.join("\n")}\n`);
@@ -97,7 +100,7 @@ async function tests(project, options, minutes) {
   const file = `test-results/${project}.json`;
   await rm(file, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-  // A filter may well leave one of the two projects without a test.
+  // A filter may well leave one of the projects without a test.
   const partial = filters.length > 0 ? ["--passWithNoTests", ...filters] : [];
   const command = [bin("vitest"), "run", "--project", project, ...options, ...reporters, ...partial];
   const result = await runStage(`tests ${project}`, command, { limitMs: limitMs(minutes), env });

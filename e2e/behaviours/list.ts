@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { everyLock, plainLocks, reentrantMutex } from "./lock-recipes.js";
 import { plainLockRows, reentrantRows } from "./rows/entering.js";
 import { everyLockRows, restartRow } from "./rows/every-lock.js";
+import { multiLockRows } from "./rows/multi-lock.js";
 import { mutexRows } from "./rows/mutex.js";
 import { createRows, deleteRows } from "./rows/requests.js";
 import { lateRows, parentRows, sessionRows } from "./rows/session.js";
@@ -25,6 +26,7 @@ export function behaviours(title: string, site: Site): void {
     describe(reentrantMutex.title, () => reentrantRows(site));
     restartRow(site);
     mutexRows(site);
+    multiLockRows(site);
     deleteRows(site);
     createRows(site);
     sessionRows(site);

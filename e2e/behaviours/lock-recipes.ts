@@ -1,4 +1,6 @@
 import type { Mutex, ReentrantMutex } from "@holdfast/core";
+import { multiLock } from "@holdfast/multi-lock";
+import { asMutex } from "@holdfast/multi-lock/testing";
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import type { Operator } from "../zookeeper/features/operator.js";
 
@@ -21,7 +23,7 @@ export const reentrantMutex: LockRecipe<ReentrantMutex> = {
   waiting: behindTheHolder,
 };
 
-/** Those that their holder may not enter again. The multi lock of one path belongs here, too. */
+/** Those that their holder may not enter again. */
 export const plainLocks: readonly LockRecipe[] = [
   {
     title: "mutex",
@@ -36,6 +38,14 @@ export const plainLocks: readonly LockRecipe[] = [
       const leases = await operator.children(`${path}/leases`);
       return leases.length === 1 ? (await operator.children(`${path}/locks`)).length : 0;
     },
+  },
+  {
+    title: "multiLock",
+    open(locks, path) {
+      const mutex = locks.mutex(path);
+      return asMutex(multiLock([mutex]), mutex);
+    },
+    waiting: behindTheHolder,
   },
 ];
 

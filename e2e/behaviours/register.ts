@@ -10,10 +10,8 @@ export interface Behaviour {
   readonly awaits?: string;
 }
 
-const multiLock = "packages/multi-lock";
-
 export const register: Readonly<Record<number, Behaviour>> = {
-  // Every exclusive lock: mutex, re-entrant mutex, semaphore mutex, and the multi lock when it is there.
+  // Every exclusive lock: mutex, re-entrant mutex, semaphore mutex, multi lock.
   1: { what: "a scope holds the lock and gives it back" },
   2: { what: "holder and waiter outlive a restart of the server" },
   3: { what: "the end of the holder's session hands the lock to a waiter of the same client" },
@@ -42,8 +40,8 @@ export const register: Readonly<Record<number, Behaviour>> = {
     javaOnly:
       "queue nodes made by a LockInternalsDriver of the user's; ours: such a node of somebody else's is respected",
   },
-  13: { what: "the multi lock releases the rest when one release fails", awaits: multiLock },
-  14: { what: "the multi lock gives back what it has when one acquire fails", awaits: multiLock },
+  13: { what: "the multi lock releases the rest when one release fails" },
+  14: { what: "the multi lock gives back what it has when one acquire fails" },
   15: { what: "a listing without the path leaves no own node behind" },
   16: { what: "a failing clean-up does not hide the first error" },
   17: { what: "parents get the ACL that was asked for them" },

@@ -1,4 +1,5 @@
 import { eventually } from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { curatorVersions } from "../support/java-peer.js";
 import { curatorClients, type ForeignClient, type ForeignClients, kazooClients } from "./survivors.js";
@@ -183,7 +184,7 @@ describe("holders and waiters of kazoo and Curator", () => {
   it("all lose sessions and locks in a pause that outlasts their sessions, and may come again", () =>
     onEach(async (stage) => {
       const { target } = stage;
-      const options = { connect: target.connectString, sessionTimeoutMs: 2_000 };
+      const options = { connect: target.droppable, sessionTimeoutMs: 2_000 };
       const clients = await Promise.all(kinds.map((kind) => kind.connect(options)));
       const path = (at: number): string => `/survival/long-pause-${at}`;
       const held = await Promise.all(
@@ -198,7 +199,19 @@ describe("holders and waiters of kazoo and Curator", () => {
         clients,
         () => performance.now() - pausedAtMs > 3_000,
       );
+      // A server that comes to may hear a client before it looks at its sessions, and keep that one: nobody gets in before.
+      await target.keepOut();
       target.resume();
+      await using witness = zookeeperLocks({ connect: target.connectString });
+      await witness.ready();
+      await eventually(
+        async () => {
+          const seen = await Promise.all(clients.map((_, at) => witness.mutex(path(at)).inspect()));
+          return seen.every(({ held: holders }) => holders.length === 0);
+        },
+        { what: "the server to have ended the sessions", withinMs: 30_000 },
+      );
+      await target.heal();
       await until("all lost and back", clients, () =>
         clients.every((client) => isBack(client) && client.states.includes("LOST")),
       );

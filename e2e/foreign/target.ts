@@ -16,6 +16,8 @@ export interface Target extends AsyncDisposable {
   dropConnections(sessions: readonly SessionKey[]): void;
   /** As `dropConnections`, and they do not get in again until `heal`. Others that are connected stay so. */
   cutOff(sessions: readonly SessionKey[]): Promise<void>;
+  /** Clients of `droppable` that have lost their connection do not get in again until `heal`. */
+  keepOut(): Promise<void>;
   heal(): Promise<void>;
   expire(session: SessionKey): Promise<void>;
   /** Neither reads nor writes until `resume`; the time of sessions runs on. */
@@ -53,6 +55,8 @@ async function embedded(): Promise<Target> {
       server.faults.refuseConnections();
       dropConnections(sessions);
     },
+    // It looks at its sessions first when it comes to.
+    keepOut: async () => {},
     heal: async () => server.faults.clear(),
     async expire({ id }) {
       if (!server.expireSession(id)) throw new Error(`there is no session ${id} to end`);
@@ -73,6 +77,10 @@ async function real(): Promise<Target> {
     droppable: proxy.connectString,
     dropConnections: () => proxy.endAll(),
     async cutOff() {
+      await proxy.setMode("refuse");
+      proxy.endAll();
+    },
+    async keepOut() {
       await proxy.setMode("refuse");
       proxy.endAll();
     },

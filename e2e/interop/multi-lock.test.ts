@@ -1,4 +1,5 @@
 import type { LockHandle } from "@holdfast/core";
+import { multiLock } from "@holdfast/multi-lock";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
 import { share } from "../support/share.js";
@@ -9,8 +10,11 @@ import { shape } from "./shape.js";
 
 const waitMs = 30_000;
 
-/** Curator's multi lock is nothing but mutexes, taken one after the other: ours takes them by their names. */
-describe.each(await curatorVersions())("the members of a multi lock of Curator %s", (curator) => {
+/**
+ * Curator's multi lock is nothing but mutexes, taken one after the other as they were given. Ours takes the same mutexes
+ * by their names, so the paths are given to Curator in that order.
+ */
+describe.each(await curatorVersions())("a multi lock of Curator %s and ours", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 
@@ -21,7 +25,37 @@ describe.each(await curatorVersions())("the members of a multi lock of Curator %
 
   afterAll(() => fixture?.close());
 
-  it("are mutexes to ours: all or none", async () => {
+  it("exclude each other, whole by whole", async () => {
+    const paths = ["/multi/whole/a", "/multi/whole/b", "/multi/whole/c"] as const;
+    const theirs = await client.multiLock(paths);
+    const locks = await fixture.ours();
+    // Given in another order: ours sorts.
+    const ours = multiLock([...paths].reverse().map((path) => locks.mutex(path)));
+    const held = await ours.acquire({ waitMs });
+    expect(held.parts.map(({ name }) => name)).toEqual(paths);
+    expect(await theirs.acquire({ waitMs: 100 })).toBe(false);
+    const waiting = watched(theirs.acquire());
+    await expect
+      .poll(async () => (await locks.mutex(paths[0]).inspect()).pendingTotal, { timeout: 10_000 })
+      .toBe(1);
+    expect(waiting.granted).toBe(false);
+    await held.release();
+    expect(await waiting.grant).toBe(true);
+
+    expect(await ours.tryAcquire()).toBeNull();
+    const next = watched(ours.acquire({ waitMs }));
+    await expect
+      .poll(async () => (await locks.mutex(paths[0]).inspect()).pendingTotal, { timeout: 10_000 })
+      .toBe(1);
+    // While it waits for the first it is in nobody's way at the others.
+    for (const path of paths.slice(1)) expect((await locks.mutex(path).inspect()).pendingTotal).toBe(0);
+    expect(next.granted).toBe(false);
+    await theirs.release();
+    await (await next.grant).release();
+    for (const path of paths) expect((await locks.mutex(path).inspect()).held).toEqual([]);
+  });
+
+  it("share their members as mutexes: all or none", async () => {
     const paths = ["/multi/a", "/multi/b"] as const;
     const theirs = await client.multiLock(paths);
     const locks = await fixture.ours();
@@ -47,17 +81,19 @@ describe.each(await curatorVersions())("the members of a multi lock of Curator %
     for (const lock of both) await lock.release();
   });
 
-  it("make the same tree as our mutexes of the same names", async () => {
+  it("make the same tree", async () => {
     const theirs = await client.multiLock(["/multi-curator/a", "/multi-curator/b"]);
     await theirs.acquire();
     const locks = await fixture.ours();
-    const held: LockHandle[] = [];
-    for (const path of ["/multi-ours/a", "/multi-ours/b"])
-      held.push(await locks.mutex(path).acquire({ waitMs }));
-    const ours = shape(await client.dump("/multi-ours"), "/multi-ours", { numbers: true });
-    expect(ours).toEqual(shape(await client.dump("/multi-curator"), "/multi-curator", { numbers: true }));
+    const held = await multiLock(
+      ["/multi-ours/b", "/multi-ours/a"].map((path) => locks.mutex(path)),
+    ).acquire();
+    // Ours come all at once, Curator's one by one: the order in which the levels were made is left out.
+    const tree = async (root: string) => shape(await client.dump(root), root, { numbers: true }).sort();
+    const ours = await tree("/multi-ours");
+    expect(ours).toEqual(await tree("/multi-curator"));
     expect(ours).toHaveLength(5);
-    for (const lock of held) await lock.release();
+    await held.release();
     await theirs.release();
   });
 
@@ -78,22 +114,14 @@ describe.each(await curatorVersions())("the members of a multi lock of Curator %
           each.contend({ ...contention, label: `curator-${at}` }, withinMs, "multiLock"),
         ),
         ...providers.map((locks, at) => {
-          const first = locks.mutex(`${path}/a`);
           // One of ours takes both, the other one only the last member: that alone must keep the rest out.
           const last = locks.mutex(`${path}/b`);
-          const acquire = async (wait: {
-            waitMs: number;
-          }): Promise<Pick<LockHandle, "token" | "release">> => {
-            const outer = at === 0 ? await first.acquire(wait) : null;
-            const inner = await last.acquire(wait);
-            return {
-              token: inner.token,
-              async release() {
-                const outcome = await inner.release();
-                await outer?.release();
-                return outcome;
-              },
-            };
+          const both = multiLock([last, locks.mutex(`${path}/a`)]);
+          const acquire = async (wait: { waitMs: number }) => {
+            if (at > 0) return await last.acquire(wait);
+            const handle = await both.acquire(wait);
+            const [, { token }] = handle.parts as [LockHandle, LockHandle];
+            return { token, release: () => handle.release() };
           };
           return contendBy(acquire, { ...contention, label: `ours-${at}` });
         }),

@@ -9,8 +9,20 @@ import { publish, run } from "./run.js";
 /** The oldest Curator the layout promises to share locks with, and whatever `e2e/java/pom.xml` names. */
 export type CuratorVersion = "5.4.0" | "newest";
 
+/** Jars that Maven can bring. The pom names one version, in the property `<id>.version`. */
+export interface MavenProject {
+  /** As people say it. */
+  readonly name: string;
+  readonly id: string;
+  readonly pomFile: string;
+}
+
 const oldest = "5.4.0";
-const pomFile = fileURLToPath(new URL("../java/pom.xml", import.meta.url));
+const curator: MavenProject = {
+  name: "Curator",
+  id: "curator",
+  pomFile: fileURLToPath(new URL("../java/pom.xml", import.meta.url)),
+};
 export const javaCacheDir: string = fileURLToPath(new URL("../../.cache/java", import.meta.url));
 
 /** Where Debian and Ubuntu put the jars of `libcurator-recipes-java`; their manifests name the rest. */
@@ -53,12 +65,17 @@ async function debian(): Promise<string> {
   return debianJars.join(":");
 }
 
-async function download(version: CuratorVersion): Promise<string> {
-  const pom = await readFile(pomFile, "utf8");
-  const wanted = version === "newest" ? versionIn(pom) : version;
+function download(version: CuratorVersion): Promise<string> {
+  return mavenClassPath(curator, version === "newest" ? undefined : version);
+}
+
+/** From the cache, or downloaded. Without `version` the one that the pom names. Rejects with the reason when it cannot be had. */
+export async function mavenClassPath(project: MavenProject, version?: string): Promise<string> {
+  const pom = await readFile(project.pomFile, "utf8");
+  const wanted = version ?? versionIn(pom, project);
   const hash = createHash("sha256").update(pom).digest("hex").slice(0, 8);
-  const jarDir = join(javaCacheDir, `curator-${wanted}-${hash}`);
-  if (!existsSync(jarDir)) await fetchJars(wanted, jarDir);
+  const jarDir = join(javaCacheDir, `${project.id}-${wanted}-${hash}`);
+  if (!existsSync(jarDir)) await fetchJars(project, wanted, jarDir);
   const jars = (await readdir(jarDir)).filter((file) => file.endsWith(".jar"));
   return jars
     .sort()
@@ -66,13 +83,13 @@ async function download(version: CuratorVersion): Promise<string> {
     .join(":");
 }
 
-function versionIn(pom: string): string {
-  const version = /<curator\.version>([^<]+)</.exec(pom)?.[1];
-  if (version === undefined) throw new Error(`${pomFile} names no curator.version`);
+function versionIn(pom: string, { id, pomFile }: MavenProject): string {
+  const version = new RegExp(`<${id}\\.version>([^<]+)<`).exec(pom)?.[1];
+  if (version === undefined) throw new Error(`${pomFile} names no ${id}.version`);
   return version;
 }
 
-async function fetchJars(version: string, jarDir: string): Promise<void> {
+async function fetchJars(project: MavenProject, version: string, jarDir: string): Promise<void> {
   const failureNote = `${jarDir}.failed`;
   const known = await recentText(failureNote);
   if (known !== null)
@@ -83,9 +100,9 @@ async function fetchJars(version: string, jarDir: string): Promise<void> {
   const projectDir = await mkdtemp(join(tmpdir(), "holdfast-maven-"));
   const staged = await mkdtemp(join(javaCacheDir, ".staged-"));
   try {
-    await cp(pomFile, join(projectDir, "pom.xml"));
+    await cp(project.pomFile, join(projectDir, "pom.xml"));
     const settings = [
-      `-Dcurator.version=${version}`,
+      `-D${project.id}.version=${version}`,
       `-DoutputDirectory=${staged}`,
       "-DincludeScope=runtime",
     ];
@@ -96,7 +113,7 @@ async function fetchJars(version: string, jarDir: string): Promise<void> {
     });
     await publish(staged, jarDir);
   } catch (error) {
-    const message = `Curator ${version} could not be had from Maven Central: ${(error as Error).message}`;
+    const message = `${project.name} ${version} could not be had from Maven Central: ${(error as Error).message}`;
     await writeFile(failureNote, message);
     throw new Error(message);
   } finally {

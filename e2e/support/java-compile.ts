@@ -8,15 +8,21 @@ import { publish, run } from "./run.js";
 
 const sourceDir = fileURLToPath(new URL("../java/src", import.meta.url));
 
-/**
- * Compiles `e2e/java/src` against one class path and returns the folder of the classes. It is named by a hash of both,
- * so that the compiler runs once for each state of the sources and never serves an old one.
- */
-export async function compileJava(classPath: string): Promise<string> {
-  const files = (await readdir(sourceDir, { recursive: true }))
+/** All `.java` files of a folder and those under it, sorted. */
+export async function javaFilesIn(folder: string): Promise<string[]> {
+  const files = await readdir(folder, { recursive: true });
+  return files
     .filter((file) => file.endsWith(".java"))
     .sort()
-    .map((file) => join(sourceDir, file));
+    .map((file) => join(folder, file));
+}
+
+/**
+ * Compiles sources, by default `e2e/java/src`, against one class path and returns the folder of the classes. It is named
+ * by a hash of both, so that the compiler runs once for each state of the sources and never serves an old one.
+ */
+export async function compileJava(classPath: string, sources?: readonly string[]): Promise<string> {
+  const files = sources ?? (await javaFilesIn(sourceDir));
   const hash = createHash("sha256").update(classPath);
   for (const file of files) hash.update(`\0${file}\0`).update(await readFile(file));
   const finished = join(javaCacheDir, `classes-${hash.digest("hex").slice(0, 16)}`);

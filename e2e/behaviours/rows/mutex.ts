@@ -112,8 +112,7 @@ export function mutexRows(site: Site): void {
     expect(await second.children(path)).toEqual([]);
   });
 
-  // 13 and 14 belong to the multi lock. Their rows go into `rows/multi-lock.ts`, called from `list.ts`, and the multi
-  // lock of one path into `everyLock`, for 1 to 9; until then `register.ts` excuses them.
+  // 13 and 14 are in `multi-lock.ts`.
 
   it("15: is not left standing in a queue whose listing says that there is none", async () => {
     const client = await site.client();

@@ -80,7 +80,8 @@ export class Witness {
   /** To be called with what a release said. */
   gaveBack(client: string, handle: Held, outcome: string): void {
     if (outcome !== "released") return;
-    if (contenders(this.#server, handle.name).some(({ token }) => token === handle.token)) {
+    const nodes = contenders(this.#server, handle.name);
+    if (ownNodeOf({ token: handle.token ?? -1n, mode: handle.mode ?? "shared" }, nodes) !== undefined) {
       this.violation(`${client} released ${handle.name} ${handle.token}, and its node is there`);
     }
   }
@@ -151,13 +152,13 @@ export class Witness {
     }
   }
 
-  #granted(grant: Omit<Believer, "session">, state: string, contended: boolean): void {
+  #granted(grant: Grant, state: string, contended: boolean): void {
     this.look();
     this.grants += 1;
     const { client, name, token } = grant;
     const nodes = contenders(this.#server, name);
     const own = ownNodeOf(grant, nodes);
-    const believer: Believer = { ...grant, session: own?.session ?? null };
+    const believer: Believer = { ...grant, session: own?.session ?? null, node: own?.token ?? token };
     const who = `${client} was granted ${name} ${grant.mode} ${token}`;
     if (state !== "connected") this.violation(`${who} on a session that is ${state}`);
     if (own === undefined) this.#checkMissing(who, believer, contended);
@@ -207,14 +208,16 @@ export class Witness {
 
   #checkOther(who: string, other: Believer, nodes: readonly ContenderNode[]): void {
     const holds = `${other.client} believes to hold with ${other.token}`;
-    if (nodes.some(({ token }) => token === other.token)) this.violation(`${who} while ${holds}, and does`);
+    if (nodes.some(({ token }) => token === other.node)) this.violation(`${who} while ${holds}, and does`);
     else if (!this.#isForced(other)) this.violation(`${who} while ${holds}, untold`);
   }
 
-  #isForced({ session, token }: Believer): boolean {
-    return session === null || this.#forcedSessions.has(session) || this.#forcedTokens.has(token);
+  #isForced({ session, node }: Believer): boolean {
+    return session === null || this.#forcedSessions.has(session) || this.#forcedTokens.has(node);
   }
 }
+
+type Grant = Omit<Believer, "session" | "node">;
 
 /** What identifies one side of a hold: a handle, or an event about it. */
 interface Held {
@@ -230,7 +233,7 @@ function keyOf(client: string, { name, mode = "shared", owner }: Held): string {
 
 /** A read beside a write bears the write's token, and is told from it by its role. */
 function ownNodeOf(
-  grant: Omit<Believer, "session">,
+  grant: Pick<Grant, "token" | "mode">,
   nodes: readonly ContenderNode[],
 ): ContenderNode | undefined {
   const own = nodes.find(({ token }) => token === grant.token);

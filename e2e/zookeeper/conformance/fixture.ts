@@ -1,4 +1,4 @@
-import type { LockHandle, LockProvider } from "@holdfast/core";
+import type { LockHandle, LockProvider, Owner } from "@holdfast/core";
 import type { Fixture } from "@holdfast/core/testing";
 import { expireSession, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
@@ -21,8 +21,12 @@ export interface FixtureParts {
 interface Client {
   readonly provider: ZooKeeperLocks;
   readonly link: ZooKeeperProxy;
-  /** Acquires under way, by name of the lock. */
-  readonly asking: Map<string, number>;
+  readonly asking: ReadonlyMap<Owner, Asking>;
+}
+
+interface Asking {
+  readonly name: string;
+  readonly sinceMs: number;
 }
 
 /** Links show the ids and passwords of the sessions that pass, with which a hold can be lost. */
@@ -35,7 +39,7 @@ export async function linkedFixture(connectString: string, parts: FixtureParts =
       const link = await startZooKeeperProxy({ target: connectString });
       const provider = zookeeperLocks({ connect: link.connectString, sessionTimeoutMs });
       adapt?.(provider);
-      clients.push({ provider, link, asking: countAsking(provider) });
+      clients.push({ provider, link, asking: followAsking(provider) });
       return provider;
     },
     async loseHold(handle: LockHandle) {
@@ -73,24 +77,27 @@ function pathOf(name: string): string {
   return `/holdfast/${encodeSegment(name)}`;
 }
 
-function countAsking({ events }: LockProvider): Map<string, number> {
-  const asking = new Map<string, number>();
-  const add = (name: string, change: number) => asking.set(name, (asking.get(name) ?? 0) + change);
-  events.on("acquire-started", ({ name }) => add(name, 1));
-  events.on("acquire-settled", ({ name }) => add(name, -1));
+/** Who has asked for what, since when by the clock of the links, and has no answer yet. */
+function followAsking({ events }: LockProvider): ReadonlyMap<Owner, Asking> {
+  const asking = new Map<Owner, Asking>();
+  events.on("acquire-started", ({ name, owner }) => {
+    asking.set(owner, { name, sinceMs: performance.now() });
+  });
+  events.on("acquire-settled", ({ owner }) => {
+    asking.delete(owner);
+  });
   return asking;
 }
 
-/** Who asks, and has set a watch on the one node since it was last seen to go. */
+/** Who asks, and has set a watch on the one node since, and since that was last seen to go. */
 function waiting({ link, asking }: Client, name: string): number {
   const path = pathOf(name);
   const { trace } = link;
+  const since = [...asking.values()].filter((each) => each.name === name).map(({ sinceMs }) => sinceMs);
   const gone = trace.findLastIndex((entry) => entry.event === "deleted" && entry.path === path);
   const watches = trace
     .slice(gone + 1)
-    .filter(
-      ({ kind, op, err, ...entry }) =>
-        kind === "reply" && op === "exists" && err === 0 && entry.path === path,
-    );
-  return Math.min(asking.get(name) ?? 0, watches.length);
+    .filter((entry) => entry.kind === "reply" && entry.op === "exists" && entry.err === 0)
+    .filter((entry) => entry.path === path && entry.at > Math.min(...since));
+  return Math.min(since.length, watches.length);
 }

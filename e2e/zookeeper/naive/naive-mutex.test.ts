@@ -118,7 +118,8 @@ onBothServers((title, server) => {
     );
     expect(herd.events).toBeGreaterThanOrEqual(waiters);
     expect(herd.requests).toBeGreaterThanOrEqual(2 * waiters - 1);
-    expect(orderly.events).toBeLessThanOrEqual(2);
+    // Of whoever lets go, of the next and of the one behind that: however many wait.
+    expect(orderly.events).toBeLessThanOrEqual(3);
   });
 
   it.each(["create2", "delete"] as const)("a lost answer to the %s changes nothing", async (op) => {

@@ -3,7 +3,14 @@
 export type { BackendLink } from "./api/link.js";
 export { Alarm, AlarmClock } from "./clock/alarm-clock.js";
 export { type EventDetail, EventHub, type EventSource } from "./events/event-hub.js";
+export type { AcquireSpec, AcquireSpecs } from "./grants/acquisition.js";
 export type { GrantEngine } from "./grants/engine.js";
+export { Handle } from "./grants/handle.js";
+export {
+  acquireKeys,
+  type ResolvedAcquireOptions,
+  resolveAcquireOptions,
+} from "./options/acquire-options.js";
 export {
   checkBoolean,
   checkKnownKeys,
@@ -18,6 +25,7 @@ export { validateLockName } from "./options/lock-name.js";
 export { type ResolvedProviderOptions, resolveProviderOptions } from "./options/provider-options.js";
 export { createProvider, DriverProvider, type ProviderParts } from "./provider/driver-provider.js";
 export { type ViewParts, viewPartsOf } from "./recipes/view.js";
+export { whenCertain } from "./recipes/when-certain.js";
 export { awaitValue, inBounds } from "./rendezvous/await-value.js";
 export { backendCall } from "./rendezvous/backend-call.js";
 export { type BarrierStore, BarrierView } from "./rendezvous/barrier.js";
@@ -25,7 +33,9 @@ export type { BarrierSeat } from "./rendezvous/barrier-membership.js";
 export { CountDownLatchView, type LatchStore } from "./rendezvous/count-down-latch.js";
 export { type DoubleBarrierStore, DoubleBarrierView } from "./rendezvous/double-barrier.js";
 export type { WaitBounds } from "./rendezvous/wait-bounds.js";
+export { runInFrames } from "./scopes/run-in-frames.js";
 export { abortable } from "./signals/abortable.js";
+export { LateSignal } from "./signals/late-signal.js";
 export { type ObservedSource, observeLatest, type Watched } from "./signals/observe-latest.js";
 export { SignalHub } from "./signals/signal-hub.js";
 export { type LocalBounds, waitLocally } from "./signals/wait-locally.js";

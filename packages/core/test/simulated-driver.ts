@@ -231,6 +231,8 @@ class Place implements Ticket, Grant {
         // The lease began at the server at a time we do not know: it is renewed before it counts.
         const renewed = await this.#renewQuietly();
         if (renewed) this.#grant(seen.entry.token, sentMs);
+        // The lease ran out between the two: what is left is to ask again, as for an entry that is gone.
+        else if (link.state === "connected" && this.#state === "waiting") void this.look();
       }
     }
   }

@@ -72,6 +72,11 @@ export interface Grant {
    */
   validUntilMs(): Millis;
   /**
+   * Where the backend grants for a short time first and the driver itself extends that to the lease asked for: when that lease
+   * ends. Bounds a hold with `renew: false`; without it `validUntilMs()` at the grant does.
+   */
+  leaseUntilMs?(): Millis;
+  /**
    * Driver tells: contact broken, contact back, gone, asked for. Called once, before anything awaits; what happened
    * before that call is told in it. `recovered` only after the backend has confirmed that the hold still stands.
    */
@@ -83,9 +88,10 @@ export interface Grant {
   attend?(): void;
   /**
    * Asks the backend, also where there is nothing to renew. Resolves to the new `validUntilMs()`, or to `null` when the
-   * backend says that it is no longer ours. Rejects when there was no answer. Never called after `release()`.
+   * backend says that it is no longer ours. Rejects when there was no answer. Never called after `release()`. `due`: it is
+   * its time, and nobody waits for the answer; the driver may put it together with others within a sixtieth of the lease.
    */
-  renew(leaseMs: Millis): Promise<Millis | null>;
+  renew(leaseMs: Millis, options?: { readonly due: boolean }): Promise<Millis | null>;
   /**
    * `false` when it was not ours any more. Called again after a renewal that came too late. Goes on through outages and
    * settles at the latest when the session or lease is over: core lets no acquire of this name pass before. Rejects with a
@@ -112,7 +118,7 @@ export interface LockDriver {
   checkName?(name: string): void;
   request(request: GrantRequest, progress: TicketProgress): Ticket;
   /** All or none, queued in one atomic step, never by pipelining single requests. For parts of one session or one slot. */
-  requestAll?(requests: readonly GrantRequest[]): Ticket<readonly Grant[]>;
+  requestAll?(requests: readonly GrantRequest[], progress?: TicketProgress): Ticket<readonly Grant[]>;
   /**
    * A read beside a write that is still held; core releases the write when asked to. Same token. Rejects with
    * `LockLostError` when the write is not held any more: then no read is left either.

@@ -48,6 +48,7 @@ export interface LockSnapshot {
   readonly kind: PrimitiveKind | null;
   readonly held: readonly HoldInfo[];
   readonly pending: readonly WaitInfo[];
+  /** `null` where waiters leave no trace in the backend that could be counted. */
   readonly pendingTotal: number | null;
 }
 

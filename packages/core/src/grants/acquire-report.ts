@@ -23,14 +23,20 @@ export interface SettledDetail {
 export class AcquireReport {
   readonly #engine: GrantEngine;
   readonly #spec: AcquireSpec;
+  readonly #late: boolean;
   #trace: AcquireTrace | undefined;
 
   constructor(engine: GrantEngine, spec: AcquireSpec) {
     this.#engine = engine;
     this.#spec = spec;
+    this.#late = spec.asksOnce === true && spec.options.waitMs > 0;
   }
 
   started(): void {
+    if (!this.#late) this.#start();
+  }
+
+  #start(): void {
     const { events, id, backend } = this.#engine;
     const { mode } = this.#spec;
     if (events.has("acquire-started")) events.emit("acquire-started", { ...this.#base(), mode });
@@ -67,6 +73,11 @@ export class AcquireReport {
   }
 
   settled(outcome: Outcome, waitedMs: Millis, detail: SettledDetail): void {
+    if (this.#late) {
+      if (outcome === "unavailable") return;
+      this.#start();
+      this.sent();
+    }
     const { events } = this.#engine;
     if (events.has("acquire-settled")) {
       const { mode } = this.#spec;

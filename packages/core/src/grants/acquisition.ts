@@ -6,6 +6,7 @@ import {
   EvictedError,
   type ProviderClosedError,
   QuorumError,
+  UnsupportedError,
 } from "../api/errors.js";
 import type { LockMode, Millis, Owner } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
@@ -33,7 +34,15 @@ export interface AcquireSpec {
   /** As in `GrantRequest`. Default `null`. */
   readonly limit?: PermitLimit | null;
   readonly variant?: string | null;
+  /**
+   * Leaves nothing in the queue to wait for its turn, whatever `waitMs` is: that then bounds outages and retries alone.
+   * A refusal is not told by events, unless `waitMs` is 0: whoever asks once and has time left goes on in another way.
+   */
+  readonly asksOnce?: boolean;
 }
+
+/** One lock, or several of one driver that are granted together or not at all. All have the options of the first. */
+export type AcquireSpecs = readonly [AcquireSpec, ...AcquireSpec[]];
 
 type Phase =
   | "connecting" // waits for the link, or for a delete of our own on this name
@@ -47,34 +56,37 @@ type Phase =
 const linkGraceMs = 250;
 
 /**
- * One acquire under way. Time-out, abort, loss of contact, closing and the grant race here: the first to reach
- * `#decide` or `#deliver` wins, and the others find the phase changed.
+ * One acquire under way, of one lock or of several together. Time-out, abort, loss of contact, closing and the grant
+ * race here: the first to reach `#decide` or `#deliver` wins, and the others find the phase changed.
  */
 export class Acquisition extends Alarm implements TicketProgress, Waiting {
   readonly #engine: GrantEngine;
+  readonly #specs: AcquireSpecs;
+  /** Speaks for all where they have to be alike. */
   readonly #spec: AcquireSpec;
-  readonly #resolve: (handle: Handle | null) => void;
+  readonly #resolve: (handles: readonly Handle[] | null) => void;
   readonly #reject: (error: unknown) => void;
   #phase: Phase = "connecting";
-  #ticket: Ticket | undefined;
+  #ticket: Ticket<unknown> | undefined;
   #startedMs: Millis = 0;
   #deadlineMs: Millis = Infinity;
   #attempt = 0;
   #sentEpoch = 0;
   #rest: Rest | undefined;
   #settle: (() => void) | undefined;
-  readonly #report: AcquireReport;
+  readonly #reports: readonly AcquireReport[];
 
   constructor(
     engine: GrantEngine,
-    spec: AcquireSpec,
-    resolve: (handle: Handle | null) => void,
+    specs: AcquireSpecs,
+    resolve: (handles: readonly Handle[] | null) => void,
     reject: (error: unknown) => void,
   ) {
     super();
     this.#engine = engine;
-    this.#spec = spec;
-    this.#report = new AcquireReport(engine, spec);
+    this.#specs = specs;
+    this.#spec = specs[0];
+    this.#reports = specs.map((spec) => new AcquireReport(engine, spec));
     this.#resolve = resolve;
     this.#reject = reject;
   }
@@ -93,10 +105,10 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     this.#startedMs = this.#spec.startedMs ?? engine.runtime.nowMs();
     this.#deadlineMs = waitMs === 0 ? Infinity : this.#startedMs + waitMs;
     engine.waiting.add(this);
-    this.#report.started();
+    for (const report of this.#reports) report.started();
     if (signal !== undefined) engine.signals.add(signal, this.#aborted);
     this.#proceed();
-    this.#report.sent();
+    for (const report of this.#reports) report.sent();
     // Behind the answers that are there already: a grant without I/O needs no timer.
     if (this.#deadlineMs !== Infinity) queueMicrotask(this.#armDeadline);
   }
@@ -104,15 +116,15 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   // -------- what others tell
 
   notified(): void {
-    if (this.#phase === "queued") this.#report.notified();
+    if (this.#phase === "queued") for (const report of this.#reports) report.notified();
   }
 
   requeued(reason: "session-lost" | "entry-gone"): void {
-    if (this.#phase === "queued") this.#report.requeued(reason);
+    if (this.#phase === "queued") for (const report of this.#reports) report.requeued(reason);
   }
 
   sequenceHigh(sequence: number): void {
-    this.#report.sequenceHigh(sequence);
+    for (const report of this.#reports) report.sequenceHigh(sequence);
   }
 
   providerClosed(error: ProviderClosedError): void {
@@ -157,7 +169,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #proceed(): void {
     const engine = this.#engine;
     this.#phase = "connecting";
-    const pending = engine.pendingRelease(this.#spec.name);
+    const pending = this.#pendingRelease();
     if (pending !== undefined) {
       if (this.#spec.options.waitMs === 0) this.#decide("unavailable");
       else pending.then(() => this.#phase === "connecting" && this.#proceed());
@@ -166,6 +178,14 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     } else {
       this.#connect();
     }
+  }
+
+  #pendingRelease(): Promise<void> | undefined {
+    for (const { name } of this.#specs) {
+      const pending = this.#engine.pendingRelease(name);
+      if (pending !== undefined) return pending;
+    }
+    return undefined;
   }
 
   #connect(): void {
@@ -182,33 +202,25 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   #ask(): void {
-    const { kind, name, mode, permits, options, limit = null, variant = null } = this.#spec;
-    const { leaseMs, label, revocable, waitMs } = options;
+    const { driver, clockJump } = this.#engine;
     this.#phase = "queued";
-    const mayWait = waitMs > 0;
-    const request: GrantRequest = {
-      kind,
-      name,
-      mode,
-      permits,
-      leaseMs,
-      label,
-      revocable,
-      mayWait,
-      limit,
-      variant,
-    };
-    if (this.#engine.driver.capabilities.lease === "ttl") this.#sentEpoch = this.#engine.clockJump.read();
-    let ticket: Ticket;
+    if (driver.capabilities.lease === "ttl") this.#sentEpoch = clockJump.read();
     try {
-      ticket = this.#engine.driver.request(request, this);
+      if (this.#specs.length === 1) {
+        this.#await(driver.request(requestOf(this.#spec), this), (grant) => [grant]);
+      } else {
+        if (driver.requestAll === undefined) throw this.#notTogether();
+        this.#await(driver.requestAll(this.#specs.map(requestOf), this), (grants) => grants);
+      }
     } catch (error) {
       this.#failed(error);
-      return;
     }
+  }
+
+  #await<G>(ticket: Ticket<G>, grantsOf: (granted: G) => readonly Grant[]): void {
     this.#ticket = ticket;
     ticket.granted.then(
-      (grant) => this.#granted(ticket, grant),
+      (granted) => this.#granted(ticket, granted === null ? null : grantsOf(granted)),
       (error) => {
         if (ticket !== this.#ticket || this.#phase !== "queued") return;
         this.#ticket = undefined;
@@ -218,43 +230,47 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     );
   }
 
-  #granted(ticket: Ticket, grant: Grant | null): void {
+  #granted(ticket: Ticket<unknown>, grants: readonly Grant[] | null): void {
     // Decided otherwise before: the cancel that was sent then covers this grant too.
     if (ticket !== this.#ticket || this.#phase !== "queued") return;
-    if (grant === null) {
+    if (grants === null) {
       this.#ticket = undefined;
       this.#decide("unavailable");
       return;
     }
-    const hold = new Hold(this.#engine, this.#spec, this.#spec.options, grant, this.#sentEpoch);
-    if (this.#engine.link.state === "connected" && !hold.uncertain) {
-      if (hold.check()) this.#deliver(hold);
-      else if (hold.lossReason === "stolen") this.#evicted(ticket);
+    const holds = grants.map((grant, i) => {
+      const spec = this.#specs[i] as AcquireSpec;
+      return new Hold(this.#engine, spec, spec.options, grant, this.#sentEpoch);
+    });
+    if (this.#engine.link.state === "connected" && !holds.some((hold) => hold.uncertain)) {
+      if (allStand(holds)) this.#deliver(holds);
+      else if (stolen(holds) !== undefined) this.#evicted(ticket, stolen(holds) as Hold);
       else this.#again(ticket, "the lease was over before the grant could be delivered");
       return;
     }
     this.#phase = "proving";
-    this.#prove(ticket, hold);
+    this.#prove(ticket, holds);
   }
 
   /** Contact broke between the grant and its delivery: it counts once a round trip has shown that it still stands. */
-  #prove(ticket: Ticket, hold: Hold): void {
+  #prove(ticket: Ticket<unknown>, holds: readonly Hold[]): void {
     const { link, clockJump } = this.#engine;
     const contact = link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
     let epoch = 0;
     const proof = contact.then(() => {
       epoch = clockJump.read();
-      return hold.grant.renew(hold.renewableMs);
+      return Promise.all(holds.map((hold) => hold.grant.renew(hold.renewableMs)));
     });
     proof.then(
-      (validUntilMs) => {
+      (proven) => {
         if (this.#phase !== "proving") return;
-        if (hold.lossReason === "stolen") this.#evicted(ticket);
-        else if (validUntilMs === null || !hold.check())
+        const taken = stolen(holds);
+        if (taken !== undefined) this.#evicted(ticket, taken);
+        else if (proven.includes(null) || !allStand(holds))
           this.#again(ticket, "the grant was gone when contact came back");
         else {
-          hold.standsProven(validUntilMs, epoch);
-          this.#deliver(hold);
+          for (const [i, hold] of holds.entries()) hold.standsProven(proven[i] as Millis, epoch);
+          this.#deliver(holds);
         }
       },
       (error) => {
@@ -264,8 +280,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   /** Somebody deleted the entry in the moment of its grant: to the caller, who never held, that is an eviction. */
-  #evicted(ticket: Ticket): void {
-    const { name } = this.#spec;
+  #evicted(ticket: Ticket<unknown>, { name }: Hold): void {
     this.#ticket = ticket;
     this.#decide(
       "error",
@@ -276,12 +291,11 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     );
   }
 
-  #again(ticket: Ticket, why: string): void {
+  #again(ticket: Ticket<unknown>, why: string): void {
     this.#phase = "queued";
     this.#ticket = undefined;
-    const { name } = this.#spec;
-    const error = new BackendError(`acquire of "${name}": ${why}`, {
-      lockName: name,
+    const error = new BackendError(`acquire of ${this.#names}: ${why}`, {
+      lockName: this.#spec.name,
       backend: this.#engine.backend,
     });
     this.#clean(ticket).then(() => this.#phase === "queued" && this.#failed(error));
@@ -309,15 +323,20 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
 
   // -------- the end
 
-  #deliver(hold: Hold): void {
-    const { grant } = hold;
-    hold.deliver();
-    const { options, handleFrom, onHold } = this.#spec;
-    const handle = handleFrom?.(hold, options) ?? new Handle(hold, options);
-    onHold?.(hold);
+  #deliver(holds: readonly Hold[]): void {
+    const handles = holds.map((hold, i) => {
+      const { options, handleFrom, onHold } = this.#specs[i] as AcquireSpec;
+      hold.deliver();
+      const handle = handleFrom?.(hold, options) ?? new Handle(hold, options);
+      onHold?.(hold);
+      return handle;
+    });
     this.#unhook();
-    this.#finish("granted", { roundTrips: grant.roundTrips, contended: grant.contended, token: grant.token });
-    this.#resolve(handle);
+    this.#finish("granted", (i) => {
+      const { roundTrips, contended, token } = (holds[i] as Hold).grant;
+      return { roundTrips, contended, token };
+    });
+    this.#resolve(handles);
   }
 
   #decide(outcome: Outcome, error?: unknown): void {
@@ -330,7 +349,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       if (this.#phase === "settled") return;
       this.#engine.waitAlarms.clear(this);
       const detail = { roundTrips: 0, contended, token: null };
-      this.#finish(outcome, outcome === "error" ? { ...detail, error } : detail);
+      this.#finish(outcome, () => (outcome === "error" ? { ...detail, error } : detail));
       if (outcome === "error" || outcome === "aborted") this.#reject(error);
       else if (this.#spec.throws) this.#reject(this.#timeoutError(waitMs));
       else this.#resolve(null);
@@ -352,10 +371,10 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   /** Takes the request back. Never rejects; a failure is told by `release-failed`, since something may be left. */
-  #clean(ticket: Ticket): Promise<void> {
-    const cleaned = new Promise<void>((resolve) => resolve(ticket.cancel())).catch((error) =>
-      this.#report.cleanUpFailed(error),
-    );
+  #clean(ticket: Ticket<unknown>): Promise<void> {
+    const cleaned = new Promise<void>((resolve) => resolve(ticket.cancel())).catch((error) => {
+      for (const report of this.#reports) report.cleanUpFailed(error);
+    });
     this.#engine.trackCleaning(cleaned);
     return cleaned;
   }
@@ -368,10 +387,11 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     if (signal !== undefined) signals.remove(signal, this.#aborted);
   }
 
-  #finish(outcome: Outcome, detail: SettledDetail): void {
+  #finish(outcome: Outcome, detailOf: (index: number) => SettledDetail): void {
     this.#phase = "settled";
     this.#engine.waiting.delete(this);
-    this.#report.settled(outcome, this.#engine.runtime.nowMs() - this.#startedMs, detail);
+    const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
+    for (const [i, report] of this.#reports.entries()) report.settled(outcome, waitedMs, detailOf(i));
   }
 
   readonly #armDeadline = (): void => {
@@ -382,7 +402,8 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #timeoutError(waitMs: Millis): AcquireTimeoutError {
     const { name } = this.#spec;
     const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
-    return new AcquireTimeoutError(`the lock "${name}" was not granted within waitMs = ${waitMs}`, {
+    const what = this.#specs.length === 1 ? `the lock ${this.#names} was` : `the locks ${this.#names} were`;
+    return new AcquireTimeoutError(`${what} not granted within waitMs = ${waitMs}`, {
       waitedMs,
       lockName: name,
       backend: this.#engine.backend,
@@ -392,13 +413,38 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #noConnection(): BackendError {
     const { name, options } = this.#spec;
     return new BackendError(
-      `acquire of "${name}": no connection to ${this.#engine.backend} within ${options.waitMs} ms`,
+      `acquire of ${this.#names}: no connection to ${this.#engine.backend} within ${options.waitMs} ms`,
       {
         lockName: name,
         backend: this.#engine.backend,
       },
     );
   }
+
+  #notTogether(): UnsupportedError {
+    const { backend } = this.#engine;
+    return new UnsupportedError(`the backend ${backend} cannot grant several locks together`, { backend });
+  }
+
+  get #names(): string {
+    return this.#specs.map(({ name }) => `"${name}"`).join(", ");
+  }
+}
+
+function requestOf(spec: AcquireSpec): GrantRequest {
+  const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
+  const { leaseMs, label, revocable, waitMs } = options;
+  const mayWait = waitMs > 0 && asksOnce !== true;
+  return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant };
+}
+
+/** Looks at each of them: whatever is over has to know it. */
+function allStand(holds: readonly Hold[]): boolean {
+  return holds.map((hold) => hold.check()).every(Boolean);
+}
+
+function stolen(holds: readonly Hold[]): Hold | undefined {
+  return holds.find((hold) => hold.lossReason === "stolen");
 }
 
 class Rest extends Alarm {

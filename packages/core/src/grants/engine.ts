@@ -10,7 +10,7 @@ import type { EventHub } from "../events/event-hub.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { SignalHub } from "../signals/signal-hub.js";
 import { within } from "../signals/within.js";
-import { type AcquireSpec, Acquisition } from "./acquisition.js";
+import { type AcquireSpec, type AcquireSpecs, Acquisition } from "./acquisition.js";
 import type { Handle } from "./handle.js";
 import type { Hold } from "./hold.js";
 
@@ -86,7 +86,15 @@ export class GrantEngine {
 
   /** Resolves to `null`, instead of rejecting with `AcquireTimeoutError`, when `spec.throws` is false. */
   acquire(spec: AcquireSpec): Promise<Handle | null> {
-    return new Promise((resolve, reject) => new Acquisition(this, spec, resolve, reject).start());
+    return new Promise((resolve, reject) => {
+      const first = (handles: readonly Handle[] | null): void => resolve(handles?.[0] ?? null);
+      new Acquisition(this, [spec], first, reject).start();
+    });
+  }
+
+  /** As `acquire`, of several together: all or none. Rejects with `UnsupportedError` where the driver cannot do that. */
+  acquireAll(specs: AcquireSpecs): Promise<readonly Handle[] | null> {
+    return new Promise((resolve, reject) => new Acquisition(this, specs, resolve, reject).start());
   }
 
   /**

@@ -122,13 +122,16 @@ export class Handle implements LockHandle {
     }
   }
 
-  /** Runs once when the hold is lost before this handle is released; at once when it is lost already. */
-  onLost(listener: (error: LockLostError) => void): () => void {
+  /**
+   * Runs once when the hold is lost before this handle is released; at once when it is lost already. `attend: false`:
+   * leaves it to the driver when it begins to listen for the end.
+   */
+  onLost(listener: (error: LockLostError) => void, { attend = true }: { attend?: boolean } = {}): () => void {
     if (this.state === "lost") {
       listener(this.#hold.lossError());
       return () => {};
     }
-    this.#hold.grant.attend?.();
+    if (attend) this.#hold.grant.attend?.();
     this.#lossListeners ??= new Set();
     this.#lossListeners.add(listener);
     return () => this.#lossListeners?.delete(listener);

@@ -83,7 +83,8 @@ export class Hold extends Alarm implements HoldIdentity {
     this.leaseMs = options.leaseMs;
     this.grantedAtMs = engine.runtime.nowMs();
     const leased = engine.driver.capabilities.lease === "ttl";
-    this.#finalUntilMs = leased && !options.renew ? grant.validUntilMs() : Infinity;
+    this.#finalUntilMs =
+      leased && !options.renew ? (grant.leaseUntilMs?.() ?? grant.validUntilMs()) : Infinity;
     this.#renewal = leased ? new Renewal(this, { periodic: options.renew }) : undefined;
     this.#jumpEpoch = sentEpoch;
     grant.onState((change) => this.#changed(change));

@@ -29,11 +29,11 @@ export class Renewal extends Alarm {
 
   /** Out of turn, because the present validity is in doubt. */
   now(): void {
-    if (!this.#stopped && !this.#inFlight) this.#send();
+    if (!this.#stopped && !this.#inFlight) this.#send(false);
   }
 
   ring(): void {
-    if (!this.#stopped && !this.#inFlight && this.#hold.check()) this.#send();
+    if (!this.#stopped && !this.#inFlight && this.#hold.check()) this.#send(true);
   }
 
   #next(delayMs: Millis): void {
@@ -41,10 +41,10 @@ export class Renewal extends Alarm {
     if (this.#periodic && !this.#stopped) engine.alarms.set(this, engine.runtime.nowMs() + delayMs);
   }
 
-  #send(): void {
+  #send(due: boolean): void {
     this.#inFlight = true;
     const hold = this.#hold;
-    renewOnce(hold).then(
+    renewOnce(hold, due).then(
       (renewed) => {
         this.#inFlight = false;
         if (renewed) this.#next(hold.leaseMs / 3);
@@ -58,7 +58,7 @@ export class Renewal extends Alarm {
 }
 
 /** One renewal with its events. `false` when the hold is over, by its answer or before it. */
-export async function renewOnce(hold: Hold): Promise<boolean> {
+export async function renewOnce(hold: Hold, due = false): Promise<boolean> {
   const { engine } = hold;
   const sentMs = engine.runtime.nowMs();
   const epoch = engine.clockJump.read();
@@ -66,7 +66,9 @@ export async function renewOnce(hold: Hold): Promise<boolean> {
   let validUntilMs: Millis | null;
   const sentUntilMs = hold.deadlineMs();
   try {
-    validUntilMs = await hold.grant.renew(hold.renewableMs);
+    validUntilMs = await (due
+      ? hold.grant.renew(hold.renewableMs, { due })
+      : hold.grant.renew(hold.renewableMs));
   } catch (error) {
     if (leased && hold.lossReason === undefined && engine.events.has("renew-failed")) {
       const marginMs = Math.max(0, hold.deadlineMs() - engine.runtime.nowMs());

@@ -51,25 +51,27 @@ export abstract class PlainView<H extends Handle = Handle> extends View implemen
     return resolveAcquireOptions(what, options, this.defaults, acquireKeys.view);
   }
 
-  #take(options: ResolvedAcquireOptions, throws: boolean): Promise<H | null> {
+  protected override spec(options: ResolvedAcquireOptions): AcquireSpec {
     const { engine, kind, name, mode } = this;
     // Asking once is answered truthfully; only a wait would never end.
     if (options.waitMs > 0 && scopesTracked()) {
       const own = frameOf(engine, name, this.blockedBy);
-      if (own?.hold.check() === true) return Promise.reject(ownScopeError(name));
+      if (own?.hold.check() === true) throw ownScopeError(name);
     }
-    const owner = engine.freshOwner(options.label);
-    const spec: AcquireSpec = {
+    return {
       kind,
       name,
       mode,
       permits: 1,
-      owner,
+      owner: engine.freshOwner(options.label),
       options,
-      throws,
+      throws: false,
       handleFrom: (hold) => this.handleFrom(hold, options),
     };
-    return engine.acquire(spec) as Promise<H | null>;
+  }
+
+  #take(options: ResolvedAcquireOptions, throws: boolean): Promise<H | null> {
+    return this.engine.acquire({ ...this.spec(options), throws }) as Promise<H | null>;
   }
 }
 

@@ -2,6 +2,7 @@ import type { PrimitiveKind } from "../api/capabilities.js";
 import { UnsupportedError } from "../api/errors.js";
 import type { HoldInfo, InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { LockView } from "../api/mutex.js";
+import type { AcquireSpec } from "../grants/acquisition.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
@@ -12,6 +13,13 @@ import { abortable } from "../signals/abortable.js";
 export interface ViewParts {
   readonly engine: GrantEngine;
   readonly kind: PrimitiveKind;
+  /** What a call that says nothing gets. */
+  readonly defaults: ResolvedAcquireOptions;
+  /**
+   * One acquire of this view as the engine takes it, to be asked for beside others. `null` for views that do more than
+   * that, such as entering again. Throws `DeadlockError` as the view's own `acquire` would reject with it.
+   */
+  spec(options: ResolvedAcquireOptions): AcquireSpec | null;
 }
 
 const parts: WeakMap<object, ViewParts> = new WeakMap();
@@ -25,12 +33,10 @@ export function viewPartsOf(view: object): ViewParts | undefined {
 export abstract class View implements LockView {
   readonly name: string;
   readonly #parts: ViewParts;
-  readonly #defaults: ResolvedAcquireOptions;
 
   constructor(engine: GrantEngine, kind: PrimitiveKind, name: string, defaults: ResolvedAcquireOptions) {
     this.name = name;
-    this.#parts = { engine, kind };
-    this.#defaults = defaults;
+    this.#parts = { engine, kind, defaults, spec: (options) => this.spec(options) };
     parts.set(this, this.#parts);
   }
 
@@ -43,7 +49,11 @@ export abstract class View implements LockView {
   }
 
   protected get defaults(): ResolvedAcquireOptions {
-    return this.#defaults;
+    return this.#parts.defaults;
+  }
+
+  protected spec(_options: ResolvedAcquireOptions): AcquireSpec | null {
+    return null;
   }
 
   inspect(options: InspectOptions = {}): Promise<LockSnapshot> {

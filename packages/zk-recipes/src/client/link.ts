@@ -1,22 +1,9 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import {
-  type ConnectResponse,
-  decodeConnectResponse,
-  decodeReplyHeader,
-  decodeWatcherEvent,
-  encodeConnectRequest,
-  encodeFrame,
-  encodeRequest,
-  errorCodes,
-  FrameReader,
-  opCodes,
-  type ReplyHeader,
-  replyHeaderBytes,
-  type WatcherEvent,
-  xids,
-} from "@holdfast/zk-protocol";
+import { type ConnectResponse, errorCodes, type WatcherEvent } from "@holdfast/zk-protocol";
 import type { Dialer } from "./dialer.js";
 import { guarded } from "./guarded.js";
+import { Handshake } from "./handshake.js";
+import { Incoming } from "./incoming.js";
 import {
   type Client,
   type ConnectionManager,
@@ -26,37 +13,12 @@ import {
   managerOf,
 } from "./library.js";
 import { LibrarySide } from "./library-side.js";
-import { Outbox } from "./outbox.js";
+import type { LinkListener } from "./link-listener.js";
+import { hookInto } from "./manager-hooks.js";
+import { Outgoing } from "./outgoing.js";
 import { type Packet, SentPacket } from "./packet.js";
 import { PendingQueue } from "./pending-queue.js";
-import { takeOver } from "./take-over.js";
-
-/** Far below 2^31, where the library's `writeInt32BE` would throw on every request for good. */
-const lastXid = 0x7ff0_0000;
-
-/** What a session hears of its link. All of it is synchronous with the bytes or the socket event it is about. */
-export interface LinkListener {
-  /** An attempt at a connection begins. */
-  dialling(): void;
-  /** The handshake is about to leave. */
-  greeting(): void;
-  /** Bytes have come, before any of their frames is looked at. */
-  received(): void;
-  /** The server knows the session. What is sent from within leaves behind the credentials and ahead of everything else. */
-  greeted(): void;
-  /** The library and its listeners know of the connection too; once more when the credentials have been accepted. */
-  up(): void;
-  event(event: WatcherEvent): void;
-  /** The server does not know the session (any more). */
-  expired(): void;
-  authFailed(cause: Error): void;
-  /** Nothing can be sent from here on; `down` follows when the socket is closed. */
-  broken(): void;
-  /** A connection, or an attempt at one, has ended. The packets in flight are told right after. */
-  down(cause: Error | null, wasUp: boolean): void;
-  /** The client was closed, or has come to its end. */
-  over(): void;
-}
+import { leadEvents } from "./take-over.js";
 
 /**
  * A client of the library with its weak parts replaced on the instance, so that no other client in the process changes.
@@ -69,13 +31,13 @@ export class Link {
   readonly pending: PendingQueue<SentPacket | LibraryPacket> = new PendingQueue();
   readonly #manager: ConnectionManager;
   readonly library: LibrarySide;
-  readonly #outbox: Outbox;
+  readonly #outgoing: Outgoing;
+  readonly #incoming: Incoming;
+  readonly #handshake: Handshake;
   readonly #dialer: Dialer | null;
   readonly #runtime: Runtime;
   #listener: LinkListener | null = null;
-  #reader = new FrameReader();
   #up = false;
-  #authsUnanswered = 0;
   #stopped = false;
   #ref = false;
   #lastError: Error | null = null;
@@ -85,7 +47,9 @@ export class Link {
   constructor(client: Client, dialer: Dialer | null, runtime: Runtime) {
     this.#manager = managerOf(client);
     this.library = new LibrarySide(this.#manager);
-    this.#outbox = new Outbox(() => this.#manager.socket);
+    this.#outgoing = new Outgoing(this.#manager, this.pending);
+    this.#incoming = this.#makeIncoming();
+    this.#handshake = new Handshake(this.#manager, this.#outgoing);
     this.#dialer = dialer;
     this.#runtime = runtime;
     this.#hook();
@@ -97,7 +61,7 @@ export class Link {
 
   /** The server has accepted all credentials on this connection, or there are none. */
   get authenticated(): boolean {
-    return this.#authsUnanswered === 0;
+    return this.#handshake.settled;
   }
 
   /** No connection will come any more. */
@@ -143,33 +107,22 @@ export class Link {
 
   /** Only while `up`. The bytes leave at the end of the batch, or with everything else sent in this turn of the loop. */
   send(type: number, body: Buffer, packet: Packet): void {
-    const xid = this.#takeXid();
-    this.pending.push(new SentPacket(xid, packet));
-    const frame = Buffer.allocUnsafe(12 + body.length);
-    frame.writeInt32BE(8 + body.length, 0);
-    frame.writeInt32BE(xid, 4);
-    frame.writeInt32BE(type, 8);
-    frame.set(body, 12);
-    this.#outbox.add(frame);
+    this.#outgoing.send(type, body, packet);
   }
 
   ping(): void {
-    const frame = Buffer.allocUnsafe(12);
-    frame.writeInt32BE(8, 0);
-    frame.writeInt32BE(xids.ping, 4);
-    frame.writeInt32BE(opCodes.ping, 8);
-    this.#outbox.add(frame);
+    this.#outgoing.ping();
   }
 
   batch(write: () => void): void {
-    this.#outbox.batch(write);
+    this.#outgoing.batch(write);
   }
 
   /** Leaves this server: ends the connection, or the attempt, and goes on to the next. */
   cut(reason: string): void {
     this.#up = false;
     this.#lastError = new Error(reason);
-    this.#reader = new FrameReader();
+    this.#incoming.reset();
     this.#manager.socket?.destroy();
     guarded(() => this.#listener?.broken());
   }
@@ -187,36 +140,26 @@ export class Link {
 
   #hook(): void {
     const manager = this.#manager;
-    for (
-      let packet = manager.pendingQueue.shift();
-      packet !== undefined;
-      packet = manager.pendingQueue.shift()
-    ) {
-      this.pending.push(packet);
-    }
-    manager.pendingQueue = this.pending as unknown as ConnectionManager["pendingQueue"];
-    if (manager.pendingBuffer !== null) this.#reader.push(manager.pendingBuffer);
-    manager.pendingBuffer = null;
-    manager.onSocketConnected = (): void => this.#onConnected();
-    manager.onSocketData = (chunk): void => this.#onData(chunk);
-    manager.onSocketDrain = (): void => this.#onDrain();
-    manager.onSocketError = (error): void => this.#onError(error);
-    manager.onSocketClosed = (): void => this.#onClosed();
-    if (this.#dialer !== null) manager.connect = (): void => this.#dial(this.#dialer as Dialer, false);
-    // Ours go first, so that the order of the bytes is the order of the xids.
-    manager.packetQueue.prependListener("readable", () => {
-      this.#outbox.flush();
-      if (manager.xid >= lastXid) manager.xid = 0;
-    });
-    manager.prependListener("state", (state: number) => {
+    const begun = hookInto(manager, this.pending, {
+      connected: () => this.#onConnected(),
+      data: (chunk) => this.#onData(chunk),
+      drain: () => this.#onDrain(),
+      error: (error) => this.#onError(error),
+      closed: () => this.#onClosed(),
+      // Ours go first, so that the order of the bytes is the order of the xids.
+      readable: () => this.#outgoing.makeWay(),
       // A dialler of ours counts from the socket, not from the pause before it.
-      if (state === ManagerState.connecting && this.#dialer === null) this.#dialling();
-      if (state !== ManagerState.closing) return;
-      this.#up = false; // whatever follows a close request is discarded
-      guarded(() => this.#listener?.over());
+      connecting: () => {
+        if (this.#dialer === null) this.#dialling();
+      },
+      closing: () => {
+        this.#up = false; // whatever follows a close request is discarded
+        guarded(() => this.#listener?.over());
+      },
     });
-    const { socket } = manager;
-    if (socket !== undefined && !socket.closed) takeOver(socket, manager);
+    if (begun !== null) this.#incoming.add(begun);
+    const dialer = this.#dialer;
+    if (dialer !== null) manager.connect = (): void => this.#dial(dialer, false);
     if (manager.state === ManagerState.connecting) this.#attemptSinceMs = this.#runtime.nowMs();
     this.#up = manager.state === ManagerState.connected;
   }
@@ -226,16 +169,8 @@ export class Link {
     const manager = this.#manager;
     guarded(() => manager.setState(ManagerState.connecting));
     dialer.dial(manager.sessionTimeout, afterService, this.#ref, ({ socket, readyEvent }) => {
-      manager.socket = socket;
-      socket.setNoDelay(true);
       if (!this.#ref) socket.unref();
-      socket.on(readyEvent, () => manager.onSocketConnected());
-      socket.on("data", (chunk: Buffer) => manager.onSocketData(chunk));
-      socket.on("drain", () => manager.onSocketDrain());
-      // A peer that says goodbye will not answer any more; waiting for our unsent bytes could take for ever.
-      socket.on("end", () => socket.destroy());
-      socket.on("error", (error) => manager.onSocketError(error));
-      socket.on("close", (hadError) => manager.onSocketClosed(hadError));
+      leadEvents(socket, readyEvent, manager);
       this.#dialling();
     });
   }
@@ -246,59 +181,26 @@ export class Link {
   }
 
   #onConnected(): void {
-    const manager = this.#manager;
     this.#clearConnectTimer();
-    this.#reader = new FrameReader();
+    this.#incoming.reset();
     this.#listener?.greeting();
-    const request = encodeConnectRequest({
-      protocolVersion: 0,
-      lastZxidSeen: this.lastZxid,
-      timeoutMs: manager.sessionTimeout,
-      sessionId: this.sessionId,
-      password: manager.sessionPassword,
-      readOnly: false,
-    });
-    manager.socket?.write(encodeFrame(request));
+    this.#handshake.begin();
   }
 
   #onData(chunk: Buffer): void {
-    const reader = this.#reader;
-    reader.push(chunk);
+    this.#incoming.add(chunk);
     guarded(() => this.#listener?.received());
-    this.batch(() => {
-      // A callback may end the connection, which also ends what is left of its bytes.
-      while (reader === this.#reader) {
-        try {
-          const frame = reader.next();
-          if (frame === null) return;
-          this.#onFrame(frame);
-        } catch (error) {
-          this.cut(`bytes that are not the protocol's: ${(error as Error).message}`);
-        }
-      }
-    });
+    this.batch(() => this.#incoming.handOut());
   }
 
-  #onFrame(frame: Buffer): void {
-    const { state } = this.#manager;
-    if (state === ManagerState.connecting) return this.#onHandshake(decodeConnectResponse(frame));
-    if (state !== ManagerState.connected && state !== ManagerState.closing) return;
-    const header = decodeReplyHeader(frame);
-    switch (header.xid) {
-      case xids.ping:
-      case xids.setWatches:
-        return;
-      case xids.auth:
-        if (header.err !== 0) return this.#onAuthRefused(header.err);
-        // More answers than questions: an adopted client's owner has added credentials of its own.
-        if (this.#authsUnanswered === 0 || --this.#authsUnanswered > 0) return;
-        guarded(() => this.#listener?.up());
-        return;
-      case xids.event:
-        return this.#onEvent(decodeWatcherEvent(frame.subarray(replyHeaderBytes)));
-      default:
-        return this.#onReply(header, frame);
-    }
+  #makeIncoming(): Incoming {
+    return new Incoming(this.#manager, this.pending, this.library, {
+      handshake: (response) => this.#onHandshake(response),
+      credentials: (code) => this.#onCredentials(code),
+      event: (event) => this.#onEvent(event),
+      served: () => this.#dialer?.progress(),
+      nonsense: (reason) => this.cut(reason),
+    });
   }
 
   #onHandshake(response: ConnectResponse): void {
@@ -310,20 +212,14 @@ export class Link {
       manager.socket?.destroy();
       return;
     }
-    const id = Buffer.allocUnsafe(8);
-    id.writeBigInt64BE(response.sessionId);
-    manager.sessionId = id;
-    manager.sessionPassword = Buffer.from(response.password);
-    manager.updateTimeout(response.timeoutMs);
-    manager.xid = 0; // nothing is in flight, so no xid can be taken for another
+    this.#handshake.complete(response);
     this.#up = true;
-    this.#authsUnanswered = manager.credentials.length;
     this.library.dropHousekeeping();
     this.batch(() => {
-      for (const { scheme, auth } of manager.credentials) this.#sendAuth(scheme, auth);
+      this.#handshake.sendCredentials();
       guarded(() => this.#listener?.greeted());
     });
-    this.#outbox.flush();
+    this.#outgoing.flush();
     if (!this.#up) return;
     if (this.#dialer === null) {
       // The user's client keeps its idle ping: it is all it has once our session is closed.
@@ -334,14 +230,11 @@ export class Link {
     if (this.#up) guarded(() => this.#listener?.up());
   }
 
-  #sendAuth(scheme: string, auth: Buffer): void {
-    const header = Buffer.allocUnsafe(8);
-    header.writeInt32BE(xids.auth, 0);
-    header.writeInt32BE(opCodes.auth, 4);
-    this.#outbox.add(encodeFrame(header, encodeRequest("auth", { type: 0, scheme, auth })));
-  }
-
-  #onAuthRefused(code: number): void {
+  #onCredentials(code: number): void {
+    if (code === 0) {
+      if (this.#handshake.accepted()) guarded(() => this.#listener?.up());
+      return;
+    }
     this.#up = false;
     guarded(() => this.#manager.setState(ManagerState.authenticationFailed));
     guarded(() => this.#listener?.authFailed(libraryError(code)));
@@ -353,23 +246,8 @@ export class Link {
     this.library.event(event);
   }
 
-  #onReply(header: ReplyHeader, frame: Buffer): void {
-    const head = this.pending.peek();
-    if (head === undefined) return this.cut(`an answer (xid ${header.xid}) to nothing that was asked`);
-    const expected = head instanceof SentPacket ? head.xid : head.request.header?.xid;
-    if (expected !== header.xid) return this.cut(`an answer out of turn: xid ${header.xid}, not ${expected}`);
-    this.#dialer?.progress();
-    if (header.zxid > 0n) frame.copy(this.#manager.zxid, 0, 4, 12);
-    if (head instanceof SentPacket) {
-      this.pending.shift();
-      guarded(() => head.packet.answered(header, frame.subarray(replyHeaderBytes)));
-    } else {
-      this.library.answer(head, header, frame);
-    }
-  }
-
   #onDrain(): void {
-    this.#outbox.flush();
+    this.#outgoing.flush();
     this.library.drained();
   }
 
@@ -384,8 +262,8 @@ export class Link {
     const packets = this.pending.drain();
     this.#up = false;
     this.#attemptSinceMs = null;
-    this.#outbox.clear();
-    this.#reader = new FrameReader();
+    this.#outgoing.clear();
+    this.#incoming.reset();
     this.#clearConnectTimer();
     const { closeCode } = this.library;
     const code = closeCode ?? errorCodes.ConnectionLoss;
@@ -411,14 +289,6 @@ export class Link {
     this.#stopped = true;
     guarded(() => this.#manager.setState(ManagerState.closed));
     guarded(() => this.#listener?.over());
-  }
-
-  #takeXid(): number {
-    const manager = this.#manager;
-    if (manager.xid >= lastXid) manager.xid = 0;
-    const { xid } = manager;
-    manager.xid += 1;
-    return xid;
   }
 
   #clearConnectTimer(): void {

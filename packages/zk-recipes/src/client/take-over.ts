@@ -21,3 +21,16 @@ export function takeOver(socket: Socket, manager: ConnectionManager): void {
     socket.on(event, handler);
   }
 }
+
+/** The same for a socket of our own, which becomes the manager's. `readyEvent`: see `Dialled`. */
+export function leadEvents(socket: Socket, readyEvent: string, manager: ConnectionManager): void {
+  manager.socket = socket;
+  socket.setNoDelay(true);
+  socket.on(readyEvent, () => manager.onSocketConnected());
+  socket.on("data", (chunk: Buffer) => manager.onSocketData(chunk));
+  socket.on("drain", () => manager.onSocketDrain());
+  // A peer that says goodbye will not answer any more; waiting for our unsent bytes could take for ever.
+  socket.on("end", () => socket.destroy());
+  socket.on("error", (error) => manager.onSocketError(error));
+  socket.on("close", (hadError) => manager.onSocketClosed(hadError));
+}

@@ -17,13 +17,13 @@ import { candidateData, type ElectionLayout, nodeData } from "../layout/node-dat
 import { latchRule, mutexRule, type QueueRule, readRule, writeRule } from "../layout/queue-rules.js";
 import { announce } from "../recipes/announce.js";
 import { checkChroot } from "../recipes/chroot.js";
-import { Contender } from "../recipes/contender.js";
+import type { CreateSettings } from "../recipes/create-settings.js";
 import { downgrade } from "../recipes/downgrade.js";
 import type { Hold } from "../recipes/hold.js";
 import { inspectPath } from "../recipes/inspect.js";
 import { requestNaive } from "../recipes/naive-mutex.js";
 import { fetchCount } from "../recipes/permit-count.js";
-import type { CreateSettings } from "../recipes/protected-create.js";
+import { requestPlace } from "../recipes/queue-lock.js";
 import { requestAll } from "../recipes/request-all.js";
 import type { QueueParts } from "../recipes/request-all-attempt.js";
 import { requestRevoke } from "../recipes/revoke.js";
@@ -117,21 +117,13 @@ export class ZooKeeperDriver implements LockDriver {
       const spec = { ...common, permits: request.permits, limit };
       return requestPermits(this.#line, this.#options, spec, progress);
     }
-    return new Contender(
-      this.#line,
-      this.#options,
-      {
-        lockName: request.name,
-        parent: this.#options.paths.pathOf(request.name),
-        rule: ruleOf(request),
-        data: this.#dataOf(request),
-        mayWait: request.mayWait,
-        revocable: request.revocable,
-        endsWhenSuspended:
-          request.kind === "leader-election" && this.#options.connectionPolicy === "standard",
-      },
-      progress,
-    );
+    const spec = {
+      ...common,
+      parent: common.path,
+      rule: ruleOf(request),
+      endsWhenSuspended: kind === "leader-election" && this.#options.connectionPolicy === "standard",
+    };
+    return requestPlace(this.#line, this.#options, spec, progress);
   }
 
   requestAll(requests: readonly GrantRequest[], progress: TicketProgress = silent): Ticket<readonly Grant[]> {

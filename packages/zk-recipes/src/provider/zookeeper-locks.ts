@@ -53,6 +53,10 @@ export interface ZooKeeperLocks extends LockProvider {
   /**
    * One fixed ephemeral node that everybody watches, no order: at each release all waiters wake up and all but one in
    * vain. It is there to measure that herd with; use `mutex()` for work.
+   *
+   * Its one node has the same name for every holder. When somebody deletes it by hand, a release that leaves before the
+   * news of that has come deletes the node of whoever holds by then, who is told that the lock is `lost`. On `mutex()`
+   * nothing like it can happen: no two nodes there have the same name.
    */
   naiveMutex(name: string, options?: AcquireOptions): Mutex;
 

@@ -1,9 +1,9 @@
 import { LockLostError } from "@holdfast/core";
 import { errorCodes, type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import type { Outcome } from "../session/types.js";
+import type { CreateSettings } from "./create-settings.js";
 import { isPassing, requestFailure } from "./failures.js";
 import type { Hold } from "./hold.js";
-import type { CreateSettings } from "./protected-create.js";
 
 /** The last write to each hold's node: a repeat of an older one must not come after a newer one. */
 const lastWrites: WeakMap<Hold, Promise<void>> = new WeakMap();

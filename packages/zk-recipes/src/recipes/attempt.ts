@@ -11,6 +11,8 @@ export interface AttemptListener<G> {
   failed(error: HoldfastError): void;
   /** Nodes ahead have gone; it may be our turn. */
   notified(): void;
+  /** The counter behind a node's name is on its way to the end of its range. */
+  sequenceHigh(sequence: number): void;
 }
 
 /** A try for a grant on one session, from its first node to a hold. */

@@ -1,5 +1,5 @@
 import { BackendError } from "@holdfast/core";
-import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { saysNoNode } from "../session/errors.js";
 import type { ZooKeeperSession } from "../session/types.js";
 import { requestFailure } from "./failures.js";
 
@@ -26,7 +26,7 @@ export async function checkChroot(
   try {
     await session.request("exists", { path: chroot, watch: false });
   } catch (error) {
-    if (error instanceof ZooKeeperError && error.code === errorCodes.NoNode) {
+    if (saysNoNode(error)) {
       throw missingChroot(chroot, session, lockName, error);
     }
     throw requestFailure(`looking for the chroot ${chroot}`, error as Error, session, lockName);

@@ -66,6 +66,20 @@ export class Deletions {
     this.#send(deletion);
   }
 
+  /** All in one write, of names that are ours alone. `settled` runs once, however they ended; at once when there is none. */
+  deleteAll(paths: readonly string[], settled: () => void): void {
+    let open = paths.length;
+    if (open === 0) return settled();
+    this.#session.batch(() => {
+      for (const path of paths) {
+        this.delete(path, () => {
+          open -= 1;
+          if (open === 0) settled();
+        });
+      }
+    });
+  }
+
   /** Calls `settled` with the end of a delete that is under way; `false` when there is none of that path. */
   whenSettled(path: string, settled: (outcome: DeletionOutcome) => void): boolean {
     const open = this.#open.get(path);

@@ -10,11 +10,12 @@ import {
 } from "@holdfast/zk-protocol";
 import { protectionPrefix } from "../layout/protected-name.js";
 import { readBase, sortKey, writeBase } from "../layout/queue-order.js";
+import { saysNodeExists, saysNoNode } from "../session/errors.js";
 import type { Outcome, RequestError } from "../session/types.js";
+import type { CreateSettings } from "./create-settings.js";
 import { isPassing, requestFailure } from "./failures.js";
 import { Hold } from "./hold.js";
 import type { OwnNode } from "./own-node-watch.js";
-import type { CreateSettings } from "./protected-create.js";
 
 /**
  * Takes the read lock beside a write lock that is held, in the form of Curator 5.5.0 and later: an ephemeral node that
@@ -100,8 +101,8 @@ class Downgrade {
     write: Outcome<{ stat: { czxid: bigint } }>,
   ): void {
     if (this.#write.over) return this.#lost();
-    if (made !== null && !isServerError(made, errorCodes.NodeExists)) return this.#failed(made);
-    if (!write.ok && !isServerError(write.error, errorCodes.NoNode)) return this.#failed(write.error);
+    if (made !== null && !saysNodeExists(made)) return this.#failed(made);
+    if (!write.ok && !saysNoNode(write.error)) return this.#failed(write.error);
     if (!write.ok || write.value.stat.czxid !== this.#write.token) {
       this.#write.lose("stolen");
       return this.#lost();
@@ -169,8 +170,4 @@ class Downgrade {
     this.#notOver();
     this.#settle.reject(error);
   }
-}
-
-function isServerError(error: RequestError, code: number): boolean {
-  return error instanceof ZooKeeperError && error.code === code;
 }

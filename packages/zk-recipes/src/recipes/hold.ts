@@ -1,5 +1,5 @@
 import type { Grant, GrantChange, LossReason, Millis } from "@holdfast/core";
-import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { saysNoNode } from "../session/errors.js";
 import type { DeletionOutcome } from "./deletions.js";
 import { requestFailure } from "./failures.js";
 import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-watch.js";
@@ -18,7 +18,7 @@ export interface HoldParts {
   readonly roundTrips: number;
   readonly contended: boolean;
   readonly revocable: boolean;
-  /** Other clients make nodes of the same names once these are gone. Default `false`: the names are ours alone. */
+  /** Other clients make nodes of the same names once these are gone: see `NaiveAttempt`. Default `false`: the names are ours alone. */
   readonly sharedNames?: boolean;
   /**
    * The end of what else was made for it: a release waits for that too. Rejects when the server refuses, and then so does
@@ -148,7 +148,7 @@ export class Hold implements Grant {
       if (outcome.ok) {
         const { czxid, ephemeralOwner } = outcome.value.stat;
         settle(czxid === node.czxid && ephemeralOwner === session.id ? "ours" : "not-ours");
-      } else if (outcome.error instanceof ZooKeeperError && outcome.error.code === errorCodes.NoNode) {
+      } else if (saysNoNode(outcome.error)) {
         settle("not-ours");
       } else settle(outcome.error);
     });

@@ -1,6 +1,7 @@
 import type { PrimitiveKind } from "@holdfast/core";
-import { errorCodes, joinPath, type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
+import { joinPath, type ResponseOf } from "@holdfast/zk-protocol";
 import type { BareTree, TreeBranch, TreeNode } from "../layout/tree.js";
+import { saysNoNode } from "../session/errors.js";
 import type { Outcome, ZooKeeperSession } from "../session/types.js";
 import { requestFailure } from "./failures.js";
 
@@ -47,7 +48,7 @@ export async function readPeople(
     const asked = paths.slice(from, from + readsAtOnce).filter((path) => path !== tree.path);
     for (const [path, outcome] of await readBatch(session, asked)) {
       if (outcome.ok) reads.set(path, outcome.value);
-      else if (!isNoNode(outcome.error)) throw requestFailure(`inspecting ${path}`, outcome.error, session);
+      else if (!saysNoNode(outcome.error)) throw requestFailure(`inspecting ${path}`, outcome.error, session);
     }
   }
   const filled = (parent: string, branch: TreeBranch): TreeBranch => ({
@@ -78,7 +79,7 @@ function listAll(
         const children = outcome.value.children.map((name) => ({ name, stat: null, data: null }));
         return { stat: outcome.value.stat, children };
       }
-      if (isNoNode(outcome.error)) return absent;
+      if (saysNoNode(outcome.error)) return absent;
       throw requestFailure(`inspecting ${paths[at]}`, outcome.error, session, lockName);
     }),
   );
@@ -93,7 +94,7 @@ async function dataOf(session: ZooKeeperSession, lockName: string, path: string)
   try {
     return (await session.request("getData", { path, watch: false })).data;
   } catch (error) {
-    if (isNoNode(error as Error)) return null;
+    if (saysNoNode(error)) return null;
     throw requestFailure(`inspecting ${path}`, error as Error, session, lockName);
   }
 }
@@ -123,8 +124,4 @@ function sendAll<T>(
     }
   });
   return settled;
-}
-
-function isNoNode(error: Error): boolean {
-  return error instanceof ZooKeeperError && error.code === errorCodes.NoNode;
 }

@@ -2,8 +2,8 @@ import type { HoldfastError } from "@holdfast/core";
 import { type Acl, CreateFlags, errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import type { ZooKeeperSession } from "../session/types.js";
 import { missingChroot } from "./chroot.js";
+import type { CreateSettings } from "./create-settings.js";
 import { isPassing, requestFailure } from "./failures.js";
-import type { CreateSettings } from "./protected-create.js";
 
 /**
  * Parents to be made as containers in front of a create, top down: one try. None of them need be missing when their turn

@@ -9,11 +9,13 @@ import {
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import type { Outcome, RequestError, WatchHandle } from "../session/types.js";
-import type { Attempt, AttemptListener } from "./attempt.js";
+import type { AttemptListener } from "./attempt.js";
+import type { CreateSettings } from "./create-settings.js";
 import { isPassing, requestFailure } from "./failures.js";
 import { Hold } from "./hold.js";
 import { MissingParents } from "./missing-parents.js";
-import type { CreateSettings } from "./protected-create.js";
+import { claim, isClaimed } from "./naive-claims.js";
+import { SessionAttempt } from "./session-attempt.js";
 import type { SessionDesk } from "./session-desk.js";
 
 export interface NaiveSpec {
@@ -31,19 +33,22 @@ const lookAgainMs: Millis = 250;
 
 /**
  * A lock that is one ephemeral node of a fixed name: whoever makes it holds, everybody else watches it and tries again when it
- * goes. Safe, without any order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
+ * goes. Without any order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
  *
  * The name tells nobody whose node it is. After a create whose answer was lost the session that owns the node does, and,
  * among several here who may have made it, `claim()`.
+ *
+ * Safe as long as nobody else deletes the node, with one window where somebody does: a release that leaves after that, and
+ * before the news of it has come, deletes the node of whoever has made it since, who is then told that it is lost, while
+ * the next may hold already. No delete can tell the two nodes apart: its version counts changes of the data, and each new
+ * node counts from 0. (What could, a second node that lasts and counts the makings in every client's transactions, or an
+ * ACL of each holder's own, costs more than this lock is for.)
+ * Queue nodes have no such window: no name is ever used twice.
  */
-export class NaiveAttempt implements Attempt {
-  roundTrips = 0;
-  readonly queued = false;
-  readonly #desk: SessionDesk;
-  readonly #settings: CreateSettings;
+export class NaiveAttempt extends SessionAttempt<Hold> {
+  override roundTrips = 0;
+  override readonly queued = false;
   readonly #spec: NaiveSpec;
-  readonly #listener: AttemptListener<Hold>;
-  readonly #roundTripsBefore: number;
   readonly #startedMs: Millis;
   #attempt = 0;
   #contended = false;
@@ -53,7 +58,6 @@ export class NaiveAttempt implements Attempt {
   #doubt = false;
   #watch: WatchHandle | null = null;
   #withdrawn: ((refused: HoldfastError | null) => void) | null = null;
-  #over = false;
 
   constructor(
     desk: SessionDesk,
@@ -62,27 +66,24 @@ export class NaiveAttempt implements Attempt {
     listener: AttemptListener<Hold>,
     roundTripsBefore: number,
   ) {
-    this.#desk = desk;
-    this.#settings = settings;
+    super(desk, settings, listener, roundTripsBefore);
     this.#spec = spec;
-    this.#listener = listener;
-    this.#roundTripsBefore = roundTripsBefore;
     this.#startedMs = settings.runtime.nowMs();
   }
 
-  start(): void {
+  override start(): void {
     this.#create([]);
   }
 
-  drop(): void {
-    this.#over = true;
+  override drop(): void {
+    super.drop();
     this.#watch?.drop();
   }
 
-  withdraw(gone: (refused: HoldfastError | null) => void): void {
+  override withdraw(gone: (refused: HoldfastError | null) => void): void {
     this.drop();
-    if (this.#desk.over) return gone(null);
-    const notOver = this.#desk.whenOver(() => this.#gone(null));
+    if (this.desk.over) return gone(null);
+    const notOver = this.desk.whenOver(() => this.#gone(null));
     this.#withdrawn = (refused) => {
       notOver();
       gone(refused);
@@ -93,25 +94,25 @@ export class NaiveAttempt implements Attempt {
   }
 
   #create(missingLevels: readonly string[]): void {
-    if (this.#over) return this.#gone(null);
-    this.#desk.creating.enter(() => {
-      if (!this.#over) return this.#send(missingLevels);
-      this.#desk.creating.leave();
+    if (this.over) return this.#gone(null);
+    this.desk.creating.enter(() => {
+      if (!this.over) return this.#send(missingLevels);
+      this.desk.creating.leave();
       this.#gone(null);
     });
   }
 
   #send(missingLevels: readonly string[]): void {
-    const { session, creating } = this.#desk;
+    const { session, creating } = this.desk;
     const { path, data } = this.#spec;
     let parents: MissingParents;
     let acl: readonly Acl[];
     try {
-      parents = new MissingParents(this.#settings, missingLevels);
-      acl = this.#settings.aclOf(path);
+      parents = new MissingParents(this.settings, missingLevels);
+      acl = this.settings.aclOf(path);
     } catch (error) {
       creating.leave();
-      return this.#fail(error as HoldfastError);
+      return this.fail(error as HoldfastError);
     }
     this.roundTrips++;
     this.#doubt = true;
@@ -128,33 +129,33 @@ export class NaiveAttempt implements Attempt {
     if (outcome.ok) return this.#ours(outcome.value.stat.czxid);
     const { error } = outcome;
     const { path, lockName } = this.#spec;
-    if (error.name === "OutcomeUnknownError") return this.#desk.whenUsable(() => this.#look());
+    if (error.name === "OutcomeUnknownError") return this.desk.whenUsable(() => this.#look());
     this.#doubt = false;
-    if (this.#over) return this.#gone(null);
-    if (!(error instanceof ZooKeeperError)) return this.#desk.whenUsable(() => this.#create([]));
+    if (this.over) return this.#gone(null);
+    if (!(error instanceof ZooKeeperError)) return this.desk.whenUsable(() => this.#create([]));
     if (error.code === errorCodes.NodeExists) return this.#look();
     if (error.code === errorCodes.NoNode) {
-      const levels = this.#settings.paths.levelsOf(parentOf(path));
+      const levels = this.settings.paths.levelsOf(parentOf(path));
       if (parents.levels.length === 0) return this.#create(levels);
-      const refusal = parents.refusal(this.#desk.session, lockName);
-      if (refusal !== null) return this.#fail(refusal);
-    } else if (!isPassing(error)) return this.#fail(this.#failure(error));
+      const refusal = parents.refusal(this.desk.session, lockName);
+      if (refusal !== null) return this.fail(refusal);
+    } else if (!isPassing(error)) return this.fail(this.#failure(error));
     this.#again(error);
   }
 
   #again(error: ZooKeeperError): void {
-    const { runtime, retry } = this.#settings;
+    const { runtime, retry } = this.settings;
     this.#attempt++;
     const failure = this.#failure(error);
     const delayMs = retry.next(this.#attempt, runtime.nowMs() - this.#startedMs, failure);
-    if (delayMs === null) return this.#fail(failure);
-    runtime.setTimer(delayMs, () => this.#desk.whenUsable(() => this.#create([])));
+    if (delayMs === null) return this.fail(failure);
+    runtime.setTimer(delayMs, () => this.desk.whenUsable(() => this.#create([])));
   }
 
   /** Whose node it is, and a watch on it. */
   #look(): void {
-    if (this.#over && !this.#doubt && this.#czxid === null) return this.#gone(null);
-    const { session } = this.#desk;
+    if (this.over && !this.#doubt && this.#czxid === null) return this.#gone(null);
+    const { session } = this.desk;
     let synced: RequestError | null = null;
     this.roundTrips++;
     session.batch(() => {
@@ -174,10 +175,10 @@ export class NaiveAttempt implements Attempt {
           this.#looked(watch, outcome.value);
         },
         fired: (type) => {
-          if (this.#over) return;
+          if (this.over) return;
           this.#watch = null;
           if (type !== "deleted") return this.#look();
-          this.#listener.notified();
+          this.listener.notified();
           this.#create([]);
         },
       });
@@ -187,9 +188,9 @@ export class NaiveAttempt implements Attempt {
 
   #lookFailed(error: RequestError): void {
     this.#watch = null;
-    if (!(error instanceof ZooKeeperError)) this.#desk.whenUsable(() => this.#look());
-    else if (isPassing(error)) this.#settings.runtime.setTimer(lookAgainMs, () => this.#look());
-    else this.#fail(this.#failure(error));
+    if (!(error instanceof ZooKeeperError)) this.desk.whenUsable(() => this.#look());
+    else if (isPassing(error)) this.settings.runtime.setTimer(lookAgainMs, () => this.#look());
+    else this.fail(this.#failure(error));
   }
 
   #looked(watch: WatchHandle, found: Exists): void {
@@ -202,7 +203,7 @@ export class NaiveAttempt implements Attempt {
     // Looked for behind a `sync`: it never was, or is gone again.
     this.#doubt = false;
     this.#czxid = null;
-    if (this.#over) {
+    if (this.over) {
       watch.drop();
       return this.#gone(null);
     }
@@ -212,7 +213,7 @@ export class NaiveAttempt implements Attempt {
       return this.#create([]);
     }
     if (found.stat.ephemeralOwner === 0n) {
-      return this.#fail(
+      return this.fail(
         new LayoutConflictError(
           `${lockName}: ${path} is there already and does not belong to a session, so it never goes and nobody would be granted; a naive mutex needs a path of its own`,
           { lockName, backend: "zookeeper" },
@@ -221,60 +222,51 @@ export class NaiveAttempt implements Attempt {
     }
     this.#contended = true;
     if (mayWait) return;
-    this.drop();
-    this.#listener.unavailable();
+    this.unavailable();
   }
 
   #isOurs({ czxid, ephemeralOwner }: { czxid: bigint; ephemeralOwner: bigint }): boolean {
     if (this.#czxid !== null) return czxid === this.#czxid;
     return (
-      this.#doubt &&
-      ephemeralOwner === this.#desk.session.id &&
-      !isClaimed(this.#desk, this.#spec.path, czxid)
+      this.#doubt && ephemeralOwner === this.desk.session.id && !isClaimed(this.desk, this.#spec.path, czxid)
     );
   }
 
   #ours(czxid: bigint): void {
     const { path } = this.#spec;
-    claim(this.#desk, path, czxid);
+    claim(this.desk, path, czxid);
     this.#doubt = false;
     this.#czxid = czxid;
-    this.#desk.nodes.add(path);
-    if (this.#over) return this.#deleteOwn(czxid);
-    if (this.#leaseAhead()) this.#grant(czxid);
-    else this.#desk.whenUsable(() => this.#look());
-  }
-
-  /** Nobody is granted on a session in doubt. */
-  #leaseAhead(): boolean {
-    const { session } = this.#desk;
-    return session.state === "connected" && this.#settings.runtime.nowMs() < session.leaseUntilMs();
+    this.desk.nodes.add(path);
+    if (this.over) return this.#deleteOwn(czxid);
+    if (this.desk.leaseAhead) this.#grant(czxid);
+    else this.desk.whenUsable(() => this.#look());
   }
 
   #grant(czxid: bigint): void {
     const { path, lockName, data, revocable } = this.#spec;
     this.drop();
-    const hold = new Hold(this.#desk, {
+    const hold = new Hold(this.desk, {
       lockName,
       data,
       nodes: [{ path, name: baseName(path), czxid }],
       watches: [],
       token: czxid,
       permitIds: [],
-      grantedAtMs: this.#settings.runtime.nowMs(),
-      roundTrips: this.#roundTripsBefore + this.roundTrips,
+      grantedAtMs: this.settings.runtime.nowMs(),
+      roundTrips: this.roundTripsBefore + this.roundTrips,
       contended: this.#contended,
       revocable,
       sharedNames: true,
     });
     // At once: our release must not be for a node that has taken the place of ours.
     hold.attend();
-    this.#listener.granted(hold);
+    this.listener.granted(hold);
   }
 
   #deleteOwn(czxid: bigint): void {
     const { path, lockName } = this.#spec;
-    const { session, deletions } = this.#desk;
+    const { session, deletions } = this.desk;
     deletions.delete(
       path,
       (_outcome, error) => {
@@ -286,14 +278,13 @@ export class NaiveAttempt implements Attempt {
 
   #failure(error: RequestError): HoldfastError {
     const { path, lockName } = this.#spec;
-    return requestFailure(`taking ${path}`, error, this.#desk.session, lockName);
+    return requestFailure(`taking ${path}`, error, this.desk.session, lockName);
   }
 
-  #fail(error: HoldfastError): void {
-    if (this.#over) return this.#gone(null);
-    this.drop();
+  protected override fail(error: HoldfastError): void {
+    if (this.over) return this.#gone(null);
     this.#doubt = false;
-    this.#listener.failed(error);
+    super.fail(error);
   }
 
   #gone(refused: HoldfastError | null): void {
@@ -301,17 +292,4 @@ export class NaiveAttempt implements Attempt {
     this.#withdrawn = null;
     told?.(refused);
   }
-}
-
-/** By session and path: the latest node that somebody here knows to be theirs. Later ones have a higher czxid. */
-const claims = new WeakMap<SessionDesk, Map<string, bigint>>();
-
-function claim(desk: SessionDesk, path: string, czxid: bigint): void {
-  const known = claims.get(desk);
-  if (known === undefined) claims.set(desk, new Map([[path, czxid]]));
-  else known.set(path, czxid);
-}
-
-function isClaimed(desk: SessionDesk, path: string, czxid: bigint): boolean {
-  return czxid <= (claims.get(desk)?.get(path) ?? 0n);
 }

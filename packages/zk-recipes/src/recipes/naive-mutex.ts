@@ -1,9 +1,9 @@
 import type { TicketProgress } from "@holdfast/core";
+import type { CreateSettings } from "./create-settings.js";
 import type { Hold } from "./hold.js";
 import { NaiveAttempt, type NaiveSpec } from "./naive-attempt.js";
-import type { CreateSettings } from "./protected-create.js";
 import type { SessionLine } from "./session-line.js";
-import { SessionTicket } from "./session-ticket.js";
+import { holdTicket, type SessionTicket } from "./session-ticket.js";
 
 /** Asks for the one node of a naive mutex. */
 export function requestNaive(
@@ -12,14 +12,10 @@ export function requestNaive(
   spec: NaiveSpec,
   progress: TicketProgress,
 ): SessionTicket<Hold> {
-  return new SessionTicket(
+  return holdTicket(
     line,
-    {
-      lockName: spec.lockName,
-      attempt: (desk, listener, roundTripsBefore) =>
-        new NaiveAttempt(desk, settings, spec, listener, roundTripsBefore),
-      holdsOf: (hold) => [hold],
-    },
+    spec.lockName,
+    (desk, listener, roundTripsBefore) => new NaiveAttempt(desk, settings, spec, listener, roundTripsBefore),
     progress,
   );
 }

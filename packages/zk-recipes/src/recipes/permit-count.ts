@@ -1,6 +1,6 @@
 import { type HoldfastError, LayoutConflictError } from "@holdfast/core";
-import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { decodeInt } from "../layout/numbers.js";
+import { saysNoNode } from "../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../session/types.js";
 import { requestFailure } from "./failures.js";
 
@@ -11,7 +11,7 @@ export function countFailure(
   error: RequestError,
   session: ZooKeeperSession,
 ): HoldfastError {
-  if (error instanceof ZooKeeperError && error.code === errorCodes.NoNode) {
+  if (saysNoNode(error)) {
     return new LayoutConflictError(
       `${lockName}: there is no shared count at ${path} to say how many permits there are; create the count first`,
       { cause: error, lockName, backend: "zookeeper" },

@@ -1,5 +1,6 @@
 import type { HoldfastError, Millis, Runtime } from "@holdfast/core";
-import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { ZooKeeperError } from "@holdfast/zk-protocol";
+import { saysNoNode } from "../session/errors.js";
 import type { Outcome, RequestError, WatchHandle, WatchListener } from "../session/types.js";
 import { isPassing } from "./failures.js";
 import type { SessionDesk } from "./session-desk.js";
@@ -46,7 +47,7 @@ export class PermitReading<T> {
   /** Takes a read of the caller's, without a watch. What is wrong with it is left for `look()` to find. */
   take(outcome: Outcome<T>): void {
     if (!outcome.ok) {
-      if (isNoNode(outcome.error)) this.value = this.#parts.whenAbsent;
+      if (saysNoNode(outcome.error)) this.value = this.#parts.whenAbsent;
       return;
     }
     try {
@@ -106,14 +107,10 @@ export class PermitReading<T> {
     this.#handle = null;
     if (!(error instanceof ZooKeeperError)) this.#desk.whenUsable(() => this.#listener.again());
     else if (isPassing(error)) this.#runtime.setTimer(readAgainMs, () => this.#listener.again());
-    else if (isNoNode(error) && this.#parts.whenAbsent !== null) {
+    else if (saysNoNode(error) && this.#parts.whenAbsent !== null) {
       this.#absent = true;
       this.value = this.#parts.whenAbsent;
       this.#listener.known();
     } else this.#listener.failed(this.#parts.failure(error));
   }
-}
-
-function isNoNode(error: RequestError): boolean {
-  return error instanceof ZooKeeperError && error.code === errorCodes.NoNode;
 }

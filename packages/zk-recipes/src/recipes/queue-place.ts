@@ -3,8 +3,8 @@ import { errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
 import type { QueueRule } from "../layout/queue-rules.js";
 import { eviction, isPassing, requestFailure } from "./failures.js";
 import { NeighbourWatch } from "./neighbour-watch.js";
+import type { Children } from "./node-search.js";
 import { type OwnNode, OwnNodeWatch } from "./own-node-watch.js";
-import type { Children } from "./protected-create.js";
 import { type QueueView, viewQueue } from "./queue-view.js";
 import type { SessionDesk } from "./session-desk.js";
 
@@ -207,18 +207,13 @@ export class QueuePlace {
       this.#seenOn === session.connection &&
       !this.#listing &&
       this.#ownWatch.trusted &&
-      this.#leaseAhead()
+      this.#desk.leaseAhead
     );
-  }
-
-  #leaseAhead(): boolean {
-    const { session } = this.#desk;
-    return session.state === "connected" && this.#runtime.nowMs() < session.leaseUntilMs();
   }
 
   /** Nobody is granted on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
   #grantFirst(): void {
-    if (this.#leaseAhead()) this.#grant();
+    if (this.#desk.leaseAhead) this.#grant();
     else this.#desk.whenUsable(() => this.#list());
   }
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type TicketProgress } from "@holdfast/core";
+import type { CreateSettings } from "./create-settings.js";
 import type { Hold } from "./hold.js";
-import type { CreateSettings } from "./protected-create.js";
 import { type QueueParts, RequestAllAttempt } from "./request-all-attempt.js";
 import type { SessionLine } from "./session-line.js";
 import { SessionTicket } from "./session-ticket.js";
@@ -31,7 +31,7 @@ export function requestAll(
     {
       lockName: parts.map(({ lockName }) => lockName).join(", "),
       attempt: (desk, listener, roundTripsBefore) =>
-        new RequestAllAttempt(desk, settings, parts, listener, progress, roundTripsBefore),
+        new RequestAllAttempt(desk, settings, parts, listener, roundTripsBefore),
       holdsOf: (holds) => holds,
     },
     progress,

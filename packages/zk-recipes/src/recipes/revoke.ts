@@ -1,8 +1,8 @@
 import type { PrimitiveKind } from "@holdfast/core";
-import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { revokeMessage } from "../layout/node-data.js";
 import { serves } from "../layout/recognise.js";
 import { recogniseTree } from "../layout/recognise-tree.js";
+import { saysNoNode } from "../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../session/types.js";
 import { requestFailure } from "./failures.js";
 import { listTree } from "./inspect-tree.js";
@@ -35,7 +35,7 @@ async function ask(session: ZooKeeperSession, lockName: string, path: string): P
     await session.request("setData", { path, data: revokeMessage, version: -1 });
     return true;
   } catch (error) {
-    if (error instanceof ZooKeeperError && error.code === errorCodes.NoNode) return false;
+    if (saysNoNode(error)) return false;
     throw requestFailure(`asking the holder by ${path} to let go`, error as RequestError, session, lockName);
   }
 }

@@ -1,10 +1,10 @@
 import type { PermitLimit, TicketProgress } from "@holdfast/core";
+import type { CreateSettings } from "./create-settings.js";
 import type { Hold } from "./hold.js";
 import type { PermitsThereAre } from "./permit-gate.js";
-import type { CreateSettings } from "./protected-create.js";
 import { SemaphoreAttempt, type SemaphoreSpec } from "./semaphore-attempt.js";
 import type { SessionLine } from "./session-line.js";
-import { SessionTicket } from "./session-ticket.js";
+import { holdTicket, type SessionTicket } from "./session-ticket.js";
 
 /** Asks for permits of a semaphore, on the present session and, where that ends first, on the next. */
 export function requestPermits(
@@ -13,14 +13,11 @@ export function requestPermits(
   spec: SemaphoreSpec,
   progress: TicketProgress,
 ): SessionTicket<Hold> {
-  return new SessionTicket(
+  return holdTicket(
     line,
-    {
-      lockName: spec.lockName,
-      attempt: (desk, listener, roundTripsBefore) =>
-        new SemaphoreAttempt(desk, settings, spec, listener, progress, roundTripsBefore),
-      holdsOf: (hold) => [hold],
-    },
+    spec.lockName,
+    (desk, listener, roundTripsBefore) =>
+      new SemaphoreAttempt(desk, settings, spec, listener, roundTripsBefore),
     progress,
   );
 }

@@ -16,11 +16,13 @@ export class SessionDesk {
   readonly nodes: Set<string> = new Set();
   /** For creates: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
   readonly creating: Turnstile = new Turnstile(500);
+  readonly #runtime: Runtime;
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
     this.session = session;
+    this.#runtime = runtime;
     this.deletions = new Deletions(session, runtime, this.nodes);
     this.holds = new HoldSet(session, runtime);
     session.onState((state) => {
@@ -36,10 +38,27 @@ export class SessionDesk {
     return this.session.state === "lost" || this.session.state === "closed";
   }
 
+  /** Nobody is granted on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
+  get leaseAhead(): boolean {
+    return this.session.state === "connected" && this.#runtime.nowMs() < this.session.leaseUntilMs();
+  }
+
   /** Runs `fn` as soon as the session is connected: now, or after the next reconnect; never once it is over. */
   whenUsable(fn: () => void): void {
     if (this.session.state === "connected") fn();
     else if (!this.over) this.#whenUsable.add(fn);
+  }
+
+  /**
+   * Runs `fn` once an answer that passed through the leader shows that the session lives, so that a node which is gone did
+   * not go with it. Asked again after each outage; not at all, or no more, when `wanted` says no.
+   */
+  whenProven(fn: () => void, wanted: () => boolean): void {
+    this.session.prove((outcome) => {
+      if (!wanted()) return;
+      if (outcome.ok) fn();
+      else this.whenUsable(() => this.whenProven(fn, wanted));
+    });
   }
 
   /** Runs `fn` when the session is over. The result takes it back. */

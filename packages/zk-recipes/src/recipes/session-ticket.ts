@@ -12,6 +12,16 @@ export interface SessionTicketSpec<G> {
   holdsOf(grant: G): readonly Hold[];
 }
 
+/** A ticket for the grant of one hold. */
+export function holdTicket(
+  line: SessionLine,
+  lockName: string,
+  attempt: SessionTicketSpec<Hold>["attempt"],
+  progress: TicketProgress,
+): SessionTicket<Hold> {
+  return new SessionTicket(line, { lockName, attempt, holdsOf: (hold) => [hold] }, progress);
+}
+
 /** One request for a grant: a try on the present session, and another each time a session ends under it. */
 export class SessionTicket<G> implements Ticket<G> {
   readonly granted: Promise<G | null>;
@@ -62,6 +72,7 @@ export class SessionTicket<G> implements Ticket<G> {
       unavailable: () => this.#leave((refused) => this.#leftUngranted(refused)),
       failed: (error) => this.#leave(() => this.#reject(error)),
       notified: () => this.#progress.notified(),
+      sequenceHigh: (sequence) => this.#progress.sequenceHigh(sequence),
     };
     this.#attempt = this.#spec.attempt(desk, listener, this.#roundTrips);
     this.#attempt.start();
@@ -69,6 +80,7 @@ export class SessionTicket<G> implements Ticket<G> {
 
   #granted(desk: SessionDesk, grant: G): void {
     this.#notOver();
+    this.#roundTrips += this.#attempt?.roundTrips ?? 0;
     this.#attempt = null;
     this.#grant = grant;
     // Not before the rest of what has arrived was heard: the end of our own nodes may be in it.
@@ -94,13 +106,14 @@ export class SessionTicket<G> implements Ticket<G> {
 
   /** A node was deleted by somebody, or went with the session: only an answer that passed through the leader tells which. */
   #askWhy(desk: SessionDesk, over: Hold): void {
-    desk.session.prove((outcome) => {
-      if (this.#settled || this.#cancelled !== null || this.#desk !== desk) return;
-      if (!outcome.ok) return desk.whenUsable(() => this.#askWhy(desk, over));
-      this.#notOver();
-      // Core cancels what has failed, which ends the holds that are left.
-      this.#reject(eviction(over.lockName, over.backendId));
-    });
+    desk.whenProven(
+      () => {
+        this.#notOver();
+        // Core cancels what has failed, which ends the holds that are left.
+        this.#reject(eviction(over.lockName, over.backendId));
+      },
+      () => !this.#settled && this.#cancelled === null && this.#desk === desk,
+    );
   }
 
   /**

@@ -9,10 +9,12 @@ import {
   type ResponseOf,
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
+import { saysNodeExists, saysNoNode } from "../session/errors.js";
 import type { Outcome, RequestError, ZooKeeperSession } from "../session/types.js";
 import { missingChroot } from "./chroot.js";
+import type { CreateSettings } from "./create-settings.js";
 import { isPassing, requestFailure } from "./failures.js";
-import type { CreateSettings } from "./protected-create.js";
+import { MissingParents } from "./missing-parents.js";
 import type { SessionDesk } from "./session-desk.js";
 import type { SessionLine } from "./session-line.js";
 
@@ -29,8 +31,6 @@ export interface NewNode {
   readonly data: Uint8Array;
   readonly ephemeral: boolean;
 }
-
-const empty = new Uint8Array(0);
 
 /** The answer to one request, whatever it is. */
 export function outcomeOf<K extends OpName>(
@@ -223,41 +223,20 @@ export class SteadyCalls {
     behind: () => void,
   ): Promise<Outcome<ResponseOf<"create2">>> {
     const { path, data, ephemeral } = node;
-    const { aclOf } = this.settings;
     // Code of the caller's: it runs before anything is sent.
-    const acl = aclOf(path);
-    const parents = levels.map((level) => ({
-      path: level,
-      data: empty,
-      acl: aclOf(level),
-      flags: CreateFlags.container,
-    }));
+    const acl = this.settings.aclOf(path);
+    const parents = new MissingParents(this.settings, levels);
     const flags = ephemeral ? CreateFlags.ephemeral : CreateFlags.persistent;
-    const sent: {
-      parents: Promise<Outcome<unknown>>[];
-      node: Promise<Outcome<ResponseOf<"create2">>> | null;
-    } = { parents: [], node: null };
+    let sent: Promise<Outcome<ResponseOf<"create2">>> | null = null;
     session.batch(() => {
-      sent.parents = parents.map((parent) => outcomeOf(session, "createContainer", parent));
-      sent.node = outcomeOf(session, "create2", { path, data, acl, flags });
+      parents.send(session);
+      sent = outcomeOf(session, "create2", { path, data, acl, flags });
       behind();
     });
-    const made = await (sent.node as Promise<Outcome<ResponseOf<"create2">>>);
-    if (isNoNode(made)) this.#checkParents(call, levels, await Promise.all(sent.parents));
+    const made = await (sent as unknown as Promise<Outcome<ResponseOf<"create2">>>);
+    const refusal = isNoNode(made) ? parents.refusal(session, call.lockName) : null;
+    if (refusal !== null) throw refusal;
     return made;
-  }
-
-  /** Throws when the parents were refused for good, or lie below a chroot that is not there. */
-  #checkParents(call: CallInfo, levels: readonly string[], made: readonly Outcome<unknown>[]): void {
-    for (const [index, outcome] of made.entries()) {
-      const refusal = outcome.ok ? null : refusalOf(outcome.error);
-      if (refusal === null || refusal.code === errorCodes.NodeExists || isPassing(refusal)) continue;
-      const { session } = this.line.desk;
-      if (refusal.code !== errorCodes.NoNode) {
-        throw requestFailure(`making the parent ${levels[index]}`, refusal, session, call.lockName);
-      }
-      if (index === 0) throw missingChroot(this.settings.paths.chroot, session, call.lockName, refusal);
-    }
   }
 }
 
@@ -267,9 +246,9 @@ export function orAbsent<T>(outcome: Outcome<T>): Outcome<T | null> {
 }
 
 export function isNoNode(outcome: Outcome<unknown>): boolean {
-  return !outcome.ok && refusalOf(outcome.error)?.code === errorCodes.NoNode;
+  return !outcome.ok && saysNoNode(outcome.error);
 }
 
 export function isNodeExists(outcome: Outcome<unknown>): boolean {
-  return !outcome.ok && refusalOf(outcome.error)?.code === errorCodes.NodeExists;
+  return !outcome.ok && saysNodeExists(outcome.error);
 }

@@ -1,3 +1,14 @@
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+
+/** The server's own word that a node, or its parent, is not there. */
+export function saysNoNode(error: unknown): error is ZooKeeperError {
+  return error instanceof ZooKeeperError && error.code === errorCodes.NoNode;
+}
+
+export function saysNodeExists(error: unknown): error is ZooKeeperError {
+  return error instanceof ZooKeeperError && error.code === errorCodes.NodeExists;
+}
+
 /** The request was not sent, as there was no connection: nothing happened at the server. */
 export class NotConnectedError extends Error {
   override readonly name = "NotConnectedError";

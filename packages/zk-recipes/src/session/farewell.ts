@@ -1,6 +1,7 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { opCodes } from "@holdfast/zk-protocol";
-import type { Link, LinkListener } from "../client/link.js";
+import type { Link } from "../client/link.js";
+import type { LinkListener } from "../client/link-listener.js";
 import type { Packet } from "../client/packet.js";
 
 const nothing = Buffer.alloc(0);

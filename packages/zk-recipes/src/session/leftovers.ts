@@ -3,7 +3,6 @@ import {
   CreateFlags,
   decodeResponse,
   encodeRequest,
-  errorCodes,
   type MultiOp,
   type OpName,
   opCodes,
@@ -12,8 +11,10 @@ import {
   type ResponseOf,
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
-import type { Link, LinkListener } from "../client/link.js";
+import type { Link } from "../client/link.js";
+import type { LinkListener } from "../client/link-listener.js";
 import type { Packet } from "../client/packet.js";
+import { saysNoNode } from "./errors.js";
 import type { Settle } from "./types.js";
 
 /** A name with a UUID in it is nobody else's, so what has it may be deleted unseen. */
@@ -59,8 +60,7 @@ export class Leftovers implements LinkListener {
     if (op !== "delete") return settle;
     const { path } = request as RequestOf<"delete">;
     return (outcome) => {
-      const gone =
-        outcome.ok || (outcome.error instanceof ZooKeeperError && outcome.error.code === errorCodes.NoNode);
+      const gone = outcome.ok || saysNoNode(outcome.error);
       if (gone) this.#paths.delete(path);
       settle(outcome);
     };

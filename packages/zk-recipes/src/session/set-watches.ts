@@ -37,6 +37,12 @@ export function* setWatchesPieces(paths: WatchedPaths, relativeZxid: bigint): Ge
   if (bytes > fixedBytes) yield requestOf(piece, relativeZxid);
 }
 
+/** What is in either. */
+export function mergePaths(a: WatchedPaths, b: WatchedPaths): WatchedPaths {
+  const union = (name: keyof WatchedPaths): string[] => [...new Set([...a[name], ...b[name]])];
+  return { data: union("data"), exist: union("exist"), child: union("child") };
+}
+
 interface Piece {
   data: string[];
   exist: string[];

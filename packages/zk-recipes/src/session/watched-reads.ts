@@ -1,11 +1,5 @@
-import {
-  errorCodes,
-  type OpName,
-  type ResponseOf,
-  type WatchEventType,
-  WatcherType,
-  ZooKeeperError,
-} from "@holdfast/zk-protocol";
+import { type OpName, type ResponseOf, type WatchEventType, WatcherType } from "@holdfast/zk-protocol";
+import { saysNoNode } from "./errors.js";
 import type { Outcome, Settle, WatchHandle, WatchListener } from "./types.js";
 import type { Watch, WatchRegistry, WatchTable } from "./watch-registry.js";
 
@@ -41,7 +35,7 @@ export function watchedRead<K extends "getData" | "getChildren2" | "exists", T>(
   };
   desk.watches.add(watch);
   const settle: Settle<ResponseOf<K>> = (outcome) => {
-    if (outcome.ok || (op === "exists" && isNoNode(outcome))) {
+    if (outcome.ok || (op === "exists" && saysNoNode(outcome.error))) {
       watch.awaitsCreation = !outcome.ok;
       if (watch.phase === "asked") watch.phase = "armed";
     } else {
@@ -68,8 +62,4 @@ export function watchedRead<K extends "getData" | "getChildren2" | "exists", T>(
       desk.removeWatches(path, watch.table === "child" ? WatcherType.children : WatcherType.data);
     },
   };
-}
-
-export function isNoNode<T>(outcome: Outcome<T>): boolean {
-  return !outcome.ok && outcome.error instanceof ZooKeeperError && outcome.error.code === errorCodes.NoNode;
 }

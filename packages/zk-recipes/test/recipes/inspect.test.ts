@@ -75,6 +75,18 @@ describe("a look at a lock", () => {
     expect(session.sent).toEqual([]);
   });
 
+  it("does not know how many wait for a naive mutex, held or free: they have no nodes", async () => {
+    const held = inspect("naive-mutex");
+    session.answer(await sent("getChildren2"), { children: [], stat: stat(7n, 5n) });
+    expect(await held).toMatchObject({ held: [{ token: 7n }], pending: [], pendingTotal: null });
+    const free = inspect("naive-mutex");
+    session.noNode(await sent("getChildren2"));
+    expect(await free).toMatchObject({ kind: null, held: [], pendingTotal: null });
+    const mutex = inspect("mutex");
+    session.noNode(await sent("getChildren2"));
+    expect(await mutex).toMatchObject({ kind: null, held: [], pendingTotal: 0 });
+  });
+
   it("reads the three listings of a semaphore in one write", async () => {
     const looking = inspect("semaphore");
     expect(session.sent.map(({ path }) => path)).toEqual(["/l", "/l/locks", "/l/leases"]);

@@ -1,7 +1,7 @@
 import { systemRuntime, type TicketProgress } from "@holdfast/core";
 import { type MultiOp, type MultiRequest, openAcl } from "@holdfast/zk-protocol";
 import { LockPaths } from "../../src/layout/lock-path.js";
-import type { CreateSettings } from "../../src/recipes/protected-create.js";
+import type { CreateSettings } from "../../src/recipes/create-settings.js";
 import { SessionLine } from "../../src/recipes/session-line.js";
 import { ScriptedSession, type Sent } from "./scripted-session.js";
 

@@ -1,49 +1,32 @@
-import { EvictedError, LayoutConflictError, systemRuntime } from "@holdfast/core";
-import { errorCodes, openAcl } from "@holdfast/zk-protocol";
+import { EvictedError, LayoutConflictError, ProviderClosedError, type TicketProgress } from "@holdfast/core";
+import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
-import { LockPaths } from "../../src/layout/lock-path.js";
 import { mutexRule } from "../../src/layout/queue-rules.js";
-import { Contender } from "../../src/recipes/contender.js";
-import { SessionLine } from "../../src/recipes/session-line.js";
-import { ScriptedSession, stat } from "./scripted-session.js";
+import type { Hold } from "../../src/recipes/hold.js";
+import { requestPlace } from "../../src/recipes/queue-lock.js";
+import type { SessionTicket } from "../../src/recipes/session-ticket.js";
+import { ScriptedLine, stateOf } from "./scripted-line.js";
+import { type ScriptedSession, stat } from "./scripted-session.js";
 
-let sessions: ScriptedSession[];
-let line: SessionLine;
-let contender: Contender;
+let scripted: ScriptedLine;
+let contender: SessionTicket<Hold>;
 let told: string[];
 
-const session = (): ScriptedSession => sessions[sessions.length - 1] as ScriptedSession;
+const session = (): ScriptedSession => scripted.session;
+
+function ask(mayWait: boolean, progress: Partial<TicketProgress> = {}): SessionTicket<Hold> {
+  return requestPlace(
+    scripted.line,
+    scripted.settings,
+    { lockName: "l", parent: "/l", rule: mutexRule, data: new Uint8Array(0), mayWait, revocable: false },
+    { ...scripted.progress, ...progress },
+  );
+}
 
 function contend(mayWait = true): void {
-  sessions = [];
-  told = [];
-  line = new SessionLine({
-    runtime: systemRuntime,
-    connectTimeoutMs: 1_000,
-    renewable: true,
-    open: () => {
-      const next = new ScriptedSession();
-      next.id = BigInt(0x10 + sessions.length);
-      sessions.push(next);
-      return next;
-    },
-    onState: () => {},
-  });
-  contender = new Contender(
-    line,
-    {
-      paths: new LockPaths({ chroot: "", namespace: "", root: "/holdfast" }),
-      runtime: systemRuntime,
-      retry: { next: () => null },
-      aclOf: () => openAcl,
-    },
-    { lockName: "l", parent: "/l", rule: mutexRule, data: new Uint8Array(0), mayWait, revocable: false },
-    {
-      notified: () => told.push("notified"),
-      requeued: (reason) => told.push(`requeued ${reason}`),
-      sequenceHigh: (sequence) => told.push(`high ${sequence}`),
-    },
-  );
+  scripted = new ScriptedLine();
+  told = scripted.told;
+  contender = ask(mayWait);
 }
 beforeEach(() => contend());
 
@@ -110,15 +93,17 @@ describe("a contender", () => {
 
     it("is evicted, if the session lives", async () => {
       session().answer(session().pending("sync"), undefined);
-      session().noNode(session().pending("delete", "0000000001"));
       await expect(contender.granted).rejects.toThrow(EvictedError);
+      await contender.cancel();
+      expect(session().has("delete")).toBe(false);
     });
 
     it("stands at the tail of the next session's queue, if it went with the session", async () => {
       session().lose("expired");
       expect(told).toEqual(["notified", "requeued session-lost"]);
       enqueue("0000000002");
-      expect(await contender.granted).toMatchObject({ contended: false });
+      // The create, the watches and the new create: what led to nothing is counted too.
+      expect(await contender.granted).toMatchObject({ contended: false, roundTrips: 3 });
     });
 
     it("asks again on the next connection, if contact breaks meanwhile", async () => {
@@ -129,12 +114,18 @@ describe("a contender", () => {
     });
 
     it("leaves nothing when it is cancelled meanwhile", async () => {
-      const cancelled = contender.cancel();
+      await contender.cancel();
       session().answer(session().pending("sync"), undefined);
-      session().noNode(session().pending("delete", "0000000001"));
-      await cancelled;
       expect(await contender.granted).toBeNull();
+      expect(session().has("delete")).toBe(false);
     });
+  });
+
+  it("ends with the provider", async () => {
+    enqueue("0000000001", ["lock-0000000000"]);
+    await scripted.line.close(0);
+    await expect(contender.granted).rejects.toThrow(ProviderClosedError);
+    expect(told).toEqual([]);
   });
 
   it("answers that the lock is taken only when its node is gone", async () => {
@@ -197,6 +188,43 @@ describe("a cancelled contender", () => {
     const released = contender.cancel();
     session().answer(session().pending("delete", granted), undefined);
     await released;
+  });
+
+  it("does not queue again when another that hears of the same end cancels it", () => {
+    let second: SessionTicket<Hold> | null = null;
+    contender = ask(true, { requeued: () => void second?.cancel() });
+    enqueue("0000000001", ["lock-0000000000"]);
+    enqueue("0000000002", ["lock-0000000000"]);
+    second = ask(true);
+    enqueue("0000000003", ["lock-0000000000"]);
+    session().lose("expired");
+    expect(told).toEqual(["requeued session-lost"]);
+    expect(session().sent.filter(({ op }) => op === "create2")).toHaveLength(2);
+  });
+
+  it("leaves nothing of a create whose answer is still to come", async () => {
+    const create = session().pending("create2");
+    const cancelled = contender.cancel();
+    expect(await stateOf(cancelled)).toBe("open");
+    session().answer(create, { path: `${create.path}0000000000`, stat: stat(50n, session().id) });
+    session().answer(session().pending("getChildren2"), { children: [] });
+    session().answer(session().pending("delete", "0000000000"), undefined);
+    await cancelled;
+    expect(await contender.granted).toBeNull();
+  });
+
+  it("that had no connection yet asks for nothing when there is one", async () => {
+    session().cut();
+    contender = ask(true);
+    const before = session().sent.length;
+    await contender.cancel();
+    session().mend();
+    expect(
+      session()
+        .sent.slice(before)
+        .filter(({ op }) => op === "create2"),
+    ).toEqual([]);
+    expect(await contender.granted).toBeNull();
   });
 
   it("does not queue again when its session ends", () => {

@@ -1,0 +1,16 @@
+import { MemorySpace, memoryLocks } from "@holdfast/core";
+import type { Fixture } from "@holdfast/core/testing";
+import { multiLockAcrossConformance, multiLockConformance } from "@holdfast/multi-lock/testing";
+import { onBothServers } from "../zookeeper/conformance/servers.js";
+
+/** Of the companion only its locks are used: holds are lost and contact is cut at ZooKeeper. */
+async function companions(): Promise<Fixture> {
+  const space = new MemorySpace();
+  const unused = () => Promise.reject(new Error("the companion is left alone"));
+  return { provider: async () => memoryLocks({ space }), loseHold: unused, partition: unused };
+}
+
+onBothServers((fixture) => {
+  multiLockConformance("ZooKeeper", fixture());
+  multiLockAcrossConformance("ZooKeeper and memory", fixture(), companions);
+});

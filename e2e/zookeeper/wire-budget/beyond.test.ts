@@ -1,0 +1,149 @@
+import type { LockProvider } from "@holdfast/core";
+import {
+  eventually,
+  startZooKeeper,
+  startZooKeeperProxy,
+  type ZooKeeperNode,
+  type ZooKeeperProxy,
+} from "@holdfast/test-servers";
+import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connected } from "../../support/providers.js";
+
+// What the table of `table.test.ts` has no line for, since Curator has no like of it.
+
+let server: ZooKeeperNode;
+let proxy: ZooKeeperProxy;
+let locks: ZooKeeperLocks;
+let other: ZooKeeperLocks;
+let path: string;
+let paths = 0;
+
+beforeAll(async () => {
+  server = await startZooKeeper({ maxClientCnxns: 0 });
+  proxy = await startZooKeeperProxy({ target: server.connectString });
+});
+afterAll(async () => {
+  await proxy?.close();
+  await server?.stop();
+});
+beforeEach(async () => {
+  locks = await connected(proxy.connectString);
+  other = await connected(server.connectString);
+  path = `/budget/l${paths++}`;
+  // The parents are there from now on: a container that has had a child stays for longer than a test.
+  await (await other.mutex(`${path}-first`).acquire()).release();
+  proxy.reset();
+});
+
+/** Requests and round trips of what `work` does. */
+async function cost(work: () => Promise<unknown>): Promise<{ requests: number; flights: number }> {
+  proxy.reset();
+  await work();
+  const { requests, flights } = proxy.counts();
+  return { requests, flights };
+}
+
+describe("a mutex", () => {
+  beforeEach(async () => {
+    await (await other.mutex(path).acquire()).release();
+  });
+
+  it("that is free costs one more read once it has been held for a quarter of a second, off the critical path", async () => {
+    await locks.mutex(path).acquire();
+    await proxy.waitFor((entry) => entry.kind === "request" && entry.op === "getData");
+    expect(proxy.counts().requests).toBe(3);
+  });
+
+  it("that is held is watched at once when somebody reads `lost`", async () => {
+    const handle = await locks.mutex(path).acquire();
+    const before = performance.now();
+    expect(handle.lost.aborted).toBe(false);
+    const watch = await proxy.waitFor((entry) => entry.kind === "request" && entry.op === "getData");
+    expect(watch.at - before).toBeLessThan(200);
+  });
+
+  it("costs at most 2.0 requests for each of 200 waiters of ten clients that drain", async () => {
+    const waiters = 200;
+    const providers = await Promise.all(Array.from({ length: 10 }, () => connected(proxy.connectString)));
+    const first = await locks.mutex(path).acquire();
+    const order: bigint[] = [];
+    const done: Promise<void>[] = [];
+    for (let i = 0; i < waiters; i++) {
+      const mutex = (providers[i % providers.length] as LockProvider).mutex(path);
+      done.push(
+        mutex.acquire().then(async (handle) => {
+          order.push(handle.token as bigint);
+          await handle.release();
+        }),
+      );
+    }
+    await eventually(async () => (await locks.mutex(path).inspect()).pendingTotal === waiters, {
+      withinMs: 10_000,
+      what: "all waiters in the queue",
+    });
+    await eventually(() => (proxy.counts().byOp.getData ?? 0) >= 3 * waiters - 1, {
+      withinMs: 10_000,
+      what: "all watches",
+    });
+    proxy.reset();
+    await first.release();
+    await Promise.all(done);
+    const { requests } = proxy.counts();
+    console.log(`drain of ${waiters}: ${requests} requests, ${(requests / (waiters + 1)).toFixed(2)} each`);
+    expect(order).toHaveLength(waiters);
+    expect([...order].sort((a, b) => (a < b ? -1 : 1))).toEqual(order);
+    expect(requests / (waiters + 1)).toBeLessThanOrEqual(2);
+  });
+});
+
+it("joins and leaves a group in one round trip each", async () => {
+  await other.groupMembership(path).join("other");
+  let member: AsyncDisposable | undefined;
+  proxy.reset();
+  member = await locks.groupMembership(path).join("m");
+  await proxy.waitFor((entry) => entry.kind === "reply" && entry.op === "getData");
+  // The watch on the own node is off the critical path.
+  expect(proxy.counts().byOp).toMatchObject({ create2: 1, getData: 1 });
+  expect(await cost(async () => member?.[Symbol.asyncDispose]())).toEqual({ requests: 1, flights: 1 });
+  expect((await cost(() => locks.groupMembership(path).members())).flights).toBe(2);
+});
+
+it("counts a latch down in two round trips, and waits for it in one before the event and one after", async () => {
+  const latch = locks.countDownLatch(path);
+  await latch.trySetCount(2);
+  expect(await cost(() => latch.countDown())).toEqual({ requests: 2, flights: 2 });
+  proxy.reset();
+  const waiting = latch.wait();
+  await proxy.waitFor((entry) => entry.kind === "reply" && entry.op === "getData");
+  await other.countDownLatch(path).countDown();
+  await waiting;
+  const { byOp } = proxy.counts();
+  expect(byOp.getData).toBe(2);
+});
+
+it("leaves a double barrier beside another member in four round trips at most", async () => {
+  await (await other.mutex(path).acquire()).release();
+  const [inside, beside] = await Promise.all([
+    locks.doubleBarrier(path, 2).enter(),
+    other.doubleBarrier(path, 2).enter(),
+  ]);
+  // Who is first by name, and so leaves last, is a matter of chance.
+  const { flights } = await cost(() => Promise.all([inside.leave(), beside.leave()]));
+  expect(flights).toBeLessThanOrEqual(4);
+});
+
+it("reads a shared count in one round trip, and sees in one that it is too late to set it", async () => {
+  const count = locks.sharedCount(path, 1);
+  const seen = await count.get();
+  expect(await cost(() => count.get())).toEqual({ requests: 1, flights: 1 });
+  await other.sharedCount(path, 1).set(2);
+  expect(await cost(() => count.trySet(seen, 3))).toEqual({ requests: 1, flights: 1 });
+});
+
+it("reads and sets an atomic long in one round trip each", async () => {
+  const long = locks.atomicLong(path);
+  await long.set(1n);
+  expect(await cost(() => long.get())).toEqual({ requests: 1, flights: 1 });
+  expect(await cost(() => long.set(9n))).toEqual({ requests: 1, flights: 1 });
+});

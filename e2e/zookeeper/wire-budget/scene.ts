@@ -1,0 +1,113 @@
+import { eventually, type TraceEntry, type ZooKeeperProxy } from "@holdfast/test-servers";
+import type { OpName } from "@holdfast/zk-protocol";
+import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import type { CuratorClient } from "../../support/java-peer.js";
+
+/** What an operation costs on the wire. */
+export interface Cost {
+  /** All requests, those that nobody waits for too. */
+  readonly requests: number;
+  /** Round trips that the caller waits for, one after the other. */
+  readonly awaited: number;
+}
+
+/** What one side does to show what an operation costs. */
+export interface Side<C> extends Cost {
+  /** Prepares, and calls `cost` of the scene once. */
+  readonly run: (scene: Scene<C>) => Promise<void>;
+}
+
+/** One line of the table. Curator's figures are those of 5.4.0. Ours takes no more round trips, unless `dearer` says why. */
+export interface Row {
+  readonly operation: string;
+  /** What is there before: the lock's path, or the two below it of a semaphore. Default: only its parent. */
+  readonly there?: "lock" | "semaphore";
+  readonly ours: Side<ZooKeeperLocks>;
+  readonly curator: Side<CuratorClient>;
+  /** Ours must take fewer. */
+  readonly fewer?: boolean;
+  /** Why ours takes one more, where it does. */
+  readonly dearer?: string;
+}
+
+/** Keep-alive, and what Curator's client asks for itself and in the background. */
+const aside: readonly string[] = [
+  "connect",
+  "ping",
+  "sync",
+  "checkWatches",
+  "removeWatches",
+  "setWatches",
+  "setWatches2",
+];
+
+export interface CostOptions {
+  /** Requests that the caller does not wait for: their answers are held back until the work is over. */
+  readonly unawaited?: OpName;
+  /** How many of the last requests are the Java peer's own, which looks at the node that it was granted. */
+  readonly peerAsks?: number;
+}
+
+/** Where one side of one row is counted. */
+export class Scene<C> {
+  readonly client: C;
+  /** Another client, of ours, past the link. */
+  readonly rival: ZooKeeperLocks;
+  /** What the client talks through. */
+  readonly link: ZooKeeperProxy;
+  readonly path: string;
+  counted: Cost | null = null;
+  /** What was counted, line by line with its flight, for messages. */
+  sent = "";
+
+  constructor(client: C, rival: ZooKeeperLocks, link: ZooKeeperProxy, path: string) {
+    this.client = client;
+    this.rival = rival;
+    this.link = link;
+    this.path = path;
+  }
+
+  /** Counts what `work` sends until it is over. */
+  async cost<T>(work: () => Promise<T>, { unawaited, peerAsks = 0 }: CostOptions = {}): Promise<T> {
+    await this.quiet();
+    this.link.reset();
+    const held = unawaited === undefined ? null : this.link.holdReply({ op: unawaited });
+    const done = await work();
+    if (unawaited !== undefined) await this.asked(unawaited);
+    const requests = this.#asked();
+    held?.release();
+    this.sent = requests.map(({ op, flight, path }) => `${flight} ${op} ${path}`).join("\n");
+    const flights = requests
+      .filter(({ op }) => op !== unawaited)
+      .map(({ connection, flight }) => `${connection} ${flight}`);
+    this.counted = { requests: requests.length - peerAsks, awaited: new Set(flights).size - peerAsks };
+    return done;
+  }
+
+  /** Resolves with the next answer to such a request, or one that has come since `cost` began. */
+  async answered(op: OpName, times = 1): Promise<void> {
+    const answers = () => this.link.trace.filter((entry) => entry.kind === "reply" && entry.op === op);
+    await eventually(() => answers().length >= times, { what: `${times} answers to ${op}`, everyMs: 5 });
+  }
+
+  /** Resolves with the first such request since `cost` began. */
+  async asked(op: OpName): Promise<void> {
+    await this.link.waitFor((entry) => entry.kind === "request" && entry.op === op);
+  }
+
+  /** All that was asked is answered. */
+  async quiet(): Promise<void> {
+    const open = (): number => {
+      const of = (kind: TraceEntry["kind"]) => this.link.trace.filter((entry) => entry.kind === kind).length;
+      return of("request") - of("reply");
+    };
+    await eventually(() => open() <= 0, { what: "answers to all requests", everyMs: 5 });
+  }
+
+  #asked(): TraceEntry[] {
+    return this.link.trace.filter(
+      ({ kind, op, path = "" }) =>
+        kind === "request" && !aside.includes(op) && !path.startsWith("/zookeeper"),
+    );
+  }
+}

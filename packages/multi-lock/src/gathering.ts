@@ -1,0 +1,219 @@
+import {
+  AcquireTimeoutError,
+  BackendError,
+  EvictedError,
+  type LockHandle,
+  type LockLostError,
+  type LossReason,
+  type Millis,
+  ProviderClosedError,
+} from "@holdfast/core";
+import {
+  type AcquireSpec,
+  type AcquireSpecs,
+  acquireKeys,
+  Handle,
+  resolveAcquireOptions,
+  SignalHub,
+  whenCertain,
+} from "@holdfast/core/internal";
+import type { MultiAsk } from "./options.js";
+import { giveBack, onPartLost, partLossError } from "./part-handle.js";
+import { type Part, togetherFrom } from "./parts.js";
+
+/** One listener on each of the callers' signals, however many wait for it. */
+const signals = new SignalHub();
+
+/** The part was there and went while others were waited for; asking anew from the first is all that it needs. */
+const passing: ReadonlySet<LossReason> = new Set([
+  "lease-expired",
+  "lease-missing",
+  "session-expired",
+  "quorum-lost",
+  "suspended",
+]);
+
+/**
+ * Takes the parts one after the other, all within one time. `null`: not all of them were there in time, and nothing is
+ * held. A part that is lost with its session or lease while others are waited for, is asked for again, and all with it.
+ */
+export async function gather(ask: MultiAsk): Promise<readonly LockHandle[] | Missing> {
+  const { signal } = ask;
+  signal?.throwIfAborted();
+  let current: Round | undefined;
+  const aborted = (): void => current?.stop(signal?.reason);
+  if (signal !== undefined) signals.add(signal, aborted);
+  try {
+    for (;;) {
+      current = new Round(ask);
+      const taken = await current.run();
+      if (taken !== "again") return taken;
+      signal?.throwIfAborted();
+    }
+  } finally {
+    if (signal !== undefined) signals.remove(signal, aborted);
+  }
+}
+
+/** The first part in the order that was not there in time. */
+export class Missing {
+  readonly part: Part;
+  constructor(part: Part) {
+    this.part = part;
+  }
+}
+
+/** From the first part to the last, or to the first failure. */
+class Round {
+  readonly #ask: MultiAsk;
+  readonly #held: LockHandle[] = [];
+  readonly #stops: (() => void)[] = [];
+  /** Ends whatever is waited for: by the caller's signal, or because a part that is held is lost. */
+  readonly #wait = new AbortController();
+  #lost: LockLostError | undefined;
+
+  constructor(ask: MultiAsk) {
+    this.#ask = ask;
+  }
+
+  stop(reason: unknown): void {
+    this.#wait.abort(reason);
+  }
+
+  async run(): Promise<readonly LockHandle[] | Missing | "again"> {
+    let failure: { readonly error: unknown } | undefined;
+    let missing: Missing | undefined;
+    try {
+      missing = (await this.#takeAll()) ?? (await this.#makeCertain());
+    } catch (error) {
+      failure = { error };
+    } finally {
+      for (const stop of this.#stops) stop();
+    }
+    if (failure === undefined && missing === undefined) return this.#held;
+    await giveBack(this.#held);
+    const lost = this.#lost;
+    if (lost !== undefined && (failure === undefined || failure.error === lost)) {
+      if (this.#ask.waitMs > 0 && passing.has(lost.reason)) return "again";
+      throw lossWhileTaking(lost);
+    }
+    if (failure !== undefined) throw failure.error;
+    return missing as Missing;
+  }
+
+  async #takeAll(): Promise<Missing | undefined> {
+    const { parts, waitMs } = this.#ask;
+    for (let i = 0; i < parts.length; ) {
+      const count = togetherFrom(parts, i);
+      if (count > 1) {
+        const handles = await this.#takeTogether(parts.slice(i, i + count));
+        if (handles !== null) {
+          for (const handle of handles) this.#hold(handle);
+          i += count;
+          continue;
+        }
+        if (waitMs === 0) return new Missing(parts[i] as Part);
+      }
+      // Only at the first of them, and with no place in the queues of the others.
+      const handle = await this.#takeOne(parts[i] as Part);
+      if (handle === null) return new Missing(parts[i] as Part);
+      this.#hold(handle);
+      i++;
+    }
+    return undefined;
+  }
+
+  /** All of them at once if they are free now; `null` without waiting if not. */
+  async #takeTogether(parts: readonly Part[]): Promise<readonly LockHandle[] | null> {
+    const leftMs = this.#leftMs();
+    if (leftMs === null) return null;
+    const given = { ...this.#ask.partOptions, waitMs: leftMs, signal: this.#wait.signal };
+    const specs: AcquireSpec[] = [];
+    for (const { view } of parts) {
+      if (view === undefined) return null;
+      const spec = view.spec(resolveAcquireOptions("acquire", given, view.defaults, acquireKeys.view));
+      if (spec === null) return null;
+      specs.push({ ...spec, asksOnce: true });
+    }
+    return (await parts[0]?.view?.engine.acquireAll(specs as unknown as AcquireSpecs)) ?? null;
+  }
+
+  async #takeOne({ lock }: Part): Promise<LockHandle | null> {
+    const waitMs = this.#leftMs();
+    if (waitMs === null) return null;
+    return await lock.tryAcquire({ ...this.#ask.partOptions, waitMs, signal: this.#wait.signal });
+  }
+
+  /** `null` when the time is over; 0 only for an ask that does not wait at all. */
+  #leftMs(): Millis | null {
+    const { runtime, startedMs, waitMs } = this.#ask;
+    if (waitMs === 0) return 0;
+    const leftMs = startedMs + waitMs - runtime.nowMs();
+    return leftMs > 0 ? leftMs : null;
+  }
+
+  #hold(handle: LockHandle): void {
+    this.#held.push(handle);
+    this.#stops.push(onPartLost(handle, (error) => this.#partLost(error)));
+  }
+
+  #partLost(error: LockLostError): void {
+    this.#lost ??= error;
+    this.#wait.abort(this.#lost);
+  }
+
+  /** Contact with the backend of an earlier part may have broken since: nothing is handed out on a hold that is in doubt. */
+  async #makeCertain(): Promise<Missing | undefined> {
+    const { parts } = this.#ask;
+    for (;;) {
+      for (const handle of this.#held) if (handle.state === "lost") this.#partLost(partLossError(handle));
+      if (this.#lost !== undefined) throw this.#lost;
+      const doubtful = this.#held.findIndex((handle) => handle.state !== "held");
+      if (doubtful === -1) return undefined;
+      if (!(await this.#certain(this.#held[doubtful] as LockHandle)))
+        return new Missing(parts[doubtful] as Part);
+    }
+  }
+
+  async #certain(handle: LockHandle): Promise<boolean> {
+    const { runtime, startedMs, waitMs } = this.#ask;
+    const { signal } = this.#wait;
+    if (!(handle instanceof Handle)) {
+      await handle.confirm({ signal });
+      return true;
+    }
+    const hold = Handle.holdOf(handle);
+    const leftMs = waitMs === 0 ? hold.engine.options.connectTimeoutMs : startedMs + waitMs - runtime.nowMs();
+    const deadlineMs = hold.engine.runtime.nowMs() + leftMs;
+    return (await whenCertain(hold, { deadlineMs, signal })) === "certain";
+  }
+}
+
+/** Nobody has had it: what ended is an acquire. */
+function lossWhileTaking(lost: LockLostError): Error {
+  const { lockName, backend } = lost;
+  const details = { lockName, backend, cause: lost };
+  const what = `the lock "${lockName}" was taken, and`;
+  if (lost.reason === "stolen") {
+    return new EvictedError(`${what} deleted by somebody while the others were waited for`, details);
+  }
+  if (lost.reason === "provider-closed") {
+    return new ProviderClosedError(
+      `${what} its provider was closed while the others were waited for`,
+      details,
+    );
+  }
+  return new BackendError(`${what} lost again before all were there: ${lost.reason}`, details);
+}
+
+/** For the caller of `acquire`. */
+export function timeoutError(ask: MultiAsk, { part }: Missing): AcquireTimeoutError {
+  const { runtime, startedMs, waitMs, parts } = ask;
+  const name = part.name ?? "without a name";
+  const of = parts.length === 1 ? "" : `, the first missing of the ${parts.length} of a multi-lock`;
+  return new AcquireTimeoutError(`the lock "${name}"${of}, was not granted within waitMs = ${waitMs}`, {
+    waitedMs: runtime.nowMs() - startedMs,
+    lockName: part.name,
+    backend: part.view?.engine.backend,
+  });
+}

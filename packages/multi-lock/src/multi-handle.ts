@@ -1,0 +1,271 @@
+import {
+  BackendError,
+  type FencingToken,
+  type HoldState,
+  InvalidArgumentError,
+  type LockHandle,
+  LockLostError,
+  type LockMode,
+  type Millis,
+  type MultiHandle,
+  NotHeldError,
+  type Owner,
+  type ReleaseOutcome,
+} from "@holdfast/core";
+import { checkSignal, Handle, LateSignal, show } from "@holdfast/core/internal";
+import { giveBack, onPartLost, partLossError } from "./part-handle.js";
+
+/** Several holds as one: good as long as all of them are, and lost with the first. */
+export class HeldTogether implements MultiHandle {
+  readonly #parts: readonly LockHandle[];
+  readonly #stops: (() => void)[] = [];
+  #lossError: LockLostError | undefined;
+  /** A release showed that a part had gone before it, which nobody had told us. */
+  #foundGone: LockLostError | undefined;
+  /** After a loss: the parts that are left. */
+  #givingBack: Promise<void> | undefined;
+  #released: Promise<ReleaseOutcome> | undefined;
+  #lost: LateSignal | undefined;
+  #lossListeners: Set<(error: LockLostError) => void> | undefined;
+  #revokeRequested: LateSignal | undefined;
+
+  constructor(parts: readonly LockHandle[]) {
+    this.#parts = parts;
+    for (const part of parts) this.#stops.push(onPartLost(part, (error) => this.#partLost(error)));
+  }
+
+  /** Whether the release showed that a part had gone before it. */
+  static foundGone(handle: HeldTogether): boolean {
+    return handle.#foundGone !== undefined;
+  }
+
+  get parts(): readonly LockHandle[] {
+    return this.#parts;
+  }
+
+  /** The parts' names, in the order of acquisition. */
+  get name(): string {
+    return this.#parts.map(({ name }) => name).join(", ");
+  }
+
+  /** "shared" only when all parts are: one exclusive part keeps everybody else out of the whole. */
+  get mode(): LockMode {
+    return this.#parts.every(({ mode }) => mode === "shared") ? "shared" : "exclusive";
+  }
+
+  /** That of the first part; each part has its own. */
+  get owner(): Owner {
+    return this.#first.owner;
+  }
+
+  get token(): FencingToken | null {
+    return null;
+  }
+
+  get state(): HoldState {
+    if (this.#lossError !== undefined) return "lost";
+    if (this.#released !== undefined) return "released";
+    let state: HoldState = "held";
+    for (const part of this.#parts) {
+      const { state: ofPart } = part;
+      if (ofPart === "lost") {
+        this.#partLost(partLossError(part));
+        return "lost";
+      }
+      // By hand, past us: the whole is not held any more, and there was no loss.
+      if (ofPart === "released") state = "released";
+      else if (ofPart === "uncertain" && state === "held") state = "uncertain";
+    }
+    return state;
+  }
+
+  remainingMs(): Millis {
+    const { state } = this;
+    if (state === "lost" || state === "released") return 0;
+    return Math.min(...this.#parts.map((part) => part.remainingMs()));
+  }
+
+  get lost(): AbortSignal {
+    if (this.#lost === undefined) {
+      this.#lost = new LateSignal();
+      if (this.state === "lost") this.#lost.abort(this.lossError());
+      else if (this.#released === undefined) this.#attend();
+    }
+    return this.#lost.signal;
+  }
+
+  get revokeRequested(): AbortSignal {
+    if (this.#revokeRequested === undefined) {
+      const whole = new LateSignal();
+      this.#revokeRequested = whole;
+      for (const { revokeRequested } of this.#released === undefined ? this.#parts : []) {
+        const asked = (): void => whole.abort(revokeRequested.reason);
+        if (revokeRequested.aborted) asked();
+        else revokeRequested.addEventListener("abort", asked, { once: true });
+      }
+    }
+    return this.#revokeRequested.signal;
+  }
+
+  assertHeld(minimumMs: Millis = 0): void {
+    if (!(minimumMs >= 0)) {
+      throw new InvalidArgumentError(`assertHeld: minimumMs must be 0 or more; got ${show(minimumMs)}`);
+    }
+    this.#assertNotOver();
+    // The part that falls short says by how much.
+    for (const part of this.#parts) part.assertHeld(minimumMs);
+  }
+
+  async confirm(options?: { signal?: AbortSignal }): Promise<void> {
+    checkSignal("confirm: signal", options?.signal);
+    options?.signal?.throwIfAborted();
+    this.#assertNotOver();
+    try {
+      await Promise.all(this.#parts.map((part) => part.confirm(options)));
+    } catch (error) {
+      this.#assertNotOver();
+      throw error;
+    }
+    this.#assertNotOver();
+  }
+
+  release(options?: { signal?: AbortSignal }): Promise<ReleaseOutcome> {
+    try {
+      checkSignal("release: signal", options?.signal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    if (this.#released === undefined) this.#released = this.#release(options);
+    else if (options?.signal !== undefined) this.#shareSignal(options);
+    return this.#released;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.release();
+    } catch {
+      // Told by `release-failed`: a scope must keep the result or error of its body.
+    }
+  }
+
+  /** Runs once when the whole is lost before it is released; at once when it is lost already. */
+  onLost(listener: (error: LockLostError) => void): () => void {
+    if (this.state === "lost") {
+      listener(this.lossError());
+      return () => {};
+    }
+    this.#attend();
+    this.#lossListeners ??= new Set();
+    this.#lossListeners.add(listener);
+    return () => this.#lossListeners?.delete(listener);
+  }
+
+  /** `value`: what a scope's body had fulfilled with all the same. */
+  lossError(value?: { readonly value: unknown }): LockLostError {
+    const known = this.#lossError ?? this.#foundGone ?? this.#wholeLost(partLossError(this.#first));
+    if (value === undefined) return known;
+    const { message, reason, token, lockName, backend, cause } = known;
+    return new LockLostError(message, { reason, token, lockName, backend, cause, ...value });
+  }
+
+  /** Somebody looks: the parts' ends are listened for from now on, where that was put off. */
+  #attend(): void {
+    for (const part of this.#parts) if (part instanceof Handle) void part.lost;
+  }
+
+  #partLost(error: LockLostError): void {
+    if (this.#lossError !== undefined || this.#released !== undefined) return;
+    const whole = this.#wholeLost(error);
+    this.#lossError = whole;
+    this.#stopListening();
+    this.#lost?.abort(whole);
+    const listeners = this.#lossListeners;
+    this.#lossListeners = undefined;
+    if (listeners !== undefined) for (const listener of listeners) listener(whole);
+    // Not at once: parts of the same session are being told of the same end just now.
+    this.#givingBack = Promise.resolve().then(() => {
+      const left = this.#parts.filter(({ state }) => state === "held" || state === "uncertain");
+      return giveBack(left);
+    });
+  }
+
+  #wholeLost(cause: LockLostError): LockLostError {
+    const { reason, token, lockName, backend } = cause;
+    const of =
+      this.#parts.length === 1 ? "" : `, and with it all ${this.#parts.length} locks of its multi-lock`;
+    return new LockLostError(`the lock "${lockName}" was lost${of}: ${reason}`, {
+      reason,
+      token,
+      lockName,
+      backend,
+      cause,
+    });
+  }
+
+  async #release(options: { signal?: AbortSignal } | undefined): Promise<ReleaseOutcome> {
+    // Reads the clock. `#released` is not set yet, so a loss found now counts.
+    if (this.state === "lost") {
+      await this.#givingBack;
+      return "lost";
+    }
+    this.#stopListening();
+    // The last one first, and none waits for the answer to another: one backend that is silent holds up nobody else's.
+    const parts = [...this.#parts].reverse();
+    const ends = await Promise.allSettled(parts.map((part) => part.release(options)));
+    const refusals: unknown[] = [];
+    let outcome: ReleaseOutcome = "released";
+    for (const [i, end] of ends.entries()) {
+      if (end.status === "rejected") {
+        refusals.push(end.reason);
+        continue;
+      }
+      if (weight[end.value] > weight[outcome]) outcome = end.value;
+      if (end.value === "lost") this.#foundGone ??= this.#wholeLost(partLossError(parts[i] as LockHandle));
+    }
+    if (refusals.length > 0) throw this.#refused(refusals);
+    return outcome;
+  }
+
+  #refused(refusals: readonly unknown[]): unknown {
+    const [first] = refusals;
+    if (refusals.length === 1) return first;
+    const told = refusals.map((error) => (error instanceof Error ? error.message : String(error)));
+    return new BackendError(`${refusals.length} of the locks could not be released: ${told.join("; ")}`, {
+      cause: new AggregateError(refusals),
+      lockName: this.name,
+      backend: first instanceof BackendError ? first.backend : undefined,
+      retryable: false,
+    });
+  }
+
+  #shareSignal(options: { signal?: AbortSignal }): void {
+    for (const part of this.#parts) {
+      // The first call tells how it ended.
+      part.release(options).catch(() => {});
+    }
+  }
+
+  #stopListening(): void {
+    for (const stop of this.#stops.splice(0)) stop();
+  }
+
+  get #first(): LockHandle {
+    return this.#parts[0] as LockHandle;
+  }
+
+  #assertNotOver(): void {
+    const { state } = this;
+    if (state === "lost") throw this.lossError();
+    if (state !== "released") return;
+    const { name } = this;
+    throw new NotHeldError(`the locks of "${name}" were released`, { lockName: name });
+  }
+}
+
+/** What the whole answers: the worst of its parts. */
+const weight: Readonly<Record<ReleaseOutcome, number>> = {
+  released: 0,
+  "still-held": 1,
+  unconfirmed: 2,
+  lost: 3,
+};

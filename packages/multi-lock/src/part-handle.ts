@@ -1,0 +1,48 @@
+import { type LockHandle, LockLostError } from "@holdfast/core";
+import { type GrantEngine, Handle } from "@holdfast/core/internal";
+
+/** Runs once when the part is lost before it is released. Asks nothing of the backend where core can tell by itself. */
+export function onPartLost(handle: LockHandle, listener: (error: LockLostError) => void): () => void {
+  if (handle instanceof Handle) return handle.onLost(listener, { attend: false });
+  const { lost } = handle;
+  const aborted = (): void => listener(partLossError(handle));
+  if (lost.aborted) aborted();
+  else lost.addEventListener("abort", aborted, { once: true });
+  return () => lost.removeEventListener("abort", aborted);
+}
+
+/** Of a part that says that it is lost, or whose release did. */
+export function partLossError(handle: LockHandle): LockLostError {
+  if (handle instanceof Handle) return Handle.holdOf(handle).lossError();
+  const { reason } = handle.lost;
+  if (reason instanceof LockLostError) return reason;
+  const { name, token } = handle;
+  return new LockLostError(`the lock "${name}" was lost`, {
+    reason: "lease-missing",
+    token,
+    lockName: name,
+    cause: reason,
+  });
+}
+
+/** `undefined` for handles that are not core's. */
+export function engineOf(handle: LockHandle): GrantEngine | undefined {
+  return handle instanceof Handle ? Handle.holdOf(handle).engine : undefined;
+}
+
+/**
+ * Gives parts back that nobody wants, the last one first. Never rejects: a release that fails is an event of its part.
+ * Where there is no contact it goes on by itself, and is not waited for.
+ */
+export async function giveBack(handles: readonly LockHandle[]): Promise<void> {
+  await Promise.all(
+    [...handles].reverse().map(async (handle) => {
+      const state = engineOf(handle)?.link.state ?? "connected";
+      try {
+        await handle.release(state === "connected" ? {} : { signal: AbortSignal.abort() });
+      } catch {
+        // Told by `release-failed`.
+      }
+    }),
+  );
+}

@@ -1,0 +1,86 @@
+import { type Acquirable, InvalidArgumentError } from "@holdfast/core";
+import { checkMethods, show, type ViewParts, viewPartsOf } from "@holdfast/core/internal";
+
+/** One of the locks, with what is known of it. */
+export interface Part {
+  readonly lock: Acquirable;
+  /** `undefined` for something acquirable that has no name. */
+  readonly name: string | undefined;
+  /** `undefined` for what is not a view of core's: then only its verbs are there. */
+  readonly view: ViewParts | undefined;
+}
+
+export type Parts = readonly [Part, ...Part[]];
+
+/** Throws `InvalidArgumentError` for nothing, for what cannot be acquired, and for the same lock twice. */
+export function checkParts(locks: readonly Acquirable[]): Parts {
+  if (!Array.isArray(locks) || locks.length === 0) {
+    throw new InvalidArgumentError(
+      `multiLock: parts must be an array of one lock or more; got ${Array.isArray(locks) ? "none" : show(locks)}`,
+    );
+  }
+  const parts: Part[] = [];
+  for (const [i, lock] of locks.entries()) {
+    if (lock === undefined) throw new InvalidArgumentError(`multiLock: parts[${i}] is undefined`);
+    checkMethods(`multiLock: parts[${i}]`, lock, ["acquire", "tryAcquire"]);
+    const { name } = lock as { name?: unknown };
+    const part = { lock, name: typeof name === "string" ? name : undefined, view: viewPartsOf(lock) };
+    const same = parts.findIndex((other) => isSame(other, part));
+    if (same !== -1) {
+      throw new InvalidArgumentError(
+        `multiLock: parts[${same}] and parts[${i}] are the same lock${part.name === undefined ? "" : `, "${part.name}"`}: ` +
+          "the second would wait for the first for ever",
+        part.name === undefined ? {} : { lockName: part.name },
+      );
+    }
+    parts.push(part);
+  }
+  return parts as unknown as Parts;
+}
+
+/** Whatever the kind: two kinds on one name of one provider stand in each other's way, or are one lock. */
+function isSame(one: Part, other: Part): boolean {
+  if (one.lock === other.lock) return true;
+  return one.view !== undefined && one.view.engine === other.view?.engine && one.name === other.name;
+}
+
+/**
+ * By name, in the order of code units, which is the same in every process and locale; then by backend. Locks that are
+ * equal in both, in two ensembles say, stay as they were given. Throws `InvalidArgumentError` for a part without a name.
+ */
+export function sorted(parts: Parts): Parts {
+  const nameless = parts.findIndex(({ name }) => name === undefined);
+  if (nameless !== -1) {
+    throw new InvalidArgumentError(
+      `multiLock: parts[${nameless}] has no name to sort by; give all of them one, or order: "given"`,
+    );
+  }
+  return [...parts].sort((a, b) => compare(a.name, b.name) || compare(backendOf(a), backendOf(b))) as [
+    Part,
+    ...Part[],
+  ];
+}
+
+function backendOf({ view }: Part): string {
+  return view?.engine.backend ?? "";
+}
+
+function compare(a = "", b = ""): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** Kinds that a driver with `requestAll` queues together. */
+const jointKinds: ReadonlySet<string> = new Set(["mutex", "read-write-lock"]);
+
+/**
+ * How many parts from `index` on can be asked for in one step: neighbours in the order of acquisition, of one driver. Were
+ * others between them, the later ones would be held while those are waited for, against the order.
+ */
+export function togetherFrom(parts: Parts, index: number): number {
+  const engine = parts[index]?.view?.engine;
+  if (engine?.driver.requestAll === undefined) return 1;
+  let end = index;
+  while (parts[end]?.view?.engine === engine && jointKinds.has(parts[end]?.view?.kind ?? "")) end++;
+  return Math.max(1, end - index);
+}

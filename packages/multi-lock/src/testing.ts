@@ -1,0 +1,2 @@
+export { asMutex, leadOf } from "./testing/as-mutex.js";
+export { multiLockAcrossConformance, multiLockConformance } from "./testing/conformance.js";

@@ -1,0 +1,107 @@
+import type { CloseReport, LockProvider, Mutex } from "@holdfast/core";
+import { type ConformanceOptions, derivedMutexConformance, type Fixture } from "@holdfast/core/testing";
+import { multiLock } from "../multi-lock.js";
+import { asMutex, leadOf } from "./as-mutex.js";
+
+/** All that a mutex owes, of a multi-lock of one and of three locks of one provider. */
+export function multiLockConformance(
+  name: string,
+  fixture: () => Promise<Fixture>,
+  options: ConformanceOptions = {},
+): void {
+  derivedMutexConformance(
+    name,
+    "multi-lock of one",
+    (provider, lockName) => {
+      const lead = provider.mutex(lockName);
+      return asMutex(multiLock([lead]), lead);
+    },
+    async () => led(await fixture()),
+    options,
+  );
+  derivedMutexConformance(
+    name,
+    "multi-lock of three",
+    (provider, lockName) => {
+      const lead = provider.mutex(lockName);
+      const others = ["third", "second"].map((suffix) => provider.mutex(`${lockName}.${suffix}`));
+      return asMutex(multiLock([...others, lead]), lead);
+    },
+    async () => led(await fixture()),
+    options,
+  );
+}
+
+/** The same of a multi-lock over two backends. Holds are lost, and contact is cut, at the first. */
+export function multiLockAcrossConformance(
+  name: string,
+  fixture: () => Promise<Fixture>,
+  otherFixture: () => Promise<Fixture>,
+  options: ConformanceOptions = {},
+): void {
+  const companions = new WeakMap<LockProvider, LockProvider>();
+  const lockOf = (provider: LockProvider, lockName: string): Mutex => {
+    const lead = provider.mutex(lockName);
+    const companion = companions.get(provider);
+    if (companion === undefined) throw new Error("the provider has no companion at the other backend");
+    return asMutex(multiLock([companion.mutex(`${lockName}.other`), lead]), lead);
+  };
+  const both = async (): Promise<Fixture> => {
+    const [first, second] = [led(await fixture()), await otherFixture()];
+    return {
+      ...first,
+      async provider() {
+        const [provider, companion] = [await first.provider(), await second.provider()];
+        companions.set(provider, companion);
+        await companion.ready();
+        return provider;
+      },
+      async close() {
+        await first.close?.();
+        await second.close?.();
+      },
+    };
+  };
+  derivedMutexConformance(name, "multi-lock across", lockOf, both, options);
+}
+
+/** The kit counts holds and releases of the lock it knows, which is the lead. */
+function led(fixture: Fixture): Fixture {
+  const originals = new WeakMap<LockProvider, LockProvider>();
+  return {
+    ...fixture,
+    async provider() {
+      const original = await fixture.provider();
+      const shown = leadsOf(original);
+      originals.set(shown, original);
+      return shown;
+    },
+    loseHold: (handle) => fixture.loseHold(leadOf(handle)),
+    partition: (provider) => fixture.partition(originals.get(provider) ?? provider),
+  };
+}
+
+const suffixed = /\.(second|third)$/;
+
+/** The provider as if it held nothing but leads. */
+function leadsOf(provider: LockProvider): LockProvider {
+  let closing: Promise<CloseReport> | undefined;
+  const held = () => provider.holds().filter(({ name }) => !suffixed.test(name));
+  const shown = {
+    holds: held,
+    close(options?: { releaseTimeoutMs?: number }): Promise<CloseReport> {
+      const others = provider.holds().length - held().length;
+      closing ??= provider
+        .close(options)
+        .then(({ released, unconfirmed }) => ({ released: released - others, unconfirmed }));
+      return closing;
+    },
+  };
+  return new Proxy(provider, {
+    get(target, key) {
+      if (key === "holds" || key === "close") return shown[key];
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,384 @@
+import {
+  type Acquirable,
+  AcquireTimeoutError,
+  BackendError,
+  DeadlockError,
+  EvictedError,
+  type Grant,
+  InvalidArgumentError,
+  LockLostError,
+  type LockProvider,
+  MemorySpace,
+  memoryLocks,
+  NotHeldError,
+  ProviderClosedError,
+} from "@holdfast/core";
+import { viewPartsOf } from "@holdfast/core/internal";
+import { memoryControls, simulatedRuntime } from "@holdfast/core/testing";
+import { multiLock } from "@holdfast/multi-lock";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { jointly, worldProvider } from "./world.js";
+
+let space: MemorySpace;
+let locks: LockProvider;
+let other: LockProvider;
+/** Events of `locks`, in order. */
+let told: string[];
+
+beforeEach(() => {
+  space = new MemorySpace();
+  locks = memoryLocks({ space });
+  other = memoryLocks({ space });
+  told = [];
+  follow(locks);
+});
+
+function follow(provider: LockProvider): void {
+  provider.events.on("acquire-settled", ({ name, outcome }) => told.push(`${outcome} ${name}`));
+  provider.events.on("released", ({ name, outcome }) => told.push(`${outcome} ${name}`));
+  provider.events.on("release-failed", ({ name, reason }) => told.push(`${reason} ${name}`));
+  provider.events.on("lost", ({ name, reason }) => told.push(`${reason} ${name}`));
+}
+
+const mutexes = (names: string, provider = locks) => [...names].map((name) => provider.mutex(name));
+const entries = (name: string) => memoryControls(other).entries(name);
+
+/** From here on the releases of these names are refused. */
+function refuseReleases(...names: string[]): void {
+  const driver = viewPartsOf(locks.mutex("any"))?.engine.driver;
+  if (driver === undefined) throw new Error("not a view of core's");
+  const request = driver.request.bind(driver);
+  driver.request = (asked, progress) => {
+    const ticket = request(asked, progress);
+    if (!names.includes(asked.name)) return ticket;
+    const refuse = (grant: Grant | null): Grant | null => {
+      if (grant !== null) {
+        const error = new BackendError(`NoAuth for ${asked.name}`, {
+          lockName: asked.name,
+          retryable: false,
+        });
+        grant.release = () => Promise.reject(error);
+      }
+      return grant;
+    };
+    return { granted: ticket.granted.then(refuse), cancel: () => ticket.cancel() };
+  };
+}
+
+describe("multiLock", () => {
+  it.each([
+    [[], /one lock or more; got none/],
+    ["ab", /got "ab"/],
+    [[undefined], /parts\[0\] is undefined/],
+    [[{ name: "a" }], /parts\[0\].*acquire\(\)/],
+  ] as const)("refuses %j", (parts, message) => {
+    const make = () => multiLock(parts as unknown as Acquirable[]);
+    expect(make).toThrow(InvalidArgumentError);
+    expect(make).toThrow(message);
+  });
+
+  it("refuses the same lock twice: by object, by name, and as another kind on that name", () => {
+    const mutex = locks.mutex("a");
+    const twice = [
+      [mutex, mutex],
+      [mutex, locks.mutex("b"), locks.mutex("a")],
+      [mutex, locks.reentrantMutex("a")],
+      [locks.readWriteLock("a").read, locks.readWriteLock("a").write],
+    ];
+    for (const parts of twice) expect(() => multiLock(parts)).toThrow(/are the same lock, "a"/);
+    // The same name of another provider may be another lock.
+    multiLock([mutex, memoryLocks().mutex("a")]);
+  });
+
+  it("refuses wrong options before anything is asked for", async () => {
+    const lock = multiLock(mutexes("ab"));
+    for (const [options, message] of [
+      [{ order: "up" }, /order must be "sorted" or "given"; got "up"/],
+      [{ waitMs: -1 }, /waitMs/],
+      [{ orders: "given" }, /did you mean order/],
+    ] as const) {
+      await expect(lock.acquire(options as object)).rejects.toThrow(message);
+    }
+    await expect(lock.withLock({}, "body" as never)).rejects.toThrow(InvalidArgumentError);
+    expect(told).toEqual([]);
+  });
+
+  it("takes its parts by name and gives them back the other way round", async () => {
+    const handle = await multiLock(mutexes("cab")).acquire();
+    expect(handle.parts.map(({ name }) => name)).toEqual(["a", "b", "c"]);
+    expect(handle).toMatchObject({ name: "a, b, c", mode: "exclusive", token: null, state: "held" });
+    expect(handle.owner).toBe(handle.parts[0]?.owner);
+    expect(await handle.release()).toBe("released");
+    expect(told).toEqual(["granted a", "granted b", "granted c", "released c", "released b", "released a"]);
+  });
+
+  it("takes them as they were given when that is asked for", async () => {
+    const handle = await multiLock(mutexes("cab")).acquire({ order: "given" });
+    expect(handle.parts.map(({ name }) => name)).toEqual(["c", "a", "b"]);
+    await handle.release();
+  });
+
+  it("sorts by code units, whatever the locale says", async () => {
+    const handle = await multiLock(["ä", "a", "Z", "é/1", "é"].map((name) => locks.mutex(name))).acquire();
+    expect(handle.parts.map(({ name }) => name)).toEqual(["Z", "a", "ä", "é", "é/1"]);
+    await handle.release();
+  });
+
+  it("takes parts that are only acquirable, and those without a name only as they were given", async () => {
+    const [a, b] = mutexes("ab") as unknown as [Acquirable, Acquirable];
+    const wrapped = (lock: Acquirable, name?: string): Acquirable => ({
+      ...(name === undefined ? {} : { name }),
+      acquire: (options) => lock.acquire(options),
+      tryAcquire: (options) => lock.tryAcquire(options),
+      withLock: () => Promise.reject(new Error("not used")),
+    });
+    const named = await multiLock([wrapped(b, "b"), wrapped(a, "a")]).acquire();
+    expect(named.parts.map(({ name }) => name)).toEqual(["a", "b"]);
+    await named.release();
+    const nameless = multiLock([wrapped(b), wrapped(a)]);
+    await expect(nameless.acquire()).rejects.toThrow(/parts\[0\] has no name to sort by/);
+    const given = await nameless.acquire({ order: "given" });
+    expect(given.parts.map(({ name }) => name)).toEqual(["b", "a"]);
+    await given.release();
+  });
+
+  it("shares one time among all parts", async () => {
+    const runtime = simulatedRuntime(3);
+    const running = runtime.autoAdvance();
+    const [ours, theirs] = [1, 2].map(() => memoryLocks({ space, runtime })) as unknown as [
+      LockProvider,
+      LockProvider,
+    ];
+    const [a, b] = [await theirs.mutex("a").acquire(), await theirs.mutex("b").acquire()];
+    const startedMs = runtime.nowMs();
+    runtime.setTimer(600, () => void a.release(), { ref: true });
+    const error = await multiLock(mutexes("bca", ours))
+      .acquire({ waitMs: 1_000 })
+      .catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error).toMatchObject({ lockName: "b" });
+    expect((error as Error).message).toMatch(/"b", the first missing of the 3 .* within waitMs = 1000/);
+    expect(runtime.nowMs() - startedMs).toBeGreaterThanOrEqual(999);
+    expect(runtime.nowMs() - startedMs).toBeLessThan(1_100);
+    expect([entries("a"), entries("b"), entries("c")]).toEqual([0, 1, 0]);
+    await b.release();
+    running[Symbol.dispose]();
+  });
+
+  it("waits no longer than a part would by itself, when the call says nothing", async () => {
+    const holder = await other.mutex("b").acquire();
+    const lock = multiLock([locks.mutex("a"), locks.mutex("b", { waitMs: 30 })]);
+    await expect(lock.acquire()).rejects.toThrow(AcquireTimeoutError);
+    await holder.release();
+  });
+
+  it("tries: null when one is taken, with nothing left of the others", async () => {
+    const holder = await other.mutex("b").acquire();
+    const lock = multiLock(mutexes("abc"));
+    expect(await lock.tryAcquire()).toBeNull();
+    expect(await lock.tryAcquire({ waitMs: 20 })).toBeNull();
+    expect([entries("a"), entries("b"), entries("c")]).toEqual([0, 1, 0]);
+    await holder.release();
+    expect(await (await lock.tryAcquire())?.release()).toBe("released");
+  });
+
+  it("leaves nothing when it is aborted while it waits, and rejects with the very reason", async () => {
+    const holder = await other.mutex("c").acquire();
+    const controller = new AbortController();
+    const reason = { why: "enough" };
+    const acquiring = multiLock(mutexes("abc")).acquire({ signal: controller.signal });
+    await vi.waitUntil(() => entries("c") === 2);
+    controller.abort(reason);
+    await expect(acquiring).rejects.toBe(reason);
+    expect(told.slice(-3)).toEqual(["aborted c", "released b", "released a"]);
+    expect([entries("a"), entries("b"), entries("c")]).toEqual([0, 0, 1]);
+    await holder.release();
+  });
+
+  it("keeps the first error when giving back fails, and gives back the rest", async () => {
+    refuseReleases("b");
+    const holder = await other.mutex("c").acquire();
+    const acquiring = multiLock(mutexes("abc")).acquire();
+    await vi.waitUntil(() => entries("c") === 2);
+    expect(memoryControls(other).steal("a")).toBe(true);
+    await expect(acquiring).rejects.toBeInstanceOf(EvictedError);
+    expect(told.filter((each) => each.startsWith("refused"))).toEqual(["refused b"]);
+    expect([entries("a"), entries("c")]).toEqual([0, 1]);
+    await holder.release();
+  });
+
+  it("begins again when the session ended under what it had, within the same time", async () => {
+    const elsewhere = memoryLocks();
+    const holder = await elsewhere.mutex("b").acquire();
+    const waiting = multiLock([locks.mutex("a"), elsewhere.mutex("b")]).acquire({ waitMs: 5_000 });
+    await vi.waitUntil(() => memoryControls(elsewhere).entries("b") === 2);
+    memoryControls(locks).expire();
+    memoryControls(locks).reconnect();
+    await vi.waitUntil(
+      () => told.includes("session-expired a") && memoryControls(elsewhere).entries("b") === 2,
+    );
+    await holder.release();
+    const handle = await waiting;
+    expect(handle.state).toBe("held");
+    expect(told.filter((each) => each === "granted a")).toHaveLength(2);
+    await handle.release();
+  });
+
+  it("is told that its provider was closed while it waited for another one's lock", async () => {
+    const elsewhere = memoryLocks();
+    const holder = await elsewhere.mutex("b").acquire();
+    const waiting = multiLock([locks.mutex("a"), elsewhere.mutex("b")]).acquire();
+    await vi.waitUntil(() => memoryControls(elsewhere).entries("b") === 2);
+    const closed = expect(waiting).rejects.toBeInstanceOf(ProviderClosedError);
+    await locks.close();
+    await closed;
+    expect(memoryControls(elsewhere).entries("b")).toBe(1);
+    await holder.release();
+  });
+
+  it("is not handed out while contact with an earlier part is in doubt", async () => {
+    const elsewhere = memoryLocks();
+    const holder = await elsewhere.mutex("b").acquire();
+    let granted = false;
+    const waiting = multiLock([locks.mutex("a"), elsewhere.mutex("b")])
+      .acquire()
+      .then((handle) => {
+        granted = true;
+        return handle;
+      });
+    await vi.waitUntil(() => memoryControls(elsewhere).entries("b") === 2);
+    memoryControls(locks).suspend();
+    await holder.release();
+    await vi.waitUntil(() => elsewhere.holds().length === 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(granted).toBe(false);
+    memoryControls(locks).reconnect();
+    expect((await waiting).state).toBe("held");
+    await (await waiting).release();
+  });
+
+  it("passes on what is asked of each part", async () => {
+    const handle = await multiLock(mutexes("ab")).acquire({ label: "report", revocable: true });
+    expect(handle.parts.map(({ owner }) => owner.label)).toEqual(["report", "report"]);
+    expect(handle.revokeRequested.aborted).toBe(false);
+    expect(await other.mutex("b").requestRevoke()).toBe(true);
+    expect(handle.revokeRequested.aborted).toBe(true);
+    await handle.release();
+  });
+
+  it("asks neighbours of one backend for all of them in one step, and goes on one by one when that is refused", async () => {
+    const together = worldProvider({ together: "all at once", space });
+    const rival = await other.mutex("b").acquire();
+    const asked = jointly.asked;
+    const waiting = multiLock(mutexes("abc", together)).acquire();
+    await vi.waitUntil(() => entries("b") === 2);
+    expect([entries("a"), entries("c")]).toEqual([1, 0]);
+    await rival.release();
+    await (await waiting).release();
+    // a, b and c; then b and c behind a; then nothing is left to be asked for together.
+    expect(jointly.asked - asked).toBe(2);
+    await (await multiLock(mutexes("abc", together)).acquire()).release();
+    expect(jointly.asked - asked).toBe(3);
+  });
+
+  it("takes re-entrant parts one by one, and a part of it can be entered inside its scope", async () => {
+    const together = worldProvider({ together: "all at once", space });
+    const [a, b] = [together.reentrantMutex("a"), together.mutex("b")];
+    const value = await multiLock([a, b]).withLock({}, async () => {
+      await expect(b.acquire()).rejects.toThrow(DeadlockError);
+      await expect(multiLock([b, together.mutex("c")]).acquire()).rejects.toThrow(DeadlockError);
+      return await a.withLock(() => a.holdCount());
+    });
+    expect(value).toBe(2);
+    expect(["a", "b", "c"].map(entries)).toEqual([0, 0, 0]);
+  });
+});
+
+describe("the handle of several locks", () => {
+  it("is lost with its first part, says which, and gives the others back", async () => {
+    const elsewhere = memoryLocks();
+    const handle = await multiLock([...mutexes("ac"), elsewhere.mutex("b")]).acquire();
+    const token = handle.parts[2]?.token;
+    const { lost } = handle;
+    memoryControls(locks).steal("c");
+    expect(lost.aborted).toBe(true);
+    expect(lost.reason).toBeInstanceOf(LockLostError);
+    expect(lost.reason).toMatchObject({ lockName: "c", reason: "stolen", token });
+    expect(lost.reason.message).toMatch(/"c" was lost, and with it all 3/);
+    expect(handle.state).toBe("lost");
+    expect(handle.remainingMs()).toBe(0);
+    expect(() => handle.assertHeld()).toThrow(LockLostError);
+    await expect(handle.confirm()).rejects.toBe(lost.reason);
+    await vi.waitUntil(() => entries("a") === 0 && memoryControls(elsewhere).entries("b") === 0);
+    expect(await handle.release()).toBe("lost");
+    expect(told.slice(-2)).toEqual(["stolen c", "released a"]);
+  });
+
+  it("gives the others back after a loss that nobody looked for", async () => {
+    await multiLock(mutexes("abc")).acquire();
+    memoryControls(locks).steal("b");
+    await vi.waitUntil(() => ["a", "b", "c"].every((name) => entries(name) === 0));
+    expect(told.slice(-3)).toEqual(["stolen b", "released c", "released a"]);
+  });
+
+  it("is uncertain as long as one part is, and good for the shortest of their times", async () => {
+    const elsewhere = memoryLocks();
+    const handle = await multiLock([locks.mutex("a"), elsewhere.mutex("b")]).acquire();
+    memoryControls(elsewhere).suspend();
+    expect(handle.state).toBe("uncertain");
+    handle.assertHeld();
+    memoryControls(elsewhere).reconnect();
+    expect(handle.state).toBe("held");
+    const [, part] = handle.parts;
+    if (part === undefined) throw new Error("no second part");
+    vi.spyOn(part, "remainingMs").mockReturnValue(40);
+    expect(handle.remainingMs()).toBe(40);
+    await handle.release();
+  });
+
+  it("is not held any more once a part was released by hand", async () => {
+    const handle = await multiLock(mutexes("ab")).acquire();
+    await handle.parts[0]?.release();
+    expect(handle.state).toBe("released");
+    expect(() => handle.assertHeld()).toThrow(NotHeldError);
+    expect(handle.lost.aborted).toBe(false);
+    expect(await handle.release()).toBe("released");
+    expect(entries("b")).toBe(0);
+  });
+
+  it("releases the others when one release is refused, and rejects with that error", async () => {
+    refuseReleases("b");
+    const handle = await multiLock(mutexes("abc")).acquire();
+    await expect(handle.release()).rejects.toThrow("NoAuth for b");
+    await expect(handle.release()).rejects.toThrow("NoAuth for b");
+    expect(told.slice(3).sort()).toEqual(["refused b", "released a", "released c", "unconfirmed b"]);
+    expect([entries("a"), entries("c")]).toEqual([0, 0]);
+  });
+
+  it("collects the errors of several releases that were refused", async () => {
+    refuseReleases("a", "c");
+    const handle = await multiLock(mutexes("abc")).acquire();
+    const error = await handle.release().catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(BackendError);
+    expect(error).toMatchObject({ retryable: false, lockName: "a, b, c" });
+    const { cause } = error as { cause: AggregateError };
+    expect(cause.errors.map(({ lockName }) => lockName)).toEqual(["c", "a"]);
+    await handle[Symbol.asyncDispose]();
+    expect(entries("b")).toBe(0);
+  });
+
+  it("shows a scope that a part had gone when only its release finds that out", async () => {
+    const driver = viewPartsOf(locks.mutex("any"))?.engine.driver;
+    if (driver === undefined) throw new Error("not a view of core's");
+    const error = await multiLock(mutexes("ab"))
+      .withLock({}, async (handle) => {
+        const hold = viewPartsOf(locks.mutex("any"))?.engine.holds ?? new Set();
+        for (const { name, grant } of hold) if (name === "b") grant.release = async () => false;
+        expect(handle.state).toBe("held");
+        return "done";
+      })
+      .catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(error).toMatchObject({ value: "done", lockName: "b", reason: "stolen" });
+  });
+});

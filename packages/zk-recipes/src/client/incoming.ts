@@ -1,0 +1,108 @@
+import {
+  type ConnectResponse,
+  decodeConnectResponse,
+  decodeReplyHeader,
+  decodeWatcherEvent,
+  FrameReader,
+  type ReplyHeader,
+  replyHeaderBytes,
+  type WatcherEvent,
+  xids,
+} from "@holdfast/zk-protocol";
+import { guarded } from "./guarded.js";
+import { type ConnectionManager, type LibraryPacket, ManagerState } from "./library.js";
+import type { LibrarySide } from "./library-side.js";
+import { SentPacket } from "./packet.js";
+import type { PendingQueue } from "./pending-queue.js";
+
+export interface IncomingListener {
+  handshake(response: ConnectResponse): void;
+  /** The answer to credentials: 0 when they are accepted. */
+  credentials(code: number): void;
+  event(event: WatcherEvent): void;
+  /** A request is about to be answered. */
+  served(): void;
+  /** The connection is of no use any more. To be reset from within. */
+  nonsense(reason: string): void;
+}
+
+/** The frames that come on a link, each handed to whoever it is for: answers in the order of the requests. */
+export class Incoming {
+  readonly #manager: ConnectionManager;
+  readonly #pending: PendingQueue<SentPacket | LibraryPacket>;
+  readonly #library: LibrarySide;
+  readonly #listener: IncomingListener;
+  #reader = new FrameReader();
+
+  constructor(
+    manager: ConnectionManager,
+    pending: PendingQueue<SentPacket | LibraryPacket>,
+    library: LibrarySide,
+    listener: IncomingListener,
+  ) {
+    this.#manager = manager;
+    this.#pending = pending;
+    this.#library = library;
+    this.#listener = listener;
+  }
+
+  /** A connection has begun or ended: what was left of the last one's bytes is nothing any more. */
+  reset(): void {
+    this.#reader = new FrameReader();
+  }
+
+  add(chunk: Buffer): void {
+    this.#reader.push(chunk);
+  }
+
+  handOut(): void {
+    const reader = this.#reader;
+    // A callback may end the connection, which also ends what is left of its bytes.
+    while (reader === this.#reader) {
+      try {
+        const frame = reader.next();
+        if (frame === null) return;
+        this.#onFrame(frame);
+      } catch (error) {
+        this.#listener.nonsense(`bytes that are not the protocol's: ${(error as Error).message}`);
+      }
+    }
+  }
+
+  #onFrame(frame: Buffer): void {
+    const { state } = this.#manager;
+    if (state === ManagerState.connecting) return this.#listener.handshake(decodeConnectResponse(frame));
+    if (state !== ManagerState.connected && state !== ManagerState.closing) return;
+    const header = decodeReplyHeader(frame);
+    switch (header.xid) {
+      case xids.ping:
+      case xids.setWatches:
+        return;
+      case xids.auth:
+        return this.#listener.credentials(header.err);
+      case xids.event:
+        return this.#listener.event(decodeWatcherEvent(frame.subarray(replyHeaderBytes)));
+      default:
+        return this.#onReply(header, frame);
+    }
+  }
+
+  #onReply(header: ReplyHeader, frame: Buffer): void {
+    const head = this.#pending.peek();
+    if (head === undefined) {
+      return this.#listener.nonsense(`an answer (xid ${header.xid}) to nothing that was asked`);
+    }
+    const expected = head instanceof SentPacket ? head.xid : head.request.header?.xid;
+    if (expected !== header.xid) {
+      return this.#listener.nonsense(`an answer out of turn: xid ${header.xid}, not ${expected}`);
+    }
+    this.#listener.served();
+    if (header.zxid > 0n) frame.copy(this.#manager.zxid, 0, 4, 12);
+    if (head instanceof SentPacket) {
+      this.#pending.shift();
+      guarded(() => head.packet.answered(header, frame.subarray(replyHeaderBytes)));
+    } else {
+      this.#library.answer(head, header, frame);
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import type { HoldfastError, Millis } from "@holdfast/core";
+import { leaseBase } from "../layout/queue-order.js";
+import type { TakingBack } from "./attempt.js";
+import type { CreateSettings } from "./create-settings.js";
+import { isPassing, requestFailure } from "./failures.js";
+import { JointCreate } from "./joint-create.js";
+import type { Children } from "./node-search.js";
+import type { OwnNode } from "./own-node-watch.js";
+import type { NodePart } from "./protected-nodes.js";
+import type { SessionDesk } from "./session-desk.js";
+
+const listAgainMs: Millis = 250;
+
+export interface TakingSpec {
+  readonly lockName: string;
+  /** Parent of the lease nodes. */
+  readonly leases: string;
+  readonly data: Uint8Array;
+  /** How many, all or none. */
+  readonly permits: number;
+}
+
+export interface TakingListener {
+  /** How many permits there are, as known now; `null`: not known. */
+  limit(): number | null;
+  /** `false`: the number of this node is not to be used, which was told already. */
+  accepts(node: OwnNode): boolean;
+  /** Ours, and within the limit, on a session whose lease is ahead. */
+  taken(nodes: readonly [OwnNode, ...OwnNode[]]): void;
+  /** Somebody else has taken some too: ours are on their way out, in the write in which this is told. */
+  full(): void;
+  /** A node of ours is not there any more. */
+  missing(path: string): void;
+  failed(error: HoldfastError): void;
+}
+
+/**
+ * Takes permits for whoever heads the queue: all lease nodes in one transaction, and behind it, in the same write, the listing
+ * that tells whether the sum is within the limit. Curator's own check: it keeps the limit when somebody has deleted
+ * the head's queue node, and a second head is at work.
+ */
+export class PermitTaking {
+  readonly #desk: SessionDesk;
+  readonly #settings: CreateSettings;
+  readonly #spec: TakingSpec;
+  readonly #listener: TakingListener;
+  #create: JointCreate | null = null;
+  /** Made and not granted. */
+  #taken: readonly OwnNode[] = [];
+  /** Made in vain and not deleted yet. */
+  readonly #returning = new Set<string>();
+  /** Of creates that came to nothing, and of listings behind them. */
+  #earlierTrips = 0;
+  #stopped = false;
+
+  constructor(desk: SessionDesk, settings: CreateSettings, spec: TakingSpec, listener: TakingListener) {
+    this.#desk = desk;
+    this.#settings = settings;
+    this.#spec = spec;
+    this.#listener = listener;
+  }
+
+  get roundTrips(): number {
+    return this.#earlierTrips + (this.#create?.roundTrips ?? 0);
+  }
+
+  take(): void {
+    const { lockName, leases, data, permits } = this.#spec;
+    const part: NodePart = { lockName, parent: leases, base: leaseBase, data };
+    const parts = Array.from({ length: permits }, () => part) as [NodePart, ...NodePart[]];
+    this.#earlierTrips += this.#create?.roundTrips ?? 0;
+    this.#create = new JointCreate(this.#desk, this.#settings, parts, {
+      created: (nodes, listings) => {
+        this.#taken = nodes;
+        for (const node of nodes) if (!this.#listener.accepts(node)) return;
+        this.#judge(listings.get(leases) as Children);
+      },
+      failed: (error) => this.#listener.failed(error),
+    });
+    this.#create.start();
+  }
+
+  /** Tells nothing more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** All that was made, or may have been. In the batch of the caller. */
+  takeBack(back: TakingBack): void {
+    back.create(this.#create);
+    for (const { path } of this.#taken) back.node(path);
+    for (const path of this.#returning) back.node(path);
+  }
+
+  /** A listing from behind the create: whether what we have taken is within the limit. */
+  #judge(listing: Children): void {
+    if (this.#stopped) return;
+    if (!listing.ok) {
+      const { error } = listing;
+      if (error.name !== "ZooKeeperError") return this.#desk.whenUsable(() => this.#listAgain());
+      if (isPassing(error)) {
+        this.#settings.runtime.setTimer(listAgainMs, () => this.#listAgain());
+        return;
+      }
+      return this.#listener.failed(this.#failure(`listing ${this.#spec.leases}`, error));
+    }
+    const { children } = listing.value;
+    this.#desk.holds.heardOf(this.#spec.leases, children);
+    const listed = new Set(children);
+    const missing = this.#taken.find(({ name }) => !listed.has(name));
+    if (missing !== undefined) return this.#listener.missing(missing.path);
+    // With a count that has changed meanwhile, and is not read yet, it is not known whether there is room.
+    if (children.length > (this.#listener.limit() ?? 0)) return this.#giveBack();
+    // What was listed may be long gone.
+    if (this.#desk.leaseAhead) this.#listener.taken(this.#taken as [OwnNode, ...OwnNode[]]);
+    else this.#desk.whenUsable(() => this.#listAgain());
+  }
+
+  #listAgain(): void {
+    if (this.#stopped) return;
+    this.#earlierTrips++;
+    this.#desk.session.send("getChildren2", { path: this.#spec.leases, watch: false }, (listing) =>
+      this.#judge(listing),
+    );
+  }
+
+  #giveBack(): void {
+    const taken = this.#taken;
+    this.#taken = [];
+    this.#desk.session.batch(() => {
+      for (const { path } of taken) this.#return(path);
+      this.#listener.full();
+    });
+  }
+
+  #return(path: string): void {
+    this.#returning.add(path);
+    this.#desk.deletions.delete(path, (_outcome, error) => {
+      this.#returning.delete(path);
+      if (error !== null) this.#listener.failed(this.#failure(`deleting ${path}`, error));
+    });
+  }
+
+  #failure(what: string, error: Error): HoldfastError {
+    return requestFailure(what, error, this.#desk.session, this.#spec.lockName);
+  }
+}

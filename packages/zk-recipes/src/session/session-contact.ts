@@ -1,0 +1,148 @@
+import type { WatcherEvent } from "@holdfast/zk-protocol";
+import type { Link } from "../client/link.js";
+import type { LinkListener } from "../client/link-listener.js";
+import type { ConnectionWaiters } from "./connection-waiters.js";
+import type { LeaseClock, Stamp } from "./lease-clock.js";
+import type { RequestSender } from "./request-sender.js";
+import type { SessionStates } from "./session-states.js";
+import { mergePaths } from "./set-watches.js";
+import type { SessionLossReason } from "./types.js";
+import type { WatchRegistry } from "./watch-registry.js";
+import { WatchRestorer } from "./watch-restorer.js";
+import type { Watchdog } from "./watchdog.js";
+
+export interface ContactParts {
+  readonly link: Link;
+  readonly lease: LeaseClock;
+  readonly states: SessionStates;
+  readonly sender: RequestSender;
+  readonly watches: WatchRegistry;
+  readonly watchdog: Watchdog;
+  readonly waiters: ConnectionWaiters;
+  /** `false` for a user's own client. */
+  readonly owned: boolean;
+  lose(reason: SessionLossReason, cause: unknown): void;
+}
+
+/** What a session makes of the news of its link: connections that come and go, and what each of them proves. */
+export class SessionContact implements LinkListener {
+  /** How many connections there were, the present one included. */
+  connection = 0;
+  /** Why the last connection, or attempt at one, ended. */
+  lastCause: unknown;
+  /** Attempts in a row that a server refused. */
+  refusals = 0;
+  readonly restorer: WatchRestorer;
+  readonly #parts: ContactParts;
+  /** Of the connection under way; null when the handshake left before an adopted client was ours. */
+  #greetingSent: Stamp | null = null;
+  #greetingAsksForNew = false;
+
+  constructor(parts: ContactParts) {
+    const { link, sender } = parts;
+    this.#parts = parts;
+    this.restorer = new WatchRestorer(
+      {
+        setWatches: (piece, settle) => sender.send("setWatches", piece, settle),
+        failed: (error) => {
+          if (link.up) link.cut(`watches were not restored: ${error.message}`);
+        },
+      },
+      link.lastZxid,
+    );
+  }
+
+  /** An adopted client has a connection already. */
+  adopt(): void {
+    this.connection = 1;
+    this.#takeUpAnew();
+  }
+
+  /**
+   * Connected is: a connection with accepted credentials and watches in place, and a lease that was proven of late. To be
+   * judged whenever one of them may have changed for the better.
+   */
+  reconsider(): void {
+    const { link, lease, states, waiters } = this.#parts;
+    if (states.over || states.told === "connected" || !link.up || !link.authenticated) return;
+    const nowMs = lease.stamp().atMs;
+    if (nowMs - lease.provenAtMs >= (link.timeoutMs * 2) / 3 || lease.untilMs() <= nowMs) return;
+    states.set("connected");
+    waiters.connected();
+  }
+
+  dialling(): void {
+    this.#parts.watchdog.check();
+  }
+
+  greeting(): void {
+    this.#greetingSent = this.#parts.lease.stamp();
+    this.#greetingAsksForNew = this.#parts.link.sessionId === 0n;
+  }
+
+  received(): void {
+    this.#parts.watchdog.received();
+  }
+
+  greeted(): void {
+    const { link, lease, sender, watches, owned } = this.#parts;
+    this.connection += 1;
+    // A leader that lost its quorum without noticing greets an old session all the same, but cannot make a new one.
+    const proves = this.#greetingSent !== null && (!sender.proofs.quorum || this.#greetingAsksForNew);
+    sender.activity.restart(this.#greetingSent);
+    if (this.#greetingSent === null) this.#takeUpAnew();
+    if (proves) lease.prove(this.#greetingSent as Stamp, link.timeoutMs);
+    else lease.shorten(link.timeoutMs);
+    // Before anything else on a new connection, so that `connected` finds every watch in its place.
+    const own = watches.armedPaths();
+    this.restorer.restore(owned ? own : mergePaths(own, link.library.watches()));
+  }
+
+  up(): void {
+    this.refusals = 0;
+    this.reconsider();
+    this.#parts.watchdog.check();
+  }
+
+  event(event: WatcherEvent): void {
+    if (!this.#parts.states.over) this.#parts.watches.fire(event);
+  }
+
+  expired(): void {
+    this.#parts.lose("expired", new Error("the server does not know the session any more"));
+  }
+
+  authFailed(cause: Error): void {
+    this.#parts.lose("auth", cause);
+  }
+
+  broken(): void {
+    this.#parts.states.suspend();
+  }
+
+  down(cause: Error | null, wasUp: boolean): void {
+    const { sender, states, waiters, watchdog } = this.#parts;
+    this.restorer.reset();
+    sender.proofs.reset();
+    this.#greetingSent = null;
+    if (cause !== null) this.lastCause = cause;
+    const refused = !wasUp && cause !== null && "code" in cause;
+    this.refusals = refused ? this.refusals + 1 : 0;
+    states.suspend();
+    waiters.attemptFailed();
+    watchdog.check();
+  }
+
+  over(): void {
+    this.#parts.lose("expired", new Error("the client was closed"));
+  }
+
+  /**
+   * Nobody saw the handshake of this connection being sent, so nobody knows what of it the leader has counted: one of our
+   * own tells. What the owner of the client has in flight is answered first.
+   */
+  #takeUpAnew(): void {
+    const { link, sender } = this.#parts;
+    sender.prove(() => link.cut("the client was adopted, and its session is taken up anew"));
+  }
+}

@@ -1,0 +1,53 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import type { Link } from "../client/link.js";
+import { Farewell } from "./farewell.js";
+import type { Leftovers } from "./leftovers.js";
+
+/**
+ * What becomes of the client below a session that is over: one of our own tells the server and ends; a user's own is let go
+ * of, as soon as nothing of ours is left in its session.
+ */
+export class SessionEnding {
+  readonly #link: Link;
+  readonly #runtime: Runtime;
+  /** Of an adopted client's session, which we cannot end. */
+  readonly #leftovers: Leftovers | null;
+  readonly #released: (() => void) | undefined;
+  #farewell: Farewell | null = null;
+
+  constructor(link: Link, runtime: Runtime, leftovers: Leftovers | null, released: (() => void) | undefined) {
+    this.#link = link;
+    this.#runtime = runtime;
+    this.#leftovers = leftovers;
+    this.#released = released;
+  }
+
+  /** The session was lost; nobody waits. */
+  lost(): void {
+    if (this.#leftovers === null) {
+      this.#farewell = new Farewell(this.#link, this.#runtime, this.#link.timeoutMs, false);
+    } else {
+      void this.#letGo(this.#leftovers);
+    }
+  }
+
+  /** The session was closed, which is waited for as long. `wasOver`: it had been lost before. `met`: a server knows it. */
+  async closed(waitMs: Millis, { wasOver, met }: { wasOver: boolean; met: boolean }): Promise<void> {
+    const leftovers = this.#leftovers;
+    if (leftovers === null) {
+      if (wasOver) return this.#farewell?.within(waitMs);
+      this.#farewell = new Farewell(this.#link, this.#runtime, met ? waitMs : 0, true);
+      return this.#farewell.done;
+    }
+    if (!wasOver) void this.#letGo(leftovers);
+    const cancel = this.#runtime.setTimer(waitMs, () => leftovers.giveUp(), { ref: true });
+    await leftovers.done;
+    cancel();
+  }
+
+  async #letGo(leftovers: Leftovers): Promise<void> {
+    leftovers.clear(this.#link, this.#runtime.nowMs());
+    await leftovers.done;
+    this.#released?.();
+  }
+}
