@@ -52,7 +52,7 @@ export async function expireSession(options: ExpireSessionOptions): Promise<void
 /** The session was not touched, another server may be tried. */
 class NotReached extends Error {}
 
-/** We had the session, and its owner took it back before the server came to our goodbye. */
+/** Closed without an answer: its owner took the session back before the server came to our goodbye, or to our handshake. */
 class TakenBack extends Error {}
 
 class Unknown extends Error {}
@@ -128,7 +128,7 @@ function hijackAndClose(server: string, options: ExpireSessionOptions, withinMs:
       clearTimeout(timer);
       const why = `${server} ended the connection without an answer`;
       if (closed) resolve();
-      else reject(handshake === undefined ? new Error(why) : new TakenBack(why));
+      else reject(new TakenBack(why));
     });
   });
 }
