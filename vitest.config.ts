@@ -9,6 +9,13 @@ const withServers = [
   "apps/*/test/**/*.server.test.ts",
   "e2e/**/*.test.ts",
 ];
+/** What needs real Redis servers. */
+const redis = [
+  "packages/redis-recipes/test/**/*.server.test.ts",
+  "packages/test-servers/test/redis/**/*.server.test.ts",
+  "e2e/redis/**/*.test.ts",
+  "e2e/interop-redis/**/*.test.ts",
+];
 /** What measures times and sizes, or stops and starves servers and processes: nothing else may run beside it. */
 const alone = [
   "e2e/faults/silent/**/*.test.ts",
@@ -41,7 +48,7 @@ export default defineConfig({
         test: {
           name: "servers",
           include: withServers,
-          exclude: alone,
+          exclude: [...alone, ...redis],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -51,6 +58,15 @@ export default defineConfig({
         test: {
           name: "alone",
           include: alone,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: "redis",
+          include: redis,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -43,7 +43,9 @@ test("--help prints the usage, for each command too", async () => {
   for (const args of [["--help"], ["ensure", "--help"], ["zookeeper", "-h"]]) {
     const { code, out, err } = await cli(args);
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toContain("holdfast-servers ensure [--only java,javac,zookeeper,curator,python3,kazoo]");
+    expect(out).toContain(
+      "holdfast-servers ensure [--only java,javac,zookeeper,curator,python3,kazoo,redis]",
+    );
   }
 });
 
@@ -53,13 +55,15 @@ test.each([
   [["ensure", "--all"], "--all"],
   [["ensure", "zookeeper"], "zookeeper"],
   [
-    ["ensure", "--only", "zookeeper,redis"],
-    '"redis" is none of java, javac, zookeeper, curator, python3, kazoo',
+    ["ensure", "--only", "zookeeper,postgres"],
+    '"postgres" is none of java, javac, zookeeper, curator, python3, kazoo, redis',
   ],
   [["ensure", "--only", ""], '"" is none of'],
   [["zookeeper", "--nodes", "0"], '--nodes: "0" is not a whole number from 1 to 9'],
   [["zookeeper", "--nodes", "3", "--port", "65535"], '--port: "65535" is not a whole number from 1 to 65533'],
   [["zookeeper", "--port", "2e3"], '"2e3"'],
+  [["redis", "--kind", "ring"], '"ring" is none of single, sentinel, cluster'],
+  [["redis", "--kind", "cluster", "--port", "7000"], "--port goes with --kind single"],
 ])("%j is a usage error with exit code 2", async (args, message) => {
   const { code, out, err } = await cli(args);
   expect({ code, out }).toEqual({ code: 2, out: "" });

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { TestServerError } from "../errors.js";
 import { type ComponentName, componentNames, ensure } from "../install/ensure.js";
+import { type RedisKind, redisKinds, serveRedis } from "./serve-redis.js";
 import { serveZooKeeper } from "./serve-zookeeper.js";
 import { usage } from "./usage.js";
 import { isUsageError, parseNumber, UsageError } from "./usage-error.js";
@@ -47,11 +48,28 @@ async function run(args: readonly string[]): Promise<number> {
       await serveZooKeeper({ nodes, ...(port === undefined ? {} : { port }) });
       return 0;
     }
+    case "redis": {
+      const options = { kind: { type: "string", default: "single" }, port: { type: "string" } } as const;
+      const { values } = parseArgs({ args: rest, options });
+      const kind = parseKind(values.kind);
+      if (values.port === undefined) await serveRedis({ kind });
+      else if (kind === "single")
+        await serveRedis({ kind, port: parseNumber("--port", values.port, 1, 65_535) });
+      else throw new UsageError(`--port goes with --kind single, not with ${kind}`);
+      return 0;
+    }
     case undefined:
       throw new UsageError("which command?");
     default:
       throw new UsageError(`there is no command ${command}`);
   }
+}
+
+function parseKind(text: string): RedisKind {
+  const kind = redisKinds.find((candidate) => candidate === text);
+  if (kind === undefined)
+    throw new UsageError(`--kind: ${JSON.stringify(text)} is none of ${redisKinds.join(", ")}`);
+  return kind;
 }
 
 function parseComponents(text: string): ComponentName[] {

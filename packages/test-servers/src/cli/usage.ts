@@ -9,5 +9,9 @@ export const usage: string = `Usage:
       Runs one real ZooKeeper server, or an ensemble of N, on 127.0.0.1 until ctrl-C, with its data in a temporary
       folder. P is the client port of the first server, the others follow; default: fresh ports.
 
+  holdfast-servers redis [--kind single|sentinel|cluster] [--port P]
+      Runs one real Redis server (on port P; default: a fresh one), a master with two replicas and three Sentinels, or
+      a cluster of three masters with a replica each, on 127.0.0.1 until ctrl-C, with their data in temporary folders.
+
   --help prints this.
 `;

@@ -7,12 +7,14 @@ import {
   findKazoo,
   findProgram,
   findPython,
+  findRedis,
   findZooKeeper,
+  type RedisInstall,
   type ZooKeeperInstall,
 } from "./installs.js";
 
 /** What `ensure` knows to look for and to install. */
-export const componentNames = ["java", "javac", "zookeeper", "curator", "python3", "kazoo"] as const;
+export const componentNames = ["java", "javac", "zookeeper", "curator", "python3", "kazoo", "redis"] as const;
 export type ComponentName = (typeof componentNames)[number];
 
 interface Component {
@@ -42,6 +44,13 @@ const components: Readonly<Record<ComponentName, Component>> = {
     found: findKazoo,
     packages: ["python3", "python3-kazoo"],
   },
+  redis: {
+    what: "a Redis server",
+    found: findRedis,
+    // The tools alone. The packages `redis-server` and `redis-sentinel` add links to a program of this one, and
+    // services that would be started on ports 6379 and 26379.
+    packages: ["redis-tools"],
+  },
 };
 
 export interface EnsureOptions {
@@ -70,6 +79,12 @@ export async function ensure(options: EnsureOptions = {}): Promise<void> {
     throw new NotInstalledError(
       `ZOOKEEPER_HOME is ${process.env.ZOOKEEPER_HOME}, but there is no zookeeper-<version>.jar in its lib folder.\n` +
         "Point it to an unpacked release of Apache ZooKeeper, or unset it.",
+    );
+  }
+  if (missing.includes("redis") && (process.env.REDIS_SERVER ?? "") !== "") {
+    throw new NotInstalledError(
+      `REDIS_SERVER is ${process.env.REDIS_SERVER}, which is not a program.\n` +
+        "Point it to a redis-server, or unset it.",
     );
   }
   const packages = [...new Set(missing.flatMap((name) => components[name].packages))];
@@ -104,6 +119,21 @@ export function requireZooKeeper(): ZooKeeperInstall {
   return install;
 }
 
+/** `ensure` for what `startRedis` and its likes need, then `findRedis`. */
+export async function ensureRedis(options: Omit<EnsureOptions, "only"> = {}): Promise<RedisInstall> {
+  await ensure({ ...options, only: ["redis"] });
+  return requireRedis();
+}
+
+/** The server to start, or an error that says how to get one. */
+export function requireRedis(): RedisInstall {
+  const install = findRedis();
+  if (install === undefined) {
+    throw new NotInstalledError("no Redis server on this machine; run: npx holdfast-servers ensure");
+  }
+  return install;
+}
+
 function missingOf(names: readonly ComponentName[]): ComponentName[] {
   return names.filter((name) => components[name].found() === undefined);
 }
@@ -125,6 +155,11 @@ function whatToDo(names: string, missing: readonly ComponentName[], packages: re
   }
   if (missing.includes("curator")) {
     lines.push(`Elsewhere: ${components.curator.what} are looked for in /usr/share/java only.`);
+  }
+  if (missing.includes("redis")) {
+    lines.push(
+      "Elsewhere: install Redis (7.0 or later) and put redis-server on PATH, or set REDIS_SERVER to it.",
+    );
   }
   if (missing.includes("kazoo")) lines.push("Elsewhere: make kazoo importable for the python3 on PATH.");
   return lines.join("\n");

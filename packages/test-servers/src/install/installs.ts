@@ -18,6 +18,14 @@ export interface CuratorInstall {
   from: string;
 }
 
+/** A Redis server that can be started on this machine, also as Sentinel. */
+export interface RedisInstall {
+  /** The program `redis-server`. */
+  server: string;
+  /** Where it was found: `REDIS_SERVER`, `PATH` or Debian's `/usr/bin`. */
+  from: string;
+}
+
 /** The Python client library of ZooKeeper. */
 export interface KazooInstall {
   /** The `python3` that can import it; on Debian that is the system's own, whatever comes first on `PATH`. */
@@ -27,6 +35,8 @@ export interface KazooInstall {
 
 const debianJars = "/usr/share/java";
 const debianPython = "/usr/bin/python3";
+/** The server's own program, under the name by which it checks snapshots. */
+const debianRedis = "/usr/bin/redis-check-rdb";
 const debianPythonPackages = "/usr/lib/python3/dist-packages";
 /** For an interpreter that is asked what it can import: those that take longer count as unable to. */
 const askPythonWithinMs = 10_000;
@@ -78,6 +88,20 @@ export function findCurator(): CuratorInstall | undefined {
   );
   if (!jars.every((jar) => existsSync(jar))) return undefined;
   return { classPath: jars.join(delimiter), from: debianJars };
+}
+
+/**
+ * The Redis server of this machine: the program that the environment variable `REDIS_SERVER` names if that is set, else
+ * `redis-server` on `PATH`, else the one in Debian's package `redis-tools`. Undefined if there is none.
+ */
+export function findRedis(): RedisInstall | undefined {
+  const named = process.env.REDIS_SERVER;
+  if (named !== undefined && named !== "") {
+    return isProgram(named) ? { server: named, from: "REDIS_SERVER" } : undefined;
+  }
+  const onPath = findProgram("redis-server");
+  if (onPath !== undefined) return { server: onPath, from: "PATH" };
+  return isProgram(debianRedis) ? { server: debianRedis, from: dirname(debianRedis) } : undefined;
 }
 
 /** `python3` on `PATH`. */

@@ -27,6 +27,9 @@ export interface Fixture {
    */
   waiting?(name: string): number | Promise<number>;
 
+  /** The backend counts what is held of the lock under test, and does not keep who holds: others' holds have no names. */
+  readonly anonymous?: boolean;
+
   /** The clock that the providers live by, for the kit's own waits. Default: the system's. */
   runtime?: Runtime;
 

@@ -31,8 +31,8 @@ export const providerCases: readonly Case[] = [
       expect(own.pendingTotal).toBe(h.showsWaiters ? 2 : null);
       const foreign = await h.lockOf(other, name).inspect({ maxPending: 1 });
       expect(foreign.held[0]).toMatchObject({ heldByThisProvider: false, owner: null });
-      expect(foreign.held[0]?.backendId).toBe(own.held[0]?.backendId);
-      expect(foreign.pending).toHaveLength(h.showsWaiters ? 1 : 0);
+      if (h.fixture.anonymous !== true) expect(foreign.held[0]?.backendId).toBe(own.held[0]?.backendId);
+      if (h.showsWaiters) expect(foreign.pending).toHaveLength(1);
       expect(foreign.pendingTotal).toBe(own.pendingTotal);
       if (h.showsWaiters && h.isFifo(provider)) expect(foreign.pending[0]?.position).toBe(0);
       abort.abort();

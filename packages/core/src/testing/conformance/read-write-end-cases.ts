@@ -158,7 +158,7 @@ export function sidesEndCases(of: SidesMaker): readonly Case[] {
         const seen = await lock.inspect();
         expect(seen.kind).toMatch(/read-write-lock$/);
         expect(seen.held.map((info) => info.mode)).toEqual(["shared", "shared"]);
-        expect(seen.pendingTotal).toBe(3);
+        expect(seen.pendingTotal).toBe(h.showsWaiters ? 3 : null);
         const own = seen.held.filter((info) => info.heldByThisProvider);
         expect(own).toHaveLength(1);
         expect(own[0]).toMatchObject({ label: "mine", token: readers[0]?.token, owner: readers[0]?.owner });
@@ -166,10 +166,10 @@ export function sidesEndCases(of: SidesMaker): readonly Case[] {
         if (isFifo(provider)) {
           expect(modes).toEqual(["exclusive", "shared", "exclusive"]);
           expect(seen.pending.map((info) => info.position)).toEqual([0, 1, 2]);
-        } else {
+        } else if (h.showsWaiters) {
           expect([...modes].sort()).toEqual(["exclusive", "exclusive", "shared"]);
         }
-        expect((await other.inspect({ maxPending: 1 })).pending).toHaveLength(1);
+        if (h.showsWaiters) expect((await other.inspect({ maxPending: 1 })).pending).toHaveLength(1);
         controller.abort("seen enough");
         expect(await Promise.all(waiting)).toEqual(Array(3).fill("seen enough"));
         await releaseAll(readers);

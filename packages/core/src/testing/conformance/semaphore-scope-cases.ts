@@ -178,7 +178,7 @@ export const semaphoreScopeCases: readonly Case[] = [
       const waiting = [1, 2].map(() => rejection(other.acquire({ permits: 2, signal: abort.signal })));
       await h.untilQueued(semaphore, 2);
       const seen = await semaphore.inspect();
-      expect(seen).toMatchObject({ limit: 4, available: 1, pendingTotal: 2 });
+      expect(seen).toMatchObject({ limit: 4, available: 1, pendingTotal: h.showsWaiters ? 2 : null });
       expect(seen.held.map((info) => info.mode)).toEqual(["shared", "shared", "shared"]);
       const ours = seen.held.filter((info) => info.heldByThisProvider);
       expect(ours.map((info) => info.backendId).sort()).toEqual([...batch.permitIds].sort());
@@ -186,11 +186,12 @@ export const semaphoreScopeCases: readonly Case[] = [
         expect(info).toMatchObject({ owner: batch.owner, label: "batch", token: batch.token });
       }
       const theirs = seen.held.filter((info) => !info.heldByThisProvider);
-      expect(theirs.map((info) => info.backendId)).toEqual(single.permitIds);
+      expect(theirs).toHaveLength(1);
+      if (h.fixture.anonymous !== true) expect(theirs[0]?.backendId).toBe(single.permitIds[0]);
       expect(theirs[0]?.owner).toBeNull();
       const bounded = await other.inspect({ maxPending: 1 });
-      expect(bounded.pending).toHaveLength(1);
-      expect(bounded.pendingTotal).toBe(2);
+      if (h.showsWaiters) expect(bounded.pending).toHaveLength(1);
+      expect(bounded.pendingTotal).toBe(seen.pendingTotal);
       abort.abort();
       await Promise.all(waiting);
       await batch.release();

@@ -1,0 +1,59 @@
+package holdfast.peer;
+
+import static java.nio.file.StandardOpenOption.APPEND;
+import static java.nio.file.StandardOpenOption.CREATE;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Takes an exclusive lock again and again and, while holding, adds one to a number in a file that nothing but the lock
+ * protects: two holders at once lose an update. Each grant leaves a line {@code label token - countBefore} in a log
+ * shared by all contenders, {@code -} for a kind without tokens; since it is written while holding, its order is the
+ * order of the grants.
+ */
+final class RedissonContender {
+    private final RedissonTurns turns;
+    private final Path counter;
+    private final Path log;
+    private final long holdMs;
+    private final String label;
+
+    RedissonContender(RedissonTurns turns, String counterFile, String logFile, long holdMs, String label) {
+        this.turns = turns;
+        counter = Path.of(counterFile);
+        log = Path.of(logFile);
+        this.holdMs = holdMs;
+        this.label = label;
+    }
+
+    /** Until it had so many grants or so much time is over, whichever comes first. Answers how many grants it had. */
+    int run(int grants, long forMs) throws Exception {
+        long startedNanos = System.nanoTime();
+        int had = 0;
+        while (had < grants && System.nanoTime() - startedNanos < TimeUnit.MILLISECONDS.toNanos(forMs)) {
+            turns.next(this::count);
+            had++;
+        }
+        return had;
+    }
+
+    private void count(Long token) throws Exception {
+        long before = read(counter, label);
+        if (holdMs > 0) {
+            Thread.sleep(holdMs);
+        }
+        String line = label + " " + (token == null ? "-" : token) + " - " + before + "\n";
+        Files.writeString(log, line, CREATE, APPEND);
+        Files.writeString(counter, String.valueOf(before + 1));
+    }
+
+    static long read(Path counter, String label) throws Exception {
+        String text = Files.readString(counter);
+        if (text.isEmpty()) {
+            throw new IllegalStateException(label + " found the counter half written: somebody else holds too");
+        }
+        return Long.parseLong(text);
+    }
+}

@@ -1,0 +1,55 @@
+/** Where the servers are. Addresses are `redis://host:port`, or `rediss://` for TLS. */
+export type RedissonServers =
+  | { readonly mode: "single"; readonly address: string }
+  | { readonly mode: "sentinel"; readonly masterName: string; readonly sentinels: readonly string[] }
+  | {
+      readonly mode: "cluster";
+      readonly nodes: readonly string[];
+      /** Default `AUTO`: sharded where the servers can. */
+      readonly shardedSubscriptionMode?: "AUTO" | "ON" | "OFF";
+    };
+
+/** Of a client. What is left out is as Redisson has it; the codec, which no lock uses, always is. */
+export interface RedissonClientOptions {
+  readonly servers: RedissonServers;
+  readonly username?: string;
+  readonly password?: string;
+  /** The lease of a hold that is renewed; renewed each third of it. Default 30,000. */
+  readonly lockWatchdogTimeoutMs?: number;
+  /** How many locks are renewed by one script. Default 100. */
+  readonly lockWatchdogBatchSize?: number;
+  /** How long a waiter of a fair lock may be silent. Default 300,000. */
+  readonly fairLockWaitTimeoutMs?: number;
+  /** Whether a grant fails that no replica acknowledged. Default true. */
+  readonly checkLockSyncedSlaves?: boolean;
+  /** How long replicas are waited for. Default 1,000. */
+  readonly slavesSyncTimeoutMs?: number;
+  /** Of one command. Default 3,000. */
+  readonly timeoutMs?: number;
+  /** Default 4. */
+  readonly retryAttempts?: number;
+  /** How often sentinels or nodes are asked how things stand. Default 1,000 and 5,000. */
+  readonly scanIntervalMs?: number;
+}
+
+/** Words for `RedissonSettings.java`. */
+export function settingsOf({ servers, ...options }: RedissonClientOptions): string[] {
+  return Object.entries({ ...wordsOf(servers), ...options })
+    .filter(([, value]) => value !== undefined)
+    .map(([setting, value]) => `${setting}=${value}`);
+}
+
+function wordsOf(servers: RedissonServers): Record<string, string | undefined> {
+  switch (servers.mode) {
+    case "single":
+      return { mode: servers.mode, addresses: servers.address };
+    case "sentinel":
+      return { mode: servers.mode, addresses: servers.sentinels.join(), masterName: servers.masterName };
+    case "cluster":
+      return {
+        mode: servers.mode,
+        addresses: servers.nodes.join(),
+        shardedSubscriptionMode: servers.shardedSubscriptionMode,
+      };
+  }
+}

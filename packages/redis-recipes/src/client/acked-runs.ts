@@ -1,0 +1,147 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { NotSentError, OutcomeUnknownError } from "./errors.js";
+import type { Command, Flight, NodeConnection, Outcome } from "./node-connection.js";
+import type { WaitRequest } from "./redis-line.js";
+import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
+import { commandTimeoutMs } from "./settings.js";
+
+/** A run, and what became of it. */
+export interface RunResult {
+  readonly outcome: Outcome;
+  readonly sentMs: Millis;
+  readonly answeredMs: Millis;
+  readonly runId: string;
+  readonly acknowledged: number | null;
+}
+
+interface Item {
+  readonly run: ScriptRun;
+  readonly wait: WaitRequest;
+  readonly untilMs: Millis;
+  resolve(result: RunResult): void;
+}
+
+/**
+ * Runs that are followed by WAIT. A server takes nothing else from a connection that waits, so they have one of their own, and all
+ * that come while one is waiting go together, with one WAIT behind them: a replica that is gone costs its time-out once or
+ * twice, not once for each run. WAIT counts replicas that have everything written before it, so its count holds for each.
+ */
+export class AckedRuns {
+  readonly connection: NodeConnection;
+  readonly #runtime: Runtime;
+  #queue: Item[] = [];
+  #busy = false;
+  #closed = false;
+  #cancelGiveUp: (() => void) | undefined;
+
+  constructor(connection: NodeConnection, runtime: Runtime) {
+    this.connection = connection;
+    this.#runtime = runtime;
+  }
+
+  /** Never rejects. Waits a moment for the connection, which is made beside the other one. */
+  run(run: ScriptRun, wait: WaitRequest): Promise<RunResult> {
+    return new Promise((resolve) => {
+      const untilMs = this.#runtime.nowMs() + commandTimeoutMs;
+      this.#queue.push({ run, wait, untilMs, resolve });
+      if (this.#closed) this.#giveUp(Infinity);
+      else this.pump();
+    });
+  }
+
+  /** Called when the connection is trusted as well. */
+  pump(): void {
+    if (this.#busy || this.#queue.length === 0) return;
+    if (this.connection.trusted && !this.#closed) {
+      this.#cancelGiveUp?.();
+      this.#cancelGiveUp = undefined;
+      void this.#fly();
+    } else {
+      this.#giveUpLater();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelGiveUp?.();
+    this.#giveUp(Infinity);
+  }
+
+  async #fly(): Promise<void> {
+    this.#busy = true;
+    const items = this.#queue;
+    this.#queue = [];
+    const commands: Command[] = [];
+    const places = items.map((item) => {
+      if (item.run.asking) commands.push(["asking"]);
+      commands.push(scriptCommand(this.connection, item.run));
+      return commands.length - 1;
+    });
+    const replicas = Math.max(...items.map((item) => item.wait.replicas));
+    commands.push(["wait", replicas, Math.max(...items.map((item) => item.wait.timeoutMs))]);
+    const flight = await this.connection.flight(commands);
+    const again: Item[] = [];
+    items.forEach((item, index) => {
+      const outcome = flight.outcomes[places[index] ?? -1] ?? unanswered;
+      if (forgotten(this.connection, item.run, outcome)) again.push(item);
+      else item.resolve(result(flight, outcome));
+    });
+    // First, as they were first.
+    this.#queue = [...again, ...this.#queue];
+    this.#busy = false;
+    if (this.#closed) this.#giveUp(Infinity);
+    else this.pump();
+  }
+
+  #giveUpLater(): void {
+    if (this.#cancelGiveUp !== undefined) return;
+    const nextMs = Math.min(...this.#queue.map((item) => item.untilMs));
+    this.#cancelGiveUp = this.#runtime.setTimer(
+      Math.max(0, Math.ceil(nextMs - this.#runtime.nowMs())),
+      () => {
+        this.#cancelGiveUp = undefined;
+        this.#giveUp(this.#runtime.nowMs());
+        this.pump();
+      },
+    );
+  }
+
+  #giveUp(nowMs: Millis): void {
+    const over = this.#queue.filter((item) => item.untilMs <= nowMs);
+    this.#queue = this.#queue.filter((item) => item.untilMs > nowMs);
+    const error = new NotSentError("there is no connection for writes that wait for replicas", {
+      servers: this.connection.servers,
+      cause: this.connection.lastCause,
+    });
+    const sentMs = this.#runtime.nowMs();
+    for (const item of over) {
+      item.resolve({ outcome: { error }, sentMs, answeredMs: sentMs, runId: "", acknowledged: null });
+    }
+  }
+}
+
+const unanswered: Outcome = {
+  error: new OutcomeUnknownError("it has no answer", { servers: [] }),
+};
+
+/** A run whose WAIT has no count is not known to be anywhere but on the master: that is an unknown outcome too. */
+function result(flight: Flight, outcome: Outcome): RunResult {
+  const { sentMs, answeredMs, runId, outcomes } = flight;
+  const waited = outcomes[outcomes.length - 1] ?? unanswered;
+  const base = { sentMs, answeredMs, runId };
+  if ("error" in outcome) return { ...base, outcome, acknowledged: null };
+  if ("error" in waited) {
+    const { error } = waited;
+    return {
+      ...base,
+      outcome: {
+        error: new OutcomeUnknownError(`it was executed, but WAIT has no count: ${error.message}`, {
+          servers: error.servers,
+          cause: error,
+        }),
+      },
+      acknowledged: null,
+    };
+  }
+  return { ...base, outcome, acknowledged: Number(waited.reply) };
+}

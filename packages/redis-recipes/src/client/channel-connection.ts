@@ -1,0 +1,189 @@
+import type { Runtime } from "@holdfast/core";
+import type { Redis } from "ioredis";
+import type { Channel } from "./channel.js";
+import { refusalKind } from "./errors.js";
+import { commandSettings, pingMs } from "./settings.js";
+import { closeClient } from "./topology.js";
+
+export interface ChannelConnectionOptions {
+  readonly runtime: Runtime;
+  readonly sharded: boolean;
+  /** A client to make the connection from; `null` while there is none. */
+  base(): Redis | null;
+  /** Its server is one of many: after a few vain attempts another one is asked for. */
+  readonly movable: boolean;
+  /** All channels are subscribed again after a loss. */
+  onRenewed(): void;
+  /** The server does not serve a channel's slot. */
+  onMoved(): void;
+  warn(message: string): void;
+}
+
+const againMs = 200;
+const deniedAgainMs = 5_000;
+const vainAttempts = 3;
+
+/**
+ * A connection that carries subscriptions and nothing else. After each reconnect it subscribes all of its channels by itself, so that
+ * each is known to be there before anybody is told.
+ */
+export class ChannelConnection {
+  readonly #options: ChannelConnectionOptions;
+  readonly #channels = new Map<string, Channel>();
+  #redis: Redis | null = null;
+  #closing: Promise<void>[] = [];
+  #closed = false;
+  #epoch = 0;
+  #vain = 0;
+  /** A channel came back, and somebody is to be told once all are there. */
+  #again = false;
+  #deniedTold = false;
+  #cancelPing: (() => void) | undefined;
+  #cancelAgain: (() => void) | undefined;
+
+  constructor(options: ChannelConnectionOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#channels.size;
+  }
+
+  add(channel: Channel): void {
+    this.#channels.set(channel.name, channel);
+    if (this.#redis === null) this.#open();
+    else if (this.#redis.status === "ready") void this.#subscribe([channel]);
+  }
+
+  remove(channel: Channel): void {
+    if (!this.#channels.delete(channel.name)) return;
+    channel.lost();
+    const redis = this.#redis;
+    if (redis?.status !== "ready") return;
+    // Its outcome does not matter: without an entry here its messages go nowhere.
+    const gone = this.#options.sharded ? redis.sunsubscribe(channel.name) : redis.unsubscribe(channel.name);
+    gone.catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#drop();
+    await Promise.all(this.#closing);
+  }
+
+  #open(): void {
+    if (this.#closed || this.#redis !== null) return;
+    const base = this.#options.base();
+    if (base === null) {
+      this.#later(againMs, () => this.#open());
+      return;
+    }
+    const redis = base.duplicate({ ...commandSettings(), readOnly: false });
+    this.#redis = redis;
+    this.#vain = 0;
+    redis.on("error", () => {});
+    redis.on("ready", () => this.#ready(redis));
+    redis.on("close", () => this.#gone(redis));
+    redis.on("moved", () => this.#moved(redis));
+    redis.on(this.#options.sharded ? "smessage" : "message", (name: string, message: string) => {
+      if (redis === this.#redis) this.#channels.get(name)?.hear(message);
+    });
+    redis.connect().catch(() => {});
+  }
+
+  #ready(redis: Redis): void {
+    if (redis !== this.#redis) return;
+    this.#vain = 0;
+    this.#armPing(redis);
+    void this.#subscribe([...this.#channels.values()]);
+  }
+
+  #gone(redis: Redis): void {
+    if (redis !== this.#redis) return;
+    this.#allLost();
+    this.#cancelPing?.();
+    if (!this.#options.movable || ++this.#vain < vainAttempts) return;
+    this.#drop();
+    this.#later(againMs, () => this.#open());
+  }
+
+  /** A slot went to another node: this server has ended its channels, or is about to say so. */
+  #moved(redis: Redis): void {
+    if (redis !== this.#redis) return;
+    this.#allLost();
+    this.#options.onMoved();
+    this.#subscribeLater(againMs);
+  }
+
+  #allLost(): void {
+    this.#epoch++;
+    for (const channel of this.#channels.values()) channel.lost();
+  }
+
+  async #subscribe(channels: readonly Channel[]): Promise<void> {
+    const redis = this.#redis;
+    if (redis === null || channels.length === 0) return;
+    const epoch = this.#epoch;
+    // One command for each, in one write: a channel that is refused takes no other with it.
+    redis.stream.cork();
+    const attempts = channels.map(({ name }) =>
+      this.#options.sharded ? redis.ssubscribe(name) : redis.subscribe(name),
+    );
+    redis.stream.uncork();
+    const settled = await Promise.allSettled(attempts);
+    if (epoch !== this.#epoch || redis !== this.#redis) return;
+    channels.forEach((channel, index) => {
+      const result = settled[index];
+      if (result?.status === "rejected") this.#refused(result.reason);
+      else if (this.#channels.get(channel.name) === channel && channel.subscribed()) this.#again = true;
+    });
+    if (this.#again && [...this.#channels.values()].every(({ live }) => live)) {
+      this.#again = false;
+      this.#options.onRenewed();
+    }
+  }
+
+  #refused(reason: unknown): void {
+    const told = reason instanceof Error ? reason.message : String(reason);
+    const kind = refusalKind(told);
+    if (kind === "moved") this.#options.onMoved();
+    if (kind === "denied" && !this.#deniedTold) {
+      this.#deniedTold = true;
+      this.#options.warn(`cannot subscribe, so that waiters poll instead of being told: ${told}`);
+    }
+    this.#subscribeLater(kind === "denied" ? deniedAgainMs : againMs);
+  }
+
+  #subscribeLater(delayMs: number): void {
+    this.#later(delayMs, () => {
+      if (this.#redis?.status !== "ready") return;
+      void this.#subscribe([...this.#channels.values()].filter(({ live }) => !live));
+    });
+  }
+
+  #later(delayMs: number, what: () => void): void {
+    if (this.#closed) return;
+    this.#cancelAgain?.();
+    this.#cancelAgain = this.#options.runtime.setTimer(delayMs, what);
+  }
+
+  #armPing(redis: Redis): void {
+    this.#cancelPing?.();
+    this.#cancelPing = this.#options.runtime.setTimer(pingMs, () => {
+      if (redis !== this.#redis || redis.status !== "ready") return;
+      // An answer that does not come shows in the socket's time-out.
+      redis.ping().catch(() => {});
+      this.#armPing(redis);
+    });
+  }
+
+  #drop(): void {
+    this.#cancelPing?.();
+    this.#cancelAgain?.();
+    this.#allLost();
+    const redis = this.#redis;
+    this.#redis = null;
+    if (redis !== null) this.#closing.push(closeClient(redis));
+    if (!this.#closed) this.#closing = this.#closing.slice(-vainAttempts);
+  }
+}

@@ -1,0 +1,69 @@
+/** A channel that somebody here listens to, and whether the server has the subscription. */
+export class Channel {
+  readonly name: string;
+  /** `null` while it is not known whether the servers have sharded channels. */
+  readonly sharded: () => boolean | null;
+  readonly listeners: Set<(message: string) => void> = new Set();
+  #live = false;
+  #before = false;
+  #ready: Promise<void> = Promise.resolve();
+  #resolve: () => void = () => {};
+  #reject: (error: Error) => void = () => {};
+
+  constructor(name: string, sharded: () => boolean | null) {
+    this.name = name;
+    this.sharded = sharded;
+    this.#await();
+  }
+
+  get live(): boolean {
+    return this.#live;
+  }
+
+  get ready(): Promise<void> {
+    return this.#ready;
+  }
+
+  /** Whether it was there before, so that messages may be missing. */
+  subscribed(): boolean {
+    const again = this.#before;
+    this.#live = true;
+    this.#before = true;
+    this.#resolve();
+    return again;
+  }
+
+  lost(): void {
+    if (!this.#live) return;
+    this.#live = false;
+    this.#await();
+  }
+
+  closed(error: Error): void {
+    this.lost();
+    this.#reject(error);
+    this.listeners.clear();
+  }
+
+  hear(message: string): void {
+    for (const listener of [...this.listeners]) {
+      try {
+        listener(message);
+      } catch (error) {
+        const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        process.emitWarning(`a listener of the channel ${this.name} threw: ${told}`, {
+          type: "HoldfastWarning",
+        });
+      }
+    }
+  }
+
+  #await(): void {
+    this.#ready = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Nobody has to look at it.
+    this.#ready.catch(() => {});
+  }
+}

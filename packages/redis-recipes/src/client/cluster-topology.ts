@@ -1,0 +1,250 @@
+import { Cluster, type Redis } from "ioredis";
+import { slotOfKey } from "../layout/hash-slot.js";
+import { dialAll } from "./dial.js";
+import { isRefusal } from "./errors.js";
+import { MasterNode, type MasterNodeOptions } from "./master-node.js";
+import { clusterOptions } from "./settings.js";
+import { addressText, type RedisAddress, type RedisTarget, serversOf } from "./target.js";
+import { closeClient, type Topology, type TopologyEvents } from "./topology.js";
+
+const mendMs = 250;
+const mendCapMs = 1_000;
+
+/**
+ * The masters of a cluster. ioredis keeps the map of the slots and the connections to the nodes; commands are sent to a node's own
+ * connection, never through the cluster client, which would send a command again whose answer was lost.
+ */
+export class ClusterTopology implements Topology {
+  readonly #cluster: Cluster;
+  readonly #own: boolean;
+  readonly #seeds: readonly string[];
+  /** Empty with a given client, whose seeds may be of any form. */
+  readonly #addresses: readonly RedisAddress[];
+  readonly #options: Pick<MasterNodeOptions, "runtime" | "policy">;
+  readonly #events: TopologyEvents;
+  readonly #nodes = new Map<Redis, MasterNode>();
+  readonly #tried = new WeakSet<MasterNode>();
+  readonly #knownRunIds = new Set<string>();
+  readonly #closing: Promise<void>[] = [];
+  #settled = false;
+  #shape = "";
+  #lastCause: unknown;
+  #refused = false;
+  #dialling = false;
+  #closed = false;
+  #mends = 0;
+  #cancelMend: (() => void) | undefined;
+
+  constructor(
+    target: RedisTarget & { readonly kind: "cluster" | "given-cluster" },
+    options: Pick<MasterNodeOptions, "runtime" | "policy">,
+    events: TopologyEvents,
+  ) {
+    this.#options = options;
+    this.#events = events;
+    this.#seeds = serversOf(target);
+    this.#own = target.kind === "cluster";
+    this.#addresses = target.kind === "cluster" ? target.nodes : [];
+    this.#cluster =
+      target.kind === "cluster"
+        ? new Cluster(
+            target.nodes.map((each) => ({ ...each })),
+            clusterOptions(target),
+          )
+        : target.client;
+    const cluster = this.#cluster;
+    cluster.on("refresh", this.#refreshed);
+    cluster.on("ready", this.#refreshed);
+    cluster.on("-node", this.#left);
+    cluster.on("error", this.#failed);
+    cluster.on("node error", this.#failed);
+    if (cluster.status === "wait") cluster.connect().catch(this.#failed);
+    else if (cluster.status === "ready") queueMicrotask(this.#refreshed);
+  }
+
+  get servers(): readonly string[] {
+    const masters = [...this.#nodes.keys()].map(addressOf);
+    return masters.length > 0 ? masters : this.#seeds;
+  }
+
+  get connected(): boolean {
+    return this.#settled && [...this.#nodes.values()].some((node) => node.trusted);
+  }
+
+  get lastCause(): unknown {
+    return this.#lastCause;
+  }
+
+  get refused(): boolean {
+    return this.#refused;
+  }
+
+  slotOf(key: string): number {
+    return slotOfKey(key);
+  }
+
+  nodeOf(slot: number | null): MasterNode | null {
+    const key = slot === null ? undefined : this.#cluster.slots[slot]?.[0];
+    return key === undefined ? null : this.#nodeAt(key);
+  }
+
+  redirect({ host, port }: RedisAddress): MasterNode | null {
+    return this.#nodeAt(`${host}:${port}`);
+  }
+
+  outdated(): void {
+    if (!this.#closed) this.#cluster.refreshSlotsCache();
+  }
+
+  subscriptionBase(): Redis | null {
+    const trusted = [...this.#nodes.values()].filter((node) => node.trusted);
+    const { runtime } = this.#options;
+    return trusted[Math.floor(runtime.random() * trusted.length)]?.commands.redis ?? null;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelMend?.();
+    const cluster = this.#cluster;
+    cluster.off("refresh", this.#refreshed);
+    cluster.off("ready", this.#refreshed);
+    cluster.off("-node", this.#left);
+    cluster.off("node error", this.#failed);
+    if (!this.#own) cluster.off("error", this.#failed);
+    for (const redis of [...this.#nodes.keys()]) this.#forget(redis);
+    if (this.#own) this.#closing.push(closeCluster(cluster));
+    await Promise.all(this.#closing);
+  }
+
+  /** The map of the slots was read: take up masters that are new, let go of those that are none any more. */
+  readonly #refreshed = (): void => {
+    if (this.#closed) return;
+    this.#refused = false;
+    const masters = new Set(this.#cluster.nodes("master"));
+    for (const redis of [...this.#nodes.keys()]) if (!masters.has(redis)) this.#forget(redis);
+    for (const redis of masters) if (!this.#nodes.has(redis)) this.#takeUp(redis);
+    const shape = this.#shapeOfSlots();
+    const moved = this.#shape !== "" && shape !== this.#shape;
+    this.#shape = shape;
+    if (moved) this.#events.notice("master");
+    this.#events.changed();
+  };
+
+  readonly #left = (redis: Redis): void => {
+    this.#forget(redis);
+    this.#events.changed();
+    this.#mend();
+  };
+
+  readonly #failed = (error: unknown): void => {
+    // With this one every node that is known was asked; any other error is of one node.
+    const last = (error as { lastNodeError?: unknown } | null)?.lastNodeError;
+    this.#lastCause = last ?? error;
+    if (last !== undefined) {
+      this.#refused = isRefusal(last);
+      if (!this.#refused) void this.#dialSeeds();
+    }
+    this.#events.changed();
+  };
+
+  async #dialSeeds(): Promise<void> {
+    if (this.#dialling || this.#closed) return;
+    this.#dialling = true;
+    const found = await dialAll(this.#addresses);
+    this.#dialling = false;
+    if (this.#closed || this.connected || found === null) return;
+    this.#lastCause = found.cause;
+    this.#refused = found.refused;
+    this.#events.changed();
+  }
+
+  #takeUp(redis: Redis): void {
+    const address = addressOf(redis);
+    const node = new MasterNode(redis, {
+      ...this.#options,
+      servers: () => [address],
+      redial: false,
+      probes: [["pubsub", "shardnumsub"]],
+      onTrusted: (which, info, probed) => {
+        const known = this.#knownRunIds.has(info.runId);
+        this.#knownRunIds.add(info.runId);
+        const first = !this.#settled;
+        this.#try(which);
+        this.#events.trusted(which, info, probed);
+        if (!first) this.#events.notice(known ? "commands" : "master");
+        this.#events.changed();
+      },
+      onBroken: () => {
+        this.#events.changed();
+        this.#mend();
+      },
+      onFailed: (which) => {
+        this.#lastCause = which.commands.lastCause ?? this.#lastCause;
+        this.#try(which);
+        this.#events.changed();
+        this.#mend();
+      },
+    });
+    this.#nodes.set(redis, node);
+  }
+
+  /** The first connection of all is complete once each master was tried: from then on what is missing is an outage. */
+  #try(node: MasterNode): void {
+    this.#tried.add(node);
+    this.#settled ||= [...this.#nodes.values()].every((each) => this.#tried.has(each));
+  }
+
+  #forget(redis: Redis): void {
+    const node = this.#nodes.get(redis);
+    if (node === undefined) return;
+    this.#nodes.delete(redis);
+    this.#closing.push(...node.close().map(closeClient));
+  }
+
+  /** ioredis makes no new connection to a node that went, until it reads the map of the slots again. */
+  #mend(): void {
+    if (this.#closed || this.#cancelMend !== undefined) return;
+    const delayMs = Math.min(mendMs * 2 ** this.#mends, mendCapMs);
+    this.#cancelMend = this.#options.runtime.setTimer(delayMs, () => {
+      this.#cancelMend = undefined;
+      if (this.#closed) return;
+      const whole = this.#nodes.size > 0 && [...this.#nodes.values()].every((node) => node.trusted);
+      this.#mends = whole ? 0 : this.#mends + 1;
+      this.outdated();
+      if (!whole) this.#mend();
+    });
+  }
+
+  #nodeAt(key: string): MasterNode | null {
+    for (const [redis, node] of this.#nodes) if (keyOf(redis) === key) return node;
+    return null;
+  }
+
+  /** Changes when a slot changes hands. */
+  #shapeOfSlots(): string {
+    const parts: string[] = [];
+    let last: string | undefined;
+    for (let slot = 0; slot < 16_384; slot++) {
+      const key = this.#cluster.slots[slot]?.[0];
+      if (key !== last) parts.push(`${slot}=${key}`);
+      last = key;
+    }
+    return parts.join(",");
+  }
+}
+
+function keyOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`;
+}
+
+function addressOf({ options }: Redis): string {
+  return addressText({ host: options.host ?? "localhost", port: options.port ?? 6379 });
+}
+
+async function closeCluster(cluster: Cluster): Promise<void> {
+  cluster.on("error", () => {});
+  const nodes = cluster.nodes("all").map(closeClient);
+  // It has no end to wait for when it has no nodes; the connections of a refresh under way end by themselves.
+  cluster.disconnect();
+  await Promise.all(nodes);
+}

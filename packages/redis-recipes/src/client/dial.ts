@@ -1,0 +1,33 @@
+import { connect } from "node:net";
+import { isRefusal } from "./errors.js";
+import type { RedisAddress } from "./target.js";
+
+const limitMs = 500;
+
+/** Why an address cannot be connected to; `null` when it can. Never rejects. */
+function dial({ host, port }: RedisAddress): Promise<Error | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    const end = (cause: Error | null): void => {
+      socket.destroy();
+      resolve(cause);
+    };
+    socket.setTimeout(limitMs, () => end(new Error(`connect ETIMEDOUT ${host}:${port}`)));
+    socket.once("error", end);
+    socket.once("connect", () => end(null));
+  });
+}
+
+/**
+ * Why none of the addresses can be connected to; `null` when one can. ioredis says of a sentinel or node that it could not ask
+ * no more than "Connection is closed".
+ */
+export async function dialAll(
+  addresses: readonly RedisAddress[],
+): Promise<{ readonly cause: Error; readonly refused: boolean } | null> {
+  const causes = await Promise.all(addresses.map(dial));
+  const errors = causes.filter((cause) => cause !== null);
+  const [cause] = errors;
+  if (cause === undefined || errors.length < addresses.length) return null;
+  return { cause, refused: errors.every(isRefusal) };
+}

@@ -1,0 +1,104 @@
+import { BackendError } from "@holdfast/core";
+
+export interface LinkErrorDetails {
+  readonly servers: readonly string[];
+  readonly cause?: unknown;
+}
+
+/** The request was not sent: nothing happened at the server, and it may be sent again. */
+export class NotSentError extends BackendError {
+  override readonly name = "NotSentError";
+  constructor(why: string, details: LinkErrorDetails) {
+    super(`not sent to Redis: ${why}`, { ...details, backend: "redis" });
+  }
+}
+
+/** The request was written and no answer came, or not on that connection: it may or may not have been executed. */
+export class OutcomeUnknownError extends BackendError {
+  override readonly name = "OutcomeUnknownError";
+  constructor(why: string, details: LinkErrorDetails) {
+    super(`sent to Redis, but the outcome is unknown: ${why}`, { ...details, backend: "redis" });
+  }
+}
+
+/** What the first word of an error reply says of the request. */
+export type RefusalKind =
+  | "moved" // another node serves the slot
+  | "ask" // another node has the key of a slot on its way
+  | "try-again" // a slot on its way: the keys are on two nodes
+  | "not-master" // a replica: the connection leads to the wrong server now
+  | "busy" // loading, a long script, no majority of the cluster, out of memory: it may pass
+  | "no-script"
+  | "denied" // credentials or rights
+  | "other";
+
+const kinds: ReadonlyMap<string, RefusalKind> = new Map([
+  ["MOVED", "moved"],
+  ["ASK", "ask"],
+  ["TRYAGAIN", "try-again"],
+  ["READONLY", "not-master"],
+  ["MASTERDOWN", "not-master"],
+  ["LOADING", "busy"],
+  ["BUSY", "busy"],
+  ["CLUSTERDOWN", "busy"],
+  ["NOREPLICAS", "busy"],
+  ["MISCONF", "busy"],
+  ["OOM", "busy"],
+  ["NOSCRIPT", "no-script"],
+  ["NOAUTH", "denied"],
+  ["NOPERM", "denied"],
+  ["WRONGPASS", "denied"],
+]);
+
+const passing: ReadonlySet<RefusalKind> = new Set(["moved", "ask", "try-again", "not-master", "busy"]);
+
+/**
+ * The server said no. Redis refuses a command as a whole, and scripts of ours call what can fail before their first
+ * write: nothing was changed. Retryable where the refusal is one that passes.
+ */
+export class ReplyError extends BackendError {
+  override readonly name = "ReplyError";
+  readonly kind: RefusalKind;
+  /** As the server sent it. */
+  readonly reply: string;
+
+  constructor(reply: string, details: LinkErrorDetails) {
+    const kind = refusalKind(reply);
+    super(`Redis refused: ${reply}`, { ...details, backend: "redis", retryable: passing.has(kind) });
+    this.kind = kind;
+    this.reply = reply;
+  }
+}
+
+export function refusalKind(reply: string): RefusalKind {
+  const [word = ""] = reply.split(" ", 1);
+  if (reply.startsWith("ERR max number of clients")) return "busy";
+  return kinds.get(word) ?? "other";
+}
+
+/** The node named by `MOVED slot host:port` and `ASK slot host:port`; an empty host means the one that answered. */
+export function redirection(reply: string): { readonly host: string; readonly port: number } | null {
+  const target = reply.split(" ")[2];
+  const colon = target?.lastIndexOf(":") ?? -1;
+  if (target === undefined || colon === -1) return null;
+  const port = Number(target.slice(colon + 1));
+  return Number.isInteger(port) && port > 0 ? { host: target.slice(0, colon), port } : null;
+}
+
+/** Somebody is there and says no, or nobody can be: waiting longer is not what helps. */
+export function isRefusal(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, errors } = error as { code?: unknown; errors?: unknown };
+  if (Array.isArray(errors)) return errors.length > 0 && errors.every(isRefusal);
+  if (typeof code === "string" && refusals.has(code)) return true;
+  return [...refusals].some((word) => error.message.includes(word));
+}
+
+const refusals: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "WRONGPASS",
+  "NOAUTH",
+  "NOPERM",
+  "ERR AUTH",
+]);

@@ -1,0 +1,114 @@
+import { InvalidArgumentError, type Millis } from "@holdfast/core";
+import { show } from "@holdfast/core/internal";
+import type { Cluster, Redis, RedisOptions } from "ioredis";
+import { commandTimeoutMs, silenceMs } from "./settings.js";
+import type { RedisTarget } from "./target.js";
+
+const methods = ["call", "pipeline", "duplicate", "on", "off", "connect"] as const;
+
+/** Throws `InvalidArgumentError` for what is no ioredis client, and for options that would change what our commands say. */
+export function checkGivenClient(client: unknown): RedisTarget {
+  const what = "redisLocks: client";
+  const given = client as Partial<Pick<Redis, "status" | "options">> & { readonly [method: string]: unknown };
+  const fits =
+    typeof given === "object" &&
+    given !== null &&
+    typeof given.status === "string" &&
+    typeof given.options === "object" &&
+    methods.every((method) => typeof given[method] === "function");
+  if (!fits)
+    throw new InvalidArgumentError(`${what} must be a Redis or Cluster of ioredis; got ${show(client)}`);
+  const cluster = typeof given.nodes === "function" && "slots" in given;
+  const options = redisOptionsOf(client as Redis | Cluster);
+  const refused = (
+    [
+      ["keyPrefix", (options.keyPrefix ?? "") !== "" || (given.options?.keyPrefix ?? "") !== ""],
+      ["readOnly", options.readOnly === true],
+      ["stringNumbers", options.stringNumbers === true],
+      ["monitor", options.monitor === true],
+      ["role", Array.isArray(options.sentinels) && options.role === "slave"],
+    ] as const
+  ).find(([, unfit]) => unfit);
+  if (refused !== undefined) {
+    const hint =
+      refused[0] === "keyPrefix" ? "; use the option keyPrefix of redisLocks, which channels know too" : "";
+    throw new InvalidArgumentError(`${what} must not have the ioredis option ${refused[0]}${hint}`);
+  }
+  return cluster
+    ? { kind: "given-cluster", client: client as Cluster }
+    : { kind: "given-redis", client: client as Redis };
+}
+
+export interface UnsafeOption {
+  readonly option: string;
+  /** What it costs, and what to set. */
+  readonly advice: string;
+}
+
+/** The options of a given client that are not those of ours, and what each costs a holder of locks. */
+export function unsafeOptions(client: Redis | Cluster): readonly UnsafeOption[] {
+  const options = redisOptionsOf(client);
+  const isCluster = "slots" in client;
+  const found: UnsafeOption[] = [];
+  const tell = (unsafe: boolean, option: string, advice: string): void => {
+    if (unsafe) found.push({ option: isCluster ? `redisOptions.${option}` : option, advice });
+  };
+  tell(
+    options.maxRetriesPerRequest !== 0,
+    "maxRetriesPerRequest",
+    "a command whose answer was lost is sent again, so that it may run twice; set 0",
+  );
+  tell(
+    options.autoResendUnfulfilledCommands === false,
+    "autoResendUnfulfilledCommands",
+    "commands whose connection broke never settle in ioredis 6.0.0; leave it true, with maxRetriesPerRequest: 0",
+  );
+  tell(
+    above(options.socketTimeout, 2 * silenceMs),
+    "socketTimeout",
+    `a frozen server is never left; set ${silenceMs}`,
+  );
+  tell(
+    above(options.commandTimeout, 5 * commandTimeoutMs),
+    "commandTimeout",
+    `your own commands on it wait without limit for a silent server; set ${commandTimeoutMs}`,
+  );
+  tell(
+    above(options.connectTimeout, 5_000),
+    "connectTimeout",
+    "one unreachable address delays a failover by that long; set 500",
+  );
+  tell(options.enableAutoPipelining === true, "enableAutoPipelining", "it costs throughput here; set false");
+  if (!isCluster) {
+    tell(
+      options.enableOfflineQueue !== false,
+      "enableOfflineQueue",
+      "commands of yours that were queued during an outage run late, when a lock they belong to is gone; set false",
+    );
+    tell(
+      Array.isArray(options.sentinels) && options.failoverDetector !== true,
+      "failoverDetector",
+      "a master that was replaced while frozen is never left; set true",
+    );
+    tell(
+      slowRetry(options.retryStrategy),
+      "retryStrategy",
+      "pauses between attempts can outlast the failover and the lease; set (times) => Math.min(20 * times, 200)",
+    );
+  }
+  return found;
+}
+
+function above(value: Millis | null | undefined, mostMs: Millis): boolean {
+  return typeof value !== "number" || value <= 0 || value > mostMs;
+}
+
+function slowRetry(strategy: RedisOptions["retryStrategy"]): boolean {
+  if (typeof strategy !== "function") return true;
+  const delayMs = strategy(20);
+  return typeof delayMs !== "number" || delayMs > 1_000;
+}
+
+function redisOptionsOf(client: Redis | Cluster): RedisOptions {
+  return "slots" in client ? ((client.options.redisOptions ?? {}) as RedisOptions) : client.options;
+}

@@ -1,0 +1,289 @@
+import {
+  type BackendError,
+  type Millis,
+  ProviderClosedError,
+  type Runtime,
+  type SessionState,
+} from "@holdfast/core";
+import type { Script } from "../scripts/script.js";
+import type { RunResult } from "./acked-runs.js";
+import { ClusterTopology } from "./cluster-topology.js";
+import { ConnectionWaiters } from "./connection-waiters.js";
+import { NotSentError, ReplyError, redirection } from "./errors.js";
+import type { MasterNode, ReplicaPolicy } from "./master-node.js";
+import type { Outcome } from "./node-connection.js";
+import type {
+  Answer,
+  LineNotice,
+  RedisLine,
+  RunOptions,
+  ScriptCall,
+  Subscription,
+  WaitRequest,
+} from "./redis-line.js";
+import type { ScriptRun } from "./script-command.js";
+import type { ServerInfo } from "./server-info.js";
+import { SingleTopology } from "./single-topology.js";
+import { Subscriptions } from "./subscriptions.js";
+import { isCluster, type RedisTarget } from "./target.js";
+import type { Topology, TopologyEvents } from "./topology.js";
+import { ServerChecks, type Warn, warnOfUnsafeOptions, warnProcess } from "./warnings.js";
+
+export interface LineOptions {
+  readonly target: RedisTarget;
+  readonly runtime: Runtime;
+  readonly connectTimeoutMs: Millis;
+  readonly policy: ReplicaPolicy;
+  readonly shardedPubSub: "auto" | "on" | "off";
+  onState(state: SessionState): void;
+  /** Default `process.emitWarning`. */
+  readonly warn?: Warn;
+}
+
+/** A run that is sent elsewhere more often than that goes in circles. */
+const maxRedirections = 5;
+/** A node of a cluster that was only just heard of is waited for this long. */
+const newNodeWaitMs: Millis = 500;
+
+export class IoredisLine implements RedisLine {
+  readonly connectTimeoutMs: Millis;
+  readonly #options: LineOptions;
+  readonly #topology: Topology;
+  readonly #waiters: ConnectionWaiters;
+  readonly #subscriptions: Subscriptions;
+  readonly #checks: ServerChecks;
+  readonly #renewed = new Set<(what: LineNotice) => void>();
+  readonly #changes = new Set<() => void>();
+  #state: SessionState = "connecting";
+  #sharded: boolean | null;
+  #closed = false;
+
+  constructor(options: LineOptions) {
+    const { target, runtime, policy, shardedPubSub } = options;
+    const warn = options.warn ?? warnProcess;
+    this.#options = options;
+    this.connectTimeoutMs = options.connectTimeoutMs;
+    this.#checks = new ServerChecks(policy, warn);
+    this.#sharded =
+      !isCluster(target) || shardedPubSub === "off" ? false : shardedPubSub === "on" ? true : null;
+    if (target.kind === "given-redis" || target.kind === "given-cluster")
+      warnOfUnsafeOptions(target.client, warn);
+    // Below: it tells nothing before this constructor is done, except where a given client is ready already, and then in a later turn.
+    const events: TopologyEvents = {
+      trusted: (node, info, probed) => this.#trusted(node, info, probed),
+      notice: (what) => this.#tell(what),
+      changed: () => this.#changed(),
+    };
+    this.#subscriptions = new Subscriptions({
+      runtime,
+      topology: () => this.#topology,
+      cluster: isCluster(target),
+      onRenewed: () => this.#tell("subscriptions"),
+      warn: (message) => warn(message, "HF_SUBSCRIBE_DENIED"),
+    });
+    this.#topology =
+      target.kind === "cluster" || target.kind === "given-cluster"
+        ? new ClusterTopology(target, { runtime, policy }, events)
+        : new SingleTopology(target, { runtime, policy }, events);
+    this.#waiters = new ConnectionWaiters(runtime, this.#topology);
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get publishCommand(): "publish" | "spublish" {
+    return this.#sharded === true ? "spublish" : "publish";
+  }
+
+  async whenConnected(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
+    if (this.#closed) throw this.#closedError();
+    if (this.#state === "connected") return;
+    await this.#waiters.wait(options.waitMs ?? this.connectTimeoutMs, options.signal);
+  }
+
+  async run<R>(
+    script: Script<R>,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    { wait }: RunOptions = {},
+  ): Promise<Answer<R>> {
+    if (this.#closed) throw this.#closedError();
+    const slot = this.#slotOf(keys);
+    const run = { script, keys, args, asking: false };
+    const known = this.#topology.nodeOf(slot);
+    // One server: whether it can be asked is known now, and core waits for the connection itself. Nothing is awaited then, so
+    // that what was asked before a `close()` was sent before it.
+    const node =
+      known !== null && (slot === null || known.trusted)
+        ? known
+        : await this.#trustedNode(() => this.#topology.nodeOf(slot));
+    return this.#answer(script, await this.#follow(run, node, wait));
+  }
+
+  async runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]> {
+    const answers: (Answer<R> | Error)[] = [];
+    const groups = new Map<MasterNode, number[]>();
+    runs.forEach(({ keys }, index) => {
+      const node = this.#closed ? null : this.#topology.nodeOf(this.#slotOf(keys));
+      if (node === null) answers[index] = this.#closed ? this.#closedError() : this.#noNode();
+      else groups.set(node, [...(groups.get(node) ?? []), index]);
+    });
+    const flights = [...groups].map(async ([node, indexes]) => {
+      const group = indexes.map((index) => ({ script, ...(runs[index] as ScriptCall), asking: false }));
+      const results = await node.runAll(group);
+      const settled = results.map(async (result, place) => {
+        const run = group[place] as ScriptRun;
+        const last = isRedirected(result.outcome) ? await this.#redirect(run, result, undefined, 1) : result;
+        answers[indexes[place] as number] = await this.#answer(script, last).catch((error: Error) => error);
+      });
+      await Promise.all(settled);
+    });
+    await Promise.all(flights);
+    return answers;
+  }
+
+  slotOf(key: string): number | null {
+    return this.#topology.slotOf(key);
+  }
+
+  masterOf(key: string): string | null {
+    return this.#topology.nodeOf(this.#topology.slotOf(key))?.runId ?? null;
+  }
+
+  subscribe(channel: string, kind: "plain" | "redisson", listener: (message: string) => void): Subscription {
+    const sharded = kind === "plain" ? () => false : () => this.#sharded;
+    return this.#subscriptions.subscribe(channel, sharded, listener);
+  }
+
+  onRenewed(listener: (what: LineNotice) => void): () => void {
+    const own = (what: LineNotice): void => listener(what);
+    this.#renewed.add(own);
+    return () => this.#renewed.delete(own);
+  }
+
+  async close(waitMs: Millis): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const error = this.#closedError();
+    this.#waiters.reject(error);
+    this.#renewed.clear();
+    for (const change of [...this.#changes]) change();
+    const { runtime } = this.#options;
+    const closed = Promise.all([this.#subscriptions.close(error), this.#topology.close()]);
+    await new Promise<void>((resolve) => {
+      const cancel = runtime.setTimer(waitMs, resolve, { ref: true });
+      void closed.then(() => {
+        cancel();
+        resolve();
+      });
+    });
+    this.#set("suspended");
+  }
+
+  /** Follows MOVED and ASK: whoever sends them has not executed anything. */
+  async #follow(run: ScriptRun, node: MasterNode, wait: WaitRequest | undefined): Promise<RunResult> {
+    const result = await node.run(run, wait);
+    return isRedirected(result.outcome) ? this.#redirect(run, result, wait, 1) : result;
+  }
+
+  async #redirect(
+    run: ScriptRun,
+    result: RunResult,
+    wait: WaitRequest | undefined,
+    turn: number,
+  ): Promise<RunResult> {
+    const { outcome } = result;
+    if (!isRedirected(outcome) || turn > maxRedirections) return result;
+    const { kind, reply } = outcome.error;
+    if (kind === "moved") this.#topology.outdated();
+    const to = redirection(reply);
+    const find = () => (to === null ? null : this.#topology.redirect(to));
+    const node = await this.#trustedNode(find).catch(() => null);
+    if (node === null) return result;
+    const next = await node.run({ ...run, asking: kind === "ask" }, wait);
+    return this.#redirect(run, next, wait, turn + 1);
+  }
+
+  /** `async`, so that what `parse` throws is a rejection. */
+  async #answer<R>(script: Script<R>, result: RunResult): Promise<Answer<R>> {
+    const { outcome, sentMs, answeredMs, runId, acknowledged } = result;
+    if ("error" in outcome) throw outcome.error;
+    return { reply: script.parse(outcome.reply), sentMs, answeredMs, runId, acknowledged };
+  }
+
+  #slotOf(keys: readonly string[]): number | null {
+    return keys[0] === undefined ? null : this.#topology.slotOf(keys[0]);
+  }
+
+  #trustedNode(find: () => MasterNode | null): Promise<MasterNode> {
+    const found = find();
+    if (found?.trusted === true) return Promise.resolve(found);
+    return new Promise((resolve, reject) => {
+      const done = (settle: () => void): void => {
+        this.#changes.delete(look);
+        cancel();
+        settle();
+      };
+      const look = (): void => {
+        const node = find();
+        if (this.#closed) done(() => reject(this.#closedError()));
+        else if (node?.trusted === true) done(() => resolve(node));
+      };
+      this.#changes.add(look);
+      const cancel = this.#options.runtime.setTimer(newNodeWaitMs, () => done(() => reject(this.#noNode())), {
+        ref: true,
+      });
+    });
+  }
+
+  #trusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void {
+    const [server = ""] = node.commands.servers;
+    this.#checks.check(server, info);
+    if (this.#sharded !== null) return;
+    const [shards] = probed;
+    if (shards === undefined) return;
+    this.#sharded = "reply" in shards;
+  }
+
+  #changed(): void {
+    if (this.#closed) return;
+    for (const change of [...this.#changes]) change();
+    this.#subscriptions.settle();
+    if (this.#topology.connected) this.#set("connected");
+    else if (this.#state === "connected") this.#set("suspended");
+    else this.#waiters.attempted();
+  }
+
+  #set(state: SessionState): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    this.#options.onState(state);
+    if (state === "connected") this.#waiters.connected();
+  }
+
+  #tell(what: LineNotice): void {
+    for (const listener of [...this.#renewed]) listener(what);
+  }
+
+  #noNode(): BackendError {
+    const { servers, lastCause } = this.#topology;
+    return new NotSentError("no master is connected for it", { servers, cause: lastCause });
+  }
+
+  #closedError(): ProviderClosedError {
+    return new ProviderClosedError("the provider was closed", { backend: "redis" });
+  }
+}
+
+type Redirected = { readonly error: ReplyError };
+
+function isRedirected(outcome: Outcome): outcome is Redirected {
+  return (
+    "error" in outcome && outcome.error instanceof ReplyError && ["moved", "ask"].includes(outcome.error.kind)
+  );
+}

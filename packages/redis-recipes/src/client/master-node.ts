@@ -1,0 +1,166 @@
+import { BackendError, type Millis, type Runtime, UnsupportedError } from "@holdfast/core";
+import type { Redis } from "ioredis";
+import { AckedRuns, type RunResult } from "./acked-runs.js";
+import { type Command, type Flight, NodeConnection, type Outcome } from "./node-connection.js";
+import type { WaitRequest } from "./redis-line.js";
+import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
+import type { ServerInfo } from "./server-info.js";
+import { commandSettings } from "./settings.js";
+
+/** What a provider asks of replicas. */
+export interface ReplicaPolicy {
+  /** Configured for each master. */
+  readonly replicas: number;
+  /** Needed for a grant; 0: WAIT is never sent. */
+  readonly acks: number;
+  readonly waitTimeoutMs: Millis;
+}
+
+export interface MasterNodeOptions {
+  readonly runtime: Runtime;
+  readonly servers: () => readonly string[];
+  readonly policy: ReplicaPolicy;
+  readonly redial: boolean;
+  /** Asked on each new connection, for what it tells of the whole of the servers. */
+  readonly probes: readonly Command[];
+  onTrusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void;
+  onBroken(node: MasterNode): void;
+  onFailed(node: MasterNode): void;
+}
+
+/** A master as this provider talks to it: one connection for commands, and one for those that wait for replicas. */
+export class MasterNode {
+  readonly commands: NodeConnection;
+  readonly #acked: AckedRuns | null;
+  readonly #options: MasterNodeOptions;
+  /** `null`: not asked yet. */
+  #waitRefused: string | null = null;
+
+  constructor(redis: Redis, options: MasterNodeOptions) {
+    this.#options = options;
+    const { runtime, servers, redial, policy, probes } = options;
+    const common = { runtime, servers, redial };
+    this.commands = new NodeConnection(redis, {
+      ...common,
+      extraWaitMs: 0,
+      watchReplicas: policy.replicas > 0,
+      probes,
+      onTrusted: (info, probed) => options.onTrusted(this, info, probed),
+      onBroken: () => options.onBroken(this),
+      onFailed: () => options.onFailed(this),
+    });
+    this.#acked = policy.acks === 0 ? null : this.#openAcked(redis, common);
+  }
+
+  get trusted(): boolean {
+    return this.commands.trusted;
+  }
+
+  get runId(): string | null {
+    return this.trusted ? (this.commands.info?.runId ?? null) : null;
+  }
+
+  /** Never rejects. */
+  async run(run: ScriptRun, wait: WaitRequest | undefined): Promise<RunResult> {
+    if (wait === undefined) return this.#once(run);
+    const refusal = this.#refusal(wait);
+    if (refusal !== null || this.#acked === null) throw refusal ?? this.#noPolicy();
+    return this.#acked.run(run, wait);
+  }
+
+  /** One flight, and a second one for those whose script was forgotten. */
+  async runAll(runs: readonly ScriptRun[]): Promise<readonly RunResult[]> {
+    const first = await this.commands.flight(runs.map((run) => scriptCommand(this.commands, run)));
+    const results = runs.map((_, index) => resultOf(first, index));
+    const again = runs.flatMap((run, index) => {
+      const { outcome } = results[index] as RunResult;
+      return forgotten(this.commands, run, outcome) ? [{ run, index }] : [];
+    });
+    if (again.length === 0) return results;
+    const second = await this.commands.flight(again.map(({ run }) => scriptCommand(this.commands, run)));
+    again.forEach(({ run, index }, place) => {
+      const result = resultOf(second, place);
+      forgotten(this.commands, run, result.outcome);
+      results[index] = result;
+    });
+    return results;
+  }
+
+  /** Closes what was opened here; the client for commands is its maker's. */
+  close(): readonly Redis[] {
+    this.commands.close();
+    this.#acked?.close();
+    this.#acked?.connection.close();
+    return this.#acked === null ? [] : [this.#acked.connection.redis];
+  }
+
+  async #once(run: ScriptRun): Promise<RunResult> {
+    const flight = await this.#fly(run);
+    const result = resultOf(flight, flight.outcomes.length - 1);
+    if (!forgotten(this.commands, run, result.outcome)) return result;
+    const again = await this.#fly(run);
+    const second = resultOf(again, again.outcomes.length - 1);
+    forgotten(this.commands, run, second.outcome);
+    return second;
+  }
+
+  #fly(run: ScriptRun): Promise<Flight> {
+    const command = scriptCommand(this.commands, run);
+    return this.commands.flight(run.asking ? [["asking"], command] : [command]);
+  }
+
+  #openAcked(
+    redis: Redis,
+    common: { runtime: Runtime; servers: () => readonly string[]; redial: boolean },
+  ): AckedRuns {
+    const { waitTimeoutMs } = this.#options.policy;
+    const own = redis.duplicate({ ...commandSettings(waitTimeoutMs), readOnly: false });
+    const connection: NodeConnection = new NodeConnection(own, {
+      ...common,
+      extraWaitMs: waitTimeoutMs,
+      watchReplicas: false,
+      probes: [["wait", 0, 0]],
+      onTrusted: (_info, [probed]) => {
+        this.#waitRefused = probed !== undefined && "error" in probed ? probed.error.message : null;
+        acked.pump();
+      },
+      onBroken: () => {},
+      onFailed: () => {},
+    });
+    const acked = new AckedRuns(connection, this.#options.runtime);
+    return acked;
+  }
+
+  /** Known before anything is sent, with the numbers. */
+  #refusal(wait: WaitRequest): Error | null {
+    const servers = this.#options.servers();
+    if (this.#waitRefused !== null) {
+      return new UnsupportedError(
+        `this server has no WAIT, which the option acks needs: ${this.#waitRefused}; set acks: "none"`,
+        { backend: "redis" },
+      );
+    }
+    const connected = this.commands.info?.connectedReplicas;
+    if (connected === undefined || connected >= wait.replicas) return null;
+    const { replicas } = this.#options.policy;
+    return new BackendError(
+      `refused without asking: a grant needs ${wait.replicas} of ${replicas} replicas, and ${connected} ${connected === 1 ? "is" : "are"} connected to the master`,
+      { backend: "redis", servers },
+    );
+  }
+
+  #noPolicy(): Error {
+    return new BackendError("a run that waits for replicas needs the option acks", {
+      backend: "redis",
+      servers: this.#options.servers(),
+      retryable: false,
+    });
+  }
+}
+
+function resultOf(flight: Flight, index: number): RunResult {
+  const { sentMs, answeredMs, runId, outcomes } = flight;
+  const outcome = outcomes[index];
+  if (outcome === undefined) throw new RangeError(`a flight of ${outcomes.length} has no ${index}`);
+  return { outcome, sentMs, answeredMs, runId, acknowledged: null };
+}

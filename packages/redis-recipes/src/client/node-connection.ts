@@ -1,0 +1,310 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import type { Redis } from "ioredis";
+import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
+import { inTime } from "./in-time.js";
+import { onlineReplicasOf, parseServerInfo, type ServerInfo } from "./server-info.js";
+import { commandTimeoutMs, pingMs, silenceMs } from "./settings.js";
+
+/** A command as it goes to the server. */
+export type Command = readonly [name: string, ...args: (string | number)[]];
+
+/** What one command came to: its reply, or why there is none. */
+export type Outcome =
+  | { readonly reply: unknown }
+  | { readonly error: ReplyError | OutcomeUnknownError | NotSentError };
+
+/** Commands that left in one write. */
+export interface Flight {
+  readonly outcomes: readonly Outcome[];
+  /** Monotonic. */
+  readonly sentMs: Millis;
+  readonly answeredMs: Millis;
+  /** Of the server at the other end; empty when nothing was sent. */
+  readonly runId: string;
+}
+
+export interface NodeConnectionOptions {
+  readonly runtime: Runtime;
+  readonly servers: () => readonly string[];
+  /** On top of the time a command may take, where commands block by design. */
+  readonly extraWaitMs: Millis;
+  /** Asks each second for the replicas, instead of a mere PING. */
+  readonly watchReplicas: boolean;
+  /** Drops a connection that leads to a replica, so that the sentinels are asked again. */
+  readonly redial: boolean;
+  /** Asked beside INFO on each new connection. */
+  readonly probes?: readonly Command[];
+  onTrusted(info: ServerInfo, probed: readonly Outcome[]): void;
+  /** Was trusted and is not any more. */
+  onBroken(): void;
+  /** An attempt to connect came to nothing; `lastCause` and `refused` tell of it. */
+  onFailed(): void;
+}
+
+const againMs: Millis = 200;
+
+/**
+ * One connection to one server. It is trusted, and takes commands, from when its run id was read and its role was `master` until
+ * it breaks; a command is answered on the connection on which it was written, or its outcome is unknown.
+ */
+export class NodeConnection {
+  readonly redis: Redis;
+  /** Scripts that this server is known to have. */
+  readonly scripts: Set<string> = new Set();
+  #info: ServerInfo | null = null;
+  #lastCause: unknown;
+  #refused = false;
+  /** Counts connections: an answer of another one is not an answer. */
+  #epoch = 0;
+  /** The connection that is being asked who it is. */
+  #introducing: number | null = null;
+  #closed = false;
+  #unansweredSinceMs: Millis | null = null;
+  #cancelPing: (() => void) | undefined;
+  #cancelAgain: (() => void) | undefined;
+  readonly #options: NodeConnectionOptions;
+
+  constructor(redis: Redis, options: NodeConnectionOptions) {
+    this.redis = redis;
+    this.#options = options;
+    redis.on("ready", this.#ready);
+    redis.on("close", this.#gone);
+    redis.on("end", this.#gone);
+    redis.on("error", this.#failed);
+    if (redis.status === "wait") redis.connect().catch(this.#failed);
+    else if (redis.status === "ready") this.#ready();
+    else if (redis.status === "end")
+      this.#note(new Error("connect ECONNREFUSED: the given client was closed"));
+  }
+
+  /** `null` until trusted. */
+  get info(): ServerInfo | null {
+    return this.#info;
+  }
+
+  get trusted(): boolean {
+    return this.#info !== null && this.#writable;
+  }
+
+  get servers(): readonly string[] {
+    return this.#options.servers();
+  }
+
+  get lastCause(): unknown {
+    return this.#lastCause;
+  }
+
+  /** The last attempt was answered with a no, by the host or by Redis. */
+  get refused(): boolean {
+    return this.#refused;
+  }
+
+  /** Never rejects: each outcome tells for itself. */
+  flight(commands: readonly Command[]): Promise<Flight> {
+    const info = this.#info;
+    if (info === null || !this.#writable) return Promise.resolve(this.#notSent(commands));
+    return this.#send(commands, info.runId);
+  }
+
+  /** Stops listening; the client itself is closed by whoever made it. */
+  close(): void {
+    this.#closed = true;
+    this.#stop();
+    this.redis.off("ready", this.#ready);
+    this.redis.off("close", this.#gone);
+    this.redis.off("end", this.#gone);
+    this.redis.off("error", this.#failed);
+    this.#breakOff();
+  }
+
+  get #writable(): boolean {
+    // A stream that is ended, while the status lags behind, would send commands to the offline queue of a given client.
+    return this.redis.status === "ready" && this.redis.stream?.writable === true;
+  }
+
+  readonly #ready = (): void => {
+    this.#epoch++;
+    this.scripts.clear();
+    this.#info = null;
+    this.#unansweredSinceMs = null;
+    void this.#introduce();
+  };
+
+  readonly #gone = (): void => {
+    this.#epoch++;
+    this.#stop();
+    this.#breakOff();
+    if (!this.#closed) this.#options.onFailed();
+  };
+
+  /** Without an end to follow where sentinels are asked in vain: there is no connection yet that could end. */
+  readonly #failed = (error: unknown): void => {
+    this.#note(error);
+    if (!this.#closed && this.#info === null) this.#options.onFailed();
+  };
+
+  #note(error: unknown): void {
+    this.#lastCause = error;
+    this.#refused = isRefusal(error);
+  }
+
+  #breakOff(): void {
+    if (this.#info === null) return;
+    this.#info = null;
+    if (!this.#closed) this.#options.onBroken();
+  }
+
+  /** Reads who is there before anything it says is believed. */
+  async #introduce(): Promise<void> {
+    const epoch = this.#epoch;
+    this.#cancelAgain?.();
+    // A new connection asks anew; on the same one, one question at a time is enough.
+    if (this.#introducing === epoch) return;
+    this.#introducing = epoch;
+    const { probes = [] } = this.#options;
+    const { outcomes } = await this.#send(
+      [["info", "server"], ["info", "replication"], ["info", "memory"], ...probes],
+      "",
+    );
+    if (epoch !== this.#epoch || this.#closed) return;
+    this.#introducing = null;
+    const replies = outcomes.slice(0, 3);
+    const info = parseServerInfo(...replies.map((each) => ("reply" in each ? each.reply : undefined)));
+    if (info === null || info.role !== "master" || info.loading) {
+      this.#unfit(info, replies);
+      return;
+    }
+    this.#info = info;
+    this.#lastCause = undefined;
+    this.#refused = false;
+    this.#armPing();
+    this.#options.onTrusted(info, outcomes.slice(3));
+  }
+
+  #unfit(info: ServerInfo | null, replies: readonly Outcome[]): void {
+    const failed = info === null ? replies.find((each) => "error" in each) : undefined;
+    const why =
+      info === null
+        ? "it does not tell its run id and role"
+        : info.loading
+          ? "it is still loading its data"
+          : "it is a replica";
+    this.#note(
+      failed !== undefined && "error" in failed ? failed.error : new NotSentError(why, this.#where()),
+    );
+    // An answer, and not the one that is needed: nothing is gained by waiting for the rest of the time.
+    this.#refused = info !== null || (failed !== undefined && "error" in failed && isRefusal(failed.error));
+    this.#options.onFailed();
+    this.#cancelAgain = this.#options.runtime.setTimer(againMs, () => {
+      if (info?.role === "replica" && this.#options.redial) this.redis.disconnect(true);
+      else void this.#introduce();
+    });
+  }
+
+  #armPing(): void {
+    this.#cancelPing?.();
+    this.#cancelPing = this.#options.runtime.setTimer(pingMs, () => {
+      this.#armPing();
+      void this.#ping();
+    });
+  }
+
+  async #ping(): Promise<void> {
+    const { runtime, extraWaitMs, watchReplicas } = this.#options;
+    const since = this.#unansweredSinceMs;
+    if (since !== null) {
+      // A given client may have no time-out of its own: then this is how a frozen server is noticed.
+      if (runtime.nowMs() - since >= silenceMs + extraWaitMs) this.#breakOff();
+      return;
+    }
+    if (!this.#writable) return;
+    const epoch = this.#epoch;
+    this.#unansweredSinceMs = runtime.nowMs();
+    const { outcomes } = await this.#send([watchReplicas ? ["info", "replication"] : ["ping"]], "", Infinity);
+    if (epoch !== this.#epoch || this.#closed) return;
+    this.#unansweredSinceMs = null;
+    if (this.#info === null) {
+      void this.#introduce();
+      return;
+    }
+    const [outcome] = outcomes;
+    if (watchReplicas && outcome !== undefined && "reply" in outcome) {
+      this.#info = { ...this.#info, connectedReplicas: onlineReplicasOf(outcome.reply) };
+    }
+  }
+
+  #stop(): void {
+    this.#cancelPing?.();
+    this.#cancelAgain?.();
+    this.#cancelPing = undefined;
+    this.#cancelAgain = undefined;
+  }
+
+  /** Written at once and in one piece, whether trusted or not. */
+  async #send(commands: readonly Command[], runId: string, withinMs?: Millis): Promise<Flight> {
+    const { runtime, extraWaitMs } = this.#options;
+    if (!this.#writable || commands.length === 0) return this.#notSent(commands);
+    const epoch = this.#epoch;
+    const limitMs = withinMs ?? commandTimeoutMs + extraWaitMs;
+    const sentMs = runtime.nowMs();
+    const { stream } = this.redis;
+    stream.cork();
+    const answers = commands.map((command) => this.#answer(epoch, command));
+    stream.uncork();
+    const outcomes = await inTime(runtime, limitMs, answers);
+    const late = (): Outcome => ({ error: this.#unknown(`no answer within ${limitMs} ms`) });
+    return { sentMs, answeredMs: runtime.nowMs(), runId, outcomes: outcomes.map((each) => each ?? late()) };
+  }
+
+  /** Judged when it settles, not when the whole flight has: the connection may be another one by then. */
+  async #answer(epoch: number, command: Command): Promise<Outcome> {
+    let outcome: Outcome;
+    try {
+      const reply = await this.redis.call(...command);
+      outcome = this.#outcome(epoch, null, reply);
+    } catch (error) {
+      outcome = this.#outcome(epoch, error as Error, undefined);
+    }
+    if ("error" in outcome && notMaster(outcome.error)) this.#demoted();
+    return outcome;
+  }
+
+  #outcome(epoch: number, error: Error | null, reply: unknown): Outcome {
+    if (error?.name === "ReplyError") return { error: new ReplyError(error.message, this.#where()) };
+    if (error?.message.startsWith("Stream isn't writeable") === true) {
+      return { error: new NotSentError("there is no connection", this.#where(error)) };
+    }
+    if (error !== null) return { error: this.#unknown(error.message, error) };
+    // A given client may have sent it again on its next connection, and perhaps it ran twice.
+    if (epoch !== this.#epoch)
+      return { error: this.#unknown("the connection was replaced before its answer came") };
+    return { reply };
+  }
+
+  /** It said so itself: whatever is asked next must not go there. */
+  #demoted(): void {
+    if (this.#info === null) return;
+    this.#epoch++;
+    this.#breakOff();
+    if (this.#options.redial) this.redis.disconnect(true);
+    else void this.#introduce();
+  }
+
+  #notSent(commands: readonly Command[]): Flight {
+    const nowMs = this.#options.runtime.nowMs();
+    const error = new NotSentError("there is no connection to a master", this.#where(this.#lastCause));
+    return { outcomes: commands.map(() => ({ error })), sentMs: nowMs, answeredMs: nowMs, runId: "" };
+  }
+
+  #unknown(why: string, cause?: unknown): OutcomeUnknownError {
+    return new OutcomeUnknownError(why, this.#where(cause));
+  }
+
+  #where(cause?: unknown): { servers: readonly string[]; cause: unknown } {
+    return { servers: this.#options.servers(), cause };
+  }
+}
+
+function notMaster(error: Error): boolean {
+  return error instanceof ReplyError && error.kind === "not-master";
+}

@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import type { Script } from "../scripts/script.js";
+import { ReplyError } from "./errors.js";
+import type { Command, NodeConnection, Outcome } from "./node-connection.js";
+
+/** One run of one script, before it is known which form it is sent in. */
+export interface ScriptRun {
+  readonly script: Script<unknown>;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  /** The slot is on its way to this node. */
+  readonly asking: boolean;
+}
+
+const digests = new WeakMap<Script<unknown>, string>();
+
+function digestOf(script: Script<unknown>): string {
+  let digest = digests.get(script);
+  if (digest === undefined) {
+    digest = createHash("sha1").update(script.lua).digest("hex");
+    digests.set(script, digest);
+  }
+  return digest;
+}
+
+/**
+ * With its text the first time that this connection runs it, which loads it; with its digest from then on. So a first run
+ * costs no round trip more.
+ */
+export function scriptCommand(connection: NodeConnection, { script, keys, args }: ScriptRun): Command {
+  const digest = digestOf(script);
+  return connection.scripts.has(digest)
+    ? ["evalsha", digest, keys.length, ...keys, ...args]
+    : ["eval", script.lua, keys.length, ...keys, ...args];
+}
+
+/** Whether the server has forgotten the script (SCRIPT FLUSH) and the run must be sent again. Keeps account of what it has. */
+export function forgotten(connection: NodeConnection, { script }: ScriptRun, outcome: Outcome): boolean {
+  const digest = digestOf(script);
+  if ("reply" in outcome) {
+    connection.scripts.add(digest);
+    return false;
+  }
+  const noScript = outcome.error instanceof ReplyError && outcome.error.kind === "no-script";
+  if (noScript) connection.scripts.delete(digest);
+  return noScript;
+}

@@ -1,0 +1,53 @@
+/** What is read of a server before anything it says is trusted. */
+export interface ServerInfo {
+  readonly runId: string;
+  readonly role: "master" | "replica";
+  /** Replicas that are connected and in step, as the master says. */
+  readonly connectedReplicas: number;
+  readonly loading: boolean;
+  readonly version: string;
+  /** `null` where the server does not tell. */
+  readonly evictionPolicy: string | null;
+}
+
+/** Of the answers to INFO, whatever sections; `null` where the run id or the role is missing. */
+export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null {
+  const fields = fieldsOf(texts);
+  const runId = fields.get("run_id");
+  const role = fields.get("role");
+  if (runId === undefined || runId === "" || role === undefined) return null;
+  return {
+    runId,
+    role: role === "master" ? "master" : "replica",
+    connectedReplicas: countOnline(fields),
+    loading: (fields.get("loading") ?? "0") !== "0",
+    version: fields.get("redis_version") ?? "unknown",
+    evictionPolicy: fields.get("maxmemory_policy") ?? null,
+  };
+}
+
+/** Of the answer to INFO replication. */
+export function onlineReplicasOf(text: unknown): number {
+  return countOnline(fieldsOf([text]));
+}
+
+function fieldsOf(texts: readonly unknown[]): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  for (const text of texts) {
+    if (typeof text !== "string") continue;
+    for (const line of text.split(/\r?\n/)) {
+      const colon = line.indexOf(":");
+      if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1));
+    }
+  }
+  return fields;
+}
+
+/** `connected_slaves` counts those that are still copying the data as well: they acknowledge nothing yet. */
+function countOnline(fields: ReadonlyMap<string, string>): number {
+  let online = 0;
+  for (const [field, value] of fields) {
+    if (/^slave\d+$/.test(field) && /(?:^|,)state=online(?:,|$)/.test(value)) online++;
+  }
+  return online;
+}

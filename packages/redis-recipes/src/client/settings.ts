@@ -1,0 +1,97 @@
+import type { Millis } from "@holdfast/core";
+import type { ClusterOptions, RedisOptions } from "ioredis";
+import { QuietSentinels } from "./quiet-sentinels.js";
+import type { Credentials, RedisTarget } from "./target.js";
+
+type Settings = Omit<RedisOptions, "replyMapping">;
+type ClusterSettings = Omit<ClusterOptions, "redisOptions"> & {
+  redisOptions: Omit<NonNullable<ClusterOptions["redisOptions"]>, "replyMapping">;
+};
+
+/** How often each connection shows that it works. */
+export const pingMs: Millis = 1_000;
+/** A command without an answer for so long has an unknown outcome. */
+export const commandTimeoutMs: Millis = 1_000;
+/** A connection without a byte for so long, while something is asked, is dropped. */
+export const silenceMs: Millis = 3_000;
+/** A reconnect is tried again after at most this; longer pauses would outlast a failover. */
+const retryCapMs: Millis = 200;
+
+const retryDelay = (attempt: number): Millis => Math.min(20 * attempt, retryCapMs);
+
+/**
+ * What makes ioredis honest enough for locks. Its defaults send an unanswered command again on the next connection, so that it
+ * may run twice, queue commands while there is no connection, and never leave a server that is frozen.
+ *
+ * `autoResendUnfulfilledCommands` stays `true`: with `false`, ioredis 6.0.0 never settles a command whose connection broke;
+ * with `maxRetriesPerRequest: 0` none is left to send again.
+ */
+export function commandSettings(extraWaitMs: Millis = 0): Settings {
+  return {
+    failoverDetector: true,
+    maxRetriesPerRequest: 0,
+    commandTimeout: commandTimeoutMs + extraWaitMs,
+    socketTimeout: silenceMs + extraWaitMs,
+    connectTimeout: 500,
+    disconnectTimeout: 500,
+    sentinelCommandTimeout: 500,
+    retryStrategy: retryDelay,
+    sentinelRetryStrategy: retryDelay,
+    enableOfflineQueue: false,
+    enableAutoPipelining: false,
+    autoResendUnfulfilledCommands: true,
+    // Re-subscribed here, so that each channel is known to be there before anybody is told.
+    autoResubscribe: false,
+    lazyConnect: true,
+    maxLoadingRetryTime: 500,
+  };
+}
+
+/** The client for commands; the others are duplicates of it. */
+export function clientOptions(target: RedisTarget & { readonly kind: "single" | "sentinel" }): Settings {
+  const access = { ...accessOptions(target.access), db: target.db };
+  if (target.kind === "single") return { ...commandSettings(), ...target.address, ...access };
+  const { sentinelAccess, natMap } = target;
+  return {
+    ...commandSettings(),
+    ...access,
+    sentinels: target.sentinels.map((each) => ({ ...each })),
+    name: target.masterName,
+    role: "master",
+    Connector: QuietSentinels as unknown as NonNullable<RedisOptions["Connector"]>,
+    enableTLSForSentinelMode: target.access.tls !== undefined,
+    ...(sentinelAccess.username === undefined ? {} : { sentinelUsername: sentinelAccess.username }),
+    ...(sentinelAccess.password === undefined ? {} : { sentinelPassword: sentinelAccess.password }),
+    ...(sentinelAccess.tls === undefined ? {} : { sentinelTLS: sentinelAccess.tls }),
+    ...(natMap === undefined ? {} : { natMap: { ...natMap } }),
+  };
+}
+
+/** ioredis keeps the map of the slots; commands are sent to the nodes directly, so its own redirections play no part. */
+export function clusterOptions(target: RedisTarget & { readonly kind: "cluster" }): ClusterSettings {
+  const {
+    lazyConnect: _lazy,
+    retryStrategy: _retry,
+    enableOfflineQueue: _queue,
+    ...node
+  } = commandSettings();
+  return {
+    clusterRetryStrategy: retryDelay,
+    // For its own questions, which it would refuse itself while a node is only connecting.
+    enableOfflineQueue: true,
+    lazyConnect: true,
+    scaleReads: "master",
+    slotsRefreshTimeout: 1_000,
+    slotsRefreshInterval: 5_000,
+    redisOptions: { ...node, ...accessOptions(target.access) },
+    ...(target.natMap === undefined ? {} : { natMap: { ...target.natMap } }),
+  };
+}
+
+function accessOptions({ username, password, tls }: Credentials): Settings {
+  return {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls === undefined ? {} : { tls }),
+  };
+}

@@ -1,0 +1,106 @@
+import { Redis } from "ioredis";
+import { dialAll } from "./dial.js";
+import { MasterNode, type MasterNodeOptions } from "./master-node.js";
+import { clientOptions } from "./settings.js";
+import { type RedisAddress, type RedisTarget, serversOf } from "./target.js";
+import { closeClient, type Topology, type TopologyEvents } from "./topology.js";
+
+/** One master at a time: a single server, or the one that sentinels name. */
+export class SingleTopology implements Topology {
+  readonly servers: readonly string[];
+  readonly #node: MasterNode;
+  readonly #own: Redis | null;
+  readonly #sentinels: boolean;
+  #lastRunId: string | null = null;
+  #dialling = false;
+  #closed = false;
+  /** Why no sentinel can be asked. */
+  #unreachable: { readonly cause: Error; readonly refused: boolean } | null = null;
+
+  constructor(
+    target: RedisTarget & { readonly kind: "single" | "sentinel" | "given-redis" },
+    options: Pick<MasterNodeOptions, "runtime" | "policy">,
+    events: TopologyEvents,
+  ) {
+    this.servers = serversOf(target);
+    this.#own = target.kind === "given-redis" ? null : new Redis(clientOptions(target));
+    const client = this.#own ?? (target as { readonly client: Redis }).client;
+    this.#sentinels = Array.isArray(client.options.sentinels);
+    this.#node = new MasterNode(client, {
+      ...options,
+      servers: () => this.servers,
+      // A given client carries its owner's commands too: those are not ours to interrupt.
+      redial: target.kind === "sentinel",
+      probes: [],
+      onTrusted: (node, info, probed) => {
+        const before = this.#lastRunId;
+        this.#lastRunId = info.runId;
+        this.#unreachable = null;
+        events.trusted(node, info, probed);
+        if (before !== null) events.notice(before === info.runId ? "commands" : "master");
+        events.changed();
+      },
+      onBroken: () => events.changed(),
+      onFailed: () => {
+        events.changed();
+        if (target.kind === "sentinel") void this.#dialSentinels(target.sentinels, events);
+      },
+    });
+  }
+
+  get connected(): boolean {
+    return this.#node.trusted;
+  }
+
+  get lastCause(): unknown {
+    return this.#unreachable?.cause ?? this.#node.commands.lastCause;
+  }
+
+  get refused(): boolean {
+    if (this.#unreachable !== null) return this.#unreachable.refused;
+    const { refused, lastCause } = this.#node.commands;
+    // A master that refuses is what a failover begins with: the sentinels will name another.
+    return refused && !(this.#sentinels && refusedByMaster(lastCause));
+  }
+
+  slotOf(): null {
+    return null;
+  }
+
+  nodeOf(): MasterNode {
+    return this.#node;
+  }
+
+  redirect(): null {
+    return null;
+  }
+
+  outdated(): void {}
+
+  subscriptionBase(): Redis {
+    return this.#node.commands.redis;
+  }
+
+  async #dialSentinels(sentinels: readonly RedisAddress[], events: TopologyEvents): Promise<void> {
+    const inVain = String(this.#node.commands.lastCause).includes("All sentinels are unreachable");
+    if (!inVain) this.#unreachable = null;
+    if (!inVain || this.#dialling || this.#closed) return;
+    this.#dialling = true;
+    const found = await dialAll(sentinels);
+    this.#dialling = false;
+    if (this.connected || this.#closed) return;
+    this.#unreachable = found;
+    events.changed();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const opened = this.#node.close();
+    await Promise.all([...opened, ...(this.#own === null ? [] : [this.#own])].map(closeClient));
+  }
+}
+
+/** ioredis tells of sentinels in a sentence of its own, and of the master with the system's error as it is. */
+function refusedByMaster(cause: unknown): boolean {
+  return (cause as { readonly syscall?: unknown } | null)?.syscall === "connect";
+}

@@ -1,0 +1,55 @@
+import type { Redis } from "ioredis";
+import type { MasterNode } from "./master-node.js";
+import type { Outcome } from "./node-connection.js";
+import type { LineNotice } from "./redis-line.js";
+import type { ServerInfo } from "./server-info.js";
+import type { RedisAddress } from "./target.js";
+
+/** Which masters there are, and which of them serves what. */
+export interface Topology {
+  readonly servers: readonly string[];
+  /** A master is known and trusted; in a cluster, each has also been tried once. */
+  readonly connected: boolean;
+  readonly lastCause: unknown;
+  /** Every server said no when last tried. */
+  readonly refused: boolean;
+  slotOf(key: string): number | null;
+  /** `null` where none is known for the slot. */
+  nodeOf(slot: number | null): MasterNode | null;
+  /** The node that a MOVED or ASK names, whether known before or not. */
+  redirect(to: RedisAddress): MasterNode | null;
+  /** An answer showed that the map of the slots is old. */
+  outdated(): void;
+  /** The client of a master, to make a subscription connection from. */
+  subscriptionBase(): Redis | null;
+  /** Resolves when what was opened here is closed. Given clients stay. */
+  close(): Promise<void>;
+}
+
+export interface TopologyEvents {
+  /** A master is trusted; `probed` are the answers to the topology's probes. */
+  trusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void;
+  notice(what: LineNotice): void;
+  /** `connected`, `nodeOf` or the causes may be different now. */
+  changed(): void;
+}
+
+/** Ends a client of ours. What was written before is still sent; a server that does not answer holds it up for half a second. */
+export function closeClient(redis: Redis): Promise<void> {
+  return new Promise((resolve) => {
+    // Whatever it has to say of its end is of no interest any more, but must not go unheard: ioredis prints it.
+    redis.on("error", () => {});
+    if (redis.status === "end") {
+      resolve();
+      return;
+    }
+    redis.once("end", () => {
+      // A sentinel connection made in the meantime is left to nobody.
+      redis.disconnect();
+      resolve();
+    });
+    redis.disconnect();
+    // Between two attempts there is nothing that could end: the next one is called off.
+    if (redis.status === "reconnecting" || redis.status === "close") resolve();
+  });
+}

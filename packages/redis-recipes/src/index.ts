@@ -1,0 +1,3 @@
+export type { NatMap, RedisAddress } from "./client/target.js";
+export type { RedisClusterOptions, RedisLocksOptions, RedisSentinelOptions } from "./provider/options.js";
+export { type PermitSemaphore, type RedisLocks, redisLocks } from "./provider/redis-locks.js";

@@ -1,0 +1,49 @@
+import { latchChannel, prefixed } from "./names.js";
+
+/**
+ * Redisson's channels. Its subscribers read every message as a decimal number and fail on anything else, so nothing but the
+ * messages below ever goes there.
+ */
+export const redissonChannels = {
+  /** A mutex was freed. */
+  mutex: (name: string): string => prefixed("redisson_lock__channel", name),
+  /** A fair lock was freed and this owner is next. */
+  fairWaiter: (name: string, owner: string): string => `${prefixed("redisson_lock__channel", name)}:${owner}`,
+  readWrite: (name: string): string => prefixed("redisson_rwlock", name),
+  /** Both kinds of semaphore: the number of free permits, never below zero. */
+  semaphore: (name: string): string => prefixed("redisson_sc", name),
+  latch: (name: string): string => latchChannel(name),
+} as const;
+
+export const redissonMessages = {
+  /** Mutex, fair lock: one waiter of each JVM tries again. */
+  freed: "0",
+  /** Read-write lock, freed by its last reader: one waiter of each JVM tries again. */
+  freedByReader: "0",
+  /** Read-write lock, freed or downgraded by its writer: every waiter tries again. */
+  freedByWriter: "1",
+  /** Countdown latch: the count is zero. */
+  latchOpen: "0",
+  /** Countdown latch: a new count was set, or the latch deleted. */
+  latchSet: "1",
+} as const;
+
+/** How scripts publish on Redisson's channels: what the Java side of the fleet subscribes with. `both` wakes a mixed fleet. */
+export type RedissonPublish = "publish" | "spublish" | "both" | "none";
+
+/** Begins the name of every grant channel; ACL users need `&holdfast_grant:*`. */
+export const grantChannelPrefix = "holdfast_grant:";
+
+/** One channel for each provider, however many locks it waits for. Always plain, also in a cluster. */
+export function grantChannel(uuid: string): string {
+  return grantChannelPrefix + uuid;
+}
+
+/** Channels of what Redisson does not have; plain, and the message carries nothing: look again. */
+export const ourChannels = {
+  /** Whoever holds permits of a semaphore, of either kind, is asked to let go. */
+  permitsWanted: (name: string): string => prefixed("holdfast_permits_wanted", name),
+  election: (name: string): string => prefixed("holdfast_election_changed", name),
+  barrier: (name: string): string => prefixed("holdfast_barrier_changed", name),
+  doubleBarrier: (name: string): string => prefixed("holdfast_double_barrier_changed", name),
+} as const;

@@ -1,0 +1,44 @@
+/**
+ * Owners on the wire are `<uuid>:<decimal>`, as Redisson's `<client uuid>:<thread id>`, and no script of Redisson reads more into
+ * them. Ours say whose they are all the same: Redisson draws random UUIDs, whose version digit is 4; the UUID of our
+ * providers has version 8, "for custom use". By that alone scripts and readers know which holders listen on a grant channel.
+ */
+export function wireUuid(randomUuid: string): string {
+  const uuid = randomUuid.toLowerCase();
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(uuid)) {
+    throw new RangeError(`${JSON.stringify(randomUuid)} is not a UUID`);
+  }
+  return `${uuid.slice(0, 14)}8${uuid.slice(15)}`;
+}
+
+/** A wire owner: drawn fresh for each grant of the backend, never used again. */
+export function wireOwner(uuid: string, counter: number | bigint): string {
+  return `${uuid}:${counter}`;
+}
+
+export interface WireOwner {
+  /** The client: a provider of ours or a Redisson instance. */
+  readonly uuid: string;
+  /** Ours: a counter. Redisson's: the thread id. */
+  readonly number: string;
+  readonly ours: boolean;
+}
+
+const shape = /^([0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}):(\d+)$/i;
+
+/** `null` for what neither we nor Redisson write. */
+export function parseOwner(owner: string): WireOwner | null {
+  const found = shape.exec(owner);
+  if (!found) return null;
+  return { uuid: found[1] as string, number: found[3] as string, ours: found[2] === "8" };
+}
+
+/** Whether the owner is one of a provider of ours, in whatever process. */
+export function isOurs(owner: string): boolean {
+  return parseOwner(owner)?.ours === true;
+}
+
+/** The field of a writer in the hash of a read-write lock. The reader's field is the bare owner. */
+export function writerField(owner: string): string {
+  return `${owner}:write`;
+}

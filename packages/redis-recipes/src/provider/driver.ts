@@ -1,0 +1,124 @@
+import {
+  type Capabilities,
+  type Grant,
+  type GrantRequest,
+  type InspectOptions,
+  type LockDriver,
+  type LockSnapshot,
+  type Millis,
+  type PermitLimit,
+  type PrimitiveKind,
+  type Ticket,
+  type TicketProgress,
+  UnsupportedError,
+} from "@holdfast/core";
+import { checkClusterName } from "../layout/names.js";
+import type { RedisDesk } from "../recipes/desk.js";
+import type { Recipe } from "../recipes/recipe.js";
+import { recipesOf } from "./recipes.js";
+
+export interface DriverSettings {
+  readonly keyPrefix: string;
+  readonly cluster: boolean;
+  readonly closeWaitMs: Millis;
+}
+
+/** Kinds that are no grants: the provider makes them itself. */
+const rendezvous: readonly PrimitiveKind[] = ["count-down-latch", "barrier", "double-barrier"];
+
+/** Redisson's locks as core's driver: what each kind does is in its recipe. */
+export class RedisDriver implements LockDriver {
+  readonly capabilities: Capabilities;
+  readonly #desk: RedisDesk;
+  readonly #settings: DriverSettings;
+  readonly #recipes: ReadonlyMap<PrimitiveKind, Recipe>;
+
+  constructor(desk: RedisDesk, settings: DriverSettings) {
+    this.#desk = desk;
+    this.#settings = settings;
+    this.#recipes = recipesOf(desk);
+    this.capabilities = {
+      backend: "redis",
+      lease: "ttl",
+      fencing: "best-effort",
+      fairness: "none",
+      push: true,
+      primitives: new Set([...this.#recipes.keys(), ...rendezvous]),
+    };
+  }
+
+  checkName(name: string): void {
+    if (this.#settings.cluster) checkClusterName(this.keyOf(name), "lock");
+  }
+
+  /** A latch derives a channel of another form. */
+  checkLatchName(name: string): void {
+    if (this.#settings.cluster) checkClusterName(this.keyOf(name), "latch");
+  }
+
+  /** The name as it is in Redis. */
+  keyOf(name: string): string {
+    return this.#settings.keyPrefix + name;
+  }
+
+  request(request: GrantRequest, progress: TicketProgress): Ticket {
+    return this.#recipe(request.kind, request.name).request(request, this.keyOf(request.name), progress);
+  }
+
+  inspect(kind: PrimitiveKind, name: string, options: InspectOptions, limit?: number): Promise<LockSnapshot> {
+    return this.#recipe(kind, name).inspect(name, this.keyOf(name), options, limit);
+  }
+
+  async requestRevoke(kind: PrimitiveKind, name: string): Promise<boolean> {
+    const recipe = this.#recipe(kind, name);
+    if (recipe.requestRevoke === undefined) throw unsupported(`holders of a ${kind} cannot be asked`, name);
+    return recipe.requestRevoke(name, this.keyOf(name));
+  }
+
+  /** Frees a lock under its holder. `false` when nobody held it. */
+  async force(kind: PrimitiveKind, name: string): Promise<boolean> {
+    const recipe = this.#recipe(kind, name);
+    if (recipe.force === undefined) throw unsupported(`a ${kind} cannot be freed by force`, name);
+    return recipe.force(name, this.keyOf(name));
+  }
+
+  watch(kind: PrimitiveKind, name: string, changed: () => void): () => void {
+    const recipe = this.#recipe(kind, name);
+    if (recipe.watch === undefined) throw unsupported(`changes of a ${kind} cannot be watched`, name);
+    return recipe.watch(this.keyOf(name), changed);
+  }
+
+  async limit(name: string, given: PermitLimit | null): Promise<number> {
+    if (typeof given === "number") return given;
+    // What counts in the backend is the one kind that keeps it there.
+    const recipe = this.#recipe("permit-semaphore", name);
+    if (given === null && recipe.limit !== undefined) return recipe.limit(name, this.keyOf(name));
+    throw unsupported("Redis keeps no such limit", name);
+  }
+
+  async announce(grant: Grant, label: string): Promise<void> {
+    const recipe = this.#recipes.get("leader-election");
+    if (recipe?.announce === undefined) throw unsupported("nothing can be announced", "");
+    await recipe.announce(grant, label);
+  }
+
+  async downgrade(write: Grant, read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">): Promise<Grant> {
+    const recipe = this.#recipes.get("read-write-lock");
+    if (recipe?.downgrade === undefined) throw unsupported("a write cannot be downgraded", "");
+    return recipe.downgrade(write, read);
+  }
+
+  close(): Promise<void> {
+    return this.#desk.close(this.#settings.closeWaitMs);
+  }
+
+  #recipe(kind: PrimitiveKind, name: string): Recipe {
+    const recipe = this.#recipes.get(kind);
+    if (recipe === undefined) throw unsupported(`${kind} is not there on Redis`, name);
+    return recipe;
+  }
+}
+
+function unsupported(message: string, name: string): UnsupportedError {
+  return new UnsupportedError(message, { backend: "redis", lockName: name });
+}

@@ -1,0 +1,243 @@
+import type { ConnectionOptions } from "node:tls";
+import { InvalidArgumentError, type Millis, type ProviderOptions } from "@holdfast/core";
+import {
+  checkBoolean,
+  checkMillis,
+  checkString,
+  type ResolvedProviderOptions,
+  resolveProviderOptions,
+  show,
+} from "@holdfast/core/internal";
+import type { Cluster, Redis } from "ioredis";
+import type { NatMap, RedisAddress, RedisTarget } from "../client/target.js";
+import { targetOf } from "./target-options.js";
+
+export interface RedisSentinelOptions {
+  /** Any of the sentinels; the others are learnt from them. */
+  readonly sentinels: readonly RedisAddress[];
+  /** What the sentinels call the master. */
+  readonly name: string;
+  /** For the sentinels themselves, where they ask for it. Default none. */
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls?: ConnectionOptions;
+  /** From the address that a sentinel gives to the one that leads there from here. */
+  readonly natMap?: NatMap;
+}
+
+export interface RedisClusterOptions {
+  /** Any of the nodes; the others are learnt from them. */
+  readonly nodes: readonly RedisAddress[];
+  /** From the address that a node gives to the one that leads there from here. */
+  readonly natMap?: NatMap;
+}
+
+/** Exactly one of `url`, `sentinels`, `cluster` and `client`, and what else there is to say. */
+export interface RedisLocksOptions extends ProviderOptions {
+  /** One server: `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
+  readonly url?: string;
+  /** The master that these sentinels name; followed through failovers. */
+  readonly sentinels?: RedisSentinelOptions;
+  readonly cluster?: RedisClusterOptions;
+
+  /**
+   * An ioredis client of your own, `Redis` or `Cluster`, version 5 or later. It is never closed; duplicates of it carry subscriptions and
+   * waits for replicas. Options that are not safe for locks are named in a process warning each, with the value to set.
+   * `keyPrefix`, `readOnly`, `stringNumbers` and `monitor` are refused.
+   */
+  readonly client?: Redis | Cluster;
+
+  /** ACL user; default: the default user. In the url or here. */
+  readonly username?: string;
+  readonly password?: string;
+  /** Options of `node:tls` for `rediss://`, for a sentinel's master, or for a cluster. Default: none, plain TCP without `rediss://`. */
+  readonly tls?: ConnectionOptions;
+  /** Number of the database; default 0. In the url or here; a cluster has 0 alone. */
+  readonly db?: number;
+
+  /** How long a hold outlives its client, and what renewals renew to. Default 30,000, as Redisson's `lockWatchdogTimeout`. */
+  readonly leaseMs?: Millis;
+  /** Put in front of every lock name, as a `NameMapper` of Redisson may do. Default none. */
+  readonly keyPrefix?: string;
+
+  /** How many replicas the master has, each master in a cluster. Default 0. Checked when connecting and each second from then on. */
+  readonly replicas?: number;
+  /**
+   * How many of `replicas` must have a grant before it is one; `"all"` is all that are configured, not all that happen to be
+   * connected. With fewer connected an acquire is refused at once. Narrows what a failover can lose; nothing short of a
+   * consensus closes it. Default `"none"`.
+   */
+  readonly acks?: "none" | "all" | number;
+  /** How long a grant waits for its replicas. Default 1,000, as Redisson's `slavesSyncTimeout`. */
+  readonly waitTimeoutMs?: Millis;
+
+  /**
+   * Cluster only: whether Redisson's channels are sharded ones, as its `shardedSubscriptionMode`. `"auto"` (default) asks
+   * the server as Redisson 3.22 and later do; `"off"` for fleets of older ones.
+   */
+  readonly shardedPubSub?: "auto" | "on" | "off";
+
+  /**
+   * How long a token outlives the last grant of its name. Default 7 days, at least 100 leases. 0: for ever, for fleets in which
+   * `RFencedLock` alone takes tokens for longer than that, as it does not renew this time.
+   */
+  readonly tokenTtlMs?: Millis;
+  /** Whether Java clients contend for these names. Default `true`: runs of direct hand-offs are bounded by `maxDirectRun`. */
+  readonly javaPeers?: boolean;
+  /** How often a waiter shows that it is there. Default 1,000. */
+  readonly heartbeatMs?: Millis;
+  /** For how long that counts, by the server's clock. Default 3,500; at least twice `heartbeatMs`. */
+  readonly aliveMs?: Millis;
+  /** The lease of a hold that was handed over, until its new holder renews it. Default 3,000. */
+  readonly claimLeaseMs?: Millis;
+  /** Hand-offs in a row before Java clients get a chance. Default 8. */
+  readonly maxDirectRun?: number;
+  /** As Redisson's `fairLockWaitTimeout`: must be what the Java clients of the fleet have. Default 300,000. */
+  readonly fairLockWaitTimeoutMs?: Millis;
+}
+
+export interface ResolvedRedisOptions {
+  readonly common: ResolvedProviderOptions;
+  readonly target: RedisTarget;
+  readonly leaseMs: Millis;
+  readonly keyPrefix: string;
+  readonly replicas: number;
+  /** 0: none. */
+  readonly acks: number;
+  readonly waitTimeoutMs: Millis;
+  readonly shardedPubSub: "auto" | "on" | "off";
+  /** 0: for ever. */
+  readonly tokenTtlMs: Millis;
+  readonly javaPeers: boolean;
+  readonly heartbeatMs: Millis;
+  readonly aliveMs: Millis;
+  readonly claimLeaseMs: Millis;
+  readonly maxDirectRun: number;
+  readonly fairLockWaitTimeoutMs: Millis;
+}
+
+const ownKeys = [
+  "url",
+  "sentinels",
+  "cluster",
+  "client",
+  "username",
+  "password",
+  "tls",
+  "db",
+  "leaseMs",
+  "keyPrefix",
+  "replicas",
+  "acks",
+  "waitTimeoutMs",
+  "shardedPubSub",
+  "tokenTtlMs",
+  "javaPeers",
+  "heartbeatMs",
+  "aliveMs",
+  "claimLeaseMs",
+  "maxDirectRun",
+  "fairLockWaitTimeoutMs",
+] as const satisfies readonly (keyof RedisLocksOptions)[];
+
+const dayMs: Millis = 24 * 60 * 60 * 1_000;
+
+/** Checks all options at once, before any I/O. Throws `InvalidArgumentError` naming the option and what it takes. */
+export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
+  // Untyped callers may give nothing at all.
+  const options = given === undefined ? {} : given;
+  const of = (key: keyof RedisLocksOptions) => `redisLocks: ${key}`;
+  const common = resolveProviderOptions("redisLocks", options, ownKeys);
+  for (const key of wholeMillis) checkMillis(of(key), options[key], { minimumMs: 1, infinite: false });
+  checkMillis(of("tokenTtlMs"), options.tokenTtlMs, { minimumMs: 0, infinite: false });
+  for (const key of [...wholeMillis, "tokenTtlMs"] as const) checkWhole(of(key), options[key], 0);
+  checkString(of("keyPrefix"), options.keyPrefix);
+  checkBoolean(of("javaPeers"), options.javaPeers);
+  checkWhole(of("maxDirectRun"), options.maxDirectRun, 1);
+  checkWhole(of("replicas"), options.replicas, 0);
+  const target = targetOf(options);
+  const leaseMs = options.leaseMs ?? 30_000;
+  const heartbeatMs = options.heartbeatMs ?? 1_000;
+  const replicas = options.replicas ?? 0;
+  return {
+    common,
+    target,
+    leaseMs,
+    keyPrefix: options.keyPrefix ?? "",
+    replicas,
+    acks: acksOf(of("acks"), options.acks, replicas),
+    waitTimeoutMs: options.waitTimeoutMs ?? 1_000,
+    shardedPubSub: shardedPubSubOf(of("shardedPubSub"), options.shardedPubSub, target),
+    tokenTtlMs: tokenTtlOf(of("tokenTtlMs"), options.tokenTtlMs, leaseMs),
+    javaPeers: options.javaPeers ?? true,
+    heartbeatMs,
+    aliveMs: aliveOf(of("aliveMs"), options.aliveMs, heartbeatMs),
+    claimLeaseMs: options.claimLeaseMs ?? 3_000,
+    maxDirectRun: options.maxDirectRun ?? 8,
+    fairLockWaitTimeoutMs: options.fairLockWaitTimeoutMs ?? 300_000,
+  };
+}
+
+/** Given to scripts or timers as they are. */
+const wholeMillis = [
+  "leaseMs",
+  "waitTimeoutMs",
+  "heartbeatMs",
+  "aliveMs",
+  "claimLeaseMs",
+  "fairLockWaitTimeoutMs",
+] as const;
+
+function checkWhole(what: string, value: unknown, least: number): void {
+  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= least)) return;
+  throw new InvalidArgumentError(`${what} must be a whole number, ${least} or more; got ${show(value)}`);
+}
+
+function acksOf(what: string, acks: RedisLocksOptions["acks"], replicas: number): number {
+  if (acks === undefined || acks === "none") return 0;
+  const count = acks === "all" ? replicas : acks;
+  if (!Number.isInteger(count) || (acks !== "all" && count < 1)) {
+    throw new InvalidArgumentError(
+      `${what} must be "none", "all" or a whole number, 1 or more; got ${show(acks)}`,
+    );
+  }
+  if (count < 1 || count > replicas) {
+    throw new InvalidArgumentError(
+      `${what}: ${show(acks)} counts against the option replicas, which is ${replicas}; set replicas to the number that each master has`,
+    );
+  }
+  return count;
+}
+
+function shardedPubSubOf(
+  what: string,
+  mode: RedisLocksOptions["shardedPubSub"],
+  target: RedisTarget,
+): "auto" | "on" | "off" {
+  if (mode !== undefined && !["auto", "on", "off"].includes(mode)) {
+    throw new InvalidArgumentError(`${what} must be "auto", "on" or "off"; got ${show(mode)}`);
+  }
+  if (mode === "on" && target.kind !== "cluster" && target.kind !== "given-cluster") {
+    throw new InvalidArgumentError(
+      `${what}: Redisson uses sharded channels in a cluster alone; leave it out`,
+    );
+  }
+  return mode ?? "auto";
+}
+
+function tokenTtlOf(what: string, given: Millis | undefined, leaseMs: Millis): Millis {
+  const leastMs = 100 * leaseMs;
+  if (given === undefined) return Math.max(7 * dayMs, leastMs);
+  if (given === 0 || given >= leastMs) return given;
+  throw new InvalidArgumentError(
+    `${what} must be 0 or at least 100 leases (${leastMs} ms), so that no token restarts while one is in use; got ${show(given)}`,
+  );
+}
+
+function aliveOf(what: string, given: Millis | undefined, heartbeatMs: Millis): Millis {
+  const aliveMs = given ?? Math.max(3_500, 3.5 * heartbeatMs);
+  if (aliveMs >= 2 * heartbeatMs) return Math.round(aliveMs);
+  throw new InvalidArgumentError(
+    `${what} must be at least twice heartbeatMs (${heartbeatMs} ms), so that one late heartbeat costs no place; got ${show(given)}`,
+  );
+}

@@ -1,0 +1,162 @@
+import { InvalidArgumentError } from "@holdfast/core";
+import { checkKnownKeys, checkObject, checkString, show } from "@holdfast/core/internal";
+import { checkGivenClient } from "../client/given-client.js";
+import type { Credentials, NatMap, RedisAddress, RedisTarget } from "../client/target.js";
+import type { RedisClusterOptions, RedisLocksOptions, RedisSentinelOptions } from "./options.js";
+
+const ways = ["url", "sentinels", "cluster", "client"] as const;
+const accessKeys = ["username", "password", "tls", "db"] as const;
+
+/** What to connect to. Throws `InvalidArgumentError` for none, for several, and for what does not fit together. */
+export function targetOf(options: RedisLocksOptions): RedisTarget {
+  const given = ways.filter((way) => options[way] !== undefined);
+  if (given.length !== 1) {
+    throw new InvalidArgumentError(
+      `redisLocks takes exactly one of the options url, sentinels, cluster and client; got ${given.length === 0 ? "none" : given.join(" and ")}`,
+    );
+  }
+  checkString("redisLocks: username", options.username);
+  checkString("redisLocks: password", options.password);
+  checkObject("redisLocks: tls", options.tls);
+  if (options.db !== undefined && !(Number.isInteger(options.db) && options.db >= 0)) {
+    throw new InvalidArgumentError(
+      `redisLocks: db must be a whole number, 0 or more; got ${show(options.db)}`,
+    );
+  }
+  if (options.username !== undefined && options.password === undefined) {
+    throw new InvalidArgumentError("redisLocks: username needs a password");
+  }
+  if (options.url !== undefined) return singleTarget(options.url, options);
+  if (options.sentinels !== undefined) return sentinelTarget(options.sentinels, options);
+  if (options.cluster !== undefined) return clusterTarget(options.cluster, options);
+  const misplaced = accessKeys.find((key) => options[key] !== undefined);
+  if (misplaced !== undefined) {
+    throw new InvalidArgumentError(
+      `redisLocks: ${misplaced} belongs to the connection, which a given client makes itself`,
+    );
+  }
+  return checkGivenClient(options.client);
+}
+
+function singleTarget(url: string, options: RedisLocksOptions): RedisTarget {
+  const what = "redisLocks: url";
+  checkString(what, url);
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch (cause) {
+    throw new InvalidArgumentError(`${what} must be like redis://host:6379/0`, { cause });
+  }
+  const { protocol, hostname, pathname } = parsed;
+  // The URL itself is not shown: it may carry a password.
+  if (protocol !== "redis:" && protocol !== "rediss:") {
+    throw new InvalidArgumentError(`${what} must begin with redis:// or rediss://; got ${show(protocol)}`);
+  }
+  if (hostname === "") throw new InvalidArgumentError(`${what} names no host`);
+  if (parsed.search !== "" || parsed.hash !== "") {
+    throw new InvalidArgumentError(
+      `${what} takes no parameters behind the database; use the options of redisLocks`,
+    );
+  }
+  if (!/^\/?\d*$/.test(pathname)) {
+    throw new InvalidArgumentError(`${what}: the path is the number of the database; got ${show(pathname)}`);
+  }
+  if (protocol === "redis:" && options.tls !== undefined) {
+    throw new InvalidArgumentError("redisLocks: tls needs a url that begins with rediss://");
+  }
+  const inUrl = {
+    username: parsed.username === "" ? undefined : decodeURIComponent(parsed.username),
+    password: parsed.password === "" ? undefined : decodeURIComponent(parsed.password),
+    db: pathname.length > 1 ? Number(pathname.slice(1)) : undefined,
+  };
+  const twice = (["username", "password", "db"] as const).find(
+    (key) => inUrl[key] !== undefined && options[key] !== undefined,
+  );
+  if (twice !== undefined) {
+    throw new InvalidArgumentError(`redisLocks: ${twice} is given twice, in the url and as an option`);
+  }
+  if (inUrl.username !== undefined && (inUrl.password ?? options.password) === undefined) {
+    throw new InvalidArgumentError(`${what}: a user needs a password`);
+  }
+  return {
+    kind: "single",
+    address: {
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: parsed.port === "" ? 6379 : Number(parsed.port),
+    },
+    access: {
+      username: inUrl.username ?? options.username,
+      password: inUrl.password ?? options.password,
+      tls: protocol === "rediss:" ? (options.tls ?? {}) : undefined,
+    },
+    db: inUrl.db ?? options.db ?? 0,
+  };
+}
+
+const sentinelKeys = new Set(["sentinels", "name", "username", "password", "tls", "natMap"]);
+const clusterKeys = new Set(["nodes", "natMap"]);
+
+function sentinelTarget(sentinels: RedisSentinelOptions, options: RedisLocksOptions): RedisTarget {
+  const what = "redisLocks: sentinels";
+  checkObject(what, sentinels);
+  checkKnownKeys(what, sentinels, sentinelKeys);
+  checkString(`${what}.username`, sentinels.username);
+  checkString(`${what}.password`, sentinels.password);
+  checkObject(`${what}.tls`, sentinels.tls);
+  if (typeof sentinels.name !== "string" || sentinels.name === "") {
+    throw new InvalidArgumentError(
+      `${what}.name must be what the sentinels call the master; got ${show(sentinels.name)}`,
+    );
+  }
+  return {
+    kind: "sentinel",
+    sentinels: checkAddresses(`${what}.sentinels`, sentinels.sentinels),
+    masterName: sentinels.name,
+    sentinelAccess: credentials(sentinels),
+    natMap: checkNatMap(`${what}.natMap`, sentinels.natMap),
+    access: credentials(options),
+    db: options.db ?? 0,
+  };
+}
+
+function clusterTarget(cluster: RedisClusterOptions, options: RedisLocksOptions): RedisTarget {
+  const what = "redisLocks: cluster";
+  checkObject(what, cluster);
+  checkKnownKeys(what, cluster, clusterKeys);
+  if ((options.db ?? 0) !== 0) {
+    throw new InvalidArgumentError("redisLocks: a cluster has the database 0 alone; leave out db");
+  }
+  return {
+    kind: "cluster",
+    nodes: checkAddresses(`${what}.nodes`, cluster.nodes),
+    natMap: checkNatMap(`${what}.natMap`, cluster.natMap),
+    access: credentials(options),
+  };
+}
+
+function credentials({ username, password, tls }: Partial<Credentials>): Credentials {
+  return { username, password, tls };
+}
+
+function checkAddresses(what: string, addresses: unknown): readonly RedisAddress[] {
+  if (!Array.isArray(addresses) || addresses.length === 0) {
+    throw new InvalidArgumentError(`${what} must name at least one { host, port }; got ${show(addresses)}`);
+  }
+  for (const address of addresses) checkAddress(what, address);
+  return addresses.map(({ host, port }) => ({ host, port }));
+}
+
+function checkAddress(what: string, address: unknown): void {
+  const { host, port } = (address ?? {}) as Partial<RedisAddress>;
+  const fits = typeof host === "string" && host !== "" && Number.isInteger(port) && port !== undefined;
+  if (fits && port >= 1 && port <= 65_535) return;
+  throw new InvalidArgumentError(
+    `${what}: each needs a host and a port from 1 to 65535; got ${JSON.stringify(address)}`,
+  );
+}
+
+function checkNatMap(what: string, natMap: NatMap | undefined): NatMap | undefined {
+  checkObject(what, natMap);
+  for (const [from, to] of Object.entries(natMap ?? {})) checkAddress(`${what}[${show(from)}]`, to);
+  return natMap;
+}

@@ -1,0 +1,184 @@
+import type { LossReason, Millis } from "@holdfast/core";
+import { awaitValue, type BarrierSeat, type WaitBounds, type Watched } from "@holdfast/core/internal";
+import { ourChannels } from "../../layout/channels.js";
+import { doubleBarrierKeys } from "../../layout/keys.js";
+import {
+  type DoubleBarrierAnswer,
+  type DoubleBarrierArgs,
+  doubleBarrier,
+} from "../../scripts/barrier/double.js";
+import { marginMs } from "../server-clock.js";
+import type { SteadyRuns } from "../steady-runs.js";
+
+export interface BarrierTimes {
+  readonly heartbeatMs: Millis;
+  readonly aliveMs: Millis;
+}
+
+type Phase = "entering" | "in" | "left" | "over";
+
+/** A member from the moment it asks. While it enters, each look takes the seat again; once it has passed, a seat that is gone is lost. */
+export class Seat implements BarrierSeat, Watched<boolean> {
+  lost: LossReason | null = null;
+  readonly #runs: SteadyRuns;
+  readonly #member: string;
+  readonly #parties: number;
+  readonly #times: BarrierTimes;
+  readonly #keys: readonly string[];
+  readonly #channel: string;
+  #phase: Phase = "entering";
+  /** The look that is under way: a seat may come of it after it was given up. */
+  #looking: Promise<unknown> = Promise.resolve();
+  /** Monotonic; until then the others count us. */
+  #countsUntilMs: Millis = 0;
+  /** Whom leaving waits for: those who were there then. */
+  #company: readonly string[] = [];
+  #listener: (reason: LossReason) => void = () => {};
+  #stop: () => void = () => {};
+
+  constructor(runs: SteadyRuns, name: string, member: string, parties: number, times: BarrierTimes) {
+    const keys = doubleBarrierKeys(name);
+    this.#runs = runs;
+    this.#member = member;
+    this.#parties = parties;
+    this.#times = times;
+    this.#keys = [keys.full, keys.members];
+    this.#channel = ourChannels.doubleBarrier(name);
+  }
+
+  subscribe(changed: () => void): () => void {
+    return this.#runs.watch(this.#channel, "plain", changed);
+  }
+
+  /** Whether the barrier is full, with us in it. */
+  async read(): Promise<boolean> {
+    if (this.#phase !== "entering") return false;
+    const asked = this.#beat("enter");
+    this.#looking = asked.catch(() => {});
+    const { full, members } = await asked;
+    return full && members.includes(this.#member);
+  }
+
+  /** The others start now, and count on us until we leave. */
+  passed(): void {
+    this.#phase = "in";
+    const { engine, line } = this.#runs;
+    const stopNotices = line.onRenewed(() => this.#stay());
+    let stopTimer = (): void => {};
+    const beat = (): void => {
+      stopTimer = engine.runtime.setTimer(this.#times.heartbeatMs, () => {
+        beat();
+        this.#stay();
+      });
+    };
+    beat();
+    let stopDeadline = (): void => {};
+    const guard = (): void => {
+      const leftMs = this.#countsUntilMs - engine.runtime.nowMs();
+      if (leftMs <= 0) this.#lose("lease-expired");
+      else stopDeadline = engine.runtime.setTimer(Math.ceil(leftMs), guard);
+    };
+    const member = { providerClosed: () => this.#providerClosed() };
+    engine.waiting.add(member);
+    this.#stop = () => {
+      this.#stop = () => {};
+      stopNotices();
+      stopTimer();
+      stopDeadline();
+      engine.waiting.delete(member);
+    };
+    guard();
+  }
+
+  onLost(listener: (reason: LossReason) => void): void {
+    this.#listener = listener;
+    if (this.lost !== null) listener(this.lost);
+  }
+
+  watch(): void {}
+
+  async leave(bounds: WaitBounds): Promise<void> {
+    const { engine } = this.#runs;
+    if (this.#phase === "in") {
+      const { members } = await this.#call("leave", true);
+      // Lost while the request was under way: the others may have gone on without us.
+      if (this.#phase === "in") this.#end("left");
+      this.#company = members.filter((each) => each !== this.#member);
+    }
+    const remaining: Watched<number> = {
+      subscribe: (changed) => this.subscribe(changed),
+      read: async () => {
+        const { members } = await this.#call("read", true);
+        return this.#company.filter((each) => members.includes(each)).length;
+      },
+    };
+    await awaitValue(engine, bounds, remaining, (count) => count === 0);
+  }
+
+  async giveUp(): Promise<void> {
+    this.#end("over");
+    await this.#call("leave", false);
+  }
+
+  /** Of one who never passed. Waits for the answer only while there is somebody to give one; a seat left behind ends by itself. */
+  async withdraw(): Promise<void> {
+    const { engine, line } = this.#runs;
+    this.#end("over");
+    const gone = this.#looking.then(() => this.#call("leave", false)).catch(() => {});
+    engine.trackCleaning(gone);
+    if (line.state === "connected") await gone;
+  }
+
+  #stay(): void {
+    if (this.#phase !== "in") return;
+    this.#beat("stay").then(
+      ({ status }) => {
+        if (status === "gone") this.#lose("lease-missing");
+      },
+      // An outage: the next heartbeat asks again, and the deadline ends it.
+      () => {},
+    );
+  }
+
+  async #beat(action: "enter" | "stay"): Promise<DoubleBarrierAnswer> {
+    const { runtime } = this.#runs.engine;
+    const startedMs = runtime.nowMs();
+    const answer = await this.#call(action, true);
+    // From before it was sent: a request that had to wait for the connection only counts for less.
+    const { aliveMs } = this.#times;
+    if (answer.status === "done") {
+      this.#countsUntilMs = Math.max(this.#countsUntilMs, startedMs + aliveMs - marginMs(aliveMs));
+    }
+    return answer;
+  }
+
+  #call(action: DoubleBarrierArgs["action"], patient: boolean): Promise<DoubleBarrierAnswer> {
+    const args = doubleBarrier.args({
+      action,
+      member: this.#member,
+      parties: this.#parties,
+      aliveMs: this.#times.aliveMs,
+      notAfterMs: null,
+      changes: this.#channel,
+    });
+    return this.#runs.run(doubleBarrier, { keys: this.#keys, args, repeatable: true, patient });
+  }
+
+  #providerClosed(): void {
+    const { engine } = this.#runs;
+    this.#lose("provider-closed");
+    engine.trackCleaning(this.#call("leave", false).catch(() => {}));
+  }
+
+  #lose(reason: LossReason): void {
+    if (this.#phase !== "in") return;
+    this.#end("over");
+    this.lost = reason;
+    this.#listener(reason);
+  }
+
+  #end(phase: Phase): void {
+    this.#phase = phase;
+    this.#stop();
+  }
+}

@@ -1,0 +1,173 @@
+import { BackendError, type Millis, type Runtime, type SessionState } from "@holdfast/core";
+import { OutcomeUnknownError } from "../client/errors.js";
+import type { Answer, RedisLine, RunOptions } from "../client/redis-line.js";
+import { commandTimeoutMs } from "../client/settings.js";
+import { wireOwner, wireUuid } from "../layout/owners.js";
+import type { ResolvedRedisOptions } from "../provider/options.js";
+import { type BatchKinds, batchKinds } from "./batch-kinds.js";
+import { Batches } from "./batches.js";
+import type { BoundCall } from "./exclusive-lock.js";
+import { GrantChannel } from "./grant-channel.js";
+import { Holds } from "./holds.js";
+import { ServerClocks } from "./server-clock.js";
+import { Waits } from "./waits.js";
+import { WakeRooms } from "./wake-rooms.js";
+
+export type RecipeSettings = Pick<
+  ResolvedRedisOptions,
+  | "leaseMs"
+  | "replicas"
+  | "acks"
+  | "waitTimeoutMs"
+  | "tokenTtlMs"
+  | "javaPeers"
+  | "heartbeatMs"
+  | "aliveMs"
+  | "claimLeaseMs"
+  | "maxDirectRun"
+  | "fairLockWaitTimeoutMs"
+>;
+
+export interface DeskParts {
+  readonly line: RedisLine;
+  readonly runtime: Runtime;
+  readonly settings: RecipeSettings;
+}
+
+/** How many locks have their highest token remembered; those asked for last stay. */
+const rememberedTokens = 10_000;
+const pauseMs: Millis = 50;
+
+/** What all recipes of one provider share: the line, its clocks, who waits and who holds. */
+export class RedisDesk {
+  readonly line: RedisLine;
+  readonly runtime: Runtime;
+  readonly settings: RecipeSettings;
+  /** Ours on the wire. */
+  readonly uuid: string;
+  readonly batches: Batches;
+  readonly kinds: BatchKinds;
+  readonly clocks: ServerClocks;
+  readonly waits: Waits;
+  readonly holds: Holds;
+  readonly grantChannel: GrantChannel;
+  /** Those who wait for messages on channels that are not ours alone. */
+  readonly rooms: WakeRooms;
+  #owners = 0;
+  readonly #tokens = new Map<string, bigint>();
+  readonly #stopListening: () => void;
+
+  constructor({ line, runtime, settings }: DeskParts) {
+    this.line = line;
+    this.runtime = runtime;
+    this.settings = settings;
+    this.uuid = wireUuid(runtime.randomId());
+    this.batches = new Batches(line, runtime);
+    this.kinds = batchKinds(this);
+    this.clocks = new ServerClocks((runId) => this.holds.clockStepped(runId));
+    this.holds = new Holds(this);
+    this.waits = new Waits(this);
+    this.grantChannel = new GrantChannel(this);
+    this.rooms = new WakeRooms(line);
+    // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
+    this.#stopListening = line.onRenewed((what) => {
+      if (what === "master") this.holds.masterChanged();
+      this.waits.beatAll();
+      this.holds.renewAll();
+    });
+  }
+
+  /** Fresh for each grant of the backend, and never used again however it ends. */
+  freshOwner(): string {
+    return wireOwner(this.uuid, ++this.#owners);
+  }
+
+  stateChanged(state: SessionState): void {
+    if (state !== "connected") this.holds.contactBroken();
+  }
+
+  /** Rejects as `RedisLine.run` does. What the answer says of the server's clock is noted. */
+  async run<R extends { readonly serverMs: number }>(
+    call: BoundCall<R>,
+    options: RunOptions = {},
+  ): Promise<Answer<R>> {
+    const answer = await this.line.run(call.script, call.keys, call.args, options);
+    this.heard(answer.reply.serverMs, answer);
+    return answer;
+  }
+
+  heard(serverMs: number, answer: { sentMs: Millis; answeredMs: Millis; runId: string }): void {
+    const { sentMs, answeredMs, runId } = answer;
+    this.clocks.observe(runId, { serverMs, sentMs, answeredMs });
+  }
+
+  /**
+   * Until it is answered, or until `endMs`: then nothing of ours can be left at the server. `repeated`: an attempt before the
+   * one that was answered may have run as well.
+   */
+  async runUntilAnswered<R extends { readonly serverMs: number }>(
+    call: BoundCall<R>,
+    endMs: Millis,
+  ): Promise<{ readonly reply: R | null; readonly repeated: boolean }> {
+    let repeated = false;
+    for (;;) {
+      try {
+        const { reply } = await this.run(call);
+        return { reply, repeated };
+      } catch (error) {
+        if (this.line.closed) throw this.#unconfirmed(error);
+        if (error instanceof OutcomeUnknownError) repeated = true;
+        if (!(error instanceof BackendError && error.retryable)) throw error;
+        const leftMs = endMs - this.runtime.nowMs();
+        if (leftMs <= 0) return { reply: null, repeated };
+        if (this.line.state !== "connected") await this.#contact(leftMs);
+        else await this.#pause(Math.min(pauseMs, leftMs));
+      }
+    }
+  }
+
+  /**
+   * Server time after which a request does nothing: a copy that comes late, from a connection long given up, must not put an
+   * owner back that was cancelled meanwhile.
+   */
+  notAfterMs(runId: string | null, extraMs: Millis = 0): number | null {
+    const upperMs = this.clocks.of(runId)?.upperMs(this.runtime.nowMs());
+    return upperMs === undefined || upperMs === null ? null : upperMs + 2 * commandTimeoutMs + extraMs;
+  }
+
+  /** Rule 9: what the next request raises the token key to, should a failover have lost it. */
+  floorOf(key: string): bigint {
+    return this.#tokens.get(key) ?? 0n;
+  }
+
+  sawToken(key: string, token: bigint): void {
+    const before = this.#tokens.get(key) ?? 0n;
+    // Behind the others again, so that the first is the one to go.
+    this.#tokens.delete(key);
+    this.#tokens.set(key, token > before ? token : before);
+    if (this.#tokens.size <= rememberedTokens) return;
+    const [oldest] = this.#tokens.keys();
+    this.#tokens.delete(oldest as string);
+  }
+
+  async close(waitMs: Millis): Promise<void> {
+    this.#stopListening();
+    this.waits.close();
+    this.grantChannel.close();
+    this.rooms.close();
+    await this.line.close(waitMs);
+  }
+
+  async #contact(leftMs: Millis): Promise<void> {
+    // A refusal takes nothing away: it is tried until the time is over.
+    await this.line.whenConnected({ waitMs: leftMs }).catch(() => this.#pause(pauseMs));
+  }
+
+  #pause(forMs: Millis): Promise<void> {
+    return new Promise((resolve) => this.runtime.setTimer(Math.ceil(forMs), resolve, { ref: true }));
+  }
+
+  #unconfirmed(cause: unknown): BackendError {
+    return new BackendError("the provider was closed before Redis confirmed", { cause, backend: "redis" });
+  }
+}

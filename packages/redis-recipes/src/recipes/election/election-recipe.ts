@@ -1,0 +1,111 @@
+import { type Grant, LockLostError, type Ticket } from "@holdfast/core";
+import { ourChannels } from "../../layout/channels.js";
+import { electionKeys, mutexKeyList } from "../../layout/keys.js";
+import { electionLabel } from "../../scripts/election/label.js";
+import { mutexInspect } from "../../scripts/inspect/mutex.js";
+import type { StandAnswer } from "../../scripts/mutex/answers.js";
+import { mutexAsk } from "../../scripts/mutex/ask.js";
+import { mutexForce } from "../../scripts/mutex/force.js";
+import type { HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
+import type { BatchKind } from "../batches.js";
+import type { RedisDesk } from "../desk.js";
+import { ExclusiveTicket } from "../exclusive-ticket.js";
+import { defaultMaxPending, lockSnapshot } from "../inspect-mutex.js";
+import type { Recipe } from "../recipe.js";
+import type { RedisHold } from "../redis-hold.js";
+import { watchChannel } from "../watch-channel.js";
+import { electionHeartbeat, electionLock } from "./election.js";
+
+const kind = "leader-election";
+
+/** How long labels stay after the last of them was set. A term without a change for longer is shown without its label. */
+const labelsTtlMs = 30 * 24 * 60 * 60 * 1_000;
+/** Elections whose heartbeats go together; more than that are asked for on their own. */
+const mostHeartbeats = 1_000;
+
+/**
+ * Leadership on keys of our own, since Redisson has no election: the mutex at `holdfast_election:{name}`, and `holdfast_labels:{name}`, what
+ * each that leads or stands says of itself.
+ */
+export function electionRecipe(desk: RedisDesk): Recipe {
+  const heartbeats = new Map<string, BatchKind<HeartbeatEntry, StandAnswer>>();
+  const seats = new WeakMap<Grant, string>();
+
+  const heartbeatOf = (key: string): BatchKind<HeartbeatEntry, StandAnswer> => {
+    const known = heartbeats.get(key);
+    if (known !== undefined) return known;
+    const made = electionHeartbeat(desk, key);
+    if (heartbeats.size >= mostHeartbeats) heartbeats.delete(heartbeats.keys().next().value as string);
+    heartbeats.set(key, made);
+    return made;
+  };
+
+  /** `false` when that owner neither leads nor stands. */
+  const say = async (key: string, owner: string, leaseMs: number, label: string): Promise<boolean> => {
+    const { lock, waiters, labels } = electionKeys(key);
+    const changes = ourChannels.election(key);
+    const args = electionLabel.args({ owner, leaseMs, label, ttlMs: labelsTtlMs, changes });
+    const { reply } = await desk.run({ script: electionLabel, keys: [lock, waiters, labels], args });
+    return reply.status === "labelled";
+  };
+
+  return {
+    request(request, key, progress): Ticket {
+      const { label, leaseMs, name } = request;
+      // What others read is of no weight: a label that could not be set is missing, and nothing else.
+      let said: Promise<unknown> = Promise.resolve();
+      const stood = (owner: string): void => {
+        if (label !== null) said = say(key, owner, Math.floor(leaseMs), label).catch(() => false);
+      };
+      const lock = { ...electionLock(desk, heartbeatOf(key), name, key), stood };
+      const ticket = new ExclusiveTicket(desk, lock, request, progress);
+      return {
+        // Whoever hears that it leads finds itself under its label.
+        granted: ticket.granted.then(async (grant) => {
+          if (grant !== null) seats.set(grant, key);
+          await said;
+          return grant;
+        }),
+        cancel: () => ticket.cancel(),
+      };
+    },
+    async announce(grant, label) {
+      const { spec } = grant as RedisHold;
+      const key = seats.get(grant);
+      if (key !== undefined && (await say(key, spec.owner, Math.floor(spec.leaseMs), label))) return;
+      throw new LockLostError(`the leadership of "${spec.lockName}" was gone when a label was announced`, {
+        reason: "lease-missing",
+        token: spec.token,
+        lockName: spec.lockName,
+        backend: "redis",
+      });
+    },
+    watch: (key, changed) =>
+      watchChannel(desk.rooms, desk.runtime, { name: ourChannels.election(key), kind: "plain" }, changed),
+    async inspect(name, key, options) {
+      options.signal?.throwIfAborted();
+      const { lock, token, waiters, alive, labels } = electionKeys(key);
+      const { reply } = await desk.run({
+        script: mutexInspect,
+        keys: [lock, token, waiters, alive, labels],
+        args: mutexInspect.args({ maxPending: options.maxPending ?? defaultMaxPending }),
+      });
+      return lockSnapshot(desk, kind, name, reply);
+    },
+    async requestRevoke(_name, key) {
+      const { lock } = electionKeys(key);
+      const { reply } = await desk.run({ script: mutexAsk, keys: [lock], args: mutexAsk.args(null) });
+      return reply.status === "asked";
+    },
+    async force(_name, key) {
+      const args = mutexForce.args({
+        expected: "",
+        publish: "none",
+        channel: "",
+        changes: ourChannels.election(key),
+      });
+      const { reply } = await desk.run({ script: mutexForce, keys: mutexKeyList(electionKeys(key)), args });
+      return reply.status === "forced";
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import type { Millis } from "@holdfast/core";
+import type { Subscription } from "../client/redis-line.js";
+import { grantChannel } from "../layout/channels.js";
+import { parseGrantMessage } from "../layout/grant-message.js";
+import type { RedisDesk } from "./desk.js";
+
+/** The one channel of a provider on which other clients of ours tell it of grants, thefts and wishes. */
+export class GrantChannel {
+  readonly #desk: RedisDesk;
+  #subscription: Subscription | undefined;
+  #stands = false;
+
+  constructor(desk: RedisDesk) {
+    this.#desk = desk;
+  }
+
+  /** From the first request on. Nobody waits for it: what was said before it stands is learnt from the heartbeat that follows. */
+  listen(): void {
+    if (this.#subscription !== undefined) return;
+    const { line, uuid, waits } = this.#desk;
+    this.#subscription = line.subscribe(grantChannel(uuid), "plain", (text) => this.#heard(text));
+    this.#subscription.ready.then(
+      () => {
+        this.#stands = true;
+        waits.beatAll();
+      },
+      () => {}, // closed before it stood
+    );
+  }
+
+  /** Until messages arrive, or for so long: a wish that nobody hears is not said again. */
+  async heard(waitMs: Millis): Promise<void> {
+    const ready = this.#subscription?.ready;
+    if (ready === undefined || this.#stands) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#desk.runtime.setTimer(waitMs, resolve);
+      const done = (): void => {
+        cancel();
+        resolve();
+      };
+      ready.then(done, done);
+    });
+  }
+
+  close(): void {
+    this.#subscription?.end();
+  }
+
+  #heard(text: string): void {
+    const message = parseGrantMessage(text);
+    if (message === null) return;
+    const { waits, holds } = this.#desk;
+    const { owner } = message;
+    const wait = waits.find(owner);
+    switch (message.type) {
+      case "granted":
+        if (wait !== undefined) wait.handedOver(message);
+        // Of one that has it already it says nothing new; one never known is somebody else's mistake or worse.
+        else if (holds.find(owner) === undefined) waits.cancelPast(owner);
+        return;
+      case "nudge":
+        if (wait !== undefined) waits.beatNow(wait);
+        return;
+      case "stolen":
+        for (const hold of holds.of(owner)) hold.lost("stolen");
+        return;
+      case "revoke":
+        for (const hold of holds.of(owner)) hold.revokeAsked();
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import { InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
+import { show } from "@holdfast/core/internal";
+import { redissonChannels } from "../../layout/channels.js";
+import { permitKeyList, permitKeys } from "../../layout/keys.js";
+import { permitSet } from "../../scripts/permit/set.js";
+import type { RedisDesk } from "../desk.js";
+import { publishAlways } from "../publish-how.js";
+
+export interface LimitChange {
+  /** `null`: only looks. */
+  readonly limit: number | null;
+  readonly onlyIfUnset: boolean;
+}
+
+/** The limit of a permit semaphore in all, held permits among it; 0 where none is set. Safe to ask again. */
+export async function permitLimit(
+  desk: RedisDesk,
+  name: string,
+  key: string,
+  change: LimitChange,
+): Promise<{ readonly limit: number; readonly changed: boolean }> {
+  const { reply } = await desk.run({
+    script: permitSet,
+    keys: permitKeyList(permitKeys(key)),
+    args: permitSet.args({
+      ...change,
+      publish: publishAlways(desk),
+      channel: redissonChannels.semaphore(key),
+    }),
+  });
+  if (reply.status === "conflict") {
+    throw new LayoutConflictError(
+      `the key ${JSON.stringify(key)} holds something else (${reply.found}) than permits`,
+      { lockName: name, backend: "redis" },
+    );
+  }
+  return { limit: reply.free + reply.held, changed: reply.changed };
+}
+
+/** As of every semaphore: what Java's `int` holds. */
+export function checkLimit(method: string, name: string, limit: unknown): asserts limit is number {
+  if (Number.isInteger(limit) && (limit as number) >= 0 && (limit as number) <= 2 ** 31 - 1) return;
+  throw new InvalidArgumentError(
+    `${method}: limit must be a whole number from 0 to ${2 ** 31 - 1}; got ${show(limit)}`,
+    { lockName: name, backend: "redis" },
+  );
+}

@@ -1,0 +1,96 @@
+import { redissonChannels } from "../../layout/channels.js";
+import { permitKeyList, permitKeys } from "../../layout/keys.js";
+import { mappedScript } from "../../scripts/mapped-script.js";
+import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
+import { permitRelease } from "../../scripts/permit/release.js";
+import { permitRenew } from "../../scripts/permit/renew.js";
+import { permitTake } from "../../scripts/permit/take.js";
+import { renewalLimit } from "../batch-kinds.js";
+import type { BatchKind } from "../batches.js";
+import type { RedisDesk } from "../desk.js";
+import type { PolledAnswer, PolledEnd, PolledLock } from "../polled-lock.js";
+import { cappedSleepMs } from "../polling-ticket.js";
+import { publishAlways } from "../publish-how.js";
+import type { PermitWishes } from "../semaphore/permit-wishes.js";
+
+const take = mappedScript(permitTake, (answer): PolledAnswer => {
+  const { status, serverMs } = answer;
+  if (status === "busy") {
+    return { status, serverMs, againMs: answer.leaseLeftMs < 0 ? null : answer.leaseLeftMs };
+  }
+  if (status === "limit") {
+    return { status: "conflict", serverMs, found: `a limit of ${answer.limit}` };
+  }
+  return answer;
+});
+
+const release = mappedScript(permitRelease, (answer): PolledEnd => {
+  const { serverMs } = answer;
+  // A permit that was over may have been somebody else's meanwhile.
+  const ended = answer.status === "released" && answer.late === 0;
+  return { serverMs, ended };
+});
+
+/** A batch of permits is one field: its ids, side by side. */
+const separator = ",";
+
+export function permitRenewals(): BatchKind<RenewEntry, RenewAnswer> {
+  return {
+    script: permitRenew,
+    args: (entries) =>
+      permitRenew.args(
+        null,
+        entries.map(({ field, leaseMs }) => ({ ids: field.split(separator), leaseMs })),
+      ),
+    limit: renewalLimit,
+  };
+}
+
+/**
+ * Redisson's `RPermitExpirableSemaphore`: each permit has an id and a lease, by the server's clock. Ours are renewed. `limit`: how many there
+ * have to be in all; `null` takes it as it is, and where none is set nothing is granted until somebody sets one.
+ */
+export function permitTakes(
+  desk: RedisDesk,
+  renewal: BatchKind<RenewEntry, RenewAnswer>,
+  name: string,
+  key: string,
+  { permits, limit }: { readonly permits: number; readonly limit: number | null },
+  wishes: PermitWishes,
+): PolledLock {
+  const keys = permitKeyList(permitKeys(key));
+  const channel = redissonChannels.semaphore(key);
+  const ids = Array.from({ length: permits }, () =>
+    desk.runtime.randomId().replaceAll("-", "").toLowerCase(),
+  );
+  const told = { publish: publishAlways(desk), channel };
+  return {
+    name,
+    key,
+    what: "permit-semaphore",
+    // Not on the wire: the ids are.
+    owner: desk.freshOwner(),
+    field: ids.join(separator),
+    permitIds: ids,
+    company: "any",
+    renewal,
+    renewKeys: keys,
+    tryOnce: (standing) => ({
+      script: take,
+      keys,
+      args: permitTake.args({
+        ...told,
+        ids,
+        limit,
+        leaseMs: standing.leaseMs,
+        notAfterMs: standing.notAfterMs,
+        floor: standing.floor,
+        tokenTtlMs: desk.settings.tokenTtlMs,
+      }),
+    }),
+    end: () => ({ script: release, keys, args: permitRelease.args({ ...told, ids }) }),
+    channel: { name: channel, rule: "counted" },
+    wishes,
+    sleepMs: () => cappedSleepMs(desk.runtime),
+  };
+}

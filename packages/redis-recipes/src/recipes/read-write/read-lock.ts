@@ -1,0 +1,111 @@
+import { type Grant, type GrantRequest, LockLostError } from "@holdfast/core";
+import { redissonChannels } from "../../layout/channels.js";
+import { mutexKeyList, readWriteKeys } from "../../layout/keys.js";
+import { mappedScript } from "../../scripts/mapped-script.js";
+import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
+import { readAcquire } from "../../scripts/read-write/read-acquire.js";
+import { readRelease } from "../../scripts/read-write/read-release.js";
+import { readRenew } from "../../scripts/read-write/read-renew.js";
+import { renewalLimit } from "../batch-kinds.js";
+import type { BatchKind } from "../batches.js";
+import type { RedisDesk } from "../desk.js";
+import { type PolledAnswer, type PolledEnd, type PolledLock, PolledRequest } from "../polled-lock.js";
+import { cappedSleepMs } from "../polling-ticket.js";
+import type { RedisHold } from "../redis-hold.js";
+import { endArgsOf } from "./write-lock.js";
+
+const acquire = mappedScript(readAcquire, (answer): PolledAnswer => {
+  if (answer.status !== "busy") return answer;
+  const { serverMs, holderPttlMs, behindWriter } = answer;
+  // Behind a writer that only waits, the time of the present readers says nothing.
+  return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
+});
+
+const release = mappedScript(
+  readRelease,
+  ({ status, serverMs }): PolledEnd => ({ serverMs, ended: status !== "gone" }),
+);
+
+/** Entries of one call: what read-hold keys begin with follows from the lock's key. */
+export function readRenewals(): BatchKind<RenewEntry, RenewAnswer> {
+  return {
+    script: readRenew,
+    args: (entries, keys) =>
+      readRenew.args(
+        null,
+        entries.map(({ field, leaseMs }, i) => {
+          const { holdPrefix } = readWriteKeys(keys[2 * i] as string);
+          return { owner: field, leaseMs, holdPrefix };
+        }),
+      ),
+    limit: renewalLimit,
+  };
+}
+
+/** The read side of Redisson's `RReadWriteLock`. `owner`: fresh, or that of a write that is held. */
+export function readLock(
+  desk: RedisDesk,
+  renewal: BatchKind<RenewEntry, RenewAnswer>,
+  name: string,
+  key: string,
+  owner: string,
+): PolledLock {
+  const layout = readWriteKeys(key);
+  const keys = mutexKeyList(layout);
+  const { holdPrefix } = layout;
+  const { tokenTtlMs } = desk.settings;
+  return {
+    name,
+    key,
+    what: "read-write-lock",
+    owner,
+    field: owner,
+    permitIds: [],
+    company: "readers",
+    renewal,
+    renewKeys: keys.slice(0, 2),
+    tryOnce: (standing) => ({
+      script: acquire,
+      keys,
+      args: readAcquire.args({ ...standing, tokenTtlMs, holdPrefix }),
+    }),
+    end: () => ({
+      script: release,
+      keys,
+      args: readRelease.args({ owner, ...endArgsOf(desk, key), holdPrefix }),
+    }),
+    channel: { name: redissonChannels.readWrite(key), rule: "all" },
+    sleepMs: () => cappedSleepMs(desk.runtime),
+  };
+}
+
+/**
+ * A read beside a write of the same wire owner, as Redisson's layout asks; the write is given up by its own release, which tells waiting
+ * readers. Where the write is gone, the script may have made a first reader of us: its token then is a new one, and it is taken back.
+ */
+export async function readBeside(
+  desk: RedisDesk,
+  renewal: BatchKind<RenewEntry, RenewAnswer>,
+  write: RedisHold,
+  read: Pick<GrantRequest, "leaseMs" | "revocable">,
+): Promise<Grant> {
+  const { lockName, key, owner } = write.spec;
+  const lock = readLock(desk, renewal, lockName, key, owner);
+  const request = new PolledRequest(desk, lock, read);
+  let beside = false;
+  try {
+    const tried = await request.tryOnce({ roundTrips: 1, contended: false });
+    if ("grant" in tried) {
+      beside = tried.grant.token === write.token;
+      if (beside) return tried.grant;
+    }
+    throw new LockLostError(`the write lock "${lockName}" was gone when a read was asked for beside it`, {
+      reason: "lease-missing",
+      token: write.token,
+      lockName,
+      backend: "redis",
+    });
+  } finally {
+    if (!beside) await request.takeBack();
+  }
+}

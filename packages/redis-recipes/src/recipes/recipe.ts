@@ -1,0 +1,20 @@
+import type {
+  GrantRequest,
+  InspectOptions,
+  LockDriver,
+  LockSnapshot,
+  Ticket,
+  TicketProgress,
+} from "@holdfast/core";
+
+/** What the driver does for one kind of lock; `key` is the name as it is in Redis, behind the provider's prefix. */
+export interface Recipe extends Pick<LockDriver, "announce" | "downgrade"> {
+  request(request: GrantRequest, key: string, progress: TicketProgress): Ticket;
+  inspect(name: string, key: string, options: InspectOptions, limit?: number): Promise<LockSnapshot>;
+  /** Asks holders of ours to let go; `false` when there is none that could be told. */
+  requestRevoke?(name: string, key: string): Promise<boolean>;
+  /** An operator frees it under its holder, who is told; `false` when nobody held it. */
+  force?(name: string, key: string): Promise<boolean>;
+  watch?(key: string, changed: () => void): () => void;
+  limit?(name: string, key: string): Promise<number>;
+}

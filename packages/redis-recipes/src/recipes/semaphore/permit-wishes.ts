@@ -1,0 +1,54 @@
+import type { Millis } from "@holdfast/core";
+import type { Subscription } from "../../client/redis-line.js";
+import { ourChannels } from "../../layout/channels.js";
+import { semaphoreAsk } from "../../scripts/semaphore/ask.js";
+import type { RedisDesk } from "../desk.js";
+
+/** A grant is not withheld for longer because its holder could not be asked for it yet. */
+const patienceMs: Millis = 1_000;
+
+/** Who wants permits that are held here: one subscription for each semaphore of which revocable permits are held. */
+export class PermitWishes {
+  readonly #desk: RedisDesk;
+  readonly #subscriptions = new Map<string, Subscription>();
+
+  constructor(desk: RedisDesk) {
+    this.#desk = desk;
+  }
+
+  /** From now on holders on this key are told. Never rejects. */
+  async arm(key: string): Promise<void> {
+    const { line, runtime } = this.#desk;
+    let subscription = this.#subscriptions.get(key);
+    if (subscription === undefined) {
+      subscription = line.subscribe(ourChannels.permitsWanted(key), "plain", () => {
+        for (const hold of this.#desk.holds.on(key)) hold.revokeAsked();
+        this.settle(key);
+      });
+      this.#subscriptions.set(key, subscription);
+    }
+    const { ready } = subscription;
+    await new Promise<void>((resolve) => {
+      const cancel = runtime.setTimer(patienceMs, resolve, { ref: true });
+      const done = (): void => {
+        cancel();
+        resolve();
+      };
+      ready.then(done, done);
+    });
+  }
+
+  /** A hold on this key is over. */
+  settle(key: string): void {
+    if (this.#desk.holds.on(key).length > 0) return;
+    this.#subscriptions.get(key)?.end();
+    this.#subscriptions.delete(key);
+  }
+
+  /** Whether anybody heard it. */
+  async ask(key: string): Promise<boolean> {
+    const args = semaphoreAsk.args({ channel: ourChannels.permitsWanted(key) });
+    const { reply } = await this.#desk.run({ script: semaphoreAsk, keys: [key], args });
+    return reply.heard > 0;
+  }
+}

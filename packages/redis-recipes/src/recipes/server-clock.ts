@@ -1,0 +1,95 @@
+import type { Millis } from "@holdfast/core";
+
+/** Server time, and between which two moments of our monotonic clock it was read. */
+export interface ClockReading {
+  /** By the server's clock, ms with fractions. */
+  readonly serverMs: number;
+  readonly sentMs: Millis;
+  readonly answeredMs: Millis;
+}
+
+/** Two clocks drift apart by less than this share of the time that passes; twenty times what NTP slews by. */
+const drift = 0.01;
+const toleratedMs: Millis = 2;
+
+/** What is taken off a lease, so that our end of it comes before the server's. */
+export function marginMs(leaseMs: Millis): Millis {
+  return leaseMs * drift + toleratedMs;
+}
+
+/**
+ * An upper bound of one server's clock. The time in an answer was read after its request was sent, so server time of that
+ * answer + what has passed since the *sending* is never behind the server. Belongs to one run id.
+ */
+export class ServerClock {
+  #last: ClockReading | null = null;
+  /** After a step: answers to what was sent before may be from before it. */
+  #sentFromMs: Millis = -Infinity;
+
+  /**
+   * `false` when the server's clock was stepped: its time lies outside of what can have passed since the last answer. Then the bound
+   * is forgotten, and every lease read by it is in doubt.
+   */
+  observe(reading: ClockReading): boolean {
+    if (reading.sentMs < this.#sentFromMs) return true;
+    const last = this.#last;
+    if (last === null) {
+      this.#last = reading;
+      return true;
+    }
+    const passedMs = reading.serverMs - last.serverMs;
+    const leastMs = reading.sentMs - last.answeredMs;
+    const mostMs = reading.answeredMs - last.sentMs;
+    const slackMs = toleratedMs + drift * Math.abs(mostMs);
+    if (passedMs < leastMs - slackMs || passedMs > mostMs + slackMs) {
+      this.#last = null;
+      this.#sentFromMs = reading.answeredMs;
+      return false;
+    }
+    if (reading.sentMs >= last.sentMs) this.#last = reading;
+    return true;
+  }
+
+  /** `false` for an answer to what was sent before a step was noticed: its TTL may have been read by the clock of before. */
+  trusts(sentMs: Millis): boolean {
+    return sentMs >= this.#sentFromMs;
+  }
+
+  /** The server's clock shows no more than this; `null` while nothing is known. */
+  upperMs(nowMs: Millis): number | null {
+    return this.#last === null ? null : this.#last.serverMs + (nowMs - this.#last.sentMs);
+  }
+
+  /** By our clock, the earliest moment at which the server's may show `serverMs`. */
+  localMs(serverMs: number): Millis | null {
+    return this.#last === null ? null : this.#last.sentMs + (serverMs - this.#last.serverMs);
+  }
+
+  /** How old the bound is. */
+  ageMs(nowMs: Millis): Millis {
+    return this.#last === null ? Infinity : nowMs - this.#last.sentMs;
+  }
+}
+
+/** The clocks of all masters that were heard, by run id. */
+export class ServerClocks {
+  readonly #clocks = new Map<string, ServerClock>();
+  readonly #onStep: (runId: string) => void;
+
+  constructor(onStep: (runId: string) => void) {
+    this.#onStep = onStep;
+  }
+
+  observe(runId: string, reading: ClockReading): void {
+    let clock = this.#clocks.get(runId);
+    if (clock === undefined) {
+      clock = new ServerClock();
+      this.#clocks.set(runId, clock);
+    }
+    if (!clock.observe(reading)) this.#onStep(runId);
+  }
+
+  of(runId: string | null): ServerClock | undefined {
+    return runId === null ? undefined : this.#clocks.get(runId);
+  }
+}

@@ -1,0 +1,157 @@
+import { BackendError, type Millis } from "@holdfast/core";
+import type { HandOver } from "../layout/grant-message.js";
+import type { StandAnswer } from "../scripts/mutex/answers.js";
+import type { BatchAnswer } from "./batches.js";
+import type { RedisDesk } from "./desk.js";
+import type { ExclusiveLock } from "./exclusive-lock.js";
+
+/** One owner in a queue, or on its way there. */
+export interface Wait {
+  readonly owner: string;
+  readonly lock: ExclusiveLock;
+  readonly leaseMs: Millis;
+  /** Whether its place is to be kept, and its turn asked for. */
+  readonly standing: boolean;
+  beaten(answer: BatchAnswer<StandAnswer>): void;
+  /** By a message of the grant channel. */
+  handedOver(message: HandOver): void;
+  /** Refused for good. */
+  failed(error: Error): void;
+}
+
+interface Beat {
+  readonly wait: Wait;
+  flying: boolean;
+  /** Something happened since that one was sent. */
+  again: boolean;
+}
+
+/** Owners that ended: what still comes for them is answered by another cancel. */
+interface Past {
+  readonly lock: ExclusiveLock;
+  readonly leaseMs: Millis;
+  readonly untilMs: Millis;
+}
+
+/**
+ * All waits of one provider, in one batch of heartbeats for each slot. A wait is known here before its acquire is sent, so that
+ * no message can come for an owner that nobody knows.
+ */
+export class Waits {
+  readonly #desk: RedisDesk;
+  readonly #beats = new Map<string, Beat>();
+  readonly #past = new Map<string, Past>();
+  #cancelTick: (() => void) | undefined;
+  #closed = false;
+
+  constructor(desk: RedisDesk) {
+    this.#desk = desk;
+  }
+
+  get size(): number {
+    return this.#beats.size;
+  }
+
+  /** How many have a place in the queue of a lock, as far as they know. */
+  waitingOn(key: string): number {
+    return [...this.#beats.values()].filter(({ wait }) => wait.standing && wait.lock.key === key).length;
+  }
+
+  add(wait: Wait): void {
+    this.#beats.set(wait.owner, { wait, flying: false, again: false });
+    this.#arm();
+  }
+
+  find(owner: string): Wait | undefined {
+    return this.#beats.get(owner)?.wait;
+  }
+
+  /** It has a grant, or nothing of it can be at the server. */
+  remove(wait: Wait): void {
+    this.#beats.delete(wait.owner);
+  }
+
+  /** Its cancel goes out now. Copies of what was sent before may come after it. */
+  end(wait: Pick<Wait, "owner" | "lock" | "leaseMs">): void {
+    const { aliveMs } = this.#desk.settings;
+    this.#beats.delete(wait.owner);
+    const nowMs = this.#desk.runtime.nowMs();
+    this.#past.set(wait.owner, { lock: wait.lock, leaseMs: wait.leaseMs, untilMs: nowMs + 10 * aliveMs });
+    for (const [owner, { untilMs }] of this.#past) {
+      if (untilMs > nowMs) break;
+      this.#past.delete(owner);
+    }
+  }
+
+  /** Rule 3: granted, or queued again, for somebody who does not want it any more: given back at once. `false` for one never known. */
+  cancelPast(owner: string): boolean {
+    const past = this.#past.get(owner);
+    if (past === undefined) return false;
+    const { lock, leaseMs } = past;
+    this.#desk.run(lock.cancel(owner, leaseMs)).catch(() => {
+      // It costs one claim lease then, as that of any client that died.
+    });
+    return true;
+  }
+
+  /** Rule 8, and after the first subscription: at once, and in one batch. */
+  beatAll(): void {
+    for (const beat of [...this.#beats.values()]) this.#beat(beat);
+  }
+
+  beatNow(wait: Wait): void {
+    const beat = this.#beats.get(wait.owner);
+    if (beat !== undefined) this.#beat(beat);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelTick?.();
+    this.#beats.clear();
+    this.#past.clear();
+  }
+
+  #arm(): void {
+    if (this.#cancelTick !== undefined || this.#closed) return;
+    const { runtime, settings } = this.#desk;
+    this.#cancelTick = runtime.setTimer(settings.heartbeatMs, () => {
+      this.#cancelTick = undefined;
+      if (this.#beats.size === 0) return;
+      this.#arm();
+      this.beatAll();
+    });
+  }
+
+  #beat(beat: Beat): void {
+    if (!beat.wait.standing) return;
+    if (beat.flying) beat.again = true;
+    else void this.#send(beat);
+  }
+
+  async #send(beat: Beat): Promise<void> {
+    const { wait } = beat;
+    const { owner, lock } = wait;
+    beat.flying = true;
+    beat.again = false;
+    const leaseMs = Math.floor(wait.leaseMs);
+    const entry = { owner, leaseMs, floor: this.#desk.floorOf(lock.key) };
+    try {
+      const answer = await this.#desk.batches.ask(lock.heartbeat, lock.keys, entry);
+      beat.flying = false;
+      this.#desk.heard(answer.reply.serverMs, answer);
+      if (this.#beats.get(owner) === beat) wait.beaten(answer);
+      else this.#tooLate(owner, answer.reply);
+    } catch (error) {
+      beat.flying = false;
+      // Trouble in transport: the next beat, or the reconnect, asks again.
+      const passing = error instanceof BackendError && error.retryable;
+      if (!passing && this.#beats.get(owner) === beat) wait.failed(error as Error);
+    }
+    if (beat.again && this.#beats.get(owner) === beat) this.#beat(beat);
+  }
+
+  #tooLate(owner: string, reply: StandAnswer): void {
+    if (this.#closed || this.#desk.holds.find(owner) !== undefined) return;
+    if (reply.status === "granted" || reply.status === "queued") this.cancelPast(owner);
+  }
+}

@@ -1,0 +1,34 @@
+import type { Runtime } from "@holdfast/core";
+import { cappedSleepMs } from "./polling-ticket.js";
+import type { WakeRooms } from "./wake-rooms.js";
+
+/**
+ * Calls `changed` at each message, once the subscription stands, after each reconnect, and about each second besides, since
+ * messages get lost and a lease that runs out is told by nobody. Never before it has returned. The result ends it.
+ */
+export function watchChannel(
+  rooms: WakeRooms,
+  runtime: Runtime,
+  channel: { readonly name: string; readonly kind: "plain" | "redisson" },
+  changed: () => void,
+): () => void {
+  let stopTimer = (): void => {};
+  const tick = (): void => {
+    stopTimer = runtime.setTimer(Math.ceil(cappedSleepMs(runtime)), () => {
+      tick();
+      changed();
+    });
+  };
+  let watching = true;
+  const place = rooms.enter(channel.name, channel.kind, "all", { size: 1, wake: changed });
+  place.ready.then(
+    () => watching && changed(),
+    () => {},
+  );
+  tick();
+  return () => {
+    watching = false;
+    stopTimer();
+    place.leave();
+  };
+}

@@ -1,0 +1,82 @@
+import { clock } from "../lua/clock.js";
+import { publish } from "../lua/publish.js";
+import { type CallScript, Reply } from "../script.js";
+
+export interface DoubleBarrierArgs {
+  /** `enter` takes or keeps a seat, `stay` keeps one that is there, `leave` gives it up, `read` only looks. */
+  readonly action: "enter" | "stay" | "leave" | "read";
+  readonly member: string;
+  readonly parties: number;
+  /** How long a member counts after it was heard. */
+  readonly aliveMs: number;
+  readonly notAfterMs: number | null;
+  readonly changes: string;
+}
+
+export interface DoubleBarrierAnswer {
+  /** `gone`: `stay` found no seat. */
+  readonly status: "done" | "gone" | "late";
+  readonly serverMs: number;
+  /** Once full it stays so until the last has left. */
+  readonly full: boolean;
+  /** Whoever is in now, dead ones dropped. */
+  readonly members: readonly string[];
+  readonly publishError: string;
+}
+
+/**
+ * Everything that is done with a double barrier. Safe to send again.
+ *
+ * Keys: full, members. Arguments: action, member, parties, alive window ms, not after (us, 0 for none), channel of changes. Answer: status, server
+ * time, whether full, members, publish error. Both keys vanish ten windows after the last was heard. Redisson has no double barrier.
+ */
+export const doubleBarrier: CallScript<DoubleBarrierArgs, DoubleBarrierAnswer> = {
+  name: "double-barrier",
+  keyCount: 2,
+  lua: `${clock}${publish}
+local action, member, aliveMs = ARGV[1], ARGV[2], tonumber(ARGV[4])
+local changed = redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', nowMs) > 0
+local status = 'done'
+if redis.call('ZCARD', KEYS[2]) == 0 and redis.call('DEL', KEYS[1]) == 1 then changed = true end
+if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then
+  status = 'late'
+elseif action == 'leave' then
+  if redis.call('ZREM', KEYS[2], member) == 1 then changed = true end
+  if redis.call('ZCARD', KEYS[2]) == 0 then redis.call('DEL', KEYS[1]) end
+elseif action == 'stay' and not redis.call('ZSCORE', KEYS[2], member) then
+  status = 'gone'
+elseif action == 'enter' or action == 'stay' then
+  if redis.call('ZADD', KEYS[2], nowMs + aliveMs, member) == 1 then changed = true end
+  if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[3]) and redis.call('EXISTS', KEYS[1]) == 0 then
+    redis.call('SET', KEYS[1], '1')
+    changed = true
+  end
+  redis.call('PEXPIRE', KEYS[1], 10 * aliveMs)
+  redis.call('PEXPIRE', KEYS[2], 10 * aliveMs)
+end
+if changed then say('PUBLISH', ARGV[6], '1') end
+local members = redis.call('ZRANGE', KEYS[2], 0, -1)
+table.sort(members)
+return {status, nowUs, redis.call('EXISTS', KEYS[1]), members, mute}
+`,
+  args: (given) => [
+    given.action,
+    given.member,
+    given.parties,
+    given.aliveMs,
+    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    given.changes,
+  ],
+  parse: (raw) => {
+    const reply = new Reply("double-barrier", raw);
+    const status = reply.text();
+    if (status !== "done" && status !== "gone" && status !== "late") throw reply.unknownStatus(status);
+    return reply.end({
+      status,
+      serverMs: reply.serverMs(),
+      full: reply.flag(),
+      members: reply.texts(),
+      publishError: reply.text(),
+    });
+  },
+};

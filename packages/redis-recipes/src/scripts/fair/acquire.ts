@@ -1,0 +1,51 @@
+import { clock } from "../lua/clock.js";
+import { fairQueue, fairStand } from "../lua/fair.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { publish } from "../lua/publish.js";
+import { token } from "../lua/token.js";
+import { readStand, type StandAnswer } from "../mutex/answers.js";
+import type { CallScript } from "../script.js";
+
+export interface FairStandArgs {
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly mayWait: boolean;
+  readonly aliveMs: number;
+  /** Server time after which this request does nothing; `null` for none. */
+  readonly notAfterMs: number | null;
+  readonly tokenTtlMs: number;
+  readonly floor: bigint;
+  /** Redisson's `fairLockWaitTimeout`; the same in the whole fleet. */
+  readonly waitMs: number;
+}
+
+/**
+ * Takes a fair lock or stands in Redisson's queue for it.
+ *
+ * Keys: lock, token, queue, deadlines, alive. Arguments: owner, lease ms, may wait, alive window ms, not after (us, 0 for none), token TTL
+ * ms, token floor, the fleet's wait ms. Answer: as `mutex-acquire`.
+ *
+ * As Redisson's: sweep, order, deadlines at enqueueing and the whole wait taken off all others at a grant. Unlike it: server
+ * time; no re-entry; a live waiter's deadline is raised instead of costing its place; our dead waiters go at once.
+ */
+export const fairAcquire: CallScript<FairStandArgs, StandAnswer> = {
+  name: "fair-acquire",
+  keyCount: 5,
+  lua: `${clock}${publish}${token}${mutexState}${fairQueue}${fairStand}
+if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then return {'late', nowUs} end
+local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], alive = KEYS[5]}
+return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[2]), grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
+  aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), waitMs = tonumber(ARGV[8])})
+`,
+  args: (given) => [
+    given.owner,
+    given.leaseMs,
+    given.mayWait ? 1 : 0,
+    given.aliveMs,
+    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    given.tokenTtlMs,
+    String(given.floor),
+    given.waitMs,
+  ],
+  parse: (raw) => readStand("fair-acquire", raw),
+};

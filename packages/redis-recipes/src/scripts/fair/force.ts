@@ -1,0 +1,40 @@
+import type { RedissonPublish } from "../../layout/channels.js";
+import { clock } from "../lua/clock.js";
+import { fairQueue } from "../lua/fair.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { publish } from "../lua/publish.js";
+import { type ForceAnswer, readForce } from "../mutex/force.js";
+import type { CallScript } from "../script.js";
+
+export interface FairForceArgs {
+  /** Only if this one holds; `""` for whoever does. */
+  readonly expected: string;
+  readonly waitMs: number;
+  readonly publish: RedissonPublish;
+  readonly channel: string;
+}
+
+/**
+ * An operator frees a fair lock under its holder.
+ *
+ * Keys: lock, token, queue, deadlines, alive. Arguments: the holder it has to be (empty for any), the fleet's wait ms, how to publish, Redisson's
+ * channel. Answer: as `mutex-force`. As Redisson's: sweep, key deleted, the head poked. A holder of ours is told `stolen`.
+ */
+export const fairForce: CallScript<FairForceArgs, ForceAnswer> = {
+  name: "fair-force",
+  keyCount: 5,
+  lua: `${clock}${publish}${mutexState}${fairQueue}
+local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], alive = KEYS[5]}
+local state, holder = look(k.lock)
+if state == 'conflict' then return {'conflict', nowUs, holder} end
+if state == 'free' then return {'free', nowUs} end
+if ARGV[1] ~= '' and ARGV[1] ~= holder then return {'other', nowUs, holder} end
+local head = sweep(k, tonumber(ARGV[2]))
+redis.call('DEL', k.lock)
+tellOwner(holder, {type = 'stolen', key = k.lock, owner = holder})
+poke(ARGV[3], ARGV[4], head)
+return {'forced', nowUs, holder, channelOf(holder) and 1 or 0, mute}
+`,
+  args: (given) => [given.expected, given.waitMs, given.publish, given.channel],
+  parse: (raw) => readForce("fair-force", raw),
+};

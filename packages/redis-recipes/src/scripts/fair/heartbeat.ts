@@ -1,0 +1,52 @@
+import { clock } from "../lua/clock.js";
+import { fairQueue, fairStand } from "../lua/fair.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { publish } from "../lua/publish.js";
+import { token } from "../lua/token.js";
+import type { StandAnswer } from "../mutex/answers.js";
+import { type HeartbeatArgs, type HeartbeatEntry, readStands } from "../mutex/heartbeat.js";
+import type { BatchScript } from "../script.js";
+
+export interface FairHeartbeatArgs extends Omit<HeartbeatArgs, "changes"> {
+  readonly waitMs: number;
+}
+
+/**
+ * Says that waiting owners of one client are still there, raises their deadlines, and asks for each whether it holds by now.
+ *
+ * Keys of each entry: lock, token, queue, deadlines, alive. Arguments: alive window ms, claim lease ms, not after (us, 0 for none), token
+ * TTL ms, the fleet's wait ms; then for each entry owner, wanted lease ms, token floor. Answer: for each entry as
+ * `mutex-heartbeat`.
+ *
+ * Redisson's waiters write nothing while they wait, and lose their place when their deadline is over.
+ */
+export const fairHeartbeat: BatchScript<FairHeartbeatArgs, HeartbeatEntry, StandAnswer> = {
+  name: "fair-heartbeat",
+  keyCount: 5,
+  lua: `${clock}${publish}${token}${mutexState}${fairQueue}${fairStand}
+local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
+local answers = {}
+for i = 0, #KEYS / 5 - 1 do
+  if late then
+    answers[i + 1] = {'late', nowUs}
+  else
+    local k = {lock = KEYS[5 * i + 1], token = KEYS[5 * i + 2], queue = KEYS[5 * i + 3],
+      deadlines = KEYS[5 * i + 4], alive = KEYS[5 * i + 5]}
+    local leaseMs = tonumber(ARGV[3 * i + 7])
+    answers[i + 1] = stand(k, {owner = ARGV[3 * i + 6], leaseMs = leaseMs, mayWait = true,
+      grantMs = math.min(tonumber(ARGV[2]), leaseMs), aliveMs = tonumber(ARGV[1]), tokenTtlMs = tonumber(ARGV[4]),
+      floor = tonumber(ARGV[3 * i + 8]), waitMs = tonumber(ARGV[5])})
+  end
+end
+return answers
+`,
+  args: (common, entries) => [
+    common.aliveMs,
+    common.claimMs,
+    common.notAfterMs === null ? 0 : Math.floor(common.notAfterMs * 1000),
+    common.tokenTtlMs,
+    common.waitMs,
+    ...entries.flatMap((each) => [each.owner, each.leaseMs, String(each.floor)]),
+  ],
+  parse: (raw) => readStands("fair-heartbeat", raw),
+};

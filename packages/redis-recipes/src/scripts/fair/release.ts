@@ -1,0 +1,47 @@
+import type { RedissonPublish } from "../../layout/channels.js";
+import { clock } from "../lua/clock.js";
+import { fairQueue } from "../lua/fair.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { publish } from "../lua/publish.js";
+import { type ReleaseAnswer, readRelease } from "../mutex/release.js";
+import type { CallScript } from "../script.js";
+
+export interface FairEndArgs {
+  readonly owner: string;
+  readonly waitMs: number;
+  readonly publish: RedissonPublish;
+  /** Redisson's channel of the mutex; `:<owner>` of whoever is next is appended. */
+  readonly channel: string;
+}
+
+export function fairEndArgs(given: FairEndArgs): (string | number)[] {
+  return [given.owner, given.waitMs, given.publish, given.channel];
+}
+
+/**
+ * Ends the owner's hold of a fair lock and pokes the head of the queue.
+ *
+ * Keys: lock, token, queue, deadlines, alive. Arguments: owner, the fleet's wait ms, how to publish, Redisson's channel. Answer: freed (head of
+ * the queue, publish error) / gone; server time in each.
+ *
+ * As Redisson's: sweep first; key deleted; `0` on the channel of the new head, which stays in the queue until it takes the
+ * lock itself. Also pokes the head when the lock had lapsed; but then says gone, where Redisson reports success.
+ */
+export const fairRelease: CallScript<FairEndArgs, ReleaseAnswer> = {
+  name: "fair-release",
+  keyCount: 5,
+  lua: `${clock}${publish}${mutexState}${fairQueue}
+local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], alive = KEYS[5]}
+local state, holder = look(k.lock)
+local head = sweep(k, tonumber(ARGV[2]))
+if state == 'held' and holder == ARGV[1] then
+  redis.call('DEL', k.lock)
+  poke(ARGV[3], ARGV[4], head)
+  return {'freed', nowUs, head or '', mute}
+end
+if state == 'free' then poke(ARGV[3], ARGV[4], head) end
+return {'gone', nowUs}
+`,
+  args: fairEndArgs,
+  parse: (raw) => readRelease("fair-release", raw),
+};

@@ -1,0 +1,78 @@
+import type { RedissonPublish } from "../../layout/channels.js";
+import { clock } from "../lua/clock.js";
+import { permits } from "../lua/permits.js";
+import { publish } from "../lua/publish.js";
+import type { Conflict } from "../mutex/answers.js";
+import { type CallScript, Reply } from "../script.js";
+
+export interface LatchArgs {
+  /** `down` takes off, `set` sets where nothing above zero is set, `read` changes nothing. */
+  readonly action: "down" | "set" | "read";
+  readonly count: number;
+  readonly publish: RedissonPublish;
+  readonly channel: string;
+}
+
+export type LatchAnswer =
+  | {
+      readonly status: "counted";
+      readonly serverMs: number;
+      readonly changed: boolean;
+      /** After the call; never below zero. */
+      readonly count: number;
+      readonly publishError: string;
+    }
+  | Conflict;
+
+function readLatch(raw: unknown): LatchAnswer {
+  const reply = new Reply("latch-count", raw);
+  const status = reply.text();
+  const serverMs = reply.serverMs();
+  if (status === "conflict") return reply.end({ status, serverMs, found: reply.text() });
+  if (status !== "counted") throw reply.unknownStatus(status);
+  return reply.end({
+    status,
+    serverMs,
+    changed: reply.flag(),
+    count: reply.integer(),
+    publishError: reply.text(),
+  });
+}
+
+/**
+ * Everything that is done with a countdown latch.
+ *
+ * Keys: the count. Arguments: action, number, how to publish, Redisson's channel. Answer: counted (whether changed, count, publish error) / conflict; server
+ * time in each. Not safe to send again: nothing tells one countdown from another.
+ *
+ * As Redisson's: the key goes when the count is zero, and `0` is published; `1` when a count is set. Unlike it: counts down by any number; no
+ * key is made and removed where there is none; a count of zero or less, which Redisson can leave, may be set anew.
+ */
+export const latchCount: CallScript<LatchArgs, LatchAnswer> = {
+  name: "latch-count",
+  keyCount: 1,
+  lua: `${clock}${publish}${permits}
+local count, found = permitsAt(KEYS[1])
+if count == nil then return {'conflict', nowUs, found} end
+count = count or 0
+local number, changed = tonumber(ARGV[2]), 0
+if ARGV[1] == 'down' and count > 0 then
+  changed = 1
+  if count > number then
+    count = redis.call('DECRBY', KEYS[1], number)
+  else
+    count = 0
+    redis.call('DEL', KEYS[1])
+    tellRedisson(ARGV[3], ARGV[4], '0')
+  end
+elseif ARGV[1] == 'set' and count <= 0 then
+  changed = 1
+  count = number
+  if number > 0 then redis.call('SET', KEYS[1], ARGV[2]) else redis.call('DEL', KEYS[1]) end
+  tellRedisson(ARGV[3], ARGV[4], number > 0 and '1' or '0')
+end
+return {'counted', nowUs, changed, math.max(0, count), mute}
+`,
+  args: (given) => [given.action, given.count, given.publish, given.channel],
+  parse: readLatch,
+};

@@ -1,0 +1,31 @@
+/**
+ * Permits with leases. Members are 16 raw bytes; requests and answers carry them as hex. `permitState(k)`: free permits (false where no
+ * number is set), or nil and what is there instead. `reap` gives permits whose time is over back, at most `limit` (-1: all).
+ */
+export const permitGrants = `
+local never = 922337203685477
+local function bytesOf(hex)
+  return (string.gsub(hex, '..', function(pair) return string.char(tonumber(pair, 16)) end))
+end
+local function permitState(k)
+  local free, found = permitsAt(k.permits)
+  if free == nil then return nil, found end
+  local kind = redis.call('TYPE', k.grants).ok
+  if kind ~= 'none' and kind ~= 'zset' then return nil, 'grants: ' .. kind end
+  return free
+end
+local function reap(k, limit, how, channel)
+  local given = 0
+  repeat
+    local part = limit < 0 and 1000 or math.min(1000, limit - given)
+    local over = redis.call('ZRANGEBYSCORE', k.grants, 0, nowMs, 'LIMIT', 0, part)
+    if #over > 0 then
+      redis.call('ZREM', k.grants, unpack(over))
+      local value = redis.call('INCRBY', k.permits, #over)
+      if value > 0 then tellPermits(how, channel, value) end
+    end
+    given = given + #over
+  until #over < part or given == limit
+  return given
+end
+`;

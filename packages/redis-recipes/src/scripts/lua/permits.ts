@@ -1,0 +1,18 @@
+/**
+ * The counter of a semaphore. `permitsAt(key)`: the number, false where there is none, or nil and what is there instead.
+ * `tellPermits`: Redisson's message, the number of free permits, never a negative one: its subscribers would release
+ * a negative number and fail.
+ */
+export const permits = `
+local function permitsAt(key)
+  local kind = redis.call('TYPE', key).ok
+  if kind == 'none' then return false end
+  if kind ~= 'string' then return nil, kind end
+  local value = redis.call('GET', key)
+  if not string.match(value, '^%-?%d+$') then return nil, 'text' end
+  return tonumber(value)
+end
+local function tellPermits(how, channel, value)
+  if value >= 0 then tellRedisson(how, channel, string.format('%.0f', value)) end
+end
+`;

@@ -1,0 +1,24 @@
+/**
+ * `tellRedisson(how, channel, message)` and `tellOwner(owner, message)`. Publishing can fail by access rules after the first
+ * write, where an error would leave half a script done: failures are caught, and the first one's text is left in
+ * `mute`, which every script that publishes answers. `channelOf(owner)` is nil for owners that are not ours.
+ */
+export const publish = `
+local mute = ''
+local function say(command, channel, message)
+  local answer = redis.pcall(command, channel, message)
+  if type(answer) == 'table' and answer.err and mute == '' then mute = answer.err end
+end
+local function tellRedisson(how, channel, message)
+  if how == 'publish' or how == 'both' then say('PUBLISH', channel, message) end
+  if how == 'spublish' or how == 'both' then say('SPUBLISH', channel, message) end
+end
+local function channelOf(owner)
+  local uuid = string.match(owner, '^(%x%x%x%x%x%x%x%x%-%x%x%x%x%-8%x%x%x%-%x%x%x%x%-%x+):%d+$')
+  return uuid and 'holdfast_grant:' .. uuid
+end
+local function tellOwner(owner, message)
+  local channel = channelOf(owner)
+  if channel then say('PUBLISH', channel, cjson.encode(message)) end
+end
+`;

@@ -1,0 +1,65 @@
+import { clock } from "../lua/clock.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { publish } from "../lua/publish.js";
+import { stand } from "../lua/stand.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import type { CallScript } from "../script.js";
+import { readStand, type StandAnswer } from "./answers.js";
+
+export interface StandArgs {
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** `false`: nothing is left in the queue. */
+  readonly mayWait: boolean;
+  /** How long a waiter counts as alive after it was heard. */
+  readonly aliveMs: number;
+  /** Server time after which this request does nothing; `null` for none. */
+  readonly notAfterMs: number | null;
+  /** 0 keeps the token key for ever. */
+  readonly tokenTtlMs: number;
+  /** The highest token that this client has seen for the lock. */
+  readonly floor: bigint;
+  /** A channel of ours that is told of each change of holder; `""` for none. */
+  readonly changes: string;
+}
+
+export function standArgs(given: StandArgs): (string | number)[] {
+  return [
+    given.owner,
+    given.leaseMs,
+    given.mayWait ? 1 : 0,
+    given.aliveMs,
+    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    given.tokenTtlMs,
+    String(given.floor),
+    given.changes,
+  ];
+}
+
+/** The part that mutex and write lock share; `look` and `put` come before it. */
+export const acquireBody = `
+if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then return {'late', nowUs} end
+local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
+return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[2]), grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
+  aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), changes = ARGV[8]})
+`;
+
+/**
+ * Takes a mutex or stands in line for it.
+ *
+ * Keys: lock, token, waiters, alive, run. Arguments: owner, lease ms, may wait, alive window ms, not after (us, 0 for none), token
+ * TTL ms, token floor, channel of changes. Answer: granted (token, PTTL) / queued (PTTL and name of the holder, last
+ * token, position, whether appended now) / busy / late / conflict (what was found); server time in each.
+ *
+ * As Redisson's: one field with the count 1 and the lease as TTL, refused with the PTTL. Unlike it: writes the count absolutely
+ * and extends nothing when asked again by the holder, so the request may be sent twice; refuses the hash of a read-write
+ * lock and what is no lock; raises the token that `RFencedLock` uses; does not pass live waiters of ours.
+ */
+export const mutexAcquire: CallScript<StandArgs, StandAnswer> = {
+  name: "mutex-acquire",
+  keyCount: 5,
+  lua: clock + publish + token + waiters + mutexState + stand + acquireBody,
+  args: standArgs,
+  parse: (raw) => readStand("mutex-acquire", raw),
+};

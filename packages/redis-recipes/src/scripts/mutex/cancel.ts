@@ -1,0 +1,56 @@
+import { clock } from "../lua/clock.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { passOn } from "../lua/pass-on.js";
+import { publish } from "../lua/publish.js";
+import { leaveQueue } from "../lua/stand.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import { type CallScript, Reply } from "../script.js";
+import { type Passed, readPassed } from "./answers.js";
+import { type PassArgs, passArgs, passOptions } from "./release.js";
+
+export interface CancelArgs extends PassArgs {
+  readonly owner: string;
+  /** As given when it was queued. */
+  readonly leaseMs: number;
+}
+
+/** `removed`: it only waited. `none`: nothing of it was there. */
+export type CancelAnswer =
+  | Passed
+  | { readonly status: "removed" | "none"; readonly serverMs: number; readonly publishError: string };
+
+export function readCancel(script: string, raw: unknown): CancelAnswer {
+  const reply = new Reply(script, raw);
+  const status = reply.text();
+  const serverMs = reply.serverMs();
+  if (status === "handed" || status === "freed") return readPassed(reply, status, serverMs);
+  if (status === "removed" || status === "none") {
+    return reply.end({ status, serverMs, publishError: reply.text() });
+  }
+  throw reply.unknownStatus(status);
+}
+
+/**
+ * The last request of an owner, whatever became of it: takes it out of the queue, and ends its hold as a release would.
+ *
+ * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then the lease that it was queued with. Answer: handed, freed / removed /
+ * none, with the publish error; server time in each.
+ *
+ * A waiter that goes from the front of the queue of a free lock nudges the one behind it, which would else find the lock by its
+ * heartbeat only. Redisson's plain mutex has no queue, so giving up writes nothing there.
+ */
+export const mutexCancel: CallScript<CancelArgs, CancelAnswer> = {
+  name: "mutex-cancel",
+  keyCount: 5,
+  lua: `${clock}${publish}${token}${waiters}${mutexState}${leaveQueue}${passOn}${passOptions}
+local state, holder = look(k.lock)
+local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[9]))
+local removed = leave(k, ARGV[1], tonumber(ARGV[9]))
+if state == 'held' and holder == ARGV[1] then return passOn(k, opts) end
+if first and state == 'free' then nudge(k, (liveHead(k))) end
+return {removed and 'removed' or 'none', nowUs, mute}
+`,
+  args: (given) => [given.owner, ...passArgs(given), given.leaseMs],
+  parse: (raw) => readCancel("mutex-cancel", raw),
+};

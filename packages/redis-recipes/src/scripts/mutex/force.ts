@@ -1,0 +1,85 @@
+import type { RedissonPublish } from "../../layout/channels.js";
+import { clock } from "../lua/clock.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { passOn } from "../lua/pass-on.js";
+import { publish } from "../lua/publish.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import { type CallScript, Reply } from "../script.js";
+import type { Conflict } from "./answers.js";
+
+export interface ForceArgs {
+  /** Only if this one holds; `""` for whoever does. */
+  readonly expected: string;
+  readonly publish: RedissonPublish;
+  readonly channel: string;
+  readonly changes: string;
+}
+
+export type ForceAnswer =
+  | {
+      readonly status: "forced";
+      readonly serverMs: number;
+      readonly holder: string;
+      /** Whether the holder was told: a holder of Redisson's cannot be. */
+      readonly told: boolean;
+      readonly publishError: string;
+    }
+  | { readonly status: "free"; readonly serverMs: number }
+  | { readonly status: "other"; readonly serverMs: number; readonly holder: string }
+  | Conflict;
+
+export function readForce(script: string, raw: unknown): ForceAnswer {
+  const reply = new Reply(script, raw);
+  const status = reply.text();
+  const serverMs = reply.serverMs();
+  switch (status) {
+    case "forced":
+      return reply.end({
+        status,
+        serverMs,
+        holder: reply.text(),
+        told: reply.flag(),
+        publishError: reply.text(),
+      });
+    case "free":
+      return reply.end({ status, serverMs });
+    case "other":
+      return reply.end({ status, serverMs, holder: reply.text() });
+    case "conflict":
+      return reply.end({ status, serverMs, found: reply.text() });
+    default:
+      throw reply.unknownStatus(status);
+  }
+}
+
+/**
+ * An operator frees a mutex under its holder.
+ *
+ * Keys: lock, token, waiters, alive, run. Arguments: the holder it has to be (empty for any), how to publish, Redisson's channel, channel of
+ * changes. Answer: forced (holder, whether it was told, publish error) / free / other (holder) / conflict; server time in each.
+ *
+ * As Redisson's: key deleted, `0` on its channel where there was a holder. A holder of ours is told `stolen`, our first waiter
+ * nudged. Nobody is made holder, so that the operator sees the lock free.
+ */
+export const mutexForce: CallScript<ForceArgs, ForceAnswer> = {
+  name: "mutex-force",
+  keyCount: 5,
+  lua: `${clock}${publish}${token}${waiters}${mutexState}${passOn}
+local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
+local state, holder = look(k.lock)
+if state == 'conflict' then return {'conflict', nowUs, holder} end
+if state == 'free' then return {'free', nowUs} end
+if ARGV[1] ~= '' and ARGV[1] ~= holder then return {'other', nowUs, holder} end
+local head = liveHead(k)
+redis.call('DEL', k.lock)
+redis.call('DEL', k.run)
+tellOwner(holder, {type = 'stolen', key = k.lock, owner = holder})
+tellRedisson(ARGV[2], ARGV[3], '0')
+nudge(k, head)
+if ARGV[4] ~= '' then say('PUBLISH', ARGV[4], '1') end
+return {'forced', nowUs, holder, channelOf(holder) and 1 or 0, mute}
+`,
+  args: (given) => [given.expected, given.publish, given.channel, given.changes],
+  parse: (raw) => readForce("mutex-force", raw),
+};

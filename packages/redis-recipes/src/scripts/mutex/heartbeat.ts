@@ -1,0 +1,78 @@
+import { clock } from "../lua/clock.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { publish } from "../lua/publish.js";
+import { stand } from "../lua/stand.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import { type BatchScript, Reply } from "../script.js";
+import { readStand, type StandAnswer } from "./answers.js";
+
+export interface HeartbeatArgs {
+  readonly aliveMs: number;
+  /** Lease of a grant that this call makes; the holder's first renewal sets its own. */
+  readonly claimMs: number;
+  readonly notAfterMs: number | null;
+  readonly tokenTtlMs: number;
+  readonly changes: string;
+}
+
+export interface HeartbeatEntry {
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly floor: bigint;
+}
+
+export function heartbeatArgs(
+  common: HeartbeatArgs,
+  entries: readonly HeartbeatEntry[],
+): (string | number)[] {
+  return [
+    common.aliveMs,
+    common.claimMs,
+    common.notAfterMs === null ? 0 : Math.floor(common.notAfterMs * 1000),
+    common.tokenTtlMs,
+    common.changes,
+    ...entries.flatMap((each) => [each.owner, each.leaseMs, String(each.floor)]),
+  ];
+}
+
+/** Of mutex and write lock; `look` and `put` come before it. */
+export const heartbeatBody = `
+local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
+local answers = {}
+for i = 0, #KEYS / 5 - 1 do
+  if late then
+    answers[i + 1] = {'late', nowUs}
+  else
+    local k = {lock = KEYS[5 * i + 1], token = KEYS[5 * i + 2], waiters = KEYS[5 * i + 3],
+      alive = KEYS[5 * i + 4], run = KEYS[5 * i + 5]}
+    local leaseMs = tonumber(ARGV[3 * i + 7])
+    answers[i + 1] = stand(k, {owner = ARGV[3 * i + 6], leaseMs = leaseMs, mayWait = true,
+      grantMs = math.min(tonumber(ARGV[2]), leaseMs), aliveMs = tonumber(ARGV[1]), tokenTtlMs = tonumber(ARGV[4]),
+      floor = tonumber(ARGV[3 * i + 8]), changes = ARGV[5]})
+  end
+end
+return answers
+`;
+
+export function readStands(script: string, raw: unknown): readonly StandAnswer[] {
+  if (!Array.isArray(raw)) return new Reply(script, raw).end([]);
+  return raw.map((each) => readStand(script, each));
+}
+
+/**
+ * Says that waiting owners of one client are still there, and asks for each whether it holds by now.
+ *
+ * Keys of each entry: lock, token, waiters, alive, run. Arguments: alive window ms, claim lease ms, not after (us, 0 for none), token TTL
+ * ms, channel of changes; then for each entry owner, wanted lease ms, token floor. Answer: for each entry as `mutex-acquire`
+ * answers, `busy` never among them; a grant made by this call has the claim lease at most.
+ *
+ * Redisson has no such thing: its waiters try again when their TTL is over.
+ */
+export const mutexHeartbeat: BatchScript<HeartbeatArgs, HeartbeatEntry, StandAnswer> = {
+  name: "mutex-heartbeat",
+  keyCount: 5,
+  lua: clock + publish + token + waiters + mutexState + stand + heartbeatBody,
+  args: heartbeatArgs,
+  parse: (raw) => readStands("mutex-heartbeat", raw),
+};

@@ -1,0 +1,82 @@
+import { clock } from "../lua/clock.js";
+import { permitGrants } from "../lua/permit-grants.js";
+import { permits } from "../lua/permits.js";
+import { publish } from "../lua/publish.js";
+import type { Conflict } from "../mutex/answers.js";
+import { type CallScript, Reply } from "../script.js";
+import { checkedIds, type PermitCall } from "./answers.js";
+
+export interface PermitReleaseArgs extends PermitCall {
+  readonly ids: readonly string[];
+}
+
+export type PermitReleaseAnswer =
+  | {
+      readonly status: "released";
+      readonly serverMs: number;
+      /** Given back in time. */
+      readonly inTime: number;
+      /** Given back although their time was over: somebody may have had them meanwhile, or nobody yet. */
+      readonly late: number;
+      readonly free: number;
+      readonly publishError: string;
+    }
+  | { readonly status: "gone"; readonly serverMs: number }
+  | Conflict;
+
+function readRelease(raw: unknown): PermitReleaseAnswer {
+  const reply = new Reply("permit-release", raw);
+  const status = reply.text();
+  const serverMs = reply.serverMs();
+  switch (status) {
+    case "released":
+      return reply.end({
+        status,
+        serverMs,
+        inTime: reply.integer(),
+        late: reply.integer(),
+        free: reply.integer(),
+        publishError: reply.text(),
+      });
+    case "gone":
+      return reply.end({ status, serverMs });
+    case "conflict":
+      return reply.end({ status, serverMs, found: reply.text() });
+    default:
+      throw reply.unknownStatus(status);
+  }
+}
+
+/**
+ * Gives back what is left of permits taken together; also the last request of a take that had no answer.
+ *
+ * Keys: permits, grants, token. Arguments: how to publish, Redisson's channel, then the ids as hex. Answer: released (how many in time, how many late,
+ * free, publish error) / gone / conflict; server time in each.
+ *
+ * As Redisson's release of one permit: removed, counted up, the new number published, and reported as late when its time was over. Unlike its
+ * release of several, which does nothing when one is missing, what is there is given back.
+ */
+export const permitRelease: CallScript<PermitReleaseArgs, PermitReleaseAnswer> = {
+  name: "permit-release",
+  keyCount: 3,
+  lua: `${clock}${publish}${permits}${permitGrants}
+local k = {permits = KEYS[1], grants = KEYS[2]}
+local free, found = permitState(k)
+if free == nil then return {'conflict', nowUs, found} end
+local inTime, late = 0, 0
+for i = 3, #ARGV do
+  local id = bytesOf(ARGV[i])
+  local till = redis.call('ZSCORE', k.grants, id)
+  if till then
+    redis.call('ZREM', k.grants, id)
+    if tonumber(till) > nowMs then inTime = inTime + 1 else late = late + 1 end
+  end
+end
+if inTime + late == 0 then return {'gone', nowUs} end
+local value = redis.call('INCRBY', k.permits, inTime + late)
+tellPermits(ARGV[1], ARGV[2], value)
+return {'released', nowUs, inTime, late, value, mute}
+`,
+  args: (given) => [given.publish, given.channel, ...checkedIds(given.ids)],
+  parse: readRelease,
+};

@@ -1,0 +1,116 @@
+import { clock } from "../lua/clock.js";
+import { permitGrants } from "../lua/permit-grants.js";
+import { permits } from "../lua/permits.js";
+import { publish } from "../lua/publish.js";
+import { token } from "../lua/token.js";
+import type { Conflict, Granted, Late } from "../mutex/answers.js";
+import { type CallScript, Reply } from "../script.js";
+import { checkedIds, type PermitCall } from "./answers.js";
+
+export interface PermitTakeArgs extends PermitCall {
+  /** One for each permit, drawn by the client, fresh for each take: 32 hex digits. */
+  readonly ids: readonly string[];
+  /** `null` for permits that never expire. */
+  readonly leaseMs: number | null;
+  /** How many permits there are in all: set where no number is set, and else a condition. `null` takes it as it is. */
+  readonly limit: number | null;
+  readonly notAfterMs: number | null;
+  readonly tokenTtlMs: number;
+  readonly floor: bigint;
+}
+
+export type PermitTakeAnswer =
+  | (Granted & { readonly free: number })
+  | {
+      readonly status: "busy";
+      readonly serverMs: number;
+      readonly free: number;
+      /** Until the next permit expires; -1 when none does. */
+      readonly leaseLeftMs: number;
+    }
+  /** There are so many permits in all, not as many as the caller says. */
+  | { readonly status: "limit"; readonly serverMs: number; readonly limit: number }
+  | Late
+  | Conflict;
+
+function readTake(raw: unknown): PermitTakeAnswer {
+  const reply = new Reply("permit-take", raw);
+  const status = reply.text();
+  const serverMs = reply.serverMs();
+  switch (status) {
+    case "granted": {
+      const granted = { status, serverMs, token: reply.token(), pttlMs: reply.integer() } as const;
+      return reply.end({ ...granted, free: reply.integer() });
+    }
+    case "busy":
+      return reply.end({ status, serverMs, free: reply.integer(), leaseLeftMs: reply.integer() });
+    case "limit":
+      return reply.end({ status, serverMs, limit: reply.integer() });
+    case "late":
+      return reply.end({ status, serverMs });
+    case "conflict":
+      return reply.end({ status, serverMs, found: reply.text() });
+    default:
+      throw reply.unknownStatus(status);
+  }
+}
+
+/**
+ * Takes permits with a lease, all or none.
+ *
+ * Keys: permits, grants, token. Arguments: lease ms (-1 for never), limit (empty for none), not after (us, 0 for none), token TTL ms, token
+ * floor, how to publish, Redisson's channel, then the ids as hex. Answer: granted (token, what is left of the lease, free) / busy (free, ms until one
+ * expires) / limit (the one there is) / late / conflict; server time in each.
+ *
+ * As Redisson's: permits that are over are given back first, as many as are asked for; each grant is a member of 16 raw bytes with its
+ * end as score; a TTL of the number goes for the grants too. Unlike it: server time; asked again with the same ids, it extends nothing.
+ */
+export const permitTake: CallScript<PermitTakeArgs, PermitTakeAnswer> = {
+  name: "permit-take",
+  keyCount: 3,
+  lua: `${clock}${publish}${token}${permits}${permitGrants}
+if tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3]) then return {'late', nowUs} end
+local k = {permits = KEYS[1], grants = KEYS[2]}
+local how, channel, wanted = ARGV[6], ARGV[7], #ARGV - 7
+local free, found = permitState(k)
+if free == nil then return {'conflict', nowUs, found} end
+local last = lastToken(KEYS[3])
+if not last then return {'conflict', nowUs, 'token'} end
+local before = redis.call('ZSCORE', k.grants, bytesOf(ARGV[8]))
+if before then
+  return {'granted', nowUs, string.format('%.0f', last), math.max(0, tonumber(before) - nowMs), free or 0}
+end
+if ARGV[2] ~= '' then
+  local held = redis.call('ZCARD', k.grants)
+  if not free then
+    free = tonumber(ARGV[2]) - held
+    redis.call('SET', k.permits, string.format('%.0f', free))
+  elseif free + held ~= tonumber(ARGV[2]) then
+    return {'limit', nowUs, free + held}
+  end
+end
+free = (free or 0) + reap(k, wanted, how, channel)
+if free < wanted then
+  local first = redis.call('ZRANGE', k.grants, 0, 0, 'WITHSCORES')[2]
+  local left = first and tonumber(first) < never and tonumber(first) - nowMs or -1
+  return {'busy', nowUs, free, left}
+end
+local till = tonumber(ARGV[1]) < 0 and never or nowMs + tonumber(ARGV[1])
+redis.call('DECRBY', k.permits, wanted)
+for i = 8, #ARGV do redis.call('ZADD', k.grants, till, bytesOf(ARGV[i])) end
+local pttl = redis.call('PTTL', k.permits)
+if pttl > 0 then redis.call('PEXPIRE', k.grants, pttl) end
+return {'granted', nowUs, nextToken(KEYS[3], math.max(last, tonumber(ARGV[5])), tonumber(ARGV[4])), till - nowMs, free - wanted}
+`,
+  args: (given) => [
+    given.leaseMs ?? -1,
+    given.limit ?? "",
+    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    given.tokenTtlMs,
+    String(given.floor),
+    given.publish,
+    given.channel,
+    ...checkedIds(given.ids),
+  ],
+  parse: readTake,
+};

@@ -1,0 +1,93 @@
+import type { RedissonPublish } from "../../layout/channels.js";
+import { clock } from "../lua/clock.js";
+import { passOn } from "../lua/pass-on.js";
+import { publish } from "../lua/publish.js";
+import { readWriteState } from "../lua/read-write-state.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import type { Conflict } from "../mutex/answers.js";
+import { type CallScript, Reply } from "../script.js";
+
+export interface ReadWriteForceArgs {
+  /** Nothing is done in the other mode. */
+  readonly mode: "read" | "write";
+  /** Only if this writer holds, or this reader is among the readers; `""` for whoever does. */
+  readonly expected: string;
+  readonly publish: RedissonPublish;
+  readonly channel: string;
+}
+
+export type ReadWriteForceAnswer =
+  | {
+      readonly status: "forced";
+      readonly serverMs: number;
+      readonly holders: readonly string[];
+      /** How many holders could be told. */
+      readonly told: number;
+      readonly publishError: string;
+    }
+  | { readonly status: "free" | "other"; readonly serverMs: number }
+  | Conflict;
+
+function readForced(raw: unknown): ReadWriteForceAnswer {
+  const reply = new Reply("read-write-force", raw);
+  const status = reply.text();
+  const serverMs = reply.serverMs();
+  switch (status) {
+    case "forced":
+      return reply.end({
+        status,
+        serverMs,
+        holders: reply.texts(),
+        told: reply.integer(),
+        publishError: reply.text(),
+      });
+    case "free":
+    case "other":
+      return reply.end({ status, serverMs });
+    case "conflict":
+      return reply.end({ status, serverMs, found: reply.text() });
+    default:
+      throw reply.unknownStatus(status);
+  }
+}
+
+/**
+ * An operator frees a read-write lock under its writer, or under all of its readers.
+ *
+ * Keys: lock, token, waiters, alive, run. Arguments: mode, the holder there has to be (empty for any), how to publish, Redisson's channel.
+ * Answer: forced (holders, how many were told, publish error) / free / other (another mode or holder) / conflict; server time in each.
+ *
+ * As Redisson's: the hash goes, `0` for readers and `1` for a writer is published, keys of read holds are left to lapse. Holders
+ * of ours are told `stolen`, our first writer nudged.
+ */
+export const readWriteForce: CallScript<ReadWriteForceArgs, ReadWriteForceAnswer> = {
+  name: "read-write-force",
+  keyCount: 5,
+  lua: `${clock}${publish}${token}${waiters}${readWriteState}${passOn}
+local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
+local state, holder, mode = look(k.lock)
+if state == 'conflict' then return {'conflict', nowUs, holder} end
+if state == 'free' then return {'free', nowUs} end
+local field = ARGV[1] == 'write' and ARGV[2] .. ':write' or ARGV[2]
+if mode ~= ARGV[1] or (ARGV[2] ~= '' and redis.call('HEXISTS', k.lock, field) == 0) then return {'other', nowUs} end
+local head = liveHead(k)
+local holders, told = {}, 0
+for _, each in ipairs(redis.call('HKEYS', k.lock)) do
+  local owner = string.match(each, '^(.*):write$') or each
+  if each ~= 'mode' and (mode == 'read' or owner ~= each) then holders[#holders + 1] = owner end
+end
+table.sort(holders)
+redis.call('DEL', k.lock)
+redis.call('DEL', k.run)
+for _, owner in ipairs(holders) do
+  if channelOf(owner) then told = told + 1 end
+  tellOwner(owner, {type = 'stolen', key = k.lock, owner = owner})
+end
+tellRedisson(ARGV[3], ARGV[4], mode == 'write' and '1' or '0')
+nudge(k, head)
+return {'forced', nowUs, holders, told, mute}
+`,
+  args: (given) => [given.mode, given.expected, given.publish, given.channel],
+  parse: readForced,
+};

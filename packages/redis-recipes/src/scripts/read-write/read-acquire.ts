@@ -1,0 +1,113 @@
+import { clock } from "../lua/clock.js";
+import { readWriteState } from "../lua/read-write-state.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import type { Conflict, Granted, Late } from "../mutex/answers.js";
+import { type CallScript, Reply } from "../script.js";
+
+export interface ReadArgs {
+  /** Of a read beside a write that is held: the write's owner. */
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly notAfterMs: number | null;
+  readonly tokenTtlMs: number;
+  readonly floor: bigint;
+  readonly holdPrefix: string;
+}
+
+export type ReadAnswer =
+  | Granted
+  | Late
+  | Conflict
+  | {
+      readonly status: "busy";
+      readonly serverMs: number;
+      readonly holderPttlMs: number;
+      /** `""` unless a writer holds. */
+      readonly holder: string;
+      readonly lastToken: bigint;
+      /** Nothing but a waiting writer of ours is in the way. */
+      readonly behindWriter: boolean;
+    };
+
+function readRead(raw: unknown): ReadAnswer {
+  const reply = new Reply("read-acquire", raw);
+  const status = reply.text();
+  const serverMs = reply.serverMs();
+  switch (status) {
+    case "granted":
+      return reply.end({ status, serverMs, token: reply.token(), pttlMs: reply.integer() });
+    case "late":
+      return reply.end({ status, serverMs });
+    case "conflict":
+      return reply.end({ status, serverMs, found: reply.text() });
+    case "busy":
+      return reply.end({
+        status,
+        serverMs,
+        holderPttlMs: reply.integer(),
+        holder: reply.text(),
+        lastToken: reply.token(),
+        behindWriter: reply.flag(),
+      });
+    default:
+      throw reply.unknownStatus(status);
+  }
+}
+
+/**
+ * Takes the read side of a read-write lock, once.
+ *
+ * Keys: lock, token, waiters, alive, run. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token floor, what read-hold keys
+ * begin with. Answer: granted (token, PTTL of this hold) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) /
+ * late / conflict; server time in each.
+ *
+ * As Redisson's: `mode` `read`, one field and one key with the lease for each hold, TTL of the hash the longest of all; a writer may read too.
+ * Unlike it: refused while a live writer of ours stands first, except during a readers' turn; a mutex under the name is a
+ * conflict, where Redisson's read hold would stand beside its holder; asked again, it extends nothing.
+ */
+export const readAcquire: CallScript<ReadArgs, ReadAnswer> = {
+  name: "read-acquire",
+  keyCount: 5,
+  lua: `${clock}${token}${waiters}${readWriteState}
+local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
+local owner, leaseMs, ttlMs, floor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[5])
+if tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3]) then return {'late', nowUs} end
+local state, holder, mode = look(k.lock, owner)
+if state == 'conflict' then return {'conflict', nowUs, holder} end
+local last = lastToken(k.token)
+if not last then return {'conflict', nowUs, 'token'} end
+if floor > last then
+  last = state == 'free' and floor or floor + 1
+  raiseToken(k.token, last, ttlMs)
+end
+local hold = holdOf(ARGV[6], owner, 1)
+if state == 'held' and redis.call('HEXISTS', k.lock, owner) == 1 then
+  return {'granted', nowUs, string.format('%.0f', last), math.max(0, redis.call('PTTL', hold))}
+end
+local beside = mode == 'write' and holder == owner
+local behind = 0
+if not beside and mode ~= 'write' and liveHead(k) then
+  local turn = string.match(redis.call('GET', k.run) or '', '^r(%d+)$')
+  if not turn or tonumber(turn) <= nowMs then behind = 1 end
+end
+if behind == 1 or (mode == 'write' and not beside) then
+  return {'busy', nowUs, redis.call('PTTL', k.lock), holder, string.format('%.0f', last), behind}
+end
+if state == 'free' then redis.call('HSET', k.lock, 'mode', 'read') end
+redis.call('HSET', k.lock, owner, '1')
+redis.call('SET', hold, '1', 'PX', leaseMs)
+if state == 'free' or redis.call('PTTL', k.lock) < leaseMs then redis.call('PEXPIRE', k.lock, leaseMs) end
+local text = beside and string.format('%.0f', last) or nextToken(k.token, last, ttlMs)
+return {'granted', nowUs, text, redis.call('PTTL', hold)}
+`,
+  args: (given) => [
+    given.owner,
+    given.leaseMs,
+    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    given.tokenTtlMs,
+    String(given.floor),
+    given.holdPrefix,
+  ],
+  parse: readRead,
+};

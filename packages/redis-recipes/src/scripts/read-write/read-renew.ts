@@ -1,0 +1,43 @@
+import { clock } from "../lua/clock.js";
+import { type RenewAnswer, readRenewals } from "../mutex/renew.js";
+import type { BatchScript } from "../script.js";
+
+export interface ReadRenewEntry {
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly holdPrefix: string;
+}
+
+/**
+ * Sets the time that read holds of one client have left to their full leases, and never to less than they have.
+ *
+ * Keys of each entry: lock, token. Arguments of each entry: owner, lease ms, what read-hold keys begin with. Answer for each entry: renewed
+ * (token, PTTL of the hold) / gone, with server time.
+ *
+ * As Redisson's since it renews its own owners only. Unlike it, writes the key of the hold again where that had lapsed: while the
+ * field is there nobody has written in between, since a writer needs the hash to be gone.
+ */
+export const readRenew: BatchScript<null, ReadRenewEntry, RenewAnswer> = {
+  name: "read-renew",
+  keyCount: 2,
+  lua: `${clock}
+local answers = {}
+for i = 0, #KEYS / 2 - 1 do
+  local lock, owner, leaseMs = KEYS[2 * i + 1], ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2])
+  local found = redis.pcall('HMGET', lock, 'mode', owner)
+  if not found.err and found[1] and found[2] then
+    local hold = ARGV[3 * i + 3] .. owner .. ':rwlock_timeout:1'
+    if redis.call('PTTL', hold) < leaseMs then redis.call('SET', hold, '1', 'PX', leaseMs) end
+    if redis.call('PTTL', lock) < leaseMs then redis.call('PEXPIRE', lock, leaseMs) end
+    local last = redis.pcall('GET', KEYS[2 * i + 2])
+    if type(last) ~= 'string' or not string.match(last, '^%d+$') then last = '0' end
+    answers[i + 1] = {'renewed', nowUs, last, redis.call('PTTL', hold)}
+  else
+    answers[i + 1] = {'gone', nowUs}
+  end
+end
+return answers
+`,
+  args: (_common, entries) => entries.flatMap((each) => [each.owner, each.leaseMs, each.holdPrefix]),
+  parse: (raw) => readRenewals("read-renew", raw),
+};

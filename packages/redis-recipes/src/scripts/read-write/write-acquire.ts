@@ -1,0 +1,26 @@
+import { clock } from "../lua/clock.js";
+import { publish } from "../lua/publish.js";
+import { readWriteState } from "../lua/read-write-state.js";
+import { stand } from "../lua/stand.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import { acquireBody, type StandArgs, standArgs } from "../mutex/acquire.js";
+import { readStand, type StandAnswer } from "../mutex/answers.js";
+import type { CallScript } from "../script.js";
+
+/**
+ * Takes the write side of a read-write lock or stands in line for it among our writers.
+ *
+ * Keys: lock, token, waiters, alive, run. Arguments and answer: as `mutex-acquire`; the holder is empty where readers hold. Conflict also for a
+ * hash without `mode`, which is a mutex.
+ *
+ * As Redisson's: `mode` `write`, field `<owner>:write`, refused with the PTTL, to readers too. Unlike it: no re-entry, so no lease is ever
+ * added to what is left.
+ */
+export const writeAcquire: CallScript<StandArgs, StandAnswer> = {
+  name: "write-acquire",
+  keyCount: 5,
+  lua: clock + publish + token + waiters + readWriteState + stand + acquireBody,
+  args: standArgs,
+  parse: (raw) => readStand("write-acquire", raw),
+};

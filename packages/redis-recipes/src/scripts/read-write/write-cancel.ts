@@ -1,0 +1,59 @@
+import { clock } from "../lua/clock.js";
+import { passOn } from "../lua/pass-on.js";
+import { publish } from "../lua/publish.js";
+import { endWrite, readWriteState } from "../lua/read-write-state.js";
+import { leaveQueue } from "../lua/stand.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import type { CancelArgs } from "../mutex/cancel.js";
+import { passOptions } from "../mutex/release.js";
+import { type CallScript, Reply } from "../script.js";
+import { readEnded, type TurnArgs, type WriteReleaseAnswer, writeEndArgs } from "./write-release.js";
+
+export interface WriteCancelArgs extends CancelArgs, TurnArgs {}
+
+export type WriteCancelAnswer =
+  | Exclude<WriteReleaseAnswer, { status: "gone" }>
+  | { readonly status: "removed" | "none"; readonly serverMs: number; readonly publishError: string };
+
+function readCancelled(script: string, raw: unknown): WriteCancelAnswer {
+  const reply = new Reply(script, raw);
+  const status = reply.text();
+  if (status === "removed" || status === "none") {
+    return reply.end({ status, serverMs: reply.serverMs(), publishError: reply.text() });
+  }
+  const ended = readEnded(script, raw);
+  if (ended.status === "gone") throw reply.unknownStatus(status);
+  return ended;
+}
+
+/**
+ * The last request of a writer: takes it out of the queue, and ends its hold as a release would.
+ *
+ * Keys: lock, token, waiters, alive, run. Arguments: as `write-release`, then the lease that it was queued with. Answer: handed, freed,
+ * downgraded / removed / none; server time in each.
+ *
+ * When the last waiting writer of ours leaves while the lock is not written, `1` is published: it had kept our readers out.
+ */
+export const writeCancel: CallScript<WriteCancelArgs, WriteCancelAnswer> = {
+  name: "write-cancel",
+  keyCount: 5,
+  lua: `${clock}${publish}${token}${waiters}${readWriteState}${leaveQueue}${passOn}${endWrite}${passOptions}
+opts.turnMs = tonumber(ARGV[9])
+local state, holder, mode = look(k.lock, ARGV[1])
+local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[10]))
+local removed = leave(k, ARGV[1], tonumber(ARGV[10]))
+if state == 'held' and mode == 'write' and holder == ARGV[1] then return endWrite(k, ARGV[1], opts) end
+if first and (state == 'free' or mode == 'read') then
+  local head = liveHead(k)
+  if not head then
+    tellRedisson(opts.how, opts.channel, '1')
+  elseif state == 'free' then
+    nudge(k, head)
+  end
+end
+return {removed and 'removed' or 'none', nowUs, mute}
+`,
+  args: (given) => [given.owner, ...writeEndArgs(given), given.leaseMs],
+  parse: (raw) => readCancelled("write-cancel", raw),
+};

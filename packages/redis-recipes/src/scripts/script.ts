@@ -1,0 +1,103 @@
+/** A Lua script of ours, with the one way to read its answer. */
+export interface Script<R> {
+  /** Kebab-case; for events, errors and counts of commands. */
+  readonly name: string;
+  readonly lua: string;
+  /**
+   * Keys of one call. Of a batch script: keys of one entry, and a call has that many for each of its entries. The number sent with
+   * the call is always that of the keys given.
+   */
+  readonly keyCount: number;
+  /** Throws `ReplyShapeError` for an answer that the script cannot give. */
+  parse(raw: unknown): R;
+}
+
+/** A script with its arguments by name, in the order in which the Lua reads them. */
+export interface CallScript<A, R> extends Script<R> {
+  args(given: A): (string | number)[];
+}
+
+/** A script that does the same for many keys of one slot: arguments of the call first, then those of each entry. */
+export interface BatchScript<C, E, R> extends Script<readonly R[]> {
+  args(common: C, entries: readonly E[]): (string | number)[];
+}
+
+/** The answer does not have the script's shape: another script under its hash, or a proxy that rewrites answers. */
+export class ReplyShapeError extends Error {
+  constructor(script: string, what: string, raw: unknown) {
+    super(`script ${script} answered ${what}: ${JSON.stringify(raw)?.slice(0, 200)}`);
+    this.name = "ReplyShapeError";
+  }
+}
+
+/** Reads one answer from left to right; anything missing, left over or of another type is an error. */
+export class Reply {
+  readonly #script: string;
+  readonly #raw: readonly unknown[];
+  #next = 0;
+
+  constructor(script: string, raw: unknown) {
+    this.#script = script;
+    if (!Array.isArray(raw)) throw new ReplyShapeError(script, "no array", raw);
+    this.#raw = raw;
+  }
+
+  /** RESP3 clients may hand out buffers for text when asked to; ours never ask, so text it has to be. */
+  text(): string {
+    const value = this.#take();
+    if (typeof value !== "string") throw this.#wrong("no text");
+    return value;
+  }
+
+  integer(): number {
+    const value = this.#take();
+    if (typeof value !== "number" || !Number.isSafeInteger(value)) throw this.#wrong("no whole number");
+    return value;
+  }
+
+  flag(): boolean {
+    return this.integer() === 1;
+  }
+
+  /** A fencing token: decimal text, since it may be near 2^53. */
+  token(): bigint {
+    const value = this.text();
+    if (!/^\d{1,16}$/.test(value)) throw this.#wrong("no token");
+    return BigInt(value);
+  }
+
+  /** Server time, sent in microseconds. */
+  serverMs(): number {
+    return this.integer() / 1000;
+  }
+
+  list(): readonly unknown[] {
+    const value = this.#take();
+    if (!Array.isArray(value)) throw this.#wrong("no list");
+    return value;
+  }
+
+  texts(): readonly string[] {
+    const value = this.list();
+    if (!value.every((each) => typeof each === "string")) throw this.#wrong("no texts");
+    return value as string[];
+  }
+
+  end<R>(value: R): R {
+    if (this.#next !== this.#raw.length) throw this.#wrong("too much");
+    return value;
+  }
+
+  unknownStatus(status: string): ReplyShapeError {
+    return this.#wrong(`an unknown status ${JSON.stringify(status)}`);
+  }
+
+  #take(): unknown {
+    if (this.#next >= this.#raw.length) throw this.#wrong("too little");
+    return this.#raw[this.#next++];
+  }
+
+  #wrong(what: string): ReplyShapeError {
+    return new ReplyShapeError(this.#script, `${what} at ${this.#next}`, this.#raw);
+  }
+}

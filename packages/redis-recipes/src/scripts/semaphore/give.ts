@@ -1,0 +1,68 @@
+import type { RedissonPublish } from "../../layout/channels.js";
+import { clock } from "../lua/clock.js";
+import { permits } from "../lua/permits.js";
+import { publish } from "../lua/publish.js";
+import type { Conflict } from "../mutex/answers.js";
+import { type CallScript, Reply } from "../script.js";
+
+export interface GiveArgs {
+  readonly permits: number;
+  /** The take was never confirmed: give back only what its marker shows as taken. */
+  readonly onlyIfTaken: boolean;
+  readonly markerMs: number;
+  readonly publish: RedissonPublish;
+  readonly channel: string;
+}
+
+export type GiveAnswer =
+  | {
+      readonly status: "given";
+      readonly serverMs: number;
+      readonly free: number;
+      readonly publishError: string;
+    }
+  /** Given before, or nothing was taken. */
+  | { readonly status: "nothing"; readonly serverMs: number }
+  | Conflict;
+
+function readGive(raw: unknown): GiveAnswer {
+  const reply = new Reply("semaphore-give", raw);
+  const status = reply.text();
+  const serverMs = reply.serverMs();
+  switch (status) {
+    case "given":
+      return reply.end({ status, serverMs, free: reply.integer(), publishError: reply.text() });
+    case "nothing":
+      return reply.end({ status, serverMs });
+    case "conflict":
+      return reply.end({ status, serverMs, found: reply.text() });
+    default:
+      throw reply.unknownStatus(status);
+  }
+}
+
+/**
+ * Gives the permits of one take back, and is that take's last request.
+ *
+ * Keys: permits, marker of the take. Arguments: how many, whether only if the marker says taken, life of the marker ms, how to publish, Redisson's
+ * channel. Answer: given (free, publish error) / nothing / conflict; server time in each.
+ *
+ * As Redisson's: the number is counted up without a bound, made where it is missing, and published. Unlike it, the same take is given back
+ * once however often the request is sent, as long as the marker lives.
+ */
+export const semaphoreGive: CallScript<GiveArgs, GiveAnswer> = {
+  name: "semaphore-give",
+  keyCount: 2,
+  lua: `${clock}${publish}${permits}
+local free, found = permitsAt(KEYS[1])
+if free == nil then return {'conflict', nowUs, found} end
+local marker = redis.call('GET', KEYS[2])
+redis.call('SET', KEYS[2], 'ended', 'PX', ARGV[3])
+if marker == 'ended' or (ARGV[2] == '1' and marker ~= 'taken') then return {'nothing', nowUs} end
+local value = redis.call('INCRBY', KEYS[1], ARGV[1])
+tellPermits(ARGV[4], ARGV[5], value)
+return {'given', nowUs, value, mute}
+`,
+  args: (given) => [given.permits, given.onlyIfTaken ? 1 : 0, given.markerMs, given.publish, given.channel],
+  parse: readGive,
+};

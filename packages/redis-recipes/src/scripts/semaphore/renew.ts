@@ -1,0 +1,43 @@
+import { clock } from "../lua/clock.js";
+import { type RenewAnswer, readRenewals } from "../mutex/renew.js";
+import type { BatchScript } from "../script.js";
+
+export interface MarkerRenewArgs {
+  /** How long a marker outlives the lease. */
+  readonly extraMs: number;
+}
+
+export interface MarkerRenewEntry {
+  readonly leaseMs: number;
+}
+
+/**
+ * Keeps the markers of takes that are still held.
+ *
+ * Keys of each entry: permits, token, marker of the take. Arguments: by how much a marker outlives the lease ms; then of each entry the lease
+ * ms. Answer for each entry: renewed (token, the lease) / gone where the take was given back or undone, with server time.
+ *
+ * Redisson's semaphore has no leases: this renews what is ours, and changes no number of permits.
+ */
+export const semaphoreRenew: BatchScript<MarkerRenewArgs, MarkerRenewEntry, RenewAnswer> = {
+  name: "semaphore-renew",
+  keyCount: 3,
+  lua: `${clock}
+local answers = {}
+for i = 0, #KEYS / 3 - 1 do
+  local marker, leaseMs = KEYS[3 * i + 3], tonumber(ARGV[i + 2])
+  if redis.call('GET', marker) == 'taken' then
+    local lifeMs = leaseMs + tonumber(ARGV[1])
+    if redis.call('PTTL', marker) < lifeMs then redis.call('PEXPIRE', marker, lifeMs) end
+    local last = redis.pcall('GET', KEYS[3 * i + 2])
+    if type(last) ~= 'string' or not string.match(last, '^%d+$') then last = '0' end
+    answers[i + 1] = {'renewed', nowUs, last, leaseMs}
+  else
+    answers[i + 1] = {'gone', nowUs}
+  end
+end
+return answers
+`,
+  args: (common, entries) => [common.extraMs, ...entries.map((each) => each.leaseMs)],
+  parse: (raw) => readRenewals("semaphore-renew", raw),
+};

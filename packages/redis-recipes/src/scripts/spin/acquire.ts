@@ -1,0 +1,53 @@
+import { clock } from "../lua/clock.js";
+import { mutexState } from "../lua/mutex-state.js";
+import { token } from "../lua/token.js";
+import { readStand, type StandAnswer } from "../mutex/answers.js";
+import type { CallScript } from "../script.js";
+
+export interface SpinArgs {
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly notAfterMs: number | null;
+  readonly tokenTtlMs: number;
+  readonly floor: bigint;
+}
+
+/**
+ * Takes a mutex or says who has it; never stands in line.
+ *
+ * Keys: lock, token. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token floor. Answer: as `mutex-acquire`, never queued.
+ *
+ * As Redisson's spin lock: the hash of the plain mutex, nothing published or subscribed. Passes waiters of the plain mutex on the same name,
+ * as Redisson's does.
+ */
+export const spinAcquire: CallScript<SpinArgs, StandAnswer> = {
+  name: "spin-acquire",
+  keyCount: 2,
+  lua: `${clock}${token}${mutexState}
+if tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3]) then return {'late', nowUs} end
+local state, holder = look(KEYS[1])
+if state == 'conflict' then return {'conflict', nowUs, holder} end
+local last = lastToken(KEYS[2])
+if not last then return {'conflict', nowUs, 'token'} end
+local ttlMs, floor = tonumber(ARGV[4]), tonumber(ARGV[5])
+if floor > last then
+  last = state == 'free' and floor or floor + 1
+  raiseToken(KEYS[2], last, ttlMs)
+end
+if state == 'held' then
+  local text, pttl = string.format('%.0f', last), redis.call('PTTL', KEYS[1])
+  if holder == ARGV[1] then return {'granted', nowUs, text, pttl} end
+  return {'busy', nowUs, pttl, holder, text}
+end
+put(KEYS[1], ARGV[1], ARGV[2])
+return {'granted', nowUs, nextToken(KEYS[2], last, ttlMs), redis.call('PTTL', KEYS[1])}
+`,
+  args: (given) => [
+    given.owner,
+    given.leaseMs,
+    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    given.tokenTtlMs,
+    String(given.floor),
+  ],
+  parse: (raw) => readStand("spin-acquire", raw),
+};

@@ -1,0 +1,193 @@
+import { eventually, freePort, type RedisCluster, startRedisCluster } from "@holdfast/test-servers";
+import { Cluster } from "ioredis";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { NotSentError, ReplyError } from "../../src/client/errors.js";
+import { commandSettings } from "../../src/client/settings.js";
+import { freshName, increment, openLine, settled } from "./support.js";
+
+let cluster: RedisCluster;
+
+beforeAll(async () => {
+  cluster = await startRedisCluster({ clientProxies: true });
+});
+afterAll(() => cluster.stop());
+
+const open = (): ReturnType<typeof openLine> =>
+  openLine({ cluster: { nodes: cluster.addresses.slice(0, 2) } });
+
+/** A name for each of the three masters. */
+async function names(): Promise<readonly string[]> {
+  const found = new Map<unknown, string>();
+  for (let turn = 0; found.size < 3; turn++) {
+    const name = freshName(`spread-${turn}`);
+    found.set(await cluster.nodeOfKey(name), name);
+  }
+  return [...found.values()];
+}
+
+test("is connected once each master was found and tried, and knows the run id for every key", async () => {
+  const { line, states, notices, warnings } = open();
+  await line.whenConnected();
+  for (const name of await names()) {
+    expect(line.slotOf(name)).toBe(cluster.slotOf(name));
+    expect(line.masterOf(name)).toBe(await (await cluster.nodeOfKey(name)).runId());
+    const answer = await line.run(increment, [name], []);
+    expect(answer).toMatchObject({ reply: 1, runId: line.masterOf(name) });
+  }
+  expect([states, notices, warnings]).toEqual([["connected"], [], []]);
+});
+
+test("rejects within a second where nobody listens", async () => {
+  const nodes = [
+    { host: "127.0.0.1", port: await freePort() },
+    { host: "127.0.0.1", port: await freePort() },
+  ];
+  const { line } = openLine({ cluster: { nodes } });
+  const { error, tookMs } = await settled(line.whenConnected());
+  expect(String(error)).toContain("every server refused");
+  expect(tookMs).toBeLessThan(1_300);
+});
+
+test("sends many runs in one flight for each master", async () => {
+  const { line } = open();
+  await line.whenConnected();
+  const spread = await names();
+  const keys = spread.flatMap((name) => Array.from({ length: 10 }, (_, index) => `{${name}}:${index}`));
+  for (const node of cluster.nodes) cluster.proxyOf(node).reset();
+  const answers = await line.runAll(
+    increment,
+    keys.map((key) => ({ keys: [key], args: [] })),
+  );
+  for (const answer of answers) expect(answer).toMatchObject({ reply: 1 });
+  const flights = await Promise.all(
+    spread.map(async (name) => cluster.proxyOf(await cluster.nodeOfKey(name)).counts()),
+  );
+  // CLUSTER SLOTS of the regular refresh may fall into it.
+  for (const { byName } of flights) expect(byName.EVAL).toBe(10);
+});
+
+test("follows a slot while it is on its way, and after it has gone", async () => {
+  const { line, notices } = open();
+  await line.whenConnected();
+  const key = freshName("moving");
+  await line.run(increment, [key], []);
+  const from = await cluster.nodeOfKey(key);
+  const to = cluster.nodes.find((node, index) => index < 3 && node !== from);
+  if (to === undefined) throw new Error("no other master");
+  const move = await cluster.startMove(cluster.slotOf(key), from, to);
+  await move.moveKeys();
+  // ASK: the key is there already, the slot is not.
+  const during = await line.run(increment, [key], []);
+  expect(during).toMatchObject({ reply: 2, runId: await to.runId() });
+  expect(await line.runAll(increment, [{ keys: [key], args: [] }])).toMatchObject([{ reply: 3 }]);
+  await move.finish();
+  // MOVED: by what is known here it is still at the old one.
+  expect(await line.run(increment, [key], [])).toMatchObject({ reply: 4, runId: await to.runId() });
+  await eventually(async () => line.masterOf(key) === (await to.runId()), {
+    what: "the new map of the slots",
+  });
+  expect(notices).toContain("master");
+  await cluster.moveSlot(cluster.slotOf(key), to, from);
+});
+
+test("tells a run over two slots that it cannot be", async () => {
+  const { line } = open();
+  await line.whenConnected();
+  const [one = "", other = ""] = await names();
+  const error = (await settled(line.run(increment, [one, other], []))).error;
+  expect(error).toBeInstanceOf(ReplyError);
+  expect(error).toMatchObject({ retryable: false });
+  expect(String(error)).toContain("CROSSSLOT");
+});
+
+test("uses sharded channels where the servers have them, on the master of the slot, and follows the slot", async () => {
+  const { line, notices } = open();
+  await line.whenConnected();
+  expect(line.publishCommand).toBe("spublish");
+  const name = freshName("sharded");
+  const channel = `redisson_lock__channel:{${name}}`;
+  const heard: string[] = [];
+  const subscription = line.subscribe(channel, "redisson", (message) => heard.push(message));
+  await subscription.ready;
+  const from = await cluster.nodeOfKey(name);
+  expect(await from.command("SPUBLISH", channel, "0")).toBe(1);
+  expect(await from.command("PUBLISH", channel, "lost")).toBe(0);
+  await eventually(() => heard.length === 1, { what: "the message" });
+  const to = cluster.nodes.find((node, index) => index < 3 && node !== from);
+  if (to === undefined) throw new Error("no other master");
+  await cluster.moveSlot(cluster.slotOf(name), from, to);
+  await eventually(async () => (await to.command("SPUBLISH", channel, "1")) === 1, {
+    what: "the channel to follow",
+  });
+  await eventually(() => heard.length === 2, { what: "the message there" });
+  expect(notices).toContain("subscriptions");
+  await cluster.moveSlot(cluster.slotOf(name), to, from);
+  expect(heard).toEqual(["0", "1"]);
+});
+
+test("keeps plain channels plain, wherever they are published", async () => {
+  const { line } = open();
+  const channel = freshName("holdfast_grant");
+  const heard: string[] = [];
+  await line.subscribe(channel, "plain", (message) => heard.push(message)).ready;
+  for (const node of cluster.nodes) await node.command("PUBLISH", channel, "x");
+  await eventually(() => heard.length === cluster.nodes.length, { what: "one from each node" });
+});
+
+test("stays plain for a fleet of older Java clients", async () => {
+  const { line } = openLine({ cluster: { nodes: cluster.addresses }, shardedPubSub: "off" });
+  await line.whenConnected();
+  expect(line.publishCommand).toBe("publish");
+  const channel = freshName("redisson_lock__channel");
+  const heard: string[] = [];
+  await line.subscribe(channel, "redisson", (message) => heard.push(message)).ready;
+  await cluster.nodes[0]?.command("PUBLISH", channel, "0");
+  await eventually(() => heard.length === 1, { what: "the plain message" });
+});
+
+test("waits for replicas on the master of each key", async () => {
+  const { line } = openLine({ cluster: { nodes: cluster.addresses }, replicas: 1, acks: "all" });
+  await line.whenConnected();
+  for (const name of await names()) {
+    const answer = await line.run(increment, [name], [], { wait: { replicas: 1, timeoutMs: 1_000 } });
+    expect(answer).toMatchObject({ reply: 1, acknowledged: 1 });
+  }
+});
+
+test("works on a given cluster client and leaves it open", async () => {
+  const { lazyConnect: _, retryStrategy: __, enableOfflineQueue: ___, ...redisOptions } = commandSettings();
+  const client = new Cluster(cluster.addresses, { redisOptions });
+  onTestFinished(() => client.disconnect());
+  const { line, warnings } = openLine({ client });
+  await line.whenConnected();
+  const key = freshName("given");
+  const heard: string[] = [];
+  await line.subscribe(`x:{${key}}`, "redisson", (message) => heard.push(message)).ready;
+  expect((await line.run(increment, [key], [])).reply).toBe(1);
+  expect(warnings).toEqual([]);
+  await line.close(2_000);
+  expect(await client.get(key)).toBe("1");
+});
+
+// Last: it leaves the cluster in another shape.
+test("loses a master's keys alone when it is killed, and finds its replica", async () => {
+  const { line, notices, states } = open();
+  await line.whenConnected();
+  const [key = "", other = ""] = await names();
+  await line.run(increment, [key], []);
+  const before = line.masterOf(key);
+  const killed = await cluster.nodeOfKey(key);
+  await cluster.kill(killed);
+  const killedMs = performance.now();
+  await eventually(() => line.masterOf(key) === null, { what: "the loss to show", withinMs: 1_000 });
+  expect((await settled(line.run(increment, [key], []))).error).toBeInstanceOf(NotSentError);
+  expect((await line.run(increment, [other], [])).reply).toBe(1);
+  await eventually(async () => (await settled(line.run(increment, [key], []))).value !== undefined, {
+    what: "the replica to serve",
+    withinMs: 15_000,
+  });
+  expect(performance.now() - killedMs).toBeLessThan(10_000);
+  expect(line.masterOf(key)).not.toBe(before);
+  expect(notices).toContain("master");
+  expect(states).toEqual(["connected"]);
+});

@@ -1,0 +1,48 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const packages = fileURLToPath(new URL("../../..", import.meta.url));
+
+/**
+ * This package and core as JavaScript in a folder of their own, for processes that tests start: Node 20 runs no TypeScript, and
+ * a build left in `dist` may be an old one. `sources` is the emitted `src`; `folder` is to be removed.
+ */
+export async function emitPackages(): Promise<{ folder: string; sources: string }> {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-emitted-"));
+  const modules = join(folder, "node_modules");
+  const { resolve } = createRequire(import.meta.url);
+  mkdirSync(modules);
+  symlinkSync(dirname(resolve("ioredis/package.json")), join(modules, "ioredis"));
+  const compiler = join(dirname(resolve("typescript/package.json")), "bin/tsc");
+  const plain = [
+    "--noCheck",
+    "--declaration",
+    "false",
+    "--declarationMap",
+    "false",
+    "--isolatedDeclarations",
+    "false",
+  ];
+  for (const name of ["core", "redis-recipes"]) {
+    const target = join(modules, "@holdfast", name);
+    mkdirSync(target, { recursive: true });
+    const exports = { ".": "./index.js", "./internal": "./internal.js" };
+    writeFileSync(join(target, "package.json"), JSON.stringify({ type: "module", exports }));
+    const tsc = spawn(
+      process.execPath,
+      [compiler, "-p", "tsconfig.build.json", ...plain, "--outDir", target],
+      {
+        cwd: join(packages, name),
+        stdio: ["ignore", "inherit", "inherit"],
+      },
+    );
+    const [code] = await once(tsc, "exit");
+    if (code !== 0) throw new Error(`tsc of ${name} ended with ${code}`);
+  }
+  return { folder, sources: join(modules, "@holdfast/redis-recipes") };
+}

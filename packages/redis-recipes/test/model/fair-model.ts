@@ -1,0 +1,222 @@
+import type { FairKeys } from "../../src/layout/keys.js";
+import type { FairStandArgs } from "../../src/scripts/fair/acquire.js";
+import type { FairForceArgs } from "../../src/scripts/fair/force.js";
+import type { FairHeartbeatArgs } from "../../src/scripts/fair/heartbeat.js";
+import type { FairEndArgs } from "../../src/scripts/fair/release.js";
+import type { StandAnswer } from "../../src/scripts/mutex/answers.js";
+import type { CancelAnswer } from "../../src/scripts/mutex/cancel.js";
+import type { ForceAnswer } from "../../src/scripts/mutex/force.js";
+import type { HeartbeatEntry } from "../../src/scripts/mutex/heartbeat.js";
+import type { ReleaseAnswer } from "../../src/scripts/mutex/release.js";
+import type { Keyspace } from "./keyspace.js";
+import { lookAtMutex } from "./mutex-model.js";
+import { type Look, type Publishing, Wire } from "./wire.js";
+
+interface Ask extends Omit<FairStandArgs, "notAfterMs"> {
+  readonly grantMs: number;
+}
+
+/** Redisson's fair lock as its layout and arithmetic are described, with our liveness beside. */
+export class FairModel extends Wire<FairKeys> {
+  acquire(args: FairStandArgs): StandAnswer {
+    return this.late(args.notAfterMs) ?? this.#stand({ ...args, grantMs: args.leaseMs });
+  }
+
+  heartbeat(common: FairHeartbeatArgs, entries: readonly HeartbeatEntry[]): readonly StandAnswer[] {
+    return entries.map(
+      (entry) =>
+        this.late(common.notAfterMs) ??
+        this.#stand({ ...common, ...entry, mayWait: true, grantMs: Math.min(common.claimMs, entry.leaseMs) }),
+    );
+  }
+
+  release(args: FairEndArgs): ReleaseAnswer {
+    const found = this.#look();
+    const head = this.#sweep(args.waitMs);
+    if (found.state === "held" && found.holder === args.owner) return this.#free(args, head);
+    if (found.state === "free") this.#poke(args, head);
+    return { status: "gone", serverMs: this.serverMs };
+  }
+
+  cancel(args: FairEndArgs): CancelAnswer {
+    const found = this.#look();
+    const first = this.space.list(this.keys.queue)[0] === args.owner;
+    const removed = this.giveUp(args.owner, args.waitMs);
+    const head = this.#sweep(args.waitMs);
+    if (found.state === "held" && found.holder === args.owner) return this.#free(args, head);
+    if (first && found.state === "free") this.#poke(args, head);
+    return { status: removed ? "removed" : "none", serverMs: this.serverMs, publishError: "" };
+  }
+
+  force(args: FairForceArgs): ForceAnswer {
+    const { serverMs } = this;
+    const found = this.#look();
+    if (found.state === "conflict") return { status: "conflict", serverMs, found: found.found };
+    if (found.state === "free") return { status: "free", serverMs };
+    const { holder } = found;
+    if (args.expected !== "" && args.expected !== holder) return { status: "other", serverMs, holder };
+    const head = this.#sweep(args.waitMs);
+    this.space.del(this.keys.lock);
+    const told = this.tell(holder, { type: "stolen" });
+    this.#poke(args, head);
+    return { status: "forced", serverMs, holder, told, publishError: "" };
+  }
+
+  #stand(ask: Ask): StandAnswer {
+    const { space, keys, serverMs } = this;
+    const found = this.#look();
+    if (found.state === "conflict") return { status: "conflict", serverMs, found: found.found };
+    const last = this.lastToken();
+    if (last === null) return { status: "conflict", serverMs, found: "token" };
+    const place = space.list(keys.queue).indexOf(ask.owner);
+    if (place >= 0) {
+      space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
+    }
+    const head = this.#sweep(ask.waitMs, ask.owner);
+    const token = this.raised(last, ask.floor, found.state === "held", ask.tokenTtlMs);
+    if (found.state === "held" && found.holder === ask.owner) {
+      return { status: "granted", serverMs, token, pttlMs: space.pttl(keys.lock) };
+    }
+    if (found.state === "free" && (head === null || head === ask.owner)) {
+      if (head !== null) space.shift(keys.queue);
+      space.unscore(keys.deadlines, ask.owner);
+      space.unscore(keys.alive, ask.owner);
+      for (const [each, score] of space.zset(keys.deadlines))
+        space.score(keys.deadlines, each, score - ask.waitMs);
+      space.hset(keys.lock, ask.owner, "1");
+      space.expire(keys.lock, ask.grantMs);
+      const granted = this.grantToken(token, ask.tokenTtlMs);
+      return { status: "granted", serverMs, token: granted, pttlMs: space.pttl(keys.lock) };
+    }
+    const refused = {
+      serverMs,
+      holderPttlMs: space.pttl(keys.lock),
+      holder: found.state === "held" ? found.holder : "",
+      lastToken: token,
+    };
+    if (!ask.mayWait) return { status: "busy", ...refused };
+    if (place >= 0) {
+      this.#raise(ask.owner, space.list(keys.queue).indexOf(ask.owner), ask.waitMs);
+    } else {
+      const tail = space.list(keys.queue).at(-1);
+      const behind =
+        tail === undefined || tail === ask.owner ? undefined : space.zset(keys.deadlines).get(tail);
+      const base = behind === undefined ? refused.holderPttlMs : behind - space.nowMs;
+      space.score(keys.deadlines, ask.owner, space.nowMs + base + ask.waitMs);
+      space.push(keys.queue, ask.owner);
+      space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
+    }
+    space.expire(keys.alive, 10 * ask.aliveMs);
+    const position = space.list(keys.queue).indexOf(ask.owner);
+    return { status: "queued", ...refused, position, appended: place < 0 };
+  }
+
+  #free(args: FairEndArgs, head: string | null): Extract<ReleaseAnswer, { status: "handed" | "freed" }> {
+    this.space.del(this.keys.lock);
+    this.#poke(args, head);
+    return { status: "freed", serverMs: this.serverMs, next: head ?? "", publishError: "" };
+  }
+
+  giveUp(owner: string, waitMs: number): boolean {
+    const { space, keys } = this;
+    const queue = space.list(keys.queue);
+    const place = queue.indexOf(owner);
+    const behind = place < 0 ? [] : queue.slice(place + 1);
+    for (const each of behind) {
+      const score = space.zset(keys.deadlines).get(each);
+      if (score !== undefined) space.score(keys.deadlines, each, score - waitMs);
+    }
+    const out = [
+      space.unscore(keys.deadlines, owner),
+      space.pull(keys.queue, owner),
+      space.unscore(keys.alive, owner),
+    ];
+    return out.includes(true);
+  }
+
+  #sweep(waitMs: number, asking?: string): string | null {
+    const { space, keys } = this;
+    const dead = [...space.zset(keys.alive)].filter(([, till]) => till <= space.nowMs).sort(byScore);
+    for (const [owner] of dead) this.giveUp(owner, waitMs);
+    for (;;) {
+      const [head] = space.list(keys.queue);
+      if (head === undefined) return null;
+      if (head === asking) return head;
+      const deadline = space.zset(keys.deadlines).get(head);
+      if (deadline !== undefined && deadline <= space.nowMs) {
+        space.shift(keys.queue);
+        space.unscore(keys.deadlines, head);
+        space.unscore(keys.alive, head);
+      } else if (this.isOurs(head) && !space.zset(keys.alive).has(head)) {
+        this.giveUp(head, waitMs);
+      } else {
+        return head;
+      }
+    }
+  }
+
+  #raise(owner: string, place: number, waitMs: number): void {
+    const { space, keys } = this;
+    const before =
+      place > 0 ? space.zset(keys.deadlines).get(space.list(keys.queue)[place - 1] as string) : undefined;
+    const least = (before ?? space.nowMs + Math.max(0, space.pttl(keys.lock))) + waitMs;
+    const own = space.zset(keys.deadlines).get(owner);
+    if (own === undefined || own < least) space.score(keys.deadlines, owner, least);
+  }
+
+  #poke(args: Publishing, head: string | null): void {
+    if (head !== null) this.tellRedisson({ ...args, channel: `${args.channel}:${head}` }, "0");
+  }
+
+  #look(): Look {
+    return lookAtMutex(this.space, this.keys.lock);
+  }
+}
+
+function byScore([left, one]: [string, number], [right, other]: [string, number]): number {
+  return one - other || (left < right ? -1 : 1);
+}
+
+/** What a Redisson client does to a fair lock, in the least that matters to us. */
+export class JavaFair {
+  constructor(
+    private readonly space: Keyspace,
+    private readonly keys: FairKeys,
+  ) {}
+
+  static readonly enqueueLua: string = `
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 or redis.call('LPOS', KEYS[2], ARGV[1]) then return nowUs end
+local tail = redis.call('LINDEX', KEYS[2], -1)
+local score = tail and redis.call('ZSCORE', KEYS[3], tail)
+local base = score and tonumber(score) - nowMs or redis.call('PTTL', KEYS[1])
+redis.call('ZADD', KEYS[3], nowMs + base + ARGV[2], ARGV[1])
+redis.call('RPUSH', KEYS[2], ARGV[1])`;
+
+  enqueue(owner: string, waitMs: number): void {
+    const { space, keys } = this;
+    if (space.hash(keys.lock).has(owner) || space.list(keys.queue).includes(owner)) return;
+    const tail = space.list(keys.queue).at(-1);
+    const score = tail === undefined ? undefined : space.zset(keys.deadlines).get(tail);
+    const base = score === undefined ? space.pttl(keys.lock) : score - space.nowMs;
+    space.score(keys.deadlines, owner, space.nowMs + base + waitMs);
+    space.push(keys.queue, owner);
+  }
+
+  static readonly takeLua: string = `
+if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('LINDEX', KEYS[2], 0) ~= ARGV[1] then return nowUs end
+redis.call('LPOP', KEYS[2])
+redis.call('ZREM', KEYS[3], ARGV[1])
+for _, each in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do redis.call('ZINCRBY', KEYS[3], -ARGV[2], each) end
+redis.call('HSET', KEYS[1], ARGV[1], 1)
+redis.call('PEXPIRE', KEYS[1], ARGV[3])`;
+
+  take(owner: string, waitMs: number, leaseMs: number): void {
+    const { space, keys } = this;
+    if (space.type(keys.lock) !== "none" || space.list(keys.queue)[0] !== owner) return;
+    space.shift(keys.queue);
+    space.unscore(keys.deadlines, owner);
+    for (const [each, score] of space.zset(keys.deadlines)) space.score(keys.deadlines, each, score - waitMs);
+    space.hset(keys.lock, owner, "1");
+    space.expire(keys.lock, leaseMs);
+  }
+}

@@ -1,0 +1,96 @@
+import type { MutexKeys } from "../../src/layout/keys.js";
+import type { AskAnswer } from "../../src/scripts/mutex/ask.js";
+import type { CancelAnswer, CancelArgs } from "../../src/scripts/mutex/cancel.js";
+import type { ForceAnswer, ForceArgs } from "../../src/scripts/mutex/force.js";
+import type { ReleaseAnswer, ReleaseArgs } from "../../src/scripts/mutex/release.js";
+import type { RenewAnswer, RenewEntry } from "../../src/scripts/mutex/renew.js";
+import type { Keyspace } from "./keyspace.js";
+import { type Look, QueueModel } from "./queue-model.js";
+
+/** The plain mutex, with our queue. */
+export class MutexModel extends QueueModel {
+  look(): Look {
+    return lookAtMutex(this.space, this.keys.lock);
+  }
+
+  put(owner: string, leaseMs: number): void {
+    this.space.hset(this.keys.lock, owner, "1");
+    this.space.expire(this.keys.lock, leaseMs);
+  }
+
+  freed(): string {
+    return "0";
+  }
+
+  release(args: ReleaseArgs): ReleaseAnswer {
+    return this.#holds(args.owner) ? this.pass(args) : this.gone();
+  }
+
+  cancel(args: CancelArgs): CancelAnswer {
+    const { space, keys } = this;
+    const entry = `${args.owner} ${args.leaseMs}`;
+    const first = space.list(keys.waiters)[0] === entry;
+    const out = [space.pull(keys.waiters, entry), space.unscore(keys.alive, args.owner)];
+    if (this.#holds(args.owner)) return this.pass(args);
+    if (first && this.look().state === "free") this.nudge(this.liveHead());
+    return { status: out.includes(true) ? "removed" : "none", serverMs: this.serverMs, publishError: "" };
+  }
+
+  force(args: ForceArgs): ForceAnswer {
+    const { space, keys, serverMs } = this;
+    const found = this.look();
+    if (found.state === "conflict") return this.conflict(found.found);
+    if (found.state === "free") return { status: "free", serverMs };
+    const { holder } = found;
+    if (args.expected !== "" && args.expected !== holder) return { status: "other", serverMs, holder };
+    const head = this.liveHead();
+    space.del(keys.lock);
+    space.del(keys.run);
+    const told = this.tell(holder, { type: "stolen" });
+    this.tellRedisson(args, "0");
+    this.nudge(head);
+    if (args.changes !== "") space.publish(args.changes, "1");
+    return { status: "forced", serverMs, holder, told, publishError: "" };
+  }
+
+  ask(): AskAnswer {
+    const { serverMs } = this;
+    const found = this.look();
+    if (found.state === "conflict") return this.conflict(found.found);
+    if (found.state === "free") return { status: "free", serverMs };
+    const holders = [found.holder];
+    if (!this.tell(found.holder, { type: "revoke" })) return { status: "foreign", serverMs, holders };
+    return { status: "asked", serverMs, holders, publishError: "" };
+  }
+
+  #holds(owner: string): boolean {
+    const found = this.look();
+    return found.state === "held" && found.holder === owner;
+  }
+}
+
+export function lookAtMutex(space: Keyspace, lock: string): Look {
+  const type = space.type(lock);
+  if (type === "none") return { state: "free" };
+  if (type !== "hash") return { state: "conflict", found: type };
+  const fields = [...space.hash(lock)];
+  if (fields.some(([field]) => field === "mode")) return { state: "conflict", found: "read-write-lock" };
+  const [only, ...more] = fields;
+  if (!only || more.length > 0 || !/^\d+$/.test(only[1])) return { state: "conflict", found: "hash" };
+  return { state: "held", holder: only[0] };
+}
+
+/** Renewal of any hash with one field for each holder. */
+export function renewModel(
+  space: Keyspace,
+  entries: readonly (RenewEntry & Pick<MutexKeys, "lock" | "token">)[],
+): readonly RenewAnswer[] {
+  const serverMs = space.nowUs / 1000;
+  return entries.map(({ lock, token, field, leaseMs }) => {
+    if (space.type(lock) !== "hash" || !space.hash(lock).has(field)) return { status: "gone", serverMs };
+    if (space.pttl(lock) < leaseMs) space.expire(lock, leaseMs);
+    const value = space.string(token) ?? "";
+    const last = /^\d+$/.test(value) ? BigInt(value) : 0n;
+    return { status: "renewed", serverMs, token: last, pttlMs: space.pttl(lock) };
+  });
+}

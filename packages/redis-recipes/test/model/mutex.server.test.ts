@@ -1,0 +1,194 @@
+import { expect, test } from "vitest";
+import { redissonChannels } from "../../src/layout/channels.js";
+import { mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
+import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
+import { mutexAsk } from "../../src/scripts/mutex/ask.js";
+import { mutexCancel } from "../../src/scripts/mutex/cancel.js";
+import { mutexForce } from "../../src/scripts/mutex/force.js";
+import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
+import { mutexRelease } from "../../src/scripts/mutex/release.js";
+import { renew } from "../../src/scripts/mutex/renew.js";
+import { Dice, Differential, limitMs, steps } from "./differential.js";
+import { MutexModel, renewModel } from "./mutex-model.js";
+import { backdate, byStatus, byStatuses, dropKey, foreign, hours, randomSteps } from "./random-steps.js";
+import { javaOwners, ourOwners, stage } from "./stage.js";
+
+const on = stage();
+
+test(
+  "the mutex scripts do what the model does, step by step",
+  async () => {
+    const dice = new Dice("mutex scripts");
+    const name = dice.of(["orders", "orders:{42}"]);
+    const keys = mutexKeys(name);
+    const list = mutexKeyList(keys);
+    const both = new Differential(on.server);
+    const model = new MutexModel(both.space, keys, on.runId);
+    let highest = 0n;
+    const lease = (owner: string) => hours(ourOwners.indexOf(owner) + 2);
+    const floor = () => (dice.chance(0.05) ? highest + BigInt(dice.below(3_600_000_000)) : highest);
+    const passArgs = () => ({
+      claimMs: dice.of([hours(1), hours(9)]),
+      aliveMs: hours(3),
+      maxDirectRun: dice.of([2, 2, -1, 0]),
+      tokenTtlMs: dice.of([0, hours(24)]),
+      publish: dice.of(["publish", "publish", "both", "none", "spublish"] as const),
+      channel: redissonChannels.mutex(name),
+      changes: dice.of(["", "", "changed"]),
+    });
+
+    const acquire = async () => {
+      const owner = dice.of(ourOwners);
+      const given = {
+        owner,
+        leaseMs: lease(owner),
+        mayWait: dice.chance(0.8),
+        aliveMs: hours(3),
+        notAfterMs: dice.of([null, null, 1, both.space.nowMs + hours(1)]),
+        tokenTtlMs: dice.of([0, hours(24)]),
+        floor: floor(),
+        changes: dice.of(["", "changed"]),
+      };
+      const answer = await both.run(
+        mutexAcquire,
+        list,
+        mutexAcquire.args(given),
+        () => model.acquire(given),
+        byStatus,
+      );
+      if (answer.status === "granted" && answer.token > highest) highest = answer.token;
+    };
+    const heartbeat = async () => {
+      const entries = ourOwners
+        .filter(() => dice.chance(0.4))
+        .map((owner) => ({ owner, leaseMs: lease(owner), floor: floor() }));
+      if (entries.length === 0) return;
+      const common = {
+        aliveMs: hours(3),
+        claimMs: dice.of([hours(1), hours(9)]),
+        notAfterMs: dice.of([null, null, null, 1]),
+        tokenTtlMs: hours(24),
+        changes: "",
+      };
+      await both.run(
+        mutexHeartbeat,
+        entries.flatMap(() => list),
+        mutexHeartbeat.args(common, entries),
+        () => model.heartbeat(common, entries),
+        byStatuses,
+      );
+    };
+    const release = async () => {
+      const [holder] = both.space.type(keys.lock) === "hash" ? both.space.hash(keys.lock).keys() : [];
+      const given = {
+        owner: dice.chance(0.7) ? (holder ?? dice.of(ourOwners)) : dice.of(ourOwners),
+        ...passArgs(),
+      };
+      await both.run(mutexRelease, list, mutexRelease.args(given), () => model.release(given), byStatus);
+    };
+    const cancel = async () => {
+      const owner = dice.of(ourOwners);
+      const given = { owner, leaseMs: lease(owner), ...passArgs() };
+      await both.run(mutexCancel, list, mutexCancel.args(given), () => model.cancel(given), byStatus);
+    };
+    const renewal = async () => {
+      const entries = [...ourOwners, ...javaOwners]
+        .filter(() => dice.chance(0.4))
+        .map((field) => ({ ...keys, field, leaseMs: hours(1 + dice.below(12)) }));
+      if (entries.length === 0) return;
+      await both.run(
+        renew,
+        entries.flatMap(() => [keys.lock, keys.token]),
+        renew.args(null, entries),
+        () => renewModel(both.space, entries),
+        byStatuses,
+      );
+    };
+    const force = async () => {
+      const given = { expected: dice.of(["", ...ourOwners]), ...passArgs() };
+      await both.run(mutexForce, list, mutexForce.args(given), () => model.force(given), byStatus);
+    };
+    const ask = () => both.run(mutexAsk, [keys.lock], [], () => model.ask(), byStatus);
+
+    // What Redisson does, in the least that matters to us.
+    const javaTakes = async () => {
+      const owner = dice.of(javaOwners);
+      await both.edit(
+        "java takes",
+        `local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'none' or (kind == 'hash' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1) then
+  redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end`,
+        [keys.lock],
+        [owner, hours(5)],
+        (space) => {
+          const count = space.hash(keys.lock).get(owner);
+          if (space.type(keys.lock) !== "none" && count === undefined) return;
+          space.hset(keys.lock, owner, String(Number(count ?? 0) + 1));
+          space.expire(keys.lock, hours(5));
+        },
+      );
+    };
+    const strange = () =>
+      foreign(
+        both,
+        dice,
+        [
+          [keys.lock, "SET", "x"],
+          [keys.lock, "HSET", "mode", "read"],
+          [keys.lock, "HSET", "a:1", "many"],
+          [keys.lock, "RPUSH", "x"],
+          [keys.token, "SET", "text"],
+          [keys.token, "SET", "9007199254740991"],
+          [keys.token, "RPUSH", "x"],
+        ],
+        () => dice.of([acquire, heartbeat, release, cancel, renewal, force, ask])(),
+      );
+
+    await randomSteps(dice, steps("mutex"), [
+      [26, acquire],
+      [14, heartbeat],
+      [24, release],
+      [8, cancel],
+      [6, renewal],
+      [3, force],
+      [2, ask],
+      [5, javaTakes],
+      [3, () => dropKey(both, keys.lock)],
+      [4, () => backdate(both, keys.alive, dice.of(ourOwners))],
+      [1, () => dropKey(both, dice.of([keys.waiters, keys.alive, keys.run, keys.token]))],
+      [2, strange],
+    ]);
+
+    // Steps that never meet a case prove nothing of it.
+    const met = [...both.tally.keys()].sort();
+    expect(met).toEqual(
+      expect.arrayContaining([
+        "mutex-acquire busy",
+        "mutex-acquire conflict",
+        "mutex-acquire granted",
+        "mutex-acquire late",
+        "mutex-acquire queued",
+        "mutex-ask asked",
+        "mutex-ask free",
+        "mutex-cancel freed",
+        "mutex-cancel handed",
+        "mutex-cancel none",
+        "mutex-cancel removed",
+        "mutex-force forced",
+        "mutex-force free",
+        "mutex-force other",
+        "mutex-heartbeat granted+queued",
+        "mutex-heartbeat late",
+        "mutex-heartbeat queued",
+        "mutex-release freed",
+        "mutex-release gone",
+        "mutex-release handed",
+        "renew gone",
+        "renew gone+renewed",
+      ]),
+    );
+  },
+  limitMs,
+);

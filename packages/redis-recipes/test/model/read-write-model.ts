@@ -1,0 +1,199 @@
+import type { ReadWriteKeys } from "../../src/layout/keys.js";
+import type { AskAnswer } from "../../src/scripts/mutex/ask.js";
+import type { PassArgs } from "../../src/scripts/mutex/release.js";
+import type { RenewAnswer } from "../../src/scripts/mutex/renew.js";
+import type { ReadWriteForceAnswer, ReadWriteForceArgs } from "../../src/scripts/read-write/force.js";
+import type { ReadAnswer, ReadArgs } from "../../src/scripts/read-write/read-acquire.js";
+import type { ReadReleaseAnswer, ReadReleaseArgs } from "../../src/scripts/read-write/read-release.js";
+import type { ReadRenewEntry } from "../../src/scripts/read-write/read-renew.js";
+import type { WriteCancelAnswer, WriteCancelArgs } from "../../src/scripts/read-write/write-cancel.js";
+import type {
+  TurnArgs,
+  WriteReleaseAnswer,
+  WriteReleaseArgs,
+} from "../../src/scripts/read-write/write-release.js";
+import { type Look, QueueModel } from "./queue-model.js";
+
+/** The read-write lock: Redisson's hash and hold keys, our queue of writers. */
+export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
+  #message = "0";
+
+  look(_owner?: string): Look {
+    const { space } = this;
+    const type = space.type(this.keys.lock);
+    if (type === "none") return { state: "free" };
+    if (type !== "hash") return { state: "conflict", found: type };
+    const fields = space.hash(this.keys.lock);
+    const mode = fields.get("mode");
+    if (mode === undefined) return { state: "conflict", found: "mutex" };
+    if (mode === "read") return { state: "held", holder: "", mode };
+    if (mode !== "write") return { state: "conflict", found: "hash" };
+    const writer = [...fields.keys()].find((field) => field.endsWith(":write"));
+    return { state: "held", holder: writer?.replace(/:write$/, "") ?? "", mode };
+  }
+
+  put(owner: string, leaseMs: number): void {
+    this.space.hset(this.keys.lock, "mode", "write");
+    this.space.hset(this.keys.lock, `${owner}:write`, "1");
+    this.space.expire(this.keys.lock, leaseMs);
+  }
+
+  freed(): string {
+    return this.#message;
+  }
+
+  protected override onPlain(args: PassArgs & Partial<TurnArgs>, waiting: boolean): void {
+    if (waiting) this.space.set(this.keys.run, `r${this.space.nowMs + (args.readersTurnMs ?? 0)}`);
+  }
+
+  writeRelease(args: WriteReleaseArgs): WriteReleaseAnswer {
+    return this.#writes(args.owner) ? this.#endWrite(args) : this.gone();
+  }
+
+  writeCancel(args: WriteCancelArgs): WriteCancelAnswer {
+    const { space, keys } = this;
+    const entry = `${args.owner} ${args.leaseMs}`;
+    const first = space.list(keys.waiters)[0] === entry;
+    const out = [space.pull(keys.waiters, entry), space.unscore(keys.alive, args.owner)];
+    if (this.#writes(args.owner)) return this.#endWrite(args);
+    const found = this.look();
+    if (first && (found.state === "free" || (found.state === "held" && found.mode === "read"))) {
+      const head = this.liveHead();
+      if (head === null) this.tellRedisson(args, "1");
+      else if (found.state === "free") this.nudge(head);
+    }
+    return { status: out.includes(true) ? "removed" : "none", serverMs: this.serverMs, publishError: "" };
+  }
+
+  readAcquire(args: ReadArgs): ReadAnswer {
+    const { space, keys, serverMs } = this;
+    const late = this.late(args.notAfterMs);
+    if (late) return late;
+    const found = this.look();
+    if (found.state === "conflict") return this.conflict(found.found);
+    const last = this.lastToken();
+    if (last === null) return this.conflict("token");
+    const token = this.raised(last, args.floor, found.state === "held", args.tokenTtlMs);
+    const hold = this.#hold(args.owner);
+    if (found.state === "held" && space.hash(keys.lock).has(args.owner)) {
+      return { status: "granted", serverMs, token, pttlMs: Math.max(0, space.pttl(hold)) };
+    }
+    const written = found.state === "held" && found.mode === "write";
+    const beside = written && this.#writes(args.owner);
+    if (!beside) {
+      let behindWriter = false;
+      if (!written && this.liveHead() !== null) {
+        const turn = /^r(\d+)$/.exec(space.string(keys.run) ?? "")?.[1];
+        behindWriter = turn === undefined || Number(turn) <= space.nowMs;
+      }
+      if (written || behindWriter) {
+        const holder = found.state === "held" ? found.holder : "";
+        return {
+          status: "busy",
+          serverMs,
+          holderPttlMs: space.pttl(keys.lock),
+          holder,
+          lastToken: token,
+          behindWriter,
+        };
+      }
+    }
+    if (found.state === "free") space.hset(keys.lock, "mode", "read");
+    space.hset(keys.lock, args.owner, "1");
+    space.set(hold, "1", args.leaseMs);
+    if (space.pttl(keys.lock) < args.leaseMs) space.expire(keys.lock, args.leaseMs);
+    const granted = beside ? token : this.grantToken(token, args.tokenTtlMs);
+    return { status: "granted", serverMs, token: granted, pttlMs: space.pttl(hold) };
+  }
+
+  readRelease(args: ReadReleaseArgs): ReadReleaseAnswer {
+    const { space, keys, serverMs } = this;
+    const found = this.look();
+    if (found.state !== "held" || !space.hash(keys.lock).has(args.owner)) return this.gone();
+    space.hdel(keys.lock, args.owner);
+    space.del(this.#hold(args.owner));
+    const others = [...space.hash(keys.lock)].filter(([field]) => field !== "mode");
+    const left = others.flatMap(([field, count]) =>
+      Array.from({ length: Number(count) }, (_, level) => space.pttl(this.#hold(field, level + 1))),
+    );
+    const longest = Math.max(0, ...left);
+    if (longest > 0) {
+      space.expire(keys.lock, longest);
+      return { status: "shared", serverMs };
+    }
+    if (found.mode === "write") return { status: "shared", serverMs };
+    this.#message = "0";
+    return this.pass(args);
+  }
+
+  readRenew(entries: readonly ReadRenewEntry[]): readonly RenewAnswer[] {
+    const { space, keys, serverMs } = this;
+    return entries.map(({ owner, leaseMs }) => {
+      const fields = space.type(keys.lock) === "hash" ? space.hash(keys.lock) : new Map<string, string>();
+      if (!fields.has("mode") || !fields.has(owner)) return { status: "gone", serverMs };
+      const hold = this.#hold(owner);
+      if (space.pttl(hold) < leaseMs) space.set(hold, "1", leaseMs);
+      if (space.pttl(keys.lock) < leaseMs) space.expire(keys.lock, leaseMs);
+      const value = space.string(keys.token) ?? "";
+      const token = /^\d+$/.test(value) ? BigInt(value) : 0n;
+      return { status: "renewed", serverMs, token, pttlMs: space.pttl(hold) };
+    });
+  }
+
+  force(args: ReadWriteForceArgs): ReadWriteForceAnswer {
+    const { space, keys, serverMs } = this;
+    const found = this.look();
+    if (found.state === "conflict") return this.conflict(found.found);
+    if (found.state === "free") return { status: "free", serverMs };
+    const holders = this.#holders(found.mode);
+    if (found.mode !== args.mode || (args.expected !== "" && !holders.includes(args.expected))) {
+      return { status: "other", serverMs };
+    }
+    const head = this.liveHead();
+    space.del(keys.lock);
+    space.del(keys.run);
+    const told = holders.filter((owner) => this.tell(owner, { type: "stolen" })).length;
+    this.tellRedisson(args, args.mode === "write" ? "1" : "0");
+    this.nudge(head);
+    return { status: "forced", serverMs, holders, told, publishError: "" };
+  }
+
+  ask(mode: "read" | "write"): AskAnswer {
+    const { serverMs } = this;
+    const found = this.look();
+    if (found.state === "conflict") return this.conflict(found.found);
+    if (found.state === "free" || found.mode !== mode) return { status: "free", serverMs };
+    const holders = this.#holders(mode);
+    const ours = holders.filter((owner) => this.isOurs(owner));
+    if (ours.length === 0) return { status: "foreign", serverMs, holders };
+    for (const owner of ours) this.tell(owner, { type: "revoke" });
+    return { status: "asked", serverMs, holders: ours, publishError: "" };
+  }
+
+  #endWrite(args: WriteReleaseArgs): Exclude<WriteReleaseAnswer, { status: "gone" }> {
+    const { space, keys, serverMs } = this;
+    space.hdel(keys.lock, `${args.owner}:write`);
+    if (space.hash(keys.lock).size > 1) {
+      space.hset(keys.lock, "mode", "read");
+      this.tellRedisson(args, "1");
+      return { status: "downgraded", serverMs, publishError: "" };
+    }
+    this.#message = "1";
+    return this.pass(args);
+  }
+
+  #writes(owner: string): boolean {
+    const found = this.look();
+    return found.state === "held" && found.mode === "write" && found.holder === owner;
+  }
+
+  #holders(mode: "read" | "write" | undefined): string[] {
+    const fields = [...this.space.hash(this.keys.lock).keys()].filter((field) => field !== "mode");
+    const writers = fields.flatMap((field) => (field.endsWith(":write") ? [field.slice(0, -6)] : []));
+    return (mode === "write" ? writers : fields).sort();
+  }
+
+  #hold(owner: string, level = 1): string {
+    return `${this.keys.holdPrefix}${owner}:rwlock_timeout:${level}`;
+  }
+}

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { redissonChannels } from "../../src/layout/channels.js";
+import { semaphoreKeys } from "../../src/layout/keys.js";
+import { semaphoreGive } from "../../src/scripts/semaphore/give.js";
+import { semaphorePermits } from "../../src/scripts/semaphore/permits.js";
+import { semaphoreTake } from "../../src/scripts/semaphore/take.js";
+import { Dice, Differential, limitMs, steps } from "./differential.js";
+import { byStatus, dropKey, foreign, hours, randomSteps } from "./random-steps.js";
+import { SemaphoreModel } from "./semaphore-model.js";
+import { stage } from "./stage.js";
+
+const on = stage();
+
+test(
+  "the semaphore's scripts do what the model does, step by step",
+  async () => {
+    const dice = new Dice("semaphore scripts");
+    const name = dice.of(["orders", "orders:{42}"]);
+    const keys = semaphoreKeys(name);
+    const both = new Differential(on.server);
+    const model = new SemaphoreModel(both.space, keys, on.runId);
+    const takes: string[] = [];
+    let drawn = 0;
+    const some = () =>
+      takes.length === 0 || dice.chance(0.1) ? `take:${++drawn}` : dice.of(takes.slice(-6));
+    const publishing = () => ({
+      publish: dice.of(["publish", "publish", "both", "none"] as const),
+      channel: redissonChannels.semaphore(name),
+    });
+
+    const take = async () => {
+      const owner = dice.chance(0.8) ? `take:${++drawn}` : some();
+      takes.push(owner);
+      const given = {
+        owner,
+        permits: 1 + dice.below(3),
+        initial: dice.of([null, 5, 2]),
+        notAfterMs: dice.of([null, null, null, 1]),
+        tokenTtlMs: dice.of([0, hours(24)]),
+        floor: BigInt(dice.below(2)) * 1_500_000_000_000_000n,
+        markerMs: hours(1),
+      };
+      const keysOf = [keys.permits, keys.token, keys.markerPrefix + owner];
+      await both.run(semaphoreTake, keysOf, semaphoreTake.args(given), () => model.take(given), byStatus);
+    };
+    const give = async () => {
+      const owner = some();
+      const given = {
+        permits: 1 + dice.below(3),
+        onlyIfTaken: dice.chance(0.5),
+        markerMs: hours(1),
+        ...publishing(),
+      };
+      const keysOf = [keys.permits, keys.markerPrefix + owner];
+      await both.run(
+        semaphoreGive,
+        keysOf,
+        semaphoreGive.args(given),
+        () => model.give(owner, given),
+        byStatus,
+      );
+    };
+    const change = async () => {
+      const action = dice.of(["set", "add", "drain"] as const);
+      const given = { action, permits: dice.below(9) - (action === "add" ? 5 : 0), ...publishing() };
+      await both.run(
+        semaphorePermits,
+        [keys.permits],
+        semaphorePermits.args(given),
+        () => model.permits(given),
+        byStatus,
+      );
+    };
+    const strange = () =>
+      foreign(
+        both,
+        dice,
+        [
+          [keys.permits, "SET", "x"],
+          [keys.permits, "RPUSH", "x"],
+          [keys.token, "SET", "text"],
+        ],
+        () => dice.of([take, give, change])(),
+      );
+    // Old markers would fill the picture that is read after each step.
+    const forget = async () => {
+      for (const key of [...both.space.keys.keys()].filter((each) => each.startsWith(keys.markerPrefix))) {
+        await dropKey(both, key);
+      }
+    };
+
+    await randomSteps(dice, steps("semaphore"), [
+      [40, take],
+      [35, give],
+      [10, change],
+      [3, () => dropKey(both, keys.permits)],
+      [2, strange],
+      [1, forget],
+    ]);
+
+    for (const met of [
+      "semaphore-give given",
+      "semaphore-give nothing",
+      "semaphore-permits changed",
+      "semaphore-permits unchanged",
+      "semaphore-take busy",
+      "semaphore-take conflict",
+      "semaphore-take granted",
+      "semaphore-take late",
+    ]) {
+      expect([...both.tally.keys()]).toContain(met);
+    }
+  },
+  limitMs,
+);

@@ -1,0 +1,34 @@
+import { type RedisNode, startRedis } from "@holdfast/test-servers";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { RealServer } from "./real-server.js";
+
+export interface Stage {
+  node: RedisNode;
+  server: RealServer;
+  runId: string;
+}
+
+/** A server of its own for a file of tests, empty before each of them. */
+export function stage(): Stage {
+  const stage = {} as Stage;
+  beforeAll(async () => {
+    stage.node = await startRedis();
+    stage.server = await RealServer.connect(Number(new URL(stage.node.url).port));
+    stage.runId = /run_id:(\w+)/.exec(await stage.server.redis.info("server"))?.[1] ?? "";
+  });
+  beforeEach(() => stage.server.redis.flushall());
+  afterAll(async () => {
+    stage.server?.close();
+    await stage.node?.stop();
+  });
+  return stage;
+}
+
+const uuid = (digit: string, version: string) =>
+  `${digit.repeat(8)}-${digit.repeat(4)}-${version}${digit.repeat(3)}-a${digit.repeat(3)}-${digit.repeat(12)}`;
+
+/** Owners of two providers of ours, and of two threads of two Redisson clients. */
+export const ourOwners: readonly string[] = ["1", "2"].flatMap((digit) =>
+  [1, 2, 3].map((counter) => `${uuid(digit, "8")}:${counter}`),
+);
+export const javaOwners: readonly string[] = ["a", "b"].map((digit) => `${uuid(digit, "4")}:57`);

@@ -1,0 +1,110 @@
+import type { LockHandle, Millis, Mutex, Runtime } from "@holdfast/core";
+import { fullJitterRetry } from "@holdfast/core";
+import { DriverProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
+import type { SimulatedRuntime } from "@holdfast/core/testing";
+import { RedisDriver } from "../../src/provider/driver.js";
+import { type RecipeSettings, RedisDesk } from "../../src/recipes/desk.js";
+import { SimulatedLine, type Weather } from "./simulated-line.js";
+import type { SimulatedRedis } from "./simulated-redis.js";
+
+export const settings: RecipeSettings = {
+  leaseMs: 30_000,
+  replicas: 0,
+  acks: 0,
+  waitTimeoutMs: 1_000,
+  tokenTtlMs: 0,
+  javaPeers: true,
+  heartbeatMs: 1_000,
+  aliveMs: 3_500,
+  claimLeaseMs: 3_000,
+  maxDirectRun: 8,
+  fairLockWaitTimeoutMs: 300_000,
+};
+
+/** A process of ours on a simulated Redis: core, driver and recipes are the real ones. */
+export class SimulatedClient {
+  readonly runtime: Runtime;
+  readonly line: SimulatedLine;
+  readonly desk: RedisDesk;
+  readonly driver: RedisDriver;
+  readonly provider: DriverProvider;
+  crashed = false;
+  readonly #world: SimulatedRuntime;
+  #pausedUntilMs: Millis = 0;
+
+  constructor(redis: SimulatedRedis, weather: Weather, override: Partial<RecipeSettings> = {}) {
+    this.#world = redis.runtime;
+    this.runtime = this.#ownRuntime();
+    const { runtime } = this;
+    this.line = new SimulatedLine(redis, runtime, weather);
+    this.desk = new RedisDesk({ line: this.line, runtime, settings: { ...settings, ...override } });
+    this.driver = new RedisDriver(this.desk, { keyPrefix: "", cluster: false, closeWaitMs: 100 });
+    const id = runtime.randomId();
+    const events = new EventHub({ provider: id, backend: "redis", runtime });
+    this.line.onState = (state) => {
+      this.desk.stateChanged(state);
+      events.emit("session-state", { state, timeoutMs: 0, cluster: "simulated" });
+    };
+    const options = resolveProviderOptions("simulated", {
+      runtime,
+      connectTimeoutMs: 60_000,
+      retry: fullJitterRetry({ random: () => runtime.random() }),
+    });
+    this.provider = new DriverProvider({
+      id,
+      driver: this.driver,
+      link: this.line,
+      events,
+      options,
+      defaultLeaseMs: override.leaseMs ?? settings.leaseMs,
+    });
+  }
+
+  mutex(name: string): Mutex {
+    return this.provider.mutex(name);
+  }
+
+  /** What it would say of its holds if asked now. */
+  get valid(): readonly LockHandle[] {
+    return this.crashed ? [] : this.provider.holds().filter((handle) => handle.remainingMs() > 0);
+  }
+
+  /** Nothing of it runs for so long; time goes on. */
+  pause(forMs: Millis): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#world.nowMs() + forMs);
+  }
+
+  get paused(): boolean {
+    return this.#world.nowMs() < this.#pausedUntilMs;
+  }
+
+  crash(): void {
+    this.crashed = true;
+    void this.line.close();
+  }
+
+  pass(forMs: Millis): Promise<void> {
+    return new Promise((resolve) => this.runtime.setTimer(forMs, resolve));
+  }
+
+  #ownRuntime(): Runtime {
+    const world = this.#world;
+    return {
+      nowMs: () => world.nowMs(),
+      wallMs: () => world.wallMs(),
+      random: () => world.random(),
+      randomId: () => world.randomId(),
+      setTimer: (delayMs, fn) => {
+        let cancel = (): void => {};
+        const ring = (): void => {
+          if (this.crashed) return;
+          const leftMs = this.#pausedUntilMs - world.nowMs();
+          if (leftMs > 0) cancel = world.setTimer(leftMs, ring);
+          else fn();
+        };
+        cancel = world.setTimer(delayMs, ring);
+        return () => cancel();
+      },
+    };
+  }
+}

@@ -1,0 +1,262 @@
+import { type Millis, ProviderClosedError, type Runtime, type SessionState } from "@holdfast/core";
+import { NotSentError, OutcomeUnknownError } from "../../src/client/errors.js";
+import type {
+  Answer,
+  LineNotice,
+  RedisLine,
+  RunOptions,
+  ScriptCall,
+  Subscription,
+} from "../../src/client/redis-line.js";
+import type { Script } from "../../src/scripts/script.js";
+import type { SimulatedRedis } from "./simulated-redis.js";
+
+/** What happens to one request, reply or message. */
+export interface Weather {
+  /** One way. */
+  delayMs(): Millis;
+  /** A request on a connection that breaks: after how long it comes to the server all the same; `null`: never. */
+  strayMs(): Millis | null;
+  /** A request that leaves the order of its connection, as one whose script the server had forgotten. */
+  reorders(): boolean;
+  /** Delays of each copy of a message; none at all when it is lost. */
+  message(): readonly Millis[];
+}
+
+export const calm: Weather = {
+  delayMs: () => 1,
+  strayMs: () => null,
+  reorders: () => false,
+  message: () => [1],
+};
+
+const servers = ["127.0.0.1:6379"];
+/** As the real line. */
+const commandTimeoutMs: Millis = 1_000;
+
+/** Timers of one moment run in any order. */
+const apartMs: Millis = 0.000_01;
+
+interface Flying {
+  /** The connection is gone before the answer. */
+  breakOff(): void;
+}
+
+/** A provider's connections to a simulated Redis. `runtime` is that of the client: it may be paused. */
+export class SimulatedLine implements RedisLine {
+  state: SessionState = "connected";
+  closed = false;
+  readonly publishCommand = "publish";
+  /** When the last request that was answered so far ran at the server. */
+  heardMs: Millis = -Infinity;
+  onState: (state: SessionState) => void = () => {};
+  readonly #world: Runtime;
+  readonly #client: Runtime;
+  readonly #redis: SimulatedRedis;
+  weather: Weather;
+  #runId: string;
+  #subscribed = true;
+  #requestsDueMs: Millis = 0;
+  #repliesDueMs: Millis = 0;
+  readonly #flying = new Set<Flying>();
+  readonly #listeners = new Map<string, Set<(message: string) => void>>();
+  readonly #renewed = new Set<(what: LineNotice) => void>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor(redis: SimulatedRedis, client: Runtime, weather: Weather) {
+    this.#redis = redis;
+    this.#world = redis.runtime;
+    this.#client = client;
+    this.weather = weather;
+    this.#runId = redis.runId;
+  }
+
+  // -------- what happens to it
+
+  /** The connection for commands breaks. */
+  cut(): void {
+    if (this.closed || this.state !== "connected") return;
+    this.#set("suspended");
+    for (const each of [...this.#flying]) each.breakOff();
+  }
+
+  cutSubscriptions(): void {
+    this.#subscribed = false;
+  }
+
+  /** Both lead to the present master again. */
+  mend(): void {
+    if (this.closed) return;
+    const master = this.#runId !== this.#redis.runId;
+    const subscriptions = !this.#subscribed;
+    const commands = this.state !== "connected";
+    this.#runId = this.#redis.runId;
+    this.#subscribed = true;
+    const tell = (what: LineNotice): void => {
+      for (const each of [...this.#renewed]) each(what);
+    };
+    if (commands) {
+      tell(master ? "master" : "commands");
+      this.#set("connected");
+      for (const each of [...this.#waiting]) each();
+      this.#waiting.clear();
+    }
+    if (subscriptions) tell("subscriptions");
+  }
+
+  /** Whether anybody here listens to it. */
+  listensTo(channel: string): boolean {
+    return (this.#listeners.get(channel)?.size ?? 0) > 0;
+  }
+
+  /** A message of the server, on its way. */
+  publish(channel: string, message: string): void {
+    if (!this.#subscribed) return;
+    for (const delayMs of this.weather.message()) {
+      this.#world.setTimer(delayMs, () =>
+        this.#client.setTimer(0, () => {
+          if (this.closed) return;
+          for (const each of [...(this.#listeners.get(channel) ?? [])]) each(message);
+        }),
+      );
+    }
+  }
+
+  // -------- what it is asked for
+
+  masterOf(): string | null {
+    return this.state === "connected" ? this.#runId : null;
+  }
+
+  slotOf(): null {
+    return null;
+  }
+
+  subscribe(channel: string, _kind: "plain" | "redisson", listener: (message: string) => void): Subscription {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners);
+    const own = (message: string): void => listener(message);
+    listeners.add(own);
+    return { ready: Promise.resolve(), end: () => listeners.delete(own) };
+  }
+
+  onRenewed(listener: (what: LineNotice) => void): () => void {
+    this.#renewed.add(listener);
+    return () => this.#renewed.delete(listener);
+  }
+
+  whenConnected({ waitMs }: { waitMs: Millis }): Promise<void> {
+    if (this.state === "connected") return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const cancel = this.#client.setTimer(waitMs, () => {
+        this.#waiting.delete(connected);
+        reject(new NotSentError("no connection", { servers }));
+      });
+      const connected = (): void => {
+        cancel();
+        resolve();
+      };
+      this.#waiting.add(connected);
+    });
+  }
+
+  async run<R>(
+    script: Script<R>,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    { wait }: RunOptions = {},
+  ): Promise<Answer<R>> {
+    if (this.closed) throw new ProviderClosedError("closed", { backend: "redis" });
+    if (this.state !== "connected") throw new NotSentError("no connection", { servers });
+    return await this.#fly(script, keys, args, wait?.replicas ?? 0);
+  }
+
+  async runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]> {
+    return await Promise.all(
+      runs.map(({ keys, args }) => this.run(script, keys, args).catch((error: Error) => error)),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.#listeners.clear();
+    this.state = "suspended";
+    for (const each of [...this.#flying]) each.breakOff();
+  }
+
+  #set(state: SessionState): void {
+    this.state = state;
+    this.#client.setTimer(0, () => this.onState(this.state));
+  }
+
+  #fly<R>(
+    script: Script<R>,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    replicas: number,
+  ): Promise<Answer<R>> {
+    const world = this.#world;
+    const sentMs = world.nowMs();
+    const master = this.#runId;
+    const arriveMs = this.#due("requests", sentMs + this.weather.delayMs());
+    return new Promise((resolve, reject) => {
+      const cancelTimeout = this.#client.setTimer(commandTimeoutMs, () => fail("no answer in time"));
+      let settled = false;
+      let broken = false;
+      const fail = (why: string): void => {
+        if (settled) return;
+        settled = true;
+        cancelTimeout();
+        this.#flying.delete(flying);
+        this.#client.setTimer(0, () => reject(new OutcomeUnknownError(why, { servers })));
+      };
+      const flying: Flying = {
+        breakOff: () => {
+          broken = true;
+          fail("the connection broke");
+        },
+      };
+      this.#flying.add(flying);
+      const execute = (): void => {
+        // A request for a master that is none any more is executed by nobody who matters.
+        if (master !== this.#redis.runId) return;
+        const executedMs = world.nowMs();
+        const reply = this.#redis.execute(script.name, keys, args);
+        const acknowledged = replicas > 0 && this.#redis.replicating ? replicas : 0;
+        if (replicas > 0) this.#redis.replicate();
+        const backMs = this.#due("replies", world.nowMs() + this.weather.delayMs());
+        world.setTimer(backMs - world.nowMs(), () =>
+          this.#client.setTimer(0, () => {
+            if (settled) return;
+            settled = true;
+            cancelTimeout();
+            this.#flying.delete(flying);
+            this.heardMs = Math.max(this.heardMs, executedMs);
+            const answeredMs = this.#client.nowMs();
+            const count = replicas > 0 ? acknowledged : null;
+            resolve({ reply: reply as R, sentMs, answeredMs, runId: master, acknowledged: count });
+          }),
+        );
+      };
+      world.setTimer(arriveMs - sentMs, () => {
+        if (!broken) {
+          execute();
+          return;
+        }
+        const strayMs = this.weather.strayMs();
+        if (strayMs !== null) world.setTimer(strayMs, execute);
+      });
+    });
+  }
+
+  /** In order of their sending, unless one is an exception. */
+  #due(way: "requests" | "replies", wantedMs: Millis): Millis {
+    if (this.weather.reorders()) return wantedMs + this.weather.delayMs();
+    if (way === "requests") {
+      this.#requestsDueMs = Math.max(this.#requestsDueMs + apartMs, wantedMs);
+      return this.#requestsDueMs;
+    }
+    this.#repliesDueMs = Math.max(this.#repliesDueMs + apartMs, wantedMs);
+    return this.#repliesDueMs;
+  }
+}

@@ -1,0 +1,144 @@
+import type { Millis } from "@holdfast/core";
+import type { SimulatedRuntime } from "@holdfast/core/testing";
+import { mutexKeys } from "../../src/layout/keys.js";
+import { Keyspace } from "../model/keyspace.js";
+import { MutexModel, renewModel } from "../model/mutex-model.js";
+
+type Arg = string | number;
+
+/**
+ * A Redis with one replica and a clock of its own, in memory: runs our mutex scripts as their models do, which the
+ * differential test holds against the real ones.
+ */
+export class SimulatedRedis {
+  readonly runtime: SimulatedRuntime;
+  space = new Keyspace();
+  runId = "a".repeat(40);
+  /** What the clock shows beside the runtime's. */
+  offsetMs = 1_700_000_000_000;
+  /** By script name, since the start. */
+  readonly executed = new Map<string, number>();
+  /** Hears each message as it is published. */
+  onPublish: (channel: string, message: string) => void = () => {};
+  replicating = true;
+  #replica = new Keyspace();
+  #failovers = 0;
+
+  constructor(runtime: SimulatedRuntime) {
+    this.runtime = runtime;
+  }
+
+  get nowUs(): number {
+    return Math.floor((this.runtime.nowMs() + this.offsetMs) * 1000);
+  }
+
+  /** The raw work of one script, in the shape that its `parse` gives. */
+  execute(name: string, keys: readonly string[], args: readonly Arg[]): unknown {
+    this.executed.set(name, (this.executed.get(name) ?? 0) + 1);
+    this.space.at(this.nowUs);
+    const reply = this.#reply(name, keys, args);
+    for (const { channel, message } of this.space.published.splice(0)) this.onPublish(channel, message);
+    return reply;
+  }
+
+  /** Everything written so far is at the replica. */
+  replicate(): void {
+    if (this.replicating) this.#replica = copyOf(this.space);
+  }
+
+  /** The replica is master now, with what it has. */
+  failOver(clockMs: Millis): void {
+    this.space = copyOf(this.#replica);
+    this.runId = String(++this.#failovers).padStart(40, "b");
+    this.offsetMs += clockMs;
+    this.replicating = true;
+  }
+
+  holderOf(name: string): string | undefined {
+    this.space.at(this.nowUs);
+    return this.space.type(name) === "hash" ? [...this.space.hash(name).keys()][0] : undefined;
+  }
+
+  #reply(name: string, keys: readonly string[], args: readonly Arg[]): unknown {
+    const text = (place: number): string => String(args[place]);
+    const number = (place: number): number => Number(args[place]);
+    const notAfter = (place: number): number | null => (number(place) === 0 ? null : number(place) / 1000);
+    const model = (lock: string) => new MutexModel(this.space, mutexKeys(lock), this.runId);
+    const lock = keys[0] as string;
+    const pass = {
+      owner: text(0),
+      claimMs: number(1),
+      aliveMs: number(2),
+      maxDirectRun: number(3),
+      tokenTtlMs: number(4),
+      publish: text(5) as "publish",
+      channel: text(6),
+      changes: text(7),
+    };
+    switch (name) {
+      case "mutex-acquire":
+        return model(lock).acquire({
+          owner: text(0),
+          leaseMs: number(1),
+          mayWait: number(2) === 1,
+          aliveMs: number(3),
+          notAfterMs: notAfter(4),
+          tokenTtlMs: number(5),
+          floor: BigInt(text(6)),
+          changes: text(7),
+        });
+      case "mutex-heartbeat": {
+        const common = {
+          aliveMs: number(0),
+          claimMs: number(1),
+          notAfterMs: notAfter(2),
+          tokenTtlMs: number(3),
+          changes: text(4),
+        };
+        return groups(args.slice(5), 3).flatMap(([owner, leaseMs, floor], place) =>
+          model(keys[5 * place] as string).heartbeat(common, [
+            { owner: String(owner), leaseMs: Number(leaseMs), floor: BigInt(String(floor)) },
+          ]),
+        );
+      }
+      case "renew":
+        return renewModel(
+          this.space,
+          groups(args, 2).map(([field, leaseMs], place) => ({
+            lock: keys[2 * place] as string,
+            token: keys[2 * place + 1] as string,
+            field: String(field),
+            leaseMs: Number(leaseMs),
+          })),
+        );
+      case "mutex-release":
+        return model(lock).release(pass);
+      case "mutex-cancel":
+        return model(lock).cancel({ ...pass, leaseMs: number(8) });
+      case "mutex-force":
+        return model(lock).force({
+          expected: text(0),
+          publish: text(1) as "publish",
+          channel: text(2),
+          changes: text(3),
+        });
+      case "mutex-ask":
+        return model(lock).ask();
+      default:
+        throw new Error(`no model of the script ${name}`);
+    }
+  }
+}
+
+function groups<T>(items: readonly T[], size: number): T[][] {
+  const found: T[][] = [];
+  for (let place = 0; place < items.length; place += size) found.push(items.slice(place, place + size));
+  return found;
+}
+
+function copyOf(space: Keyspace): Keyspace {
+  const copy = new Keyspace();
+  copy.nowUs = space.nowUs;
+  for (const [name, key] of space.keys) copy.keys.set(name, structuredClone(key));
+  return copy;
+}

@@ -1,0 +1,253 @@
+import { expect, test } from "vitest";
+import { redissonChannels } from "../../src/layout/channels.js";
+import {
+  electionKeys,
+  fairKeyList,
+  fairKeys,
+  mutexKeyList,
+  mutexKeys,
+  permitKeys,
+  readWriteKeys,
+} from "../../src/layout/keys.js";
+import { fairAcquire } from "../../src/scripts/fair/acquire.js";
+import { fairInspect } from "../../src/scripts/inspect/fair.js";
+import { mutexInspect } from "../../src/scripts/inspect/mutex.js";
+import { permitsInspect } from "../../src/scripts/inspect/permits.js";
+import { readWriteInspect } from "../../src/scripts/inspect/read-write.js";
+import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
+import { mutexRelease } from "../../src/scripts/mutex/release.js";
+import { permitTake } from "../../src/scripts/permit/take.js";
+import { readAcquire } from "../../src/scripts/read-write/read-acquire.js";
+import { javaOwners, ourOwners, stage } from "../model/stage.js";
+
+const on = stage();
+const name = "orders";
+const keys = mutexKeys(name);
+const list = mutexKeyList(keys);
+const labels = electionKeys(name).labels;
+const [anna, bert, carl] = ourOwners as [string, string, string];
+const [java] = javaOwners as [string];
+
+const standing = (owner: string, more: object = {}) => ({
+  owner,
+  leaseMs: 30_000,
+  mayWait: true,
+  aliveMs: 3_500,
+  notAfterMs: null,
+  tokenTtlMs: 604_800_000,
+  floor: 0n,
+  changes: "",
+  ...more,
+});
+const passing = (owner: string) => ({
+  owner,
+  claimMs: 3_000,
+  aliveMs: 3_500,
+  maxDirectRun: -1,
+  tokenTtlMs: 604_800_000,
+  publish: "publish" as const,
+  channel: redissonChannels.mutex(name),
+  changes: "",
+});
+const take = (owner: string, more: object = {}) =>
+  on.server.run(mutexAcquire, list, mutexAcquire.args(standing(owner, more)));
+const free = (owner: string) => on.server.run(mutexRelease, list, mutexRelease.args(passing(owner)));
+
+async function commandCalls(): Promise<number> {
+  const stats = await on.server.redis.info("commandstats");
+  return [...stats.matchAll(/^cmdstat_(?!info|evalsha)\S+:calls=(\d+)/gm)].reduce(
+    (sum, [, calls]) => sum + Number(calls),
+    0,
+  );
+}
+
+test.each([2, 100, 1_000])("with %i waiters a hand-off costs the same commands", async (count) => {
+  await take(anna);
+  const uuid = bert.split(":")[0];
+  for (let waiter = 1; waiter <= count; waiter++) await take(`${uuid}:${waiter + 10}`);
+  const before = await commandCalls();
+  const answer = await free(anna);
+  expect(answer.status).toBe("handed");
+  // TIME, three reads of the lock, token, run, head and its score, DEL, LPOP, ZREM, HSET, PEXPIRE, SET twice, three PEXPIRE, PTTL, PUBLISH.
+  expect((await commandCalls()) - before).toBeLessThanOrEqual(22);
+});
+
+test("a free mutex is taken in one script of at most nine commands", async () => {
+  const before = await commandCalls();
+  expect((await take(anna)).status).toBe("granted");
+  expect((await commandCalls()) - before).toBeLessThanOrEqual(9);
+});
+
+test("tokens go on above the server's microseconds after the key was deleted, set back, or counted up by Java", async () => {
+  const tokens: bigint[] = [];
+  const next = async (between: () => Promise<unknown>) => {
+    const answer = await take(anna);
+    if (answer.status === "granted") tokens.push(answer.token);
+    await free(anna);
+    await between();
+  };
+  await next(() => on.server.redis.del(keys.token));
+  await next(() => on.server.redis.set(keys.token, "7"));
+  await next(() => on.server.redis.incr(keys.token));
+  await next(async () => undefined);
+  expect(tokens).toHaveLength(4);
+  expect([...tokens].sort((left, right) => (left < right ? -1 : 1))).toEqual(tokens);
+  expect(new Set(tokens).size).toBe(4);
+});
+
+test("a client that has seen a higher token lifts the next one above it", async () => {
+  const seen = BigInt(Date.now()) * 1_000n + 3_600_000_000n;
+  await take(java, { mayWait: false });
+  expect(await take(anna, { floor: seen })).toMatchObject({ status: "queued", lastToken: seen + 1n });
+  expect((await free(java)).status).toBe("handed");
+  expect(await take(anna)).toMatchObject({ status: "granted", token: seen + 2n });
+});
+
+test("a request after its date does nothing", async () => {
+  expect((await take(anna, { notAfterMs: Date.now() - 60_000 })).status).toBe("late");
+  expect(await on.server.redis.keys("*")).toEqual([]);
+});
+
+test("where publishing is forbidden the hand-over stands, and the answer says why nobody was told", async () => {
+  await on.server.redis.call("ACL", "SETUSER", "quiet", "on", ">secret", "~*", "+@all", "resetchannels");
+  await take(anna);
+  await take(bert);
+  const quiet = on.server.redis.duplicate({ username: "quiet", password: "secret", lazyConnect: true });
+  try {
+    await quiet.connect();
+    const raw = await quiet.eval(mutexRelease.lua, list.length, ...list, ...mutexRelease.args(passing(anna)));
+    expect(mutexRelease.parse(raw)).toMatchObject({
+      status: "handed",
+      next: bert,
+      publishError: expect.stringMatching(/publish|NOPERM/i),
+    });
+    expect(await on.server.redis.hgetall(name)).toEqual({ [bert]: "1" });
+  } finally {
+    quiet.disconnect();
+    await on.server.redis.call("ACL", "DELUSER", "quiet");
+  }
+});
+
+test("a dead waiter is passed over, a whole queue of them in steps", async () => {
+  await take(anna);
+  const uuid = bert.split(":")[0];
+  for (let waiter = 1; waiter <= 100; waiter++) await take(`${uuid}:${waiter + 10}`);
+  await take(carl);
+  for (let waiter = 1; waiter <= 100; waiter++)
+    await on.server.redis.zadd(keys.alive, 1, `${uuid}:${waiter + 10}`);
+  expect((await free(anna)).status).toBe("freed");
+  expect(await on.server.redis.llen(keys.waiters)).toBe(37);
+  expect((await take(carl)).status).toBe("granted");
+  expect(await on.server.redis.exists(keys.waiters, keys.alive)).toBe(0);
+});
+
+test("everything of ours goes ten windows after the last client was heard", async () => {
+  await take(java, { mayWait: false });
+  await take(anna);
+  for (const key of [keys.waiters, keys.alive]) {
+    const left = await on.server.redis.pttl(key);
+    expect(left).toBeGreaterThan(34_000);
+    expect(left).toBeLessThanOrEqual(35_000);
+  }
+});
+
+test("a picture of a mutex shows holder, waiters and token, and changes nothing", async () => {
+  await take(java, { mayWait: false });
+  await take(anna);
+  await take(bert, { leaseMs: 9_000 });
+  await on.server.redis.zadd(keys.alive, 1, bert);
+  const before = await on.server.redis.lrange(keys.waiters, 0, -1);
+  const look = [keys.lock, keys.token, keys.waiters, keys.alive, labels];
+  const picture = await on.server.run(mutexInspect, look, mutexInspect.args({ maxPending: 10 }));
+  expect(picture).toMatchObject({
+    found: "held",
+    holders: [{ owner: java, mode: "exclusive", count: 1 }],
+    waiting: [
+      { owner: anna, leaseMs: 30_000, deadlineLeftMs: -1 },
+      { owner: bert, leaseMs: 9_000, aliveLeftMs: 0 },
+    ],
+    waitingTotal: 2,
+  });
+  expect(picture.token).toBeGreaterThan(1_700_000_000_000_000n);
+  expect(await on.server.redis.lrange(keys.waiters, 0, -1)).toEqual(before);
+  const short = await on.server.run(mutexInspect, look, mutexInspect.args({ maxPending: 1 }));
+  expect([short.waiting.length, short.waitingTotal]).toEqual([1, 2]);
+});
+
+test("pictures name what is there instead", async () => {
+  await on.server.redis.set(name, "text");
+  const look = [keys.lock, keys.token, keys.waiters, keys.alive, labels];
+  expect(await on.server.run(mutexInspect, look, [5])).toMatchObject({
+    found: "string",
+    holders: [],
+    token: null,
+  });
+  expect(await on.server.run(permitsInspect, [name, permitKeys(name).grants], [5])).toMatchObject({
+    status: "conflict",
+    found: "text",
+  });
+});
+
+test("a picture of a fair lock shows Java's waiters by their deadlines, and ours", async () => {
+  const fair = fairKeys(name);
+  const args = (owner: string) => fairAcquire.args({ ...standing(owner), waitMs: 300_000 });
+  await on.server.run(fairAcquire, fairKeyList(fair), args(java));
+  await on.server.run(fairAcquire, fairKeyList(fair), args(anna));
+  await on.server.redis.rpush(fair.queue, "u:1");
+  const picture = await on.server.run(fairInspect, fairKeyList(fair), fairInspect.args({ maxPending: 10 }));
+  expect(picture.waiting.map(({ owner }) => owner)).toEqual([anna, "u:1"]);
+  expect(picture.waiting[0]?.deadlineLeftMs).toBeGreaterThan(300_000);
+  expect(picture.waiting[0]?.aliveLeftMs).toBeGreaterThan(2_000);
+  expect(picture.waiting[1]).toMatchObject({ aliveLeftMs: -1, deadlineLeftMs: -1 });
+});
+
+test("a picture of a read-write lock shows each reader's own time, and readers that are over", async () => {
+  const rw = readWriteKeys(name);
+  for (const [owner, leaseMs] of [
+    [anna, 30_000],
+    [bert, 60_000],
+  ] as const) {
+    const args = readAcquire.args({ ...standing(owner), leaseMs, holdPrefix: rw.holdPrefix });
+    await on.server.run(readAcquire, mutexKeyList(rw), args);
+  }
+  await on.server.redis.del(`{orders}:${bert}:rwlock_timeout:1`);
+  const args = readWriteInspect.args({ maxPending: 10, holdPrefix: rw.holdPrefix });
+  const picture = await on.server.run(readWriteInspect, mutexKeyList(rw), args);
+  expect(picture.holders).toMatchObject([
+    { owner: anna, mode: "shared", count: 1 },
+    { owner: bert, mode: "shared", pttlMs: -2 },
+  ]);
+  expect(picture.holders[0]?.pttlMs).toBeGreaterThan(29_000);
+});
+
+test("a picture of permits shows ids and the time they have left", async () => {
+  const permit = permitKeys(name);
+  const take = (id: string, leaseMs: number | null) =>
+    on.server.run(
+      permitTake,
+      [permit.permits, permit.grants, permit.token],
+      permitTake.args({
+        ids: [id],
+        leaseMs,
+        limit: 3,
+        notAfterMs: null,
+        tokenTtlMs: 0,
+        floor: 0n,
+        publish: "none",
+        channel: "",
+      }),
+    );
+  await take("0a".repeat(16), 30_000);
+  await take("ff".repeat(16), null);
+  const picture = await on.server.run(
+    permitsInspect,
+    [permit.permits, permit.grants],
+    permitsInspect.args({ maxHeld: 10 }),
+  );
+  expect(picture).toMatchObject({
+    status: "seen",
+    free: 1,
+    heldTotal: 2,
+    held: [{ id: "0a".repeat(16) }, { id: "ff".repeat(16), leaseLeftMs: -1 }],
+  });
+});

@@ -1,0 +1,125 @@
+import { createHash } from "node:crypto";
+import { decodeValue } from "./resp-value.js";
+
+/** What a command is about, as far as a rule or a count needs to know. */
+export interface CommandWords {
+  /** In capitals, with its second word where Redis has families: `EVALSHA`, `SCRIPT LOAD`, `CLIENT KILL`. */
+  name: string;
+  /** The first key; for publishing and subscribing the first channel. Absent where there is none. */
+  key?: string;
+  /** Of EVAL, EVALSHA and their likes: the digest of the script, whichever way it was sent. */
+  script?: string;
+  /** All words, the name included. */
+  words: readonly string[];
+}
+
+const families: ReadonlySet<string> = new Set([
+  "ACL",
+  "CLIENT",
+  "CLUSTER",
+  "COMMAND",
+  "CONFIG",
+  "DEBUG",
+  "FUNCTION",
+  "LATENCY",
+  "MEMORY",
+  "MODULE",
+  "OBJECT",
+  "PUBSUB",
+  "SCRIPT",
+  "SENTINEL",
+  "SLOWLOG",
+  "XGROUP",
+  "XINFO",
+]);
+
+const keyless: ReadonlySet<string> = new Set([
+  "ASKING",
+  "AUTH",
+  "BGREWRITEAOF",
+  "BGSAVE",
+  "DBSIZE",
+  "DISCARD",
+  "ECHO",
+  "EXEC",
+  "FAILOVER",
+  "FLUSHALL",
+  "FLUSHDB",
+  "HELLO",
+  "INFO",
+  "LASTSAVE",
+  "MONITOR",
+  "MULTI",
+  "PING",
+  "PSYNC",
+  "QUIT",
+  "RANDOMKEY",
+  "READONLY",
+  "READWRITE",
+  "REPLCONF",
+  "REPLICAOF",
+  "RESET",
+  "ROLE",
+  "SAVE",
+  "SCAN",
+  "SELECT",
+  "SHUTDOWN",
+  "SLAVEOF",
+  "SWAPDB",
+  "SYNC",
+  "TIME",
+  "UNWATCH",
+  "WAIT",
+  "WAITAOF",
+]);
+
+/** Scripts and functions: name, script, number of keys, keys. */
+const scripted: ReadonlySet<string> = new Set([
+  "EVAL",
+  "EVALSHA",
+  "EVAL_RO",
+  "EVALSHA_RO",
+  "FCALL",
+  "FCALL_RO",
+]);
+
+/** Reads a command as `RespSplitter` gives it, an inline one too. Undefined for an empty one, which has no answer. */
+export function readCommand(bytes: Buffer): CommandWords | undefined {
+  const words = wordsOf(bytes);
+  const first = words[0]?.toUpperCase();
+  if (first === undefined) return undefined;
+  const family = families.has(first) && words[1] !== undefined;
+  const name = family ? `${first} ${words[1]?.toUpperCase()}` : first;
+  const command: CommandWords = { name, words };
+  const key = keyOf(first, family, words);
+  if (key !== undefined) command.key = key;
+  if (first.startsWith("EVAL") && words[1] !== undefined) {
+    command.script = first.startsWith("EVALSHA")
+      ? words[1].toLowerCase()
+      : createHash("sha1").update(words[1]).digest("hex");
+  }
+  return command;
+}
+
+function wordsOf(bytes: Buffer): string[] {
+  if (bytes[0] === "*".charCodeAt(0)) {
+    const value = decodeValue(bytes);
+    return Array.isArray(value) ? value.map(String) : [];
+  }
+  return bytes
+    .toString("utf8")
+    .trim()
+    .split(/\s+/)
+    .filter((word) => word !== "");
+}
+
+function keyOf(first: string, family: boolean, words: readonly string[]): string | undefined {
+  if (keyless.has(first)) return undefined;
+  if (scripted.has(first)) return Number(words[2]) > 0 ? words[3] : undefined;
+  if (family) return ["OBJECT", "XGROUP", "XINFO", "MEMORY"].includes(first) ? words[2] : undefined;
+  if (first === "XREAD" || first === "XREADGROUP") {
+    const streams = words.findIndex((word) => word.toUpperCase() === "STREAMS");
+    return streams === -1 ? undefined : words[streams + 1];
+  }
+  return words[1];
+}

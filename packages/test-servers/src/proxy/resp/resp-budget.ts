@@ -1,0 +1,104 @@
+import type { RespEntry } from "./resp-entry.js";
+
+/** What a Redis proxy has counted since it was started or reset. */
+export interface RespCounts {
+  /** Commands, without the ignored ones. */
+  commands: number;
+  /**
+   * Flights of all connections together, where a flight is what leaves without waiting for a reply. A command opens a
+   * new flight if no counted command of its connection is outstanding, or if a reply to one has been passed on since
+   * the last flight was opened, since then it may depend on that reply. So the number is never less than the round
+   * trips that the client waited for; it is more when a client goes on sending independent commands while replies
+   * come in.
+   */
+  flights: number;
+  /** Messages of pub/sub, invalidations and other things that answer nothing. */
+  pushes: number;
+  /** Commands by name: everything that was seen, what is ignored above too. */
+  byName: Readonly<Record<string, number>>;
+}
+
+/** Which commands are no part of a budget: names, families included, or a function that says so. */
+export type RespIgnored = readonly string[] | ((entry: RespEntry) => boolean);
+
+interface ConnectionState {
+  outstanding: number;
+  answered: boolean;
+  flight: number;
+}
+
+/** Counts commands and flights. */
+export class RespBudget {
+  #ignore: (entry: RespEntry) => boolean;
+  #connections = new Map<number, ConnectionState>();
+  /** Commands that were counted since the last reset and are not answered yet. */
+  #counted = new WeakSet<RespEntry>();
+  #commands = 0;
+  #flights = 0;
+  #pushes = 0;
+  #byName: Record<string, number> = {};
+
+  constructor(ignore: RespIgnored) {
+    this.#ignore = toPredicate(ignore);
+  }
+
+  seen(entry: RespEntry): void {
+    if (entry.kind === "push") this.#pushes++;
+    if (entry.kind !== "command") return;
+    this.#byName[entry.name] = (this.#byName[entry.name] ?? 0) + 1;
+    if (this.#ignore(entry)) return;
+    this.#commands++;
+    this.#counted.add(entry);
+    let state = this.#connections.get(entry.connection);
+    if (state === undefined) {
+      state = { outstanding: 0, answered: false, flight: 0 };
+      this.#connections.set(entry.connection, state);
+    }
+    if (state.outstanding === 0 || state.answered) {
+      state.flight++;
+      state.answered = false;
+      this.#flights++;
+    }
+    state.outstanding++;
+    entry.flight = state.flight;
+  }
+
+  /** The whole reply was passed on to the client. */
+  answered(command: RespEntry): void {
+    const state = this.#connections.get(command.connection);
+    if (state === undefined || !this.#counted.delete(command)) return;
+    state.outstanding--;
+    state.answered = true;
+  }
+
+  get counts(): RespCounts {
+    return {
+      commands: this.#commands,
+      flights: this.#flights,
+      pushes: this.#pushes,
+      byName: { ...this.#byName },
+    };
+  }
+
+  /** Starts again at zero. Commands that are under way are forgotten: their replies open no flight. */
+  reset(ignore?: RespIgnored): void {
+    if (ignore !== undefined) this.#ignore = toPredicate(ignore);
+    this.#connections = new Map();
+    this.#counted = new WeakSet();
+    this.#commands = 0;
+    this.#flights = 0;
+    this.#pushes = 0;
+    this.#byName = {};
+  }
+}
+
+/** Whether a command's name is one of these, where the name of a family stands for all its members. */
+export function isNamed(name: string, wanted: ReadonlySet<string>): boolean {
+  return wanted.has(name) || wanted.has(name.split(" ", 1)[0] ?? "");
+}
+
+function toPredicate(ignore: RespIgnored): (entry: RespEntry) => boolean {
+  if (typeof ignore === "function") return ignore;
+  const names = new Set(ignore.map((name) => name.toUpperCase()));
+  return (entry) => isNamed(entry.name, names);
+}

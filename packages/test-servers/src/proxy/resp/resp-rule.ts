@@ -1,0 +1,175 @@
+import { TestServerError } from "../../errors.js";
+import { isNamed } from "./resp-budget.js";
+import type { RespEntry } from "./resp-entry.js";
+import type { RespKind } from "./resp-value.js";
+
+/** Which commands, replies or messages a rule is about. What is left out matches everything. */
+export interface RespMatch {
+  /**
+   * The command, in any case; a family (`SCRIPT`) stands for all its members. On messages: `message`, `pmessage`,
+   * `smessage`, `invalidate`.
+   */
+  name?: string | readonly string[];
+  /** The whole first key or channel, or an expression it must fit. */
+  key?: string | RegExp;
+  /** SHA-1 digest of the script that is called. */
+  script?: string;
+  /** On replies: what it is. */
+  reply?: RespKind;
+  /** On replies that are errors: the first word. */
+  error?: string;
+  /** Number of the connection, as in the trace. */
+  connection?: number;
+  /** The rule begins with the n-th match from now on; default 1. */
+  nth?: number;
+  /** For how many matches it holds; default 1, for messages Infinity. */
+  times?: number;
+}
+
+/**
+ * What follows upon the loss of a command or a reply. Replies carry no number: without one, a client takes each later
+ * reply for the answer to the command before. No network loses a part of a stream and goes on, so a loss is normally
+ * the end of the connection, or of all that it carries in that direction.
+ *
+ * - `cut`: the connection ends, on both sides in order.
+ * - `reset`: the same by RST.
+ * - `silence`: nothing more comes in that direction; the connection stays open.
+ * - `go-on`: the stream goes on as if nothing had been. For messages, which answer nothing, this is harmless.
+ */
+export type RespAfterLoss = "cut" | "reset" | "silence" | "go-on";
+
+/**
+ * When a connection is cut, seen from one command:
+ *
+ * - `before`: the server never hears of it.
+ * - `mid-command`: the server has half of it.
+ * - `sent`: the server gets it whole; whether it answers into the closed connection nobody knows.
+ * - `applied`: the server has answered, and the answer is lost. The way to an outcome that only the server knows.
+ * - `mid-reply`: the client has half of the answer.
+ * - `replied`: the client has the whole answer, and then the connection ends.
+ */
+export type RespCutPoint = (typeof cutPoints)[number];
+
+export const cutPoints = ["before", "mid-command", "sent", "applied", "mid-reply", "replied"] as const;
+
+export type RespAction =
+  | { readonly do: "hold" }
+  | { readonly do: "delay"; readonly delayMs: number }
+  | { readonly do: "drop"; readonly after: RespAfterLoss }
+  | { readonly do: "cut"; readonly at: RespCutPoint; readonly reset: boolean };
+
+/** A rule that was given to a proxy; it ends by itself when its `times` are used up. */
+export class RespRule {
+  readonly action: RespAction;
+  readonly #name: string;
+  readonly #fits: (entry: RespEntry) => boolean;
+  readonly #hits: RespEntry[] = [];
+  readonly #held = new Set<() => void>();
+  readonly #waiting = new Set<() => void>();
+  #before: number;
+  #left: number;
+
+  constructor(name: string, kind: RespEntry["kind"], match: RespMatch, action: RespAction) {
+    const { nth = 1, times = kind === "push" ? Number.POSITIVE_INFINITY : 1 } = match;
+    if (!(Number.isInteger(nth) && nth >= 1)) throw new RangeError(`${name}: nth is 1 or more, not ${nth}`);
+    if (!(times >= 1)) throw new RangeError(`${name}: times is 1 or more, not ${times}`);
+    if (action.do === "delay" && !(action.delayMs >= 0)) {
+      throw new RangeError(`${name}: delayMs is 0 or more, not ${action.delayMs}`);
+    }
+    this.#name = name;
+    this.#fits = matcher(kind, match);
+    this.#before = nth - 1;
+    this.#left = times;
+    this.action = action;
+  }
+
+  /** What it has acted on, oldest first. */
+  get hits(): readonly RespEntry[] {
+    return this.#hits;
+  }
+
+  get over(): boolean {
+    return this.#left <= 0;
+  }
+
+  /** Whether something waits for it to let go. */
+  get holding(): boolean {
+    return this.#held.size > 0;
+  }
+
+  /** Resolves with the first it acts on. @throws TestServerError after `withinMs` (default 10,000). */
+  hit(options: { withinMs?: number } = {}): Promise<RespEntry> {
+    const withinMs = options.withinMs ?? 10_000;
+    return new Promise((resolve, reject) => {
+      const finish = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+      };
+      const look = (): void => {
+        const first = this.#hits[0];
+        if (first === undefined) return;
+        finish();
+        resolve(first);
+      };
+      const timer = setTimeout(() => {
+        finish();
+        reject(new TestServerError(`${this.#name}: nothing to ${this.action.do} within ${withinMs} ms`));
+      }, withinMs);
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  /** Lets go of what is held or delayed and ends the rule. */
+  release(): void {
+    this.#left = 0;
+    for (const release of [...this.#held]) release();
+  }
+
+  /** For the proxy: whether the rule acts on this. Counts it. */
+  takes(entry: RespEntry): boolean {
+    if (this.over || !this.#fits(entry)) return false;
+    if (this.#before > 0) {
+      this.#before--;
+      return false;
+    }
+    this.#left--;
+    this.#hits.push(entry);
+    for (const look of [...this.#waiting]) look();
+    return true;
+  }
+
+  /** For the proxy: what is to happen when the rule lets go. Happens once. */
+  keep(goOn: () => void): void {
+    let timer: NodeJS.Timeout | undefined;
+    const release = (): void => {
+      clearTimeout(timer);
+      if (this.#held.delete(release)) goOn();
+    };
+    this.#held.add(release);
+    if (this.action.do === "delay") timer = setTimeout(release, this.action.delayMs);
+  }
+}
+
+function matcher(kind: RespEntry["kind"], match: RespMatch): (entry: RespEntry) => boolean {
+  const given = match.name === undefined ? undefined : [match.name].flat();
+  // Messages are named in small letters.
+  const names = given && new Set(given.map((name) => (kind === "push" ? name : name.toUpperCase())));
+  return (entry) =>
+    entry.kind === kind &&
+    (names === undefined || isNamed(entry.name, names)) &&
+    (match.script === undefined || entry.script === match.script.toLowerCase()) &&
+    (match.reply === undefined || entry.reply === match.reply) &&
+    (match.error === undefined || entry.error === match.error) &&
+    (match.connection === undefined || entry.connection === match.connection) &&
+    fitsKey(match.key, entry.key);
+}
+
+function fitsKey(wanted: string | RegExp | undefined, key: string | undefined): boolean {
+  if (wanted === undefined) return true;
+  if (key === undefined) return false;
+  // A copy without state: an expression with the flag g would remember where it stopped.
+  return typeof wanted === "string"
+    ? wanted === key
+    : new RegExp(wanted.source, wanted.flags.replace(/[gy]/g, "")).test(key);
+}

@@ -1,0 +1,38 @@
+/** A row of CLUSTER NODES. */
+export interface ClusterRow {
+  id: string;
+  port: number;
+  flags: readonly string[];
+  masterId: string;
+  linked: boolean;
+  /** First and last slot of each range. */
+  ranges: readonly (readonly [number, number])[];
+}
+
+/** `id host:port@bus flags master ping pong epoch link slots...` */
+export function parseRow(line: string): ClusterRow {
+  const [id = "", address = "", flags = "", masterId = "", , , , link = "", ...slots] = line.split(" ");
+  return {
+    id,
+    port: Number(/:(\d+)@/.exec(address)?.[1]),
+    flags: flags.split(","),
+    masterId,
+    linked: link === "connected",
+    // A slot under way is told in brackets besides.
+    ranges: slots
+      .filter((range) => !range.startsWith("["))
+      .map((range) => {
+        const [first, last = first] = range.split("-").map(Number);
+        return [first ?? -1, last ?? -1] as const;
+      }),
+  };
+}
+
+/** Who has which slots and who follows whom, whoever was asked. Servers that are down count for nothing. */
+export function shapeOf(rows: readonly ClusterRow[]): string {
+  return rows
+    .filter(({ flags }) => !flags.some((flag) => flag.startsWith("fail")))
+    .map(({ id, masterId, ranges }) => `${id} ${masterId} ${ranges.map((range) => range.join("-"))}`)
+    .sort()
+    .join("\n");
+}

@@ -1,0 +1,76 @@
+import { TestServerError } from "../errors.js";
+import { RedisProcess } from "./redis-process.js";
+
+/** Which connections CLIENT KILL is about. */
+export type RedisClientType = "normal" | "pubsub" | "replica" | "master";
+
+/** What ROLE tells. */
+export interface RedisRole {
+  role: "master" | "replica";
+  /** Of a replica: the port it follows, and `connected` when it does. */
+  masterPort?: number;
+  link?: string;
+  /** Of a master: how many replicas follow it and have all that it had when they came. */
+  replicas?: number;
+  /** How far the stream of changes has got. */
+  offset: number;
+}
+
+export interface RestartOptions {
+  /**
+   * What there is after it:
+   * - `persisted` (default): what a crash leaves, by `appendOnly` and `save`; nothing without them.
+   * - `all`: everything; it is saved first.
+   * - `none`: nothing, files included.
+   */
+  data?: "persisted" | "all" | "none";
+}
+
+/** One real redis-server: a child process on 127.0.0.1 that dies with this process, whatever kills it. */
+export class RedisNode extends RedisProcess {
+  /** `redis://127.0.0.1:20278`, or `rediss:` with TLS; without user and password. */
+  get url(): string {
+    return `${this.tls === undefined ? "redis" : "rediss"}://${this.address}`;
+  }
+
+  /** Kills it if it runs and starts it again on the same port; resolves when it serves. */
+  async restart(options: RestartOptions = {}): Promise<void> {
+    if (options.data === "all" && this.running) await this.command("SAVE");
+    await this.startAgain(options.data === "none");
+  }
+
+  /** CLIENT PAUSE: the server answers nobody's commands, or nobody's writes, for so long. */
+  async clientPause(forMs: number, mode: "ALL" | "WRITE" = "ALL"): Promise<void> {
+    await this.command("CLIENT", "PAUSE", forMs, mode);
+  }
+
+  /** Ends `clientPause` early. */
+  async clientUnpause(): Promise<void> {
+    await this.command("CLIENT", "UNPAUSE");
+  }
+
+  /** Forgets all scripts: EVALSHA answers NOSCRIPT. */
+  async flushScripts(): Promise<void> {
+    await this.command("SCRIPT", "FLUSH", "SYNC");
+  }
+
+  /** Closes all connections of a type, and says how many. */
+  async killClients(type: RedisClientType): Promise<number> {
+    return Number(await this.command("CLIENT", "KILL", "TYPE", type, "SKIPME", "YES"));
+  }
+
+  async role(options: { timeoutMs?: number } = {}): Promise<RedisRole> {
+    using connection = await this.connect(options);
+    const told = await connection.command("ROLE");
+    if (!Array.isArray(told)) throw new TestServerError(`${this.describe()} answered ROLE with ${told}`);
+    if (told[0] === "master") {
+      return { role: "master", offset: Number(told[1]), replicas: [told[2]].flat().length };
+    }
+    return {
+      role: "replica",
+      masterPort: Number(told[2]),
+      link: String(told[3]),
+      offset: Number(told[4]),
+    };
+  }
+}

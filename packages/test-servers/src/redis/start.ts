@@ -1,0 +1,38 @@
+import { freePort } from "../free-port.js";
+import { requireRedis } from "../install/ensure.js";
+import { RedisNode } from "./node.js";
+import { dataLines, makeSecrets, type RedisOptions } from "./redis-options.js";
+
+export interface StartRedisOptions extends RedisOptions {
+  /** Port on 127.0.0.1; default a fresh one. */
+  port?: number;
+}
+
+export const startLimitMs = 10_000;
+
+/**
+ * Starts one real redis-server and resolves when it serves.
+ *
+ * @throws NotInstalledError when there is no server on this machine (`npx holdfast-servers ensure` gets one).
+ * @throws TestServerError with the end of the server's log when it does not come up.
+ */
+export async function startRedis(options: StartRedisOptions = {}): Promise<RedisNode> {
+  const install = requireRedis();
+  const secrets = makeSecrets(options);
+  const node = new RedisNode({
+    install,
+    port: options.port ?? (await freePort()),
+    name: "redis",
+    lines: dataLines(options, secrets),
+    secrets,
+    startWithinMs: options.startWithinMs ?? startLimitMs,
+  });
+  try {
+    await node.spawn();
+    await node.ready();
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+  return node;
+}
