@@ -3,7 +3,7 @@
 export type { BackendLink } from "./api/link.js";
 export { Alarm, AlarmClock } from "./clock/alarm-clock.js";
 export { type EventDetail, EventHub, type EventSource } from "./events/event-hub.js";
-export type { AcquireSpec, AcquireSpecs } from "./grants/acquisition.js";
+export type { AcquireSpec, AcquireSpecs } from "./grants/acquire-spec.js";
 export type { GrantEngine } from "./grants/engine.js";
 export { Handle } from "./grants/handle.js";
 export {
@@ -34,7 +34,9 @@ export { CountDownLatchView, type LatchStore } from "./rendezvous/count-down-lat
 export { type DoubleBarrierStore, DoubleBarrierView } from "./rendezvous/double-barrier.js";
 export type { WaitBounds } from "./rendezvous/wait-bounds.js";
 export { runInFrames } from "./scopes/run-in-frames.js";
+export { runInScope } from "./scopes/scope.js";
 export { abortable } from "./signals/abortable.js";
+export { type Attempts, ConnectionWaiters, type VainWait } from "./signals/connection-waiters.js";
 export { LateSignal } from "./signals/late-signal.js";
 export { type ObservedSource, observeLatest, type Watched } from "./signals/observe-latest.js";
 export { SignalHub } from "./signals/signal-hub.js";

@@ -29,7 +29,7 @@ describe("observe", () => {
     return { state, looks, ...standing({ driver, ...settings }) };
   }
 
-  function led(label: string | null, backendId = "/root/e/node-1"): LockSnapshot {
+  function led(label: string | null, backendId = "/elections/e/node-1"): LockSnapshot {
     const info = { owner: null, mode: "exclusive" as const, backendId, session: null, address: null };
     const age = { value: null, provenance: "unknown" as const };
     const seen = { ...info, label, recognisedAs: "unknown" as const, sinceMs: age };
@@ -68,7 +68,7 @@ describe("observe", () => {
     expect(looks).toHaveLength(2);
     state.changed();
     await settle();
-    looks[2]?.resolve(led(null, "/root/e/node-2"));
+    looks[2]?.resolve(led(null, "/elections/e/node-2"));
     expect((await second).value).toEqual({ id: "node-2", leader: true });
     expect(state).toMatchObject({ watches: 1, stops: 0, mostOpen: 1 });
     await seen.return?.();

@@ -240,7 +240,7 @@ export class HeldTogether implements MultiHandle {
 
   #shareSignal(options: { signal?: AbortSignal }): void {
     for (const part of this.#parts) {
-      // The first call tells how it ended.
+      // How it ended is told by the first call, whose promise the caller has; this one only bounds the wait for it.
       part.release(options).catch(() => {});
     }
   }

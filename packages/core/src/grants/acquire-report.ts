@@ -7,7 +7,7 @@ import {
   traceSettled,
   traceStart,
 } from "../events/acquire-trace.js";
-import type { AcquireSpec } from "./acquisition.js";
+import type { AcquireSpec } from "./acquire-spec.js";
 import type { GrantEngine } from "./engine.js";
 
 export type Outcome = "granted" | "unavailable" | "timeout" | "aborted" | "error";

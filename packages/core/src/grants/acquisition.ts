@@ -1,48 +1,20 @@
-import type { PrimitiveKind } from "../api/capabilities.js";
-import type { Grant, GrantRequest, PermitLimit, Ticket, TicketProgress } from "../api/driver.js";
-import {
-  AcquireTimeoutError,
-  BackendError,
-  EvictedError,
-  type ProviderClosedError,
-  QuorumError,
-  UnsupportedError,
-} from "../api/errors.js";
-import type { LockMode, Millis, Owner } from "../api/values.js";
+import type { Grant, Ticket, TicketProgress } from "../api/driver.js";
+import { BackendError, type ProviderClosedError, QuorumError } from "../api/errors.js";
+import type { Millis } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
-import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
+import {
+  type Asked,
+  evictedAtGrant,
+  goneBeforeDelivery,
+  noConnection,
+  notTogether,
+  timedOut,
+} from "./acquire-errors.js";
 import { AcquireReport, type Outcome, type SettledDetail } from "./acquire-report.js";
+import { type AcquireSpec, type AcquireSpecs, requestOf } from "./acquire-spec.js";
 import type { GrantEngine, Waiting } from "./engine.js";
 import { Handle } from "./handle.js";
 import { Hold } from "./hold.js";
-
-export interface AcquireSpec {
-  readonly kind: PrimitiveKind;
-  readonly name: string;
-  readonly mode: LockMode;
-  readonly permits: number;
-  readonly owner: Owner;
-  readonly options: ResolvedAcquireOptions;
-  /** `true`: no grant in time is an `AcquireTimeoutError`. `false`: it is `null`. */
-  readonly throws: boolean;
-  /** When the waiting began, where that was before this request. */
-  readonly startedMs?: Millis;
-  /** Hears of the hold before the caller gets the handle. */
-  readonly onHold?: (hold: Hold) => void;
-  /** Makes the handle, where it can do more than those of a mutex. */
-  readonly handleFrom?: (hold: Hold, options: ResolvedAcquireOptions) => Handle;
-  /** As in `GrantRequest`. Default `null`. */
-  readonly limit?: PermitLimit | null;
-  readonly variant?: string | null;
-  /**
-   * Leaves nothing in the queue to wait for its turn, whatever `waitMs` is: that then bounds outages and retries alone.
-   * A refusal is not told by events, unless `waitMs` is 0: whoever asks once and has time left goes on in another way.
-   */
-  readonly asksOnce?: boolean;
-}
-
-/** One lock, or several of one driver that are granted together or not at all. All have the options of the first. */
-export type AcquireSpecs = readonly [AcquireSpec, ...AcquireSpec[]];
 
 type Phase =
   | "connecting" // waits for the link, or for a delete of our own on this name
@@ -160,7 +132,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       // No connection is an outage, not contention; the link's own error says which servers were tried.
       waitAlarms.set(this, this.#deadlineMs + linkGraceMs);
     } else {
-      this.#decide("error", this.#noConnection());
+      this.#decide("error", noConnection(this.#asked));
     }
   }
 
@@ -209,7 +181,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       if (this.#specs.length === 1) {
         this.#await(driver.request(requestOf(this.#spec), this), (grant) => [grant]);
       } else {
-        if (driver.requestAll === undefined) throw this.#notTogether();
+        if (driver.requestAll === undefined) throw notTogether(this.#asked);
         this.#await(driver.requestAll(this.#specs.map(requestOf), this), (grants) => grants);
       }
     } catch (error) {
@@ -282,22 +254,13 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   /** Somebody deleted the entry in the moment of its grant: to the caller, who never held, that is an eviction. */
   #evicted(ticket: Ticket<unknown>, { name }: Hold): void {
     this.#ticket = ticket;
-    this.#decide(
-      "error",
-      new EvictedError(`the queue entry for "${name}" was deleted by somebody as its turn came`, {
-        lockName: name,
-        backend: this.#engine.backend,
-      }),
-    );
+    this.#decide("error", evictedAtGrant(this.#asked, name));
   }
 
   #again(ticket: Ticket<unknown>, why: string): void {
     this.#phase = "queued";
     this.#ticket = undefined;
-    const error = new BackendError(`acquire of ${this.#names}: ${why}`, {
-      lockName: this.#spec.name,
-      backend: this.#engine.backend,
-    });
+    const error = goneBeforeDelivery(this.#asked, why);
     this.#clean(ticket).then(() => this.#phase === "queued" && this.#failed(error));
   }
 
@@ -342,7 +305,6 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #decide(outcome: Outcome, error?: unknown): void {
     if (this.#phase === "cleaning" || this.#phase === "settled") return;
     const contended = outcome === "unavailable" || outcome === "timeout" || this.#phase === "queued";
-    const { waitMs } = this.#spec.options;
     const ticket = this.#ticket;
     this.#unhook();
     this.#settle = (): void => {
@@ -351,7 +313,8 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       const detail = { roundTrips: 0, contended, token: null };
       this.#finish(outcome, () => (outcome === "error" ? { ...detail, error } : detail));
       if (outcome === "error" || outcome === "aborted") this.#reject(error);
-      else if (this.#spec.throws) this.#reject(this.#timeoutError(waitMs));
+      else if (this.#spec.throws)
+        this.#reject(timedOut(this.#asked, this.#engine.runtime.nowMs() - this.#startedMs));
       else this.#resolve(null);
     };
     if (ticket === undefined) {
@@ -394,48 +357,15 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     for (const [i, report] of this.#reports.entries()) report.settled(outcome, waitedMs, detailOf(i));
   }
 
+  /** For errors. */
+  get #asked(): Asked {
+    return { specs: this.#specs, backend: this.#engine.backend };
+  }
+
   readonly #armDeadline = (): void => {
     if (this.#phase === "cleaning" || this.#phase === "settled") return;
     this.#engine.waitAlarms.set(this, this.#deadlineMs);
   };
-
-  #timeoutError(waitMs: Millis): AcquireTimeoutError {
-    const { name } = this.#spec;
-    const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
-    const what = this.#specs.length === 1 ? `the lock ${this.#names} was` : `the locks ${this.#names} were`;
-    return new AcquireTimeoutError(`${what} not granted within waitMs = ${waitMs}`, {
-      waitedMs,
-      lockName: name,
-      backend: this.#engine.backend,
-    });
-  }
-
-  #noConnection(): BackendError {
-    const { name, options } = this.#spec;
-    return new BackendError(
-      `acquire of ${this.#names}: no connection to ${this.#engine.backend} within ${options.waitMs} ms`,
-      {
-        lockName: name,
-        backend: this.#engine.backend,
-      },
-    );
-  }
-
-  #notTogether(): UnsupportedError {
-    const { backend } = this.#engine;
-    return new UnsupportedError(`the backend ${backend} cannot grant several locks together`, { backend });
-  }
-
-  get #names(): string {
-    return this.#specs.map(({ name }) => `"${name}"`).join(", ");
-  }
-}
-
-function requestOf(spec: AcquireSpec): GrantRequest {
-  const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
-  const { leaseMs, label, revocable, waitMs } = options;
-  const mayWait = waitMs > 0 && asksOnce !== true;
-  return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant };
 }
 
 /** Looks at each of them: whatever is over has to know it. */

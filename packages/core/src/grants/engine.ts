@@ -10,7 +10,8 @@ import type { EventHub } from "../events/event-hub.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { SignalHub } from "../signals/signal-hub.js";
 import { within } from "../signals/within.js";
-import { type AcquireSpec, type AcquireSpecs, Acquisition } from "./acquisition.js";
+import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
+import { Acquisition } from "./acquisition.js";
 import type { Handle } from "./handle.js";
 import type { Hold } from "./hold.js";
 

@@ -3,7 +3,7 @@ import type { PrimitiveKind } from "../api/capabilities.js";
 import type { LeaderElection, LeadershipHandle, Participant } from "../api/election.js";
 import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
 import type { InspectOptions, LockSnapshot, ParticipantInfo } from "../api/inspect.js";
-import type { AcquireSpec } from "../grants/acquisition.js";
+import type { AcquireSpec } from "../grants/acquire-spec.js";
 import type { GrantEngine } from "../grants/engine.js";
 import {
   acquireKeys,

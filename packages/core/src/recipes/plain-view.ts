@@ -2,7 +2,7 @@ import type { AcquireOptions, WithLockOptions } from "../api/acquiring.js";
 import { DeadlockError } from "../api/errors.js";
 import type { Mutex } from "../api/mutex.js";
 import type { LockMode } from "../api/values.js";
-import type { AcquireSpec } from "../grants/acquisition.js";
+import type { AcquireSpec } from "../grants/acquire-spec.js";
 import { Handle } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 import {

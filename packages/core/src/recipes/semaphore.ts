@@ -4,7 +4,7 @@ import type { PermitLimit } from "../api/driver.js";
 import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
 import type { InspectOptions, SemaphoreSnapshot } from "../api/inspect.js";
 import type { PermitHandle, Semaphore } from "../api/semaphore.js";
-import type { AcquireSpec } from "../grants/acquisition.js";
+import type { AcquireSpec } from "../grants/acquire-spec.js";
 import type { GrantEngine } from "../grants/engine.js";
 import {
   acquireKeys,

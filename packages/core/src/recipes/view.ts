@@ -2,7 +2,7 @@ import type { PrimitiveKind } from "../api/capabilities.js";
 import { UnsupportedError } from "../api/errors.js";
 import type { HoldInfo, InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { LockView } from "../api/mutex.js";
-import type { AcquireSpec } from "../grants/acquisition.js";
+import type { AcquireSpec } from "../grants/acquire-spec.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";

@@ -1,4 +1,5 @@
 import { BackendError } from "@holdfast/core";
+import type { VainWait } from "@holdfast/core/internal";
 
 export interface LinkErrorDetails {
   readonly servers: readonly string[];
@@ -102,3 +103,14 @@ const refusals: ReadonlySet<string> = new Set([
   "NOPERM",
   "ERR AUTH",
 ]);
+
+/** For those who waited for a connection that did not come. */
+export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
+  const what = refused ? "every server refused" : "no master answered";
+  // Credentials do not mend themselves.
+  const retryable = !/WRONGPASS|NOAUTH|NOPERM/.test(detail);
+  return new BackendError(
+    `no connection to Redis at ${servers.join(",")} after ${tookMs} ms, ${what}${detail}`,
+    { cause: lastCause, backend: "redis", servers, retryable },
+  );
+}

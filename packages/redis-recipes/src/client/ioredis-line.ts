@@ -5,11 +5,11 @@ import {
   type Runtime,
   type SessionState,
 } from "@holdfast/core";
+import { ConnectionWaiters } from "@holdfast/core/internal";
 import type { Script } from "../scripts/script.js";
 import type { RunResult } from "./acked-runs.js";
 import { ClusterTopology } from "./cluster-topology.js";
-import { ConnectionWaiters } from "./connection-waiters.js";
-import { NotSentError, ReplyError, redirection } from "./errors.js";
+import { NotSentError, noConnection, ReplyError, redirection } from "./errors.js";
 import type { MasterNode, ReplicaPolicy } from "./master-node.js";
 import type { Outcome } from "./node-connection.js";
 import type {
@@ -85,7 +85,7 @@ export class IoredisLine implements RedisLine {
       target.kind === "cluster" || target.kind === "given-cluster"
         ? new ClusterTopology(target, { runtime, policy }, events)
         : new SingleTopology(target, { runtime, policy }, events);
-    this.#waiters = new ConnectionWaiters(runtime, this.#topology);
+    this.#waiters = new ConnectionWaiters(runtime, this.#topology, noConnection);
   }
 
   get state(): SessionState {
@@ -256,7 +256,7 @@ export class IoredisLine implements RedisLine {
     this.#subscriptions.settle();
     if (this.#topology.connected) this.#set("connected");
     else if (this.#state === "connected") this.#set("suspended");
-    else this.#waiters.attempted();
+    else this.#waiters.attemptFailed();
   }
 
   #set(state: SessionState): void {

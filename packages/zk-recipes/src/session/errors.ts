@@ -1,3 +1,5 @@
+import { BackendError } from "@holdfast/core";
+import type { VainWait } from "@holdfast/core/internal";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 
 /** The server's own word that a node, or its parent, is not there. */
@@ -37,4 +39,13 @@ export class SessionLostError extends Error {
       options?.cause === undefined ? undefined : { cause: options.cause },
     );
   }
+}
+
+/** For those who waited for a connection that did not come. */
+export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
+  const what = refused ? "every server refused" : "no server answered";
+  return new BackendError(
+    `no connection to ZooKeeper at ${servers.join(",")} after ${tookMs} ms, ${what}${detail}`,
+    { cause: lastCause, backend: "zookeeper", servers },
+  );
 }

@@ -1,8 +1,8 @@
 import type { Millis, Runtime, SessionState } from "@holdfast/core";
+import { type Attempts, ConnectionWaiters } from "@holdfast/core/internal";
 import type { OpName, RequestOf, ResponseOf } from "@holdfast/zk-protocol";
 import type { Link } from "../client/link.js";
-import { type Attempts, ConnectionWaiters } from "./connection-waiters.js";
-import { NotConnectedError, SessionLostError, saysNoNode } from "./errors.js";
+import { NotConnectedError, noConnection, SessionLostError, saysNoNode } from "./errors.js";
 import { LeaseClock } from "./lease-clock.js";
 import { Leftovers } from "./leftovers.js";
 import type { SessionBasics } from "./options.js";
@@ -67,7 +67,7 @@ export class LinkedSession implements ZooKeeperSession {
     this.#sender = this.#makeSender(parts, leftovers);
     this.#ending = new SessionEnding(link, runtime, leftovers, parts.released);
     this.#watchDesk = this.#makeWatchDesk();
-    this.#waiters = new ConnectionWaiters(runtime, this.#attempts());
+    this.#waiters = new ConnectionWaiters(runtime, this.#attempts(), noConnection);
     this.#watchdog = new Watchdog(this.#guarded(), link, this.#lease, runtime);
     this.#contact = this.#makeContact();
     link.listen(this.#contact);

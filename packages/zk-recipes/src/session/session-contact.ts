@@ -1,7 +1,7 @@
+import type { ConnectionWaiters } from "@holdfast/core/internal";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
-import type { ConnectionWaiters } from "./connection-waiters.js";
 import type { LeaseClock, Stamp } from "./lease-clock.js";
 import type { RequestSender } from "./request-sender.js";
 import type { SessionStates } from "./session-states.js";

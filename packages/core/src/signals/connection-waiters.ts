@@ -1,4 +1,6 @@
-import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import type { BackendError } from "../api/errors.js";
+import type { Runtime } from "../api/runtime.js";
+import type { Millis } from "../api/values.js";
 
 /** After this long, servers that all refuse are taken at their word. */
 const refusedAfterMs: Millis = 900;
@@ -17,15 +19,29 @@ export interface Attempts {
   readonly refused: boolean;
 }
 
+/** How a wait ended without a connection. */
+export interface VainWait {
+  readonly tookMs: Millis;
+  /** Every server refused; else there was time enough and nobody answered. */
+  readonly refused: boolean;
+  readonly servers: readonly string[];
+  readonly lastCause: unknown;
+  /** `: ` and what the last cause says, or nothing. */
+  readonly detail: string;
+}
+
 /** Those who wait for `connected`. Their timers hold the process: somebody is waiting. */
 export class ConnectionWaiters {
   readonly #runtime: Runtime;
   readonly #attempts: Attempts;
+  readonly #failure: (wait: VainWait) => BackendError;
   readonly #waiting = new Set<Waiter>();
 
-  constructor(runtime: Runtime, attempts: Attempts) {
+  /** `failure`: what those are told for whom no connection came, in the backend's words. */
+  constructor(runtime: Runtime, attempts: Attempts, failure: (wait: VainWait) => BackendError) {
     this.#runtime = runtime;
     this.#attempts = attempts;
+    this.#failure = failure;
   }
 
   get size(): number {
@@ -54,7 +70,7 @@ export class ConnectionWaiters {
       };
       this.#waiting.add(waiter);
       signal?.addEventListener("abort", aborted);
-      const cancelLimit = this.#runtime.setTimer(waitMs, () => waiter.settle(this.#failure(waiter)), {
+      const cancelLimit = this.#runtime.setTimer(waitMs, () => waiter.settle(this.#inVain(waiter)), {
         ref: true,
       });
       const cancelEarly = this.#runtime.setTimer(Math.min(waitMs, refusedAfterMs), () => {
@@ -66,7 +82,7 @@ export class ConnectionWaiters {
 
   attemptFailed(): void {
     if (!this.#attempts.refused) return;
-    for (const waiter of [...this.#waiting]) if (waiter.refusable) waiter.settle(this.#failure(waiter));
+    for (const waiter of [...this.#waiting]) if (waiter.refusable) waiter.settle(this.#inVain(waiter));
   }
 
   connected(): void {
@@ -77,15 +93,11 @@ export class ConnectionWaiters {
     for (const waiter of [...this.#waiting]) waiter.settle(error);
   }
 
-  #failure(waiter: Waiter): BackendError {
+  #inVain(waiter: Waiter): BackendError {
     const { servers, lastCause, refused } = this.#attempts;
     const tookMs = Math.round(this.#runtime.nowMs() - waiter.startedMs);
     const detail = lastCause instanceof Error ? `: ${describe(lastCause)}` : "";
-    const what = refused ? "every server refused" : "no server answered";
-    return new BackendError(
-      `no connection to ZooKeeper at ${servers.join(",")} after ${tookMs} ms, ${what}${detail}`,
-      { cause: lastCause, backend: "zookeeper", servers },
-    );
+    return this.#failure({ tookMs, refused, servers, lastCause, detail });
   }
 }
 
