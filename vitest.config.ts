@@ -14,18 +14,24 @@ const redis = [
   "packages/redis-recipes/test/**/*.server.test.ts",
   "packages/test-servers/test/redis/**/*.server.test.ts",
   "e2e/redis/**/*.test.ts",
+  "e2e/redis-behaviours/**/*.test.ts",
+  "e2e/redis-defects/**/*.test.ts",
+  "e2e/redis-costs/**/*.test.ts",
+  "e2e/redis-faults/**/*.test.ts",
+  "e2e/redis-start/**/*.test.ts",
   "e2e/interop-redis/**/*.test.ts",
+  "e2e/redlock/**/*.test.ts",
+  "e2e/redis-multi/**/*.test.ts",
 ];
-/** What measures times and sizes, or stops and starves servers and processes: nothing else may run beside it. */
+/** What measures times and sizes, or starves servers and processes: nothing else may run beside it. */
 const alone = [
   "e2e/faults/silent/**/*.test.ts",
-  "e2e/faults/server/**/*.test.ts",
+  "e2e/faults/server/leader.test.ts",
+  "e2e/faults/server/restart.test.ts",
   "e2e/ensemble/**/*.test.ts",
   "e2e/behaviours/ensemble.test.ts",
   "e2e/embedded/bench.test.ts",
-  "e2e/foreign/survival.test.ts",
   "e2e/zookeeper/scale.test.ts",
-  "packages/zk-recipes/test/session/hardening.server.test.ts",
 ];
 
 export default defineConfig({

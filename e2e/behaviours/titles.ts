@@ -36,11 +36,15 @@ export function titlesIn(source: string): { number: number; title: string }[] {
     .map(([, , , number, title = ""]) => ({ number: Number(number), title }));
 }
 
-/** The numbered titles of all test files, and of what they import from here: a file that no test reads does not count. */
-export function numberedTitles(): NumberedTitle[] {
+/**
+ * The numbered titles of all test files in the folders that are wanted, and of what they import from here: a file that no test
+ * reads does not count.
+ */
+export function numberedTitles(wanted: (folder: string) => boolean): NumberedTitle[] {
   const files = new Set<string>();
   for (const name of readdirSync(e2eFolder, { recursive: true, encoding: "utf8" })) {
-    if (name.endsWith(".test.ts") && !name.split(sep).includes("node_modules")) {
+    const [folder = "", ...below] = name.split(sep);
+    if (wanted(folder) && name.endsWith(".test.ts") && !below.includes("node_modules")) {
       collect(join(e2eFolder, name), files);
     }
   }

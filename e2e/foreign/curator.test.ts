@@ -67,7 +67,7 @@ describe.each(await curatorVersions())("Curator %s", (curator) => {
     });
 
     it("InterProcessMutex: loses no update of a file that only it protects", async () => {
-      const total = share(`grants of Curator ${left.curatorVersion}'s mutex on ${name}`, 100, 1_000);
+      const total = share(`grants of Curator ${left.curatorVersion}'s mutex on ${name}`, 60, 1_000);
       await using log = await ContentionLog.start();
       const contention = { path: "/curator/mutex/count", ...log.files, grants: total / 4 };
       const clients = await four();
@@ -97,7 +97,7 @@ describe.each(await curatorVersions())("Curator %s", (curator) => {
     });
 
     it("InterProcessSemaphoreV2: never has more holders than leases, and uses them all", async () => {
-      const total = share(`leases of Curator ${left.curatorVersion}'s semaphore on ${name}`, 60, 600);
+      const total = share(`leases of Curator ${left.curatorVersion}'s semaphore on ${name}`, 36, 600);
       await using log = await ContentionLog.start();
       const maxLeases = 2;
       const folder = await folderBeside(log);
@@ -148,7 +148,7 @@ describe.each(await curatorVersions())("Curator %s", (curator) => {
     });
 
     it("InterProcessReadWriteLock: loses no update, and no reader sees one being made", async () => {
-      const total = share(`grants of Curator ${left.curatorVersion}'s read-write lock on ${name}`, 96, 960);
+      const total = share(`grants of Curator ${left.curatorVersion}'s read-write lock on ${name}`, 48, 960);
       await using log = await ContentionLog.start();
       const folder = await folderBeside(log);
       const { counterFile } = log.files;

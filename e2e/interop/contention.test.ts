@@ -35,7 +35,7 @@ describe.each(await curatorVersions())("two contenders of ours and two of Curato
   it(
     "lose no update of a file that only the lock protects, and are granted in the order of the queue",
     async () => {
-      const total = share(`grants with Curator ${java.curatorVersion}`, 200, fullGrants);
+      const total = share(`grants with Curator ${java.curatorVersion}`, 120, fullGrants);
       const grants = total / 4;
       const withinMs = 60_000 + total * 200;
       await using log = await ContentionLog.start();

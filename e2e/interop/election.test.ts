@@ -226,7 +226,7 @@ describe.each(await curatorVersions())("an election together with Curator %s", (
       `one leader at a time with Curator's ${curatorClass[layout]}: no update of a file is lost`,
       async () => {
         const what = `terms with Curator ${fixture.java.curatorVersion}'s ${curatorClass[layout]}`;
-        const total = share(what, 80, fullTerms);
+        const total = share(what, 40, fullTerms);
         const withinMs = 60_000 + total * 200;
         await using log = await ContentionLog.start();
         const contention = { path: nameOfPath("count"), ...log.files, grants: total / 4 };

@@ -102,7 +102,7 @@ describe.each(await curatorVersions())("a multi lock of Curator %s and ours", (c
     "exclude ours: no update of a file is lost that all of them protect",
     async () => {
       const what = `grants beside multi locks of Curator ${fixture.java.curatorVersion}`;
-      const total = share(what, 60, fullGrants);
+      const total = share(what, 40, fullGrants);
       const withinMs = 60_000 + total * 300;
       await using log = await ContentionLog.start();
       const path = "/multi/count";

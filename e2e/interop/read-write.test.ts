@@ -341,7 +341,7 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
     async () => {
       const total = share(
         `turns at a read-write lock with Curator ${fixture.java.curatorVersion}`,
-        160,
+        80,
         fullTurns,
       );
       const withinMs = 60_000 + total * 200;

@@ -264,7 +264,7 @@ describe.each(await curatorVersions())("permits shared with Curator %s", (curato
     async () => {
       const total = share(
         `leases of a semaphore with Curator ${fixture.java.curatorVersion}`,
-        60,
+        40,
         fullGrants,
       );
       const withinMs = 60_000 + total * 1_000;
@@ -299,7 +299,7 @@ describe.each(await curatorVersions())("permits shared with Curator %s", (curato
     "as a mutex lose no update of a file that only it protects",
     async () => {
       const what = `grants of a semaphore mutex with Curator ${fixture.java.curatorVersion}`;
-      const total = share(what, 100, fullMutexGrants);
+      const total = share(what, 80, fullMutexGrants);
       const withinMs = 60_000 + total * 200;
       await using log = await ContentionLog.start();
       const contention = { path: "/semaphore-mutex/count", ...log.files, grants: total / 4 };

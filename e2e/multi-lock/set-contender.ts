@@ -1,30 +1,45 @@
 /**
- * A process that takes sets of locks, steered by lines as in `support/line-process.ts`: `connect <connectString>`,
- * `contend <how> <seed> <rounds> <label> <folder> <name>...`, `close`. It ends with its stdin. `how`: `together` takes each set as one
- * multi-lock; `singly` takes one mutex after the other, by name. Started by `set-contenders.ts`.
+ * A process that takes sets of locks, steered by lines as in `support/line-process.ts`: `connect <connectString of ZooKeeper, or -> <url of
+ * Redis, or ->`, `contend <how> <seed> <rounds> <label> <folder> <name>...` -> longest wait in ms, `progress` -> rounds done by the last
+ * `contend`, `close`. It ends with its stdin. Names that begin with `/` are ZooKeeper's, the others Redis's. `how`: `together` takes each
+ * set as one multi-lock; `singly` takes one mutex after the other, by name. Started by `set-contenders.ts`.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { LockHandle } from "@holdfast/core";
+import type { LockHandle, LockProvider, Mutex } from "@holdfast/core";
 import { multiLock } from "@holdfast/multi-lock";
-import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { redisLocks } from "@holdfast/redis-recipes";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
 
 const waitMs = 60_000;
-let locks: ZooKeeperLocks | undefined;
+const providers: { zookeeper?: LockProvider; redis?: LockProvider } = {};
+let done = 0;
 
-async function run(command: string, args: readonly string[]): Promise<void> {
+async function run(command: string, args: readonly string[]): Promise<readonly string[]> {
   if (command === "connect") {
-    locks = zookeeperLocks({ connect: args[0] ?? "", sessionTimeoutMs: 10_000 });
-    return await locks.ready();
+    const [connect = "-", url = "-"] = args;
+    if (connect !== "-") providers.zookeeper = zookeeperLocks({ connect, sessionTimeoutMs: 10_000 });
+    if (url !== "-") providers.redis = redisLocks({ url });
+    await Promise.all(Object.values(providers).map((locks) => locks.ready()));
+    return [];
   }
-  if (locks === undefined) throw new Error(`${command} before connect`);
   if (command === "contend") {
     const [how = "", seed = "", rounds = "", label = "", folder = "", ...names] = args;
-    return await contend(locks, { how, seed: Number(seed), rounds: Number(rounds), label, folder, names });
+    return [await contend({ how, seed: Number(seed), rounds: Number(rounds), label, folder, names })];
   }
-  if (command === "close") return void (await locks.close());
+  if (command === "progress") return [String(done)];
+  if (command === "close") {
+    await Promise.all(Object.values(providers).map((locks) => locks.close()));
+    return [];
+  }
   throw new Error(`no such command: ${command}`);
+}
+
+function mutexOf(name: string): Mutex {
+  const locks = name.startsWith("/") ? providers.zookeeper : providers.redis;
+  if (locks === undefined) throw new Error(`not connected to what has ${name}`);
+  return locks.mutex(name);
 }
 
 interface Contest {
@@ -36,35 +51,35 @@ interface Contest {
   readonly names: readonly string[];
 }
 
-async function contend(locks: ZooKeeperLocks, contest: Contest): Promise<void> {
+async function contend(contest: Contest): Promise<string> {
   const random = chance(contest.seed);
+  let longestMs = 0;
+  done = 0;
   for (let round = 0; round < contest.rounds; round += 1) {
     const set = shuffled(contest.names, random).slice(
       0,
       2 + Math.floor(random() * (contest.names.length - 1)),
     );
-    const held = contest.how === "together" ? await together(locks, set) : await singly(locks, set);
+    const askedMs = performance.now();
+    const held = contest.how === "together" ? await together(set) : await singly(set);
+    longestMs = Math.max(longestMs, performance.now() - askedMs);
     try {
       for (const name of set) await countOne(contest, name);
     } finally {
       for (const handle of held) await handle.release();
     }
+    done = round + 1;
   }
+  return String(Math.round(longestMs));
 }
 
-async function together(
-  locks: ZooKeeperLocks,
-  set: readonly string[],
-): Promise<readonly Pick<LockHandle, "release">[]> {
-  return [await multiLock(set.map((name) => locks.mutex(name))).acquire({ waitMs })];
+async function together(set: readonly string[]): Promise<readonly Pick<LockHandle, "release">[]> {
+  return [await multiLock(set.map(mutexOf)).acquire({ waitMs })];
 }
 
-async function singly(
-  locks: ZooKeeperLocks,
-  set: readonly string[],
-): Promise<readonly Pick<LockHandle, "release">[]> {
+async function singly(set: readonly string[]): Promise<readonly Pick<LockHandle, "release">[]> {
   const held: LockHandle[] = [];
-  for (const name of [...set].sort()) held.push(await locks.mutex(name).acquire({ waitMs }));
+  for (const name of [...set].sort()) held.push(await mutexOf(name).acquire({ waitMs }));
   return held.reverse();
 }
 
@@ -101,7 +116,7 @@ const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
   const [id = "", command = "", ...args] = line.split(" ").map(decodeURIComponent);
   run(command, args).then(
-    () => print([id, "ok"]),
+    (values) => print([id, "ok", ...values]),
     (error: Error) => print([id, "error", error.name, error.message]),
   );
 });

@@ -1,10 +1,8 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { compile, scratchInside } from "../support/emit.js";
+import { buildPackages, compile, scratchInside } from "../support/emit.js";
 import { LineProcess } from "../support/line-process.js";
-import { run } from "../support/run.js";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
 const source = fileURLToPath(new URL("set-contender.ts", import.meta.url));
 
 export interface SetContest {
@@ -17,16 +15,27 @@ export interface SetContest {
   readonly names: readonly string[];
 }
 
+/** Where the locks are; left out, there is no such server. */
+export interface SetServers {
+  /** Connect string of ZooKeeper: has the names that begin with `/`. */
+  readonly zookeeper?: string;
+  /** URL of Redis: has the others. */
+  readonly redis?: string;
+}
+
 export interface SetContender {
-  contend(contest: SetContest, withinMs: number): Promise<void>;
+  contend(contest: SetContest, withinMs: number): Promise<{ readonly longestWaitMs: number }>;
+  /** Rounds that are done. */
+  progress(): Promise<number>;
   close(): Promise<void>;
 }
 
 /** Processes of their own that take sets of locks through the built packages, as installed services would. */
-export async function startSetContenders(connect: string, count: number): Promise<readonly SetContender[]> {
-  const turbo = join(root, "node_modules/.bin/turbo");
-  const build = ["run", "build", "--filter=@holdfast/multi-lock", "--output-logs=errors-only"];
-  await run(turbo, build, { cwd: root, withinMs: 120_000 });
+export async function startSetContenders(
+  servers: SetServers,
+  count: number,
+): Promise<readonly SetContender[]> {
+  await buildPackages("@holdfast/multi-lock", "@holdfast/zk-recipes");
   await using scratch = await scratchInside();
   // Types are checked with the rest of the tests.
   await compile(source, scratch.dir, ["--noCheck"]);
@@ -35,7 +44,7 @@ export async function startSetContenders(connect: string, count: number): Promis
     for (let i = 0; i < count; i++) {
       const lines = new LineProcess(process.execPath, [join(scratch.dir, "set-contender.js")]);
       started.push(lines);
-      await lines.request("connect", [connect], 30_000);
+      await lines.request("connect", [servers.zookeeper ?? "-", servers.redis ?? "-"], 30_000);
     }
   } catch (error) {
     for (const lines of started) await lines.kill();
@@ -43,7 +52,12 @@ export async function startSetContenders(connect: string, count: number): Promis
   }
   return started.map((lines) => ({
     async contend({ how, seed, rounds, label, folder, names }, withinMs) {
-      await lines.request("contend", [how, String(seed), String(rounds), label, folder, ...names], withinMs);
+      const args = [how, String(seed), String(rounds), label, folder, ...names];
+      const [longest] = await lines.request("contend", args, withinMs);
+      return { longestWaitMs: Number(longest) };
+    },
+    async progress() {
+      return Number((await lines.request("progress", [], 30_000))[0]);
     },
     async close() {
       try {

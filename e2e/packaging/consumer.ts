@@ -8,7 +8,14 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const withinMs = 120_000;
 
 /** What is published. Apps are not. */
-export const published = ["core", "zk-protocol", "zk-recipes", "test-servers"] as const;
+export const published = [
+  "core",
+  "zk-protocol",
+  "zk-recipes",
+  "redis-recipes",
+  "multi-lock",
+  "test-servers",
+] as const;
 
 export interface Manifest {
   readonly name: string;

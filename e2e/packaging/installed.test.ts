@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startRedis, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connected } from "../support/providers.js";
 import { run } from "../support/run.js";
 import { type Consumer, makeConsumer, published } from "./consumer.js";
@@ -128,6 +128,60 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
   it("bring the command holdfast-servers", async () => {
     const command = join(consumer.folder, "node_modules/.bin/holdfast-servers");
     expect(await run(command, ["--help"], { withinMs: 10_000 })).toContain("ensure");
+  });
+});
+
+describe("the Redis packages, installed", () => {
+  it("type-check, declarations included, with the errors and options that they export", async () => {
+    await consumer.write(
+      "redis-types.mts",
+      `import type { LockHandle, LockProvider } from "@holdfast/core";
+import { multiLock } from "@holdfast/multi-lock";
+import { MissingRightError, redisLocks, ServerTooOldError, TooFewReplicasError, type RedisLocks, type RedisLocksOptions } from "@holdfast/redis-recipes";
+import { Redis } from "ioredis";
+const options: RedisLocksOptions = { client: new Redis({ lazyConnect: true }), replicas: 2, acks: "all", leaseMs: 10_000 };
+const locks: RedisLocks = redisLocks(options);
+const any: LockProvider = locks;
+export async function work(): Promise<bigint | null> {
+  await using both = await multiLock([locks.fairMutex("a"), any.mutex("b")]).acquire({ waitMs: 5 });
+  await using lock: LockHandle = await locks.spinMutex("c").acquire();
+  locks.events.on("server-warning", ({ code, message }) => console.log(code.length, message.length, both.parts.length));
+  return lock.token;
+}
+export function told(error: unknown): string {
+  if (error instanceof MissingRightError) return error.rights.join(" ");
+  if (error instanceof TooFewReplicasError) return (error.needed - error.connected).toFixed();
+  return error instanceof ServerTooOldError ? error.version : "";
+}
+// @ts-expect-error: a mistyped option
+redisLocks({ url: "redis://h", leaseMS: 5 });
+`,
+    );
+    await consumer.typeCheck("redis-types.mts");
+  });
+
+  it.each([
+    ["an ES module", "mjs", (name: string, from: string) => `import { ${name} } from "${from}";`],
+    ["CommonJS", "cjs", (name: string, from: string) => `const { ${name} } = require("${from}");`],
+  ])("lock one name and several from %s", async (_what, suffix, imports) => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const file = await consumer.write(
+      `redis.${suffix}`,
+      `${imports("redisLocks", "@holdfast/redis-recipes")}
+${imports("multiLock", "@holdfast/multi-lock")}
+(async () => {
+  const locks = redisLocks({ url: process.argv[2] });
+  const both = await multiLock([locks.mutex("b"), locks.mutex("a")]).acquire();
+  console.log(both.parts.map(({ name }) => name).join(" "), await both.release());
+  console.log(JSON.stringify(await locks.close()));
+})();
+`,
+    );
+    const program = Program.start(file, consumer.folder, [redis.url]);
+    expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
+    expect(program.lines).toEqual(["a b released", '{"released":0,"unconfirmed":[]}']);
+    expect(program.errors).toBe("");
   });
 });
 

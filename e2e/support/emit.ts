@@ -9,10 +9,15 @@ const compilerOptions = "--ignoreConfig --module nodenext --target es2022 --type
   " ",
 );
 
-/** Brings the built packages up to date, for processes that use them as an installed service would. Fast when they are. */
-export async function buildPackages(): Promise<void> {
+/**
+ * Brings a built package and those below it up to date, for processes that use them as an installed service would. Fast
+ * when they are.
+ */
+export async function buildPackages(...packages: string[]): Promise<void> {
   const turbo = join(root, "node_modules/.bin/turbo");
-  const build = ["run", "build", "--filter=@holdfast/zk-recipes", "--output-logs=errors-only"];
+  const wanted = packages.length === 0 ? ["@holdfast/zk-recipes"] : packages;
+  const filters = wanted.map((name) => `--filter=${name}`);
+  const build = ["run", "build", ...filters, "--output-logs=errors-only"];
   await run(turbo, build, { cwd: root, withinMs: 120_000 });
 }
 

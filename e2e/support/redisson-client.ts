@@ -4,6 +4,7 @@ import type {
   RedissonExclusive,
   RedissonReadWriteContention,
   RedissonSemaphoreContention,
+  TurnsHad,
 } from "./redisson-contention.js";
 import { RedissonLatch } from "./redisson-latch.js";
 import {
@@ -69,6 +70,11 @@ export class RedissonClient {
     return this.#make(RedissonHolder, "multiLock", ...names);
   }
 
+  /** A new `RedissonRedLock` object: the plain lock of one name at the server of each client, of which a majority is enough. */
+  redLock(name: string, others: readonly RedissonClient[]): Promise<RedissonHolder> {
+    return this.#make(RedissonHolder, "redLock", name, ...others.map((client) => client.#name));
+  }
+
   /** A new `RSemaphore` object. */
   semaphore(name: string): Promise<RedissonSemaphore> {
     return this.#make(RedissonSemaphore, "semaphore", name);
@@ -86,17 +92,18 @@ export class RedissonClient {
 
   /**
    * See `RedissonContender.java`: again and again acquire, add one to the counter file, leave a line in the log,
-   * release. Resolves with the number of grants it had.
+   * release.
    */
   async contend(
     contention: RedissonContention,
     withinMs: number,
     kind: RedissonExclusive = "plain",
-  ): Promise<number> {
+  ): Promise<TurnsHad> {
     const { name, counterFile, logFile, grants, forMs = withinMs, holdMs = 0, leaseMs = -1 } = contention;
     const numbers = [grants, forMs, holdMs, leaseMs].map(String);
     const args = [this.#name, kind, name, counterFile, logFile, ...numbers, contention.label];
-    return Number((await this.#lines.request("contend", args, withinMs))[0]);
+    const [had, longestWaitMs] = await this.#lines.request("contend", args, withinMs);
+    return { grants: Number(had), longestWaitMs: Number(longestWaitMs) };
   }
 
   /** See `RedissonSharingContender.java`. Rejects at the first violation that it sees. */

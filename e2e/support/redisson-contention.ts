@@ -20,6 +20,12 @@ export interface RedissonContention {
   readonly label: string;
 }
 
+export interface TurnsHad {
+  readonly grants: number;
+  /** For one of them. */
+  readonly longestWaitMs: number;
+}
+
 export interface RedissonSemaphoreContention {
   readonly name: string;
   /** That number is to be set already. */

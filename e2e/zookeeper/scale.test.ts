@@ -49,7 +49,7 @@ async function allHeld(handles: readonly LockHandle[]): Promise<void> {
 
 describe("many locks", () => {
   it("are held by one provider at once, through a cut and mended link and a restart of the server", async () => {
-    const count = share("locks held at once", 10_000, 10_000);
+    const count = share("locks held at once", 3_000, 10_000);
     const locks = await connected(proxy.connectString, { sessionTimeoutMs: 30_000 });
     const before = liveHeapBytes();
     const started = performance.now();
@@ -97,7 +97,7 @@ describe("many locks", () => {
 
 describe("many waiters on one lock", () => {
   it("keep their places through a cut and mended link and a restart, and are served in order", async () => {
-    const count = share("waiters on one lock", 1_000, 1_000);
+    const count = share("waiters on one lock", 300, 1_000);
     const locks = await connected(proxy.connectString, { sessionTimeoutMs: 30_000 });
     const operator = await connected(server.connectString, { sessionTimeoutMs: 30_000 });
     const name = "one-lock";

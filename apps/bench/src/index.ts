@@ -4,3 +4,4 @@ export { type HandOffCost, type HerdOptions, type HerdReport, measureHerd } from
 export type { LatencySummary } from "./latencies.js";
 export { type MemoryOptions, type MemoryReport, measureMemory } from "./memory.js";
 export { type PairsOptions, type PairsProgress, type PairsReport, runPairs } from "./pairs.js";
+export { measureRedis, type RedisOptions, type RedisReport } from "./redis.js";

@@ -1,11 +1,12 @@
 // What locks cost. `--help` tells the commands.
 import { HoldfastError } from "@holdfast/core";
-import { startEnsemble, startZooKeeper, TestServerError } from "@holdfast/test-servers";
+import { startEnsemble, startRedis, startZooKeeper, TestServerError } from "@holdfast/test-servers";
 import { help, type Options, parseOptions, UsageError } from "./cli/options.js";
 import { measureEmbedded } from "./embedded/measure.js";
 import { measureHerd } from "./herd.js";
 import { measureMemory } from "./memory.js";
 import { chasedAfterMs, lateAfterMs, runPairs } from "./pairs.js";
+import { measureRedis } from "./redis.js";
 
 const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
 const tell = (line: string): void => console.error(line);
@@ -80,6 +81,23 @@ async function herd(server: string, { waiters }: Options): Promise<number> {
   return 0;
 }
 
+async function redis({ pairs, waiters }: Options): Promise<number> {
+  tell("starting one Redis");
+  const server = await startRedis();
+  try {
+    const { handOffs, ...report } = await measureRedis({ url: server.url, pairs, waiters, onProgress: tell });
+    console.log(
+      `${report.pairs} pairs of acquire and release: ${Math.round(report.pairsPerSecond)} pairs/s, one client`,
+    );
+    console.log(
+      `${handOffs.count} hand-offs, ${waiters} clients waiting: p50 ${ms(handOffs.p50Ms)}, p99 ${ms(handOffs.p99Ms)}, max ${ms(handOffs.maxMs)}`,
+    );
+    return 0;
+  } finally {
+    await server.stop();
+  }
+}
+
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2));
   if (options.command === "help") {
@@ -87,6 +105,7 @@ async function main(): Promise<number> {
     return 0;
   }
   if (options.command === "embedded") return embedded(options);
+  if (options.command === "redis") return redis(options);
   const work = { pairs, memory, herd }[options.command];
   if (options.connect !== null) return work(options.connect, options);
   tell(`starting ${options.nodes === 1 ? "one server" : `an ensemble of ${options.nodes}`}`);

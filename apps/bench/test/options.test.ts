@@ -23,6 +23,7 @@ describe("the command line", () => {
       znodes: 100_000,
       sessions: 1_000,
     });
+    expect(parseOptions(["redis"])).toMatchObject({ command: "redis", pairs: 20_000, waiters: 200 });
     expect(parseOptions(["pairs", "--help"]).command).toBe("help");
   });
 
@@ -35,6 +36,7 @@ describe("the command line", () => {
     [["pairs", "--pairs", "0"], "--pairs takes"],
     [["pairs", "--nodes", "1.5"], "--nodes takes"],
     [["embedded", "--connect", "h:1"], "not for it"],
+    [["redis", "--nodes", "3"], "not for it"],
     [["embedded", "--in-flight", "0"], "--in-flight takes"],
     [["pairs", "--nodes", "3", "--connect", "h:1"], "one of the two"],
   ])("%j is refused with what to change", (args, message) => {

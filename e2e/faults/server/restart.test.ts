@@ -66,7 +66,7 @@ describe("a single server that crashes and starts again within the session", () 
       await stage.server.restart();
       await eventually(() => handle.state === "held", { what: "the hold to recover", withinMs: 8_000 });
       backMs.push(performance.now() - crashedAtMs);
-      await Promise.all([holder.locks.ready(), waiter.locks.ready()]);
+      await stage.backAgain(holder, waiter);
       await stage.newOperator();
       expect(await stage.operator.queue(path)).toEqual(before);
       expect(order).toEqual([]);
@@ -114,7 +114,7 @@ describe("a single server that stands still for longer than the session", () => 
       expect(granted.token).toBeGreaterThan(token);
       expect(await handle.release()).toBe("lost");
       expect(await granted.release()).toBe("released");
-      await holder.locks.ready();
+      await stage.backAgain(holder);
       await stage.newOperator();
       await stage.empty(path, 5_000);
       expectNoHolds(holder, waiter);

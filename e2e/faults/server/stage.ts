@@ -53,10 +53,20 @@ export class Stage {
     return this.#operator;
   }
 
-  /** After a restart of the server: the operator knows no reconnect. */
+  /** After a restart or a pause of the server: the operator knows no reconnect, and the server may still turn clients away. */
   async newOperator(): Promise<void> {
     this.#operator.destroy();
-    this.#operator = await RawSession.open(this.office.connectString);
+    this.#operator = await eventually(() => RawSession.open(this.office.connectString), {
+      what: "the operator to be connected",
+    });
+  }
+
+  /** Not `ready()`, which takes a server that refuses for long enough at its word. */
+  async backAgain(...actors: readonly Actor[]): Promise<void> {
+    await eventually(() => actors.every(({ locks }) => locks.state === "connected"), {
+      what: "contact again",
+      withinMs: 30_000,
+    });
   }
 
   /** A fresh lock path whose parents exist, so that every round on it costs the same frames. */

@@ -50,6 +50,10 @@ export async function linkedFixture(connectString: string, parts: FixtureParts =
       if (session === undefined) throw new Error(`nobody here holds ${handle.name}`);
       await expireSession({ connectString, ...session });
     },
+    // Asleep: a loop that spins for as long would take a core from the tests beside it.
+    blockLoop(forMs) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
+    },
     async partition(provider) {
       const { link } = clients.find((client) => client.provider === provider) as Client;
       await link.setMode("reset");

@@ -70,17 +70,29 @@ function compare(a = "", b = ""): number {
   return a < b ? -1 : 1;
 }
 
-/** Kinds that a driver with `requestAll` queues together. */
+/** Kinds that a driver with `requestAll` takes together where it does not say. */
 const jointKinds: ReadonlySet<string> = new Set(["mutex", "read-write-lock"]);
 
 /**
- * How many parts from `index` on can be asked for in one step: neighbours in the order of acquisition, of one driver. Were
- * others between them, the later ones would be held while those are waited for, against the order.
+ * How many parts from `index` on can be asked for in one step: neighbours in the order of acquisition, of one driver and of
+ * one of its groups. Were others between them, the later ones would be held while those are waited for, against the order.
  */
 export function togetherFrom(parts: Parts, index: number): number {
-  const engine = parts[index]?.view?.engine;
-  if (engine?.driver.requestAll === undefined) return 1;
-  let end = index;
-  while (parts[end]?.view?.engine === engine && jointKinds.has(parts[end]?.view?.kind ?? "")) end++;
-  return Math.max(1, end - index);
+  const first = parts[index];
+  const group = jointGroupOf(first);
+  if (group === null) return 1;
+  let end = index + 1;
+  for (let part = parts[end]; part?.view?.engine === first?.view?.engine; part = parts[++end]) {
+    if (jointGroupOf(part) !== group) break;
+  }
+  return end - index;
+}
+
+function jointGroupOf(part: Part | undefined): string | number | null {
+  if (part?.view === undefined || part.name === undefined) return null;
+  const { kind, engine } = part.view;
+  const { driver } = engine;
+  if (driver.requestAll === undefined) return null;
+  if (driver.jointGroup !== undefined) return driver.jointGroup(kind, part.name);
+  return jointKinds.has(kind) ? 0 : null;
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export type Command = "pairs" | "memory" | "embedded" | "herd";
+export type Command = "pairs" | "memory" | "embedded" | "herd" | "redis";
 
 export interface Options {
   readonly command: "help" | Command;
@@ -30,14 +30,15 @@ Commands
   embedded the embedded server of @holdfast/test-servers: how long its start takes, how many pairs of create and
            delete it does in a second, and what it weighs full; fails when an aim is missed
   herd     packets that one server has for each hand-off while many wait: naive lock, fair mutex, readers behind writers
+  redis    one Redis server: pairs of acquire and release in a second, and how long a hand-off takes while many wait
 
 Options
   --nodes <n>               servers to start: 1 for one on its own, else an ensemble (default: 3 for pairs, 1 for memory)
   --connect <servers>       use this ZooKeeper instead, such as h1:2181,h2:2181/app; the path must exist
-  --pairs <n>               default 200000; 100000 for embedded
+  --pairs <n>               default 200000; 100000 for embedded, 20000 for redis
   --session-timeout <ms>    for pairs (default 30000)
   --holds <n>               for memory (default 10000)
-  --waiters <n>             for memory (default 1000) and herd (default 200)
+  --waiters <n>             for memory (default 1000), herd and redis (default 200)
   --in-flight <n>           requests without an answer at a time, for embedded (default 256)
   --znodes <n>              for embedded (default 100000)
   --sessions <n>            for embedded (default 1000)
@@ -49,7 +50,7 @@ The exit code is 0 when all is well, 1 when not, 2 for wrong options. Progress g
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parse(args);
   const [command, ...more] = positionals;
-  const ownServer = command === "embedded" || command === "herd";
+  const ownServer = command === "embedded" || command === "herd" || command === "redis";
   if (ownServer && (values.connect !== undefined || values.nodes !== undefined)) {
     throw new UsageError(`${command} starts its own server: --connect and --nodes are not for it`);
   }
@@ -61,9 +62,13 @@ export function parseOptions(args: readonly string[]): Options {
     command: values.help === true ? "help" : commandOf(command),
     connect: values.connect ?? null,
     nodes: count("--nodes", values.nodes ?? (command === "pairs" ? "3" : "1"), 9),
-    pairs: count("--pairs", values.pairs ?? (command === "embedded" ? "100000" : "200000"), 1e9),
+    pairs: count("--pairs", values.pairs ?? defaultPairs(command), 1e9),
     holds: count("--holds", values.holds ?? "10000", 1e6),
-    waiters: count("--waiters", values.waiters ?? (command === "herd" ? "200" : "1000"), 1e5),
+    waiters: count(
+      "--waiters",
+      values.waiters ?? (command === "herd" || command === "redis" ? "200" : "1000"),
+      1e5,
+    ),
     sessionTimeoutMs: count("--session-timeout", values["session-timeout"] ?? "30000", 1e7),
     inFlight: count("--in-flight", values["in-flight"] ?? "256", 1e6),
     znodes: count("--znodes", values.znodes ?? "100000", 1e7),
@@ -94,8 +99,16 @@ function parse(args: readonly string[]) {
   }
 }
 
+function defaultPairs(command: string | undefined): string {
+  if (command === "embedded") return "100000";
+  return command === "redis" ? "20000" : "200000";
+}
+
+const commands: readonly Command[] = ["pairs", "memory", "embedded", "herd", "redis"];
+
 function commandOf(name: string | undefined): Command {
-  if (name === "pairs" || name === "memory" || name === "embedded" || name === "herd") return name;
+  const known = commands.find((each) => each === name);
+  if (known !== undefined) return known;
   throw new UsageError(name === undefined ? "a command is missing" : `there is no command ${name}`);
 }
 

@@ -120,6 +120,11 @@ export interface LockDriver {
   /** All or none, queued in one atomic step, never by pipelining single requests. For parts of one session or one slot. */
   requestAll?(requests: readonly GrantRequest[], progress?: TicketProgress): Ticket<readonly Grant[]>;
   /**
+   * Which locks `requestAll` takes together: those of the same group, never those of `null`. Where it is left out, all mutexes and
+   * read-write locks are of one group.
+   */
+  jointGroup?(kind: PrimitiveKind, name: string): string | number | null;
+  /**
    * A read beside a write that is still held; core releases the write when asked to. Same token. Rejects with
    * `LockLostError` when the write is not held any more: then no read is left either.
    */

@@ -48,6 +48,16 @@ export interface LockEventMap {
   "fencing-rejected": ProviderEventBase & { readonly group: string };
   /** ZooKeeper: the counter behind this lock's nodes passed 1,000,000,000. Acquires are refused from 2,000,000,000. */
   "sequence-high": LockEventBase & { readonly sequence: number };
+  /**
+   * Redis: a message gave this provider a lock for an owner that it never had. Ignored: it is from somebody who may publish on the
+   * provider's channel and should not, or from another client under the same id. `key`: the lock's key, as the message says.
+   */
+  "unknown-grant": ProviderEventBase & { readonly key: string; readonly owner: string };
+  /**
+   * Redis: a setting of the server, of its user or of a given client endangers locks or slows them. Once for each and each server, when
+   * it is connected. A process warning (`HoldfastWarning`) with the same code and message goes with it.
+   */
+  "server-warning": ProviderEventBase & { readonly code: string; readonly message: string };
   "acquire-started": LockEventBase & { readonly mode: LockMode };
   /** The wake-up was seen. Hand-off time = from here to `acquire-settled`. */
   notified: LockEventBase;

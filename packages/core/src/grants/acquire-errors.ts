@@ -9,13 +9,15 @@ export interface Asked {
   readonly backend: Capabilities["backend"];
 }
 
-export function timedOut({ specs, backend }: Asked, waitedMs: Millis): AcquireTimeoutError {
+/** `cause`: the last failure on the way, where there was one beside somebody else's hold. */
+export function timedOut({ specs, backend }: Asked, waitedMs: Millis, cause: unknown): AcquireTimeoutError {
   const [{ name, options }] = specs;
   const what = specs.length === 1 ? `the lock ${namesOf(specs)} was` : `the locks ${namesOf(specs)} were`;
   return new AcquireTimeoutError(`${what} not granted within waitMs = ${options.waitMs}`, {
     waitedMs,
     lockName: name,
     backend,
+    ...(cause !== undefined && { cause }),
   });
 }
 

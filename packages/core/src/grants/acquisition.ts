@@ -43,6 +43,8 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #startedMs: Millis = 0;
   #deadlineMs: Millis = Infinity;
   #attempt = 0;
+  /** What ended the last attempt that was to be made again. */
+  #lastFailure: unknown;
   #sentEpoch = 0;
   #rest: Rest | undefined;
   #settle: (() => void) | undefined;
@@ -196,6 +198,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       (error) => {
         if (ticket !== this.#ticket || this.#phase !== "queued") return;
         this.#ticket = undefined;
+        this.#lastFailure = error;
         // Whatever the failed request may have left behind would stand in the way of the next one.
         this.#clean(ticket).then(() => this.#phase === "queued" && this.#failed(error));
       },
@@ -314,7 +317,9 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       this.#finish(outcome, () => (outcome === "error" ? { ...detail, error } : detail));
       if (outcome === "error" || outcome === "aborted") this.#reject(error);
       else if (this.#spec.throws)
-        this.#reject(timedOut(this.#asked, this.#engine.runtime.nowMs() - this.#startedMs));
+        this.#reject(
+          timedOut(this.#asked, this.#engine.runtime.nowMs() - this.#startedMs, this.#lastFailure),
+        );
       else this.#resolve(null);
     };
     if (ticket === undefined) {

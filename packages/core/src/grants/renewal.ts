@@ -41,13 +41,22 @@ export class Renewal extends Alarm {
     if (this.#periodic && !this.#stopped) engine.alarms.set(this, engine.runtime.nowMs() + delayMs);
   }
 
+  /** A third of the lease, less where it was confirmed some time ago: a backend renews several holds with the one that is due. */
+  #restMs(): Millis {
+    const { engine, leaseMs, grant } = this.#hold;
+    const thirdMs = leaseMs / 3;
+    if (engine.driver.capabilities.lease !== "ttl") return thirdMs;
+    const confirmedAgoMs = leaseMs - (grant.validUntilMs() - engine.runtime.nowMs());
+    return confirmedAgoMs < leaseMs / 10 ? thirdMs : Math.max(leaseMs / 10, thirdMs - confirmedAgoMs);
+  }
+
   #send(due: boolean): void {
     this.#inFlight = true;
     const hold = this.#hold;
     renewOnce(hold, due).then(
       (renewed) => {
         this.#inFlight = false;
-        if (renewed) this.#next(hold.leaseMs / 3);
+        if (renewed) this.#next(this.#restMs());
       },
       () => {
         this.#inFlight = false;
@@ -70,7 +79,9 @@ export async function renewOnce(hold: Hold, due = false): Promise<boolean> {
       ? hold.grant.renew(hold.renewableMs, { due })
       : hold.grant.renew(hold.renewableMs));
   } catch (error) {
-    if (leased && hold.lossReason === undefined && engine.events.has("renew-failed")) {
+    // Of one that was released meanwhile nothing has failed.
+    const missed = leased && hold.lossReason === undefined && !hold.givenBack;
+    if (missed && engine.events.has("renew-failed")) {
       const marginMs = Math.max(0, hold.deadlineMs() - engine.runtime.nowMs());
       engine.events.emit("renew-failed", { ...hold.eventBase(), error, marginMs });
     }

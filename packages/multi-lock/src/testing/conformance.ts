@@ -48,15 +48,18 @@ export function multiLockAcrossConformance(
   };
   const both = async (): Promise<Fixture> => {
     const [first, second] = [led(await fixture()), await otherFixture()];
+    const opened: LockProvider[] = [];
     return {
       ...first,
       async provider() {
         const [provider, companion] = [await first.provider(), await second.provider()];
         companions.set(provider, companion);
+        opened.push(companion);
         await companion.ready();
         return provider;
       },
       async close() {
+        await Promise.all(opened.map((companion) => companion.close()));
         await first.close?.();
         await second.close?.();
       },

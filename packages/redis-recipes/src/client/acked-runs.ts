@@ -1,17 +1,31 @@
-import type { Millis, Runtime } from "@holdfast/core";
-import { NotSentError, OutcomeUnknownError } from "./errors.js";
+import type { Millis, Runtime, UnsupportedError } from "@holdfast/core";
+import { NotSentError, OutcomeUnknownError, type TooFewReplicasError } from "./errors.js";
 import type { Command, Flight, NodeConnection, Outcome } from "./node-connection.js";
 import type { WaitRequest } from "./redis-line.js";
 import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
 import { commandTimeoutMs } from "./settings.js";
 
+/** Why a run that waits for replicas is not even sent. */
+export type PolicyRefusal = TooFewReplicasError | UnsupportedError;
+
 /** A run, and what became of it. */
 export interface RunResult {
-  readonly outcome: Outcome;
+  readonly outcome: Outcome | { readonly error: PolicyRefusal };
   readonly sentMs: Millis;
   readonly answeredMs: Millis;
   readonly runId: string;
+  /** See `Answer`. */
+  readonly askedBy?: string;
   readonly acknowledged: number | null;
+}
+
+export interface AckedRunsOptions {
+  readonly connection: NodeConnection;
+  readonly runtime: Runtime;
+  /** Whether the connection is trusted, and leads to the master that all other requests go to. */
+  open(): boolean;
+  /** Asked while `open()`, when what the policy needs to know is known. */
+  refusal(wait: WaitRequest): PolicyRefusal | null;
 }
 
 interface Item {
@@ -28,34 +42,39 @@ interface Item {
  */
 export class AckedRuns {
   readonly connection: NodeConnection;
-  readonly #runtime: Runtime;
+  readonly #options: AckedRunsOptions;
   #queue: Item[] = [];
   #busy = false;
   #closed = false;
   #cancelGiveUp: (() => void) | undefined;
 
-  constructor(connection: NodeConnection, runtime: Runtime) {
-    this.connection = connection;
-    this.#runtime = runtime;
+  constructor(options: AckedRunsOptions) {
+    this.connection = options.connection;
+    this.#options = options;
   }
 
   /** Never rejects. Waits a moment for the connection, which is made beside the other one. */
   run(run: ScriptRun, wait: WaitRequest): Promise<RunResult> {
     return new Promise((resolve) => {
-      const untilMs = this.#runtime.nowMs() + commandTimeoutMs;
-      this.#queue.push({ run, wait, untilMs, resolve });
+      const nowMs = this.#options.runtime.nowMs();
+      const item: Item = { run, wait, untilMs: nowMs + commandTimeoutMs, resolve };
+      // Now, not behind the WAIT that may be under way.
+      if (this.#options.open() && this.#refused(item)) return;
+      this.#queue.push(item);
       if (this.#closed) this.#giveUp(Infinity);
       else this.pump();
     });
   }
 
-  /** Called when the connection is trusted as well. */
+  /** Called when `open()` may have become true as well. */
   pump(): void {
     if (this.#busy || this.#queue.length === 0) return;
-    if (this.connection.trusted && !this.#closed) {
+    if (this.#options.open() && !this.#closed) {
       this.#cancelGiveUp?.();
       this.#cancelGiveUp = undefined;
-      void this.#fly();
+      // Those too that came before anything was known of this server: none may run and be refused afterwards.
+      this.#queue = this.#queue.filter((item) => !this.#refused(item));
+      if (this.#queue.length > 0) void this.#fly();
     } else {
       this.#giveUpLater();
     }
@@ -93,14 +112,23 @@ export class AckedRuns {
     else this.pump();
   }
 
+  #refused({ wait, resolve }: Item): boolean {
+    const { runtime, refusal } = this.#options;
+    const error = refusal(wait);
+    if (error === null) return false;
+    const nowMs = runtime.nowMs();
+    resolve({ outcome: { error }, sentMs: nowMs, answeredMs: nowMs, runId: "", acknowledged: null });
+    return true;
+  }
+
   #giveUpLater(): void {
     if (this.#cancelGiveUp !== undefined) return;
     const nextMs = Math.min(...this.#queue.map((item) => item.untilMs));
-    this.#cancelGiveUp = this.#runtime.setTimer(
-      Math.max(0, Math.ceil(nextMs - this.#runtime.nowMs())),
+    this.#cancelGiveUp = this.#options.runtime.setTimer(
+      Math.max(0, Math.ceil(nextMs - this.#options.runtime.nowMs())),
       () => {
         this.#cancelGiveUp = undefined;
-        this.#giveUp(this.#runtime.nowMs());
+        this.#giveUp(this.#options.runtime.nowMs());
         this.pump();
       },
     );
@@ -113,7 +141,7 @@ export class AckedRuns {
       servers: this.connection.servers,
       cause: this.connection.lastCause,
     });
-    const sentMs = this.#runtime.nowMs();
+    const sentMs = this.#options.runtime.nowMs();
     for (const item of over) {
       item.resolve({ outcome: { error }, sentMs, answeredMs: sentMs, runId: "", acknowledged: null });
     }

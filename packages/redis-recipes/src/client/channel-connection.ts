@@ -84,6 +84,7 @@ export class ChannelConnection {
     redis.on("error", () => {});
     redis.on("ready", () => this.#ready(redis));
     redis.on("close", () => this.#gone(redis));
+    redis.on("end", () => this.#over(redis));
     redis.on("moved", () => this.#moved(redis));
     redis.on(this.#options.sharded ? "smessage" : "message", (name: string, message: string) => {
       if (redis === this.#redis) this.#channels.get(name)?.hear(message);
@@ -103,6 +104,13 @@ export class ChannelConnection {
     this.#allLost();
     this.#cancelPing?.();
     if (!this.#options.movable || ++this.#vain < vainAttempts) return;
+    this.#drop();
+    this.#later(againMs, () => this.#open());
+  }
+
+  /** ioredis has given it up, which nobody here asked for. */
+  #over(redis: Redis): void {
+    if (redis !== this.#redis) return;
     this.#drop();
     this.#later(againMs, () => this.#open());
   }

@@ -164,7 +164,9 @@ export class ClusterTopology implements Topology {
       ...this.#options,
       servers: () => [address],
       redial: false,
+      interruptible: false,
       probes: [["pubsub", "shardnumsub"]],
+      cluster: true,
       onTrusted: (which, info, probed) => {
         const known = this.#knownRunIds.has(info.runId);
         this.#knownRunIds.add(info.runId);

@@ -1,5 +1,4 @@
 import { BackendError } from "@holdfast/core";
-import type { VainWait } from "@holdfast/core/internal";
 
 export interface LinkErrorDetails {
   readonly servers: readonly string[];
@@ -19,6 +18,38 @@ export class OutcomeUnknownError extends BackendError {
   override readonly name = "OutcomeUnknownError";
   constructor(why: string, details: LinkErrorDetails) {
     super(`sent to Redis, but the outcome is unknown: ${why}`, { ...details, backend: "redis" });
+  }
+}
+
+/** Both numbers are of one master. */
+export interface ReplicaShortage {
+  /** What `acks` comes to. */
+  readonly needed: number;
+  /** The option `replicas`. */
+  readonly configured: number;
+  /** As the master said within the last second or two. */
+  readonly connected: number;
+}
+
+/**
+ * Fewer replicas are connected to the master than the option `acks` needs. Refused before anything was sent: nothing happened at the
+ * server. Not tried again, however long the caller would wait: whether to wait for replicas is for people to say.
+ */
+export class TooFewReplicasError extends BackendError implements ReplicaShortage {
+  override readonly name = "TooFewReplicasError";
+  readonly needed: number;
+  readonly configured: number;
+  readonly connected: number;
+
+  constructor({ needed, configured, connected }: ReplicaShortage, details: LinkErrorDetails) {
+    const verb = connected === 1 ? "is" : "are";
+    super(
+      `refused without asking: by the option acks a grant needs ${needed} of ${configured} replicas, and ${connected} ${verb} connected to the master`,
+      { ...details, backend: "redis", retryable: false },
+    );
+    this.needed = needed;
+    this.configured = configured;
+    this.connected = connected;
   }
 }
 
@@ -58,14 +89,14 @@ const passing: ReadonlySet<RefusalKind> = new Set(["moved", "ask", "try-again", 
  * write: nothing was changed. Retryable where the refusal is one that passes.
  */
 export class ReplyError extends BackendError {
-  override readonly name = "ReplyError";
+  override readonly name: string = "ReplyError";
   readonly kind: RefusalKind;
   /** As the server sent it. */
   readonly reply: string;
 
-  constructor(reply: string, details: LinkErrorDetails) {
+  constructor(reply: string, details: LinkErrorDetails, message: string = `Redis refused: ${reply}`) {
     const kind = refusalKind(reply);
-    super(`Redis refused: ${reply}`, { ...details, backend: "redis", retryable: passing.has(kind) });
+    super(message, { ...details, backend: "redis", retryable: passing.has(kind) });
     this.kind = kind;
     this.reply = reply;
   }
@@ -74,6 +105,7 @@ export class ReplyError extends BackendError {
 export function refusalKind(reply: string): RefusalKind {
   const [word = ""] = reply.split(" ", 1);
   if (reply.startsWith("ERR max number of clients")) return "busy";
+  if (reply.startsWith("ERR The user executing the script can't")) return "denied";
   return kinds.get(word) ?? "other";
 }
 
@@ -103,14 +135,3 @@ const refusals: ReadonlySet<string> = new Set([
   "NOPERM",
   "ERR AUTH",
 ]);
-
-/** For those who waited for a connection that did not come. */
-export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
-  const what = refused ? "every server refused" : "no master answered";
-  // Credentials do not mend themselves.
-  const retryable = !/WRONGPASS|NOAUTH|NOPERM/.test(detail);
-  return new BackendError(
-    `no connection to Redis at ${servers.join(",")} after ${tookMs} ms, ${what}${detail}`,
-    { cause: lastCause, backend: "redis", servers, retryable },
-  );
-}

@@ -9,8 +9,9 @@ import { ConnectionWaiters } from "@holdfast/core/internal";
 import type { Script } from "../scripts/script.js";
 import type { RunResult } from "./acked-runs.js";
 import { ClusterTopology } from "./cluster-topology.js";
-import { NotSentError, noConnection, ReplyError, redirection } from "./errors.js";
+import { NotSentError, ReplyError, redirection } from "./errors.js";
 import type { MasterNode, ReplicaPolicy } from "./master-node.js";
+import { noConnection } from "./no-connection.js";
 import type { Outcome } from "./node-connection.js";
 import type {
   Answer,
@@ -21,6 +22,7 @@ import type {
   Subscription,
   WaitRequest,
 } from "./redis-line.js";
+import { missingRights } from "./rights.js";
 import type { ScriptRun } from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
 import { SingleTopology } from "./single-topology.js";
@@ -206,14 +208,32 @@ export class IoredisLine implements RedisLine {
     const node = await this.#trustedNode(find).catch(() => null);
     if (node === null) return result;
     const next = await node.run({ ...run, asking: kind === "ask" }, wait);
-    return this.#redirect(run, next, wait, turn + 1);
+    if (kind === "moved") await this.#learns(run.keys, node);
+    const found = kind === "ask" ? { ...next, askedBy: result.runId } : next;
+    return this.#redirect(run, found, wait, turn + 1);
+  }
+
+  /**
+   * Whoever gets the answer asks the map whether it is of the master that counts: an answer that is ahead of the map would be taken
+   * for one of a master that was replaced. Nodes may not agree yet, so this has a limit.
+   */
+  async #learns(keys: readonly string[], node: MasterNode): Promise<void> {
+    const slot = this.#slotOf(keys);
+    const known = (): MasterNode | null => {
+      if (this.#topology.nodeOf(slot) === node) return node;
+      this.#topology.outdated();
+      return null;
+    };
+    await this.#trustedNode(known).catch(() => {});
   }
 
   /** `async`, so that what `parse` throws is a rejection. */
   async #answer<R>(script: Script<R>, result: RunResult): Promise<Answer<R>> {
-    const { outcome, sentMs, answeredMs, runId, acknowledged } = result;
+    const { outcome, ...told } = result;
     if ("error" in outcome) throw outcome.error;
-    return { reply: script.parse(outcome.reply), sentMs, answeredMs, runId, acknowledged };
+    const reply = script.parse(outcome.reply);
+    this.#checks.published(reply);
+    return { ...told, reply };
   }
 
   #slotOf(keys: readonly string[]): number | null {
@@ -242,8 +262,7 @@ export class IoredisLine implements RedisLine {
   }
 
   #trusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void {
-    const [server = ""] = node.commands.servers;
-    this.#checks.check(server, info);
+    this.#checks.check(node.commands.peer, info, missingRights(probed.at(-1)).telling);
     if (this.#sharded !== null) return;
     const [shards] = probed;
     if (shards === undefined) return;
@@ -282,7 +301,7 @@ export class IoredisLine implements RedisLine {
 
 type Redirected = { readonly error: ReplyError };
 
-function isRedirected(outcome: Outcome): outcome is Redirected {
+function isRedirected(outcome: RunResult["outcome"]): outcome is Redirected {
   return (
     "error" in outcome && outcome.error instanceof ReplyError && ["moved", "ask"].includes(outcome.error.kind)
   );

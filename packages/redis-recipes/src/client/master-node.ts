@@ -1,11 +1,14 @@
 import { BackendError, type Millis, type Runtime, UnsupportedError } from "@holdfast/core";
 import type { Redis } from "ioredis";
-import { AckedRuns, type RunResult } from "./acked-runs.js";
+import { AckedRuns, type PolicyRefusal, type RunResult } from "./acked-runs.js";
+import { TooFewReplicasError } from "./errors.js";
 import { type Command, type Flight, NodeConnection, type Outcome } from "./node-connection.js";
 import type { WaitRequest } from "./redis-line.js";
+import { rightsProbe } from "./rights.js";
 import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
 import { commandSettings } from "./settings.js";
+import { unsuitable } from "./suitable.js";
 
 /** What a provider asks of replicas. */
 export interface ReplicaPolicy {
@@ -21,12 +24,18 @@ export interface MasterNodeOptions {
   readonly servers: () => readonly string[];
   readonly policy: ReplicaPolicy;
   readonly redial: boolean;
-  /** Asked on each new connection, for what it tells of the whole of the servers. */
+  /** The client for commands is ours, and makes a new connection by itself: a connection of it may be ended. */
+  readonly interruptible: boolean;
+  /** Asked on each new connection, for what it tells of the whole of the servers; the probe of rights follows. */
   readonly probes: readonly Command[];
+  readonly cluster: boolean;
   onTrusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void;
   onBroken(node: MasterNode): void;
   onFailed(node: MasterNode): void;
 }
+
+/** Until a connection that leads to another master than the one for commands is made again, where that one has to stay. */
+const realignMs: Millis = 200;
 
 /** A master as this provider talks to it: one connection for commands, and one for those that wait for replicas. */
 export class MasterNode {
@@ -38,14 +47,19 @@ export class MasterNode {
 
   constructor(redis: Redis, options: MasterNodeOptions) {
     this.#options = options;
-    const { runtime, servers, redial, policy, probes } = options;
+    const { runtime, servers, redial, policy, probes, cluster } = options;
     const common = { runtime, servers, redial };
     this.commands = new NodeConnection(redis, {
       ...common,
       extraWaitMs: 0,
-      watchReplicas: policy.replicas > 0,
-      probes,
-      onTrusted: (info, probed) => options.onTrusted(this, info, probed),
+      // Of interest to runs that wait for them alone: their connection asks.
+      watchReplicas: false,
+      probes: [...probes, rightsProbe({ acks: policy.acks > 0, cluster })],
+      unsuitable: (info, probed) => unsuitable(info, probed.at(-1), { servers: servers() }),
+      onTrusted: (info, probed) => {
+        options.onTrusted(this, info, probed);
+        if (this.#acked !== null) this.#align(this.#acked, this.#acked.connection);
+      },
       onBroken: () => options.onBroken(this),
       onFailed: () => options.onFailed(this),
     });
@@ -57,14 +71,13 @@ export class MasterNode {
   }
 
   get runId(): string | null {
-    return this.trusted ? (this.commands.info?.runId ?? null) : null;
+    return this.commands.runId;
   }
 
-  /** Never rejects. */
+  /** Rejects only where `acks` is not set and `wait` is given all the same. */
   async run(run: ScriptRun, wait: WaitRequest | undefined): Promise<RunResult> {
     if (wait === undefined) return this.#once(run);
-    const refusal = this.#refusal(wait);
-    if (refusal !== null || this.#acked === null) throw refusal ?? this.#noPolicy();
+    if (this.#acked === null) throw this.#noPolicy();
     return this.#acked.run(run, wait);
   }
 
@@ -118,35 +131,48 @@ export class MasterNode {
     const connection: NodeConnection = new NodeConnection(own, {
       ...common,
       extraWaitMs: waitTimeoutMs,
-      watchReplicas: false,
+      watchReplicas: true,
       probes: [["wait", 0, 0]],
       onTrusted: (_info, [probed]) => {
         this.#waitRefused = probed !== undefined && "error" in probed ? probed.error.message : null;
-        acked.pump();
+        this.#align(acked, this.commands);
       },
       onBroken: () => {},
       onFailed: () => {},
     });
-    const acked = new AckedRuns(connection, this.#options.runtime);
+    const acked = new AckedRuns({
+      connection,
+      runtime: common.runtime,
+      open: () => connection.runId !== null && connection.runId === this.runId,
+      refusal: (wait) => this.#refusal(wait, connection.info),
+    });
     return acked;
   }
 
+  /**
+   * One of the two connections is trusted anew. Around a failover they may lead to two masters: nothing that waits for replicas is
+   * sent then, and the one that is older is made again.
+   */
+  #align(acked: AckedRuns, older: NodeConnection): void {
+    const { connection } = acked;
+    if (connection.runId === null || this.runId === null) return;
+    if (connection.runId === this.runId) acked.pump();
+    else if (older !== this.commands || this.#options.interruptible) older.redis.disconnect(true);
+    else this.#options.runtime.setTimer(realignMs, () => connection.redis.disconnect(true));
+  }
+
   /** Known before anything is sent, with the numbers. */
-  #refusal(wait: WaitRequest): Error | null {
-    const servers = this.#options.servers();
+  #refusal({ replicas: needed }: WaitRequest, info: ServerInfo | null): PolicyRefusal | null {
     if (this.#waitRefused !== null) {
       return new UnsupportedError(
         `this server has no WAIT, which the option acks needs: ${this.#waitRefused}; set acks: "none"`,
         { backend: "redis" },
       );
     }
-    const connected = this.commands.info?.connectedReplicas;
-    if (connected === undefined || connected >= wait.replicas) return null;
-    const { replicas } = this.#options.policy;
-    return new BackendError(
-      `refused without asking: a grant needs ${wait.replicas} of ${replicas} replicas, and ${connected} ${connected === 1 ? "is" : "are"} connected to the master`,
-      { backend: "redis", servers },
-    );
+    const connected = info?.connectedReplicas;
+    if (connected === undefined || connected >= needed) return null;
+    const { replicas: configured } = this.#options.policy;
+    return new TooFewReplicasError({ needed, configured, connected }, { servers: this.#options.servers() });
   }
 
   #noPolicy(): Error {

@@ -1,9 +1,12 @@
+import type { Socket } from "node:net";
 import type { Millis, Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
 import { inTime } from "./in-time.js";
+import { refusalOf } from "./rights.js";
 import { onlineReplicasOf, parseServerInfo, type ServerInfo } from "./server-info.js";
 import { commandTimeoutMs, pingMs, silenceMs } from "./settings.js";
+import { addressText } from "./target.js";
 
 /** A command as it goes to the server. */
 export type Command = readonly [name: string, ...args: (string | number)[]];
@@ -34,6 +37,8 @@ export interface NodeConnectionOptions {
   readonly redial: boolean;
   /** Asked beside INFO on each new connection. */
   readonly probes?: readonly Command[];
+  /** Why a master cannot be trusted all the same; `null` when it can. */
+  unsuitable?(info: ServerInfo, probed: readonly Outcome[]): Error | null;
   onTrusted(info: ServerInfo, probed: readonly Outcome[]): void;
   /** Was trusted and is not any more. */
   onBroken(): void;
@@ -59,6 +64,8 @@ export class NodeConnection {
   /** The connection that is being asked who it is. */
   #introducing: number | null = null;
   #closed = false;
+  /** From when ioredis begins to connect to the close of that connection. */
+  #attempting = false;
   #unansweredSinceMs: Millis | null = null;
   #cancelPing: (() => void) | undefined;
   #cancelAgain: (() => void) | undefined;
@@ -68,8 +75,9 @@ export class NodeConnection {
     this.redis = redis;
     this.#options = options;
     redis.on("ready", this.#ready);
-    redis.on("close", this.#gone);
-    redis.on("end", this.#gone);
+    redis.on("connecting", this.#connecting);
+    redis.on("close", this.#broken);
+    redis.on("end", this.#over);
     redis.on("error", this.#failed);
     if (redis.status === "wait") redis.connect().catch(this.#failed);
     else if (redis.status === "ready") this.#ready();
@@ -88,6 +96,19 @@ export class NodeConnection {
 
   get servers(): readonly string[] {
     return this.#options.servers();
+  }
+
+  /** Where this connection leads, as the system says; where it does not, what was configured. */
+  get peer(): string {
+    const { remoteAddress: host, remotePort: port } = (this.redis.stream ?? {}) as Partial<Socket>;
+    return host === undefined || port === undefined
+      ? this.#options.servers().join(",")
+      : addressText({ host, port });
+  }
+
+  /** Run id of the server at the other end; `null` unless trusted. */
+  get runId(): string | null {
+    return this.trusted ? (this.#info?.runId ?? null) : null;
   }
 
   get lastCause(): unknown {
@@ -111,8 +132,9 @@ export class NodeConnection {
     this.#closed = true;
     this.#stop();
     this.redis.off("ready", this.#ready);
-    this.redis.off("close", this.#gone);
-    this.redis.off("end", this.#gone);
+    this.redis.off("connecting", this.#connecting);
+    this.redis.off("close", this.#broken);
+    this.redis.off("end", this.#over);
     this.redis.off("error", this.#failed);
     this.#breakOff();
   }
@@ -130,12 +152,36 @@ export class NodeConnection {
     void this.#introduce();
   };
 
-  readonly #gone = (): void => {
+  readonly #connecting = (): void => {
+    this.#attempting = true;
+  };
+
+  readonly #broken = (): void => {
+    this.#attempting = false;
+    this.#gone();
+  };
+
+  /**
+   * The end of a client that somebody closed follows upon the close of its connection. Without one, ioredis 6.0.0 has given up in
+   * the middle of an attempt: news of a failover came just while it asked a sentinel. Nobody wanted that end.
+   */
+  readonly #over = (): void => {
+    const abrupt =
+      this.#attempting && !(this.redis as unknown as { manuallyClosing?: boolean }).manuallyClosing;
+    this.#attempting = false;
+    this.#gone();
+    if (!abrupt || this.#closed) return;
+    this.#cancelAgain = this.#options.runtime.setTimer(againMs, () => {
+      if (this.redis.status === "end") this.redis.connect().catch(this.#failed);
+    });
+  };
+
+  #gone(): void {
     this.#epoch++;
     this.#stop();
     this.#breakOff();
     if (!this.#closed) this.#options.onFailed();
-  };
+  }
 
   /** Without an end to follow where sentinels are asked in vain: there is no connection yet that could end. */
   readonly #failed = (error: unknown): void => {
@@ -174,6 +220,11 @@ export class NodeConnection {
       this.#unfit(info, replies);
       return;
     }
+    const why = this.#options.unsuitable?.(info, outcomes.slice(3)) ?? null;
+    if (why !== null) {
+      this.#turnDown(why, info);
+      return;
+    }
     this.#info = info;
     this.#lastCause = undefined;
     this.#refused = false;
@@ -189,11 +240,15 @@ export class NodeConnection {
         : info.loading
           ? "it is still loading its data"
           : "it is a replica";
-    this.#note(
-      failed !== undefined && "error" in failed ? failed.error : new NotSentError(why, this.#where()),
-    );
-    // An answer, and not the one that is needed: nothing is gained by waiting for the rest of the time.
-    this.#refused = info !== null || (failed !== undefined && "error" in failed && isRefusal(failed.error));
+    const error =
+      failed !== undefined && "error" in failed ? failed.error : new NotSentError(why, this.#where());
+    this.#turnDown(error, info);
+  }
+
+  /** An answer, and not the one that is needed: nothing is gained by waiting for the rest of the time. */
+  #turnDown(error: Error, info: ServerInfo | null): void {
+    this.#note(error);
+    this.#refused ||= info !== null;
     this.#options.onFailed();
     this.#cancelAgain = this.#options.runtime.setTimer(againMs, () => {
       if (info?.role === "replica" && this.#options.redial) this.redis.disconnect(true);
@@ -261,16 +316,16 @@ export class NodeConnection {
     let outcome: Outcome;
     try {
       const reply = await this.redis.call(...command);
-      outcome = this.#outcome(epoch, null, reply);
+      outcome = this.#outcome(epoch, command, null, reply);
     } catch (error) {
-      outcome = this.#outcome(epoch, error as Error, undefined);
+      outcome = this.#outcome(epoch, command, error as Error, undefined);
     }
     if ("error" in outcome && notMaster(outcome.error)) this.#demoted();
     return outcome;
   }
 
-  #outcome(epoch: number, error: Error | null, reply: unknown): Outcome {
-    if (error?.name === "ReplyError") return { error: new ReplyError(error.message, this.#where()) };
+  #outcome(epoch: number, command: Command, error: Error | null, reply: unknown): Outcome {
+    if (error?.name === "ReplyError") return { error: refusalOf(error.message, this.#where(), command) };
     if (error?.message.startsWith("Stream isn't writeable") === true) {
       return { error: new NotSentError("there is no connection", this.#where(error)) };
     }

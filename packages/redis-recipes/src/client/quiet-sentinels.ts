@@ -1,13 +1,24 @@
 import { type Redis, SentinelConnector } from "ioredis";
 
+interface Inner {
+  readonly failoverDetector: { cleanup(): void } | null | undefined;
+  connectToSentinel(endpoint: unknown, options?: unknown): Redis;
+}
+
 /**
  * ioredis listens to every sentinel for news of a failover, on connections whose errors nobody hears, so that it prints them
  * when a sentinel goes. What they say is of no use here: the master's own connection tells what matters.
+ *
+ * It goes on to listen while it asks sentinels for the next master, and news that comes then ends the client for good (6.0.0). Who
+ * asks is told by the answer: nobody has to listen until there is a connection again.
  */
-export class QuietSentinels extends SentinelConnector {}
-
-interface Inner {
-  connectToSentinel(endpoint: unknown, options?: unknown): Redis;
+export class QuietSentinels extends SentinelConnector {
+  override connect(
+    emitter: Parameters<SentinelConnector["connect"]>[0],
+  ): ReturnType<SentinelConnector["connect"]> {
+    (this as unknown as Inner).failoverDetector?.cleanup();
+    return super.connect(emitter);
+  }
 }
 
 const inherited = (SentinelConnector.prototype as unknown as Inner).connectToSentinel;

@@ -10,6 +10,11 @@ export interface Answer<R> {
   readonly answeredMs: Millis;
   /** Of the master that answered, read on this very connection before the request. */
   readonly runId: string;
+  /**
+   * Run id of the master that has the slot by the map and sent us on by ASK: while a slot is on its way, the keys that have
+   * arrived are answered for by the other one.
+   */
+  readonly askedBy?: string;
   /** Replicas that acknowledged; `null` when nobody asked. */
   readonly acknowledged: number | null;
 }

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Script } from "../scripts/script.js";
+import type { RunResult } from "./acked-runs.js";
 import { ReplyError } from "./errors.js";
-import type { Command, NodeConnection, Outcome } from "./node-connection.js";
+import type { Command, NodeConnection } from "./node-connection.js";
 
 /** One run of one script, before it is known which form it is sent in. */
 export interface ScriptRun {
@@ -35,7 +36,11 @@ export function scriptCommand(connection: NodeConnection, { script, keys, args }
 }
 
 /** Whether the server has forgotten the script (SCRIPT FLUSH) and the run must be sent again. Keeps account of what it has. */
-export function forgotten(connection: NodeConnection, { script }: ScriptRun, outcome: Outcome): boolean {
+export function forgotten(
+  connection: NodeConnection,
+  { script }: ScriptRun,
+  outcome: RunResult["outcome"],
+): boolean {
   const digest = digestOf(script);
   if ("reply" in outcome) {
     connection.scripts.add(digest);

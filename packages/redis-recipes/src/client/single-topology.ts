@@ -31,7 +31,9 @@ export class SingleTopology implements Topology {
       servers: () => this.servers,
       // A given client carries its owner's commands too: those are not ours to interrupt.
       redial: target.kind === "sentinel",
+      interruptible: this.#own !== null,
       probes: [],
+      cluster: false,
       onTrusted: (node, info, probed) => {
         const before = this.#lastRunId;
         this.#lastRunId = info.runId;

@@ -30,11 +30,12 @@ export class ServerChecks {
     this.#warn = warn;
   }
 
-  check(server: string, info: ServerInfo): void {
+  /** `missing`: rights without which nobody is told when a lock gets free. */
+  check(server: string, info: ServerInfo, missing: readonly string[]): void {
     const { evictionPolicy, connectedReplicas, runId } = info;
     if (evictionPolicy !== null && evictionPolicy !== "noeviction") {
       this.#tell(
-        `maxmemory-policy ${runId}`,
+        `maxmemory-policy ${evictionPolicy} ${runId}`,
         `Redis at ${server} has maxmemory-policy ${evictionPolicy}: when its memory is full it deletes locks that are held; set maxmemory-policy noeviction`,
         "HF_EVICTION_POLICY",
       );
@@ -47,6 +48,24 @@ export class ServerChecks {
         "HF_REPLICAS_MISSING",
       );
     }
+    if (missing.length > 0) {
+      this.#tell(
+        `rights ${missing.join(" ")} ${runId}`,
+        `Redis at ${server} denies ${missing.join(" ")} to this ACL user: nobody is told when a lock gets free, so that waiters poll, or Java's clients get no turn of their own; grant ${missing.join(" ")}`,
+        "HF_MISSING_RIGHT",
+      );
+    }
+  }
+
+  /** Of the answer to a script: those that publish say when they could not. Told once, whatever the channel. */
+  published(answer: unknown): void {
+    const failed = (answer as { readonly publishError?: unknown } | null | undefined)?.publishError;
+    if (typeof failed !== "string" || failed === "") return;
+    this.#tell(
+      "publish",
+      `a script could not publish, so that waiters, Java's too, are not told when a lock gets free, and poll; the ACL user needs &holdfast_* &redisson_*: ${failed}`,
+      "HF_PUBLISH_DENIED",
+    );
   }
 
   #tell(what: string, message: string, code: string): void {

@@ -14,6 +14,8 @@ import {
 } from "@holdfast/core";
 import { checkClusterName } from "../layout/names.js";
 import type { RedisDesk } from "../recipes/desk.js";
+import { requestJointly } from "../recipes/joint-ticket.js";
+import { mutexLock } from "../recipes/mutex.js";
 import type { Recipe } from "../recipes/recipe.js";
 import { recipesOf } from "./recipes.js";
 
@@ -63,6 +65,25 @@ export class RedisDriver implements LockDriver {
 
   request(request: GrantRequest, progress: TicketProgress): Ticket {
     return this.#recipe(request.kind, request.name).request(request, this.keyOf(request.name), progress);
+  }
+
+  /** Mutexes only, which are Redisson's plain locks; in a cluster, those of one slot. */
+  jointGroup(kind: PrimitiveKind, name: string): number | null {
+    if (kind !== "mutex") return null;
+    return this.#desk.line.slotOf(this.keyOf(name)) ?? 0;
+  }
+
+  requestAll(requests: readonly GrantRequest[]): Ticket<readonly Grant[]> {
+    const groups = new Set<number>();
+    const parts = requests.map((request) => {
+      const { kind, name } = request;
+      const group = this.jointGroup(kind, name);
+      if (group === null) throw unsupported(`a ${kind} cannot be acquired together with others`, name);
+      groups.add(group);
+      if (groups.size > 1) throw unsupported("locks of several slots cannot be acquired together", name);
+      return { lock: mutexLock(this.#desk, name, this.keyOf(name)), request };
+    });
+    return requestJointly(this.#desk, parts);
   }
 
   inspect(kind: PrimitiveKind, name: string, options: InspectOptions, limit?: number): Promise<LockSnapshot> {

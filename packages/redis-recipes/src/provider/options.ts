@@ -60,12 +60,13 @@ export interface RedisLocksOptions extends ProviderOptions {
   /** Put in front of every lock name, as a `NameMapper` of Redisson may do. Default none. */
   readonly keyPrefix?: string;
 
-  /** How many replicas the master has, each master in a cluster. Default 0. Checked when connecting and each second from then on. */
+  /** How many replicas the master has, each master in a cluster. Default 0. Checked when connecting, and with `acks` each second from then on. */
   readonly replicas?: number;
   /**
    * How many of `replicas` must have a grant before it is one; `"all"` is all that are configured, not all that happen to be
-   * connected. With fewer connected an acquire is refused at once. Narrows what a failover can lose; nothing short of a
-   * consensus closes it. Default `"none"`.
+   * connected. With fewer connected an acquire is refused at once with `TooFewReplicasError`, which is not tried again, and so is
+   * a waiter whose turn comes then. Narrows what a failover can lose; nothing short of a consensus closes it (measured in
+   * docs/replication.md). Default `"none"`.
    */
   readonly acks?: "none" | "all" | number;
   /** How long a grant waits for its replicas. Default 1,000, as Redisson's `slavesSyncTimeout`. */

@@ -18,9 +18,11 @@ import {
 } from "@holdfast/core/internal";
 import { IoredisLine } from "../client/ioredis-line.js";
 import { isCluster, type RedisTarget } from "../client/target.js";
+import { warnProcess } from "../client/warnings.js";
 import { RedisBarrier } from "../recipes/barrier/barrier.js";
 import { RedisDoubleBarrier } from "../recipes/barrier/double-barrier.js";
 import { RedisDesk } from "../recipes/desk.js";
+import { IdentityRecord } from "../recipes/identity-record.js";
 import { RedisLatch } from "../recipes/latch/latch.js";
 import { checkLimit, permitLimit } from "../recipes/permit/permit-limit.js";
 import { SteadyRuns } from "../recipes/steady-runs.js";
@@ -50,7 +52,7 @@ const closeWaitMs = 1_000;
  * Locks on Redis that exclude Redisson's `RLock` and its siblings (3.17 and later) on the same names. Returns at once and connects
  * in the background: `ready()` waits for it. One server, a master that sentinels name, or a cluster.
  *
- * Throws `InvalidArgumentError` for unknown options and values that cannot be right. Needs Redis 6.2 or later.
+ * Throws `InvalidArgumentError` for unknown options and values that cannot be right. Needs Redis 7.0 or later.
  */
 export function redisLocks(options: RedisLocksOptions): RedisLocks {
   const resolved = resolveOptions(options);
@@ -65,13 +67,24 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     connectTimeoutMs,
     policy: { replicas, acks, waitTimeoutMs },
     shardedPubSub,
+    warn: (message, code) => {
+      warnProcess(message, code);
+      // Later, so that warnings of this very call find those who listen from its return on.
+      queueMicrotask(() => events.emit("server-warning", { code, message }));
+    },
     onState: (state) => {
       // Holds first, so that whoever looks at a handle when told of the state finds it told too.
       desk.stateChanged(state);
       if (events.has("session-state")) events.emit("session-state", { state, timeoutMs: 0, cluster });
     },
   });
-  const desk = new RedisDesk({ line, runtime, settings: resolved });
+  const desk = new RedisDesk({
+    line,
+    runtime,
+    settings: resolved,
+    onUnknownGrant: (grant) => events.emit("unknown-grant", grant),
+  });
+  if (common.identity) desk.tellWhoItIs(new IdentityRecord(desk));
   const driver = new RedisDriver(desk, {
     keyPrefix: resolved.keyPrefix,
     cluster: isCluster(target),

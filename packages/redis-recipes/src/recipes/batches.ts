@@ -1,6 +1,8 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import { ReplyError } from "../client/errors.js";
 import type { RedisLine } from "../client/redis-line.js";
 import { ReplyShapeError, type Script } from "../scripts/script.js";
+import { conflictIn } from "./foreign-key.js";
 
 /** A batch script with what one call of ours gives it. One object for each script: what is asked by the same one goes together. */
 export interface BatchKind<E, R> {
@@ -16,25 +18,44 @@ export interface BatchAnswer<R> {
   readonly sentMs: Millis;
   readonly answeredMs: Millis;
   readonly runId: string;
+  /** See `Answer`. */
+  readonly askedBy?: string;
+}
+
+export interface Patience {
+  /** How long it may wait for company. Default 0, the end of this turn. */
+  readonly withinMs?: Millis;
+  /** Looked at when the call is made: what nobody wants any more by then is not asked, and rejects. Default always. */
+  wanted?(): boolean;
 }
 
 interface Item {
   readonly keys: readonly string[];
   readonly entry: unknown;
+  readonly wanted: (() => boolean) | undefined;
   resolve(answer: BatchAnswer<never>): void;
   reject(error: Error): void;
 }
 
 type AnyKind = BatchKind<unknown, unknown>;
 
+/** What waits to be asked of one slot; of everything where there are no slots. */
+interface Waiting {
+  dueMs: Millis;
+  readonly items: Map<AnyKind, Item[]>;
+}
+
+/** In a cluster, slots that are due within this time of each other leave together, in one flight for each node. */
+const flightMs: Millis = 20;
+
 /**
  * Puts what is asked in one turn of the event loop, or within the delay that the askers grant, into as few calls as there are slots. Renewals and
- * heartbeats of ten thousand locks are some dozens of calls then.
+ * heartbeats of ten thousand locks are some dozens of calls then. Whoever is due first takes along all that waits for the same slot.
  */
 export class Batches {
   readonly #line: RedisLine;
   readonly #runtime: Runtime;
-  readonly #pending = new Map<AnyKind, Item[]>();
+  readonly #waiting = new Map<number | null, Waiting>();
   #dueMs: Millis = Infinity;
   #cancelTimer: (() => void) | undefined;
 
@@ -43,20 +64,31 @@ export class Batches {
     this.#runtime = runtime;
   }
 
-  /** Rejects as `RedisLine.run` does. `withinMs`: how long it may wait for company; default 0, the end of this turn. */
+  /** Rejects as `RedisLine.run` does. */
   ask<E, R>(
     kind: BatchKind<E, R>,
     keys: readonly string[],
     entry: E,
-    withinMs: Millis = 0,
+    { withinMs = 0, wanted }: Patience = {},
   ): Promise<BatchAnswer<R>> {
     return new Promise((resolve, reject) => {
-      const items = this.#pending.get(kind as unknown as AnyKind);
-      const item: Item = { keys, entry, resolve: resolve as Item["resolve"], reject };
-      if (items === undefined) this.#pending.set(kind as unknown as AnyKind, [item]);
-      else items.push(item);
+      const item: Item = { keys, entry, wanted, resolve: resolve as Item["resolve"], reject };
+      this.#add(kind as unknown as AnyKind, item, this.#runtime.nowMs() + withinMs);
       this.#flushWithin(withinMs);
     });
+  }
+
+  #add(kind: AnyKind, item: Item, dueMs: Millis): void {
+    const slot = this.#line.slotOf(item.keys[0] as string);
+    let waiting = this.#waiting.get(slot);
+    if (waiting === undefined) {
+      waiting = { dueMs, items: new Map() };
+      this.#waiting.set(slot, waiting);
+    }
+    waiting.dueMs = Math.min(waiting.dueMs, dueMs);
+    const items = waiting.items.get(kind);
+    if (items === undefined) waiting.items.set(kind, [item]);
+    else items.push(item);
   }
 
   #flushWithin(withinMs: Millis): void {
@@ -73,13 +105,25 @@ export class Batches {
     this.#dueMs = Infinity;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    const pending = [...this.#pending];
-    this.#pending.clear();
-    for (const [kind, items] of pending) void this.#send(kind, items);
+    const nowMs = this.#runtime.nowMs();
+    const calls = new Map<AnyKind, Item[][]>();
+    let nextMs: Millis = Infinity;
+    for (const [slot, { dueMs, items }] of this.#waiting) {
+      if (dueMs > nowMs + flightMs) {
+        nextMs = Math.min(nextMs, dueMs);
+        continue;
+      }
+      this.#waiting.delete(slot);
+      for (const [kind, all] of items) {
+        const chunks = chunksOf(all.filter(stillWanted), kind.limit);
+        calls.set(kind, [...(calls.get(kind) ?? []), ...chunks]);
+      }
+    }
+    if (nextMs < Infinity) this.#flushWithin(nextMs - nowMs);
+    for (const [kind, chunks] of calls) void this.#send(kind, chunks);
   };
 
-  async #send(kind: AnyKind, items: readonly Item[]): Promise<void> {
-    const chunks = chunksOf(items, kind.limit, (item) => this.#line.slotOf(item.keys[0] as string));
+  async #send(kind: AnyKind, chunks: readonly (readonly Item[])[]): Promise<void> {
     const runs = chunks.map((chunk) => {
       const keys = chunk.flatMap((item) => item.keys);
       return {
@@ -93,30 +137,42 @@ export class Batches {
     const answers = await this.#line.runAll(kind.script, runs);
     chunks.forEach((chunk, index) => {
       const answer = answers[index];
-      if (answer === undefined || answer instanceof Error) {
-        for (const item of chunk)
-          item.reject(answer ?? new ReplyShapeError(kind.script.name, "nothing", answer));
+      if (isOfSome(answer) && chunk.length > 1) {
+        // The others shall not suffer for it; asking again does no harm.
+        void this.#send(
+          kind,
+          chunk.map((item) => [item]),
+        );
         return;
       }
-      const { reply, sentMs, answeredMs, runId } = answer;
+      if (answer === undefined || answer instanceof Error) {
+        const error = answer ?? new ReplyShapeError(kind.script.name, "nothing", answer);
+        for (const item of chunk) item.reject(conflictIn(item.keys, error) as Error);
+        return;
+      }
+      const { reply, ...told } = answer;
       chunk.forEach((item, place) => {
         const own = reply[place];
         if (own === undefined) item.reject(new ReplyShapeError(kind.script.name, "too little", reply));
-        else item.resolve({ reply: own as never, sentMs, answeredMs, runId });
+        else item.resolve({ ...told, reply: own as never });
       });
     });
   }
 }
 
-function chunksOf(items: readonly Item[], limit: number, slotOf: (item: Item) => number | null): Item[][] {
-  const bySlot = new Map<number | null, Item[][]>();
-  for (const item of items) {
-    const slot = slotOf(item);
-    const chunks = bySlot.get(slot);
-    const last = chunks?.at(-1);
-    if (chunks === undefined) bySlot.set(slot, [[item]]);
-    else if (last === undefined || last.length >= limit) chunks.push([item]);
-    else last.push(item);
-  }
-  return [...bySlot.values()].flat();
+/** Of one entry, it may be, with foreign data beside its lock; or of those locks of a slot under way that have gone already, or have not. */
+function isOfSome(answer: unknown): boolean {
+  return answer instanceof ReplyError && (!answer.retryable || answer.kind === "try-again");
+}
+
+function stillWanted(item: Item): boolean {
+  if (item.wanted === undefined || item.wanted()) return true;
+  item.reject(new BackendError("nobody wants to know it any more", { backend: "redis" }));
+  return false;
+}
+
+function chunksOf(items: readonly Item[], limit: number): Item[][] {
+  const chunks: Item[][] = [];
+  for (let from = 0; from < items.length; from += limit) chunks.push(items.slice(from, from + limit));
+  return chunks;
 }

@@ -2,11 +2,12 @@ import { BackendError, type Millis, type Runtime, type SessionState } from "@hol
 import { OutcomeUnknownError } from "../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../client/redis-line.js";
 import { commandTimeoutMs } from "../client/settings.js";
-import { wireOwner, wireUuid } from "../layout/owners.js";
+import { parseOwner, wireOwner, wireUuid } from "../layout/owners.js";
 import type { ResolvedRedisOptions } from "../provider/options.js";
 import { type BatchKinds, batchKinds } from "./batch-kinds.js";
 import { Batches } from "./batches.js";
 import type { BoundCall } from "./exclusive-lock.js";
+import { conflictIn } from "./foreign-key.js";
 import { GrantChannel } from "./grant-channel.js";
 import { Holds } from "./holds.js";
 import { ServerClocks } from "./server-clock.js";
@@ -32,6 +33,8 @@ export interface DeskParts {
   readonly line: RedisLine;
   readonly runtime: Runtime;
   readonly settings: RecipeSettings;
+  /** Hears of grants for owners that never were: see the event `unknown-grant`. */
+  onUnknownGrant?(grant: { readonly key: string; readonly owner: string }): void;
 }
 
 /** How many locks have their highest token remembered; those asked for last stay. */
@@ -53,14 +56,17 @@ export class RedisDesk {
   readonly grantChannel: GrantChannel;
   /** Those who wait for messages on channels that are not ours alone. */
   readonly rooms: WakeRooms;
+  readonly onUnknownGrant: NonNullable<DeskParts["onUnknownGrant"]>;
   #owners = 0;
   readonly #tokens = new Map<string, bigint>();
   readonly #stopListening: () => void;
+  #identity: { close(): void } | undefined;
 
-  constructor({ line, runtime, settings }: DeskParts) {
+  constructor({ line, runtime, settings, onUnknownGrant = () => {} }: DeskParts) {
     this.line = line;
     this.runtime = runtime;
     this.settings = settings;
+    this.onUnknownGrant = onUnknownGrant;
     this.uuid = wireUuid(runtime.randomId());
     this.batches = new Batches(line, runtime);
     this.kinds = batchKinds(this);
@@ -82,6 +88,12 @@ export class RedisDesk {
     return wireOwner(this.uuid, ++this.#owners);
   }
 
+  /** Whether it was drawn here, however long ago. */
+  hasDrawn(owner: string): boolean {
+    const parsed = parseOwner(owner);
+    return parsed?.uuid === this.uuid && Number(parsed.number) <= this.#owners;
+  }
+
   stateChanged(state: SessionState): void {
     if (state !== "connected") this.holds.contactBroken();
   }
@@ -91,7 +103,9 @@ export class RedisDesk {
     call: BoundCall<R>,
     options: RunOptions = {},
   ): Promise<Answer<R>> {
-    const answer = await this.line.run(call.script, call.keys, call.args, options);
+    const answer = await this.line.run(call.script, call.keys, call.args, options).catch((error: unknown) => {
+      throw conflictIn(call.keys, error);
+    });
     this.heard(answer.reply.serverMs, answer);
     return answer;
   }
@@ -150,8 +164,15 @@ export class RedisDesk {
     this.#tokens.delete(oldest as string);
   }
 
+  /** For operators, as long as the provider lives. */
+  tellWhoItIs(record: { keepUp(): void; close(): void }): void {
+    this.#identity = record;
+    record.keepUp();
+  }
+
   async close(waitMs: Millis): Promise<void> {
     this.#stopListening();
+    this.#identity?.close();
     this.waits.close();
     this.grantChannel.close();
     this.rooms.close();

@@ -1,8 +1,11 @@
 import type { Millis } from "@holdfast/core";
 import type { Subscription } from "../client/redis-line.js";
 import { grantChannel } from "../layout/channels.js";
-import { parseGrantMessage } from "../layout/grant-message.js";
+import { type HandOver, parseGrantMessage } from "../layout/grant-message.js";
 import type { RedisDesk } from "./desk.js";
+
+/** Who wants to hear of wishes waits for the first subscription of the provider, and not for ever. */
+const subscriptionWaitMs: Millis = 1_000;
 
 /** The one channel of a provider on which other clients of ours tell it of grants, thefts and wishes. */
 export class GrantChannel {
@@ -29,7 +32,7 @@ export class GrantChannel {
   }
 
   /** Until messages arrive, or for so long: a wish that nobody hears is not said again. */
-  async heard(waitMs: Millis): Promise<void> {
+  async heard(waitMs: Millis = subscriptionWaitMs): Promise<void> {
     const ready = this.#subscription?.ready;
     if (ready === undefined || this.#stands) return;
     await new Promise<void>((resolve) => {
@@ -55,8 +58,8 @@ export class GrantChannel {
     switch (message.type) {
       case "granted":
         if (wait !== undefined) wait.handedOver(message);
-        // Of one that has it already it says nothing new; one never known is somebody else's mistake or worse.
-        else if (holds.find(owner) === undefined) waits.cancelPast(owner);
+        // Of one that has it already it says nothing new.
+        else if (holds.find(owner) === undefined) this.#unwanted(message);
         return;
       case "nudge":
         if (wait !== undefined) waits.beatNow(wait);
@@ -67,5 +70,11 @@ export class GrantChannel {
       case "revoke":
         for (const hold of holds.of(owner)) hold.revokeAsked();
     }
+  }
+
+  /** Rule 3: given back at once if its owner was ours; one never known is somebody else's mistake or worse, and not ours to end. */
+  #unwanted({ key, owner }: HandOver): void {
+    const { waits, onUnknownGrant } = this.#desk;
+    if (!waits.cancelPast(owner) && !this.#desk.hasDrawn(owner)) onUnknownGrant({ key, owner });
   }
 }

@@ -7,6 +7,7 @@ export class Holds {
   readonly #desk: RedisDesk;
   readonly #holds = new Map<string, RedisHold>();
   readonly #byKey = new Map<string, Set<RedisHold>>();
+  readonly #bySlot = new Map<number, Set<RedisHold>>();
 
   constructor(desk: RedisDesk) {
     this.#desk = desk;
@@ -16,9 +17,8 @@ export class Holds {
   add(hold: RedisHold): void {
     const { key, field } = hold.spec;
     this.#holds.set(field, hold);
-    const beside = this.#byKey.get(key);
-    if (beside === undefined) this.#byKey.set(key, new Set([hold]));
-    else beside.add(hold);
+    put(this.#byKey, key, hold);
+    if (hold.slot !== null) put(this.#bySlot, hold.slot, hold);
   }
 
   /**
@@ -41,8 +41,8 @@ export class Holds {
   remove(hold: RedisHold): void {
     const { key, field } = hold.spec;
     if (this.#holds.get(field) === hold) this.#holds.delete(field);
-    const beside = this.#byKey.get(key);
-    if (beside?.delete(hold) === true && beside.size === 0) this.#byKey.delete(key);
+    take(this.#byKey, key, hold);
+    if (hold.slot !== null) take(this.#bySlot, hold.slot, hold);
   }
 
   find(owner: string): RedisHold | undefined {
@@ -58,6 +58,11 @@ export class Holds {
   /** Those on one key, such as the takes of a semaphore. */
   on(key: string): readonly RedisHold[] {
     return [...(this.#byKey.get(key) ?? [])];
+  }
+
+  /** In a cluster, those whose renewals fit into one call. */
+  inSlot(slot: number | null): readonly RedisHold[] {
+    return slot === null ? [] : [...(this.#bySlot.get(slot) ?? [])];
   }
 
   #others({ spec }: RedisHold): readonly RedisHold[] {
@@ -93,4 +98,15 @@ export class Holds {
   renewAll(): void {
     for (const hold of [...this.#holds.values()]) void hold.recheck();
   }
+}
+
+function put<K>(index: Map<K, Set<RedisHold>>, at: K, hold: RedisHold): void {
+  const there = index.get(at);
+  if (there === undefined) index.set(at, new Set([hold]));
+  else there.add(hold);
+}
+
+function take<K>(index: Map<K, Set<RedisHold>>, at: K, hold: RedisHold): void {
+  const there = index.get(at);
+  if (there?.delete(hold) === true && there.size === 0) index.delete(at);
 }

@@ -28,8 +28,10 @@ export type PolledAnswer = { readonly serverMs: number } & (
 /** What the last request of an owner was answered. */
 export interface PolledEnd {
   readonly serverMs: number;
-  /** All of the hold was there, and ended. */
+  /** The hold was there, and ended. */
   readonly ended: boolean;
+  /** Where each permit may end by itself: how many of them were there. */
+  readonly permits?: number;
 }
 
 /** One owner's request for a hold of a kind without a queue of ours, as its keys and scripts say. */
@@ -223,7 +225,9 @@ export class PolledRequest {
     if (this.#revocable) this.#lock.wishes?.settle(this.#lock.key);
     if (reply === null) return false;
     this.#unsure = false;
-    return reply.ended || repeated;
+    // Of permits taken together one that is gone is the loss of all.
+    const whole = reply.permits === undefined || reply.permits === this.#lock.permitIds.length;
+    return (reply.ended && whole) || repeated;
   }
 
   /** When the lease is over at the server too, whatever was answered when. */

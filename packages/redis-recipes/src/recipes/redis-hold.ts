@@ -9,6 +9,7 @@ import {
 import type { RenewAnswer, RenewEntry } from "../scripts/mutex/renew.js";
 import type { BatchAnswer, BatchKind } from "./batches.js";
 import type { RedisDesk } from "./desk.js";
+import { DueRenewals, type Renewable } from "./due-renewals.js";
 import { marginMs } from "./server-clock.js";
 
 export interface HoldSpec {
@@ -35,18 +36,16 @@ export interface HoldSpec {
   release(): Promise<boolean>;
 }
 
-/** Renewals that are due may wait for company for this share of their lease, and never for longer than the bound. */
-const companyShare = 1 / 60;
-const companyMs: Millis = 500;
-
 /** A hold that lives by its lease. */
-export class RedisHold implements Grant {
+export class RedisHold implements Grant, Renewable {
   readonly token: FencingToken;
   readonly backendId: string;
   readonly permitIds: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
   readonly spec: HoldSpec;
+  readonly slot: number | null;
+  readonly renewals: DueRenewals = new DueRenewals(this);
   readonly #desk: RedisDesk;
   readonly #learntMs: Millis;
   #validUntilMs: Millis;
@@ -54,8 +53,6 @@ export class RedisHold implements Grant {
   #runId: string;
   #uncertain = false;
   #renewing = false;
-  /** Core renews it by the clock: it is not one that has to end after its first lease. */
-  #periodic = false;
   #ended = false;
   #released = false;
   #listener: ((change: GrantChange) => void) | undefined;
@@ -64,6 +61,7 @@ export class RedisHold implements Grant {
   constructor(desk: RedisDesk, spec: HoldSpec) {
     this.#desk = desk;
     this.spec = spec;
+    this.slot = desk.line.slotOf(spec.key);
     this.token = spec.token;
     this.backendId = spec.field;
     this.permitIds = spec.permitIds ?? [];
@@ -79,6 +77,22 @@ export class RedisHold implements Grant {
 
   get runId(): string {
     return this.#runId;
+  }
+
+  get confirmedSentMs(): Millis {
+    return this.#confirmedSentMs;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  nowMs(): Millis {
+    return this.#desk.runtime.nowMs();
+  }
+
+  *besides(): Iterable<DueRenewals> {
+    for (const hold of this.#desk.holds.inSlot(this.slot)) if (hold !== this) yield hold.renewals;
   }
 
   validUntilMs(): Millis {
@@ -97,10 +111,12 @@ export class RedisHold implements Grant {
     for (const change of untold) listener(change);
   }
 
-  async renew(leaseMs: Millis, options: { readonly due: boolean } = { due: false }): Promise<Millis | null> {
+  renew(leaseMs: Millis, options: { readonly due: boolean } = { due: false }): Promise<Millis | null> {
+    return options.due ? this.renewals.due(leaseMs) : this.renewWithin(leaseMs);
+  }
+
+  async renewWithin(leaseMs: Millis, withinMs: Millis = 0): Promise<Millis | null> {
     const { key } = this.spec;
-    this.#periodic ||= options.due;
-    const withinMs = options.due ? Math.min(companyMs, leaseMs * companyShare) : 0;
     const entry = { field: this.spec.field, leaseMs: Math.max(1, Math.floor(leaseMs)) };
     let answer: BatchAnswer<RenewAnswer>;
     try {
@@ -110,9 +126,9 @@ export class RedisHold implements Grant {
       if (error instanceof BackendError && error.retryable) this.becomeUncertain();
       throw error;
     }
-    const { reply, sentMs, runId } = answer;
+    const { reply, sentMs, runId, askedBy = runId } = answer;
     this.#desk.heard(reply.serverMs, answer);
-    if (runId !== this.#desk.line.masterOf(key)) {
+    if (askedBy !== this.#desk.line.masterOf(key)) {
       // Rule 9: the word of a master that was replaced meanwhile counts for nothing, neither yes nor no.
       this.becomeUncertain();
       throw new BackendError("the master that answered does not serve this lock any more", {
@@ -129,7 +145,7 @@ export class RedisHold implements Grant {
     if (this.#desk.clocks.of(runId)?.trusts(sentMs) === false) {
       // Rule 1: the time it tells may be by the clock of before the step. What is asked from now on is by the new one.
       this.becomeUncertain();
-      return this.renew(leaseMs);
+      return this.renewWithin(leaseMs);
     }
     this.#runId = runId;
     if (sentMs >= this.#confirmedSentMs) {
@@ -157,7 +173,7 @@ export class RedisHold implements Grant {
     const leftMs = Math.floor(this.#validUntilMs - this.#desk.runtime.nowMs());
     // Before core's first renewal most of the lease is left, and whether there will be one is core's to say.
     await this.#renewOwn(
-      this.#periodic ? leaseMs : Math.max(1, Math.min(leaseMs, leftMs)),
+      this.renewals.periodic ? leaseMs : Math.max(1, Math.min(leaseMs, leftMs)),
       () => this.#uncertain && this.#desk.line.state === "connected",
     );
   }
@@ -224,7 +240,7 @@ export class RedisHold implements Grant {
     if (settings.acks > 0 && this.#runId !== line.masterOf(key)) {
       return renewAcknowledged(this.#desk, { renewal, renewKeys, lockName: this.spec.lockName }, entry);
     }
-    return batches.ask(renewal, renewKeys, entry, withinMs);
+    return batches.ask(renewal, renewKeys, entry, { withinMs, wanted: () => !this.#ended });
   }
 
   #recovered(): void {
@@ -249,7 +265,7 @@ export async function renewAcknowledged(
 ): Promise<BatchAnswer<RenewAnswer>> {
   const { renewal, renewKeys, lockName } = of;
   const { acks, waitTimeoutMs } = desk.settings;
-  const { reply, sentMs, answeredMs, runId, acknowledged } = await desk.line.run(
+  const { reply, acknowledged, ...told } = await desk.line.run(
     renewal.script,
     renewKeys,
     renewal.args([entry], renewKeys),
@@ -258,7 +274,7 @@ export async function renewAcknowledged(
   const [own] = reply;
   if (own === undefined) throw new RangeError("a renewal of one hold has no answer");
   if (own.status === "renewed") checkAcknowledged(desk, acknowledged, lockName);
-  return { reply: own, sentMs, answeredMs, runId };
+  return { ...told, reply: own };
 }
 
 /** Rule 11: a grant that too few replicas have is none. */

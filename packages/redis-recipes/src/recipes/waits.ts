@@ -4,6 +4,7 @@ import type { StandAnswer } from "../scripts/mutex/answers.js";
 import type { BatchAnswer } from "./batches.js";
 import type { RedisDesk } from "./desk.js";
 import type { ExclusiveLock } from "./exclusive-lock.js";
+import { Rounds } from "./rounds.js";
 
 /** One owner in a queue, or on its way there. */
 export interface Wait {
@@ -22,7 +23,7 @@ export interface Wait {
 interface Beat {
   readonly wait: Wait;
   flying: boolean;
-  /** Something happened since that one was sent. */
+  /** Something happened since that one was sent, or before it could be. */
   again: boolean;
 }
 
@@ -33,6 +34,9 @@ interface Past {
   readonly untilMs: Millis;
 }
 
+/** One that is forgotten sooner costs a claim lease if it is granted after all, as that of a client that died. */
+const rememberedPast = 10_000;
+
 /**
  * All waits of one provider, in one batch of heartbeats for each slot. A wait is known here before its acquire is sent, so that
  * no message can come for an owner that nobody knows.
@@ -41,11 +45,19 @@ export class Waits {
   readonly #desk: RedisDesk;
   readonly #beats = new Map<string, Beat>();
   readonly #past = new Map<string, Past>();
-  #cancelTick: (() => void) | undefined;
+  readonly #rounds: Rounds<Beat>;
   #closed = false;
 
   constructor(desk: RedisDesk) {
     this.#desk = desk;
+    this.#rounds = new Rounds({
+      runtime: desk.runtime,
+      periodMs: desk.settings.heartbeatMs,
+      slotOf: ({ wait }) => desk.line.slotOf(wait.lock.key),
+      turn: (beats) => {
+        for (const beat of beats) this.#beat(beat);
+      },
+    });
   }
 
   get size(): number {
@@ -58,8 +70,9 @@ export class Waits {
   }
 
   add(wait: Wait): void {
-    this.#beats.set(wait.owner, { wait, flying: false, again: false });
-    this.#arm();
+    const beat = { wait, flying: false, again: false };
+    this.#beats.set(wait.owner, beat);
+    if (!this.#closed) this.#rounds.add(beat);
   }
 
   find(owner: string): Wait | undefined {
@@ -67,20 +80,33 @@ export class Waits {
   }
 
   /** It has a grant, or nothing of it can be at the server. */
-  remove(wait: Wait): void {
+  remove(wait: Pick<Wait, "owner">): void {
+    const beat = this.#beats.get(wait.owner);
+    if (beat === undefined) return;
     this.#beats.delete(wait.owner);
+    this.#rounds.remove(beat);
   }
 
   /** Its cancel goes out now. Copies of what was sent before may come after it. */
   end(wait: Pick<Wait, "owner" | "lock" | "leaseMs">): void {
     const { aliveMs } = this.#desk.settings;
-    this.#beats.delete(wait.owner);
+    this.remove(wait);
     const nowMs = this.#desk.runtime.nowMs();
     this.#past.set(wait.owner, { lock: wait.lock, leaseMs: wait.leaseMs, untilMs: nowMs + 10 * aliveMs });
     for (const [owner, { untilMs }] of this.#past) {
-      if (untilMs > nowMs) break;
+      if (untilMs > nowMs && this.#past.size <= rememberedPast) break;
       this.#past.delete(owner);
     }
+  }
+
+  /** Nothing of it was ever at the server. */
+  forget(owner: string): void {
+    this.#past.delete(owner);
+  }
+
+  /** Owners that ended and may still be heard of. */
+  get pastSize(): number {
+    return this.#past.size;
   }
 
   /** Rule 3: granted, or queued again, for somebody who does not want it any more: given back at once. `false` for one never known. */
@@ -96,30 +122,31 @@ export class Waits {
 
   /** Rule 8, and after the first subscription: at once, and in one batch. */
   beatAll(): void {
-    for (const beat of [...this.#beats.values()]) this.#beat(beat);
+    for (const beat of [...this.#beats.values()]) this.#call(beat);
   }
 
+  /** One whose request is still under way asks once it stands: a nudge may overtake the answer that says `queued`. */
   beatNow(wait: Wait): void {
     const beat = this.#beats.get(wait.owner);
-    if (beat !== undefined) this.#beat(beat);
+    if (beat !== undefined) this.#call(beat);
+  }
+
+  /** It has just come to stand. */
+  stands(wait: Wait): void {
+    const beat = this.#beats.get(wait.owner);
+    if (beat?.again === true) this.#beat(beat);
   }
 
   close(): void {
     this.#closed = true;
-    this.#cancelTick?.();
+    this.#rounds.close();
     this.#beats.clear();
     this.#past.clear();
   }
 
-  #arm(): void {
-    if (this.#cancelTick !== undefined || this.#closed) return;
-    const { runtime, settings } = this.#desk;
-    this.#cancelTick = runtime.setTimer(settings.heartbeatMs, () => {
-      this.#cancelTick = undefined;
-      if (this.#beats.size === 0) return;
-      this.#arm();
-      this.beatAll();
-    });
+  #call(beat: Beat): void {
+    if (beat.wait.standing) this.#beat(beat);
+    else beat.again = true;
   }
 
   #beat(beat: Beat): void {

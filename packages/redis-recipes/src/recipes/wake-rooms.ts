@@ -6,7 +6,10 @@ export interface Sleeper {
   wake(): void;
 }
 
-/** Whom a message wakes: everybody, or from the front of the room as many as the number in it has something for. */
+/**
+ * Whom a message wakes: everybody, or from the front of the room as many as the number in it has something for. Who needs more
+ * than what is left of it sleeps on, so that it keeps nobody behind it from what is enough for them.
+ */
 export type WakeRule = "all" | "counted";
 
 /** Part of a message that says nothing: everybody looks again. */
@@ -80,6 +83,7 @@ class Room {
     let left = number;
     for (const sleeper of [...this.sleepers]) {
       if (left <= 0) break;
+      if (sleeper.size > left) continue;
       left -= sleeper.size;
       sleeper.wake();
     }

@@ -101,3 +101,44 @@ export class Reply {
     return new ReplyShapeError(this.#script, `${what} at ${this.#next}`, this.#raw);
   }
 }
+
+type Parts<R extends { readonly status: string; readonly serverMs: number }> = {
+  readonly [S in R["status"]]: (
+    reply: Reply,
+  ) => Omit<Extract<R, { readonly status: S }>, "status" | "serverMs">;
+};
+
+/**
+ * For answers of the common form: a status, server time, and what this status has behind it. `parts` reads that, in the order of the
+ * answer.
+ */
+export function answerReader<R extends { readonly status: string; readonly serverMs: number }>(
+  script: string,
+  parts: Parts<R>,
+): (raw: unknown) => R {
+  const readers = new Map(Object.entries(parts) as [string, (reply: Reply) => object][]);
+  return (raw) => {
+    const reply = new Reply(script, raw);
+    const status = reply.text();
+    const serverMs = reply.serverMs();
+    const part = readers.get(status);
+    if (part === undefined) throw reply.unknownStatus(status);
+    return reply.end({ status, serverMs, ...part(reply) } as unknown as R);
+  };
+}
+
+/** For batch scripts: an answer for each entry, read by `read`. */
+export function eachReader<R>(script: string, read: (raw: unknown) => R): (raw: unknown) => readonly R[] {
+  return (raw) => {
+    if (!Array.isArray(raw)) throw new ReplyShapeError(script, "no array", raw);
+    return raw.map(read);
+  };
+}
+
+/** A status that says it all. */
+export const nothingMore = (): Record<never, never> => ({});
+
+/** Server time after which a request does nothing, as scripts read it. */
+export function notAfterUs(notAfterMs: number | null): number {
+  return notAfterMs === null ? 0 : Math.floor(notAfterMs * 1000);
+}

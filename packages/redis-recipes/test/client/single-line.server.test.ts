@@ -92,7 +92,7 @@ describe("connecting", () => {
     const tls = await startRedis({
       tls: true,
       users: [
-        "app on >secret ~lock:* &holdfast_grant:* &redisson_* +@read +@write +@scripting +@pubsub +@connection +info +wait",
+        "app on >secret ~lock:* &holdfast_grant:* &redisson_* +@read +@write +@scripting +@pubsub +@connection +info +wait +time",
       ],
     });
     onTestFinished(() => tls.stop());

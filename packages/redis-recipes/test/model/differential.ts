@@ -75,6 +75,12 @@ export class Differential {
     return real;
   }
 
+  /** A client of Redisson's begins or ends to wait on a channel. */
+  async listen(channel: string, listening: boolean): Promise<void> {
+    await this.#server.listen(channel, listening);
+    this.space.listeners.set(channel, listening ? 1 : 0);
+  }
+
   /** Something that no script of ours does: Lua for the server, which answers its time in us, and the same for the model. */
   async edit(
     what: string,

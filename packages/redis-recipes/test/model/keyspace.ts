@@ -22,6 +22,8 @@ export interface Published {
 export class Keyspace {
   readonly keys = new Map<string, Key>();
   readonly published: Published[] = [];
+  /** How many clients are subscribed to a channel by its name. */
+  readonly listeners = new Map<string, number>();
   nowUs = 0;
 
   get nowMs(): number {

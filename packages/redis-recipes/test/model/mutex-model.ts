@@ -1,4 +1,9 @@
 import type { MutexKeys } from "../../src/layout/keys.js";
+import type {
+  AcquireAllAnswer,
+  AcquireAllArgs,
+  AcquireAllEntry,
+} from "../../src/scripts/mutex/acquire-all.js";
 import type { AskAnswer } from "../../src/scripts/mutex/ask.js";
 import type { CancelAnswer, CancelArgs } from "../../src/scripts/mutex/cancel.js";
 import type { ForceAnswer, ForceArgs } from "../../src/scripts/mutex/force.js";
@@ -61,6 +66,38 @@ export class MutexModel extends QueueModel {
     const holders = [found.holder];
     if (!this.tell(found.holder, { type: "revoke" })) return { status: "foreign", serverMs, holders };
     return { status: "asked", serverMs, holders, publishError: "" };
+  }
+
+  /** All of them, in the order of the entries, or none. */
+  static acquireAll(
+    models: readonly MutexModel[],
+    { notAfterMs, tokenTtlMs }: AcquireAllArgs,
+    entries: readonly AcquireAllEntry[],
+  ): AcquireAllAnswer {
+    const [first] = models as [MutexModel];
+    const { serverMs } = first;
+    const late = first.late(notAfterMs);
+    if (late !== null) return late;
+    for (const [index, model] of models.entries()) {
+      const found = model.look();
+      const last = model.lastToken();
+      if (found.state === "conflict") return { ...model.conflict(found.found), index };
+      if (last === null) return { ...model.conflict("token"), index };
+      const holder = found.state === "held" ? found.holder : "";
+      if (holder === entries[index]?.owner) continue;
+      if (holder === "" && model.liveHead() === null) continue;
+      const holderPttlMs = model.space.pttl(model.keys.lock);
+      return { status: "busy", serverMs, holderPttlMs, holder, lastToken: last, index };
+    }
+    const grants = models.map((model, index) => {
+      const { owner, leaseMs, floor } = entries[index] as AcquireAllEntry;
+      const held = model.#holds(owner);
+      const last = model.raised(model.lastToken() as bigint, floor, held, tokenTtlMs);
+      if (!held) model.put(owner, leaseMs);
+      const token = held ? last : model.grantToken(last, tokenTtlMs);
+      return { token, pttlMs: model.space.pttl(model.keys.lock) };
+    });
+    return { status: "granted", serverMs, grants };
   }
 
   #holds(owner: string): boolean {

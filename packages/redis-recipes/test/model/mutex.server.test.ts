@@ -130,6 +130,22 @@ end`,
         },
       );
     };
+    const javaListens = () => both.listen(redissonChannels.mutex(name), dice.chance(0.6));
+    /** The lock was freed for Java some time ago, or has just been: turns are far longer here than steps. */
+    const turnOver = async () => {
+      if (!space().startsWith("j")) return;
+      both.tally.set("java's turn", (both.tally.get("java's turn") ?? 0) + 1);
+      await dropKey(both, keys.run);
+    };
+    const space = () => both.space.string(keys.run) ?? "";
+    const clockSetBack = () =>
+      both.edit(
+        "clock set back",
+        "redis.call('SET', KEYS[1], ARGV[1])",
+        [keys.run],
+        ["j9999999999999"],
+        (server) => server.set(keys.run, "j9999999999999"),
+      );
     const strange = () =>
       foreign(
         both,
@@ -155,6 +171,9 @@ end`,
       [3, force],
       [2, ask],
       [5, javaTakes],
+      [3, javaListens],
+      [6, turnOver],
+      [1, clockSetBack],
       [3, () => dropKey(both, keys.lock)],
       [4, () => backdate(both, keys.alive, dice.of(ourOwners))],
       [1, () => dropKey(both, dice.of([keys.waiters, keys.alive, keys.run, keys.token]))],
@@ -165,6 +184,7 @@ end`,
     const met = [...both.tally.keys()].sort();
     expect(met).toEqual(
       expect.arrayContaining([
+        "java's turn",
         "mutex-acquire busy",
         "mutex-acquire conflict",
         "mutex-acquire granted",

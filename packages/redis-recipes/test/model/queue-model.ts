@@ -44,9 +44,15 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     if (found.state === "held" && found.holder === ask.owner) {
       return { status: "granted", serverMs, token, pttlMs: space.pttl(keys.lock) };
     }
+    let turnMs = 0;
     if (found.state === "free") {
       const head = this.liveHead();
-      if (head === null || head.owner === ask.owner) {
+      const turn = head === null ? undefined : /j(\d+)$/.exec(space.string(keys.run) ?? "")?.[1];
+      turnMs = Math.max(0, Number(turn ?? 0) - space.nowMs);
+      if (turnMs > 500) turnMs = 0;
+      if (turnMs > 0) {
+        // Java's.
+      } else if (head === null || head.owner === ask.owner) {
         if (stood) {
           space.pull(keys.waiters, entry);
           space.unscore(keys.alive, ask.owner);
@@ -59,7 +65,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     }
     const refused = {
       serverMs,
-      holderPttlMs: space.pttl(keys.lock),
+      holderPttlMs: turnMs > 0 ? turnMs : space.pttl(keys.lock),
       holder: found.state === "held" ? found.holder : "",
       lastToken: token,
     };
@@ -76,7 +82,9 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
   protected pass(args: PassArgs): Passed {
     const { space, keys, serverMs } = this;
     const last = this.lastToken();
-    const run = Number(/^\d+$/.exec(space.string(keys.run) ?? "")?.[0] ?? 0);
+    const [, count, began] = /^(\d+) (\d+)$/.exec(space.string(keys.run) ?? "") ?? [];
+    const run = Number(count ?? 0);
+    const beganMs = Number(began ?? space.nowMs);
     const head = this.liveHead();
     space.del(keys.lock);
     const bounded = args.maxDirectRun >= 0 && run >= args.maxDirectRun;
@@ -85,7 +93,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
       space.unscore(keys.alive, head.owner);
       this.put(head.owner, Math.min(args.claimMs, head.leaseMs));
       const token = this.grantToken(last, args.tokenTtlMs);
-      space.set(keys.run, String(run + 1));
+      space.set(keys.run, `${run + 1} ${beganMs}`);
       this.touch(args.aliveMs);
       this.tell(head.owner, {
         type: "granted",
@@ -98,7 +106,8 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
       return { status: "handed", serverMs, next: head.owner, publishError: "" };
     }
     space.del(keys.run);
-    this.onPlain(args, head !== null);
+    const turns = head === null ? [] : [this.ownTurn(args), this.javasTurn(args, beganMs)];
+    if (turns.join("") !== "") space.set(keys.run, turns.filter((turn) => turn !== "").join(" "));
     if (head !== null) this.touch(args.aliveMs);
     this.tellRedisson(args, this.freed());
     this.nudge(head);
@@ -106,8 +115,21 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return { status: "freed", serverMs, next: head?.owner ?? "", publishError: "" };
   }
 
-  /** More that a plain release does. */
-  protected onPlain(_args: PassArgs, _waiting: boolean): void {}
+  /** Who else of ours may come in after a plain release. */
+  protected ownTurn(_args: PassArgs): string {
+    return "";
+  }
+
+  /** Whoever of Java's listens has its turn after a plain release: by heads, in the time that ours have used. */
+  protected javasTurn(args: PassArgs, beganMs: number): string {
+    const { space, keys } = this;
+    const plain = args.publish === "publish" || args.publish === "both";
+    const java = plain ? (space.listeners.get(args.channel) ?? 0) : 0;
+    if (java === 0 || args.maxDirectRun < 0) return "";
+    const ours = space.list(keys.waiters).length + 1;
+    const fairMs = Math.floor(((space.nowMs - beganMs) / ours) * java);
+    return `j${space.nowMs + Math.min(500, Math.max(20, fairMs))}`;
+  }
 
   protected gone(): Gone {
     return { status: "gone", serverMs: this.serverMs };

@@ -42,8 +42,8 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     return this.#message;
   }
 
-  protected override onPlain(args: PassArgs & Partial<TurnArgs>, waiting: boolean): void {
-    if (waiting) this.space.set(this.keys.run, `r${this.space.nowMs + (args.readersTurnMs ?? 0)}`);
+  protected override ownTurn(args: PassArgs & Partial<TurnArgs>): string {
+    return `r${this.space.nowMs + (args.readersTurnMs ?? 0)}`;
   }
 
   writeRelease(args: WriteReleaseArgs): WriteReleaseAnswer {
@@ -83,7 +83,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     if (!beside) {
       let behindWriter = false;
       if (!written && this.liveHead() !== null) {
-        const turn = /^r(\d+)$/.exec(space.string(keys.run) ?? "")?.[1];
+        const turn = /^r(\d+)/.exec(space.string(keys.run) ?? "")?.[1];
         behindWriter = turn === undefined || Number(turn) <= space.nowMs;
       }
       if (written || behindWriter) {

@@ -38,6 +38,8 @@ export function hexOf(text: string): string {
 export class RealServer {
   readonly redis: Redis;
   readonly #ears: Redis;
+  /** Subscribes by names, as Redisson does; the ears, which hear all by a pattern, count for nobody. */
+  readonly #waiter: Redis;
   readonly #hashes = new Map<string, string>();
   #heard: Published[] = [];
   #marks = 0;
@@ -47,12 +49,13 @@ export class RealServer {
     const options = { port, host: "127.0.0.1", lazyConnect: true, maxRetriesPerRequest: 0 };
     this.redis = new Redis(options);
     this.#ears = new Redis(options);
-    for (const each of [this.redis, this.#ears]) each.on("error", () => undefined);
+    this.#waiter = new Redis(options);
+    for (const each of [this.redis, this.#ears, this.#waiter]) each.on("error", () => undefined);
   }
 
   static async connect(port: number): Promise<RealServer> {
     const server = new RealServer(port);
-    await Promise.all([server.redis.connect(), server.#ears.connect()]);
+    await Promise.all([server.redis.connect(), server.#ears.connect(), server.#waiter.connect()]);
     await server.#ears.psubscribe("*");
     server.#ears.on("pmessage", (_pattern, channel, message) => {
       if (channel === "mark") server.#onMark(message);
@@ -64,6 +67,13 @@ export class RealServer {
   close(): void {
     this.redis.disconnect();
     this.#ears.disconnect();
+    this.#waiter.disconnect();
+  }
+
+  /** Whether somebody waits on a channel, as one client of Redisson's would. */
+  async listen(channel: string, listening: boolean): Promise<void> {
+    if (listening) await this.#waiter.subscribe(channel);
+    else await this.#waiter.unsubscribe(channel);
   }
 
   async hashOf(lua: string): Promise<string> {

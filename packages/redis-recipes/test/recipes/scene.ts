@@ -2,14 +2,15 @@ import type { LockHandle, Millis } from "@holdfast/core";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
 import type { RecipeSettings } from "../../src/recipes/desk.js";
+import { javaOwner, lockName } from "./contended.js";
 import { SimulatedClient } from "./simulated-client.js";
 import { calm, type Weather } from "./simulated-line.js";
 import { SimulatedRedis } from "./simulated-redis.js";
 
-export const lockName = "orders";
+export { javaOwner, lockName };
+
 export const keys = mutexKeys(lockName);
 export const keyList = mutexKeyList(keys);
-export const javaOwner = "aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa:57";
 
 /** A simulated server and its clients, in fine weather until a test says otherwise. */
 export class Scene {
@@ -58,6 +59,7 @@ export class Scene {
   ): Promise<{ readonly granted: Promise<LockHandle>; readonly owner: string }> {
     const before = this.waiters.length;
     const granted = client.mutex(lockName).acquire(options);
+    // Tests that let it fail look at it themselves, and may do so late.
     granted.catch(() => {});
     while (this.waiters.length === before) await this.runtime.step();
     await this.runtime.advance(5);

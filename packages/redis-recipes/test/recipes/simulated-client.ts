@@ -1,8 +1,9 @@
 import type { LockHandle, Millis, Mutex, Runtime } from "@holdfast/core";
 import { fullJitterRetry } from "@holdfast/core";
-import { DriverProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
+import { EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { RedisDriver } from "../../src/provider/driver.js";
+import { RedisProvider } from "../../src/provider/redis-locks.js";
 import { type RecipeSettings, RedisDesk } from "../../src/recipes/desk.js";
 import { SimulatedLine, type Weather } from "./simulated-line.js";
 import type { SimulatedRedis } from "./simulated-redis.js";
@@ -27,20 +28,26 @@ export class SimulatedClient {
   readonly line: SimulatedLine;
   readonly desk: RedisDesk;
   readonly driver: RedisDriver;
-  readonly provider: DriverProvider;
+  readonly provider: RedisProvider;
   crashed = false;
   readonly #world: SimulatedRuntime;
   #pausedUntilMs: Millis = 0;
+  #closing: Promise<unknown> | undefined;
 
   constructor(redis: SimulatedRedis, weather: Weather, override: Partial<RecipeSettings> = {}) {
     this.#world = redis.runtime;
     this.runtime = this.#ownRuntime();
     const { runtime } = this;
     this.line = new SimulatedLine(redis, runtime, weather);
-    this.desk = new RedisDesk({ line: this.line, runtime, settings: { ...settings, ...override } });
-    this.driver = new RedisDriver(this.desk, { keyPrefix: "", cluster: false, closeWaitMs: 100 });
     const id = runtime.randomId();
     const events = new EventHub({ provider: id, backend: "redis", runtime });
+    this.desk = new RedisDesk({
+      line: this.line,
+      runtime,
+      settings: { ...settings, ...override },
+      onUnknownGrant: (grant) => events.emit("unknown-grant", grant),
+    });
+    this.driver = new RedisDriver(this.desk, { keyPrefix: "", cluster: false, closeWaitMs: 100 });
     this.line.onState = (state) => {
       this.desk.stateChanged(state);
       events.emit("session-state", { state, timeoutMs: 0, cluster: "simulated" });
@@ -50,18 +57,23 @@ export class SimulatedClient {
       connectTimeoutMs: 60_000,
       retry: fullJitterRetry({ random: () => runtime.random() }),
     });
-    this.provider = new DriverProvider({
+    const parts = {
       id,
       driver: this.driver,
       link: this.line,
       events,
       options,
       defaultLeaseMs: override.leaseMs ?? settings.leaseMs,
-    });
+    };
+    this.provider = new RedisProvider(parts, this.desk, this.driver);
   }
 
   mutex(name: string): Mutex {
     return this.provider.mutex(name);
+  }
+
+  fairMutex(name: string): Mutex {
+    return this.provider.fairMutex(name);
   }
 
   /** What it would say of its holds if asked now. */
@@ -76,6 +88,17 @@ export class SimulatedClient {
 
   get paused(): boolean {
     return this.#world.nowMs() < this.#pausedUntilMs;
+  }
+
+  /** Neither crashed nor closed. */
+  get alive(): boolean {
+    return !this.crashed && this.#closing === undefined;
+  }
+
+  /** In order. */
+  async close(): Promise<void> {
+    this.#closing ??= this.provider.close();
+    await this.#closing;
   }
 
   crash(): void {

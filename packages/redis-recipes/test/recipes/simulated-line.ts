@@ -196,9 +196,10 @@ export class SimulatedLine implements RedisLine {
     replicas: number,
   ): Promise<Answer<R>> {
     const world = this.#world;
-    const sentMs = world.nowMs();
+    const sentMs = this.#client.nowMs();
     const master = this.#runId;
-    const arriveMs = this.#due("requests", sentMs + this.weather.delayMs());
+    const leftMs = world.nowMs();
+    const arriveMs = this.#due("requests", leftMs + this.weather.delayMs());
     return new Promise((resolve, reject) => {
       const cancelTimeout = this.#client.setTimer(commandTimeoutMs, () => fail("no answer in time"));
       let settled = false;
@@ -238,7 +239,7 @@ export class SimulatedLine implements RedisLine {
           }),
         );
       };
-      world.setTimer(arriveMs - sentMs, () => {
+      world.setTimer(arriveMs - leftMs, () => {
         if (!broken) {
           execute();
           return;

@@ -3,6 +3,8 @@ import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { mutexKeys } from "../../src/layout/keys.js";
 import { Keyspace } from "../model/keyspace.js";
 import { MutexModel, renewModel } from "../model/mutex-model.js";
+import { executeFair } from "./simulated-fair.js";
+import { executeReadWrite } from "./simulated-read-write.js";
 
 type Arg = string | number;
 
@@ -16,11 +18,19 @@ export class SimulatedRedis {
   runId = "a".repeat(40);
   /** What the clock shows beside the runtime's. */
   offsetMs = 1_700_000_000_000;
+  /** By what share it goes faster than the runtime's. */
+  drift = 0;
   /** By script name, since the start. */
   readonly executed = new Map<string, number>();
   /** Hears each message as it is published. */
   onPublish: (channel: string, message: string) => void = () => {};
+  /** Hears of each script before it is executed. */
+  onExecute: (name: string, keys: readonly string[]) => void = () => {};
+  /** Hears of owners under whom an operator has freed a lock. */
+  onForced: (owners: readonly string[]) => void = () => {};
   replicating = true;
+  /** `false`: scripts may not ask for it, and messages name none. */
+  runIdInMessages = true;
   #replica = new Keyspace();
   #failovers = 0;
 
@@ -29,12 +39,13 @@ export class SimulatedRedis {
   }
 
   get nowUs(): number {
-    return Math.floor((this.runtime.nowMs() + this.offsetMs) * 1000);
+    return Math.floor((this.runtime.nowMs() * (1 + this.drift) + this.offsetMs) * 1000);
   }
 
   /** The raw work of one script, in the shape that its `parse` gives. */
   execute(name: string, keys: readonly string[], args: readonly Arg[]): unknown {
     this.executed.set(name, (this.executed.get(name) ?? 0) + 1);
+    this.onExecute(name, keys);
     this.space.at(this.nowUs);
     const reply = this.#reply(name, keys, args);
     for (const { channel, message } of this.space.published.splice(0)) this.onPublish(channel, message);
@@ -48,22 +59,37 @@ export class SimulatedRedis {
 
   /** The replica is master now, with what it has. */
   failOver(clockMs: Millis): void {
+    const { listeners } = this.space;
     this.space = copyOf(this.#replica);
+    // Whoever listened has subscribed again.
+    for (const [channel, count] of listeners) this.space.listeners.set(channel, count);
     this.runId = String(++this.#failovers).padStart(40, "b");
     this.offsetMs += clockMs;
     this.replicating = true;
   }
 
-  holderOf(name: string): string | undefined {
+  /** What is there at this moment. */
+  get now(): Keyspace {
     this.space.at(this.nowUs);
-    return this.space.type(name) === "hash" ? [...this.space.hash(name).keys()][0] : undefined;
+    return this.space;
+  }
+
+  /** Who holds, by their fields in the hash. */
+  fieldsOf(name: string): readonly string[] {
+    const { now } = this;
+    return now.type(name) === "hash" ? [...now.hash(name).keys()].filter((field) => field !== "mode") : [];
+  }
+
+  holderOf(name: string): string | undefined {
+    return this.fieldsOf(name)[0];
   }
 
   #reply(name: string, keys: readonly string[], args: readonly Arg[]): unknown {
     const text = (place: number): string => String(args[place]);
     const number = (place: number): number => Number(args[place]);
     const notAfter = (place: number): number | null => (number(place) === 0 ? null : number(place) / 1000);
-    const model = (lock: string) => new MutexModel(this.space, mutexKeys(lock), this.runId);
+    const model = (lock: string) =>
+      new MutexModel(this.space, mutexKeys(lock), this.runIdInMessages ? this.runId : "");
     const lock = keys[0] as string;
     const pass = {
       owner: text(0),
@@ -87,6 +113,16 @@ export class SimulatedRedis {
           floor: BigInt(text(6)),
           changes: text(7),
         });
+      case "mutex-acquire-all":
+        return MutexModel.acquireAll(
+          groups(keys, 5).map(([each]) => model(each as string)),
+          { notAfterMs: notAfter(0), tokenTtlMs: number(1) },
+          groups(args.slice(2), 3).map(([owner, leaseMs, floor]) => ({
+            owner: String(owner),
+            leaseMs: Number(leaseMs),
+            floor: BigInt(String(floor)),
+          })),
+        );
       case "mutex-heartbeat": {
         const common = {
           aliveMs: number(0),
@@ -115,22 +151,26 @@ export class SimulatedRedis {
         return model(lock).release(pass);
       case "mutex-cancel":
         return model(lock).cancel({ ...pass, leaseMs: number(8) });
-      case "mutex-force":
-        return model(lock).force({
+      case "mutex-force": {
+        const answer = model(lock).force({
           expected: text(0),
           publish: text(1) as "publish",
           channel: text(2),
           changes: text(3),
         });
+        if (answer.status === "forced") this.onForced([answer.holder]);
+        return answer;
+      }
       case "mutex-ask":
         return model(lock).ask();
       default:
-        throw new Error(`no model of the script ${name}`);
+        if (name.startsWith("fair-")) return executeFair(this, name, keys, args);
+        return executeReadWrite(this, name, keys, args);
     }
   }
 }
 
-function groups<T>(items: readonly T[], size: number): T[][] {
+export function groups<T>(items: readonly T[], size: number): T[][] {
   const found: T[][] = [];
   for (let place = 0; place < items.length; place += size) found.push(items.slice(place, place + size));
   return found;

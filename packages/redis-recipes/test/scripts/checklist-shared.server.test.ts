@@ -20,7 +20,7 @@ import {
 const on = stage();
 const { see, take, free, fairTake, write, read, unwrite, unread, ids, takePermits, latch } = callsOn(on);
 
-describe("keys of read holds", () => {
+describe("layout 9: keys of read holds", () => {
   const hold = (owner: string) => `{orders}:${owner}:rwlock_timeout:1`;
 
   test("one for each hold, its TTL the lease of that hold; the hash lives as long as the longest", async () => {
@@ -46,7 +46,7 @@ describe("keys of read holds", () => {
   });
 });
 
-describe("transitions of the mode", () => {
+describe("layout 10: transitions of the mode", () => {
   test("read, write, write with read, read", async () => {
     expect(fields(await read(anna))).toEqual({ mode: "read", [anna]: "1" });
     await unread(anna);
@@ -73,7 +73,7 @@ describe("transitions of the mode", () => {
 });
 
 describe("permits", () => {
-  test("members are 16 raw bytes", async () => {
+  test("layout 11: members are 16 raw bytes", async () => {
     const seen = await takePermits([...ids("0", "f"), "00ff".repeat(8)]);
     const members = [...contentOf(seen, permit.grants, "zset").scores.keys()];
     expect(members.map((member) => Buffer.from(member, "latin1").toString("hex")).sort()).toEqual(
@@ -82,19 +82,19 @@ describe("permits", () => {
     expect(members.every((member) => member.length === 16)).toBe(true);
   });
 
-  test("one that never expires has Redisson's score for that", async () => {
+  test("layout 12: one that never expires has Redisson's score for that", async () => {
     const seen = await takePermits(ids("a"), { leaseMs: null });
     expect([...contentOf(seen, permit.grants, "zset").scores.values()]).toEqual([neverExpiresMs]);
   });
 
-  test("one that expires has the ms after which it is over, by the server's clock", async () => {
+  test("layout 12: one that expires has the ms after which it is over, by the server's clock", async () => {
     const seen = await takePermits(ids("a"));
     const [till] = contentOf(seen, permit.grants, "zset").scores.values();
     expectSet((till ?? 0) - seen.nowMs, 30_000);
   });
 });
 
-test("latch: 1 when a count is set, 0 when it is zero, nothing between", async () => {
+test("layout 13: a latch says 1 when a count is set, 0 when it is zero, nothing between", async () => {
   const channel = "redisson_countdownlatch__channel__{orders}";
   expect((await latch("set", 2)).published).toEqual([[channel, "1"]]);
   expect((await latch("set", 5)).published).toEqual([]);

@@ -45,7 +45,7 @@ const {
   latch,
 } = callsOn(on);
 
-describe("hash field and count", () => {
+describe("layout 2: hash field and count", () => {
   test("a mutex is one field, the owner, with the count 1, also when asked again", async () => {
     await take(anna);
     expect(fields(await take(anna))).toEqual({ [anna]: "1" });
@@ -65,7 +65,7 @@ describe("hash field and count", () => {
   });
 });
 
-describe("TTL after acquire and renewal", () => {
+describe("layout 3: TTL after acquire and renewal", () => {
   test("the lease counts from the grant, and asking again leaves it alone", async () => {
     expectSet(left(await take(anna)), 30_000);
     await on.server.redis.pexpire(name, 5_000);
@@ -96,7 +96,7 @@ describe("TTL after acquire and renewal", () => {
   });
 });
 
-describe("message text and channel of every way to end", () => {
+describe("layout 4: message text and channel of every way to end", () => {
   test("mutex freed, released or by force: 0 on its channel", async () => {
     await take(anna);
     expect((await free(anna)).published).toEqual([["redisson_lock__channel:{orders}", "0"]]);
@@ -161,7 +161,7 @@ describe("message text and channel of every way to end", () => {
   });
 });
 
-describe("no message on refusal", () => {
+describe("layout 5: no message on refusal", () => {
   test("none of those who are refused says anything", async () => {
     await take(anna);
     const refused: Seen<unknown>[] = [
@@ -182,7 +182,7 @@ describe("no message on refusal", () => {
   });
 });
 
-describe("no result key of ours", () => {
+describe("layout 6: no result key of ours", () => {
   test("after a release only the token is left, with its TTL", async () => {
     await take(anna);
     const seen = await free(anna);
@@ -200,7 +200,7 @@ describe("no result key of ours", () => {
   });
 });
 
-describe("sweep order", () => {
+describe("layout 7: sweep order", () => {
   test("heads whose deadline is over go one after the other, and the first live one stops it", async () => {
     const others = ["u:1", "u:2", "u:3", "u:4"];
     await on.server.redis.rpush(fair.queue, ...others);
@@ -233,7 +233,7 @@ describe("sweep order", () => {
   });
 });
 
-describe("deadline arithmetic", () => {
+describe("layout 8: deadline arithmetic", () => {
   const scores = (seen: Seen<unknown>) => contentOf(seen, fair.deadlines, "zset").scores;
 
   test("the first waiter's deadline is the lease left and one wait away, each next one a wait behind it", async () => {

@@ -275,6 +275,19 @@ export class RedisReplicaSet {
     for (const gate of this.#allGates()) gate.heal(this.announcedPort(replica));
   }
 
+  /**
+   * Lets nothing pass between a server and whoever knows it by its announced port: Sentinels, the other servers, and clients
+   * without a way past it, such as an entry in their `natMap` that leads to its own `port`. Needs `replicationProxies`.
+   */
+  async isolate(node: RedisNode): Promise<void> {
+    await this.#gate(node).setMode("stall");
+  }
+
+  /** Ends `isolate`. What was held back is delivered. */
+  async rejoin(node: RedisNode): Promise<void> {
+    await this.#gate(node).setMode("ok");
+  }
+
   /** Ends all servers and removes their data. */
   stop(): Promise<void> {
     return stopAll(this.nodes, this.sentinels, this.#gates, this.#proxies);
@@ -282,6 +295,14 @@ export class RedisReplicaSet {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  #gate(node: RedisNode): ReplicationGate {
+    const gate = this.#gates.get(node);
+    if (gate === undefined) {
+      throw new TestServerError("to isolate a server, start with replicationProxies: true");
+    }
+    return gate;
   }
 
   #allGates(): ReplicationGate[] {

@@ -88,17 +88,42 @@ function printable(data: Uint8Array | null): string | null {
   return /[\u0000-\u0008\u000e-\u001f\ufffd]/.test(text) ? null : text;
 }
 
+/** Who wrote a node's data, where `identity` told that. */
+export interface NodeIdentity {
+  readonly label: string | null;
+  readonly host: string | null;
+  readonly pid: number | null;
+}
+
+/** `null` for data without the text that only our `identity` writes. */
+export function readIdentity(data: Uint8Array | null): NodeIdentity | null {
+  const text = printable(data);
+  const json = text === null ? undefined : addressPattern.exec(text)?.[2];
+  return json === undefined ? null : parseIdentity(json);
+}
+
 /** `label host:pid` of the JSON that `identity` wrote, or the text itself when it is somebody else's JSON. */
 function identityLabel(json: string): string {
+  const about = parseIdentity(json);
+  if (about === null) return json;
+  const { label, host, pid } = about;
+  const where = host !== null && pid !== null ? `${host}:${pid}` : null;
+  const parts = [label, where].filter((part) => part !== null);
+  return parts.length > 0 ? parts.join(" ") : json;
+}
+
+function parseIdentity(json: string): NodeIdentity | null {
   let about: unknown;
   try {
     about = JSON.parse(json);
   } catch {
-    return json;
+    return null;
   }
-  if (typeof about !== "object" || about === null) return json;
+  if (typeof about !== "object" || about === null) return null;
   const { label, host, pid } = about as Record<string, unknown>;
-  const where = typeof host === "string" && typeof pid === "number" ? `${host}:${pid}` : null;
-  const parts = [typeof label === "string" ? label : null, where].filter((part) => part !== null);
-  return parts.length > 0 ? parts.join(" ") : json;
+  return {
+    label: typeof label === "string" ? label : null,
+    host: typeof host === "string" ? host : null,
+    pid: typeof pid === "number" ? pid : null,
+  };
 }

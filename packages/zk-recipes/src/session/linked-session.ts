@@ -69,7 +69,7 @@ export class LinkedSession implements ZooKeeperSession {
     this.#watchDesk = this.#makeWatchDesk();
     this.#waiters = new ConnectionWaiters(runtime, this.#attempts(), noConnection);
     this.#watchdog = new Watchdog(this.#guarded(), link, this.#lease, runtime);
-    this.#contact = this.#makeContact();
+    this.#contact = this.#makeContact(parts.onWatchEvent);
     link.listen(this.#contact);
   }
 
@@ -209,7 +209,7 @@ export class LinkedSession implements ZooKeeperSession {
     };
   }
 
-  #makeContact(): SessionContact {
+  #makeContact(onWatchEvent: SessionBasics["onWatchEvent"]): SessionContact {
     return new SessionContact({
       link: this.#link,
       lease: this.#lease,
@@ -219,6 +219,7 @@ export class LinkedSession implements ZooKeeperSession {
       watchdog: this.#watchdog,
       waiters: this.#waiters,
       owned: this.#owned,
+      onWatchEvent,
       lose: (reason, cause) => this.#lose(reason, cause),
     });
   }

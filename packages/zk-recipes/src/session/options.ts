@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError, type Millis, type Runtime, UnsupportedError } from "@holdfast/core";
+import type { WatcherEvent } from "@holdfast/zk-protocol";
 import type { ServerAddress } from "../client/library.js";
 import type { RequestSettled } from "./call.js";
 
@@ -16,6 +17,8 @@ export interface SessionBasics {
   readonly runtime: Runtime;
   /** Called after each request, keep-alives included. */
   readonly onRequestSettled?: ((settled: RequestSettled) => void) | undefined;
+  /** Called for each event of a watch, in the order of the frames: of watches that were made by `addWatch` too. */
+  readonly onWatchEvent?: ((event: WatcherEvent) => void) | undefined;
 }
 
 export interface SessionOptions extends SessionBasics {

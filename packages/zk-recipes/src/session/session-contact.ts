@@ -1,5 +1,6 @@
 import type { ConnectionWaiters } from "@holdfast/core/internal";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
+import { guarded } from "../client/guarded.js";
 import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
 import type { LeaseClock, Stamp } from "./lease-clock.js";
@@ -21,6 +22,7 @@ export interface ContactParts {
   readonly waiters: ConnectionWaiters;
   /** `false` for a user's own client. */
   readonly owned: boolean;
+  readonly onWatchEvent: ((event: WatcherEvent) => void) | undefined;
   lose(reason: SessionLossReason, cause: unknown): void;
 }
 
@@ -105,7 +107,10 @@ export class SessionContact implements LinkListener {
   }
 
   event(event: WatcherEvent): void {
-    if (!this.#parts.states.over) this.#parts.watches.fire(event);
+    const { states, watches, onWatchEvent } = this.#parts;
+    if (states.over) return;
+    watches.fire(event);
+    if (onWatchEvent !== undefined) guarded(() => onWatchEvent(event));
   }
 
   expired(): void {

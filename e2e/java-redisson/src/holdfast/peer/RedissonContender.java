@@ -5,6 +5,7 @@ import static java.nio.file.StandardOpenOption.CREATE;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -19,6 +20,8 @@ final class RedissonContender {
     private final Path log;
     private final long holdMs;
     private final String label;
+    private long askedNanos;
+    private long longestNanos;
 
     RedissonContender(RedissonTurns turns, String counterFile, String logFile, long holdMs, String label) {
         this.turns = turns;
@@ -28,18 +31,23 @@ final class RedissonContender {
         this.label = label;
     }
 
-    /** Until it had so many grants or so much time is over, whichever comes first. Answers how many grants it had. */
-    int run(int grants, long forMs) throws Exception {
+    /**
+     * Until it had so many grants or so much time is over, whichever comes first. Answers how many grants it had, and
+     * the longest that it waited for one, in milliseconds.
+     */
+    List<String> run(int grants, long forMs) throws Exception {
         long startedNanos = System.nanoTime();
         int had = 0;
         while (had < grants && System.nanoTime() - startedNanos < TimeUnit.MILLISECONDS.toNanos(forMs)) {
+            askedNanos = System.nanoTime();
             turns.next(this::count);
             had++;
         }
-        return had;
+        return Words.of(had, TimeUnit.NANOSECONDS.toMillis(longestNanos));
     }
 
     private void count(Long token) throws Exception {
+        longestNanos = Math.max(longestNanos, System.nanoTime() - askedNanos);
         long before = read(counter, label);
         if (holdMs > 0) {
             Thread.sleep(holdMs);

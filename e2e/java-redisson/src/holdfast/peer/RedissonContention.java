@@ -5,11 +5,12 @@ final class RedissonContention {
     private RedissonContention() {}
 
     static void addTo(RedissonCommands commands) {
-        // contend <client> <kind> <name> <counterFile> <logFile> <grants> <forMs> <holdMs> <leaseMs> <label> -> grants
-        commands.add("contend", a -> Words.of(new RedissonContender(
+        // contend <client> <kind> <name> <counterFile> <logFile> <grants> <forMs> <holdMs> <leaseMs> <label>
+        //   -> grants, longest wait in ms
+        commands.add("contend", a -> new RedissonContender(
                         RedissonTurns.of(a.get(1), commands.client(a.get(0)), a.get(2), Words.number(a, 8)),
                         a.get(3), a.get(4), Words.number(a, 7), a.get(9))
-                .run(Integer.parseInt(a.get(5)), Words.number(a, 6))));
+                .run(Integer.parseInt(a.get(5)), Words.number(a, 6)));
         // contendSemaphore <client> <semaphore | permitSemaphore> <name> <limit> <folder> <grants> <mostAtOnce> <label>
         //   -> most permits seen taken
         commands.add("contendSemaphore", a -> RedissonSharingContender.semaphore(

@@ -49,6 +49,8 @@ export interface ConformanceOptions {
   readonly foreign?: boolean;
   /** Of the lock under test, where it is less fair than its provider can be. Default: the provider's. */
   readonly fairness?: Capabilities["fairness"];
+  /** Whether a case is run, by its title behind that of its suite; asked once for each. Default: all are. */
+  chosen?(title: string): boolean;
   /** Time for one case. Default 60,000: sessions of real servers take seconds to end. */
   readonly timeoutMs?: Millis;
 }

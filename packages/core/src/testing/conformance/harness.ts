@@ -157,6 +157,9 @@ export function suite(
   mode: LockMode = "exclusive",
 ): void {
   const timeout = options.timeoutMs ?? 60_000;
+  const chosen = cases.filter(([name]) => options.chosen?.(`${title}: ${name}`) ?? true);
+  // A suite without a test is an error of its own.
+  if (chosen.length === 0) return;
   describe(title, () => {
     let harness: Harness | undefined;
     beforeAll(async () => {
@@ -167,7 +170,7 @@ export function suite(
     }, timeout);
     afterEach(() => harness?.closeProviders(), timeout);
     afterAll(() => harness?.fixture.close?.(), timeout);
-    for (const [name, run] of cases) {
+    for (const [name, run] of chosen) {
       it(name, { timeout }, async () => {
         if (harness === undefined) throw new Error("the fixture could not be made");
         await run(harness);

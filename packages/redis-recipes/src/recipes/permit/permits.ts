@@ -26,9 +26,9 @@ const take = mappedScript(permitTake, (answer): PolledAnswer => {
 
 const release = mappedScript(permitRelease, (answer): PolledEnd => {
   const { serverMs } = answer;
+  if (answer.status !== "released") return { serverMs, ended: false };
   // A permit that was over may have been somebody else's meanwhile.
-  const ended = answer.status === "released" && answer.late === 0;
-  return { serverMs, ended };
+  return { serverMs, ended: answer.late === 0, permits: answer.inTime };
 });
 
 /** A batch of permits is one field: its ids, side by side. */

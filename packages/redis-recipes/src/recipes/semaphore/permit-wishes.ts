@@ -21,7 +21,7 @@ export class PermitWishes {
     const { line, runtime } = this.#desk;
     let subscription = this.#subscriptions.get(key);
     if (subscription === undefined) {
-      subscription = line.subscribe(ourChannels.permitsWanted(key), "plain", () => {
+      subscription = line.subscribe(ourChannels.permitsWanted(key), "redisson", () => {
         for (const hold of this.#desk.holds.on(key)) hold.revokeAsked();
         this.settle(key);
       });
@@ -45,9 +45,12 @@ export class PermitWishes {
     this.#subscriptions.delete(key);
   }
 
-  /** Whether anybody heard it. */
+  /** Whether anybody heard it. In a cluster without sharded channels a server counts its own listeners alone, and it may say no in vain. */
   async ask(key: string): Promise<boolean> {
-    const args = semaphoreAsk.args({ channel: ourChannels.permitsWanted(key) });
+    const args = semaphoreAsk.args({
+      channel: ourChannels.permitsWanted(key),
+      command: this.#desk.line.publishCommand,
+    });
     const { reply } = await this.#desk.run({ script: semaphoreAsk, keys: [key], args });
     return reply.heard > 0;
   }

@@ -1,6 +1,6 @@
 import { clock } from "../lua/clock.js";
 import { publish } from "../lua/publish.js";
-import { type CallScript, Reply } from "../script.js";
+import { type CallScript, notAfterUs, Reply } from "../script.js";
 
 export interface DoubleBarrierArgs {
   /** `enter` takes or keeps a seat, `stay` keeps one that is there, `leave` gives it up, `read` only looks. */
@@ -64,7 +64,7 @@ return {status, nowUs, redis.call('EXISTS', KEYS[1]), members, mute}
     given.member,
     given.parties,
     given.aliveMs,
-    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    notAfterUs(given.notAfterMs),
     given.changes,
   ],
   parse: (raw) => {

@@ -3,18 +3,11 @@ import { fairQueue, fairStand } from "../lua/fair.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
-import { readStand, type StandAnswer } from "../mutex/answers.js";
+import { type StandArgs, standArgs } from "../mutex/acquire.js";
+import { type StandAnswer, standReader } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
 
-export interface FairStandArgs {
-  readonly owner: string;
-  readonly leaseMs: number;
-  readonly mayWait: boolean;
-  readonly aliveMs: number;
-  /** Server time after which this request does nothing; `null` for none. */
-  readonly notAfterMs: number | null;
-  readonly tokenTtlMs: number;
-  readonly floor: bigint;
+export interface FairStandArgs extends Omit<StandArgs, "changes"> {
   /** Redisson's `fairLockWaitTimeout`; the same in the whole fleet. */
   readonly waitMs: number;
 }
@@ -37,15 +30,6 @@ local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4]
 return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[2]), grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
   aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), waitMs = tonumber(ARGV[8])})
 `,
-  args: (given) => [
-    given.owner,
-    given.leaseMs,
-    given.mayWait ? 1 : 0,
-    given.aliveMs,
-    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
-    given.tokenTtlMs,
-    String(given.floor),
-    given.waitMs,
-  ],
-  parse: (raw) => readStand("fair-acquire", raw),
+  args: (given) => standArgs(given, given.waitMs),
+  parse: standReader("fair-acquire"),
 };

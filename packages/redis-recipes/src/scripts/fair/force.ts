@@ -3,7 +3,7 @@ import { clock } from "../lua/clock.js";
 import { fairQueue } from "../lua/fair.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
-import { type ForceAnswer, readForce } from "../mutex/force.js";
+import { type ForceAnswer, forceReader } from "../mutex/force.js";
 import type { CallScript } from "../script.js";
 
 export interface FairForceArgs {
@@ -36,5 +36,5 @@ poke(ARGV[3], ARGV[4], head)
 return {'forced', nowUs, holder, channelOf(holder) and 1 or 0, mute}
 `,
   args: (given) => [given.expected, given.waitMs, given.publish, given.channel],
-  parse: (raw) => readForce("fair-force", raw),
+  parse: forceReader("fair-force"),
 };

@@ -4,7 +4,7 @@ import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
 import type { StandAnswer } from "../mutex/answers.js";
-import { type HeartbeatArgs, type HeartbeatEntry, readStands } from "../mutex/heartbeat.js";
+import { type HeartbeatArgs, type HeartbeatEntry, heartbeatArgs, standsReader } from "../mutex/heartbeat.js";
 import type { BatchScript } from "../script.js";
 
 export interface FairHeartbeatArgs extends Omit<HeartbeatArgs, "changes"> {
@@ -40,13 +40,6 @@ for i = 0, #KEYS / 5 - 1 do
 end
 return answers
 `,
-  args: (common, entries) => [
-    common.aliveMs,
-    common.claimMs,
-    common.notAfterMs === null ? 0 : Math.floor(common.notAfterMs * 1000),
-    common.tokenTtlMs,
-    common.waitMs,
-    ...entries.flatMap((each) => [each.owner, each.leaseMs, String(each.floor)]),
-  ],
-  parse: (raw) => readStands("fair-heartbeat", raw),
+  args: (common, entries) => heartbeatArgs(common, common.waitMs, entries),
+  parse: standsReader("fair-heartbeat"),
 };

@@ -2,8 +2,8 @@ import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
-import type { Conflict } from "../mutex/answers.js";
-import { type CallScript, Reply } from "../script.js";
+import { type Conflict, conflictPart } from "../mutex/answers.js";
+import { answerReader, type CallScript } from "../script.js";
 
 export interface LatchArgs {
   /** `down` takes off, `set` sets where nothing above zero is set, `read` changes nothing. */
@@ -24,20 +24,10 @@ export type LatchAnswer =
     }
   | Conflict;
 
-function readLatch(raw: unknown): LatchAnswer {
-  const reply = new Reply("latch-count", raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  if (status === "conflict") return reply.end({ status, serverMs, found: reply.text() });
-  if (status !== "counted") throw reply.unknownStatus(status);
-  return reply.end({
-    status,
-    serverMs,
-    changed: reply.flag(),
-    count: reply.integer(),
-    publishError: reply.text(),
-  });
-}
+const readLatch = answerReader<LatchAnswer>("latch-count", {
+  counted: (reply) => ({ changed: reply.flag(), count: reply.integer(), publishError: reply.text() }),
+  conflict: conflictPart,
+});
 
 /**
  * Everything that is done with a countdown latch.

@@ -1,14 +1,21 @@
+import { longestTurnMs } from "./stand.js";
+
 /**
  * `passOn(k, opts)`: ends the present hold, which the caller has found to be its own, and picks who is next. The first live
  * waiter of ours becomes holder with the claim lease and is told, unless so many hand-offs went before that a Java
  * waiter has to get its chance; then, or where nobody of ours waits, the lock is freed, Redisson's waiters get their message and our
  * first waiter a nudge. A token key that holds something else also frees: whoever comes next is told of the conflict.
  *
- * Of a read-write lock, freed while a writer of ours waits: the run key says until when our readers may pass that writer.
+ * The run key says how many hand-offs there were in a row and when the first was. Once freed for Java it says `j` and until when
+ * the lock is Java's: `stand` grants nothing before. One race would not do, since a JVM that has to wake a thread loses it nearly
+ * always. The turn is in proportion: as long as our run took for each of our contenders, for each client that listens to Redisson's
+ * channel. A server sees those only that are subscribed to itself; without any there is no turn, and no time goes by unused.
+ *
+ * Of a read-write lock, freed while a writer of ours waits: `r` in front says until when our readers may pass that writer.
  *
  * The run id in the message is read by the script, since only so it is that of the server which wrote the grant.
  */
-export const passOn = `
+export const passOn: string = `
 local function runId()
   local info = redis.pcall('INFO', 'server')
   return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
@@ -16,9 +23,28 @@ end
 local function nudge(k, head)
   if head then tellOwner(head, {type = 'nudge', key = k.lock, owner = head}) end
 end
+local function listeners(how, channel)
+  local count = 0
+  for each, word in pairs({publish = 'NUMSUB', spublish = 'SHARDNUMSUB'}) do
+    if how == each or how == 'both' then
+      local told = redis.pcall('PUBSUB', word, channel)
+      count = count + (told.err and 0 or told[2])
+    end
+  end
+  return count
+end
+local function javasTurn(k, opts, began)
+  local java = opts.maxRun < 0 and 0 or listeners(opts.how, opts.channel)
+  if java == 0 then return nil end
+  local each = (nowMs - began) / (redis.call('LLEN', k.waiters) + 1)
+  local turnMs = math.max(20, math.min(${longestTurnMs}, math.floor(each * java)))
+  return 'j' .. string.format('%.0f', nowMs + turnMs)
+end
 local function passOn(k, opts)
   local last = lastToken(k.token)
-  local run = tonumber(redis.call('GET', k.run) or '0') or 0
+  local count, began = string.match(redis.call('GET', k.run) or '', '^(%d+) (%d+)$')
+  local run = tonumber(count or '0')
+  began = tonumber(began) or nowMs
   local head, leaseMs = liveHead(k)
   redis.call('DEL', k.lock)
   local told = 'freed'
@@ -27,7 +53,7 @@ local function passOn(k, opts)
     redis.call('ZREM', k.alive, head)
     put(k.lock, head, math.min(opts.claimMs, leaseMs))
     local text = nextToken(k.token, last, opts.tokenTtlMs)
-    redis.call('SET', k.run, run + 1)
+    redis.call('SET', k.run, string.format('%.0f %.0f', run + 1, began))
     touch(k, opts.aliveMs)
     tellOwner(head, {type = 'granted', key = k.lock, owner = head, token = text,
       pttl = string.format('%.0f', redis.call('PTTL', k.lock)), at = string.format('%.0f', nowUs), run = runId()})
@@ -35,7 +61,10 @@ local function passOn(k, opts)
   else
     redis.call('DEL', k.run)
     if head then
-      if opts.turnMs then redis.call('SET', k.run, 'r' .. string.format('%.0f', nowMs + opts.turnMs)) end
+      local turns = {}
+      if opts.turnMs then turns[1] = 'r' .. string.format('%.0f', nowMs + opts.turnMs) end
+      turns[#turns + 1] = javasTurn(k, opts, began)
+      if #turns > 0 then redis.call('SET', k.run, table.concat(turns, ' ')) end
       touch(k, opts.aliveMs)
     end
     tellRedisson(opts.how, opts.channel, opts.message)

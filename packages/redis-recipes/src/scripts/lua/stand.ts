@@ -6,12 +6,17 @@ local function leave(k, owner, leaseMs)
 end
 `;
 
+/** Of Java on a lock that our scripts have freed for it; whoever finds a longer one has met a step of the clock. */
+export const longestTurnMs = 500;
+
 /**
  * `stand(k, ask)`: what acquire and heartbeat do for one owner, over `look` and `put` of the kind of lock. `ask` has owner,
  * leaseMs (wanted), grantMs (given if granted now), mayWait, aliveMs, tokenTtlMs, floor, changes.
  *
  * Granted before: says so and extends nothing. Told a lease that began earlier as if it began now, two clients would
- * believe that they hold. Free, and no live waiter in front: written as holder. Else queued once.
+ * believe that they hold. Free, not Java's turn, and no live waiter in front: written as holder. Else queued once; the time
+ * left is that of Java's turn then, so that the first in line looks again when it is over. Where none of ours waits any more
+ * the turn is over too.
  *
  * `floor` is the highest token that the client has seen. After a failover that lost writes the key is raised to it, and
  * past it while somebody holds: that holder's token, read again, must not equal one which another client had.
@@ -32,9 +37,13 @@ local function stand(k, ask)
   if state == 'held' and holder == ask.owner then
     return {'granted', nowUs, string.format('%.0f', last), redis.call('PTTL', k.lock)}
   end
+  local turnMs = 0
   if state == 'free' then
     local head = liveHead(k)
-    if not head or head == ask.owner then
+    local turn = head and string.match(redis.call('GET', k.run) or '', 'j(%d+)$')
+    if turn then turnMs = math.max(0, tonumber(turn) - nowMs) end
+    if turnMs > ${longestTurnMs} then turnMs = 0 end
+    if turnMs == 0 and (not head or head == ask.owner) then
       if queued then leave(k, ask.owner, ask.leaseMs) end
       put(k.lock, ask.owner, ask.grantMs)
       local text = nextToken(k.token, last, ask.tokenTtlMs)
@@ -42,7 +51,7 @@ local function stand(k, ask)
       return {'granted', nowUs, text, redis.call('PTTL', k.lock)}
     end
   end
-  local place = {redis.call('PTTL', k.lock), holder, string.format('%.0f', last)}
+  local place = {turnMs > 0 and turnMs or redis.call('PTTL', k.lock), holder, string.format('%.0f', last)}
   if not ask.mayWait then return {'busy', nowUs, place[1], place[2], place[3]} end
   if not queued then
     redis.call('RPUSH', k.waiters, me)

@@ -4,8 +4,8 @@ import { publish } from "../lua/publish.js";
 import { stand } from "../lua/stand.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
-import type { CallScript } from "../script.js";
-import { readStand, type StandAnswer } from "./answers.js";
+import { type CallScript, notAfterUs } from "../script.js";
+import { type StandAnswer, standReader } from "./answers.js";
 
 export interface StandArgs {
   readonly owner: string;
@@ -24,16 +24,17 @@ export interface StandArgs {
   readonly changes: string;
 }
 
-export function standArgs(given: StandArgs): (string | number)[] {
+/** `last`: what follows the arguments that all kinds of lock have. */
+export function standArgs(given: Omit<StandArgs, "changes">, last: string | number): (string | number)[] {
   return [
     given.owner,
     given.leaseMs,
     given.mayWait ? 1 : 0,
     given.aliveMs,
-    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    notAfterUs(given.notAfterMs),
     given.tokenTtlMs,
     String(given.floor),
-    given.changes,
+    last,
   ];
 }
 
@@ -60,6 +61,6 @@ export const mutexAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "mutex-acquire",
   keyCount: 5,
   lua: clock + publish + token + waiters + mutexState + stand + acquireBody,
-  args: standArgs,
-  parse: (raw) => readStand("mutex-acquire", raw),
+  args: (given) => standArgs(given, given.changes),
+  parse: standReader("mutex-acquire"),
 };

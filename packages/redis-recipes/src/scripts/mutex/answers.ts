@@ -1,4 +1,4 @@
-import { Reply } from "../script.js";
+import { answerReader, nothingMore, type Reply } from "../script.js";
 
 /** What is at the lock's key, or its token's, when it is no lock of this kind: a Redis type, another kind of lock, or `token`. */
 export interface Conflict {
@@ -47,31 +47,23 @@ export interface Late {
 
 export type StandAnswer = Granted | Queued | Busy | Late | Conflict;
 
-export function readStand(script: string, raw: unknown): StandAnswer {
-  const reply = new Reply(script, raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "granted":
-      return reply.end({ status, serverMs, token: reply.token(), pttlMs: reply.integer() });
-    case "late":
-      return reply.end({ status, serverMs });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    case "busy":
-    case "queued": {
-      const refused = {
-        serverMs,
-        holderPttlMs: reply.integer(),
-        holder: reply.text(),
-        lastToken: reply.token(),
-      };
-      if (status === "busy") return reply.end({ status, ...refused });
-      return reply.end({ status, ...refused, position: reply.integer(), appended: reply.flag() });
-    }
-    default:
-      throw reply.unknownStatus(status);
-  }
+/** What stands at a key that is no lock of the kind. */
+export const conflictPart = (reply: Reply): { readonly found: string } => ({ found: reply.text() });
+
+export const refusedPart = (reply: Reply): Omit<Refused, "serverMs"> => ({
+  holderPttlMs: reply.integer(),
+  holder: reply.text(),
+  lastToken: reply.token(),
+});
+
+export function standReader(script: string): (raw: unknown) => StandAnswer {
+  return answerReader<StandAnswer>(script, {
+    granted: (reply) => ({ token: reply.token(), pttlMs: reply.integer() }),
+    late: nothingMore,
+    conflict: conflictPart,
+    busy: refusedPart,
+    queued: (reply) => ({ ...refusedPart(reply), position: reply.integer(), appended: reply.flag() }),
+  });
 }
 
 /** A hold of ours ended. */

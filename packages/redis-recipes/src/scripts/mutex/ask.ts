@@ -1,8 +1,8 @@
 import { clock } from "../lua/clock.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
-import { type CallScript, Reply } from "../script.js";
-import type { Conflict } from "./answers.js";
+import { answerReader, type CallScript, nothingMore } from "../script.js";
+import { type Conflict, conflictPart } from "./answers.js";
 
 export type AskAnswer =
   | {
@@ -16,22 +16,13 @@ export type AskAnswer =
   | { readonly status: "free"; readonly serverMs: number }
   | Conflict;
 
-export function readAsk(script: string, raw: unknown): AskAnswer {
-  const reply = new Reply(script, raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "asked":
-      return reply.end({ status, serverMs, holders: reply.texts(), publishError: reply.text() });
-    case "foreign":
-      return reply.end({ status, serverMs, holders: reply.texts() });
-    case "free":
-      return reply.end({ status, serverMs });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    default:
-      throw reply.unknownStatus(status);
-  }
+export function askReader(script: string): (raw: unknown) => AskAnswer {
+  return answerReader<AskAnswer>(script, {
+    asked: (reply) => ({ holders: reply.texts(), publishError: reply.text() }),
+    foreign: (reply) => ({ holders: reply.texts() }),
+    free: nothingMore,
+    conflict: conflictPart,
+  });
 }
 
 /**
@@ -52,5 +43,5 @@ tellOwner(holder, {type = 'revoke', key = KEYS[1], owner = holder})
 return {'asked', nowUs, {holder}, mute}
 `,
   args: () => [],
-  parse: (raw) => readAsk("mutex-ask", raw),
+  parse: askReader("mutex-ask"),
 };

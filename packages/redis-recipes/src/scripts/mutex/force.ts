@@ -5,8 +5,8 @@ import { passOn } from "../lua/pass-on.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
-import { type CallScript, Reply } from "../script.js";
-import type { Conflict } from "./answers.js";
+import { answerReader, type CallScript, nothingMore } from "../script.js";
+import { type Conflict, conflictPart } from "./answers.js";
 
 export interface ForceArgs {
   /** Only if this one holds; `""` for whoever does. */
@@ -29,28 +29,13 @@ export type ForceAnswer =
   | { readonly status: "other"; readonly serverMs: number; readonly holder: string }
   | Conflict;
 
-export function readForce(script: string, raw: unknown): ForceAnswer {
-  const reply = new Reply(script, raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "forced":
-      return reply.end({
-        status,
-        serverMs,
-        holder: reply.text(),
-        told: reply.flag(),
-        publishError: reply.text(),
-      });
-    case "free":
-      return reply.end({ status, serverMs });
-    case "other":
-      return reply.end({ status, serverMs, holder: reply.text() });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    default:
-      throw reply.unknownStatus(status);
-  }
+export function forceReader(script: string): (raw: unknown) => ForceAnswer {
+  return answerReader<ForceAnswer>(script, {
+    forced: (reply) => ({ holder: reply.text(), told: reply.flag(), publishError: reply.text() }),
+    free: nothingMore,
+    other: (reply) => ({ holder: reply.text() }),
+    conflict: conflictPart,
+  });
 }
 
 /**
@@ -81,5 +66,5 @@ if ARGV[4] ~= '' then say('PUBLISH', ARGV[4], '1') end
 return {'forced', nowUs, holder, channelOf(holder) and 1 or 0, mute}
 `,
   args: (given) => [given.expected, given.publish, given.channel, given.changes],
-  parse: (raw) => readForce("mutex-force", raw),
+  parse: forceReader("mutex-force"),
 };

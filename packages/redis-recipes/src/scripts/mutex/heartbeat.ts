@@ -4,8 +4,8 @@ import { publish } from "../lua/publish.js";
 import { stand } from "../lua/stand.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
-import { type BatchScript, Reply } from "../script.js";
-import { readStand, type StandAnswer } from "./answers.js";
+import { type BatchScript, eachReader, notAfterUs } from "../script.js";
+import { type StandAnswer, standReader } from "./answers.js";
 
 export interface HeartbeatArgs {
   readonly aliveMs: number;
@@ -22,16 +22,18 @@ export interface HeartbeatEntry {
   readonly floor: bigint;
 }
 
+/** `last`: what follows the arguments that all kinds of lock have. */
 export function heartbeatArgs(
-  common: HeartbeatArgs,
+  common: Omit<HeartbeatArgs, "changes">,
+  last: string | number,
   entries: readonly HeartbeatEntry[],
 ): (string | number)[] {
   return [
     common.aliveMs,
     common.claimMs,
-    common.notAfterMs === null ? 0 : Math.floor(common.notAfterMs * 1000),
+    notAfterUs(common.notAfterMs),
     common.tokenTtlMs,
-    common.changes,
+    last,
     ...entries.flatMap((each) => [each.owner, each.leaseMs, String(each.floor)]),
   ];
 }
@@ -55,9 +57,8 @@ end
 return answers
 `;
 
-export function readStands(script: string, raw: unknown): readonly StandAnswer[] {
-  if (!Array.isArray(raw)) return new Reply(script, raw).end([]);
-  return raw.map((each) => readStand(script, each));
+export function standsReader(script: string): (raw: unknown) => readonly StandAnswer[] {
+  return eachReader(script, standReader(script));
 }
 
 /**
@@ -73,6 +74,6 @@ export const mutexHeartbeat: BatchScript<HeartbeatArgs, HeartbeatEntry, StandAns
   name: "mutex-heartbeat",
   keyCount: 5,
   lua: clock + publish + token + waiters + mutexState + stand + heartbeatBody,
-  args: heartbeatArgs,
-  parse: (raw) => readStands("mutex-heartbeat", raw),
+  args: (common, entries) => heartbeatArgs(common, common.changes, entries),
+  parse: standsReader("mutex-heartbeat"),
 };

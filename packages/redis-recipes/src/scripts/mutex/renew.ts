@@ -1,5 +1,6 @@
 import { clock } from "../lua/clock.js";
-import { type BatchScript, Reply } from "../script.js";
+import { heldToken } from "../lua/held-token.js";
+import { answerReader, type BatchScript, eachReader, nothingMore } from "../script.js";
 
 export interface RenewEntry {
   /** The owner; of a write lock its writer field. */
@@ -17,16 +18,12 @@ export type RenewAnswer =
     }
   | { readonly status: "gone"; readonly serverMs: number };
 
-export function readRenewals(script: string, raw: unknown): readonly RenewAnswer[] {
-  if (!Array.isArray(raw)) return new Reply(script, raw).end([]);
-  return raw.map((each) => {
-    const reply = new Reply(script, each);
-    const status = reply.text();
-    const serverMs = reply.serverMs();
-    if (status === "gone") return reply.end({ status, serverMs });
-    if (status !== "renewed") throw reply.unknownStatus(status);
-    return reply.end({ status, serverMs, token: reply.token(), pttlMs: reply.integer() });
+export function renewalsReader(script: string): (raw: unknown) => readonly RenewAnswer[] {
+  const read = answerReader<RenewAnswer>(script, {
+    gone: nothingMore,
+    renewed: (reply) => ({ token: reply.token(), pttlMs: reply.integer() }),
   });
+  return eachReader(script, read);
 }
 
 /**
@@ -41,16 +38,14 @@ export function readRenewals(script: string, raw: unknown): readonly RenewAnswer
 export const renew: BatchScript<null, RenewEntry, RenewAnswer> = {
   name: "renew",
   keyCount: 2,
-  lua: `${clock}
+  lua: `${clock}${heldToken}
 local answers = {}
 for i = 0, #KEYS / 2 - 1 do
   local lock, leaseMs = KEYS[2 * i + 1], tonumber(ARGV[2 * i + 2])
   local count = redis.pcall('HGET', lock, ARGV[2 * i + 1])
   if type(count) == 'string' then
     if redis.call('PTTL', lock) < leaseMs then redis.call('PEXPIRE', lock, leaseMs) end
-    local last = redis.pcall('GET', KEYS[2 * i + 2])
-    if type(last) ~= 'string' or not string.match(last, '^%d+$') then last = '0' end
-    answers[i + 1] = {'renewed', nowUs, last, redis.call('PTTL', lock)}
+    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[2 * i + 2]), redis.call('PTTL', lock)}
   else
     answers[i + 1] = {'gone', nowUs}
   end
@@ -58,5 +53,5 @@ end
 return answers
 `,
   args: (_common, entries) => entries.flatMap((each) => [each.field, each.leaseMs]),
-  parse: (raw) => readRenewals("renew", raw),
+  parse: renewalsReader("renew"),
 };

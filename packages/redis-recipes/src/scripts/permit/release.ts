@@ -2,8 +2,8 @@ import { clock } from "../lua/clock.js";
 import { permitGrants } from "../lua/permit-grants.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
-import type { Conflict } from "../mutex/answers.js";
-import { type CallScript, Reply } from "../script.js";
+import { type Conflict, conflictPart } from "../mutex/answers.js";
+import { answerReader, type CallScript, nothingMore } from "../script.js";
 import { checkedIds, type PermitCall } from "./answers.js";
 
 export interface PermitReleaseArgs extends PermitCall {
@@ -24,28 +24,16 @@ export type PermitReleaseAnswer =
   | { readonly status: "gone"; readonly serverMs: number }
   | Conflict;
 
-function readRelease(raw: unknown): PermitReleaseAnswer {
-  const reply = new Reply("permit-release", raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "released":
-      return reply.end({
-        status,
-        serverMs,
-        inTime: reply.integer(),
-        late: reply.integer(),
-        free: reply.integer(),
-        publishError: reply.text(),
-      });
-    case "gone":
-      return reply.end({ status, serverMs });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    default:
-      throw reply.unknownStatus(status);
-  }
-}
+const readRelease = answerReader<PermitReleaseAnswer>("permit-release", {
+  released: (reply) => ({
+    inTime: reply.integer(),
+    late: reply.integer(),
+    free: reply.integer(),
+    publishError: reply.text(),
+  }),
+  gone: nothingMore,
+  conflict: conflictPart,
+});
 
 /**
  * Gives back what is left of permits taken together; also the last request of a take that had no answer.

@@ -1,6 +1,7 @@
 import { clock } from "../lua/clock.js";
+import { heldToken } from "../lua/held-token.js";
 import { permitGrants } from "../lua/permit-grants.js";
-import { type RenewAnswer, readRenewals } from "../mutex/renew.js";
+import { type RenewAnswer, renewalsReader } from "../mutex/renew.js";
 import type { BatchScript } from "../script.js";
 import { checkedIds } from "./answers.js";
 
@@ -20,7 +21,7 @@ export interface PermitRenewEntry {
 export const permitRenew: BatchScript<null, PermitRenewEntry, RenewAnswer> = {
   name: "permit-renew",
   keyCount: 3,
-  lua: `${clock}${permitGrants}
+  lua: `${clock}${permitGrants}${heldToken}
 local answers = {}
 local at = 1
 for i = 0, #KEYS / 3 - 1 do
@@ -37,9 +38,7 @@ for i = 0, #KEYS / 3 - 1 do
       local id = bytesOf(ARGV[j])
       if tonumber(redis.call('ZSCORE', grants, id)) < till then redis.call('ZADD', grants, till, id) end
     end
-    local last = redis.pcall('GET', KEYS[3 * i + 3])
-    if type(last) ~= 'string' or not string.match(last, '^%d+$') then last = '0' end
-    answers[i + 1] = {'renewed', nowUs, last, math.max(least, till) - nowMs}
+    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[3 * i + 3]), math.max(least, till) - nowMs}
   else
     answers[i + 1] = {'gone', nowUs}
   end
@@ -49,5 +48,5 @@ return answers
 `,
   args: (_common, entries) =>
     entries.flatMap((each) => [each.leaseMs, each.ids.length, ...checkedIds(each.ids)]),
-  parse: (raw) => readRenewals("permit-renew", raw),
+  parse: renewalsReader("permit-renew"),
 };

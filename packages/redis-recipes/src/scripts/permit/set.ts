@@ -2,8 +2,8 @@ import { clock } from "../lua/clock.js";
 import { permitGrants } from "../lua/permit-grants.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
-import type { Conflict } from "../mutex/answers.js";
-import { type CallScript, Reply } from "../script.js";
+import { type Conflict, conflictPart } from "../mutex/answers.js";
+import { answerReader, type CallScript } from "../script.js";
 import type { PermitCall } from "./answers.js";
 
 export interface PermitSetArgs extends PermitCall {
@@ -25,21 +25,15 @@ export type PermitSetAnswer =
     }
   | Conflict;
 
-function readSet(raw: unknown): PermitSetAnswer {
-  const reply = new Reply("permit-set", raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  if (status === "conflict") return reply.end({ status, serverMs, found: reply.text() });
-  if (status !== "counted") throw reply.unknownStatus(status);
-  return reply.end({
-    status,
-    serverMs,
+const readSet = answerReader<PermitSetAnswer>("permit-set", {
+  counted: (reply) => ({
     changed: reply.flag(),
     free: reply.integer(),
     held: reply.integer(),
     publishError: reply.text(),
-  });
-}
+  }),
+  conflict: conflictPart,
+});
 
 /**
  * How many permits with leases there are, and how many there shall be.

@@ -3,8 +3,8 @@ import { permitGrants } from "../lua/permit-grants.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
-import type { Conflict, Granted, Late } from "../mutex/answers.js";
-import { type CallScript, Reply } from "../script.js";
+import { type Conflict, conflictPart, type Granted, type Late } from "../mutex/answers.js";
+import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 import { checkedIds, type PermitCall } from "./answers.js";
 
 export interface PermitTakeArgs extends PermitCall {
@@ -33,27 +33,13 @@ export type PermitTakeAnswer =
   | Late
   | Conflict;
 
-function readTake(raw: unknown): PermitTakeAnswer {
-  const reply = new Reply("permit-take", raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "granted": {
-      const granted = { status, serverMs, token: reply.token(), pttlMs: reply.integer() } as const;
-      return reply.end({ ...granted, free: reply.integer() });
-    }
-    case "busy":
-      return reply.end({ status, serverMs, free: reply.integer(), leaseLeftMs: reply.integer() });
-    case "limit":
-      return reply.end({ status, serverMs, limit: reply.integer() });
-    case "late":
-      return reply.end({ status, serverMs });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    default:
-      throw reply.unknownStatus(status);
-  }
-}
+const readTake = answerReader<PermitTakeAnswer>("permit-take", {
+  granted: (reply) => ({ token: reply.token(), pttlMs: reply.integer(), free: reply.integer() }),
+  busy: (reply) => ({ free: reply.integer(), leaseLeftMs: reply.integer() }),
+  limit: (reply) => ({ limit: reply.integer() }),
+  late: nothingMore,
+  conflict: conflictPart,
+});
 
 /**
  * Takes permits with a lease, all or none.
@@ -105,7 +91,7 @@ return {'granted', nowUs, nextToken(KEYS[3], math.max(last, tonumber(ARGV[5])), 
   args: (given) => [
     given.leaseMs ?? -1,
     given.limit ?? "",
-    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    notAfterUs(given.notAfterMs),
     given.tokenTtlMs,
     String(given.floor),
     given.publish,

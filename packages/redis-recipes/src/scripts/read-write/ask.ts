@@ -1,7 +1,7 @@
 import { clock } from "../lua/clock.js";
 import { publish } from "../lua/publish.js";
 import { readWriteState } from "../lua/read-write-state.js";
-import { type AskAnswer, readAsk } from "../mutex/ask.js";
+import { type AskAnswer, askReader } from "../mutex/ask.js";
 import type { CallScript } from "../script.js";
 
 /**
@@ -33,5 +33,5 @@ for _, owner in ipairs(ours) do tellOwner(owner, {type = 'revoke', key = KEYS[1]
 return {'asked', nowUs, ours, mute}
 `,
   args: (given) => [given.mode],
-  parse: (raw) => readAsk("read-write-ask", raw),
+  parse: askReader("read-write-ask"),
 };

@@ -2,8 +2,8 @@ import { clock } from "../lua/clock.js";
 import { readWriteState } from "../lua/read-write-state.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
-import type { Conflict, Granted, Late } from "../mutex/answers.js";
-import { type CallScript, Reply } from "../script.js";
+import { type Conflict, conflictPart, type Granted, type Late } from "../mutex/answers.js";
+import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 
 export interface ReadArgs {
   /** Of a read beside a write that is held: the write's owner. */
@@ -30,30 +30,17 @@ export type ReadAnswer =
       readonly behindWriter: boolean;
     };
 
-function readRead(raw: unknown): ReadAnswer {
-  const reply = new Reply("read-acquire", raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "granted":
-      return reply.end({ status, serverMs, token: reply.token(), pttlMs: reply.integer() });
-    case "late":
-      return reply.end({ status, serverMs });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    case "busy":
-      return reply.end({
-        status,
-        serverMs,
-        holderPttlMs: reply.integer(),
-        holder: reply.text(),
-        lastToken: reply.token(),
-        behindWriter: reply.flag(),
-      });
-    default:
-      throw reply.unknownStatus(status);
-  }
-}
+const readRead = answerReader<ReadAnswer>("read-acquire", {
+  granted: (reply) => ({ token: reply.token(), pttlMs: reply.integer() }),
+  late: nothingMore,
+  conflict: conflictPart,
+  busy: (reply) => ({
+    holderPttlMs: reply.integer(),
+    holder: reply.text(),
+    lastToken: reply.token(),
+    behindWriter: reply.flag(),
+  }),
+});
 
 /**
  * Takes the read side of a read-write lock, once.
@@ -88,15 +75,16 @@ end
 local beside = mode == 'write' and holder == owner
 local behind = 0
 if not beside and mode ~= 'write' and liveHead(k) then
-  local turn = string.match(redis.call('GET', k.run) or '', '^r(%d+)$')
+  local turn = string.match(redis.call('GET', k.run) or '', '^r(%d+)')
   if not turn or tonumber(turn) <= nowMs then behind = 1 end
 end
 if behind == 1 or (mode == 'write' and not beside) then
   return {'busy', nowUs, redis.call('PTTL', k.lock), holder, string.format('%.0f', last), behind}
 end
+-- First what access rules may refuse, as this key is not declared: a hash without its TTL would be held for ever.
+redis.call('SET', hold, '1', 'PX', leaseMs)
 if state == 'free' then redis.call('HSET', k.lock, 'mode', 'read') end
 redis.call('HSET', k.lock, owner, '1')
-redis.call('SET', hold, '1', 'PX', leaseMs)
 if state == 'free' or redis.call('PTTL', k.lock) < leaseMs then redis.call('PEXPIRE', k.lock, leaseMs) end
 local text = beside and string.format('%.0f', last) or nextToken(k.token, last, ttlMs)
 return {'granted', nowUs, text, redis.call('PTTL', hold)}
@@ -104,7 +92,7 @@ return {'granted', nowUs, text, redis.call('PTTL', hold)}
   args: (given) => [
     given.owner,
     given.leaseMs,
-    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    notAfterUs(given.notAfterMs),
     given.tokenTtlMs,
     String(given.floor),
     given.holdPrefix,

@@ -1,5 +1,6 @@
 import { clock } from "../lua/clock.js";
-import { type RenewAnswer, readRenewals } from "../mutex/renew.js";
+import { heldToken } from "../lua/held-token.js";
+import { type RenewAnswer, renewalsReader } from "../mutex/renew.js";
 import type { BatchScript } from "../script.js";
 
 export interface ReadRenewEntry {
@@ -20,7 +21,7 @@ export interface ReadRenewEntry {
 export const readRenew: BatchScript<null, ReadRenewEntry, RenewAnswer> = {
   name: "read-renew",
   keyCount: 2,
-  lua: `${clock}
+  lua: `${clock}${heldToken}
 local answers = {}
 for i = 0, #KEYS / 2 - 1 do
   local lock, owner, leaseMs = KEYS[2 * i + 1], ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2])
@@ -29,9 +30,7 @@ for i = 0, #KEYS / 2 - 1 do
     local hold = ARGV[3 * i + 3] .. owner .. ':rwlock_timeout:1'
     if redis.call('PTTL', hold) < leaseMs then redis.call('SET', hold, '1', 'PX', leaseMs) end
     if redis.call('PTTL', lock) < leaseMs then redis.call('PEXPIRE', lock, leaseMs) end
-    local last = redis.pcall('GET', KEYS[2 * i + 2])
-    if type(last) ~= 'string' or not string.match(last, '^%d+$') then last = '0' end
-    answers[i + 1] = {'renewed', nowUs, last, redis.call('PTTL', hold)}
+    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[2 * i + 2]), redis.call('PTTL', hold)}
   else
     answers[i + 1] = {'gone', nowUs}
   end
@@ -39,5 +38,5 @@ end
 return answers
 `,
   args: (_common, entries) => entries.flatMap((each) => [each.owner, each.leaseMs, each.holdPrefix]),
-  parse: (raw) => readRenewals("read-renew", raw),
+  parse: renewalsReader("read-renew"),
 };

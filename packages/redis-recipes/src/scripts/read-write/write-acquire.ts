@@ -5,7 +5,7 @@ import { stand } from "../lua/stand.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { acquireBody, type StandArgs, standArgs } from "../mutex/acquire.js";
-import { readStand, type StandAnswer } from "../mutex/answers.js";
+import { type StandAnswer, standReader } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
 
 /**
@@ -21,6 +21,6 @@ export const writeAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "write-acquire",
   keyCount: 5,
   lua: clock + publish + token + waiters + readWriteState + stand + acquireBody,
-  args: standArgs,
-  parse: (raw) => readStand("write-acquire", raw),
+  args: (given) => standArgs(given, given.changes),
+  parse: standReader("write-acquire"),
 };

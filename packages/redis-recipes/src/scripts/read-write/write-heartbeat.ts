@@ -10,7 +10,7 @@ import {
   type HeartbeatEntry,
   heartbeatArgs,
   heartbeatBody,
-  readStands,
+  standsReader,
 } from "../mutex/heartbeat.js";
 import type { BatchScript } from "../script.js";
 
@@ -19,6 +19,6 @@ export const writeHeartbeat: BatchScript<HeartbeatArgs, HeartbeatEntry, StandAns
   name: "write-heartbeat",
   keyCount: 5,
   lua: clock + publish + token + waiters + readWriteState + stand + heartbeatBody,
-  args: heartbeatArgs,
-  parse: (raw) => readStands("write-heartbeat", raw),
+  args: (common, entries) => heartbeatArgs(common, common.changes, entries),
+  parse: standsReader("write-heartbeat"),
 };

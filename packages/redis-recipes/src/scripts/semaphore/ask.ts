@@ -3,23 +3,29 @@ import { type CallScript, Reply } from "../script.js";
 
 export interface SemaphoreAskAnswer {
   readonly serverMs: number;
-  /** Clients that heard it at this server; those of other nodes of a cluster are not counted. */
+  /** Clients that heard it: on a sharded channel all there are, on a plain one those at this server. */
   readonly heard: number;
+}
+
+export interface SemaphoreAskArgs {
+  readonly channel: string;
+  readonly command: "publish" | "spublish";
 }
 
 /**
  * Asks those who hold permits of a semaphore, of either kind, to let go. Permits do not say whose they are, so holders that can be asked listen
  * to a channel of their own.
  *
- * Keys: permits. Arguments: channel. Answer: server time, how many heard. Redisson has no such request, and its holders hear none.
+ * Keys: permits. Arguments: channel, how to publish. Answer: server time, how many heard. Redisson has no such request, and its holders hear none.
  */
-export const semaphoreAsk: CallScript<{ readonly channel: string }, SemaphoreAskAnswer> = {
+export const semaphoreAsk: CallScript<SemaphoreAskArgs, SemaphoreAskAnswer> = {
   name: "semaphore-ask",
   keyCount: 1,
   lua: `${clock}
-return {nowUs, redis.call('PUBLISH', ARGV[1], '1')}
+local heard = ARGV[2] == 'spublish' and redis.call('SPUBLISH', ARGV[1], '1') or redis.call('PUBLISH', ARGV[1], '1')
+return {nowUs, heard}
 `,
-  args: (given) => [given.channel],
+  args: (given) => [given.channel, given.command],
   parse: (raw) => {
     const reply = new Reply("semaphore-ask", raw);
     return reply.end({ serverMs: reply.serverMs(), heard: reply.integer() });

@@ -2,8 +2,8 @@ import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
-import type { Conflict } from "../mutex/answers.js";
-import { type CallScript, Reply } from "../script.js";
+import { type Conflict, conflictPart } from "../mutex/answers.js";
+import { answerReader, type CallScript, nothingMore } from "../script.js";
 
 export interface GiveArgs {
   readonly permits: number;
@@ -25,21 +25,11 @@ export type GiveAnswer =
   | { readonly status: "nothing"; readonly serverMs: number }
   | Conflict;
 
-function readGive(raw: unknown): GiveAnswer {
-  const reply = new Reply("semaphore-give", raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "given":
-      return reply.end({ status, serverMs, free: reply.integer(), publishError: reply.text() });
-    case "nothing":
-      return reply.end({ status, serverMs });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    default:
-      throw reply.unknownStatus(status);
-  }
-}
+const readGive = answerReader<GiveAnswer>("semaphore-give", {
+  given: (reply) => ({ free: reply.integer(), publishError: reply.text() }),
+  nothing: nothingMore,
+  conflict: conflictPart,
+});
 
 /**
  * Gives the permits of one take back, and is that take's last request.

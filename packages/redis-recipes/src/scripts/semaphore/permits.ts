@@ -2,8 +2,8 @@ import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
-import type { Conflict } from "../mutex/answers.js";
-import { type CallScript, Reply } from "../script.js";
+import { type Conflict, conflictPart } from "../mutex/answers.js";
+import { answerReader, type CallScript } from "../script.js";
 
 /** `set`: only where no number is set. `add`: a number more, or less. `drain`: all that are free. */
 export interface PermitsArgs {
@@ -25,27 +25,11 @@ export type PermitsAnswer =
   | { readonly status: "unchanged"; readonly serverMs: number; readonly free: number }
   | Conflict;
 
-function readPermits(raw: unknown): PermitsAnswer {
-  const reply = new Reply("semaphore-permits", raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "changed":
-      return reply.end({
-        status,
-        serverMs,
-        before: reply.integer(),
-        free: reply.integer(),
-        publishError: reply.text(),
-      });
-    case "unchanged":
-      return reply.end({ status, serverMs, free: reply.integer() });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    default:
-      throw reply.unknownStatus(status);
-  }
-}
+const readPermits = answerReader<PermitsAnswer>("semaphore-permits", {
+  changed: (reply) => ({ before: reply.integer(), free: reply.integer(), publishError: reply.text() }),
+  unchanged: (reply) => ({ free: reply.integer() }),
+  conflict: conflictPart,
+});
 
 /**
  * Changes how many permits of a semaphore without leases are free.

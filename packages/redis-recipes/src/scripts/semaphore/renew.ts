@@ -1,5 +1,6 @@
 import { clock } from "../lua/clock.js";
-import { type RenewAnswer, readRenewals } from "../mutex/renew.js";
+import { heldToken } from "../lua/held-token.js";
+import { type RenewAnswer, renewalsReader } from "../mutex/renew.js";
 import type { BatchScript } from "../script.js";
 
 export interface MarkerRenewArgs {
@@ -22,16 +23,14 @@ export interface MarkerRenewEntry {
 export const semaphoreRenew: BatchScript<MarkerRenewArgs, MarkerRenewEntry, RenewAnswer> = {
   name: "semaphore-renew",
   keyCount: 3,
-  lua: `${clock}
+  lua: `${clock}${heldToken}
 local answers = {}
 for i = 0, #KEYS / 3 - 1 do
   local marker, leaseMs = KEYS[3 * i + 3], tonumber(ARGV[i + 2])
   if redis.call('GET', marker) == 'taken' then
     local lifeMs = leaseMs + tonumber(ARGV[1])
     if redis.call('PTTL', marker) < lifeMs then redis.call('PEXPIRE', marker, lifeMs) end
-    local last = redis.pcall('GET', KEYS[3 * i + 2])
-    if type(last) ~= 'string' or not string.match(last, '^%d+$') then last = '0' end
-    answers[i + 1] = {'renewed', nowUs, last, leaseMs}
+    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[3 * i + 2]), leaseMs}
   else
     answers[i + 1] = {'gone', nowUs}
   end
@@ -39,5 +38,5 @@ end
 return answers
 `,
   args: (common, entries) => [common.extraMs, ...entries.map((each) => each.leaseMs)],
-  parse: (raw) => readRenewals("semaphore-renew", raw),
+  parse: renewalsReader("semaphore-renew"),
 };

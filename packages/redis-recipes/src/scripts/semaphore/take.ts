@@ -2,8 +2,8 @@ import { clock } from "../lua/clock.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
-import type { Conflict, Late } from "../mutex/answers.js";
-import { type CallScript, Reply } from "../script.js";
+import { type Conflict, conflictPart, type Late } from "../mutex/answers.js";
+import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 
 export interface TakeArgs {
   /** Names the take in its marker; fresh for each. */
@@ -25,25 +25,15 @@ export type TakeAnswer =
   | Late
   | Conflict;
 
-function readTake(raw: unknown): TakeAnswer {
-  const reply = new Reply("semaphore-take", raw);
-  const status = reply.text();
-  const serverMs = reply.serverMs();
-  switch (status) {
-    case "granted":
-      return reply.end({ status, serverMs, token: reply.token(), free: reply.integer() });
-    case "busy": {
-      const free = reply.integer();
-      return reply.end({ status, serverMs, free: reply.flag() ? free : null });
-    }
-    case "late":
-      return reply.end({ status, serverMs });
-    case "conflict":
-      return reply.end({ status, serverMs, found: reply.text() });
-    default:
-      throw reply.unknownStatus(status);
-  }
-}
+const readTake = answerReader<TakeAnswer>("semaphore-take", {
+  granted: (reply) => ({ token: reply.token(), free: reply.integer() }),
+  busy: (reply) => {
+    const free = reply.integer();
+    return { free: reply.flag() ? free : null };
+  },
+  late: nothingMore,
+  conflict: conflictPart,
+});
 
 /**
  * Takes permits of a semaphore without leases, all or none.
@@ -80,7 +70,7 @@ return {'granted', nowUs, nextToken(KEYS[2], math.max(last, tonumber(ARGV[5])), 
   args: (given) => [
     given.permits,
     given.initial ?? "",
-    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    notAfterUs(given.notAfterMs),
     given.tokenTtlMs,
     String(given.floor),
     given.markerMs,

@@ -1,8 +1,8 @@
 import { clock } from "../lua/clock.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { token } from "../lua/token.js";
-import { readStand, type StandAnswer } from "../mutex/answers.js";
-import type { CallScript } from "../script.js";
+import { type StandAnswer, standReader } from "../mutex/answers.js";
+import { type CallScript, notAfterUs } from "../script.js";
 
 export interface SpinArgs {
   readonly owner: string;
@@ -45,9 +45,9 @@ return {'granted', nowUs, nextToken(KEYS[2], last, ttlMs), redis.call('PTTL', KE
   args: (given) => [
     given.owner,
     given.leaseMs,
-    given.notAfterMs === null ? 0 : Math.floor(given.notAfterMs * 1000),
+    notAfterUs(given.notAfterMs),
     given.tokenTtlMs,
     String(given.floor),
   ],
-  parse: (raw) => readStand("spin-acquire", raw),
+  parse: standReader("spin-acquire"),
 };

@@ -1,0 +1,265 @@
+import { type Static, Type } from "typebox";
+import {
+  AuditRowSchema,
+  BackendNameSchema,
+  ClusterRowSchema,
+  FindingRowSchema,
+  HistoryRowSchema,
+  InstantSchema,
+  LockRowSchema,
+  LockStateSchema,
+  Nullable,
+  ParticipantSchema,
+  ServerRowSchema,
+  SessionRowSchema,
+} from "./parts.js";
+
+// Requests and answers of /api/v1, a schema each. Paths are relative to the base under which the dashboard is served.
+
+/** GET me: who is asking, and what they may do. */
+export const MeSchema = Type.Object({
+  name: Nullable(Type.String()),
+  role: Type.Union([Type.Literal("viewer"), Type.Literal("operator"), Type.Literal("admin")]),
+  /** `false`: actions are switched off for everybody. */
+  actions: Type.Boolean(),
+  /** To be sent as `x-csrf-token` with everything but GET. */
+  csrfToken: Type.String(),
+  version: Type.String(),
+});
+
+/** GET clusters */
+export const ClustersSchema = Type.Object({ clusters: Type.Array(ClusterRowSchema), nowMs: InstantSchema });
+
+/** GET overview */
+export const OverviewSchema = Type.Object({
+  nowMs: InstantSchema,
+  held: Type.Number(),
+  contended: Type.Number(),
+  waiting: Type.Number(),
+  oldestWaitMs: Nullable(Type.Number()),
+  grantsPerSecond: Type.Number(),
+  hot: Type.Array(LockRowSchema),
+  clusters: Type.Array(ClusterRowSchema),
+  findings: Type.Array(FindingRowSchema),
+  /** One point each 5 s, the last 10 minutes, oldest first. */
+  series: Type.Array(
+    Type.Object({ atMs: InstantSchema, waiting: Type.Number(), held: Type.Number(), grants: Type.Number() }),
+  ),
+});
+
+/** GET locks */
+export const LocksQuerySchema = Type.Object(
+  {
+    cluster: Type.Optional(Type.String()),
+    backend: Type.Optional(BackendNameSchema),
+    /** Part of the key, or a glob with `*` and `?`. */
+    q: Type.Optional(Type.String({ maxLength: 512 })),
+    state: Type.Optional(LockStateSchema),
+    kind: Type.Optional(Type.String()),
+    owner: Type.Optional(Type.String({ maxLength: 512 })),
+    minAgeMs: Type.Optional(Type.Integer({ minimum: 0 })),
+    sort: Type.Optional(
+      Type.Union((["waiters", "hold", "wait", "name"] as const).map((each) => Type.Literal(each))),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
+    cursor: Type.Optional(Type.String({ maxLength: 2048 })),
+  },
+  { additionalProperties: false },
+);
+export const LocksSchema = Type.Object({
+  nowMs: InstantSchema,
+  rows: Type.Array(LockRowSchema),
+  /** That match. */
+  total: Type.Number(),
+  /** That are known. */
+  known: Type.Number(),
+  coverage: Type.Number(),
+  lastFullMs: Nullable(InstantSchema),
+  next: Nullable(Type.String()),
+});
+
+/** GET locks/:id */
+export const LockDetailSchema = Type.Object({
+  nowMs: InstantSchema,
+  lock: LockRowSchema,
+  waiters: Type.Array(ParticipantSchema),
+  raw: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+  explain: Type.Array(Type.String()),
+  findings: Type.Array(FindingRowSchema),
+  /** What may be done to it here and now, and what it would do, one sentence for each who is concerned. */
+  actions: Type.Array(
+    Type.Object({
+      action: Type.String(),
+      entry: Nullable(Type.String()),
+      role: Type.String(),
+      effects: Type.Array(Type.String()),
+    }),
+  ),
+});
+
+/** GET locks/:id/history, newest first, since the dashboard started. */
+export const LockHistorySchema = Type.Object({
+  sinceMs: InstantSchema,
+  rows: Type.Array(HistoryRowSchema),
+  /** Upper bound in ms, and how many holds were no longer than it and longer than the one before. */
+  holdHistogram: Type.Array(Type.Object({ leMs: Nullable(Type.Number()), count: Type.Number() })),
+});
+
+/** GET sessions, sessions/:id */
+export const SessionsSchema = Type.Object({
+  nowMs: InstantSchema,
+  rows: Type.Array(SessionRowSchema),
+  messages: Type.Array(Type.String()),
+});
+export const SessionDetailSchema = Type.Object({
+  nowMs: InstantSchema,
+  session: SessionRowSchema,
+  /** What happens when it ends. */
+  released: Type.Number(),
+  movedUp: Type.Number(),
+});
+
+/** GET backends */
+export const BackendsSchema = Type.Object({
+  nowMs: InstantSchema,
+  clusters: Type.Array(
+    Type.Object({
+      cluster: ClusterRowSchema,
+      servers: Type.Array(ServerRowSchema),
+      message: Nullable(Type.String()),
+    }),
+  ),
+});
+
+/** GET findings */
+export const FindingsSchema = Type.Object({
+  nowMs: InstantSchema,
+  rows: Type.Array(FindingRowSchema),
+  past: Type.Array(FindingRowSchema),
+});
+
+/** GET waits: who waits for whom, for contended locks. */
+export const WaitsSchema = Type.Object({
+  nowMs: InstantSchema,
+  actors: Type.Array(
+    Type.Object({
+      actor: Type.String(),
+      label: Type.String(),
+      cluster: Type.String(),
+      waiters: Type.Number(),
+    }),
+  ),
+  edges: Type.Array(
+    Type.Object({
+      from: Type.String(),
+      to: Type.String(),
+      lockId: Type.String(),
+      key: Type.String(),
+      cluster: Type.String(),
+      deadlineMs: Nullable(InstantSchema),
+    }),
+  ),
+  cycles: Type.Array(
+    Type.Object({
+      actors: Type.Array(Type.String()),
+      lockIds: Type.Array(Type.String()),
+      certainty: Type.Union([Type.Literal("possible"), Type.Literal("likely")]),
+      /** It ends by itself when the first deadline comes. */
+      resolvesMs: Nullable(InstantSchema),
+    }),
+  ),
+  /** Whose waits cannot be seen. */
+  blind: Type.Array(Type.String()),
+});
+
+/** GET audit */
+export const AuditSchema = Type.Object({ rows: Type.Array(AuditRowSchema), next: Nullable(Type.String()) });
+
+/** POST locks/:id/actions */
+export const ActionBodySchema = Type.Object(
+  {
+    action: Type.Union(
+      (["request-revoke", "evict-waiter", "force-release", "clean-orphan"] as const).map((each) =>
+        Type.Literal(each),
+      ),
+    ),
+    entry: Type.Optional(Nullable(Type.String())),
+    expectedVersion: Type.String(),
+    /** The key, typed by whoever does it. */
+    confirmation: Type.String(),
+    reason: Type.String({ minLength: 3, maxLength: 500 }),
+    dryRun: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+/** 200, and 409 with `outcome: "conflict"`. */
+export const ActionAnswerSchema = Type.Object({
+  outcome: Type.String(),
+  effects: Type.Array(Type.String()),
+  before: Nullable(LockRowSchema),
+  after: Nullable(LockRowSchema),
+  auditId: Type.String(),
+});
+
+/** POST findings/:id/mute */
+export const MuteBodySchema = Type.Object(
+  {
+    reason: Type.String({ minLength: 3, maxLength: 500 }),
+    forMs: Type.Integer({ minimum: 60_000, maximum: 2_592_000_000 }),
+  },
+  { additionalProperties: false },
+);
+
+/** GET discover?cluster= */
+export const DiscoveriesSchema = Type.Object({
+  rows: Type.Array(
+    Type.Object({ root: Type.String(), locks: Type.Number(), libraries: Type.Array(Type.String()) }),
+  ),
+});
+
+/** Every answer of 400 and above. */
+export const ProblemSchema = Type.Object({
+  error: Type.String({ description: "One word to program against." }),
+  message: Type.String(),
+});
+
+/**
+ * GET events (server-sent): `rows=<ids>` keeps those rows fresh, `overview=1` and `findings=1` add theirs. Event names and data:
+ * `hello` {nowMs}; `locks` LockRow[] (changed rows of those asked for); `gone` string[] (ids); `changes` {count} (rows of the
+ * filter that changed and are not among those asked for); `overview` Overview; `findings` FindingRow[]; `clusters` ClusterRow[].
+ */
+export const EventsQuerySchema = Type.Object(
+  {
+    rows: Type.Optional(Type.String({ maxLength: 65_536 })),
+    overview: Type.Optional(Type.String()),
+    findings: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
+
+export type Me = Static<typeof MeSchema>;
+export type Overview = Static<typeof OverviewSchema>;
+export type LockRow = Static<typeof LockRowSchema>;
+export type Participant = Static<typeof ParticipantSchema>;
+export type ClusterRow = Static<typeof ClusterRowSchema>;
+export type FindingRow = Static<typeof FindingRowSchema>;
+export type HistoryRow = Static<typeof HistoryRowSchema>;
+export type SessionRow = Static<typeof SessionRowSchema>;
+export type ServerRow = Static<typeof ServerRowSchema>;
+export type AuditRow = Static<typeof AuditRowSchema>;
+export type LocksQuery = Static<typeof LocksQuerySchema>;
+export type Locks = Static<typeof LocksSchema>;
+export type LockDetail = Static<typeof LockDetailSchema>;
+export type LockHistory = Static<typeof LockHistorySchema>;
+export type Sessions = Static<typeof SessionsSchema>;
+export type SessionDetail = Static<typeof SessionDetailSchema>;
+export type Backends = Static<typeof BackendsSchema>;
+export type Clusters = Static<typeof ClustersSchema>;
+export type Findings = Static<typeof FindingsSchema>;
+export type Waits = Static<typeof WaitsSchema>;
+export type Audit = Static<typeof AuditSchema>;
+export type ActionBody = Static<typeof ActionBodySchema>;
+export type ActionAnswer = Static<typeof ActionAnswerSchema>;
+export type MuteBody = Static<typeof MuteBodySchema>;
+export type Discoveries = Static<typeof DiscoveriesSchema>;
+export type Problem = Static<typeof ProblemSchema>;

@@ -1,0 +1,98 @@
+import { javaOnly as javaOnlyFrom27 } from "./java-only-27-64.js";
+
+/**
+ * The behaviours of Redisson's locks that ours are held to, by number. A test says which one it shows by the number in front of
+ * its title: `"9: what a killed process held is free ..."`. `complete.test.ts` compares the two.
+ */
+export const behaviours: Readonly<Record<number, string>> = {
+  // Mutex
+  1: "an owner enters again, and leaves as often",
+  2: "the count goes 0, 1, 2, 1, 0",
+  3: "another owner does not hold",
+  4: "locked is seen by others, and so is the release",
+  5: "whoever does not hold releases nothing",
+  6: "a release after the lease has ended is no success",
+  7: "a timed try fails after its time and not earlier",
+  8: "a waiter gets a lock whose lease ends",
+  9: "a dead client's lock is free after its lease",
+  10: "force frees the lock, and a waiter proceeds",
+  11: "delete does as force",
+  12: "the remaining time: none, near the lease, 30 s by default",
+  13: "a wait can be interrupted",
+  14: "an interrupted try leaves no renewed key",
+  15: "a stopped server ends a timed acquire with an error",
+  16: "two names on one subscription connection",
+  17: "many names at once",
+  18: "a cluster, and the failover of a master",
+  19: "many callers of one client: an exact counter",
+  20: "many clients: an exact counter",
+  21: "the application hears of the end of a lease",
+  22: "many contenders, no lost wake-up",
+  // Watchdog
+  23: "renewals for ten leases",
+  24: "lost data: no success, and later renewals",
+  25: "entering and leaving again spares the next owner's renewal",
+  26: "more locks than one batch has are all renewed",
+  // Fair
+  27: "grants in the order of arrival",
+  28: "a try without waiting: at once when free, refused while somebody queues",
+  29: "a dead first waiter costs a bounded time",
+  30: "deadlines shrink when an earlier waiter gives up",
+  31: "deadlines do not drift",
+  32: "abandoned waiters are passed over",
+  33: "a lapsed lease hands over in order",
+  34: "several locks by the same clients",
+  35: "a prefix on the queue and the deadlines",
+  36: "a timeout of Redis leaves no entry in the queue",
+  // Read-write
+  37: "a writer reads, and stays a writer",
+  38: "a writer keeps readers out, and lets all of them in",
+  39: "readers' leases are apart",
+  40: "readers and writers mixed: exact counters",
+  41: "leases of both sides end, and are renewed",
+  42: "who holds, for each side",
+  43: "the remaining time of both sides",
+  44: "the counts of both sides",
+  45: "force on each side",
+  46: "a dead reader does not keep a writer out",
+  47: "many dead readers cost a release a bounded time",
+  48: "a read-write lock in a cluster",
+  // Semaphores
+  49: "an acquire before the number is set",
+  50: "the number is set once",
+  51: "added permits wake a waiter for several",
+  52: "several permits at once, and none",
+  53: "permits that nobody took",
+  54: "ids of permits",
+  55: "an expired permit is back",
+  56: "a batch is given back as one",
+  57: "a permit's lease is extended",
+  58: "the number goes up and down",
+  59: "counts after an expiry, a prefix in a cluster",
+  60: "waiters for several permits, exact counters",
+  // Latch, multi, fenced, non-reentrant
+  61: "waits at a latch",
+  62: "a multi lock holds all or nothing",
+  63: "rising tokens",
+  64: "no second acquire by the owner of a plain mutex",
+};
+
+/** What of them exists in Java alone, or is something else with us, and why: printed, and the test shows what comes nearest. */
+export const javaOnly: Readonly<Record<number, string>> = {
+  1: "the thread as owner, and a count in the hash; ours: an owner that is named or a scope, counted here, and 1 in the hash",
+  2: "getHoldCount of a thread; ours: holdCount of an owner or of the running scope",
+  3: "isHeldByCurrentThread; ours: holdCount of an owner, and whose hold inspect() shows",
+  4: "isLocked; ours: inspect()",
+  5: "unlock() of a stranger throws; ours: only a handle can release, so there is nothing to refuse, and a handle that is over says lost",
+  6: "unlock() throws; ours: release() says lost, and assertHeld() throws",
+  10: "forceUnlock of the lock object; ours: an operator's tool, since no owner is ever in need of it",
+  11: "delete() of the lock object; ours: what Java's delete leaves, and a bare deletion",
+  13: "a thread's interrupt, which lock() ignores; ours: the signal of the call, without which nothing ends a wait",
+  14: "a thread's interrupt; ours: the signal",
+  15: "a try that stood in the queue when the server went away is told null at its time, as any other try",
+  16: "the setting of subscriptions per connection; ours: one connection that carries all",
+  19: "threads; ours: callers in one process",
+  21: "listeners on the lock object; ours: events of the provider and the handle's signal",
+  25: "a re-entry's own entry in the watchdog; ours: one hold in the backend however often it was entered",
+  ...javaOnlyFrom27,
+};

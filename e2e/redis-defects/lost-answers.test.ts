@@ -1,0 +1,92 @@
+import { BackendError } from "@holdfast/core";
+import { eventually } from "@holdfast/test-servers";
+import { expect, it } from "vitest";
+import { FaultyServer, holdKeyOf, kindNames, kinds } from "./faulty-server.js";
+
+const server = new FaultyServer();
+const scripts = { name: ["EVALSHA", "EVAL"] };
+
+/** What the server has of a hold: the fields of a lock with their counts, or how many permits are out. */
+async function heldAt(kind: (typeof kindNames)[number], name: string): Promise<string[]> {
+  if (kind === "permit") {
+    return (await server.number("ZCARD", holdKeyOf(kind, name))) === 1 ? ["1"] : [];
+  }
+  const fields = await server.texts("HGETALL", name);
+  return fields.filter((_, i) => i % 2 === 1 && fields[i - 1] !== "mode");
+}
+
+it.each(kindNames)(
+  "defect 7: a %s asked for again after a lost answer is held once, and free after one release",
+  async (kind) => {
+    const { locks, link } = await server.client();
+    const name = server.name("again");
+    if (kind === "permit") await locks.permitSemaphore(name).setLimit(1);
+    // Of a permit the first script sets the limit.
+    const lost = link.dropReply({ ...scripts, nth: kind === "permit" ? 2 : 1 });
+    const attempt = kinds[kind](locks, name, { waitMs: 5_000 });
+    const handle = await attempt.catch(async (error: unknown) => {
+      // Those that do not wait in a queue may say that they do not know; then nothing is left, see defect 8.
+      expect(error).toBeInstanceOf(BackendError);
+      return await kinds[kind](locks, name, { waitMs: 5_000 });
+    });
+    expect(lost.hits).toHaveLength(1);
+    expect(await heldAt(kind, name)).toEqual(["1"]);
+    await handle.confirm();
+    expect(await handle.release()).toBe("released");
+    expect(await heldAt(kind, name)).toEqual([]);
+  },
+);
+
+it("defect 7: an acquire that is answered after its time-out is asked for again, and counts once", async () => {
+  const { locks, link } = await server.client();
+  const name = server.name("slow");
+  const held = link.holdReply(scripts);
+  const acquiring = locks.mutex(name).acquire({ waitMs: 10_000 });
+  const late = await held.hit();
+  // The client gives the answer up after a second, and asks again as soon as it has a connection.
+  await eventually(async () => (await heldAt("mutex", name)).length === 1, { what: "the server to have it" });
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  held.release();
+  const handle = await acquiring;
+  expect(late.script).toBeDefined();
+  expect(await heldAt("mutex", name)).toEqual(["1"]);
+  expect(await handle.release()).toBe("released");
+  expect(await server.number("EXISTS", name)).toBe(0);
+});
+
+it.each(kindNames)(
+  "defect 8: a %s whose answer is lost and that nobody waits for is free again long before its lease",
+  async (kind) => {
+    const { locks, link } = await server.client();
+    const name = server.name("ambiguous");
+    if (kind === "permit") await locks.permitSemaphore(name).setLimit(1);
+    const lost = link.dropReply({ ...scripts, nth: kind === "permit" ? 2 : 1 });
+    const error = await kinds[kind](locks, name, { waitMs: 0, leaseMs: 30_000 }).catch((each) => each);
+    expect(error).toBeInstanceOf(BackendError);
+    expect(lost.hits).toHaveLength(1);
+    await eventually(async () => (await heldAt(kind, name)).length === 0, {
+      what: "the hold that nobody knows of to go",
+      withinMs: 3_000,
+    });
+  },
+);
+
+it("defect 8: a hold that cannot be given back while the link is down is given back when it is up", async () => {
+  const { locks, link } = await server.client({ connectTimeoutMs: 600 });
+  const name = server.name("down");
+  const lost = link.dropReply(scripts);
+  const refused = locks
+    .mutex(name)
+    .tryAcquire({ leaseMs: 30_000 })
+    .catch((each) => each);
+  await lost.hit();
+  await link.setMode("refuse");
+  link.resetAll();
+  expect(await refused).toBeInstanceOf(BackendError);
+  expect(await heldAt("mutex", name)).toEqual(["1"]);
+  await link.setMode("ok");
+  await eventually(async () => (await heldAt("mutex", name)).length === 0, {
+    what: "the release to arrive",
+    withinMs: 3_000,
+  });
+});

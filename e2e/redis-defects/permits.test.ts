@@ -1,0 +1,96 @@
+import { eventually } from "@holdfast/test-servers";
+import { expect, it, vi } from "vitest";
+import { die, FaultyServer } from "./faulty-server.js";
+
+const server = new FaultyServer();
+
+it("defect 34: permits of a process that died come back with their lease, and only its own", async () => {
+  const [dead, live] = [await server.client({ leaseMs: 900 }), await server.client({ leaseMs: 900 })];
+  const name = server.name("crash");
+  await live.locks.permitSemaphore(name).setLimit(3);
+  await dead.locks.permitSemaphore(name).acquire({ permits: 2 });
+  const own = await live.locks.permitSemaphore(name).acquire();
+  await die(dead);
+  const startedMs = performance.now();
+  const both = await live.locks.permitSemaphore(name).acquire({ permits: 2, waitMs: 5_000 });
+  expect(performance.now() - startedMs).toBeLessThan(2_500);
+  await own.confirm();
+  expect(await live.locks.permitSemaphore(name).tryAcquire()).toBeNull();
+  await both.release();
+  await own.release();
+  expect(await live.locks.permitSemaphore(name).limit()).toBe(3);
+});
+
+it("defect 34: a permit is given back once, however often and however late that is asked", async () => {
+  const { locks, link } = await server.client();
+  for (const kind of ["semaphore", "permit-semaphore"] as const) {
+    const name = server.name(kind);
+    const semaphore = kind === "semaphore" ? locks.semaphore(name, 2) : locks.permitSemaphore(name);
+    if (kind === "permit-semaphore") await locks.permitSemaphore(name).setLimit(2);
+    const permit = await semaphore.acquire();
+    const lost = link.dropReply({ name: ["EVALSHA", "EVAL"] });
+    expect(await Promise.all([permit.release(), permit.release()])).toEqual(["released", "released"]);
+    expect(lost.hits).toHaveLength(1);
+    expect(await permit.release()).toBe("released");
+    expect({ kind, free: await server.number("GET", name) }).toEqual({ kind, free: 2 });
+  }
+});
+
+it("defect 34: a permit that was lost gives nothing back, so that there are never more than the limit", async () => {
+  const locks = await server.locks();
+  const semaphore = locks.permitSemaphore(server.name("late"));
+  await semaphore.setLimit(1);
+  const over = await semaphore.acquire({ leaseMs: 150, renew: false });
+  const next = await semaphore.acquire({ waitMs: 2_000 });
+  expect(await over.release()).toBe("lost");
+  expect(await semaphore.tryAcquire()).toBeNull();
+  await next.release();
+  const all = await semaphore.acquire();
+  expect(await semaphore.tryAcquire()).toBeNull();
+  await all.release();
+});
+
+it("defect 35: permits are renewed while they are held, by the server's clock", async () => {
+  const realNow = Date.now;
+  const spy = vi.spyOn(Date, "now").mockImplementation(() => realNow() - 6 * 3_600_000);
+  try {
+    const { locks } = await server.client({ leaseMs: 400 });
+    const other = await server.locks();
+    const name = server.name("renewed");
+    await locks.permitSemaphore(name).setLimit(1);
+    const permit = await locks.permitSemaphore(name).acquire();
+    const [, score = "0"] = await server.texts("ZRANGE", `{${name}}:timeout`, "0", "-1", "WITHSCORES");
+    const [seconds = "0"] = await server.texts("TIME");
+    expect(Math.abs(Number(score) - Number(seconds) * 1_000)).toBeLessThan(3_000);
+    let renewed = 0;
+    locks.events.on("renewed", () => renewed++);
+    await eventually(() => renewed >= 5, { what: "more than one lease to pass" });
+    expect(await other.permitSemaphore(name).tryAcquire()).toBeNull();
+    await permit.confirm();
+    expect(await permit.release()).toBe("released");
+  } finally {
+    spy.mockRestore();
+  }
+});
+
+it("defect 36: permit ids are 16 raw bytes on the wire, as since 3.17, and a text id of before is somebody else's", async () => {
+  const locks = await server.locks();
+  const name = server.name("ids");
+  await locks.permitSemaphore(name).setLimit(2);
+  const permit = await locks.permitSemaphore(name).acquire();
+  const lengths = await server.number(
+    "EVAL",
+    "return #redis.call('ZRANGE', KEYS[1], 0, 0)[1]",
+    "1",
+    `{${name}}:timeout`,
+  );
+  expect(lengths).toBe(16);
+  // What an older client has is left alone, and ends by its own date.
+  const [seconds = "0"] = await server.texts("TIME");
+  const text = "0123456789abcdef0123456789abcdef";
+  await server.node.command("ZADD", `{${name}}:timeout`, Number(seconds) * 1_000 + 60_000, text);
+  await server.node.command("DECR", name);
+  expect(await locks.permitSemaphore(name).tryAcquire()).toBeNull();
+  await permit.release();
+  expect(await server.texts("ZRANGE", `{${name}}:timeout`, "0", "-1")).toEqual([text]);
+});

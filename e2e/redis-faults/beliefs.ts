@@ -1,0 +1,119 @@
+import { performance } from "node:perf_hooks";
+import type { RedisLocks } from "@holdfast/redis-recipes";
+import { deskOf } from "@holdfast/redis-recipes/internal";
+import { type Held, WatchedHold } from "./watched-hold.js";
+
+/** Something to hold, and how much of it one hold takes. */
+export interface Place {
+  readonly name: string;
+  /** What all holds at one instant may take together. */
+  readonly capacity: number;
+  readonly share: number;
+}
+
+interface Belief extends Place {
+  readonly who: string;
+  readonly hold: WatchedHold;
+  /** As the driver has it; read at the end, when it does not move any more. */
+  readonly deadlineMs: () => number;
+  releasedMs: number;
+}
+
+/** A timer of this process may ring so late on a machine that has other things to do. */
+const lateMs = 150;
+
+/** Who believed to hold what, from when to when. All clients live in this process, so one clock tells what came first. */
+export class Beliefs {
+  readonly #beliefs: Belief[] = [];
+
+  begin(who: string, locks: RedisLocks, place: Place, handle: Held): WatchedHold {
+    const hold = new WatchedHold(locks, handle);
+    this.#beliefs.push({
+      ...place,
+      who,
+      hold,
+      deadlineMs: deadlineOf(locks, handle),
+      releasedMs: Number.POSITIVE_INFINITY,
+    });
+    return hold;
+  }
+
+  /** Belief ends before the request to release goes out. */
+  release(hold: WatchedHold): Promise<unknown> {
+    const belief = this.#beliefs.find((each) => each.hold === hold);
+    if (belief !== undefined) belief.releasedMs = performance.now();
+    return hold.handle.release();
+  }
+
+  get count(): number {
+    return this.#beliefs.length;
+  }
+
+  /** How many were told of a loss. */
+  get lost(): number {
+    return this.#beliefs.filter(({ hold }) => hold.lost).length;
+  }
+
+  /** How many were told of a doubt. */
+  get doubted(): number {
+    return this.#beliefs.filter(({ hold }) => hold.doubtedMs !== Number.POSITIVE_INFINITY).length;
+  }
+
+  /**
+   * What was wrong; empty when nothing was. `until`: what ends a belief besides a release: a loss, or the first doubt already,
+   * where the server has lost what it had, so that nobody can know before he asks.
+   */
+  violations(until: "loss" | "doubt" = "loss"): string[] {
+    return [...this.#crowds(until === "loss" ? endOf : doubtOf), ...this.#late()];
+  }
+
+  /** Instants at which more was held than there is. */
+  *#crowds(endOf: (belief: Belief) => number): Iterable<string> {
+    for (const name of new Set(this.#beliefs.map((each) => each.name))) {
+      const here = this.#beliefs.filter((each) => each.name === name);
+      for (const belief of here) {
+        const fromMs = belief.hold.grantedMs;
+        // The sum can only rise where somebody begins.
+        const beside = here.filter((each) => each.hold.grantedMs <= fromMs && fromMs < endOf(each));
+        const held = beside.reduce((sum, { share }) => sum + share, 0);
+        if (held > belief.capacity) {
+          const who = beside.map((each) => `${each.who} until ${Math.round(endOf(each) - fromMs)} ms after`);
+          yield `${name}: ${held} of ${belief.capacity} held at once by ${who.join(" and ")}`;
+        }
+      }
+    }
+  }
+
+  /** Losses that were told only after the hold was over by the holder's own clock, and holds that nobody ended. */
+  *#late(): Iterable<string> {
+    for (const { name, who, hold, deadlineMs, releasedMs } of this.#beliefs) {
+      const endMs = Math.min(hold.lostMs, releasedMs);
+      const overMs = endMs - deadlineMs();
+      if (endMs === Number.POSITIVE_INFINITY && performance.now() > deadlineMs() + lateMs) {
+        yield `${name}: ${who} was never told that its hold is over`;
+      } else if (hold.lostMs < releasedMs && overMs > lateMs) {
+        yield `${name}: ${who} was told of its loss ${Math.round(overMs)} ms after its deadline`;
+      }
+    }
+  }
+}
+
+function endOf({ hold, releasedMs }: Belief): number {
+  return Math.min(hold.lostMs, releasedMs);
+}
+
+function doubtOf(belief: Belief): number {
+  return Math.min(endOf(belief), belief.hold.doubtedMs);
+}
+
+/** The deadline that the driver keeps for this very hold. */
+function deadlineOf(locks: RedisLocks, handle: Held): () => number {
+  const desk = deskOf(locks);
+  const permitIds = "permitIds" in handle ? handle.permitIds : [];
+  const hold = desk?.holds
+    .on(handle.name)
+    .find((each) => each.token === handle.token && each.permitIds.join() === permitIds.join());
+  // Lost in the breath in which it was granted.
+  if (hold === undefined) return () => performance.now();
+  return () => hold.validUntilMs();
+}

@@ -1,0 +1,73 @@
+import { setTimeout as pass } from "node:timers/promises";
+import { eventually, type RedisCluster, type RedisNode, startRedisCluster } from "@holdfast/test-servers";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Crew, leaseMs } from "./crew.js";
+
+let cluster: RedisCluster;
+let crew: Crew;
+/** Of the mutex; other locks may be elsewhere. */
+let master: RedisNode;
+
+beforeEach(async () => {
+  cluster = await startRedisCluster({ clientProxies: true, nodeTimeoutMs: 1_000 });
+  const target = { cluster: { nodes: cluster.addresses } };
+  const links = cluster.nodes.map((node) => cluster.proxyOf(node));
+  crew = await Crew.start([target, target, target], links);
+  await crew.holdAndWait();
+  master = await cluster.nodeOfKey(crew.mutexName);
+  // All holds renewed, and their renewals at the replicas.
+  await pass(leaseMs / 2);
+});
+afterEach(async () => {
+  for (const node of cluster.nodes) if (node.running) node.resume();
+  await crew.close();
+  await cluster.stop();
+});
+
+const mutex = () => crew.held.find(({ handle }) => handle.name === crew.mutexName);
+
+it("a killed master: its holds are in doubt at once, and whoever waits there is served by the next one", async () => {
+  await cluster.kill(master);
+  await eventually(() => mutex()?.doubtedMs !== Number.POSITIVE_INFINITY, {
+    what: "the doubt",
+    withinMs: 700,
+  });
+  await crew.end();
+});
+
+it("a frozen master, which its replica replaces: all losses are told in time, and all who wait are served", async () => {
+  await master.pause();
+  await eventually(() => mutex()?.lost === true || mutex()?.recovered === true, {
+    what: "the holder to know",
+    withinMs: 15_000,
+  });
+  expect(mutex()?.doubtedMs).toBeLessThan(Number.POSITIVE_INFINITY);
+  await eventually(async () => (await nextMaster()) !== master, {
+    what: "the next master",
+    withinMs: 15_000,
+  });
+  master.resume();
+  await crew.end();
+});
+
+it("a planned failover: the same holders at the next master", async () => {
+  await cluster.failover(master);
+  await eventually(() => mutex()?.doubtedMs !== Number.POSITIVE_INFINITY, {
+    what: "the doubt",
+    withinMs: 5_000,
+  });
+  await crew.end();
+});
+
+it("subscriptions that are killed on all nodes cost no wake-up", async () => {
+  for (const node of cluster.nodes) await node.killClients("pubsub");
+  await crew.end();
+  expect(crew.beliefs.lost).toBe(0);
+});
+
+/** As the other nodes say, since this one does not answer. */
+async function nextMaster(): Promise<RedisNode | undefined> {
+  const others = cluster.nodes.filter((node) => node !== master);
+  const roles = await Promise.all(others.map(async (node) => ({ node, ...(await node.role()) })));
+  return roles.filter(({ role }) => role === "master").length >= 3 ? roles[0]?.node : master;
+}

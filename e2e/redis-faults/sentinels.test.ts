@@ -1,0 +1,48 @@
+import { setTimeout as pass } from "node:timers/promises";
+import { eventually, type RedisReplicaSet, startRedisReplicaSet } from "@holdfast/test-servers";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Crew, leaseMs } from "./crew.js";
+
+let set: RedisReplicaSet;
+let crew: Crew;
+
+beforeEach(async () => {
+  set = await startRedisReplicaSet({ clientProxies: true });
+  const sentinels = { sentinels: set.sentinelAddresses, name: set.name };
+  const links = set.nodes.map((node) => set.proxyOf(node));
+  crew = await Crew.start([{ sentinels }, { sentinels }, { sentinels }], links);
+  await crew.holdAndWait();
+  // All holds renewed, and their renewals at the replicas.
+  await pass(leaseMs / 2);
+});
+afterEach(async () => {
+  for (const node of set.nodes) if (node.running) node.resume();
+  await crew.close();
+  await set.stop();
+});
+
+it("a killed master: every hold is in doubt at once, and what the next master does not confirm is told as lost", async () => {
+  await set.killMaster();
+  // Before the next renewal could show it.
+  await eventually(() => crew.beliefs.doubted === crew.held.length, { what: "the doubt", withinMs: 250 });
+  await crew.end();
+});
+
+it("a frozen master, which another one replaces: all losses are told in time, and all who wait are served", async () => {
+  const frozen = await set.master();
+  await frozen.pause();
+  await set.untilMaster({ not: frozen });
+  await eventually(() => crew.held.every((hold) => hold.lost || hold.recovered), {
+    what: "all holders to know",
+    withinMs: 15_000,
+  });
+  expect(crew.beliefs.doubted).toBe(crew.held.length);
+  await frozen.resume();
+  await crew.end();
+});
+
+it("a planned failover: doubt, and then the same holders at the next master", async () => {
+  await set.failover();
+  await eventually(() => crew.beliefs.doubted === crew.held.length, { what: "the doubt", withinMs: 5_000 });
+  await crew.end();
+});

@@ -1,0 +1,33 @@
+import { performance } from "node:perf_hooks";
+import type { LockHandle, PermitHandle } from "@holdfast/core";
+import type { RedisLocks } from "@holdfast/redis-recipes";
+
+export type Held = LockHandle | PermitHandle;
+
+/** What the holder of one handle was told, and when. The handle is not polled: reading its state could bring about what is to come by itself. */
+export class WatchedHold {
+  readonly handle: Held;
+  readonly grantedMs: number = performance.now();
+  /** `Infinity` until then. */
+  doubtedMs: number = Number.POSITIVE_INFINITY;
+  lostMs: number = Number.POSITIVE_INFINITY;
+  recovered = false;
+
+  constructor(locks: RedisLocks, handle: Held) {
+    this.handle = handle;
+    const { name } = handle;
+    handle.lost.addEventListener("abort", () => {
+      this.lostMs = performance.now();
+    });
+    locks.events.on("uncertain", (event) => {
+      if (event.name === name) this.doubtedMs = Math.min(this.doubtedMs, performance.now());
+    });
+    locks.events.on("recovered", (event) => {
+      if (event.name === name) this.recovered = true;
+    });
+  }
+
+  get lost(): boolean {
+    return this.lostMs !== Number.POSITIVE_INFINITY;
+  }
+}

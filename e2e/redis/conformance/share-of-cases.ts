@@ -1,0 +1,30 @@
+import { seededRandom } from "@holdfast/core/testing";
+
+const fullRun = process.env.HOLDFAST_FULL === "1";
+
+export interface Share {
+  /** Whether a case is run. Asked once for each. */
+  chosen(title: string): boolean;
+  /** When all cases have been asked for. */
+  print(): void;
+}
+
+/**
+ * So much of the cases, drawn by a seed that is printed: `HOLDFAST_SEED` draws the same ones again. All of them in a full
+ * run, and where `part` is 1.
+ */
+export function sharePrinted(what: string, part: number): Share {
+  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const draw = seededRandom(seed);
+  let asked = 0;
+  let taken = 0;
+  return {
+    chosen() {
+      asked++;
+      const takes = draw() < part || fullRun;
+      if (takes) taken++;
+      return takes;
+    },
+    print: () => console.log(`share ${taken}/${asked} cases of conformance: ${what}, seed ${seed}`),
+  };
+}

@@ -1,0 +1,17 @@
+import { mutexConformance, reentrantMutexConformance } from "@holdfast/core/testing";
+import type { RedisNode } from "@holdfast/test-servers";
+import { afterAll, beforeAll, describe } from "vitest";
+import { redLockFixture } from "./fixture.js";
+import { votingMasters } from "./masters.js";
+
+describe.each([3, 5])("a majority of %i masters", (count) => {
+  let masters: readonly RedisNode[];
+  beforeAll(async () => {
+    masters = await votingMasters(count);
+  });
+  afterAll(() => Promise.all(masters.map((node) => node.stop())));
+
+  const fixture = () => redLockFixture(masters);
+  mutexConformance(`RedLock, ${count} masters`, fixture);
+  reentrantMutexConformance(`RedLock, ${count} masters`, fixture);
+});

@@ -1,0 +1,40 @@
+import { performance } from "node:perf_hooks";
+import type { LockHandle } from "@holdfast/core";
+
+interface Span {
+  readonly who: string;
+  readonly fromMs: number;
+  untilMs: number;
+}
+
+/** Who believed to hold one lock, from when to when. All clients live in this process, so one clock tells what came first. */
+export class Witness {
+  readonly #spans: Span[] = [];
+
+  granted(who: string, handle: LockHandle): { releasing(): void } {
+    const span: Span = { who, fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY };
+    const end = (): void => {
+      span.untilMs = Math.min(span.untilMs, performance.now());
+    };
+    this.#spans.push(span);
+    handle.lost.addEventListener("abort", end);
+    return { releasing: end };
+  }
+
+  countSince(fromMs: number, who: string): number {
+    return this.#spans.filter((span) => span.who === who && span.fromMs >= fromMs).length;
+  }
+
+  /** Pairs that held at one instant; empty when all was well. */
+  overlaps(): string[] {
+    const spans = [...this.#spans].sort((one, other) => one.fromMs - other.fromMs);
+    return spans.slice(1).flatMap((span, index) => {
+      const before = spans[index] as Span;
+      return before.untilMs > span.fromMs
+        ? [
+            `${before.who} still for ${Math.round(before.untilMs - span.fromMs)} ms after ${span.who} was granted`,
+          ]
+        : [];
+    });
+  }
+}

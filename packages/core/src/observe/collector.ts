@@ -1,0 +1,157 @@
+import type { Millis } from "../api/values.js";
+import type { ObservedLock, ObservedLockDetail, ObservedSession } from "./observed-lock.js";
+
+/** One way in which a collector learns things, and how that is going. */
+export interface SourceStatus {
+  /** Such as `watch /locks`, `scan`, `pubsub`, `sessions`. */
+  readonly source: string;
+  readonly state: "starting" | "syncing" | "ok" | "stale" | "down" | "denied" | "too-big" | "off";
+  /** Share of what there is that has been seen, 0 to 1. */
+  readonly coverage: number;
+  /** Epoch ms; `null` before the first time. */
+  readonly lastSuccessMs: Millis | null;
+  /** Epoch ms of the next try, where one is due. */
+  readonly nextTryMs: Millis | null;
+  /** What it costs, for the operator: `scan 20 calls/s`. */
+  readonly cost: string | null;
+  /** What is wrong and what to do; `null` when all is well. */
+  readonly message: string | null;
+}
+
+/** One server of the backend, and what an operator asks first. */
+export interface ObservedServer {
+  readonly name: string;
+  readonly role:
+    | "leader"
+    | "follower"
+    | "observer"
+    | "standalone"
+    | "master"
+    | "replica"
+    | "sentinel"
+    | "unknown";
+  readonly reachable: boolean;
+  readonly version: string | null;
+  /** In the order in which they are to be shown. Values as text. */
+  readonly facts: readonly { readonly name: string; readonly value: string; readonly warning: boolean }[];
+  /** What is measured of it as well as shown. Each is left out where it does not apply or is not known. */
+  readonly measures?: ServerMeasures;
+}
+
+export interface ServerMeasures {
+  /** Of a replica: how far it is behind its master, in bytes of the stream. */
+  readonly replicationLagBytes?: number;
+  /** Of a master. */
+  readonly connectedReplicas?: number;
+  /** Of a sentinel: how many sentinels it knows, itself included. */
+  readonly sentinelsKnown?: number;
+}
+
+export type FindingKind =
+  | "deadlock-suspected"
+  | "stuck-with-waiters"
+  | "long-hold"
+  | "not-renewing"
+  | "no-lease"
+  | "orphan-parent"
+  | "queue-without-holder"
+  | "registry-drift"
+  | "foreign-child"
+  | "mixed-kinds"
+  | "sequence-high"
+  | "old-downgrade-possible"
+  | "token-regressed"
+  | "eviction-policy"
+  | "unauthenticated-admin"
+  | "clock-skew";
+
+export interface Finding {
+  /** The same as long as it is the same thing. */
+  readonly id: string;
+  readonly kind: FindingKind;
+  readonly severity: "info" | "warning" | "critical";
+  /** Lock key, server or session; `null` for the cluster. */
+  readonly object: string | null;
+  /** Epoch ms. */
+  readonly sinceMs: Millis;
+  readonly evidence: string;
+  readonly advice: string;
+}
+
+export type ResyncReason = "reconnected" | "new-session" | "overflow" | "requested";
+
+export type CollectorEvent =
+  | { readonly type: "changed"; readonly key: string }
+  | { readonly type: "removed"; readonly key: string }
+  | {
+      readonly type: "granted" | "released";
+      readonly key: string;
+      readonly entry: string;
+      readonly atMs: Millis;
+      readonly token: string | null;
+      /** Of a release, where the backend told of both ends as they happened; `null` where either was found by looking. */
+      readonly heldMs: Millis | null;
+    }
+  /** One walk, scan or round of reads is done. `source` as in `SourceStatus`. */
+  | { readonly type: "pass"; readonly source: string; readonly tookMs: Millis }
+  /** What is in memory was thrown away, or not trusted any more, and is read anew. */
+  | { readonly type: "resync"; readonly reason: ResyncReason }
+  /** A check of everything found so many rows that were not as the backend has them. */
+  | { readonly type: "drift"; readonly count: number }
+  /** A source or the connection has changed. */
+  | { readonly type: "status" };
+
+export type LockAction = "request-revoke" | "evict-waiter" | "force-release" | "clean-orphan";
+
+export interface ActionRequest {
+  readonly action: LockAction;
+  readonly key: string;
+  /** Of the participant that it is about; `null` for the lock itself. */
+  readonly entry: string | null;
+  /** As shown to whoever decided; compared again at the backend in the moment of the act. */
+  readonly expectedVersion: string;
+  readonly dryRun: boolean;
+}
+
+export interface ActionResult {
+  /** `conflict`: it is not what it was; nothing was done. `unsupported`: nobody would hear. */
+  readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported";
+  /** What it does or would do to each who is concerned, one sentence each, for this very library. */
+  readonly effects: readonly string[];
+  /** As read in the same request. */
+  readonly before: ObservedLock | null;
+  readonly after: ObservedLock | null;
+}
+
+/** A place that looks as if locks were kept there. */
+export interface Discovery {
+  /** A root path, or a pattern of keys. */
+  readonly root: string;
+  readonly locks: number;
+  readonly libraries: readonly string[];
+}
+
+/**
+ * Watches the locks of one backend from outside, whoever made them. Everything that it gives is a picture, already old. Never throws
+ * for trouble with the backend but in `detail`, `sessions`, `servers`, `discover` and `act`: the rest is told by `sources`.
+ */
+export interface LockCollector {
+  readonly backend: "zookeeper" | "redis";
+  sources(): readonly SourceStatus[];
+  /** What it has in memory, in no order. */
+  locks(): Iterable<ObservedLock>;
+  get(key: string): ObservedLock | undefined;
+  readonly size: number;
+  /** Read anew. `null` when nothing is there. */
+  detail(key: string, options: { readonly maxWaiters: number }): Promise<ObservedLockDetail | null>;
+  /** Somebody looks at these rows: keep them as fresh as it goes, within a second. The result ends it. */
+  attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void };
+  onEvent(listener: (event: CollectorEvent) => void): () => void;
+  sessions(): Promise<readonly ObservedSession[]>;
+  servers(): Promise<readonly ObservedServer[]>;
+  /** Those that it can see by itself; deadlocks are found across collectors. */
+  findings(): readonly Finding[];
+  discover(): Promise<readonly Discovery[]>;
+  act(request: ActionRequest): Promise<ActionResult>;
+  close(): Promise<void>;
+}

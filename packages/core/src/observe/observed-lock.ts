@@ -1,0 +1,112 @@
+import type { PrimitiveKind } from "../api/capabilities.js";
+import type { Recognised } from "../api/inspect.js";
+import type { LockMode, Millis } from "../api/values.js";
+
+/** A moment in wall time, epoch ms, and how it is known. Never invented: `atMs` is `null` when `provenance` is `"unknown"`. */
+export interface Moment {
+  readonly atMs: Millis | null;
+  /** `"at-least"`: it is so at least since then, the moment at which the collector first saw it. */
+  readonly provenance: "exact" | "at-least" | "unknown";
+}
+
+/** What a client says of itself, where it does. */
+export interface ClientIdentity {
+  readonly label: string | null;
+  readonly host: string | null;
+  readonly pid: number | null;
+}
+
+/** How a hold lives on. */
+export type LeaseState =
+  | "session" // as long as the session
+  | "renewing" // a lease that was raised again within its last third
+  | "fixed" // a lease that nobody raises
+  | "not-renewing" // a lease that used to be raised, and was not in time
+  | "never-expires" // on Redis: somebody took the TTL away
+  | "unknown";
+
+/** Somebody who holds or waits, as seen from outside. */
+export interface ObservedParticipant {
+  /** Unique within the lock, and what actions name: the node's name, the field of the hash, the permit id. */
+  readonly entry: string;
+  /** Who it is in the wait-for graph: ZooKeeper session as `0x` and hex digits, Redis owner `uuid:number`. */
+  readonly actor: string | null;
+  /** ZooKeeper session, Redis client uuid; the key of `ObservedSession`. */
+  readonly session: string | null;
+  readonly identity: ClientIdentity | null;
+  /** `host:port` or an IP, where the backend tells. */
+  readonly address: string | null;
+  /** What the client wrote into its node, as text with what is not printable escaped; at most 256 characters. */
+  readonly data: string | null;
+  readonly mode: LockMode;
+  readonly permits: number;
+  /** 0 is next; `null` for holders, and where there is no order. */
+  readonly position: number | null;
+  readonly since: Moment;
+  /** Redisson's count of re-entries; `null` where it is not in the backend. */
+  readonly holdCount: number | null;
+  /** Left of the lease when it was read; `null` for sessions. */
+  readonly remainingMs: Millis | null;
+  readonly lease: LeaseState;
+  /** When it gives up by itself, epoch ms; `null` where that is not in the backend. */
+  readonly deadlineMs: Millis | null;
+  readonly token: string | null;
+  readonly library: Recognised;
+}
+
+/** One row of a list. */
+export interface ObservedLock {
+  /** Path or key: what the backend calls it. */
+  readonly key: string;
+  readonly backend: "zookeeper" | "redis";
+  /** `null` for what is recognised as a lock of no known kind. */
+  readonly kind: PrimitiveKind | null;
+  /** All that were seen in it. */
+  readonly libraries: readonly Recognised[];
+  readonly state: "held" | "contended" | "idle";
+  /** The first ones; `holderCount` counts all. */
+  readonly holders: readonly ObservedParticipant[];
+  readonly holderCount: number;
+  readonly waiterCount: number;
+  /** `connections`: subscribers, each of them one or more waiters. `hidden`: nobody can be seen waiting. */
+  readonly waiterUnit: "participants" | "connections" | "hidden";
+  /** Since when the longest has waited. */
+  readonly oldestWait: Moment;
+  /** Since when the longest has held. */
+  readonly oldestHold: Moment;
+  /** Of the newest grant; decimal, or `0x` and hex digits on ZooKeeper. */
+  readonly token: string | null;
+  /** Semaphores: how many permits there are, where the backend keeps it. */
+  readonly limit: number | null;
+  /** Changes whenever a holder does. Actions compare it. */
+  readonly version: string;
+  /** When this was read, epoch ms. */
+  readonly readMs: Millis;
+  /** What cannot be read, and the right that is missing; `null`: all could be. */
+  readonly denied: string | null;
+}
+
+/** One lock with everybody. */
+export interface ObservedLockDetail extends ObservedLock {
+  /** The first ones, in order; at most as many as were asked for. */
+  readonly waiters: readonly ObservedParticipant[];
+  /** The backend's own words: name and value, in order. */
+  readonly raw: readonly { readonly name: string; readonly value: string }[];
+  /** How each value was obtained, for whoever doubts it. */
+  readonly explain: readonly string[];
+}
+
+export interface ObservedSession {
+  readonly id: string;
+  readonly backend: "zookeeper" | "redis";
+  /** The server that it is connected to, where that is known. */
+  readonly server: string | null;
+  readonly address: string | null;
+  readonly identity: ClientIdentity | null;
+  readonly timeoutMs: Millis | null;
+  readonly established: Moment;
+  readonly lastSeen: Moment;
+  readonly holds: readonly string[];
+  readonly waits: readonly string[];
+  readonly state: "connected" | "suspended" | "unknown";
+}

@@ -1,0 +1,34 @@
+import { InvalidArgumentError, type Millis } from "@holdfast/core";
+import type { VotingNode } from "./voting-node.js";
+
+/** Throws when two of the nodes are one server: its one memory would vote twice. `told`: run ids that nodes have just answered with. */
+export function checkDistinct(nodes: readonly VotingNode[], told: ReadonlyMap<VotingNode, string>): void {
+  const known = new Map<string, VotingNode>();
+  for (const node of nodes) {
+    const runId = told.get(node) ?? node.runId;
+    if (runId === null) continue;
+    const other = known.get(runId);
+    if (other !== undefined) {
+      throw new InvalidArgumentError(
+        `redLocks: nodes ${other.name} and ${node.name} are one server (run id ${runId}); each needs a server of its own`,
+        { backend: "redlock" },
+      );
+    }
+    known.set(runId, node);
+  }
+}
+
+/** Pairs whose clocks are further apart than a lease allows for, by what can be known from outside. */
+export function clocksApart(
+  nodes: readonly VotingNode[],
+  budgetMs: Millis,
+): readonly { readonly one: VotingNode; readonly other: VotingNode; readonly apartMs: Millis }[] {
+  return nodes.flatMap((one, index) =>
+    nodes.slice(index + 1).flatMap((other) => {
+      if (one.offset === null || other.offset === null) return [];
+      const apartMs = Math.abs(one.offset.ms - other.offset.ms);
+      const surelyMs = apartMs - one.offset.uncertainMs - other.offset.uncertainMs;
+      return surelyMs > budgetMs ? [{ one, other, apartMs }] : [];
+    }),
+  );
+}

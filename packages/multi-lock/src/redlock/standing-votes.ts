@@ -1,0 +1,95 @@
+import type { Millis } from "@holdfast/core";
+import { type Answer, type ExtendAnswer, marginMs } from "@holdfast/redis-recipes/internal";
+import type { VotingNode } from "./voting-node.js";
+
+/** One node's vote for a hold, for as long as nothing says that there was a gap in it. */
+export interface StandingVote {
+  /** Until when the node keeps it without hearing of us, by our clock. */
+  untilMs: Millis;
+  /** The node had it later than this. */
+  confirmedMs: Millis;
+  /** When it began to count. */
+  readonly sinceMs: Millis;
+  /** The votes that were a majority then, as far as nothing speaks against it. `null`: it is of those that won the hold. */
+  readonly vouchers: Set<StandingVote> | null;
+}
+
+/**
+ * The votes of a hold. One that came after the grant counts only because others were a majority while it came, so that nobody else
+ * can have held just before: they vouch for it. When it turns out that they were none, it does not count either.
+ */
+export class StandingVotes {
+  readonly #majority: number;
+  readonly #votes = new Map<VotingNode, StandingVote>();
+
+  constructor(majority: number, won: readonly VotingNode[], startedMs: Millis, untilMs: Millis) {
+    this.#majority = majority;
+    for (const node of won) {
+      this.#votes.set(node, { untilMs, confirmedMs: startedMs, sinceMs: startedMs, vouchers: null });
+    }
+  }
+
+  get(node: VotingNode): StandingVote | undefined {
+    return this.#votes.get(node);
+  }
+
+  /** As they are now. */
+  entries(): ReadonlyMap<VotingNode, StandingVote> {
+    return new Map(this.#votes);
+  }
+
+  /** So many nodes can have given their vote to nobody else. */
+  backing(nowMs: Millis): number {
+    return this.#backers(nowMs).length;
+  }
+
+  /** Until when a majority keeps its votes. */
+  endMs(): Millis {
+    const ends = [...this.#votes.values()].map(({ untilMs }) => untilMs).sort((one, other) => other - one);
+    return ends[this.#majority - 1] ?? -Infinity;
+  }
+
+  /** A vote that came after the grant. Does not count when no majority vouches for it. */
+  add(
+    node: VotingNode,
+    { nowMs, askedMs, untilMs }: { nowMs: Millis; askedMs: Millis; untilMs: Millis },
+  ): void {
+    const vouchers = this.#backers(nowMs);
+    if (this.#votes.has(node) || vouchers.length < this.#majority) return;
+    this.#votes.set(node, { untilMs, confirmedMs: askedMs, sinceMs: nowMs, vouchers: new Set(vouchers) });
+  }
+
+  /** The node may have given it to somebody else since, or not: it is to be asked. */
+  doubt(node: VotingNode, nowMs: Millis): void {
+    const vote = this.#votes.get(node);
+    if (vote !== undefined) vote.untilMs = Math.min(vote.untilMs, nowMs);
+  }
+
+  /** An answer about `vote`, whatever has become of it meanwhile. `leaseMs`: what was asked for, 0 for nothing. */
+  heard(vote: StandingVote, { reply, sentMs, answeredMs }: Answer<ExtendAnswer>, leaseMs: Millis): void {
+    if (reply.status === "gone") {
+      this.#gone(vote);
+    } else if (reply.status === "extended") {
+      vote.confirmedMs = Math.max(vote.confirmedMs, sentMs);
+      // Kept for ever, which somebody else has seen to.
+      if (reply.pttlMs < 0) return;
+      const leftMs = leaseMs > 0 ? Math.min(reply.pttlMs, leaseMs) : reply.pttlMs;
+      const readMs = sentMs + leftMs - marginMs(leftMs);
+      // What it promised before stands, unless even the latest reading falls short of it: then its clock was stepped.
+      vote.untilMs = answeredMs + reply.pttlMs < vote.untilMs ? readMs : Math.max(vote.untilMs, readMs);
+    }
+  }
+
+  #gone(vote: StandingVote): void {
+    for (const [node, each] of this.#votes) if (each === vote) this.#votes.delete(node);
+    for (const each of [...this.#votes.values()]) {
+      // Seen after the other had begun to count: it did vouch for it.
+      if (vote.confirmedMs >= each.sinceMs || each.vouchers?.delete(vote) !== true) continue;
+      if (each.vouchers.size < this.#majority) this.#gone(each);
+    }
+  }
+
+  #backers(nowMs: Millis): readonly StandingVote[] {
+    return [...this.#votes.values()].filter(({ untilMs }) => untilMs > nowMs);
+  }
+}

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { type Course, runSchedule, type ScheduleOptions } from "./schedule.js";
+
+const fullRun = process.env.HOLDFAST_FULL === "1";
+
+// Clocks that go at different rates come apart, which each schedule would say.
+beforeAll(() => {
+  vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+});
+afterAll(() => vi.restoreAllMocks());
+
+async function schedules(part: number, full: number, what: string, options: ScheduleOptions) {
+  const count = fullRun ? full : part;
+  const first = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 30));
+  console.log(`share ${count}/${full} ${what}, seeds from ${first}`);
+  const courses: Course[] = [];
+  for (let seed = first; seed < first + count; seed++) {
+    const course = await runSchedule(seed, options);
+    expect(course.wrong, `seed ${seed}: HOLDFAST_SEED=${seed} repeats it`).toEqual([]);
+    courses.push(course);
+  }
+  const sum = (of: (course: Course) => number) => courses.reduce((all, course) => all + of(course), 0);
+  const told = {
+    grants: sum(({ grants }) => grants),
+    losses: sum(({ losses }) => losses),
+    cancelled: sum(({ cancelled }) => cancelled),
+    restarts: sum(({ restarts }) => restarts),
+  };
+  console.log(JSON.stringify(told));
+  // Else nothing was shown.
+  expect(told.grants).toBeGreaterThan(4 * count);
+  expect(told.losses).toBeGreaterThan(count / 20);
+  expect(told.restarts).toBeGreaterThan(count);
+}
+
+it(
+  "never two that may rely on their hold at one instant, whatever happens to nodes, connections and processes",
+  () => schedules(500, 10_000, "schedules of crashes, empty restarts, pauses and lost replies", {}),
+  fullRun ? 3_600_000 : 120_000,
+);
+
+it(
+  "tokens that are written back rise from grant to grant while nodes remember",
+  () => schedules(50, 1_000, "schedules with tokens", { durable: true }),
+  fullRun ? 3_600_000 : 60_000,
+);

@@ -1,0 +1,239 @@
+import { BackendError, InvalidArgumentError, type LockLostError, QuorumError } from "@holdfast/core";
+import { marginMs } from "@holdfast/redis-recipes/internal";
+import { afterEach, expect, it, vi } from "vitest";
+import { Scene, slow } from "./scene.js";
+
+afterEach(() => vi.restoreAllMocks());
+
+const failed = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => "no error",
+    (error: unknown) => error,
+  );
+
+it("validity is counted from the first request, however long the majority takes", async () => {
+  const scene = new Scene(3);
+  const process = scene.process({ nodeTimeoutMs: 2_000 });
+  slow(process, [1, 2], 400);
+  const startedMs = scene.world.nowMs();
+  const handle = await scene.done(process.locks.mutex("a").acquire({ renew: false }));
+  expect(scene.world.nowMs() - startedMs).toBeGreaterThanOrEqual(800);
+  const endMs = startedMs + 10_000 - marginMs(10_000);
+  expect(scene.world.nowMs() + handle.remainingMs()).toBeCloseTo(endMs, 0);
+});
+
+it("a hold ends before the node's lease does, with clocks that drift apart as far as is allowed for", async () => {
+  const scene = new Scene(3);
+  for (const node of scene.nodes) node.drift = 0.0045;
+  const process = scene.process({ leaseMs: 100_000 }, { rate: -0.0045 });
+  await scene.done(process.locks.mutex("a").acquire({ renew: false }));
+  while (scene.heldOn("a") === 3) await scene.pass(10);
+  expect(process.beliefs).toEqual([]);
+});
+
+it("an extension is counted from its first request too", async () => {
+  const scene = new Scene(3);
+  const process = scene.process({ nodeTimeoutMs: 2_000 });
+  const handle = await scene.done(process.locks.mutex("a").acquire());
+  slow(process, [0, 1, 2], 400);
+  const startedMs = scene.world.nowMs();
+  await scene.done(handle.confirm());
+  const endMs = startedMs + 10_000 - marginMs(10_000);
+  expect(scene.world.nowMs() + handle.remainingMs()).toBeLessThanOrEqual(endMs + 1);
+});
+
+it("a majority that leaves less than minValidityMs is no grant, and its votes go back", async () => {
+  const scene = new Scene(3);
+  const process = scene.process({ nodeTimeoutMs: 2_000, minValidityMs: 9_500 });
+  slow(process, [1, 2], 400);
+  const error = await scene.done(failed(process.locks.mutex("a").tryAcquire()));
+  expect(error).toBeInstanceOf(QuorumError);
+  expect(String(error)).toContain("came too late");
+  await scene.pass(2_000);
+  expect(scene.heldOn("a")).toBe(0);
+});
+
+it("nodes that do not answer cost a grant no time", async () => {
+  const scene = new Scene(5);
+  const process = scene.process();
+  slow(process, [1, 3], 60_000);
+  const startedMs = scene.world.nowMs();
+  await scene.done(process.locks.mutex("a").acquire({ renew: false }));
+  expect(scene.world.nowMs() - startedMs).toBeLessThan(5);
+});
+
+it("without a majority the answer is there after two rounds: one for the votes, one to take them back", async () => {
+  const scene = new Scene(5);
+  const process = scene.process();
+  slow(process, [1, 3, 4], 60_000);
+  const startedMs = scene.world.nowMs();
+  const error = await scene.done(failed(process.locks.mutex("a").tryAcquire()));
+  expect(error).toBeInstanceOf(QuorumError);
+  expect((error as QuorumError).votes.filter(({ vote }) => vote === "late")).toHaveLength(3);
+  expect(scene.world.nowMs() - startedMs).toBeLessThan(110);
+});
+
+it("votes that come too late are taken back on every node that was asked, long before their lease ends", async () => {
+  const scene = new Scene(5);
+  const process = scene.process();
+  slow(process, [1, 2, 3], 80);
+  expect(await scene.done(failed(process.locks.mutex("a").tryAcquire()))).toBeInstanceOf(QuorumError);
+  await scene.pass(500);
+  expect(scene.heldOn("a")).toBe(0);
+});
+
+it("after a split vote each waits for a random time that is longer than a round", async () => {
+  const scene = new Scene(3);
+  const [one, two] = [scene.process(), scene.process()];
+  // Each is first at one node, and the third is somebody else's: nobody can win.
+  slow(one, [1], 5);
+  slow(two, [0], 5);
+  scene.nodes[2]?.now.hset("a", "somebody:1", "1");
+  const askedMs: number[] = [];
+  (scene.nodes[0] as (typeof scene.nodes)[0]).onExecute = (name) => {
+    if (name === "redlock-vote") askedMs.push(scene.world.nowMs());
+  };
+  const waits = [one, two].map(({ locks }) => failed(locks.mutex("a").acquire({ waitMs: 3_000 })));
+  await scene.done(Promise.all(waits));
+  const gapsMs = askedMs.slice(2).map((atMs, index) => atMs - (askedMs[index] as number));
+  expect(gapsMs.length).toBeGreaterThan(4);
+  expect(new Set(gapsMs.map((gapMs) => Math.round(gapMs))).size).toBeGreaterThan(gapsMs.length / 2);
+});
+
+it("an extension keeps the owner and needs a majority again; without one the hold is lost before any node frees it", async () => {
+  const scene = new Scene(3);
+  const process = scene.process();
+  const handle = await scene.done(process.locks.mutex("a").acquire());
+  const owner = scene.nodes[0]?.holderOf("a");
+  await scene.pass(25_000);
+  handle.assertHeld();
+  expect(scene.nodes.map((node) => node.holderOf("a"))).toEqual([owner, owner, owner]);
+  slow(process, [1, 2], 60_000);
+  let heldAtLoss = 0;
+  handle.lost.addEventListener("abort", () => {
+    heldAtLoss = scene.heldOn("a");
+  });
+  await scene.pass(10_000);
+  expect(handle.state).toBe("lost");
+  expect(heldAtLoss).toBe(3);
+});
+
+it("a hold is not extended beyond maxHoldMs, not even when a node comes back as another server", async () => {
+  const scene = new Scene(3);
+  const process = scene.process({ maxHoldMs: 12_000 });
+  const startedMs = scene.world.nowMs();
+  const handle = await scene.done(process.locks.mutex("a").acquire());
+  await scene.pass(11_000);
+  handle.assertHeld();
+  scene.nodes[0]?.restart("all");
+  process.lines[0]?.cut();
+  process.lines[0]?.mend();
+  await scene.pass(500);
+  let lostMs = 0;
+  handle.lost.addEventListener("abort", () => {
+    lostMs = scene.world.nowMs();
+  });
+  await scene.pass(20_000);
+  expect(lostMs).toBeGreaterThan(0);
+  expect(lostMs - startedMs).toBeLessThanOrEqual(12_000);
+});
+
+it("a majority that is lost while held is noticed within a third of the lease, without renewal too", async () => {
+  for (const renew of [true, false]) {
+    const scene = new Scene(3);
+    const handle = await scene.done(scene.process().locks.mutex("a").acquire({ renew }));
+    for (const node of scene.nodes.slice(1)) node.now.del("a");
+    await scene.pass(10_000 / 3 + 100);
+    expect(handle.state).toBe("lost");
+    expect((handle.lost.reason as LockLostError).reason).toBe("quorum-lost");
+  }
+});
+
+it("a release takes nothing from whoever holds by now", async () => {
+  const scene = new Scene(3);
+  const [one, two] = [scene.process(), scene.process()];
+  const first = await scene.done(one.locks.mutex("a").acquire({ renew: false }));
+  one.pause(20_000);
+  const second = await scene.done(two.locks.mutex("a").acquire({ waitMs: 15_000 }));
+  expect(await scene.done(first.release())).toBe("lost");
+  await scene.pass(12_000);
+  second.assertHeld();
+  expect(scene.heldOn("a")).toBe(3);
+});
+
+it("a gap is found out although another vote has come by then", async () => {
+  const scene = new Scene(3);
+  const [one, two] = [scene.process(), scene.process()];
+  slow(one, [2], 60_000);
+  const handle = await scene.done(one.locks.mutex("a").acquire());
+  // From the first extension on the third is asked again, and votes.
+  slow(one, [2], 20);
+  // What the second says takes longer than a round.
+  slow(one, [1], 60);
+  scene.nodes[1]?.now.del("a");
+  scene.nodes[2]?.now.del("a");
+  const between = await scene.done(two.locks.mutex("a").acquire());
+  await scene.done(between.release());
+  await scene.pass(4_500);
+  expect(handle.state).toBe("lost");
+});
+
+it("a node whose clock was stepped forward ends the hold when its lease ends, not when ours would", async () => {
+  const warn = vi.spyOn(globalThis.process, "emitWarning").mockImplementation(() => {});
+  const scene = new Scene(3);
+  const process = scene.process({ leaseMs: 30_000 });
+  slow(process, [2], 60_000);
+  const handle = await scene.done(process.locks.mutex("a").acquire({ renew: false }));
+  await scene.pass(1_000);
+  (scene.nodes[1] as (typeof scene.nodes)[1]).offsetMs += 15_000;
+  await scene.pass(10_000);
+  handle.assertHeld();
+  expect(handle.remainingMs()).toBeLessThan(4_000);
+  await scene.pass(4_000);
+  expect(handle.state).toBe("lost");
+  const codes = warn.mock.calls.map(([, options]) => (options as { code?: string }).code);
+  expect(codes).toContain("HF_CLOCK_STEP");
+});
+
+it("clocks that are further apart than a lease allows for are a warning with the names of the nodes", async () => {
+  const warn = vi.spyOn(globalThis.process, "emitWarning").mockImplementation(() => {});
+  const scene = new Scene(3);
+  (scene.nodes[1] as (typeof scene.nodes)[1]).offsetMs += 1_000;
+  const process = scene.process();
+  for (const name of ["a", "b"]) await scene.done(process.locks.mutex(name).acquire());
+  const texts = warn.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("apart"));
+  expect(texts.length).toBeGreaterThan(0);
+  expect(texts.every((text) => text.includes("node-1:6379"))).toBe(true);
+});
+
+it("two nodes with one run id are refused, and nothing is granted by them", async () => {
+  const scene = new Scene(3);
+  const [first, second] = scene.nodes;
+  if (first && second) first.runId = second.runId;
+  const process = scene.process();
+  const error = await scene.done(failed(process.locks.mutex("a").acquire({ waitMs: 1_000 })));
+  expect(error).toBeInstanceOf(InvalidArgumentError);
+  expect(String(error)).toContain("one server");
+});
+
+it("a source of tokens that gives none is waited for no longer than the votes last, and leaves no votes", async () => {
+  const scene = new Scene(3);
+  const process = scene.process({ fencing: () => new Promise(() => {}) });
+  const startedMs = scene.world.nowMs();
+  const error = await scene.done(failed(process.locks.mutex("a").tryAcquire()));
+  expect(error).toBeInstanceOf(BackendError);
+  expect(String(error)).toContain("fencing tokens");
+  expect(scene.world.nowMs() - startedMs).toBeLessThanOrEqual(10_000);
+  await scene.pass(100);
+  expect(scene.heldOn("a")).toBe(0);
+});
+
+it("a cancelled request does not wait for its token", async () => {
+  const scene = new Scene(3);
+  const process = scene.process({ fencing: () => new Promise(() => {}) });
+  const controller = new AbortController();
+  scene.world.setTimer(100, () => controller.abort());
+  await scene.done(failed(process.locks.mutex("a").acquire({ signal: controller.signal })));
+  await scene.pass(100);
+  expect(scene.heldOn("a")).toBe(0);
+});

@@ -1,0 +1,25 @@
+import { BackendError } from "@holdfast/core";
+import type { VainWait } from "@holdfast/core/internal";
+import { MissingRightError, refusalOf } from "./rights.js";
+import { ServerTooOldError } from "./suitable.js";
+
+/** For those who waited for a connection that did not come. */
+export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
+  const details = { servers, cause: lastCause };
+  // Each waiter gets an error of its own, of the kind that tells what to change.
+  if (lastCause instanceof ServerTooOldError) return new ServerTooOldError(lastCause.version, details);
+  if (lastCause instanceof MissingRightError) {
+    return new MissingRightError(lastCause.rights, lastCause.reply, details);
+  }
+  if (lastCause instanceof Error && lastCause.message.startsWith("NOPERM")) {
+    const denied = refusalOf(lastCause.message, details, null);
+    if (denied instanceof MissingRightError) return denied;
+  }
+  const what = refused ? "every server refused" : "no master answered";
+  // Credentials do not mend themselves.
+  const retryable = !/WRONGPASS|NOAUTH|NOPERM/.test(detail);
+  return new BackendError(
+    `no connection to Redis at ${servers.join(",")} after ${tookMs} ms, ${what}${detail}`,
+    { ...details, backend: "redis", retryable },
+  );
+}

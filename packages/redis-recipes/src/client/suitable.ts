@@ -1,0 +1,45 @@
+import { BackendError } from "@holdfast/core";
+import type { LinkErrorDetails } from "./errors.js";
+import type { Outcome } from "./node-connection.js";
+import { MissingRightError, missingRights } from "./rights.js";
+import type { ServerInfo } from "./server-info.js";
+
+/** What is tested. Older ones lack what scripts and the probe of rights call. */
+const oldest = [7, 0] as const;
+
+/** The server is older than what is tested with. Not tried again. */
+export class ServerTooOldError extends BackendError {
+  override readonly name = "ServerTooOldError";
+  /** As the server says. */
+  readonly version: string;
+
+  constructor(version: string, details: LinkErrorDetails) {
+    super(`Redis ${version} is too old: ${oldest.join(".")} or later is needed`, {
+      ...details,
+      backend: "redis",
+      retryable: false,
+    });
+    this.version = version;
+  }
+}
+
+/** Why a master cannot be trusted with locks; `null` when it can. */
+export function unsuitable(
+  { version }: ServerInfo,
+  rights: Outcome | undefined,
+  details: LinkErrorDetails,
+): MissingRightError | ServerTooOldError | null {
+  if (isTooOld(version)) return new ServerTooOldError(version, details);
+  if (rights !== undefined && "error" in rights && rights.error instanceof MissingRightError)
+    return rights.error;
+  const { needed } = missingRights(rights);
+  if (needed.length === 0) return null;
+  return new MissingRightError(needed, "asked when connecting, the server denies them", details);
+}
+
+/** A version that cannot be read is believed. */
+function isTooOld(version: string): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? [];
+  if (major === undefined || minor === undefined) return false;
+  return Number(major) < oldest[0] || (Number(major) === oldest[0] && Number(minor) < oldest[1]);
+}

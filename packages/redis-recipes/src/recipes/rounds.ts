@@ -1,0 +1,96 @@
+import type { Millis, Runtime } from "@holdfast/core";
+
+export interface RoundsParts<T> {
+  readonly runtime: Runtime;
+  readonly periodMs: Millis;
+  /** Those of one slot have their turn together, as they cost one call then. `null`: there are no slots. */
+  slotOf(each: T): number | null;
+  turn(those: readonly T[]): void;
+}
+
+/** In so many parts of a period at most. */
+const mostParts = 10;
+/** Fewer than that are one part: they fit into one call. */
+const partSize = 200;
+
+/**
+ * Gives everybody a turn in each period, and spreads the turns of many over it, so that ten thousand do not ask in the same
+ * moment. Between two turns of one there is a period at most, whoever comes and goes meanwhile.
+ */
+export class Rounds<T> {
+  readonly #parts: RoundsParts<T>;
+  /** With the time of the last turn: whoever had it longest ago is first. */
+  readonly #order = new Map<T, Millis>();
+  readonly #bySlot = new Map<number, Set<T>>();
+  #dueMs: Millis = Infinity;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(parts: RoundsParts<T>) {
+    this.#parts = parts;
+  }
+
+  /** As if it had just had a turn. */
+  add(each: T): void {
+    this.#order.set(each, this.#parts.runtime.nowMs());
+    const slot = this.#parts.slotOf(each);
+    if (slot !== null) {
+      const mates = this.#bySlot.get(slot);
+      if (mates === undefined) this.#bySlot.set(slot, new Set([each]));
+      else mates.add(each);
+    }
+    this.#arm();
+  }
+
+  remove(each: T): void {
+    if (!this.#order.delete(each)) return;
+    const slot = this.#parts.slotOf(each);
+    if (slot === null) return;
+    const mates = this.#bySlot.get(slot);
+    mates?.delete(each);
+    if (mates?.size === 0) this.#bySlot.delete(slot);
+  }
+
+  close(): void {
+    this.#cancelTimer?.();
+    this.#dueMs = Infinity;
+    this.#order.clear();
+    this.#bySlot.clear();
+  }
+
+  #arm(): void {
+    const [oldestMs] = this.#order.values();
+    if (oldestMs === undefined) return;
+    const { runtime, periodMs } = this.#parts;
+    const nowMs = runtime.nowMs();
+    // By the oldest when many have left since: the parts of those who stay are longer then.
+    const dueMs = Math.min(nowMs + periodMs / this.#partCount(), oldestMs + periodMs);
+    if (dueMs >= this.#dueMs) return;
+    this.#dueMs = dueMs;
+    this.#cancelTimer?.();
+    this.#cancelTimer = runtime.setTimer(Math.max(0, Math.ceil(dueMs - nowMs)), this.#tick);
+  }
+
+  readonly #tick = (): void => {
+    this.#dueMs = Infinity;
+    this.#cancelTimer = undefined;
+    const wanted = Math.ceil(this.#order.size / this.#partCount());
+    const those = new Set<T>();
+    for (const each of this.#order.keys()) {
+      if (those.size >= wanted) break;
+      const slot = this.#parts.slotOf(each);
+      if (slot === null) those.add(each);
+      else for (const mate of this.#bySlot.get(slot) ?? []) those.add(mate);
+    }
+    const nowMs = this.#parts.runtime.nowMs();
+    for (const each of those) {
+      this.#order.delete(each);
+      this.#order.set(each, nowMs);
+    }
+    this.#arm();
+    if (those.size > 0) this.#parts.turn([...those]);
+  };
+
+  #partCount(): number {
+    return Math.max(1, Math.min(mostParts, Math.ceil(this.#order.size / partSize)));
+  }
+}

@@ -1,0 +1,71 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { ReplyError } from "../../src/client/errors.js";
+import { MissingRightError, refusalOf, scriptCommands } from "../../src/client/rights.js";
+import { unsuitable } from "../../src/client/suitable.js";
+
+const details = { servers: ["h:1"] };
+
+test("the probe asks for each command that a script calls, and for no other", async () => {
+  const folder = fileURLToPath(new URL("../../src/scripts/", import.meta.url));
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".ts"));
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")));
+  const called = new Set(
+    texts.flatMap((text) =>
+      [...text.matchAll(/redis\.p?call\(\s*'([A-Za-z]+)'/g)].map(([, name = ""]) => name.toLowerCase()),
+    ),
+  );
+  // Where the command is no literal this test would see nothing of it.
+  const other = texts.flatMap((text) => text.match(/redis\.p?call\(\s*[^'\s][^,)]*/g) ?? []);
+  expect(other).toEqual(["redis.pcall(command"]); // PUBLISH or SPUBLISH
+  // Asked for by name elsewhere: INFO on each connection, and what only tells others.
+  for (const name of ["info", "publish", "spublish", "pubsub"]) called.delete(name);
+  expect([...scriptCommands].sort()).toEqual([...called].sort());
+});
+
+test.each([
+  ["NOPERM this user has no permissions to run the 'cluster|slots' command", null, ["+cluster|slots"]],
+  [
+    "NOPERM this user has no permissions to access one of the keys used as arguments",
+    ["evalsha", "0", 2, "a", "b:{a}", "x"],
+    ["~a", "~b:{a}"],
+  ],
+  [
+    "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: 1, on @user_script:2.",
+    ["eval", "", 1, "a"],
+    ["~{a}:*"],
+  ],
+] as const)("reads the right out of %s", (reply, command, rights) => {
+  const error = refusalOf(reply, details, command as never);
+  expect(error).toBeInstanceOf(MissingRightError);
+  expect(error).toMatchObject({ rights, kind: "denied", retryable: false, reply });
+});
+
+test("takes no other refusal for a missing right", () => {
+  for (const reply of ["WRONGPASS invalid username-password pair", "ERR something", "READONLY no"]) {
+    const error = refusalOf(reply, details, ["get", "x"]);
+    expect(error).toBeInstanceOf(ReplyError);
+    expect(error).not.toBeInstanceOf(MissingRightError);
+  }
+});
+
+test.each([
+  ["6.2.15", true],
+  ["5.0.0", true],
+  ["7.0.0", false],
+  ["8.4.1", false],
+  ["10.0.0", false],
+  ["unknown", false],
+])("version %s is too old: %s", (version, old) => {
+  const info = {
+    runId: "a",
+    role: "master",
+    connectedReplicas: 0,
+    loading: false,
+    version,
+    evictionPolicy: null,
+  } as const;
+  expect(unsuitable(info, undefined, details) !== null).toBe(old);
+});

@@ -1,0 +1,35 @@
+const none = {
+  mutexes: 0,
+  readWriteLocks: 0,
+  elections: 0,
+  grants: 0,
+  reads: 0,
+  notified: 0,
+  requeued: 0,
+  acknowledged: 0,
+  keptByReplica: 0,
+  timeouts: 0,
+  aborts: 0,
+  failures: 0,
+  losses: 0,
+  crashes: 0,
+  closes: 0,
+  pauses: 0,
+  cuts: 0,
+  failovers: 0,
+  stepsForward: 0,
+  stepsBack: 0,
+  forced: 0,
+  javaGrants: 0,
+  javaWoken: 0,
+  maybeTwoHolders: 0,
+};
+
+/** What schedules have met; the sums show that a run of many has met everything. */
+export type Figures = { [K in keyof typeof none]: number };
+
+export const noFigures = (): Figures => ({ ...none });
+
+export function addFigures(sum: Figures, more: Figures): void {
+  for (const key of Object.keys(sum) as (keyof Figures)[]) sum[key] += more[key];
+}

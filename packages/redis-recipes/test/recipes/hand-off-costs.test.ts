@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { contendedElection, contendedMutex, contendedReadWriteLock } from "./contended.js";
+import { lockName, Scene } from "./scene.js";
+
+const rare = { heartbeatMs: 20_000, aliveMs: 70_000 };
+
+for (const { kind, keys, acquire } of [contendedMutex, contendedReadWriteLock, contendedElection]) {
+  test(`a hand-off of a ${kind} costs the same commands, however many wait`, async () => {
+    const costs = new Map<number, number>();
+    for (const waiting of [2, 10, 100, 1_000]) {
+      const scene = new Scene();
+      const own = { ...rare, javaPeers: false };
+      let handle = await scene.settle(acquire(scene.client(own), {}));
+      const client = scene.client(own);
+      const line = Array.from({ length: waiting }, () => acquire(client, {}));
+      await scene.runtime.advance(50);
+      expect(scene.redis.now.list(keys.waiters)).toHaveLength(waiting);
+      const all = () => [...scene.redis.executed.values()].reduce((sum, each) => sum + each, 0);
+      const before = all();
+      for (const granted of line.slice(0, 2)) {
+        await scene.settle(handle.release());
+        handle = await scene.settle(granted);
+        await scene.runtime.advance(5);
+      }
+      costs.set(waiting, (all() - before) / 2);
+      // Nobody waits for the others, and the world stops here.
+      for (const granted of line.slice(2)) granted.catch(() => {});
+    }
+    // A release, and the new holder's first renewal.
+    expect([...costs.values()]).toEqual([2, 2, 2, 2]);
+  });
+}
+
+test("10,000 holds are renewed, and 10,000 waits kept alive, in at most 100 calls of a period", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const names = Array.from({ length: 10_000 }, (_, each) => `${lockName}-${each}`);
+  // One after the other over some seconds, so that nothing makes them come together but the batches.
+  for (const [each, name] of names.entries()) {
+    void client.mutex(name).acquire();
+    if (each % 50 === 0) await scene.runtime.advance(20);
+  }
+  await scene.runtime.advance(100);
+  expect(client.provider.holds()).toHaveLength(10_000);
+  await scene.runtime.advance(10_000);
+  const renewals = scene.count("renew");
+  await scene.runtime.advance(10_000);
+  expect(client.provider.holds()).toHaveLength(10_000);
+  expect(scene.count("renew") - renewals).toBeGreaterThanOrEqual(10);
+  expect(scene.count("renew") - renewals).toBeLessThanOrEqual(100);
+
+  const waiter = scene.client();
+  for (const [each, name] of names.entries()) {
+    waiter
+      .mutex(name)
+      .acquire()
+      .catch(() => {});
+    if (each % 50 === 0) await scene.runtime.advance(20);
+  }
+  await scene.runtime.advance(2_000);
+  const beats = scene.count("mutex-heartbeat");
+  await scene.runtime.advance(1_000);
+  expect(scene.count("mutex-heartbeat") - beats).toBeGreaterThanOrEqual(50);
+  expect(scene.count("mutex-heartbeat") - beats).toBeLessThanOrEqual(100);
+}, 120_000);

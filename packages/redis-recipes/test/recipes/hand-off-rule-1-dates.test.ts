@@ -1,0 +1,175 @@
+import { expect, test } from "vitest";
+import { ServerClock } from "../../src/recipes/server-clock.js";
+import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
+import { keyList, keys, lockName, Scene } from "./scene.js";
+
+const rare = { heartbeatMs: 20_000, aliveMs: 70_000 };
+
+test("rule 1: a message that sat in a buffer for most of the claim lease is confirmed before the caller is told", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client({ heartbeatMs: 4_000, aliveMs: 20_000 }, { message: () => [2_500] });
+  const { granted } = await scene.queue(waiter);
+  const handedMs = scene.runtime.nowMs();
+  await scene.settle(first.release());
+  const handle = await scene.settle(granted);
+  expect(scene.runtime.nowMs() - handedMs).toBeGreaterThan(2_500);
+  expect(scene.count("renew")).toBe(1);
+  expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+  expect(handle.remainingMs()).toBeGreaterThan(29_000);
+});
+
+test("rule 1: a message that comes at once is believed until its own date, not from its arrival on", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client({}, { message: () => [900] });
+  const { granted } = await scene.queue(waiter);
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 950 };
+  await scene.settle(first.release());
+  const handle = await scene.settle(granted);
+  // Its renewal is still on the way: the claim lease of 3 s began 900 ms ago.
+  expect(scene.pttlMs).toBeLessThan(3_000);
+  expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+});
+
+test("rule 1: a message whose claim lease is over makes nobody a holder", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client(rare, { message: () => [3_500] });
+  const { granted, owner } = await scene.queue(waiter);
+  let told = false;
+  void granted.then(() => {
+    told = true;
+  });
+  await scene.settle(first.release());
+  await scene.runtime.advance(3_100);
+  scene.javaTakes();
+  await scene.runtime.advance(1_000);
+  expect(told).toBe(false);
+  expect(scene.waiters).toEqual([owner]);
+});
+
+test("rule 1: when a message had to be confirmed, the token of the confirmation counts", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client(rare, { message: () => [3_200] });
+  const { granted, owner } = await scene.queue(waiter);
+  await scene.settle(first.release());
+  await scene.runtime.advance(3_050);
+  expect(scene.holder).toBeUndefined();
+  // A late copy of a heartbeat makes it holder a second time, and nobody hears of that answer.
+  const common = { aliveMs: 70_000, claimMs: 3_000, notAfterMs: null, tokenTtlMs: 0, changes: "" };
+  const entry = { owner, leaseMs: 30_000, floor: 0n };
+  scene.redis.execute("mutex-heartbeat", keyList, mutexHeartbeat.args(common, [entry]));
+  const now = scene.redis.space.string(keys.token);
+  const handle = await scene.settle(granted);
+  expect(String(handle.token)).toBe(now);
+  expect(handle.token).toBeGreaterThan(first.token as bigint);
+});
+
+test("rule 1: an answer that says queued voids a message that was written before it", async () => {
+  const scene = new Scene();
+  const operator = scene.client();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client({ heartbeatMs: 500, aliveMs: 3_500 }, { message: () => [2_000] });
+  const { granted } = await scene.queue(waiter);
+  let told = false;
+  void granted.then(() => {
+    told = true;
+  });
+  // Cut off from its heartbeats while it is made holder and the lock is taken from it again.
+  waiter.line.cut();
+  await scene.settle(first.release());
+  await scene.settle(operator.driver.force("mutex", lockName));
+  scene.javaTakes();
+  await scene.runtime.advance(100);
+  waiter.line.mend();
+  await scene.runtime.advance(1_000);
+  expect(scene.count("renew")).toBe(0);
+  await scene.runtime.advance(1_500);
+  expect(told).toBe(false);
+  // Not even asked about: the answer that said "queued" was the later word.
+  expect(scene.count("renew")).toBe(0);
+});
+
+test("rule 1: a stepped clock of the server makes a hold uncertain until a renewal confirms it", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const handle = await scene.acquire(client);
+  const states: string[] = [];
+  client.provider.events.on("uncertain", () => states.push("uncertain"));
+  client.provider.events.on("recovered", () => states.push("recovered"));
+  scene.redis.offsetMs += 5_000;
+  await scene.settle(handle.confirm());
+  await scene.runtime.advance(10);
+  expect(states).toEqual(["uncertain", "recovered"]);
+  expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+});
+
+test("rule 1: a grant learnt from a heartbeat is good from when that was sent, however late its answer", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client({}, { message: () => [] });
+  const { granted } = await scene.queue(waiter);
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 200 };
+  await scene.settle(first.release());
+  const handle = await scene.settle(granted);
+  // Its renewal is still on the way.
+  expect(scene.pttlMs).toBeLessThan(3_000);
+  expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+});
+
+test("rule 1: a message without the run id of its server is confirmed before the caller is told", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const { granted } = await scene.queue(scene.client(rare));
+  // As from a server on which the script may not ask for it.
+  scene.redis.runIdInMessages = false;
+  await scene.settle(first.release());
+  await scene.settle(granted);
+  expect(scene.count("renew")).toBe(1);
+});
+
+test("rule 1: with a bound of the server's clock that is older than a heartbeat a message has to be confirmed", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client({ aliveMs: 20_000 });
+  const { granted } = await scene.queue(waiter);
+  let told = false;
+  void granted.then(() => {
+    told = true;
+  });
+  // Its requests are executed, and their answers do not come.
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 1_500 };
+  await scene.runtime.advance(3_000);
+  await scene.settle(first.release());
+  await scene.runtime.advance(500);
+  expect(told).toBe(false);
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 1 };
+  const handle = await scene.settle(granted);
+  expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+});
+
+test("rule 1: a grant and a confirmation are good from when they were asked for, however late their answers", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  client.line.weather = { ...client.line.weather, delayMs: () => 450 };
+  const handle = await scene.acquire(client);
+  expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+  const waiter = scene.client(rare, { message: () => [2_500] });
+  const { granted } = await scene.queue(waiter);
+  await scene.settle(handle.release());
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 450 };
+  const second = await scene.settle(granted);
+  expect(scene.count("renew")).toBe(1);
+  expect(second.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+});
+
+test("rule 1: the bound of the server's clock counts from when it was asked for, not from its answer", () => {
+  const clock = new ServerClock();
+  clock.observe({ serverMs: 10_000, sentMs: 0, answeredMs: 800 });
+  // It may have been read at once, and the answer have taken all that time: what ends at 13 s may end 3 s after the request.
+  expect(clock.localMs(13_000)).toBe(3_000);
+  expect(clock.upperMs(800)).toBe(10_800);
+  expect(clock.ageMs(800)).toBe(800);
+});

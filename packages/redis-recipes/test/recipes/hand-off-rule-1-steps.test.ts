@@ -1,0 +1,124 @@
+import type { LockHandle, Millis } from "@holdfast/core";
+import { expect, test } from "vitest";
+import { lockName, Scene } from "./scene.js";
+import type { SimulatedClient } from "./simulated-client.js";
+
+const other = "another lock, whose renewals show the step";
+
+/** By how much the server's clock is set, and how long an answer of the moment before is on its way. */
+const stepMs: Millis = 29_900;
+const lateMs: Millis = 500;
+
+/** From now on answers come late, and may be overtaken: on another connection of the same client, say. */
+function late(client: SimulatedClient): void {
+  client.line.weather = { ...client.line.weather, delayMs: () => lateMs / 2, reorders: () => true };
+}
+
+function inTime(client: SimulatedClient): void {
+  client.line.weather = { ...client.line.weather, delayMs: () => 1, reorders: () => false };
+}
+
+/** The clock is set, and this client notices by an answer to what it asks then. */
+async function stepNoticed(scene: Scene, beside: LockHandle): Promise<void> {
+  // Renewed by what the clock shows now, it outlasts the step.
+  await scene.settle(beside.confirm());
+  scene.redis.offsetMs += stepMs;
+  await scene.settle(beside.confirm());
+}
+
+function told(granted: Promise<LockHandle>): { readonly yes: boolean } {
+  const seen = { yes: false };
+  void granted.then(() => {
+    seen.yes = true;
+  });
+  return seen;
+}
+
+test("rule 1: a grant that was answered before a step, and comes after it was noticed, is confirmed and not believed", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const beside = await scene.settle(client.mutex(other).acquire());
+  const granted = client.mutex(lockName).acquire();
+  const seen = told(granted);
+  await scene.runtime.advance(0.5);
+  late(client);
+  await scene.runtime.advance(1);
+  expect(scene.holder).toBeDefined();
+  inTime(client);
+  await stepNoticed(scene, beside);
+  await scene.runtime.advance(100);
+  // The lease is over at the server, where the answer says that it has just begun.
+  expect(scene.holder).toBeUndefined();
+  scene.javaTakes();
+  await scene.runtime.advance(lateMs + 100);
+  expect(seen.yes).toBe(false);
+  expect(scene.count("renew")).toBeGreaterThanOrEqual(2);
+});
+
+test("rule 1: a heartbeat that was answered before a step grants nothing after it was noticed", async () => {
+  const scene = new Scene();
+  const client = scene.client({}, { message: () => [] });
+  const beside = await scene.settle(client.mutex(other).acquire());
+  const first = await scene.acquire(scene.client());
+  const { granted } = await scene.queue(client);
+  const seen = told(granted);
+  await scene.settle(first.release());
+  const beats = scene.count("mutex-heartbeat");
+  // Its next heartbeat finds the hand-over, and that answer is slow.
+  scene.redis.onExecute = (name) => {
+    if (name === "mutex-heartbeat") late(client);
+  };
+  while (scene.count("mutex-heartbeat") === beats) await scene.runtime.step();
+  scene.redis.onExecute = () => {};
+  inTime(client);
+  await stepNoticed(scene, beside);
+  await scene.runtime.advance(10);
+  expect(scene.holder).toBeUndefined();
+  scene.javaTakes();
+  await scene.runtime.advance(lateMs + 100);
+  expect(seen.yes).toBe(false);
+});
+
+test("rule 1: a confirmation that was answered before a step confirms nothing after it was noticed", async () => {
+  const scene = new Scene();
+  const client = scene.client({ heartbeatMs: 20_000, aliveMs: 70_000 }, { message: () => [2_500] });
+  const beside = await scene.settle(client.mutex(other).acquire());
+  const first = await scene.acquire(scene.client());
+  const { granted } = await scene.queue(client);
+  const seen = told(granted);
+  await scene.settle(first.release());
+  // The message is late enough to be confirmed, and the answer to that is slow.
+  const renewals = scene.count("renew");
+  scene.redis.onExecute = (name) => {
+    if (name === "renew") late(client);
+  };
+  while (scene.count("renew") === renewals) await scene.runtime.step();
+  scene.redis.onExecute = () => {};
+  inTime(client);
+  await stepNoticed(scene, beside);
+  await scene.runtime.advance(110);
+  expect(scene.holder).toBeUndefined();
+  scene.javaTakes();
+  await scene.runtime.advance(lateMs + 100);
+  expect(seen.yes).toBe(false);
+});
+
+test("rule 1: a renewal that was answered before a step prolongs nothing after it was noticed", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const beside = await scene.settle(client.mutex(other).acquire());
+  const handle = await scene.acquire(client);
+  const confirmed = handle.confirm();
+  // How it ends is told by the handle.
+  confirmed.catch(() => {});
+  scene.redis.onExecute = () => late(client);
+  const renewals = scene.count("renew");
+  while (scene.count("renew") === renewals) await scene.runtime.step();
+  scene.redis.onExecute = () => {};
+  inTime(client);
+  // All that is asked from now on is lost, but the one answer that shows the step.
+  await stepNoticed(scene, beside);
+  client.line.weather = { ...client.line.weather, delayMs: () => 900, reorders: () => false };
+  await scene.runtime.advance(lateMs + 10);
+  expect(handle.state).toBe("uncertain");
+});

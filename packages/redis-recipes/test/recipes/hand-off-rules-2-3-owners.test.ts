@@ -1,0 +1,195 @@
+import { expect, test } from "vitest";
+import { grantChannel } from "../../src/layout/channels.js";
+import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
+import { keyList, keys, lockName, Scene } from "./scene.js";
+import type { SimulatedClient } from "./simulated-client.js";
+
+test("rule 2: the first renewal goes out at once and sets the full lease, also with renew: false", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const { granted } = await scene.queue(scene.client(), { renew: false });
+  await scene.settle(first.release());
+  const handle = await scene.settle(granted);
+  await scene.runtime.advance(10);
+  expect(scene.pttlMs).toBeGreaterThan(29_000);
+  expect(handle.remainingMs()).toBeGreaterThan(29_000);
+  const lease = scene.count("renew");
+  await scene.runtime.advance(25_000);
+  expect(scene.count("renew")).toBe(lease);
+  expect(handle.state).toBe("held");
+  await scene.runtime.advance(6_000);
+  expect(handle.state).toBe("lost");
+});
+
+test("rule 3: a lost message is made good by the next heartbeat", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const { granted } = await scene.queue(scene.client({}, { message: () => [] }));
+  const releasedMs = scene.runtime.nowMs();
+  await scene.settle(first.release());
+  await scene.settle(granted);
+  expect(scene.runtime.nowMs() - releasedMs).toBeLessThan(1_100);
+});
+
+test("rule 3: a lost answer to an acquire is made good by the same owner, with the same token", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const granted = client.mutex(lockName).acquire();
+  await scene.runtime.advance(1);
+  const owner = scene.holder;
+  const token = scene.redis.space.string(keys.token);
+  expect(owner).toBeDefined();
+  client.line.cut();
+  scene.runtime.setTimer(200, () => client.line.mend());
+  const handle = await scene.settle(granted);
+  expect(scene.holder).toBe(owner);
+  expect(String(handle.token)).toBe(token);
+  expect(scene.count("mutex-acquire")).toBe(1);
+});
+
+test("rule 3: a lost answer to a release is a release, not a loss", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const handle = await scene.acquire(client);
+  const released = handle.release();
+  await scene.runtime.advance(1);
+  expect(scene.holder).toBeUndefined();
+  client.line.cut();
+  scene.runtime.setTimer(200, () => client.line.mend());
+  expect(await scene.settle(released)).toBe("released");
+});
+
+test("rule 3: who gives up leaves nothing, and a heartbeat that comes after its cancel is cancelled too", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client();
+  const abort = new AbortController();
+  const { granted, owner } = await scene.queue(waiter, { signal: abort.signal });
+  abort.abort(new Error("enough"));
+  await expect(scene.settle(granted)).rejects.toThrow("enough");
+  expect(scene.waiters).toEqual([]);
+  const common = { aliveMs: 3_500, claimMs: 3_000, notAfterMs: null, tokenTtlMs: 0, changes: "" };
+  const entry = { owner, leaseMs: 30_000, floor: 0n };
+  scene.redis.execute("mutex-heartbeat", keyList, mutexHeartbeat.args(common, [entry]));
+  expect(scene.waiters).toEqual([owner]);
+  await scene.settle(first.release());
+  expect(scene.holder).toBe(owner);
+  await scene.runtime.advance(10);
+  expect(scene.holder).toBeUndefined();
+});
+
+test("rule 3: an acquire that comes to the server after its time does nothing", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  await scene.settle((await scene.acquire(client)).release());
+  client.line.weather = { ...client.line.weather, strayMs: () => 2_500, delayMs: () => 50 };
+  const abort = new AbortController();
+  const granted = client.mutex(lockName).acquire({ signal: abort.signal });
+  await scene.runtime.advance(10);
+  client.line.cut();
+  abort.abort(new Error("enough"));
+  await expect(scene.settle(granted)).rejects.toThrow("enough");
+  client.line.mend();
+  const before = scene.count("mutex-acquire");
+  await scene.runtime.advance(3_000);
+  expect(scene.count("mutex-acquire")).toBe(before + 1);
+  expect(scene.holder).toBeUndefined();
+});
+
+test("rule 3: a grant for an owner that was never ours is left alone, and told of by an event", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const unknown: string[] = [];
+  client.provider.events.on("unknown-grant", ({ key, owner }) => unknown.push(`${key} ${owner}`));
+  await scene.settle((await scene.acquire(client)).release());
+  const cancels = scene.count("mutex-cancel");
+  const stranger = { type: "granted", key: lockName, owner: `${client.desk.uuid}:999`, token: "9" };
+  const message = { ...stranger, pttl: "3000", at: String(scene.redis.nowUs), run: scene.redis.runId };
+  client.line.publish(grantChannel(client.desk.uuid), JSON.stringify(message));
+  await scene.runtime.advance(50);
+  expect(client.provider.holds()).toEqual([]);
+  expect(scene.count("mutex-cancel")).toBe(cancels);
+  expect(unknown).toEqual([`${lockName} ${stranger.owner}`]);
+});
+
+test("rule 3: a grant for an owner that ended, however long ago, is no unknown one", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const unknown: string[] = [];
+  client.provider.events.on("unknown-grant", ({ owner }) => unknown.push(owner));
+  const first = await scene.acquire(scene.client());
+  const { granted, owner } = await scene.queue(client);
+  await scene.settle(first.release());
+  const handle = await scene.settle(granted);
+  const ended = { type: "granted", key: lockName, owner, token: String(handle.token) };
+  const say = async (): Promise<void> => {
+    const message = { ...ended, pttl: "3000", at: String(scene.redis.nowUs), run: scene.redis.runId };
+    client.line.publish(grantChannel(client.desk.uuid), JSON.stringify(message));
+    await scene.runtime.advance(50);
+  };
+  // While it holds, of course, as well.
+  await say();
+  await scene.settle(handle.release());
+  const cancels = scene.count("mutex-cancel");
+  await say();
+  expect(scene.count("mutex-cancel")).toBe(cancels + 1);
+  await scene.runtime.advance(60_000);
+  // Others end after it, and it is remembered no longer.
+  const second = await scene.acquire(scene.clients[1] as SimulatedClient);
+  const later = await scene.queue(client);
+  await scene.settle(second.release());
+  await scene.settle((await scene.settle(later.granted)).release());
+  await say();
+  expect(unknown).toEqual([]);
+});
+
+test("rule 3: a cancel goes out behind the acquire that it cancels, which could overtake nothing else", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  await scene.settle((await scene.acquire(client)).release());
+  const abort = new AbortController();
+  client.line.weather = { ...client.line.weather, delayMs: () => 200, reorders: () => true };
+  const granted = client.mutex(lockName).acquire({ signal: abort.signal });
+  await scene.runtime.advance(1);
+  client.line.weather = { ...client.line.weather, delayMs: () => 1, reorders: () => false };
+  abort.abort(new Error("enough"));
+  await expect(scene.settle(granted)).rejects.toThrow("enough");
+  await scene.runtime.advance(1_000);
+  expect(scene.count("mutex-acquire")).toBe(2);
+  expect(scene.holder).toBeUndefined();
+});
+
+test("rule 3: a heartbeat that was under way when its wait was given up, and comes after the cancel, is cancelled too", async () => {
+  const scene = new Scene();
+  await scene.acquire(scene.client());
+  const waiter = scene.client();
+  const abort = new AbortController();
+  const { granted, owner } = await scene.queue(waiter, { signal: abort.signal });
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 200, reorders: () => true };
+  waiter.line.cutSubscriptions();
+  waiter.line.mend();
+  await scene.runtime.advance(1);
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 1, reorders: () => false };
+  abort.abort(new Error("enough"));
+  await expect(scene.settle(granted)).rejects.toThrow("enough");
+  expect(scene.waiters).toEqual([]);
+  while (scene.waiters.length === 0) await scene.runtime.step();
+  expect(scene.waiters).toEqual([owner]);
+  await scene.runtime.advance(50);
+  expect(scene.waiters).toEqual([]);
+});
+
+test("rule 3: an owner is known before its acquire is sent, so a hand-over may overtake the answer that says queued", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client({ heartbeatMs: 20_000, aliveMs: 70_000 });
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 300 };
+  const granted = waiter.mutex(lockName).acquire();
+  while (scene.waiters.length === 0) await scene.runtime.step();
+  const handedMs = scene.runtime.nowMs();
+  await scene.settle(first.release());
+  await scene.settle(granted);
+  expect(scene.count("mutex-heartbeat")).toBe(0);
+  // With the answer, and not by a request after it.
+  expect(scene.runtime.nowMs() - handedMs).toBeLessThan(350);
+});

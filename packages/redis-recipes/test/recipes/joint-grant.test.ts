@@ -1,0 +1,131 @@
+import { InvalidArgumentError, type PrimitiveKind, UnsupportedError } from "@holdfast/core";
+import {
+  type AcquireSpec,
+  type AcquireSpecs,
+  acquireKeys,
+  type GrantEngine,
+  type Handle,
+  resolveAcquireOptions,
+  type ViewParts,
+  viewPartsOf,
+} from "@holdfast/core/internal";
+import { describe, expect, test } from "vitest";
+import { lockName, Scene } from "./scene.js";
+import type { SimulatedClient } from "./simulated-client.js";
+
+const names = [lockName, "second", "third"] as const;
+
+function viewOf(client: SimulatedClient, name: string): ViewParts {
+  const view = viewPartsOf(client.mutex(name));
+  if (view === undefined) throw new Error("not a view of core's");
+  return view;
+}
+
+/** As a multi-lock asks for its parts. */
+function acquireAll(client: SimulatedClient, waitMs = 5_000): Promise<readonly Handle[] | null> {
+  const specs = names.map((name): AcquireSpec => {
+    const view = viewOf(client, name);
+    const options = resolveAcquireOptions("acquire", { waitMs }, view.defaults, acquireKeys.view);
+    return { ...(view.spec(options) as AcquireSpec), asksOnce: true };
+  });
+  const engine: GrantEngine = viewOf(client, lockName).engine;
+  return engine.acquireAll(specs as unknown as AcquireSpecs);
+}
+
+describe("several mutexes by one script", () => {
+  test("are one request, and are renewed and released each by itself", async () => {
+    const scene = new Scene();
+    const client = scene.client();
+    const handles = (await scene.settle(acquireAll(client))) ?? [];
+    expect(handles.map(({ name, state }) => [name, state])).toEqual(names.map((name) => [name, "held"]));
+    expect([scene.count("mutex-acquire-all"), scene.count("mutex-acquire")]).toEqual([1, 0]);
+    await scene.runtime.advance(60_000);
+    expect(handles.map(({ state }) => state)).toEqual(["held", "held", "held"]);
+    for (const handle of handles) expect(await scene.settle(handle.release())).toBe("released");
+    expect(names.map((name) => scene.redis.holderOf(name))).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("rule 1: that were answered before a step of the clock, and come after it was noticed, are not believed", async () => {
+    const scene = new Scene();
+    const client = scene.client();
+    const beside = await scene.settle(client.mutex("another lock").acquire());
+    let granted: readonly Handle[] | null | undefined;
+    void acquireAll(client).then((handles) => {
+      granted = handles;
+    });
+    await scene.runtime.advance(0.5);
+    client.line.weather = { ...client.line.weather, delayMs: () => 250, reorders: () => true };
+    await scene.runtime.advance(1);
+    expect(scene.holder).toBeDefined();
+    client.line.weather = { ...client.line.weather, delayMs: () => 1, reorders: () => false };
+    await scene.settle(beside.confirm());
+    scene.redis.offsetMs += 29_900;
+    await scene.settle(beside.confirm());
+    await scene.runtime.advance(100);
+    // The leases are over at the server, where the answer says that they have just begun.
+    expect(scene.holder).toBeUndefined();
+    scene.javaTakes();
+    await scene.runtime.advance(20_000);
+    expect(granted).toBeNull();
+    expect(names.slice(1).map((name) => scene.redis.holderOf(name))).toEqual([undefined, undefined]);
+  });
+
+  test("rule 9: that a master granted which then was replaced, are asked for anew at the one that has lost them", async () => {
+    const scene = new Scene();
+    const client = scene.client();
+    const warm = await scene.settle(client.mutex("warm").acquire());
+    await scene.settle(warm.release());
+    scene.redis.replicate();
+    scene.redis.replicating = false;
+    let granted: readonly Handle[] | null | undefined;
+    void acquireAll(client).then((handles) => {
+      granted = handles;
+    });
+    while (scene.count("mutex-acquire-all") === 0) await scene.runtime.step();
+    client.line.cut();
+    scene.redis.failOver(0);
+    scene.javaTakes();
+    await scene.runtime.advance(20_000);
+    expect(scene.count("mutex-acquire-all")).toBeGreaterThanOrEqual(2);
+    expect(granted).toBeNull();
+  });
+});
+
+describe("what cannot be asked for together", () => {
+  const request = (name: string, more: object = {}) => ({
+    kind: "mutex" as PrimitiveKind,
+    name,
+    mode: "exclusive" as const,
+    permits: 1,
+    leaseMs: 30_000,
+    label: null,
+    revocable: false,
+    mayWait: false,
+    limit: null,
+    variant: null,
+    ...more,
+  });
+
+  test("is refused before anything is sent", () => {
+    const scene = new Scene();
+    const { driver } = scene.client();
+    expect(() => driver.requestAll([])).toThrow(InvalidArgumentError);
+    expect(() => driver.requestAll([request("a"), request("b"), request("a")])).toThrow(InvalidArgumentError);
+    // Places in several queues at once are what deadlocks are made of.
+    expect(() => driver.requestAll([request("a"), request("b", { mayWait: true })])).toThrow(
+      UnsupportedError,
+    );
+    expect(() => driver.requestAll([request("a"), request("b", { kind: "fair-mutex" })])).toThrow(
+      UnsupportedError,
+    );
+    expect(scene.count("mutex-acquire-all")).toBe(0);
+  });
+
+  test("is in no group, or in another one", () => {
+    const { driver } = new Scene().client();
+    expect(driver.jointGroup("mutex", "a")).toBe(driver.jointGroup("mutex", "b"));
+    for (const kind of ["fair-mutex", "spin-mutex", "read-write-lock", "semaphore"] as const) {
+      expect(driver.jointGroup(kind, "a")).toBeNull();
+    }
+  });
+});

@@ -1,0 +1,108 @@
+import type { FencingToken, LockHandle, Millis } from "@holdfast/core";
+import type { Contended } from "./contended.js";
+import type { Figures } from "./figures.js";
+import type { SimulatedClient } from "./simulated-client.js";
+import type { SimulatedRedis } from "./simulated-redis.js";
+
+interface Relied {
+  readonly client: SimulatedClient;
+  readonly handle: LockHandle;
+  readonly field: string | undefined;
+}
+
+/** What must be true of one lock at every instant. `broken` throws, with the story. */
+export class Oracle {
+  readonly #lock: Contended;
+  readonly #redis: SimulatedRedis;
+  readonly #clients: readonly SimulatedClient[];
+  readonly #figures: Figures;
+  readonly #broken: (what: string) => never;
+  /** Since when the backend itself may have let go of what it had confirmed. */
+  #disturbedMs: Millis = -Infinity;
+  /** Owners under whom an operator has freed it: until they are told they rely on what is not theirs any more. */
+  readonly #robbed = new Set<string>();
+  #highest = 0n;
+  #highestExclusive = 0n;
+  readonly #highestOf = new Map<SimulatedClient, FencingToken>();
+
+  constructor(
+    lock: Contended,
+    redis: SimulatedRedis,
+    clients: readonly SimulatedClient[],
+    figures: Figures,
+    broken: (what: string) => never,
+  ) {
+    this.#lock = lock;
+    this.#redis = redis;
+    this.#clients = clients;
+    this.#figures = figures;
+    this.#broken = broken;
+    redis.onForced = (owners) => {
+      figures.forced++;
+      for (const owner of owners) this.#robbed.add(owner);
+    };
+  }
+
+  get disturbed(): boolean {
+    return this.#disturbedMs !== -Infinity;
+  }
+
+  /** A failover, or a stepped clock: nobody is told of it before the next answer, and until then tokens alone protect. */
+  disturb(): void {
+    this.#disturbedMs = this.#redis.runtime.nowMs();
+  }
+
+  wasRobbed(owner: string): boolean {
+    return this.#robbed.has(owner);
+  }
+
+  /** What a client had been granted before it asks again: whatever happens to the backend, the next token is above. */
+  floorOf(client: SimulatedClient): FencingToken {
+    return this.#highestOf.get(client) ?? 0n;
+  }
+
+  granted(client: SimulatedClient, handle: LockHandle, floor: FencingToken): void {
+    const { token } = handle;
+    if (token === null) return this.#broken("a grant without a token");
+    if (token <= floor)
+      this.#broken(`token ${token}, where the same client had been granted ${floor} before`);
+    const own = this.#highestOf.get(client) ?? 0n;
+    if (token > own) this.#highestOf.set(client, token);
+    // After a step or a failover an answer that was on its way may tell of a hold that is none any more, as one that was robbed.
+    if (!this.disturbed && this.#robbed.size === 0) {
+      const before = handle.mode === "exclusive" ? this.#highest : this.#highestExclusive;
+      if (token <= before) this.#broken(`token ${token} after ${before}`);
+    }
+    if (token > this.#highest) this.#highest = token;
+    if (handle.mode === "exclusive" && token > this.#highestExclusive) this.#highestExclusive = token;
+  }
+
+  /** One holder by what the clients say of themselves, or readers alone, and the server knows each of them. */
+  check(): void {
+    const all = this.#clients.flatMap((client) => client.valid.map((handle) => this.#relied(client, handle)));
+    if (all.length === 0) return;
+    const counted = all.filter((each) => this.#counts(each));
+    if (!alone(all) && alone(counted)) this.#figures.maybeTwoHolders++;
+    if (!alone(counted)) this.#broken(`${counted.map(({ handle }) => handle.mode).join(" and ")} at once`);
+    const fields = this.#redis.fieldsOf(this.#lock.keys.lock);
+    for (const { client, field } of counted) {
+      if (field !== undefined && fields.includes(field)) continue;
+      this.#broken(`client ${this.#clients.indexOf(client)} relies on ${field}, the server has ${fields}`);
+    }
+  }
+
+  #counts({ client, handle, field }: Relied): boolean {
+    if (field !== undefined && this.#robbed.has(field.replace(/:write$/, ""))) return false;
+    if (!this.disturbed) return true;
+    return handle.state === "held" && client.line.heardMs > this.#disturbedMs && !client.paused;
+  }
+
+  #relied(client: SimulatedClient, handle: LockHandle): Relied {
+    const hold = client.desk.holds.on(this.#lock.keys.lock).find(({ token }) => token === handle.token);
+    return { client, handle, field: hold?.spec.field };
+  }
+}
+
+function alone(relied: readonly Relied[]): boolean {
+  return relied.length <= 1 || relied.every(({ handle }) => handle.mode === "shared");
+}

@@ -1,0 +1,125 @@
+import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import { describe, expect, it } from "vitest";
+import { DueRenewals, type Renewable } from "../../src/recipes/due-renewals.js";
+
+const leaseMs = 12_000;
+
+/** A hold whose renewals are confirmed after the company it was granted. */
+class Hold implements Renewable {
+  readonly renewals = new DueRenewals(this);
+  readonly sentMs: number[] = [];
+  confirmedSentMs = -Infinity;
+  ended = false;
+  fails = false;
+  readonly #runtime: SimulatedRuntime;
+  readonly slot: number | null;
+  readonly #all: Hold[];
+
+  constructor(runtime: SimulatedRuntime, slot: number | null, all: Hold[]) {
+    this.#runtime = runtime;
+    this.slot = slot;
+    this.#all = all;
+    all.push(this);
+  }
+
+  nowMs(): number {
+    return this.#runtime.nowMs();
+  }
+
+  validUntilMs(): number {
+    return this.confirmedSentMs + leaseMs;
+  }
+
+  async renewWithin(_leaseMs: number, withinMs: number): Promise<number> {
+    await new Promise<void>((resolve) => this.#runtime.setTimer(withinMs, resolve));
+    if (this.fails) throw new Error("nobody answers");
+    this.confirmedSentMs = this.nowMs();
+    this.sentMs.push(this.nowMs());
+    return this.validUntilMs();
+  }
+
+  *besides(): Iterable<DueRenewals> {
+    for (const each of this.#all) if (each !== this && each.slot === this.slot) yield each.renewals;
+  }
+}
+
+describe("due renewals", () => {
+  const scene = () => {
+    const runtime = simulatedRuntime(1);
+    const all: Hold[] = [];
+    return { runtime, hold: (slot: number | null) => new Hold(runtime, slot, all) };
+  };
+  const settle = async (runtime: SimulatedRuntime, renewal: Promise<number | null>) => {
+    await runtime.advance(leaseMs / 4);
+    return await renewal;
+  };
+
+  it("of one slot go together, and whoever went along is not due when its own turn comes", async () => {
+    const { runtime, hold } = scene();
+    const [one, other] = [hold(0), hold(0)];
+    await settle(runtime, other.renewals.due(leaseMs));
+    await runtime.advance(1_000);
+    await settle(runtime, one.renewals.due(leaseMs));
+    expect(other.sentMs).toHaveLength(2);
+    expect(other.sentMs[1]).toBe(one.sentMs[0]);
+    const untilMs = other.validUntilMs();
+    await expect(other.renewals.due(leaseMs)).resolves.toBe(untilMs);
+  });
+
+  it("are asked for by themselves where the slot's last one was too long ago", async () => {
+    const { runtime, hold } = scene();
+    const one = hold(0);
+    await settle(runtime, one.renewals.due(leaseMs));
+    await runtime.advance(leaseMs / 4);
+    await settle(runtime, one.renewals.due(leaseMs));
+    expect(one.sentMs).toHaveLength(2);
+  });
+
+  it("never take a hold along that is not renewed by the clock, that has ended, or that is of another slot", async () => {
+    const { runtime, hold } = scene();
+    const [one, once, over, elsewhere] = [hold(0), hold(0), hold(0), hold(1)];
+    await settle(runtime, over.renewals.due(leaseMs));
+    await settle(runtime, elsewhere.renewals.due(leaseMs));
+    over.ended = true;
+    const before = [over.sentMs.length, elsewhere.sentMs.length];
+    await settle(runtime, one.renewals.due(leaseMs));
+    expect(once.sentMs).toEqual([]);
+    expect([over.sentMs.length, elsewhere.sentMs.length]).toEqual(before);
+  });
+
+  it("of many slots are spread, the first time, and keep half of the lease", async () => {
+    const { runtime, hold } = scene();
+    const holds = Array.from({ length: 64 }, (_, slot) => hold(slot));
+    const startMs = runtime.nowMs();
+    for (const each of holds) void each.renewals.due(leaseMs);
+    await runtime.advance(leaseMs);
+    const sent = holds.map(({ sentMs }) => (sentMs[0] as number) - startMs);
+    expect(Math.max(...sent) - Math.min(...sent)).toBeGreaterThan(leaseMs / 7);
+    expect(Math.max(...sent)).toBeLessThan(leaseMs / 5);
+    const againMs = runtime.nowMs();
+    for (const each of holds) void each.renewals.due(leaseMs);
+    await runtime.advance(leaseMs / 10);
+    for (const { sentMs } of holds) expect((sentMs[1] as number) - againMs).toBeLessThan(leaseMs / 50);
+  });
+
+  it("that fail along with another are tried again when their own turn comes", async () => {
+    const { runtime, hold } = scene();
+    const [one, other] = [hold(0), hold(0)];
+    await settle(runtime, other.renewals.due(leaseMs));
+    await runtime.advance(leaseMs / 4);
+    other.fails = true;
+    await settle(runtime, one.renewals.due(leaseMs));
+    expect(other.sentMs).toHaveLength(1);
+    other.fails = false;
+    await settle(runtime, other.renewals.due(leaseMs));
+    expect(other.sentMs).toHaveLength(2);
+  });
+
+  it("have no slots on one server: each waits for company, and nobody goes along", async () => {
+    const { runtime, hold } = scene();
+    const [one, other] = [hold(null), hold(null)];
+    await settle(runtime, other.renewals.due(leaseMs));
+    await settle(runtime, one.renewals.due(leaseMs));
+    expect(other.sentMs).toHaveLength(1);
+  });
+});
