@@ -32,7 +32,11 @@ const alone = [
   "e2e/behaviours/ensemble.test.ts",
   "e2e/embedded/bench.test.ts",
   "e2e/zookeeper/scale.test.ts",
+  "e2e/zookeeper/collector/scale.test.ts",
 ];
+
+/** What drives a browser. */
+const dashboard = ["e2e/dashboard/**/*.test.ts"];
 
 export default defineConfig({
   ...shared,
@@ -54,7 +58,7 @@ export default defineConfig({
         test: {
           name: "servers",
           include: withServers,
-          exclude: [...alone, ...redis],
+          exclude: [...alone, ...redis, ...dashboard],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -75,6 +79,16 @@ export default defineConfig({
           include: redis,
           testTimeout: 60_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: "dashboard",
+          include: dashboard,
+          globalSetup: "e2e/dashboard/support/build-page.ts",
+          testTimeout: 60_000,
+          hookTimeout: 90_000,
         },
       },
     ],

@@ -1,15 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { type RedissonVersion, redissonVersions } from "../support/redisson-versions.js";
 
+const fullRun = process.env.HOLDFAST_FULL === "1";
 const choices = await redissonVersions();
 
 /**
  * The same tests with each Redisson that this machine can have. What it cannot have is a test by that name, which says why,
  * and fails where a continuous integration runs it: there both are required.
  */
-export function withEachRedisson(title: string, tests: (redisson: RedissonVersion) => void): void {
+export function withEachRedisson(
+  title: string,
+  tests: (redisson: RedissonVersion) => void,
+  { newestAlone = false }: { readonly newestAlone?: boolean } = {},
+): void {
   for (const { version, missing } of choices) {
-    if (missing === null) describe(`${title} (Redisson ${version})`, () => tests(version));
+    // What both have in common is looked at with both in a full run; a JVM costs seconds.
+    if (newestAlone && !fullRun && version !== choices[0]?.version) {
+      console.log(`share ${title}: Redisson ${choices[0]?.version} alone, ${version} in a full run`);
+    } else if (missing === null) describe(`${title} (Redisson ${version})`, () => tests(version));
     else {
       describe(`${title} (Redisson ${version})`, () => {
         it(`is not looked at on this machine: ${missing.split("\n", 1)[0]}`, () => {

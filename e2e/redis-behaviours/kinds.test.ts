@@ -157,8 +157,10 @@ describe("two kinds on one name", () => {
       (await server.locks()).spinMutex(name).acquire(),
     ].map((each) => expect(each).rejects.toBeInstanceOf(LayoutConflictError));
     await server.untilLong(`holdfast_waiters:{${name}}`, 1);
-    await server.node.command("DEL", name);
-    await server.node.command("HSET", name, "mode", "read", "11111111-1111-4111-8111-111111111111:1", 1);
+    // In one step: somebody who spins would take a lock that is free in between.
+    const turned =
+      "redis.call('DEL', KEYS[1]) return redis.call('HSET', KEYS[1], 'mode', 'read', ARGV[1], 1)";
+    await server.node.command("EVAL", turned, 1, name, "11111111-1111-4111-8111-111111111111:1");
     await Promise.all(waiting);
     expect(await held.release()).toBe("lost");
     // What is there is not ours to end.

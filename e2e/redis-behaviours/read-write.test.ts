@@ -283,8 +283,9 @@ it.each(["read", "write"] as const)(
     const lock = (await server.locks()).readWriteLock(name);
     const other = (await server.locks()).readWriteLock(name);
     expect(await forceOpen(lock)).toBe(false);
-    const held: LockHandle[] = [await lock[side].acquire()];
-    if (side === "read") held.push(await other.read.acquire());
+    // Revocable ones are granted once their channel stands: before, a message would find nobody.
+    const held: LockHandle[] = [await lock[side].acquire({ revocable: true })];
+    if (side === "read") held.push(await other.read.acquire({ revocable: true }));
     const signals = held.map(({ lost }) => lost);
     const waiting = other.write.acquire({ waitMs: 10_000 });
     await server.untilLong(`holdfast_waiters:{${name}}`, 1);

@@ -19,7 +19,7 @@ afterAll(async () => {
   await zookeeper?.stop();
 });
 
-multiConformanceOn("one server", () => redis, 0.4, {
+multiConformanceOn("one server", () => redis, 0.15, {
   what: "ZooKeeper",
   fixture: () => linkedFixture(zookeeper.connectString),
 });

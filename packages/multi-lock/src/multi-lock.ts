@@ -18,7 +18,8 @@ import { type MultiBody, runMultiScope } from "./run-scope.js";
  * They are taken in the order of their names, within one `waitMs` for all, and while one is waited for, only smaller names
  * are held and no place in any other queue is taken: so sets that overlap cannot deadlock, whoever else takes the same
  * locks one after the other in that order, Curator's `InterProcessMultiLock` with sorted paths included. Neighbours of
- * one backend that can queue several together (ZooKeeper, in one transaction) are taken in one step when all are free.
+ * one backend that can grant several together (ZooKeeper in one transaction, Redis mutexes by one script, in a cluster those of
+ * one slot) are taken in one step when all are free.
  *
  * Compatible with Curator's `InterProcessMultiLock` part by part: the nodes are those of the mutexes. That one takes its
  * parts as given, and gives each of them the whole time.

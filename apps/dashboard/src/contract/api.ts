@@ -58,11 +58,9 @@ export const LocksQuerySchema = Type.Object(
     kind: Type.Optional(Type.String()),
     owner: Type.Optional(Type.String({ maxLength: 512 })),
     minAgeMs: Type.Optional(Type.Integer({ minimum: 0 })),
-    sort: Type.Optional(
-      Type.Union((["waiters", "hold", "wait", "name"] as const).map((each) => Type.Literal(each))),
-    ),
+    sort: Type.Optional(Type.Enum(["waiters", "hold", "wait", "name"])),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
-    cursor: Type.Optional(Type.String({ maxLength: 2048 })),
+    cursor: Type.Optional(Type.String({ maxLength: 16_384 })),
   },
   { additionalProperties: false },
 );
@@ -161,6 +159,7 @@ export const WaitsSchema = Type.Object({
   ),
   cycles: Type.Array(
     Type.Object({
+      /** Each waits, at the lock of the same place in `lockIds`, for the next, and the last for the first. */
       actors: Type.Array(Type.String()),
       lockIds: Type.Array(Type.String()),
       certainty: Type.Union([Type.Literal("possible"), Type.Literal("likely")]),
@@ -178,11 +177,7 @@ export const AuditSchema = Type.Object({ rows: Type.Array(AuditRowSchema), next:
 /** POST locks/:id/actions */
 export const ActionBodySchema = Type.Object(
   {
-    action: Type.Union(
-      (["request-revoke", "evict-waiter", "force-release", "clean-orphan"] as const).map((each) =>
-        Type.Literal(each),
-      ),
-    ),
+    action: Type.Enum(["request-revoke", "evict-waiter", "force-release", "clean-orphan"]),
     entry: Type.Optional(Nullable(Type.String())),
     expectedVersion: Type.String(),
     /** The key, typed by whoever does it. */

@@ -39,11 +39,7 @@ export const ParticipantSchema = Type.Object({
   since: MomentSchema,
   holdCount: Nullable(Type.Number()),
   remainingMs: Nullable(Type.Number()),
-  lease: Type.Union(
-    (["session", "renewing", "fixed", "not-renewing", "never-expires", "unknown"] as const).map((each) =>
-      Type.Literal(each),
-    ),
-  ),
+  lease: Type.Enum(["session", "renewing", "fixed", "not-renewing", "never-expires", "unknown"]),
   deadlineMs: Nullable(Type.Number()),
   token: Nullable(Type.String()),
   library: Type.String(),
@@ -83,9 +79,7 @@ export const SourceSchema = Type.Object({
 export const ClusterRowSchema = Type.Object({
   name: Type.String(),
   backend: BackendNameSchema,
-  state: Type.Union(
-    (["starting", "syncing", "ok", "stale", "down"] as const).map((each) => Type.Literal(each)),
-  ),
+  state: Type.Enum(["starting", "syncing", "ok", "stale", "down"]),
   locks: Type.Number(),
   coverage: Type.Number(),
   lastSuccessMs: Nullable(InstantSchema),

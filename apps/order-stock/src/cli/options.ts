@@ -22,7 +22,7 @@ export class UsageError extends Error {
 const mostWorkers = 200;
 
 export const help = `Usage: node apps/order-stock/dist/main.js [options]
-       npm start -- [options]
+       npm run acts -- [options]
 
 Worker processes order one item each from a stock that has fewer items than there are workers.
 

@@ -101,6 +101,12 @@ export class RedLockDesk {
     for (const hold of [...this.holds]) if (hold.key === key) hold.overtaken();
   }
 
+  /** Whether another of the nodes is the same server: one memory has one vote. */
+  isTwin(node: VotingNode): boolean {
+    const { runId } = node;
+    return runId !== null && this.nodes.some((other) => other !== node && other.runId === runId);
+  }
+
   contactChanged(): void {
     const there = this.connected >= this.majority;
     for (const hold of [...this.holds]) {

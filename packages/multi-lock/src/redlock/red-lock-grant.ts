@@ -66,7 +66,7 @@ export class RedLockGrant implements Grant {
   /** A vote that came after the majority was there. */
   addVote(node: VotingNode): void {
     const { startedMs, leaseMs } = this.#won;
-    if (this.#ended) return;
+    if (this.#ended || this.#desk.isTwin(node)) return;
     const untilMs = endOf(startedMs, leaseMs);
     this.#votes.add(node, { nowMs: this.#desk.runtime.nowMs(), askedMs: startedMs, untilMs });
   }
@@ -209,7 +209,7 @@ export class RedLockGrant implements Grant {
     const { runtime } = this.#desk;
     const { lock, owner, leaseMs } = this.#won;
     for (const node of nodes) {
-      if (!node.connected) continue;
+      if (!node.connected || this.#desk.isTwin(node)) continue;
       lock.vote(node, owner, leaseMs).then(
         ({ reply, sentMs: askedMs }) => {
           if (reply.status !== "granted") return;

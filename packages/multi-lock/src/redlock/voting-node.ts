@@ -67,9 +67,9 @@ export class VotingNode {
     return this.line.state === "connected";
   }
 
-  /** As it said in its last answer; `null` while it has given none, or is not connected. */
+  /** As it said when it was connected to; `null` while it is not. */
   get runId(): string | null {
-    return this.connected ? this.#runId : null;
+    return this.connected ? (this.line.masterOf("") ?? this.#runId) : null;
   }
 
   get offset(): { readonly ms: number; readonly uncertainMs: number } | null {

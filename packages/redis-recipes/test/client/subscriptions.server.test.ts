@@ -111,8 +111,9 @@ test("warns a user who may not subscribe, and goes on without", async () => {
   const { line, warnings } = openLine({ url: guarded.url, username: "app", password: "secret" });
   await line.whenConnected();
   line.subscribe("forbidden", "plain", () => {});
-  await eventually(() => warnings.length === 1, { what: "the warning" });
-  expect(warnings[0]).toMatchObject({ code: "HF_SUBSCRIBE_DENIED" });
+  await eventually(() => warnings.some(({ code }) => code === "HF_SUBSCRIBE_DENIED"), {
+    what: "the warning",
+  });
   expect((await line.run(increment, ["x"], [])).reply).toBe(1);
 });
 

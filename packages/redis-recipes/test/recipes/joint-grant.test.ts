@@ -85,6 +85,7 @@ describe("several mutexes by one script", () => {
     client.line.cut();
     scene.redis.failOver(0);
     scene.javaTakes();
+    client.line.mend();
     await scene.runtime.advance(20_000);
     expect(scene.count("mutex-acquire-all")).toBeGreaterThanOrEqual(2);
     expect(granted).toBeNull();

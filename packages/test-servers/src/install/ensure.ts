@@ -1,26 +1,45 @@
-import { spawn } from "node:child_process";
+import { basename, join } from "node:path";
 import { NotInstalledError } from "../errors.js";
 import {
+  findChromium,
+  findComposeSchema,
   findCurator,
   findJava,
   findJavac,
   findKazoo,
   findProgram,
+  findPromtool,
   findPython,
   findRedis,
   findZooKeeper,
   type RedisInstall,
+  unpackedFolder,
   type ZooKeeperInstall,
 } from "./installs.js";
+import { runApt } from "./run-apt.js";
+import { type UnpackedFile, unpack } from "./unpack.js";
 
 /** What `ensure` knows to look for and to install. */
-export const componentNames = ["java", "javac", "zookeeper", "curator", "python3", "kazoo", "redis"] as const;
+export const componentNames = [
+  "java",
+  "javac",
+  "zookeeper",
+  "curator",
+  "python3",
+  "kazoo",
+  "redis",
+  "chromium",
+  "promtool",
+  "compose-schema",
+] as const;
 export type ComponentName = (typeof componentNames)[number];
 
 interface Component {
   what: string;
   found: () => unknown;
   packages: readonly string[];
+  /** Taken out of a package that is not installed. */
+  file?: UnpackedFile;
 }
 
 const components: Readonly<Record<ComponentName, Component>> = {
@@ -50,6 +69,30 @@ const components: Readonly<Record<ComponentName, Component>> = {
     // The tools alone. The packages `redis-server` and `redis-sentinel` add links to a program of this one, and
     // services that would be started on ports 6379 and 26379.
     packages: ["redis-tools"],
+  },
+  chromium: {
+    what: "the browser Chromium",
+    found: findChromium,
+    // The package recommends fonts, and recommendations are not followed: without any, a page has no letters.
+    packages: ["chromium", "fonts-dejavu-core"],
+  },
+  promtool: {
+    what: "promtool, Prometheus' checker of rules and metrics",
+    found: findPromtool,
+    packages: [],
+    // The package `prometheus` starts a service on port 9090, and brings a dozen others for its pages.
+    file: { packageName: "prometheus", path: "usr/bin/promtool", mode: 0o755 },
+  },
+  "compose-schema": {
+    what: "the JSON schema of Compose files",
+    found: findComposeSchema,
+    packages: [],
+    // The package `docker-compose` brings Python libraries and, where Docker is, talks to it. The schema stands alone.
+    file: {
+      packageName: "docker-compose",
+      path: "usr/lib/python3/dist-packages/compose/config/compose_spec.json",
+      mode: 0o644,
+    },
   },
 };
 
@@ -88,17 +131,24 @@ export async function ensure(options: EnsureOptions = {}): Promise<void> {
     );
   }
   const packages = [...new Set(missing.flatMap((name) => components[name].packages))];
+  const files = missing.flatMap((name) => components[name].file ?? []);
   const apt = findProgram("apt-get");
   if (apt === undefined || process.getuid?.() !== 0)
-    throw new NotInstalledError(whatToDo(names, missing, packages));
+    throw new NotInstalledError(whatToDo(names, missing, packages, files));
 
-  options.onProgress?.(`missing: ${names}; installing ${packages.join(" ")}`);
-  await run(apt, ["update", "-qq"]);
-  await run(apt, ["install", "-y", "-qq", "--no-install-recommends", ...packages]);
+  const brought = [
+    ...packages,
+    ...files.map(({ packageName, path }) => `${basename(path)} of ${packageName}`),
+  ];
+  options.onProgress?.(`missing: ${names}; installing ${brought.join(" ")}`);
+  await runApt(apt, ["update", "-qq"]);
+  if (packages.length > 0)
+    await runApt(apt, ["install", "-y", "-qq", "--no-install-recommends", ...packages]);
+  for (const file of files) await unpack(apt, file, unpackedFolder);
   const still = missingOf(missing);
   if (still.length > 0) {
     throw new NotInstalledError(
-      `apt-get installed ${packages.join(" ")}, but ${still.map((name) => components[name].what).join(", ")} ` +
+      `apt-get installed ${brought.join(" ")}, but ${still.map((name) => components[name].what).join(", ")} ` +
         "cannot be found where Debian 12 puts it.",
     );
   }
@@ -125,6 +175,26 @@ export async function ensureRedis(options: Omit<EnsureOptions, "only"> = {}): Pr
   return requireRedis();
 }
 
+/** The program, or an error that says how to get it. */
+export function requirePromtool(): string {
+  return required(findPromtool(), "promtool");
+}
+
+/** The program, or an error that says how to get it. */
+export function requireChromium(): string {
+  return required(findChromium(), "Chromium");
+}
+
+/** The file, or an error that says how to get it. */
+export function requireComposeSchema(): string {
+  return required(findComposeSchema(), "schema of Compose files");
+}
+
+function required(found: string | undefined, what: string): string {
+  if (found !== undefined) return found;
+  throw new NotInstalledError(`no ${what} on this machine; run: npx holdfast-servers ensure`);
+}
+
 /** The server to start, or an error that says how to get one. */
 export function requireRedis(): RedisInstall {
   const install = findRedis();
@@ -138,13 +208,21 @@ function missingOf(names: readonly ComponentName[]): ComponentName[] {
   return names.filter((name) => components[name].found() === undefined);
 }
 
-function whatToDo(names: string, missing: readonly ComponentName[], packages: readonly string[]): string {
-  const lines = [
-    `Missing: ${names}.`,
-    "On Debian or Ubuntu, as root:",
-    "  apt-get update",
-    `  apt-get install -y --no-install-recommends ${packages.join(" ")}`,
-  ];
+function whatToDo(
+  names: string,
+  missing: readonly ComponentName[],
+  packages: readonly string[],
+  files: readonly UnpackedFile[],
+): string {
+  const lines = [`Missing: ${names}.`, "On Debian or Ubuntu, as root:", "  apt-get update"];
+  if (packages.length > 0) lines.push(`  apt-get install -y --no-install-recommends ${packages.join(" ")}`);
+  for (const { packageName, path, mode } of files) {
+    const place = join(unpackedFolder, basename(path));
+    lines.push(
+      `  apt-get download ${packageName} && dpkg-deb -x ${packageName}_*.deb unpacked && ` +
+        `install -D -m ${mode.toString(8)} unpacked/${path} ${place}`,
+    );
+  }
   if (missing.includes("java") || missing.includes("javac")) {
     lines.push("Elsewhere: install a JDK of version 11 or later and set JAVA_HOME or PATH.");
   }
@@ -161,26 +239,15 @@ function whatToDo(names: string, missing: readonly ComponentName[], packages: re
       "Elsewhere: install Redis (7.0 or later) and put redis-server on PATH, or set REDIS_SERVER to it.",
     );
   }
+  if (missing.includes("chromium")) {
+    lines.push("Elsewhere: install Chromium or Chrome and set CHROMIUM to the program.");
+  }
+  if (missing.includes("promtool")) {
+    lines.push("Elsewhere: unpack a release of Prometheus and put promtool on PATH, or set PROMTOOL to it.");
+  }
+  if (missing.includes("compose-schema")) {
+    lines.push("Elsewhere: set COMPOSE_SCHEMA to a compose-spec.json of the Compose Specification.");
+  }
   if (missing.includes("kazoo")) lines.push("Elsewhere: make kazoo importable for the python3 on PATH.");
   return lines.join("\n");
-}
-
-/** Runs apt-get without questions, waiting up to five minutes for another apt-get to finish. */
-async function run(command: string, args: readonly string[]): Promise<void> {
-  const child = spawn(command, ["-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3", ...args], {
-    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const output: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => output.push(text));
-  }
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  if (code !== 0) {
-    const tail = output.join("").trimEnd().split("\n").slice(-20).join("\n");
-    throw new NotInstalledError(`apt-get ${args.join(" ")} ended with ${code}:\n${tail}`);
-  }
 }

@@ -37,6 +37,9 @@ const debianJars = "/usr/share/java";
 const debianPython = "/usr/bin/python3";
 /** The server's own program, under the name by which it checks snapshots. */
 const debianRedis = "/usr/bin/redis-check-rdb";
+/** Where `ensure` puts what it takes out of packages that it does not install. */
+export const unpackedFolder = "/usr/local/lib/holdfast";
+const composeSchemaName = "compose_spec.json";
 const debianPythonPackages = "/usr/lib/python3/dist-packages";
 /** For an interpreter that is asked what it can import: those that take longer count as unable to. */
 const askPythonWithinMs = 10_000;
@@ -102,6 +105,36 @@ export function findRedis(): RedisInstall | undefined {
   const onPath = findProgram("redis-server");
   if (onPath !== undefined) return { server: onPath, from: "PATH" };
   return isProgram(debianRedis) ? { server: debianRedis, from: dirname(debianRedis) } : undefined;
+}
+
+/** Chromium or Chrome: the program that `CHROMIUM` names if that is set, else the one on `PATH`. */
+export function findChromium(): string | undefined {
+  return named("CHROMIUM") ?? findProgram("chromium") ?? findProgram("google-chrome");
+}
+
+/** Prometheus' checker: the program that `PROMTOOL` names if that is set, else the one on `PATH` or that of `ensure`. */
+export function findPromtool(): string | undefined {
+  const own = join(unpackedFolder, "promtool");
+  return named("PROMTOOL") ?? findProgram("promtool") ?? (isProgram(own) ? own : undefined);
+}
+
+/** The JSON schema of Compose files: the file that `COMPOSE_SCHEMA` names if that is set, else Debian's. */
+export function findComposeSchema(): string | undefined {
+  const given = process.env.COMPOSE_SCHEMA;
+  const places =
+    given !== undefined && given !== ""
+      ? [given]
+      : [
+          join(unpackedFolder, composeSchemaName),
+          join(debianPythonPackages, "compose/config", composeSchemaName),
+        ];
+  return places.find((place) => existsSync(place));
+}
+
+/** The program that an environment variable names. */
+function named(variable: string): string | undefined {
+  const program = process.env[variable];
+  return program !== undefined && program !== "" && isProgram(program) ? program : undefined;
 }
 
 /** `python3` on `PATH`. */

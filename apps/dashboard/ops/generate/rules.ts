@@ -1,0 +1,45 @@
+import { stringify } from "yaml";
+
+export interface RecordingRule {
+  readonly record: string;
+  readonly expr: string;
+}
+
+export interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  /** How long it must be so; left out: at once. */
+  readonly for?: string;
+  /** `page`: somebody gets up. `warn`: today. `info`: to know. */
+  readonly severity: "page" | "warn" | "info";
+  readonly summary: string;
+  readonly description: string;
+  /** What to do first. */
+  readonly advice: string;
+}
+
+export const generatedNote =
+  "Made by apps/dashboard/ops/generate; change it there (apps/dashboard/ops/README.md).";
+
+export function recordingFile(rules: readonly RecordingRule[]): string {
+  return file([{ name: "holdfast-recording", interval: "15s", rules }]);
+}
+
+export function alertFile(rules: readonly AlertRule[]): string {
+  return file([
+    {
+      name: "holdfast-alerts",
+      rules: rules.map(({ alert, expr, for: forTime, severity, ...annotations }) => ({
+        alert,
+        expr,
+        ...(forTime === undefined ? {} : { for: forTime }),
+        labels: { severity },
+        annotations,
+      })),
+    },
+  ]);
+}
+
+function file(groups: readonly object[]): string {
+  return `# ${generatedNote}\n${stringify({ groups }, { lineWidth: 0 })}`;
+}

@@ -1,0 +1,72 @@
+import type { ActionAnswer, ActionBody } from "../../../src/contract/api.js";
+
+export type ActionName = ActionBody["action"];
+
+export const actionNames: Record<
+  ActionName,
+  { button: string; title: string; verb: string; harmless: boolean }
+> = {
+  "request-revoke": {
+    button: "Request revoke",
+    title: "Ask the holder to leave",
+    verb: "Send the request",
+    harmless: true,
+  },
+  "evict-waiter": { button: "Evict", title: "Evict a waiter", verb: "Evict the waiter", harmless: false },
+  "force-release": {
+    button: "Force release…",
+    title: "Force the release",
+    verb: "Release by force",
+    harmless: false,
+  },
+  "clean-orphan": {
+    button: "Clean up…",
+    title: "Clean up what is left over",
+    verb: "Delete what is left over",
+    harmless: false,
+  },
+};
+
+export function asAction(name: string): ActionName | null {
+  return Object.hasOwn(actionNames, name) ? (name as ActionName) : null;
+}
+
+/** What came of it, for whoever asked for it. */
+export function outcomeOf(answer: Pick<ActionAnswer, "outcome">): {
+  text: string;
+  tone: "good" | "warn" | "info";
+} {
+  switch (answer.outcome) {
+    case "done":
+      return { text: "Done.", tone: "good" };
+    case "would-do":
+      return { text: "Dry run: nothing was done. This is what would happen:", tone: "info" };
+    case "conflict":
+      return { text: "Nothing was done: the lock is not what it was when you looked.", tone: "warn" };
+    case "nothing-there":
+      return { text: "Nothing was done: it is no longer there.", tone: "warn" };
+    case "unsupported":
+      return { text: "Nothing was done: nobody would hear it.", tone: "warn" };
+    default:
+      return { text: `The server says: ${answer.outcome}.`, tone: "warn" };
+  }
+}
+
+/** Why the button cannot be pressed yet; `null`: it can. */
+export function hindrance(asked: {
+  readonly harmless: boolean;
+  readonly key: string;
+  readonly typed: string;
+  readonly reason: string;
+  /** Since the dialog was opened, or the lock changed under it. */
+  readonly openMs: number;
+  /** How old what is shown is; `null`: nothing is. */
+  readonly readAgoMs: number | null;
+}): string | null {
+  if (asked.readAgoMs === null) return "Reading the lock anew.";
+  if (asked.readAgoMs > 10_000) return "What is shown is older than 10 s.";
+  if (asked.reason.trim().length < 3) return "A reason is needed: it goes into the audit log.";
+  if (!asked.harmless && asked.typed !== asked.key) return "The name is not typed yet, or not the same.";
+  if (asked.openMs < 2000) return "One moment: read what it does.";
+  return null;
+}

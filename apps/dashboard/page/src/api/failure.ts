@@ -1,0 +1,42 @@
+import type { Problem } from "../../../src/contract/api.js";
+
+/** `unreachable`: no answer; `broken`: an answer that is none of this API's. */
+export type FailureKind =
+  | "unreachable"
+  | "signed-out"
+  | "denied"
+  | "missing"
+  | "refused"
+  | "limited"
+  | "server"
+  | "broken";
+
+/** Why the API did not give what was asked for. */
+export class ApiFailure extends Error {
+  readonly kind: FailureKind;
+  readonly status: number;
+  /** The API's word for it; empty where it gave none. */
+  readonly code: string;
+
+  constructor(kind: FailureKind, status: number, code: string, message: string) {
+    super(message);
+    this.name = "ApiFailure";
+    this.kind = kind;
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export function kindOfStatus(status: number): FailureKind {
+  if (status === 401) return "signed-out";
+  if (status === 403) return "denied";
+  if (status === 404) return "missing";
+  if (status === 429) return "limited";
+  return status >= 500 ? "server" : "refused";
+}
+
+export function asProblem(body: unknown): Problem | null {
+  if (typeof body !== "object" || body === null) return null;
+  const { error, message } = body as Partial<Record<keyof Problem, unknown>>;
+  return typeof error === "string" && typeof message === "string" ? { error, message } : null;
+}

@@ -1,0 +1,44 @@
+import type { Participant } from "../../../src/contract/api.js";
+
+export interface Name {
+  /** The best that is known of who it is. */
+  readonly main: string;
+  /** What else is known, in the order in which an operator asks. */
+  readonly more: readonly string[];
+}
+
+/** Who somebody is, from what there is: its label, else its host, else its address, else what it wrote, else its actor, else its entry. */
+export function nameOf(participant: Participant): Name {
+  const { identity, address, data, actor, entry } = participant;
+  const known = [
+    identity?.label ?? null,
+    identity?.label == null ? (identity?.host ?? null) : null,
+    address,
+    identity?.host ?? null,
+    identity?.pid == null ? null : `pid ${identity.pid}`,
+    // Where there is an identity, it was read from the data.
+    identity === null ? data : null,
+    actor === null ? null : short(actor),
+  ].filter((each): each is string => each !== null && each !== "");
+  // `10.2.3.4` beside `10.2.3.4:51234` tells nothing more.
+  const distinct = known.filter(
+    (each, at) =>
+      !known.some(
+        (other, where) => where !== at && (other === each ? where < at : other.startsWith(`${each}:`)),
+      ),
+  );
+  const [main, ...more] = distinct.length === 0 ? [entry] : distinct;
+  return { main: main ?? entry, more };
+}
+
+/** A uuid by its beginning, what stands behind it whole: `3f2c91ab…:57`. Anything else unchanged. */
+export function short(id: string): string {
+  return id.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "$1…");
+}
+
+/** A long key by its beginning and its end, which are what tells keys apart. */
+export function middle(text: string, longest: number): string {
+  if (text.length <= longest) return text;
+  const head = Math.ceil((longest - 1) * 0.6);
+  return `${text.slice(0, head)}…${text.slice(text.length - (longest - 1 - head))}`;
+}

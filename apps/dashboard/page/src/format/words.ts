@@ -1,0 +1,54 @@
+import type { LockRow, Participant } from "../../../src/contract/api.js";
+import { count, many } from "./number.js";
+
+/** `fair-mutex` is `fair mutex`. */
+export const plain = (word: string): string => word.replaceAll("-", " ");
+
+export const sentence = (word: string): string => {
+  const text = plain(word);
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
+
+/** The kind, or that it is none that is known. */
+export const kindOf = (lock: Pick<LockRow, "kind">): string =>
+  lock.kind === null ? "unknown kind" : plain(lock.kind);
+
+const libraryNames: Record<string, string> = {
+  holdfast: "holdfast",
+  curator: "Curator",
+  kazoo: "kazoo",
+  redisson: "Redisson",
+  unknown: "unknown library",
+};
+export const libraryOf = (name: string): string => libraryNames[name] ?? name;
+
+/** How many wait, in the unit in which that can be seen at all. */
+export function waitersOf(lock: Pick<LockRow, "waiterCount" | "waiterUnit">): { text: string; why: string } {
+  if (lock.waiterUnit === "hidden") {
+    return { text: "hidden", why: "Nobody can be seen waiting on this kind of lock from outside." };
+  }
+  if (lock.waiterUnit === "connections") {
+    return {
+      text: `${count(lock.waiterCount)} conn`,
+      why: `${many(lock.waiterCount, "connection")} subscribed to its channel; each is one waiter or more.`,
+    };
+  }
+  return { text: count(lock.waiterCount), why: many(lock.waiterCount, "waiter") };
+}
+
+export const leaseWords: Record<Participant["lease"], { text: string; why: string; bad: boolean }> = {
+  session: { text: "session", why: "Held as long as the session lives.", bad: false },
+  renewing: { text: "renewing", why: "Its lease was raised within its last third.", bad: false },
+  fixed: { text: "fixed lease", why: "A lease that nobody raises: it ends by itself.", bad: false },
+  "not-renewing": {
+    text: "not renewing",
+    why: "Its lease used to be raised, and was not in time.",
+    bad: true,
+  },
+  "never-expires": {
+    text: "never expires",
+    why: "It has no TTL: if its holder dies, it stays held.",
+    bad: true,
+  },
+  unknown: { text: "unknown", why: "The backend does not tell how this hold lives on.", bad: false },
+};

@@ -1,0 +1,250 @@
+import type { ClusterRow, FindingRow, LockRow, Overview } from "../../../src/contract/api.js";
+
+/** What of `EventSource` is needed: tests put another in its place. */
+export interface Source {
+  addEventListener(type: string, listener: (event: { readonly data: string }) => void): void;
+  onerror: ((event: never) => void) | null;
+  close(): void;
+}
+
+export interface Timers {
+  set(callback: () => void, ms: number): unknown;
+  clear(timer: unknown): void;
+}
+
+export interface StreamListeners {
+  /** Connected, perhaps again: whatever was missed meanwhile has to be asked for. */
+  opened(): void;
+  /** Something has come; by the server's clock where it said so. */
+  heard(nowMs: number | null): void;
+  stateChanged(state: StreamState): void;
+  locks(rows: readonly LockRow[]): void;
+  gone(ids: readonly string[]): void;
+  changes(count: number): void;
+  overview(overview: Overview): void;
+  findings(rows: readonly FindingRow[]): void;
+  clusters(rows: readonly ClusterRow[]): void;
+  /** Every 10 s while there is no stream. */
+  poll(): void;
+}
+
+/** `polling`: three tries failed, so the page asks every 10 s, and tries on. */
+export type StreamState = "connecting" | "live" | "reconnecting" | "polling" | "paused";
+
+export interface Interest {
+  /** Ids of lock rows, most wanted first. */
+  readonly rows: readonly string[];
+  readonly overview: boolean;
+  readonly findings: boolean;
+}
+
+/** Proxies refuse request lines of more than 8 KB. */
+const longestRows = 6500;
+const settleMs = 150;
+const silenceMs = 45_000;
+const pollMs = 10_000;
+const failuresBeforePolling = 3;
+const retriesMs = [1000, 2000, 4000, 10_000];
+
+/** The query of the stream's URL. Rows that do not fit are left out: the list asks for them anew now and then. */
+export function streamQuery(interest: Interest): string {
+  const ids: string[] = [];
+  let length = 0;
+  for (const id of interest.rows) {
+    length += encodeURIComponent(id).length + 3;
+    if (length > longestRows) break;
+    ids.push(id);
+  }
+  const query = new URLSearchParams();
+  if (ids.length > 0) query.set("rows", ids.join(","));
+  if (interest.overview) query.set("overview", "1");
+  if (interest.findings) query.set("findings", "1");
+  return query.toString();
+}
+
+/**
+ * The one stream of this tab. It asks for what the pages on screen are interested in, opens anew when that changes, and goes on trying
+ * when it breaks. `EventSource`'s own retry is not used: it gives up for good on an error status, without a word.
+ */
+export class LiveStream {
+  readonly #open: (query: string) => Source;
+  readonly #on: StreamListeners;
+  readonly #timers: Timers;
+  readonly #interests = new Map<object, Interest>();
+  #source: Source | null = null;
+  #query: string | null = null;
+  #state: StreamState = "connecting";
+  #failures = 0;
+  #beats = 0;
+  #settle: unknown = null;
+  #retry: unknown = null;
+  #silence: unknown = null;
+  #poll: unknown = null;
+
+  constructor(open: (query: string) => Source, on: StreamListeners, timers: Timers) {
+    this.#open = open;
+    this.#on = on;
+    this.#timers = timers;
+  }
+
+  get state(): StreamState {
+    return this.#state;
+  }
+
+  start(): void {
+    this.#settleSoon();
+  }
+
+  /** `who` wants this from now on; `null`: nothing more. */
+  want(who: object, interest: Interest | null): void {
+    if (interest === null) this.#interests.delete(who);
+    else this.#interests.set(who, interest);
+    this.#settleSoon();
+  }
+
+  pause(): void {
+    if (this.#state === "paused") return;
+    this.#disconnect();
+    this.#stop("poll");
+    this.#stop("retry");
+    this.#become("paused");
+  }
+
+  resume(): void {
+    if (this.#state !== "paused") return;
+    this.#failures = 0;
+    this.#become("connecting");
+    this.#connect();
+  }
+
+  close(): void {
+    this.pause();
+    this.#stop("settle");
+  }
+
+  #wanted(): string {
+    const rows = new Set<string>();
+    let overview = false;
+    let findings = false;
+    for (const interest of this.#interests.values()) {
+      for (const id of interest.rows) rows.add(id);
+      overview ||= interest.overview;
+      findings ||= interest.findings;
+    }
+    return streamQuery({ rows: [...rows], overview, findings });
+  }
+
+  // A page that leaves and one that comes change the interest twice in one breath.
+  #settleSoon(): void {
+    if (this.#settle !== null) return;
+    this.#settle = this.#timers.set(() => {
+      this.#settle = null;
+      if (this.#state === "paused" || this.#retry !== null || this.#wanted() === this.#query) return;
+      this.#connect();
+    }, settleMs);
+  }
+
+  #connect(): void {
+    this.#disconnect();
+    this.#stop("retry");
+    const query = this.#wanted();
+    this.#query = query;
+    const source = this.#open(query);
+    this.#source = source;
+    this.#beats = 0;
+    const take = <T>(type: string, listener: (data: T) => void): void => {
+      source.addEventListener(type, ({ data }) => {
+        if (source !== this.#source) return;
+        listener(JSON.parse(data) as T);
+        this.#watchSilence();
+      });
+    };
+    take<{ nowMs: number }>("hello", ({ nowMs }) => {
+      this.#beats += 1;
+      if (this.#beats === 1) this.#opened();
+      this.#on.heard(nowMs);
+    });
+    const plainly = <T>(type: string, listener: (data: T) => void): void => {
+      take<T>(type, (data) => {
+        this.#on.heard(null);
+        listener(data);
+      });
+    };
+    plainly<LockRow[]>("locks", (rows) => this.#on.locks(rows));
+    plainly<string[]>("gone", (ids) => this.#on.gone(ids));
+    plainly<{ count: number }>("changes", ({ count }) => this.#on.changes(count));
+    plainly<Overview>("overview", (overview) => this.#on.overview(overview));
+    plainly<FindingRow[]>("findings", (rows) => this.#on.findings(rows));
+    plainly<ClusterRow[]>("clusters", (rows) => this.#on.clusters(rows));
+    source.onerror = () => {
+      if (source === this.#source) this.#failed();
+    };
+  }
+
+  #opened(): void {
+    this.#failures = 0;
+    this.#stop("poll");
+    this.#become("live");
+    this.#on.opened();
+  }
+
+  #failed(): void {
+    this.#disconnect();
+    this.#query = null;
+    this.#failures += 1;
+    const polling = this.#failures >= failuresBeforePolling;
+    this.#become(polling ? "polling" : "reconnecting");
+    if (polling && this.#poll === null) this.#pollSoon();
+    const wait = retriesMs[Math.min(this.#failures, retriesMs.length) - 1] ?? pollMs;
+    this.#stop("retry");
+    this.#retry = this.#timers.set(() => {
+      this.#retry = null;
+      this.#connect();
+    }, wait);
+  }
+
+  #pollSoon(): void {
+    this.#poll = this.#timers.set(() => {
+      this.#pollSoon();
+      this.#on.poll();
+    }, pollMs);
+  }
+
+  // Only a server that beats can be silent. A connection whose other end vanished stays open here for minutes.
+  #watchSilence(): void {
+    this.#stop("silence");
+    if (this.#beats < 2) return;
+    this.#silence = this.#timers.set(() => {
+      this.#silence = null;
+      this.#failed();
+    }, silenceMs);
+  }
+
+  #disconnect(): void {
+    this.#stop("silence");
+    const source = this.#source;
+    this.#source = null;
+    this.#query = null;
+    if (source === null) return;
+    source.onerror = null;
+    source.close();
+  }
+
+  #stop(which: "poll" | "retry" | "silence" | "settle"): void {
+    const timer = { poll: this.#poll, retry: this.#retry, silence: this.#silence, settle: this.#settle }[
+      which
+    ];
+    if (timer === null) return;
+    this.#timers.clear(timer);
+    if (which === "poll") this.#poll = null;
+    else if (which === "retry") this.#retry = null;
+    else if (which === "silence") this.#silence = null;
+    else this.#settle = null;
+  }
+
+  #become(state: StreamState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#on.stateChanged(state);
+  }
+}

@@ -1,0 +1,11 @@
+import "./look/look.css";
+import { render } from "preact";
+import "./app/preferences.js";
+import { start } from "./app/store.js";
+import { App } from "./app.js";
+
+const page = document.querySelector("#page");
+if (page === null) throw new Error("index.html has no #page");
+page.replaceChildren();
+start();
+render(<App />, page);

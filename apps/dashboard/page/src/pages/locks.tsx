@@ -1,0 +1,342 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Locks } from "../../../src/contract/api.js";
+import { pathWith } from "../api/client.js";
+import { announce } from "../app/announce.js";
+import { listen, now, stream } from "../app/store.js";
+import { throttle } from "../app/throttle.js";
+import { useResource } from "../app/use-resource.js";
+import { useTitle, useView } from "../app/view.js";
+import { clock } from "../format/duration.js";
+import { count, many, percent } from "../format/number.js";
+import { plain } from "../format/words.js";
+import { apply, emptyList, lose, refresh, relist } from "../live/frozen-list.js";
+import { Icon } from "../parts/icon.js";
+import { LockTable } from "../parts/lock-table.js";
+import { Failed, Loading, NoLocks, Nothing, OldNews } from "../parts/states.js";
+import {
+  backends,
+  isFiltered,
+  type LocksView,
+  locksApiQuery,
+  locksViewQuery,
+  parseLocksView,
+  sorts,
+  states,
+} from "../url/view-query.js";
+
+const kinds = [
+  "mutex",
+  "reentrant-mutex",
+  "fair-mutex",
+  "spin-mutex",
+  "semaphore-mutex",
+  "read-write-lock",
+  "reentrant-read-write-lock",
+  "semaphore",
+  "permit-semaphore",
+  "leader-election",
+  "barrier",
+  "double-barrier",
+  "count-down-latch",
+];
+const ages = [10_000, 60_000, 300_000, 3_600_000];
+const ageNames = ["10 s", "1 min", "5 min", "1 h"];
+const sortNames = {
+  waiters: "most waiters",
+  wait: "longest wait",
+  hold: "longest hold",
+  name: "name",
+} as const;
+
+function Choice(props: {
+  label: string;
+  value: string;
+  onChoose: (value: string) => void;
+  children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <label class="choice">
+      <span>{props.label}</span>
+      <select value={props.value} onChange={(event) => props.onChoose(event.currentTarget.value)}>
+        {props.children}
+      </select>
+    </label>
+  );
+}
+
+/** A text filter that waits until somebody has stopped writing. */
+function Text(props: {
+  id: string;
+  label: string;
+  value: string;
+  placeholder: string;
+  onWrite: (value: string) => void;
+}): JSX.Element {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  // The page is drawn again while somebody writes: what is written counts, not what was filtered by so far.
+  const [draft, setDraft] = useState<string | null>(null);
+  const write = props.onWrite;
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (
+    <label class="choice grow">
+      <span>{props.label}</span>
+      <input
+        id={props.id}
+        type="search"
+        value={draft ?? props.value}
+        placeholder={props.placeholder}
+        maxLength={512}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => {
+          const { value } = event.currentTarget;
+          setDraft(value);
+          clearTimeout(timer.current);
+          timer.current = setTimeout(() => {
+            write(value);
+            setDraft(null);
+          }, 300);
+        }}
+      />
+    </label>
+  );
+}
+
+function Filters({
+  filter,
+  change,
+}: {
+  filter: LocksView;
+  change: (changed: Partial<LocksView>) => void;
+}): JSX.Element {
+  return (
+    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+      <Text
+        id="filter-q"
+        label="Name"
+        value={filter.q}
+        placeholder="part, glob with * and ?, or exact"
+        onWrite={(q) => change({ q })}
+      />
+      <Text
+        id="filter-owner"
+        label="Owner"
+        value={filter.owner}
+        placeholder="label, address, session"
+        onWrite={(owner) => change({ owner })}
+      />
+      <Choice
+        label="Backend"
+        value={filter.backend ?? ""}
+        onChoose={(value) => change({ backend: backends.find((each) => each === value) ?? null })}
+      >
+        <option value="">any</option>
+        {backends.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </Choice>
+      <Choice label="Recipe" value={filter.kind ?? ""} onChoose={(value) => change({ kind: value || null })}>
+        <option value="">any</option>
+        {kinds.map((each) => (
+          <option key={each} value={each}>
+            {plain(each)}
+          </option>
+        ))}
+        {filter.kind !== null && !kinds.includes(filter.kind) && <option>{filter.kind}</option>}
+      </Choice>
+      <Choice
+        label="State"
+        value={filter.state ?? ""}
+        onChoose={(value) => change({ state: states.find((each) => each === value) ?? null })}
+      >
+        <option value="">any</option>
+        {states.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </Choice>
+      <Choice
+        label="Held at least"
+        value={String(filter.minAgeMs ?? "")}
+        onChoose={(value) => change({ minAgeMs: value === "" ? null : Number(value) })}
+      >
+        <option value="">any time</option>
+        {ages.map((each, at) => (
+          <option key={each} value={each}>
+            {ageNames[at]}
+          </option>
+        ))}
+        {filter.minAgeMs !== null && !ages.includes(filter.minAgeMs) && (
+          <option value={filter.minAgeMs}>{clock(filter.minAgeMs)}</option>
+        )}
+      </Choice>
+      <Choice
+        label="Sort by"
+        value={filter.sort}
+        onChoose={(value) => change({ sort: sorts.find((each) => each === value) ?? "waiters" })}
+      >
+        {sorts.map((each) => (
+          <option key={each} value={each}>
+            {sortNames[each]}
+          </option>
+        ))}
+      </Choice>
+    </form>
+  );
+}
+
+/** How much of what there is has been looked at: a list is never shown as complete when it is not. */
+function Coverage({ answer }: { answer: Locks }): JSX.Element {
+  const { total, known, coverage, lastFullMs } = answer;
+  const last =
+    lastFullMs === null ? "no full pass yet" : `last full pass ${clock(now.value - lastFullMs)} ago`;
+  return (
+    <p class="coverage">
+      <strong>{count(total)}</strong> of {many(known, "known lock")}
+      <span class={coverage < 1 ? "mark warn badge" : "badge"} title={last}>
+        {coverage < 1 && <Icon name="syncing" />}
+        coverage {percent(coverage)}, {last}
+      </span>
+      {coverage < 1 && (
+        <span class="note">An exact name in the filter is looked up at the backend, seen or not.</span>
+      )}
+    </p>
+  );
+}
+
+export function LocksPage(): JSX.Element {
+  const view = useView();
+  useTitle("Locks");
+  const filter = useMemo(() => parseLocksView(view.search), [view.search]);
+  const path = pathWith("locks", locksApiQuery(filter));
+  const { data, failure, loading, reload } = useResource<Locks>(path, 15_000);
+  const [list, setList] = useState(emptyList);
+  const [shownPath, setShownPath] = useState(path);
+  // While a hand or a finger is on the table, nothing in it may move.
+  const touched = useRef({ pointer: false, focus: false });
+  const frozen = (): boolean => touched.current.pointer || touched.current.focus;
+  const latest = useRef(reload);
+  latest.current = reload;
+
+  useEffect(() => {
+    if (data === null) return;
+    setList((before) => relist(before, data.rows, shownPath === path && frozen()));
+    setShownPath(path);
+  }, [data]);
+
+  const ids = list.rows.map(({ id }) => id).join(",");
+  useEffect(() => {
+    const who = {};
+    stream.want(who, { rows: ids === "" ? [] : ids.split(","), overview: false, findings: false });
+    return () => stream.want(who, null);
+  }, [ids]);
+  useEffect(() => {
+    const soon = throttle(2000, () => latest.current());
+    const end = listen({
+      locks: (rows) => setList((before) => refresh(before, rows)),
+      gone: (lost) => setList((before) => lose(before, lost)),
+      changes: soon,
+    });
+    return () => {
+      end();
+      soon.end();
+    };
+  }, []);
+
+  const thaw = (which: "pointer" | "focus"): void => {
+    touched.current[which] = false;
+    if (!frozen()) setList((before) => (before.pending > 0 ? apply(before) : before));
+  };
+  const change = (changed: Partial<LocksView>): void =>
+    view.go("locks", locksViewQuery({ ...filter, cursor: null, ...changed }), true);
+  const applyNow = (): void => {
+    setList(apply);
+    announce("The list is up to date");
+  };
+
+  const rows = list.rows;
+  const stale = data === null;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Locks</h1>
+        {data !== null && <Coverage answer={data} />}
+        {list.pending > 0 && (
+          <button type="button" class="pending" onClick={applyNow}>
+            {many(list.pending, "change")} - apply
+          </button>
+        )}
+      </div>
+      <Filters filter={filter} change={change} />
+      {failure !== null && data !== null && <OldNews failure={failure} />}
+      {failure !== null && stale && <Failed failure={failure} retry={reload} />}
+      {loading && stale && shownPath === path && <Loading rows={12} />}
+      {data !== null &&
+        data.rows.length === 0 &&
+        rows.length === 0 &&
+        (isFiltered(filter) && data.known > 0 ? (
+          <Nothing title="The filters hide all" icon="search">
+            <p>
+              {many(data.known, "lock")} known, none matches.{" "}
+              {data.coverage < 1 && `Not all has been looked at: coverage ${percent(data.coverage)}.`}
+            </p>
+            <p>
+              <a class="button" href={view.href("locks")}>
+                Clear the filters
+              </a>
+            </p>
+          </Nothing>
+        ) : (
+          <NoLocks view={view} />
+        ))}
+      {rows.length > 0 && (failure === null || data !== null) && (
+        <div
+          class={stale ? "stale" : ""}
+          onPointerEnter={() => (touched.current.pointer = true)}
+          onPointerLeave={() => thaw("pointer")}
+          onFocusIn={() => (touched.current.focus = true)}
+          onFocusOut={(event) => {
+            const to = event.relatedTarget;
+            if (!(to instanceof Node && event.currentTarget.contains(to))) thaw("focus");
+          }}
+        >
+          <LockTable
+            label="Locks"
+            rows={rows}
+            gone={list.gone}
+            view={view}
+            total={data?.total ?? rows.length}
+            from={filter.from}
+            sorting={{
+              by: filter.sort,
+              link: (sort) => view.href("locks", locksViewQuery({ ...filter, cursor: null, sort })),
+            }}
+          />
+        </div>
+      )}
+      {data !== null && (data.next !== null || filter.cursor !== null) && (
+        <nav class="pager" aria-label="Pages of the list">
+          <span class="note">
+            {count(filter.from)} to {count(filter.from + Math.max(0, rows.length - 1))} of {count(data.total)}
+          </span>
+          {filter.cursor !== null && (
+            <a class="button" href={view.href("locks", locksViewQuery({ ...filter, cursor: null }))}>
+              First page
+            </a>
+          )}
+          {data.next !== null && (
+            <a
+              class="button"
+              href={view.href(
+                "locks",
+                locksViewQuery({ ...filter, cursor: data.next, from: filter.from + data.rows.length }),
+              )}
+            >
+              Next page
+            </a>
+          )}
+        </nav>
+      )}
+    </>
+  );
+}

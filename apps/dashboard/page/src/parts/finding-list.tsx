@@ -1,0 +1,54 @@
+import type { JSX } from "preact";
+import type { FindingRow } from "../../../src/contract/api.js";
+import type { View } from "../app/view.js";
+import { middle } from "../format/participant.js";
+import { sentence } from "../format/words.js";
+import { Ago, At } from "./age.js";
+import { Severity } from "./marks.js";
+
+const ranks = { critical: 0, warning: 1, info: 2 } as const;
+export const worstFirst = (rows: readonly FindingRow[]): FindingRow[] =>
+  [...rows].sort((a, b) => ranks[a.severity] - ranks[b.severity] || a.sinceMs - b.sinceMs);
+
+export function FindingObject({ finding, view }: { finding: FindingRow; view: View }): JSX.Element | null {
+  const { object, lockId } = finding;
+  if (object === null) return null;
+  const text = <span class="key">{middle(object, 72)}</span>;
+  return lockId === null ? (
+    text
+  ) : (
+    <a data-row href={view.href(`locks/${lockId}`)} title={object}>
+      {text}
+    </a>
+  );
+}
+
+/** Findings as short cards: what, since when, why it is believed, what to do. */
+export function FindingCards({ rows, view }: { rows: readonly FindingRow[]; view: View }): JSX.Element {
+  return (
+    <ul class="cards">
+      {worstFirst(rows).map((each) => (
+        <li key={each.id} class={`card ${each.severity}`}>
+          <p class="card-head">
+            <Severity severity={each.severity} />
+            <strong>{sentence(each.kind)}</strong>
+            <span class="note">
+              {each.cluster}, for <Ago atMs={each.sinceMs} />
+            </span>
+          </p>
+          <p>
+            <FindingObject finding={each} view={view} />
+          </p>
+          <p>{each.evidence}</p>
+          <p class="advice">{each.advice}</p>
+          {each.muted !== null && (
+            <p class="note">
+              Muted by {each.muted.by} until <At ms={each.muted.untilMs} zone={view.zone} />:{" "}
+              {each.muted.reason}
+            </p>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

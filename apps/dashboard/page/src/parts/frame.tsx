@@ -1,0 +1,248 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useCallback, useRef, useState } from "preact/hooks";
+import { announce, announced } from "../app/announce.js";
+import { base } from "../app/base.js";
+import { theme } from "../app/preferences.js";
+import { clusters, findings, me, paused, quietMs, stream, streamState } from "../app/store.js";
+import { useView, type View } from "../app/view.js";
+import { places } from "../keys/shortcuts.js";
+import { useShortcuts } from "../keys/use-shortcuts.js";
+import { linkTo } from "../url/links.js";
+import { Help } from "./help.js";
+import { Icon } from "./icon.js";
+import { StatusLine } from "./status-line.js";
+
+const streamWords = {
+  connecting: ["syncing", "connecting"],
+  live: ["held", "live"],
+  reconnecting: ["syncing", "reconnecting"],
+  polling: ["stale", "every 10 s"],
+  paused: ["pause", "paused"],
+} as const;
+
+function togglePause(): void {
+  if (paused.peek()) stream.resume();
+  else stream.pause();
+  announce(paused.peek() ? "Paused: nothing on the page changes" : "Live again");
+}
+
+function Live(): JSX.Element {
+  const [icon, word] = streamWords[streamState.value];
+  const still = paused.value;
+  return (
+    <span class="live">
+      <span class={`mark stream-${streamState.value}`}>
+        <Icon name={icon} />
+        {word}
+      </span>
+      <button type="button" class="small" aria-pressed={still} onClick={togglePause}>
+        <Icon name={still ? "play" : "pause"} />
+        {still ? "Go on" : "Pause"}
+      </button>
+    </span>
+  );
+}
+
+function Search({ view }: { view: View }): JSX.Element {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: the element <search> is not known to all browsers yet
+    <form
+      class="search"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const q = new FormData(event.currentTarget).get("q");
+        view.go("locks", typeof q === "string" && q.trim() !== "" ? { q: q.trim() } : {});
+        event.currentTarget.reset();
+      }}
+    >
+      <Icon name="search" />
+      <input
+        id="search"
+        name="q"
+        type="search"
+        placeholder="Find a lock"
+        aria-label="Find a lock by name or glob"
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <span class="kbd" aria-hidden="true">
+        /
+      </span>
+    </form>
+  );
+}
+
+function ClusterChoice({ view }: { view: View }): JSX.Element | null {
+  const known = clusters.value ?? [];
+  if (known.length < 2 && view.cluster === null) return null;
+  const choose = (name: string): void => {
+    // A cursor and a lock belong to the list they came from.
+    const path = /^(locks|sessions)\//.test(view.path) ? view.path.split("/", 1)[0] : view.path;
+    const query = new URLSearchParams(view.search);
+    for (const each of ["cluster", "cursor", "from", "of"]) query.delete(each);
+    history.pushState(
+      null,
+      "",
+      linkTo(base, path ?? "", { ...view, cluster: name || null }, Object.fromEntries(query)),
+    );
+    dispatchEvent(new PopStateEvent("popstate"));
+  };
+  return (
+    <label class="choice">
+      <span>Cluster</span>
+      <select value={view.cluster ?? ""} onChange={(event) => choose(event.currentTarget.value)}>
+        <option value="">all</option>
+        {known.map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+        {view.cluster !== null && !known.some(({ name }) => name === view.cluster) && (
+          <option>{view.cluster}</option>
+        )}
+      </select>
+    </label>
+  );
+}
+
+function rights(): string {
+  const who = me.value;
+  if (who === null) return "What you may do is not known yet.";
+  if (!who.actions) return "Read-only: actions are switched off for everybody in the configuration.";
+  if (who.role === "viewer")
+    return "Read-only: the role viewer may look. Asking a holder to leave needs operator, forcing needs admin.";
+  if (who.role === "operator")
+    return "May ask holders to leave and mute findings. Forcing needs the role admin.";
+  return "May do everything, forced releases too.";
+}
+
+function Menu({ view }: { view: View }): JSX.Element {
+  const who = me.value;
+  const zoneLink = (): void => {
+    const query = new URLSearchParams(view.search);
+    if (view.zone === "utc") query.delete("tz");
+    else query.set("tz", "utc");
+    history.replaceState(null, "", `${location.pathname}${query.size === 0 ? "" : `?${query}`}`);
+    dispatchEvent(new PopStateEvent("popstate"));
+  };
+  return (
+    <details
+      class="menu"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.currentTarget.open = false;
+        event.currentTarget.querySelector("summary")?.focus();
+      }}
+      onFocusOut={(event) => {
+        const to = event.relatedTarget;
+        if (to instanceof Node && !event.currentTarget.contains(to)) event.currentTarget.open = false;
+      }}
+    >
+      <summary>
+        <Icon name="user" />
+        <span>{who?.name ?? "not signed in"}</span>
+        {who !== null && <span class="tag">{who.actions ? who.role : "read-only"}</span>}
+      </summary>
+      <div class="menu-body">
+        <p class="note">{rights()}</p>
+        <fieldset>
+          <legend>Theme</legend>
+          {(["system", "light", "dark"] as const).map((each) => (
+            <label key={each} class="check">
+              <input
+                type="radio"
+                name="theme"
+                checked={theme.value === each}
+                onChange={() => (theme.value = each)}
+              />
+              {each}
+            </label>
+          ))}
+        </fieldset>
+        <label class="check">
+          <input type="checkbox" checked={view.zone === "utc"} onChange={zoneLink} />
+          Times in UTC
+        </label>
+        <a href={view.href("about")}>About this dashboard</a>
+      </div>
+    </details>
+  );
+}
+
+/** What stands around every page. */
+export function Frame({ children }: { children: ComponentChildren }): JSX.Element {
+  const view = useView();
+  const [help, setHelp] = useState(false);
+  const latest = useRef(view);
+  latest.current = view;
+  useShortcuts(
+    useCallback((command) => {
+      if (command.do === "help") setHelp(true);
+      else if (command.do === "pause") togglePause();
+      else if (command.do === "go") latest.current.go(command.path);
+      else
+        (
+          document.querySelector<HTMLInputElement>("#filter-q") ??
+          document.querySelector<HTMLInputElement>("#search")
+        )?.select();
+    }, []),
+  );
+  const open = (findings.value ?? []).filter(
+    ({ muted, severity, cluster }) =>
+      muted === null && severity !== "info" && (view.cluster === null || cluster === view.cluster),
+  );
+  const here = view.path.split("/", 1)[0];
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>("main")?.focus()}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <a class="brand" href={view.href("")}>
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <circle cx="16" cy="8" r="3.5" />
+            <path d="M16 11.5V27M10 17h12M6.5 18.5C7 23.5 10.5 27 16 27s9-3.5 9.5-8.5" />
+          </svg>
+          holdfast
+        </a>
+        <nav aria-label="Pages">
+          {Object.values(places).map(([path, name]) => (
+            <a key={path} href={view.href(path)} aria-current={here === path ? "page" : undefined}>
+              {name}
+              {path === "findings" && open.length > 0 && (
+                <span
+                  class={open.some(({ severity }) => severity === "critical") ? "count bad" : "count warn"}
+                >
+                  {open.length}
+                  <span class="hidden-text"> open</span>
+                </span>
+              )}
+            </a>
+          ))}
+        </nav>
+        <div class="tools">
+          <ClusterChoice view={view} />
+          <Search view={view} />
+          <Live />
+          <Menu view={view} />
+          <button type="button" class="small" aria-label="Keyboard help" onClick={() => setHelp(true)}>
+            ?
+          </button>
+        </div>
+      </header>
+      <StatusLine view={view} />
+      <main
+        id="main"
+        tabIndex={-1}
+        class={quietMs.value > 15_000 && !paused.value && streamState.value !== "live" ? "stale" : ""}
+      >
+        {children}
+      </main>
+      <p class="hidden-text" aria-live="polite" role="status">
+        {announced.value}
+      </p>
+      {help && <Help onClose={() => setHelp(false)} />}
+    </>
+  );
+}

@@ -1,0 +1,185 @@
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { LockRow } from "../../../src/contract/api.js";
+import { clusters, now } from "../app/store.js";
+import type { View } from "../app/view.js";
+import { instant } from "../format/instant.js";
+import { count } from "../format/number.js";
+import { middle, short } from "../format/participant.js";
+import { kindOf, waitersOf } from "../format/words.js";
+import type { LocksView } from "../url/view-query.js";
+import { Age } from "./age.js";
+import { Icon } from "./icon.js";
+import { Lease, LockState } from "./marks.js";
+import { Scroll } from "./scroll.js";
+import { Libraries, Who } from "./who.js";
+
+/** `true` for 2 s after `version` has changed: somebody else holds now. */
+function useHandOff(version: string): boolean {
+  const before = useRef(version);
+  const [fresh, setFresh] = useState(false);
+  useEffect(() => {
+    if (before.current === version) return;
+    before.current = version;
+    setFresh(true);
+    const timer = setTimeout(() => setFresh(false), 2000);
+    return () => clearTimeout(timer);
+  }, [version]);
+  return fresh;
+}
+
+/** Cluster or row is too old to be believed as it stands. */
+export function isStale(row: LockRow): boolean {
+  const cluster = (clusters.value ?? []).find(({ name }) => name === row.cluster);
+  return cluster !== undefined && (cluster.state === "stale" || cluster.state === "down");
+}
+
+function Row(props: { row: LockRow; index: number; view: View; gone: boolean; brief: boolean }): JSX.Element {
+  const { row, index, view, gone, brief } = props;
+  const fresh = useHandOff(row.version);
+  const stale = isStale(row);
+  const [holder] = row.holders;
+  const waiters = waitersOf(row);
+  const classes = [fresh && "fresh", gone && "gone", stale && "stale"].filter(Boolean).join(" ");
+  return (
+    <tr class={classes} aria-rowindex={index}>
+      <th scope="row" class="lock-name">
+        <a class="key" data-row href={view.href(`locks/${row.id}`)} title={row.key}>
+          {middle(row.key, 64)}
+        </a>
+        {gone && <span class="tag">gone</span>}
+        {row.denied !== null && (
+          <span class="mark bad denied" title={row.denied}>
+            <Icon name="denied" />
+            Not readable: {row.denied}
+          </span>
+        )}
+      </th>
+      <td>
+        {row.backend} <span class="note block">{row.cluster}</span>
+      </td>
+      <td>
+        {kindOf(row)} <Libraries names={row.libraries} />
+      </td>
+      <td>
+        <LockState state={row.state} />
+        {stale && (
+          <span class="note" title={instant(row.readMs, view.zone)}>
+            {" "}
+            as of {Math.round((now.value - row.readMs) / 1000)} s ago
+          </span>
+        )}
+      </td>
+      <td class="holder">
+        {holder === undefined ? (
+          <span class="note">{row.denied === null ? "nobody" : "not readable"}</span>
+        ) : (
+          <>
+            <Who participant={holder} cluster={row.cluster} />
+            {row.holderCount > 1 && (
+              <span class="tag">
+                +{count(row.holderCount - 1)}
+                {row.limit !== null && ` of ${count(row.limit)}`}
+              </span>
+            )}
+          </>
+        )}
+      </td>
+      <td class="number" title={waiters.why}>
+        {row.waiterCount === 0 && row.waiterUnit !== "hidden" ? <span class="note">0</span> : waiters.text}
+      </td>
+      <td>
+        {row.waiterCount > 0 ? <Age of={row.oldestWait} zone={view.zone} /> : <span class="note">none</span>}
+      </td>
+      <td>
+        {row.holderCount > 0 ? <Age of={row.oldestHold} zone={view.zone} /> : <span class="note">none</span>}
+      </td>
+      {!brief && (
+        <>
+          <td>
+            {row.token === null ? (
+              <span class="note">none</span>
+            ) : (
+              <span class="key" title={row.token}>
+                {middle(short(row.token), 22)}
+              </span>
+            )}
+          </td>
+          <td>{holder === undefined ? <span class="note">none</span> : <Lease participant={holder} />}</td>
+        </>
+      )}
+    </tr>
+  );
+}
+
+const columns = [
+  { name: "Lock", sort: "name" },
+  { name: "Backend" },
+  { name: "Recipe" },
+  { name: "State" },
+  { name: "Held by" },
+  { name: "Waiters", sort: "waiters", number: true },
+  { name: "Oldest wait", sort: "wait" },
+  { name: "Held for", sort: "hold" },
+  { name: "Token", full: true },
+  { name: "Lease", full: true },
+] as const satisfies readonly { name: string; sort?: LocksView["sort"]; number?: boolean; full?: boolean }[];
+
+/** Locks, a row each. `sorting`: what the server sorted by, and the link that asks for another order. */
+export function LockTable(props: {
+  label: string;
+  rows: readonly LockRow[];
+  view: View;
+  gone?: ReadonlySet<string>;
+  total?: number;
+  from?: number;
+  brief?: boolean;
+  sorting?: { by: LocksView["sort"]; link: (sort: LocksView["sort"]) => string };
+}): JSX.Element {
+  const { label, rows, view, gone, total, from = 1, brief = false, sorting } = props;
+  return (
+    <Scroll label={label}>
+      <table class="locks" aria-rowcount={(total ?? rows.length) + 1}>
+        <caption class="hidden-text">{label}</caption>
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.map((column) => {
+              if (brief && "full" in column) return null;
+              const by = "sort" in column ? column.sort : null;
+              const sorted = by !== null && sorting?.by === by;
+              return (
+                <th
+                  key={column.name}
+                  scope="col"
+                  class={"number" in column ? "number" : ""}
+                  aria-sort={sorted ? (by === "name" ? "ascending" : "descending") : undefined}
+                >
+                  {by !== null && sorting !== undefined ? (
+                    <a class="sort" href={sorting.link(by)}>
+                      {column.name}
+                      <span aria-hidden="true">{sorted ? (by === "name" ? " ▲" : " ▼") : ""}</span>
+                    </a>
+                  ) : (
+                    column.name
+                  )}
+                </th>
+              );
+            })}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <Row
+              key={row.id}
+              row={row}
+              index={from + at + 1}
+              view={view}
+              gone={gone?.has(row.id) ?? false}
+              brief={brief}
+            />
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}

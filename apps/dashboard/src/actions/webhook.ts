@@ -1,0 +1,61 @@
+import type { AuditRow } from "../contract/api.js";
+import { messageOf } from "../core/problems.js";
+
+const mostWaiting = 100;
+const answerMs = 5_000;
+
+export interface WebhookOptions {
+  readonly url: string;
+  /** Value of the `authorization` header. */
+  readonly authorization?: string;
+  readonly onFailure: (message: string) => void;
+}
+
+/** Sends audit rows on, one after the other. Nobody waits for it, and nothing depends on it. */
+export class Webhook {
+  readonly #options: WebhookOptions;
+  readonly #rows: AuditRow[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(options: WebhookOptions) {
+    this.#options = options;
+  }
+
+  send(row: AuditRow): void {
+    if (this.#rows.length >= mostWaiting) {
+      this.#options.onFailure("the audit webhook is too slow: a row was left out");
+      return;
+    }
+    this.#rows.push(row);
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  /** When everything that was given has been tried. */
+  async drained(): Promise<void> {
+    await this.#sending;
+  }
+
+  async #sendAll(): Promise<void> {
+    const { url, authorization, onFailure } = this.#options;
+    for (let row = this.#rows.shift(); row !== undefined; row = this.#rows.shift()) {
+      try {
+        const answer = await fetch(url, {
+          method: "POST",
+          redirect: "error",
+          headers: {
+            "content-type": "application/json",
+            ...(authorization === undefined ? {} : { authorization }),
+          },
+          body: JSON.stringify(row),
+          signal: AbortSignal.timeout(answerMs),
+        });
+        await answer.body?.cancel();
+        if (!answer.ok) onFailure(`the audit webhook answered ${answer.status}`);
+      } catch (error) {
+        onFailure(`the audit webhook failed: ${messageOf(error)}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,18 @@
+/** What somebody may do: look; also ask holders and mute findings; also force, evict and clean. Each can what the one before can. */
+export type Role = "viewer" | "operator" | "admin";
+
+/** Who asks. `name: null` is anybody. */
+export interface Principal {
+  readonly name: string | null;
+  readonly role: Role;
+}
+
+const ranks: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, admin: 2 };
+
+export function isRole(value: unknown): value is Role {
+  return typeof value === "string" && Object.hasOwn(ranks, value);
+}
+
+export function atLeast(role: Role, needed: Role): boolean {
+  return ranks[role] >= ranks[needed];
+}

@@ -1,0 +1,68 @@
+import { InvalidArgumentError } from "@holdfast/core";
+import { checkKnownKeys } from "@holdfast/core/internal";
+import type { TSchema } from "typebox";
+import { Check, Errors } from "typebox/value";
+import { ConfigError } from "./config-error.js";
+import { ConfigSchema, type DashboardConfig } from "./schema.js";
+
+interface Shape {
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly items?: Shape;
+}
+
+/** @throws ConfigError */
+export function checkConfig(value: unknown): DashboardConfig {
+  checkKeys("the configuration", ConfigSchema as Shape, value);
+  if (!Check(ConfigSchema, value)) throw new ConfigError(firstError(ConfigSchema, value));
+  const names = new Set<string>();
+  for (const { name, zookeeper, redis } of value.clusters) {
+    if (names.has(name)) throw new ConfigError(`clusters: two are called ${name}`);
+    names.add(name);
+    if ((zookeeper === undefined) === (redis === undefined))
+      throw new ConfigError(`clusters: ${name} must have either zookeeper or redis`);
+    if (redis !== undefined) {
+      const ways = [redis.url, redis.sentinels, redis.cluster].filter((way) => way !== undefined);
+      if (ways.length !== 1)
+        throw new ConfigError(`clusters: ${name}: redis must have exactly one of url, sentinels and cluster`);
+      if (redis.url !== undefined && hasPassword(redis.url))
+        throw new ConfigError(
+          `clusters: ${name}: redis: url has a password in it; give password: { file } or { env }`,
+        );
+    }
+  }
+  return value;
+}
+
+/** Unknown keys before all else: the rest of a message about `basepath` would only mislead. */
+function checkKeys(where: string, shape: Shape, value: unknown): void {
+  if (Array.isArray(value)) {
+    const { items } = shape;
+    if (items !== undefined)
+      for (const [index, each] of value.entries()) checkKeys(`${where}[${index}]`, items, each);
+    return;
+  }
+  const { properties } = shape;
+  if (typeof value !== "object" || value === null || properties === undefined) return;
+  try {
+    checkKnownKeys(where, value, new Set(Object.keys(properties)));
+  } catch (error) {
+    throw error instanceof InvalidArgumentError ? new ConfigError(error.message) : error;
+  }
+  for (const [key, each] of Object.entries(value)) {
+    const inner = properties[key];
+    if (inner !== undefined) checkKeys(where === "the configuration" ? key : `${where}.${key}`, inner, each);
+  }
+}
+
+function firstError(schema: TSchema, value: unknown): string {
+  const [error] = Errors(schema, value);
+  if (error === undefined) return "the configuration is not right";
+  const where = error.instancePath.slice(1).replaceAll("/", ".");
+  const params = error.params as { readonly allowedValues?: readonly unknown[] };
+  const allowed = params.allowedValues === undefined ? "" : `: ${params.allowedValues.join(", ")}`;
+  return `${where === "" ? "the configuration" : where} ${error.message}${allowed}`;
+}
+
+function hasPassword(url: string): boolean {
+  return URL.canParse(url) && new URL(url).password !== "";
+}

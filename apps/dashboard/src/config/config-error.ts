@@ -1,0 +1,4 @@
+/** The configuration cannot be right. The message says where and what; never a value, which may be a secret in the wrong place. */
+export class ConfigError extends Error {
+  override readonly name: string = "ConfigError";
+}

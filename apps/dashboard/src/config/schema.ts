@@ -1,0 +1,163 @@
+import { type Static, Type } from "typebox";
+
+const strict = { additionalProperties: false } as const;
+
+const RoleSchema = Type.Enum(["viewer", "operator", "admin"]);
+const MillisSchema = Type.Integer({ minimum: 1, maximum: 2_592_000_000 });
+
+/** Exactly one of the two. */
+export const SecretSchema = Type.Object(
+  {
+    file: Type.Optional(
+      Type.String({ minLength: 1, description: "Its content, without the last line break." }),
+    ),
+    env: Type.Optional(Type.String({ minLength: 1, description: "Name of an environment variable." })),
+  },
+  strict,
+);
+
+const AddressSchema = Type.Object(
+  { host: Type.String({ minLength: 1 }), port: Type.Integer({ minimum: 1, maximum: 65_535 }) },
+  strict,
+);
+
+export const ZooKeeperSchema = Type.Object(
+  {
+    connect: Type.String({ minLength: 1, description: "h1:2181,h2:2181/chroot" }),
+    roots: Type.Array(Type.String({ pattern: "^/" }), {
+      description: "Where the locks are; `*` stands for one segment.",
+    }),
+    sessionTimeoutMs: Type.Optional(MillisSchema),
+    maxNodes: Type.Optional(
+      Type.Integer({ minimum: 1, description: "A root with more below it is not read. Default 200000." }),
+    ),
+    adminPort: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 65_535,
+        description: "Of AdminServer; 0: not asked. Default 8080.",
+      }),
+    ),
+    auth: Type.Optional(
+      Type.Array(Type.Object({ scheme: Type.String({ minLength: 1 }), secret: SecretSchema }, strict)),
+    ),
+  },
+  strict,
+);
+
+export const RedisSchema = Type.Object(
+  {
+    url: Type.Optional(Type.String({ pattern: "^rediss?://", description: "Without the password." })),
+    sentinels: Type.Optional(
+      Type.Object(
+        {
+          sentinels: Type.Array(AddressSchema, { minItems: 1 }),
+          name: Type.String({ minLength: 1 }),
+          username: Type.Optional(Type.String()),
+          password: Type.Optional(SecretSchema),
+        },
+        strict,
+      ),
+    ),
+    cluster: Type.Optional(Type.Object({ nodes: Type.Array(AddressSchema, { minItems: 1 }) }, strict)),
+    username: Type.Optional(Type.String()),
+    password: Type.Optional(SecretSchema),
+    db: Type.Optional(Type.Integer({ minimum: 0 })),
+    patterns: Type.Array(Type.String({ minLength: 1 }), {
+      description: "Of lock names, as MATCH takes them. None: no scan.",
+    }),
+    scanCallsPerSecond: Type.Optional(Type.Number({ minimum: 0.1, maximum: 1_000 })),
+  },
+  strict,
+);
+
+export const ClusterSchema = Type.Object(
+  {
+    name: Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" }),
+    zookeeper: Type.Optional(ZooKeeperSchema),
+    redis: Type.Optional(RedisSchema),
+  },
+  strict,
+);
+
+export const ConfigSchema = Type.Object(
+  {
+    listen: Type.Optional(
+      Type.Object(
+        {
+          host: Type.Optional(Type.String({ minLength: 1, description: "Default 127.0.0.1." })),
+          port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: "Default 8080." })),
+        },
+        strict,
+      ),
+    ),
+    basePath: Type.Optional(
+      Type.String({ pattern: "^/([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*$", description: "Default /." }),
+    ),
+    trustProxy: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        description: "Addresses or networks whose X-Forwarded headers are believed. Default none.",
+      }),
+    ),
+    auth: Type.Optional(
+      Type.Object(
+        {
+          basic: Type.Optional(
+            Type.Object(
+              { file: Type.String({ minLength: 1, description: "Lines of name:role:hash." }) },
+              strict,
+            ),
+          ),
+          bearer: Type.Optional(
+            Type.Array(
+              Type.Object(
+                { name: Type.String({ minLength: 1 }), role: RoleSchema, token: SecretSchema },
+                strict,
+              ),
+            ),
+          ),
+          anonymous: Type.Optional(
+            Type.Enum(["viewer"], { description: "Who brings no credentials may look, from anywhere." }),
+          ),
+        },
+        strict,
+      ),
+    ),
+    actions: Type.Optional(Type.Boolean({ description: "Default false: nobody can change a lock." })),
+    audit: Type.Optional(
+      Type.Object(
+        {
+          file: Type.Optional(Type.String({ minLength: 1, description: "JSON lines, appended." })),
+          webhook: Type.Optional(
+            Type.Object(
+              { url: Type.String({ pattern: "^https?://" }), authorization: Type.Optional(SecretSchema) },
+              strict,
+            ),
+          ),
+        },
+        strict,
+      ),
+    ),
+    metrics: Type.Optional(
+      Type.Object(
+        { public: Type.Optional(Type.Boolean({ description: "Scraped without credentials." })) },
+        strict,
+      ),
+    ),
+    thresholds: Type.Optional(
+      Type.Object(
+        {
+          longHoldMs: Type.Optional(MillisSchema),
+          orphanAfterMs: Type.Optional(MillisSchema),
+        },
+        strict,
+      ),
+    ),
+    clusters: Type.Array(ClusterSchema),
+  },
+  strict,
+);
+
+export type DashboardConfig = Static<typeof ConfigSchema>;
+export type ClusterConfig = Static<typeof ClusterSchema>;
+export type Secret = Static<typeof SecretSchema>;

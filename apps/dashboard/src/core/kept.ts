@@ -1,0 +1,25 @@
+/** One answer for all who ask within a while, and one question to the backend however many ask. A failure is not kept. */
+export class Kept<T> {
+  readonly #ask: () => Promise<T>;
+  readonly #keepMs: number;
+  readonly #now: () => number;
+  #asked: { readonly atMs: number; readonly answer: Promise<T> } | undefined;
+
+  constructor(ask: () => Promise<T>, keepMs: number, now: () => number) {
+    this.#ask = ask;
+    this.#keepMs = keepMs;
+    this.#now = now;
+  }
+
+  get(): Promise<T> {
+    const asked = this.#asked;
+    if (asked !== undefined && this.#now() - asked.atMs < this.#keepMs) return asked.answer;
+    const answer = this.#ask();
+    const mine = { atMs: this.#now(), answer };
+    this.#asked = mine;
+    answer.catch(() => {
+      if (this.#asked === mine) this.#asked = undefined;
+    });
+    return answer;
+  }
+}

@@ -1,0 +1,85 @@
+import type { ActionResult, LockAction, ObservedLockDetail } from "@holdfast/core/observe";
+import type { LockDetail } from "../contract/api.js";
+import { within } from "./bounded.js";
+import type { NamedCollector } from "./cluster-row.js";
+import type { Observatory } from "./observatory.js";
+import { backendFailed, messageOf, notFound } from "./problems.js";
+import { participantOf, rowOf } from "./rows.js";
+
+const mostWaiters = 200;
+const answerMs = 5_000;
+const tryOutMs = 2_000;
+/** So many holders and waiters have their effects worked out for the page; the dialog asks again for whom it is about. */
+const mostEntries = 5;
+
+/** What each action takes. */
+export const roleOfAction: Readonly<Record<LockAction, "operator" | "admin">> = {
+  "request-revoke": "operator",
+  "evict-waiter": "admin",
+  "force-release": "admin",
+  "clean-orphan": "admin",
+};
+
+/** One lock with everybody, read anew; from memory, and saying so, when its backend does not answer. */
+export async function detailOf(
+  observatory: Observatory,
+  id: string,
+  mayAct: (action: LockAction) => boolean,
+): Promise<LockDetail> {
+  const { cluster, key } = observatory.locate(id);
+  const lock = await read(cluster, key);
+  if (lock === null) throw notFound("nothing is there any more");
+  return {
+    nowMs: observatory.now(),
+    lock: rowOf(cluster.name, lock),
+    waiters: lock.waiters.map(participantOf),
+    raw: lock.raw.map(({ name, value }) => ({ name, value })),
+    explain: [...lock.explain],
+    findings: observatory.findings.ofLock(id),
+    actions: await actionsOn(cluster, lock, mayAct),
+  };
+}
+
+async function read(cluster: NamedCollector, key: string): Promise<ObservedLockDetail | null> {
+  try {
+    return await within(cluster.collector.detail(key, { maxWaiters: mostWaiters }), answerMs);
+  } catch (error) {
+    const known = cluster.collector.get(key);
+    if (known === undefined) throw backendFailed(cluster.name, error);
+    return {
+      ...known,
+      waiters: [],
+      raw: [],
+      explain: [`From memory: it could not be read anew (${messageOf(error)}). The waiters are not known.`],
+    };
+  }
+}
+
+async function actionsOn(
+  { collector }: NamedCollector,
+  lock: ObservedLockDetail,
+  mayAct: (action: LockAction) => boolean,
+): Promise<LockDetail["actions"]> {
+  const offers = offersOf(lock).filter(({ action }) => mayAct(action));
+  const tried = await Promise.all(
+    offers.map(async ({ action, entry }) => {
+      const request = { action, entry, key: lock.key, expectedVersion: lock.version, dryRun: true };
+      // What cannot even be tried out is not offered; the detail itself says what is wrong with the backend.
+      const result = await within(collector.act(request), tryOutMs).catch((): ActionResult | null => null);
+      if (result?.outcome !== "would-do") return [];
+      return [{ action, entry, role: roleOfAction[action], effects: [...result.effects] }];
+    }),
+  );
+  return tried.flat();
+}
+
+function offersOf(lock: ObservedLockDetail): { action: LockAction; entry: string | null }[] {
+  const holders = lock.holders.slice(0, mostEntries).map(({ entry }) => entry);
+  const waiters = lock.waiters.slice(0, mostEntries).map(({ entry }) => entry);
+  return [
+    ...holders.map((entry) => ({ action: "request-revoke" as const, entry })),
+    ...waiters.map((entry) => ({ action: "evict-waiter" as const, entry })),
+    ...holders.map((entry) => ({ action: "force-release" as const, entry })),
+    ...(holders.length === 0 ? [{ action: "clean-orphan" as const, entry: null }] : []),
+  ];
+}

@@ -1,0 +1,75 @@
+import type { Locks, LocksQuery } from "../contract/api.js";
+import { within } from "./bounded.js";
+import { coverageOf, lastFullMsOf, type NamedCollector } from "./cluster-row.js";
+import { cursorOf, placeOf } from "./cursor.js";
+import { badRequest } from "./problems.js";
+import { rowOf } from "./rows.js";
+import { selectLocks } from "./select-locks.js";
+
+const usualLimit = 100;
+const lookUpMs = 1_000;
+
+/** One page of the list. The list itself never leaves the server. */
+export async function listLocks(
+  clusters: readonly NamedCollector[],
+  query: LocksQuery,
+  nowMs: number,
+): Promise<Locks> {
+  const after = query.cursor === undefined ? null : placeOf(query.cursor);
+  if (query.cursor !== undefined && after === null)
+    throw badRequest("cursor: not one that was given out here");
+  const sort = query.sort ?? after?.sort ?? "waiters";
+  if (after !== null && after.sort !== sort)
+    throw badRequest(`cursor: it belongs to a list sorted by ${after.sort}`);
+  const limit = query.limit ?? usualLimit;
+  const { rows, total } = selectLocks(clusters, query, { sort, count: limit + 1, after, nowMs });
+  const page = rows.slice(0, limit);
+  const last = rows.length > limit ? page.at(-1) : undefined;
+  const asked = chosen(clusters, query);
+  const sources = asked.map(({ collector }) => collector.sources());
+  const fullMs = sources.map(lastFullMsOf);
+  const unlisted = total === 0 ? await lookUp(asked, query) : [];
+  return {
+    nowMs,
+    rows: [...page.map(({ cluster, lock }) => rowOf(cluster, lock)), ...unlisted],
+    total: total + unlisted.length,
+    known: asked.reduce((sum, { collector }) => sum + collector.size, 0),
+    coverage: sources.length === 0 ? 0 : Math.min(...sources.map(coverageOf)),
+    lastFullMs: fullMs.some((each) => each === null) ? null : oldest(fullMs),
+    next:
+      last === undefined
+        ? null
+        : cursorOf({ sort, value: last.value, key: last.lock.key, cluster: last.cluster }),
+  };
+}
+
+/** Who types a whole name is told what is there, even where the list has not come to it yet. */
+async function lookUp(clusters: readonly NamedCollector[], query: LocksQuery): Promise<Locks["rows"]> {
+  const { q } = query;
+  if (q === undefined || q === "" || /[*?]/.test(q)) return [];
+  const { state, kind, owner, minAgeMs, cursor } = query;
+  if ([state, kind, owner, minAgeMs, cursor].some((each) => each !== undefined)) return [];
+  const found = await Promise.all(
+    clusters
+      // ZooKeeper has no name that does not begin with a slash.
+      .filter(({ collector }) => collector.backend === "redis" || /^\/.*[^/]$/.test(q))
+      .map(async ({ name, collector }) => {
+        // Beside the list this is a courtesy: a backend that is silent or refuses has said so in its sources.
+        const detail = await within(collector.detail(q, { maxWaiters: 0 }), lookUpMs).catch(() => null);
+        return detail === null ? [] : [rowOf(name, detail)];
+      }),
+  );
+  return found.flat();
+}
+
+function oldest(times: readonly (number | null)[]): number | null {
+  return times.length === 0 ? null : Math.min(...times.map((each) => each ?? Number.POSITIVE_INFINITY));
+}
+
+function chosen(clusters: readonly NamedCollector[], query: LocksQuery): readonly NamedCollector[] {
+  return clusters.filter(
+    ({ name, collector }) =>
+      (query.cluster === undefined || query.cluster === name) &&
+      (query.backend === undefined || query.backend === collector.backend),
+  );
+}

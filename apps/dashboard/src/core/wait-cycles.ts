@@ -1,0 +1,134 @@
+import type { ObservedParticipant } from "@holdfast/core/observe";
+import type { Waits } from "../contract/api.js";
+import { lockIdOf } from "./lock-id.js";
+import { strongComponents } from "./strong-components.js";
+import { actorIdOf, exactNode, processNode, type WaitEdge } from "./wait-edges.js";
+
+export interface WaitCycle {
+  /** The same as long as the same entries wait at the same locks for the same entries. */
+  readonly signature: string;
+  readonly certainty: "likely" | "possible";
+  readonly edges: readonly WaitEdge[];
+  /** One way around among `edges`: each waits for the next one's holder, the last for the first. */
+  readonly ring: readonly WaitEdge[];
+}
+
+type Node = (cluster: string, one: ObservedParticipant) => string;
+
+/**
+ * Circles in which everybody waits for the next. Likely: across owners that the backend tells apart. Possible: within one session or
+ * process, whose flows it does not tell apart, or across clusters by what a process says of itself, or at a semaphore,
+ * where one of several holders is enough.
+ */
+export function cyclesOf(edges: readonly WaitEdge[]): WaitCycle[] {
+  const cycles: WaitCycle[] = [];
+  const covered = new Set<string>();
+  for (const node of [exactNode, processNode] as const) {
+    for (const members of [...components(edges, node), ...selfWaits(edges, node)]) {
+      const locks = locksOf(members).join("\n");
+      if (covered.has(locks)) continue;
+      covered.add(locks);
+      const likely =
+        node === exactNode && new Set(members.map((each) => node(each.cluster, each.from))).size > 1;
+      cycles.push({
+        signature: members.map(signatureOf).sort().join("\n"),
+        certainty: likely && !members.some(oneOfSeveral) ? "likely" : "possible",
+        edges: members,
+        ring: ringOf(members, node),
+      });
+    }
+  }
+  return cycles;
+}
+
+export function cycleRowOf(cycle: WaitCycle): Waits["cycles"][number] {
+  const deadlines = cycle.edges.flatMap(({ from }) => (from.deadlineMs === null ? [] : [from.deadlineMs]));
+  return {
+    actors: cycle.ring.map(actorIdOf),
+    lockIds: cycle.ring.map(lockIdOfEdge),
+    certainty: cycle.certainty,
+    resolvesMs: deadlines.length === 0 ? null : Math.min(...deadlines),
+  };
+}
+
+function components(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
+  const graph = new Map<string, Set<string>>();
+  for (const { cluster, from, to } of edges) {
+    const here = node(cluster, from);
+    const targets = graph.get(here) ?? new Set();
+    targets.add(node(cluster, to));
+    graph.set(here, targets);
+  }
+  return strongComponents(graph).flatMap((component) => {
+    const names = new Set(component);
+    const members = edges.filter(
+      ({ cluster, from, to }) =>
+        names.has(node(cluster, from)) &&
+        names.has(node(cluster, to)) &&
+        node(cluster, from) !== node(cluster, to),
+    );
+    // Two processes with a permit each that wait for another permit of the same semaphore: everyday life.
+    return locksOf(members).length === 1 && members.some(oneOfSeveral) ? [] : [members];
+  });
+}
+
+/** One node that holds and waits at several locks: two of its flows may be in each other's way. At one lock it is everyday life. */
+function selfWaits(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
+  const own = new Map<string, WaitEdge[]>();
+  for (const edge of edges) {
+    const here = node(edge.cluster, edge.from);
+    if (here !== node(edge.cluster, edge.to) || oneOfSeveral(edge)) continue;
+    const known = own.get(here);
+    if (known === undefined) own.set(here, [edge]);
+    else known.push(edge);
+  }
+  return [...own.values()].filter((each) => locksOf(each).length > 1);
+}
+
+/** A shortest one. Where somebody is in his own way: each of the locks once. */
+function ringOf(members: readonly WaitEdge[], node: Node): readonly WaitEdge[] {
+  // The same one at each look, in whatever order the locks were read.
+  const edges = [...members].sort((a, b) => (signatureOf(a) < signatureOf(b) ? -1 : 1));
+  let shortest: WaitEdge[] | undefined;
+  for (const first of edges) {
+    const goal = node(first.cluster, first.from);
+    const start = node(first.cluster, first.to);
+    if (start === goal) {
+      const seen = new Set<string>();
+      return edges.filter((edge) => !seen.has(lockIdOfEdge(edge)) && seen.add(lockIdOfEdge(edge)));
+    }
+    const ways = new Map<string, WaitEdge[]>([[start, [first]]]);
+    for (const [here, way] of ways) {
+      if (shortest !== undefined && way.length >= shortest.length) break;
+      for (const edge of edges) {
+        if (node(edge.cluster, edge.from) !== here) continue;
+        const next = node(edge.cluster, edge.to);
+        if (!ways.has(next)) ways.set(next, [...way, edge]);
+      }
+      const round = ways.get(goal);
+      if (round !== undefined) {
+        if (shortest === undefined || round.length < shortest.length) shortest = round;
+        break;
+      }
+    }
+    if (shortest?.length === 2) break;
+  }
+  return shortest ?? edges;
+}
+
+function lockIdOfEdge({ cluster, lock }: WaitEdge): string {
+  return lockIdOf({ cluster, backend: lock.backend, key: lock.key });
+}
+
+function oneOfSeveral({ lock }: WaitEdge): boolean {
+  return lock.kind === "semaphore" || lock.kind === "permit-semaphore";
+}
+
+/** In one order, whatever that of the edges is. */
+export function locksOf(edges: readonly WaitEdge[]): string[] {
+  return [...new Set(edges.map(lockIdOfEdge))].sort();
+}
+
+function signatureOf({ cluster, lock, from, to }: WaitEdge): string {
+  return [cluster, lock.key, from.entry, to.entry].join("\0");
+}

@@ -1,0 +1,169 @@
+import type { ObservedLock, ObservedLockDetail } from "@holdfast/core/observe";
+import type { Waits } from "../contract/api.js";
+import type { NamedCollector } from "./cluster-row.js";
+import { lockIdOf } from "./lock-id.js";
+import { cycleRowOf, cyclesOf, type WaitCycle } from "./wait-cycles.js";
+import { actorIdOf, type ContendedLock, edgesOf, labelOf, type WaitEdge } from "./wait-edges.js";
+
+/** How long a circle must have stood, the same entries at the same locks, to be one. */
+const standsMs = 2_000;
+const mostLocks = 200;
+const mostWaiters = 200;
+const atOnce = 8;
+/** A lock that looks the same is read again after that long. */
+const trustMs = 30_000;
+
+interface Snapshot {
+  readonly takenMs: number;
+  readonly edges: readonly WaitEdge[];
+  readonly blind: readonly string[];
+}
+
+/**
+ * Who waits for whom. Only contended locks are read, those that have waited for longest first (what hangs does not move), a lock
+ * again only when it looks different.
+ */
+export class WaitGraph {
+  readonly #clusters: readonly NamedCollector[];
+  readonly #now: () => number;
+  readonly #read: Map<string, { readonly look: string; readonly readMs: number; lock: ObservedLockDetail }> =
+    new Map();
+  /** Circles, and when each was first seen. */
+  #seen: Map<string, { readonly cycle: WaitCycle; readonly firstMs: number }> = new Map();
+  #last: Snapshot | undefined;
+  #taking: Promise<Snapshot> | undefined;
+
+  constructor(clusters: readonly NamedCollector[], now: () => number) {
+    this.#clusters = clusters;
+    this.#now = now;
+  }
+
+  /** Circles that stand, and since when. */
+  cycles(): { readonly cycle: WaitCycle; readonly sinceMs: number }[] {
+    const last = this.#last?.takenMs ?? 0;
+    return [...this.#seen.values()]
+      .filter(({ firstMs }) => last - firstMs >= standsMs)
+      .map(({ cycle, firstMs }) => ({ cycle, sinceMs: firstMs }));
+  }
+
+  async picture(maxAgeMs: number): Promise<Waits> {
+    const last = this.#last;
+    const fresh = last !== undefined && this.#now() - last.takenMs <= maxAgeMs;
+    const { takenMs, edges, blind } = fresh ? last : await this.refresh(0);
+    const actors = new Map<string, Waits["actors"][number] & { readonly blocked: Set<string> }>();
+    const actorOf = (edge: WaitEdge, side: "from" | "to"): string => {
+      const one = edge[side];
+      const actor = actorIdOf({ cluster: edge.cluster, from: one });
+      const known = actors.get(actor);
+      if (known === undefined)
+        actors.set(actor, {
+          actor,
+          label: labelOf(one),
+          cluster: edge.cluster,
+          waiters: 0,
+          blocked: new Set(),
+        });
+      return actor;
+    };
+    const rows = edges.map((edge) => {
+      const from = actorOf(edge, "from");
+      const to = actorOf(edge, "to");
+      actors.get(to)?.blocked.add(`${edge.lock.key}\0${edge.from.entry}`);
+      const { cluster, lock } = edge;
+      return {
+        from,
+        to,
+        lockId: lockIdOf({ cluster, backend: lock.backend, key: lock.key }),
+        key: lock.key,
+        cluster,
+        deadlineMs: edge.from.deadlineMs,
+      };
+    });
+    return {
+      nowMs: takenMs,
+      actors: [...actors.values()]
+        .map(({ blocked, ...actor }) => ({ ...actor, waiters: blocked.size }))
+        .sort((a, b) => b.waiters - a.waiters),
+      edges: rows,
+      cycles: this.cycles().map(({ cycle }) => cycleRowOf(cycle)),
+      blind: [...blind],
+    };
+  }
+
+  /** Looks again at locks at which somebody has waited for at least so long. One at a time; who comes meanwhile shares it. */
+  refresh(minWaitMs: number): Promise<Snapshot> {
+    this.#taking ??= this.#take(minWaitMs).finally(() => {
+      this.#taking = undefined;
+    });
+    return this.#taking;
+  }
+
+  async #take(minWaitMs: number): Promise<Snapshot> {
+    const { chosen, blind } = this.#choose(minWaitMs);
+    const nowMs = this.#now();
+    const locks: ContendedLock[] = [];
+    const kept = new Set<string>();
+    const queue = chosen.values();
+    const work = async (): Promise<void> => {
+      for (const { cluster, lock } of queue) {
+        const id = `${cluster.name}\0${lock.key}`;
+        const look = `${lock.version}\0${lock.waiterCount}\0${lock.holderCount}`;
+        const known = this.#read.get(id);
+        kept.add(id);
+        if (known !== undefined && known.look === look && nowMs - known.readMs < trustMs) {
+          locks.push({ cluster: cluster.name, lock: known.lock });
+          continue;
+        }
+        // A backend that does not answer has told so in its sources; here there is one lock less to see.
+        const read = await cluster.collector
+          .detail(lock.key, { maxWaiters: mostWaiters })
+          .catch(() => undefined);
+        if (read === undefined) blind.push(`${cluster.name} ${lock.key}: could not be read`);
+        if (!read) continue;
+        this.#read.set(id, { look, readMs: nowMs, lock: read });
+        locks.push({ cluster: cluster.name, lock: read });
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+    for (const id of this.#read.keys()) if (!kept.has(id)) this.#read.delete(id);
+    const edges = edgesOf(locks);
+    const takenMs = this.#now();
+    this.#remember(cyclesOf(edges), takenMs);
+    this.#last = { takenMs, edges, blind };
+    return this.#last;
+  }
+
+  #remember(cycles: readonly WaitCycle[], nowMs: number): void {
+    this.#seen = new Map(
+      cycles.map((cycle) => [
+        cycle.signature,
+        { cycle, firstMs: this.#seen.get(cycle.signature)?.firstMs ?? nowMs },
+      ]),
+    );
+  }
+
+  #choose(minWaitMs: number): { chosen: { cluster: NamedCollector; lock: ObservedLock }[]; blind: string[] } {
+    const latestMs = this.#now() - minWaitMs;
+    const blind: string[] = [];
+    const found: { cluster: NamedCollector; lock: ObservedLock }[] = [];
+    for (const cluster of this.#clusters) {
+      let unseen = 0;
+      for (const lock of cluster.collector.locks()) {
+        if (lock.state !== "contended") continue;
+        if (lock.waiterUnit !== "participants") unseen += 1;
+        else if (lock.oldestWait.atMs === null || lock.oldestWait.atMs <= latestMs)
+          found.push({ cluster, lock });
+      }
+      if (unseen > 0)
+        blind.push(
+          `${cluster.name}: ${unseen} contended ${unseen === 1 ? "lock" : "locks"} whose waiters leave no name in the backend (plain Redisson locks): they cannot take part`,
+        );
+    }
+    found.sort((a, b) => (a.lock.oldestWait.atMs ?? 0) - (b.lock.oldestWait.atMs ?? 0));
+    if (found.length > mostLocks)
+      blind.push(
+        `${found.length - mostLocks} contended locks that have waited for less long than ${mostLocks} others`,
+      );
+    return { chosen: found.slice(0, mostLocks), blind };
+  }
+}

@@ -1,0 +1,152 @@
+import type { FindingKind } from "@holdfast/core/observe";
+import { defaultLockGroup } from "@holdfast/metrics";
+import {
+  type AnyRegistry,
+  findPromClient,
+  LabelGuard,
+  labelWord,
+  MetricSet,
+} from "@holdfast/metrics/internal";
+import { collectBackends } from "./backend-gauges.js";
+import { exporterCatalogue } from "./catalogue.js";
+import { countLocks, type LockCensus, type LockRef, type NamedCollector } from "./lock-census.js";
+import { ObservedEvents } from "./observed-events.js";
+import type { TopRows } from "./top-rows.js";
+import { type AdminAction, type AdminOutcome, adminActions, adminOutcomes, findingKinds } from "./words.js";
+
+/** What the metrics are read from. */
+export interface ExporterState {
+  readonly clusters: readonly NamedCollector[];
+  /** Those of all clusters that are not muted. */
+  findings(): Iterable<{ readonly cluster: string; readonly kind: FindingKind }>;
+  /** `coalesced` and `disconnectedSlow` since the start. */
+  stream(): { readonly clients: number; readonly coalesced: number; readonly disconnectedSlow: number };
+}
+
+export interface ExporterOptions {
+  /** The label `lock_group` of a key. Default: what varies becomes `*`, 64 characters at most. */
+  readonly group?: (key: string) => string;
+  /** So many groups of each cluster keep their name, the rest are `__other__`. Default 200. */
+  readonly maxGroups?: number;
+  /** Rows of each `top_` metric. Default 20. */
+  readonly topLocks?: number;
+}
+
+export interface ExporterMetrics {
+  /** Not for dry runs. */
+  onAction(action: {
+    readonly cluster: string;
+    readonly action: AdminAction;
+    readonly outcome: AdminOutcome;
+  }): void;
+  /** Listens no more and takes the metrics out of the registry. */
+  close(): void;
+}
+
+/** A key may be as long as the backend allows; a label that long helps nobody. */
+const maxKeyLength = 256;
+
+/** Registers the exporter's metrics. Locks are counted in each scrape, with breaks; sessions and servers every 15 s at most. */
+export function exporterMetrics(
+  registry: AnyRegistry,
+  state: ExporterState,
+  { group = defaultLockGroup, maxGroups = 200, topLocks = 20 }: ExporterOptions = {},
+): ExporterMetrics {
+  const prom = findPromClient();
+  if (prom === undefined) throw new Error("prom-client, which the dashboard depends on, is not installed");
+  const set = new MetricSet(prom, registry, exporterCatalogue);
+  const overflows = set.counter("metrics_label_overflow_total");
+  overflows.inc({ label: "lock_group" }, 0);
+
+  const guards = new Map<string, LabelGuard>();
+  const observed = new Map<string, ObservedEvents>();
+  const ends: (() => void)[] = [];
+  for (const each of state.clusters) {
+    const guard = new LabelGuard("lock_group", maxGroups, (label) => overflows.inc({ label }));
+    const events = new ObservedEvents(set, each, group, guard);
+    guards.set(each.name, guard);
+    observed.set(each.name, events);
+    ends.push(each.collector.onEvent((event) => events.heard(event)));
+    for (const action of adminActions) {
+      for (const outcome of adminOutcomes) {
+        set.counter("admin_actions_total").inc({ cluster: each.name, action, outcome }, 0);
+      }
+    }
+  }
+
+  // The gauges of one scrape ask in one go: they share a count.
+  let counting: Promise<LockCensus> | undefined;
+  const census = (): Promise<LockCensus> => {
+    counting ??= countLocks(state.clusters, group, (name) => guards.get(name) as LabelGuard, topLocks)
+      .then((counted) => {
+        if (counted.overflowed) overflows.inc({ label: "lock_group" });
+        for (const { cluster, group } of counted.groups.values()) observed.get(cluster)?.begin(group);
+        return counted;
+      })
+      .finally(() => {
+        counting = undefined;
+      });
+    return counting;
+  };
+  collectLocks(set, census);
+  collectBackends(set, state.clusters);
+  collectOwn(set, state);
+
+  return {
+    onAction({ cluster, action, outcome }) {
+      set.counter("admin_actions_total").inc({ cluster, action: labelWord(action), outcome });
+    },
+    close() {
+      for (const end of ends.splice(0)) end();
+      set.remove();
+    },
+  };
+}
+
+function collectLocks(set: MetricSet, census: () => Promise<LockCensus>): void {
+  set.collected("locks", async (gauge) => {
+    const { kinds } = await census();
+    gauge.reset();
+    for (const { count, ...labels } of kinds.values()) gauge.set(labels, count);
+  });
+  const perGroup = {
+    lock_waiters: "waiters",
+    lock_oldest_hold_seconds: "oldestHoldSeconds",
+    lock_oldest_wait_seconds: "oldestWaitSeconds",
+  } as const;
+  for (const [metric, value] of Object.entries(perGroup)) {
+    set.collected(metric, async (gauge) => {
+      const { groups } = await census();
+      gauge.reset();
+      for (const counted of groups.values()) {
+        const { cluster, backend, group } = counted;
+        gauge.set({ cluster, backend, lock_group: group }, counted[value]);
+      }
+    });
+  }
+  // Made anew each time, so that a lock that is no longer at the top has no series any more.
+  const top = (metric: string, rowsOf: (counted: LockCensus) => TopRows<LockRef>): void =>
+    set.collected(metric, async (gauge) => {
+      const rows = rowsOf(await census());
+      gauge.reset();
+      for (const { value, row } of rows) {
+        const { cluster, backend, key } = row;
+        gauge.set({ cluster, backend, lock: key.slice(0, maxKeyLength) }, value);
+      }
+    });
+  top("top_lock_waiters", ({ topWaiters }) => topWaiters);
+  top("top_lock_hold_seconds", ({ topHolds }) => topHolds);
+  top("top_lock_oldest_wait_seconds", ({ topWaits }) => topWaits);
+}
+
+function collectOwn(set: MetricSet, state: ExporterState): void {
+  set.collected("findings", (gauge) => {
+    for (const { name: cluster } of state.clusters) {
+      for (const kind of findingKinds) gauge.set({ cluster, kind }, 0);
+    }
+    for (const { cluster, kind } of state.findings()) gauge.inc({ cluster, kind: labelWord(kind) });
+  });
+  set.collected("stream_clients", (gauge) => gauge.set(state.stream().clients));
+  set.counted("stream_coalesced_updates_total", () => state.stream().coalesced);
+  set.counted("stream_disconnected_slow_total", () => state.stream().disconnectedSlow);
+}

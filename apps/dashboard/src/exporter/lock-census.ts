@@ -1,0 +1,108 @@
+import type { LockCollector, Moment, ObservedLock } from "@holdfast/core/observe";
+import { type LabelGuard, labelWord, otherValue } from "@holdfast/metrics/internal";
+import { TopRows } from "./top-rows.js";
+import { unknownRecipe } from "./words.js";
+
+export interface NamedCollector {
+  readonly name: string;
+  readonly collector: LockCollector;
+}
+
+export interface GroupCount {
+  readonly cluster: string;
+  readonly backend: ObservedLock["backend"];
+  readonly group: string;
+  waiters: number;
+  oldestHoldSeconds: number;
+  oldestWaitSeconds: number;
+}
+
+export interface KindCount {
+  readonly cluster: string;
+  readonly backend: ObservedLock["backend"];
+  readonly recipe: string;
+  readonly state: ObservedLock["state"];
+  count: number;
+}
+
+export interface LockRef {
+  readonly cluster: string;
+  readonly backend: ObservedLock["backend"];
+  readonly key: string;
+}
+
+/** All locks counted once, for one scrape. */
+export interface LockCensus {
+  readonly kinds: ReadonlyMap<string, KindCount>;
+  readonly groups: ReadonlyMap<string, GroupCount>;
+  readonly topWaiters: TopRows<LockRef>;
+  readonly topHolds: TopRows<LockRef>;
+  readonly topWaits: TopRows<LockRef>;
+  /** Some group had to be called `__other__`. */
+  readonly overflowed: boolean;
+}
+
+/** The event loop is given back after so long; the clock is asked every so many rows. */
+const turnMs = 5;
+const rowsAtATime = 128;
+
+/** Goes through every lock, with breaks: streams and requests are served in between. */
+export async function countLocks(
+  clusters: readonly NamedCollector[],
+  groupOf: (key: string) => string,
+  guardOf: (cluster: string) => LabelGuard,
+  topLocks: number,
+): Promise<LockCensus> {
+  const kinds = new Map<string, KindCount>();
+  const groups = new Map<string, GroupCount>();
+  const topWaiters = new TopRows<LockRef>(topLocks);
+  const topHolds = new TopRows<LockRef>(topLocks);
+  const topWaits = new TopRows<LockRef>(topLocks);
+  let overflowed = false;
+  let rows = 0;
+  let nowMs = Date.now();
+  let turnBegunMs = performance.now();
+  for (const { name: cluster, collector } of clusters) {
+    const { backend } = collector;
+    const guard = guardOf(cluster);
+    for (const lock of collector.locks()) {
+      if (++rows % rowsAtATime === 0 && performance.now() - turnBegunMs >= turnMs) {
+        await new Promise((resolve) => setImmediate(resolve));
+        turnBegunMs = performance.now();
+        nowMs = Date.now();
+      }
+      const { kind, state, key } = lock;
+      const kindKey = `${cluster} ${backend} ${kind} ${state}`;
+      const counted = kinds.get(kindKey);
+      if (counted !== undefined) counted.count += 1;
+      else {
+        const recipe = kind === null ? unknownRecipe : labelWord(kind);
+        kinds.set(kindKey, { cluster, backend, recipe, state, count: 1 });
+      }
+      const group = guard.admit(groupOf(key));
+      if (group === otherValue) overflowed = true;
+      const groupKey = `${cluster} ${backend} ${group}`;
+      let sum = groups.get(groupKey);
+      if (sum === undefined) {
+        sum = { cluster, backend, group, waiters: 0, oldestHoldSeconds: 0, oldestWaitSeconds: 0 };
+        groups.set(groupKey, sum);
+      }
+      if (state === "idle") continue;
+      const holdSeconds = lock.holderCount > 0 ? ageSeconds(lock.oldestHold, nowMs) : 0;
+      const waitSeconds = lock.waiterCount > 0 ? ageSeconds(lock.oldestWait, nowMs) : 0;
+      sum.waiters += lock.waiterCount;
+      sum.oldestHoldSeconds = Math.max(sum.oldestHoldSeconds, holdSeconds);
+      sum.oldestWaitSeconds = Math.max(sum.oldestWaitSeconds, waitSeconds);
+      const ref = (): LockRef => ({ cluster, backend, key });
+      topWaiters.offer(lock.waiterCount, ref);
+      topHolds.offer(holdSeconds, ref);
+      topWaits.offer(waitSeconds, ref);
+    }
+  }
+  return { kinds, groups, topWaiters, topHolds, topWaits, overflowed };
+}
+
+/** 0 for an unknown one: an age is never made up. */
+function ageSeconds({ atMs }: Moment, nowMs: number): number {
+  return atMs === null ? 0 : Math.max(0, (nowMs - atMs) / 1000);
+}

@@ -1,0 +1,119 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { BusyError, type Credentials } from "../auth/credentials.js";
+import type { CsrfTokens } from "../auth/csrf.js";
+import type { FailedLogins } from "../auth/failed-logins.js";
+import { isCrossSite, isLoopbackName, isOwnOrigin } from "../auth/origin.js";
+import { atLeast, type Principal, type Role } from "../auth/roles.js";
+import { ProblemError } from "../core/problems.js";
+
+/** What a route takes. `public`: no credentials. */
+export type Access = Role | "public";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Every route of the dashboard says it; one that does not stops the start. */
+    access?: Access;
+    /** Not for pages of other sites, not even to look at. */
+    api?: boolean;
+  }
+  interface FastifyRequest {
+    holdfastPrincipal: Principal | null;
+  }
+}
+
+/** Tells who asks; `null` where it is not for it to say. */
+export type Authenticate = (request: FastifyRequest) => Principal | null | Promise<Principal | null>;
+
+export interface AccessParts {
+  readonly authenticate: Authenticate | undefined;
+  readonly credentials: Credentials;
+  /** Who brings no credentials; `null`: nobody comes in without. */
+  readonly anonymous: Principal | null;
+  /** Nobody is asked for credentials, so only who calls us by a loopback name is answered: a page elsewhere cannot have its own name lead here. */
+  readonly loopbackNames: boolean;
+  readonly failedLogins: FailedLogins;
+  readonly csrf: CsrfTokens;
+}
+
+/** Guards every route of this scope, those that are added later too. */
+export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
+  scope.decorateRequest("holdfastPrincipal", null);
+  scope.addHook("onRoute", ({ method, url, config }) => {
+    if (config?.access === undefined)
+      throw new Error(`${String(method)} ${url}: no access is declared, so nobody may be let in`);
+  });
+  scope.addHook("onRequest", async (request, reply) => {
+    const { access, api } = request.routeOptions.config;
+    if (access === "public") return;
+    if (parts.loopbackNames && !isLoopbackName(request.host))
+      throw new ProblemError(403, "wrong-host", "without authentication this is for localhost alone");
+    const from = {
+      host: request.host,
+      origin: request.headers.origin,
+      fetchSite: headerOf(request, "sec-fetch-site"),
+    };
+    if (api === true && isCrossSite(from))
+      throw new ProblemError(403, "cross-site", "not for pages of other sites");
+    const principal = await identify(request, reply, parts);
+    if (access === undefined || !atLeast(principal.role, access))
+      throw new ProblemError(403, "forbidden", `this takes the role ${access ?? "of nobody"}`);
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      if (!isOwnOrigin(from)) throw new ProblemError(403, "cross-site", "not for pages of other sites");
+      if (!parts.csrf.isRight(headerOf(request, "x-csrf-token"), principal))
+        throw new ProblemError(403, "csrf", "x-csrf-token must be the csrfToken of GET me");
+    }
+    request.holdfastPrincipal = principal;
+  });
+}
+
+/** Behind the guard. */
+export function principalOf(request: FastifyRequest): Principal {
+  const principal = request.holdfastPrincipal;
+  if (principal === null) throw new ProblemError(401, "unauthenticated", "who are you?");
+  return principal;
+}
+
+async function identify(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { authenticate, credentials, anonymous, failedLogins }: AccessParts,
+): Promise<Principal> {
+  const told = await authenticate?.(request);
+  if (told !== undefined && told !== null) return told;
+  const { authorization } = request.headers;
+  if (authorization === undefined || authorization === "" || credentials.empty) {
+    if (anonymous !== null) return anonymous;
+    throw unauthenticated(reply, credentials, "credentials are needed");
+  }
+  const known = credentials.remembered(authorization);
+  if (known !== null) return known;
+  const blockedMs = failedLogins.blockedMs(request.ip);
+  if (blockedMs > 0) {
+    reply.header("retry-after", Math.ceil(blockedMs / 1_000));
+    throw new ProblemError(429, "too-many-failures", "too many wrong credentials; wait a minute");
+  }
+  let principal: Principal | null;
+  try {
+    principal = await credentials.check(authorization);
+  } catch (error) {
+    if (error instanceof BusyError) throw new ProblemError(503, "busy", error.message);
+    throw error;
+  }
+  if (principal !== null) return principal;
+  failedLogins.add(request.ip);
+  request.log.warn({ address: request.ip }, "wrong credentials");
+  throw unauthenticated(reply, credentials, "these credentials are not right");
+}
+
+function unauthenticated(reply: FastifyReply, credentials: Credentials, message: string): ProblemError {
+  reply.header(
+    "www-authenticate",
+    credentials.offersBasic ? 'Basic realm="holdfast", charset="UTF-8"' : 'Bearer realm="holdfast"',
+  );
+  return new ProblemError(401, "unauthenticated", message);
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}

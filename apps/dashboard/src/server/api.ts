@@ -1,0 +1,192 @@
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { type TSchema, Type } from "typebox";
+import type { ActionDesk, Actor } from "../actions/action-desk.js";
+import type { AuditLog } from "../actions/audit-log.js";
+import type { CsrfTokens } from "../auth/csrf.js";
+import {
+  ActionAnswerSchema,
+  ActionBodySchema,
+  AuditSchema,
+  BackendsSchema,
+  ClustersSchema,
+  DiscoveriesSchema,
+  FindingsSchema,
+  LockDetailSchema,
+  LockHistorySchema,
+  LocksQuerySchema,
+  LocksSchema,
+  MeSchema,
+  MuteBodySchema,
+  OverviewSchema,
+  ProblemSchema,
+  SessionDetailSchema,
+  SessionsSchema,
+  WaitsSchema,
+} from "../contract/api.js";
+import { FindingRowSchema } from "../contract/parts.js";
+import { detailOf } from "../core/lock-detail.js";
+import type { Observatory } from "../core/observatory.js";
+import { notFound } from "../core/problems.js";
+import { type Access, principalOf } from "./access.js";
+
+const IdSchema = Type.Object({ id: Type.String({ maxLength: 16_384 }) });
+const strict = { additionalProperties: false } as const;
+
+export interface ApiParts {
+  readonly observatory: Observatory;
+  readonly desk: ActionDesk;
+  readonly audit: AuditLog;
+  readonly csrf: CsrfTokens;
+  readonly actions: boolean;
+  readonly version: string;
+}
+
+/** Requests of one name, a minute; for what is dear to a backend, or changes something. */
+const sparingly = (max: number) => ({
+  max,
+  timeWindow: 60_000,
+  keyGenerator: (request: FastifyRequest) => `${request.holdfastPrincipal?.name ?? ""} ${request.ip}`,
+});
+
+function options<T extends TSchema>(access: Access, summary: string, answer: T) {
+  return {
+    config: { access, api: true },
+    schema: { summary, response: { 200: answer, "4xx": ProblemSchema, "5xx": ProblemSchema } },
+  };
+}
+
+/** Routes of /api/v1, in the order of the contract. */
+export function serveApi(root: FastifyInstance, parts: ApiParts): void {
+  const { observatory, desk, audit } = parts;
+  const scope = root.withTypeProvider<TypeBoxTypeProvider>();
+  scope.addHook("onSend", async (_request, reply) => {
+    reply.header("cache-control", "no-store");
+  });
+
+  scope.get("/me", options("viewer", "Who is asking, and what they may do", MeSchema), (request) => {
+    const principal = principalOf(request);
+    return {
+      ...principal,
+      actions: parts.actions,
+      csrfToken: parts.csrf.of(principal),
+      version: parts.version,
+    };
+  });
+
+  scope.get("/clusters", options("viewer", "How the clusters are", ClustersSchema), () => ({
+    clusters: observatory.clusterRows(),
+    nowMs: observatory.now(),
+  }));
+
+  scope.get("/overview", options("viewer", "The numbers of the first page", OverviewSchema), () =>
+    observatory.overview(),
+  );
+
+  const list = options("viewer", "One page of the locks that match", LocksSchema);
+  scope.get("/locks", { ...list, schema: { ...list.schema, querystring: LocksQuerySchema } }, (request) =>
+    observatory.locks(request.query),
+  );
+
+  const detail = options("viewer", "One lock with everybody, read anew", LockDetailSchema);
+  scope.get("/locks/:id", { ...detail, schema: { ...detail.schema, params: IdSchema } }, (request) =>
+    detailOf(observatory, request.params.id, (action) => desk.mayAct(principalOf(request), action)),
+  );
+
+  const history = options("viewer", "What happened to it since the dashboard started", LockHistorySchema);
+  scope.get(
+    "/locks/:id/history",
+    { ...history, schema: { ...history.schema, params: IdSchema } },
+    (request) => observatory.history(request.params.id),
+  );
+
+  const act = options("operator", "Change a lock, or try out what that would do", ActionAnswerSchema);
+  scope.post(
+    "/locks/:id/actions",
+    {
+      config: { ...act.config, rateLimit: sparingly(30) },
+      schema: {
+        ...act.schema,
+        params: IdSchema,
+        body: ActionBodySchema,
+        response: { ...act.schema.response, 409: ActionAnswerSchema },
+      },
+    },
+    async (request, reply) => {
+      const answer = await desk.act(request.params.id, request.body, actorOf(request));
+      return reply.code(answer.outcome === "conflict" ? 409 : 200).send(answer);
+    },
+  );
+
+  const InClusterSchema = Type.Object({ cluster: Type.Optional(Type.String()) }, strict);
+  const sessions = options("viewer", "Sessions and clients", SessionsSchema);
+  scope.get(
+    "/sessions",
+    { ...sessions, schema: { ...sessions.schema, querystring: InClusterSchema } },
+    (request) => observatory.sessions(request.query.cluster),
+  );
+
+  const session = options("viewer", "One session, and what happens when it ends", SessionDetailSchema);
+  scope.get(
+    "/sessions/:id",
+    { ...session, schema: { ...session.schema, params: IdSchema, querystring: InClusterSchema } },
+    (request) => observatory.session(request.params.id, request.query.cluster),
+  );
+
+  scope.get("/backends", options("viewer", "Servers of the clusters", BackendsSchema), () =>
+    observatory.backends(),
+  );
+
+  scope.get("/findings", options("viewer", "What is wrong, and what was", FindingsSchema), () =>
+    observatory.findings.all(),
+  );
+
+  const mute = options("operator", "Do not show a finding as new for a while", FindingRowSchema);
+  scope.post(
+    "/findings/:id/mute",
+    {
+      config: { ...mute.config, rateLimit: sparingly(30) },
+      schema: { ...mute.schema, params: IdSchema, body: MuteBodySchema },
+    },
+    async (request) => {
+      const actor = actorOf(request);
+      const { reason, forMs } = request.body;
+      const row = observatory.findings.mute(request.params.id, {
+        reason,
+        by: actor.principal.name ?? "anybody",
+        untilMs: observatory.now() + forMs,
+      });
+      if (row === null) throw notFound("it is not there any more");
+      await desk.noteMute({ cluster: row.cluster, object: row.object ?? row.kind, reason }, actor);
+      return row;
+    },
+  );
+
+  scope.get("/waits", options("viewer", "Who waits for whom", WaitsSchema), () => observatory.waits());
+
+  const page = options("viewer", "Who did what, newest first", AuditSchema);
+  const AuditQuerySchema = Type.Object(
+    {
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
+      cursor: Type.Optional(Type.String({ maxLength: 64 })),
+    },
+    strict,
+  );
+  scope.get("/audit", { ...page, schema: { ...page.schema, querystring: AuditQuerySchema } }, (request) =>
+    audit.page(request.query.limit ?? 100, request.query.cursor),
+  );
+
+  const discover = options("operator", "Places that look as if locks were kept there", DiscoveriesSchema);
+  scope.get(
+    "/discover",
+    {
+      config: { ...discover.config, rateLimit: sparingly(6) },
+      schema: { ...discover.schema, querystring: Type.Object({ cluster: Type.String() }, strict) },
+    },
+    (request) => observatory.discover(request.query.cluster),
+  );
+}
+
+function actorOf(request: FastifyRequest): Actor {
+  return { principal: principalOf(request), address: request.ip };
+}

@@ -1,0 +1,30 @@
+import swagger from "@fastify/swagger";
+import type { FastifyInstance } from "fastify";
+
+/** The document is made of the schemas that the routes check by. Registered before them. */
+export async function describeApi(scope: FastifyInstance, version: string): Promise<void> {
+  await scope.register(swagger, {
+    decorator: "holdfastOpenApi",
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "holdfast dashboard",
+        description: "Who holds what, who waits, since when, what is wrong, and how to act on it.",
+        version,
+      },
+      components: {
+        securitySchemes: {
+          basic: { type: "http", scheme: "basic" },
+          bearer: { type: "http", scheme: "bearer" },
+        },
+      },
+      security: [{ basic: [] }, { bearer: [] }],
+    },
+  });
+}
+
+export function serveOpenApi(scope: FastifyInstance): void {
+  scope.get("/openapi.json", { schema: { hide: true }, config: { access: "viewer", api: true } }, () =>
+    (scope as FastifyInstance & { holdfastOpenApi(): unknown }).holdfastOpenApi(),
+  );
+}

@@ -1,0 +1,33 @@
+import type { AuditOptions } from "../actions/audit-log.js";
+import type { WebhookOptions } from "../actions/webhook.js";
+import type { BasicUser, BearerToken } from "../auth/credentials.js";
+import type { Principal } from "../auth/roles.js";
+import type { NamedCollector } from "../core/cluster-row.js";
+import type { Authenticate } from "./access.js";
+
+/** Options of `fastifyHoldfast`. At least one of `authenticate`, `users`, `tokens` and `anonymous` says who may come in. */
+export interface HoldfastOptions {
+  /** What is shown. The plugin does not close them: whoever made them does. */
+  readonly clusters: readonly NamedCollector[];
+  /** Asked first, for sign-in by OIDC, a session of the host's own, or a proxy's header. `null`: the other ways are tried. */
+  readonly authenticate?: Authenticate;
+  /** By name and password (HTTP Basic). */
+  readonly users?: readonly BasicUser[];
+  /** By `authorization: Bearer`. */
+  readonly tokens?: readonly BearerToken[];
+  /** Who brings no credentials. Default: is not let in. */
+  readonly anonymous?: Principal;
+  /** Answer only requests that call us by a loopback name. Default: false; needed where nobody is asked for credentials. */
+  readonly loopbackNames?: boolean;
+  /** Default false: nobody can change a lock. */
+  readonly actions?: boolean;
+  readonly audit?: Pick<AuditOptions, "file"> & { readonly webhook?: Omit<WebhookOptions, "onFailure"> };
+  /** From here on a hold on Redis is a finding; default 300,000. For ZooKeeper its collector is told. */
+  readonly longHoldMs?: number;
+  /** /metrics without credentials. Default false. */
+  readonly publicMetrics?: boolean;
+  /** The built page; default: the one in this package. */
+  readonly pageDirectory?: string;
+  /** A viewer that takes nothing for so long is disconnected; default 30,000. */
+  readonly undrainedMs?: number;
+}

@@ -1,0 +1,144 @@
+import rateLimit from "@fastify/rate-limit";
+import { TypeBoxValidatorCompiler } from "@fastify/type-provider-typebox";
+import type { FastifyInstance, FastifyPluginAsync } from "fastify";
+import { Registry } from "prom-client";
+import { ActionDesk } from "../actions/action-desk.js";
+import { AuditLog } from "../actions/audit-log.js";
+import { Webhook } from "../actions/webhook.js";
+import { Credentials } from "../auth/credentials.js";
+import { CsrfTokens } from "../auth/csrf.js";
+import { FailedLogins } from "../auth/failed-logins.js";
+import { Observatory } from "../core/observatory.js";
+import { notFound, ProblemError } from "../core/problems.js";
+import { exporterMetrics } from "../exporter/index.js";
+import { version } from "../version.js";
+import { guardAccess } from "./access.js";
+import { serveApi } from "./api.js";
+import { serveEvents } from "./events-route.js";
+import { serveHealth } from "./health.js";
+import { describeApi, serveOpenApi } from "./open-api.js";
+import type { HoldfastOptions } from "./options.js";
+import { BuiltPage, servePage } from "./page.js";
+import { answerProblems } from "./problems.js";
+import { secureHeaders } from "./secure-headers.js";
+import { StreamHub } from "./stream-hub.js";
+
+/** A lock's id is made of its name, which may be long; fastify's own limit for a part of a path is 100. */
+export const longestParameter = 16_384;
+const wrongCredentials = { most: 10, windowMs: 60_000 };
+
+/**
+ * The whole dashboard as a plugin: `app.register(fastifyHoldfast, { prefix: "/locks", clusters, authenticate })`. Everything that it needs
+ * (hooks, headers, error handler) stays in its own scope. The host is made with
+ * `routerOptions: { maxParamLength: longestParameter }`.
+ */
+export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope, options) => {
+  check(scope, options);
+  const { actions = false } = options;
+  const log = scope.log;
+  const webhook =
+    options.audit?.webhook === undefined
+      ? undefined
+      : new Webhook({ ...options.audit.webhook, onFailure: (message) => log.warn(message) });
+  const audit = await AuditLog.open({
+    ...(options.audit?.file === undefined ? {} : { file: options.audit.file }),
+    onRow: (row) => {
+      log.info({ audit: row }, "audit");
+      webhook?.send(row);
+    },
+  });
+  const observatory = new Observatory(
+    options.clusters,
+    options.longHoldMs === undefined ? {} : { longHoldMs: options.longHoldMs },
+  );
+  const hub = new StreamHub(observatory);
+  const registry = new Registry();
+  const exporter = exporterMetrics(registry, {
+    clusters: observatory.clusters,
+    findings: () => observatory.findings.unmuted(),
+    stream: () => hub.totals,
+  });
+  // Streams never end by themselves, and a server that closes waits for its connections.
+  scope.addHook("preClose", async () => hub.close());
+  scope.addHook("onClose", async () => {
+    hub.close();
+    observatory.close();
+    exporter.close();
+    await webhook?.drained();
+    await audit.close();
+  });
+
+  const csrf = new CsrfTokens();
+  guardAccess(scope, {
+    authenticate: options.authenticate,
+    credentials: new Credentials({ users: options.users ?? [], tokens: options.tokens ?? [] }, Date.now),
+    anonymous: options.anonymous ?? null,
+    loopbackNames: options.loopbackNames ?? false,
+    failedLogins: new FailedLogins({ ...wrongCredentials, now: Date.now }),
+    csrf,
+  });
+  answerProblems(scope);
+  scope.setValidatorCompiler(TypeBoxValidatorCompiler);
+  // Answers are made field by field; checking each again by its schema costs more than making it.
+  scope.setSerializerCompiler(() => JSON.stringify);
+  await secureHeaders(scope);
+  if (!scope.hasDecorator("createRateLimit"))
+    await scope.register(rateLimit, {
+      global: false,
+      errorResponseBuilder: (_request, { after }) =>
+        new ProblemError(429, "too-many-requests", `too many of these; wait ${after}`),
+    });
+
+  serveHealth(scope, observatory);
+  scope.get(
+    "/metrics",
+    {
+      schema: { hide: true },
+      config: { access: options.publicMetrics === true ? "public" : "viewer" },
+    },
+    async (_request, reply) =>
+      reply
+        .type(registry.contentType)
+        .header("cache-control", "no-store")
+        .send(await registry.metrics()),
+  );
+  await scope.register(
+    async (api) => {
+      await describeApi(api, version);
+      const desk = new ActionDesk({
+        observatory,
+        audit,
+        enabled: actions,
+        onOutcome: (what) => exporter.onAction(what),
+        onLostLine: (row, error) => log.error({ err: error, audit: row }, "a line of the audit is lost"),
+      });
+      serveApi(api, { observatory, desk, audit, csrf, actions, version });
+      serveEvents(api, hub, options.undrainedMs);
+      serveOpenApi(api);
+      api.all("/*", { schema: { hide: true }, config: { access: "viewer", api: true } }, () => {
+        throw notFound("there is no such thing in the API; see openapi.json");
+      });
+    },
+    { prefix: "/api/v1" },
+  );
+  servePage(scope, await BuiltPage.load(options.pageDirectory), version);
+};
+
+function check(scope: FastifyInstance, options: HoldfastOptions): void {
+  const names = options.clusters.map(({ name }) => name);
+  const odd = names.find(
+    (name, index) => name === "" || name.includes("\0") || names.indexOf(name) !== index,
+  );
+  if (odd !== undefined)
+    throw new Error(
+      `fastifyHoldfast: ${JSON.stringify(odd)} cannot be the name of a cluster, or is one twice`,
+    );
+  const { authenticate, users = [], tokens = [], anonymous } = options;
+  if (authenticate === undefined && users.length + tokens.length === 0 && anonymous === undefined)
+    throw new Error("fastifyHoldfast: say who may come in: authenticate, users, tokens or anonymous");
+  const limit = scope.initialConfig.routerOptions?.maxParamLength ?? 100;
+  if (limit < longestParameter)
+    throw new Error(
+      `fastifyHoldfast: make the server with routerOptions: { maxParamLength: ${longestParameter} }, or the ids of locks with long names lead nowhere (it is ${limit})`,
+    );
+}

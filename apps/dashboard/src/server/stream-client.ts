@@ -1,0 +1,148 @@
+import type { ServerResponse } from "node:http";
+import type { AskedRow, Flush, StreamHub } from "./stream-hub.js";
+
+/** A client that has taken nothing for so long is gone or stuck; it comes back and gets everything anew. */
+export const undrainedMs = 30_000;
+
+export interface StreamWishes {
+  readonly overview: boolean;
+  readonly findings: boolean;
+  /** `Last-Event-ID` of a client that was here before. */
+  readonly lastEventId: string | undefined;
+}
+
+/**
+ * One viewer's stream of server-sent events. Never holds more than names of rows, at most those that were asked for: what has changed is
+ * read when it can be sent, and nothing is written before the last write has drained.
+ */
+export class StreamClient {
+  readonly #hub: StreamHub;
+  readonly #response: ServerResponse;
+  readonly #wishes: StreamWishes;
+  readonly #undrainedMs: number;
+  readonly #rows: Set<AskedRow> = new Set();
+  readonly #dirty: Set<AskedRow> = new Set();
+  #findingsStale = true;
+  #clustersStale = true;
+  #overviewSent = false;
+  #toldChanges: number;
+  #ownChanges = 0;
+  /** On the monotonic clock; `undefined`: the last write has drained. */
+  #stuckSinceMs: number | undefined;
+  #beatMs = 0;
+  #ended = false;
+
+  constructor(hub: StreamHub, response: ServerResponse, wishes: StreamWishes, limitMs: number = undrainedMs) {
+    this.#hub = hub;
+    this.#response = response;
+    this.#wishes = wishes;
+    this.#undrainedMs = limitMs;
+    this.#toldChanges = changesBefore(hub, wishes.lastEventId);
+    response.on("drain", () => {
+      this.#stuckSinceMs = undefined;
+    });
+    response.on("close", () => this.#end(false));
+    response.on("error", () => this.#end(false));
+  }
+
+  get rows(): Iterable<AskedRow> {
+    return this.#rows;
+  }
+
+  asked(row: AskedRow): void {
+    this.#rows.add(row);
+    this.#dirty.add(row);
+  }
+
+  /** It has changed so often since it was handed on last; how many of that it will never be told. */
+  changed(row: AskedRow, times: number): number {
+    this.#ownChanges += times;
+    const waiting = this.#dirty.has(row);
+    this.#dirty.add(row);
+    return waiting ? times : times - 1;
+  }
+
+  stale(what: "clusters" | "findings"): void {
+    if (what === "clusters") this.#clustersStale = true;
+    else this.#findingsStale = true;
+  }
+
+  flush(flush: Flush, beatMs: number): void {
+    if (this.#ended) return;
+    if (this.#stuckSinceMs !== undefined) {
+      if (flush.nowMs - this.#stuckSinceMs > this.#undrainedMs) {
+        this.#end(true);
+        this.#response.destroy();
+      }
+      return;
+    }
+    const text = this.#due(flush, beatMs);
+    if (text === "") return;
+    if (!this.#response.write(text)) this.#stuckSinceMs = performance.now();
+  }
+
+  close(): void {
+    this.#end(false);
+    this.#response.end();
+  }
+
+  #due(flush: Flush, beatMs: number): string {
+    const events: string[] = [];
+    const add = (event: string, json: string): void => {
+      events.push(`event: ${event}\ndata: ${json}\n\n`);
+    };
+    if (this.#beatMs === 0 || flush.nowMs - this.#beatMs >= beatMs) {
+      this.#beatMs = flush.nowMs;
+      add("hello", `{"nowMs":${this.#hub.observatory.now()}}`);
+    }
+    const rows: string[] = [];
+    const gone: string[] = [];
+    for (const asked of this.#dirty) {
+      const row = flush.row(asked);
+      if (row === null) gone.push(asked.id);
+      else rows.push(row);
+    }
+    this.#dirty.clear();
+    if (rows.length > 0) add("locks", `[${rows.join()}]`);
+    if (gone.length > 0) add("gone", JSON.stringify(gone));
+    const others = this.#hub.changes - this.#toldChanges - this.#ownChanges;
+    if (others > 0) add("changes", `{"count":${others}}`);
+    this.#toldChanges = this.#hub.changes;
+    this.#ownChanges = 0;
+    if (this.#clustersStale) add("clusters", flush.clusters);
+    this.#clustersStale = false;
+    if (this.#wishes.findings && this.#findingsStale) add("findings", flush.findings);
+    this.#findingsStale = false;
+    if (this.#wishes.overview && (flush.overviewDue || !this.#overviewSent)) {
+      this.#overviewSent = true;
+      add("overview", flush.overview);
+    }
+    // What a client has seen is a count of changes: after a break it is told how many it missed.
+    if (events.length > 0) events.push(`id: ${this.#hub.epoch}.${this.#toldChanges}\n\n`);
+    return events.join("");
+  }
+
+  #end(slow: boolean): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#hub.remove(this, slow);
+    this.#dirty.clear();
+    this.#rows.clear();
+  }
+}
+
+/** Up to which change a client that comes back has been told. */
+function changesBefore(hub: StreamHub, lastEventId: string | undefined): number {
+  const [, epoch, count] = /^([0-9a-z]+)\.(\d{1,15})$/.exec(lastEventId ?? "") ?? [];
+  if (epoch === undefined || count === undefined) return hub.changes;
+  // Of another process: everything may be different.
+  if (epoch !== hub.epoch)
+    return (
+      hub.changes -
+      Math.max(
+        1,
+        hub.observatory.clusters.reduce((sum, { collector }) => sum + collector.size, 0),
+      )
+    );
+  return Math.min(Number(count), hub.changes);
+}

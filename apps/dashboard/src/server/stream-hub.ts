@@ -1,0 +1,215 @@
+import type { LockCollector } from "@holdfast/core/observe";
+import { clusterRowOf, type NamedCollector } from "../core/cluster-row.js";
+import type { Observatory } from "../core/observatory.js";
+import { rowOf } from "../core/rows.js";
+import type { StreamClient } from "./stream-client.js";
+
+/** Four times a second, so that a burst of a thousand changes of a row is one line. */
+const flushMs = 250;
+/** The numbers of the overview need a walk over all locks. */
+const overviewMs = 1_000;
+const beatMs = 15_000;
+/** After so long at a stretch other requests get a turn. */
+const sliceMs = 10;
+
+/** A row that at least one viewer has on screen. */
+export interface AskedRow {
+  readonly id: string;
+  readonly cluster: NamedCollector;
+  readonly key: string;
+  readonly viewers: Set<StreamClient>;
+  /** How often it has changed since the last flush. */
+  changes: number;
+}
+
+/** What is the same for all clients in one flush, made when the first one needs it. */
+export class Flush {
+  readonly nowMs: number;
+  readonly overviewDue: boolean;
+  readonly #observatory: Observatory;
+  readonly #rows: Map<string, string | null> = new Map();
+  #overview: string | undefined;
+  #findings: string | undefined;
+  #clusters: string | undefined;
+
+  constructor(observatory: Observatory, nowMs: number, overviewDue: boolean) {
+    this.#observatory = observatory;
+    this.nowMs = nowMs;
+    this.overviewDue = overviewDue;
+  }
+
+  /** The row as it is now, as JSON; `null`: gone. */
+  row({ id, cluster, key }: AskedRow): string | null {
+    const known = this.#rows.get(id);
+    if (known !== undefined) return known;
+    const lock = cluster.collector.get(key);
+    const json = lock === undefined ? null : JSON.stringify(rowOf(cluster.name, lock));
+    this.#rows.set(id, json);
+    return json;
+  }
+
+  get overview(): string {
+    this.#overview ??= JSON.stringify(this.#observatory.overview());
+    return this.#overview;
+  }
+
+  get findings(): string {
+    this.#findings ??= JSON.stringify(this.#observatory.findings.rows());
+    return this.#findings;
+  }
+
+  get clusters(): string {
+    this.#clusters ??= JSON.stringify(this.#observatory.clusters.map(clusterRowOf));
+    return this.#clusters;
+  }
+}
+
+/** All streams of one dashboard: which rows are on whose screen, and what is due to whom. */
+export class StreamHub {
+  readonly observatory: Observatory;
+  /** Of this process: counts of another one mean nothing here. */
+  readonly epoch: string = Date.now().toString(36);
+  readonly #clients: Set<StreamClient> = new Set();
+  readonly #asked: Map<string, Map<string, AskedRow>> = new Map();
+  /** Rows on somebody's screen that have changed since the last flush. */
+  readonly #changed: Set<AskedRow> = new Set();
+  readonly #attention: Map<string, ReturnType<LockCollector["attend"]>> = new Map();
+  readonly #off: () => void;
+  readonly #timer: NodeJS.Timeout;
+  #changes = 0;
+  #coalesced = 0;
+  #disconnectedSlow = 0;
+  #overviewMs = 0;
+  #flushing = false;
+  #closed = false;
+
+  constructor(observatory: Observatory) {
+    this.observatory = observatory;
+    this.#off = observatory.onChange((change) => {
+      if (change.type === "lock") this.#lockChanged(change.cluster, change.key);
+      else for (const client of this.#clients) client.stale(change.type);
+    });
+    this.#timer = setInterval(() => void this.#flush(), flushMs);
+    this.#timer.unref();
+  }
+
+  /** Running totals, and how many are connected. */
+  get totals(): { clients: number; coalesced: number; disconnectedSlow: number } {
+    return {
+      clients: this.#clients.size,
+      coalesced: this.#coalesced,
+      disconnectedSlow: this.#disconnectedSlow,
+    };
+  }
+
+  /** How many changes there have been since the start. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  add(client: StreamClient, ids: readonly string[]): void {
+    if (this.#closed) {
+      client.close();
+      return;
+    }
+    this.#clients.add(client);
+    const touched = new Set<NamedCollector>();
+    for (const id of ids) {
+      const asked = this.#ask(id);
+      if (asked === null) continue;
+      asked.viewers.add(client);
+      client.asked(asked);
+      touched.add(asked.cluster);
+    }
+    for (const cluster of touched) this.#attend(cluster);
+  }
+
+  remove(client: StreamClient, slow: boolean): void {
+    if (!this.#clients.delete(client)) return;
+    if (slow) this.#disconnectedSlow += 1;
+    const touched = new Set<NamedCollector>();
+    for (const asked of client.rows) {
+      asked.viewers.delete(client);
+      if (asked.viewers.size > 0) continue;
+      this.#asked.get(asked.cluster.name)?.delete(asked.key);
+      touched.add(asked.cluster);
+    }
+    for (const cluster of touched) this.#attend(cluster);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#off();
+    for (const client of this.#clients) client.close();
+    for (const attention of this.#attention.values()) attention.end();
+    this.#attention.clear();
+  }
+
+  #lockChanged(cluster: string, key: string): void {
+    this.#changes += 1;
+    const asked = this.#asked.get(cluster)?.get(key);
+    if (asked === undefined) return;
+    // Only noted: a burst costs the same however many look at the row.
+    asked.changes += 1;
+    this.#changed.add(asked);
+  }
+
+  #ask(id: string): AskedRow | null {
+    let located: ReturnType<Observatory["locate"]>;
+    try {
+      located = this.observatory.locate(id);
+    } catch {
+      // A link of yesterday's configuration: there is nothing to tell about it.
+      return null;
+    }
+    const { cluster, key } = located;
+    const rows = this.#asked.get(cluster.name) ?? new Map<string, AskedRow>();
+    this.#asked.set(cluster.name, rows);
+    const known = rows.get(key) ?? { id, cluster, key, viewers: new Set(), changes: 0 };
+    rows.set(key, known);
+    return known;
+  }
+
+  #attend({ name, collector }: NamedCollector): void {
+    const keys = [...(this.#asked.get(name)?.keys() ?? [])];
+    const attention = this.#attention.get(name);
+    if (attention === undefined) {
+      if (keys.length > 0) this.#attention.set(name, collector.attend(keys));
+    } else if (keys.length > 0) attention.update(keys);
+    else {
+      attention.end();
+      this.#attention.delete(name);
+    }
+  }
+
+  /** What has changed, to everybody who looks at it. */
+  #hand(): void {
+    for (const asked of this.#changed) {
+      for (const client of asked.viewers) this.#coalesced += client.changed(asked, asked.changes);
+      asked.changes = 0;
+    }
+    this.#changed.clear();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    try {
+      const nowMs = performance.now();
+      const overviewDue = nowMs - this.#overviewMs >= overviewMs;
+      if (overviewDue) this.#overviewMs = nowMs;
+      this.#hand();
+      const flush = new Flush(this.observatory, nowMs, overviewDue);
+      let sinceMs = nowMs;
+      for (const client of [...this.#clients]) {
+        client.flush(flush, beatMs);
+        if (performance.now() - sinceMs < sliceMs) continue;
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        sinceMs = performance.now();
+      }
+    } finally {
+      this.#flushing = false;
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import type { Server } from "node:http";
+import { createServer } from "node:net";
+import { resolve } from "node:path";
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  LogController,
+} from "fastify";
+import { isLoopbackName } from "./auth/origin.js";
+import type { Principal } from "./auth/roles.js";
+import { makeCollectors } from "./collectors.js";
+import { checkConfig } from "./config/check.js";
+import { ConfigError } from "./config/config-error.js";
+import type { DashboardConfig } from "./config/schema.js";
+import { readSecret, readUsers, type SecretSource } from "./config/secrets.js";
+import type { NamedCollector } from "./core/cluster-row.js";
+import type { Authenticate } from "./server/access.js";
+import type { HoldfastOptions } from "./server/options.js";
+import { fastifyHoldfast, longestParameter } from "./server/plugin.js";
+
+export interface StartOptions {
+  /** Paths in the configuration are relative to it. Default: the working directory. */
+  readonly directory?: string;
+  /** Where `{ env }` is looked up. Default: of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** More to show, made and closed by the caller. */
+  readonly collectors?: readonly NamedCollector[];
+  /** Counts as authentication: with it the server may listen anywhere. */
+  readonly authenticate?: Authenticate;
+  /** Default: nothing is logged. `true`: JSON lines to the standard output. */
+  readonly log?: boolean | FastifyBaseLogger;
+  readonly pageDirectory?: string;
+}
+
+export interface RunningDashboard {
+  /** With the base path and a slash at the end. */
+  readonly url: string;
+  /** Ends streams and requests, then the collectors that it has made. */
+  close(): Promise<void>;
+}
+
+const shortestToken = 16;
+/** The ids of the rows on screen are in the URL of a stream. */
+const longestHeadBytes = 131_072;
+const longestBodyBytes = 65_536;
+
+/** Serves the dashboard. @throws ConfigError */
+export async function startDashboard(
+  config: DashboardConfig,
+  options: StartOptions = {},
+): Promise<RunningDashboard> {
+  const source = { directory: options.directory ?? process.cwd(), env: options.env ?? process.env };
+  const { plugin, host, port } = await resolveConfig(checkConfig(config), options, source);
+  const made = await makeCollectors(config, source);
+  const app = serverOf(config, options.log ?? false);
+  const close = async (): Promise<void> => {
+    await app.close();
+    await Promise.all(made.map(({ collector }) => collector.close()));
+  };
+  try {
+    const prefix = (config.basePath ?? "/").replace(/\/$/, "");
+    await app.register(fastifyHoldfast, {
+      ...plugin,
+      ...(prefix === "" ? {} : { prefix }),
+      clusters: [...made, ...(options.collectors ?? [])],
+    });
+    await app.listen({ host, port });
+    const address = app.server.address();
+    const bound = typeof address === "object" && address !== null ? address.port : port;
+    const name = host.includes(":") ? `[${host}]` : host;
+    return { url: `http://${name}:${bound}${prefix}/`, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Everything that can be found out about a configuration without connecting to a backend. @throws ConfigError */
+export async function checkDashboard(config: DashboardConfig, source: SecretSource): Promise<void> {
+  const { host, port } = await resolveConfig(checkConfig(config), {}, source);
+  for (const { name, zookeeper, redis } of config.clusters) {
+    for (const { secret } of zookeeper?.auth ?? [])
+      await readSecret(`clusters: ${name}: auth`, secret, source);
+    for (const secret of [redis?.password, redis?.sentinels?.password])
+      if (secret !== undefined) await readSecret(`clusters: ${name}: password`, secret, source);
+  }
+  await canListen(host, port);
+}
+
+interface Resolved {
+  readonly plugin: Omit<HoldfastOptions, "clusters">;
+  readonly host: string;
+  readonly port: number;
+}
+
+async function resolveConfig(
+  config: DashboardConfig,
+  options: StartOptions,
+  source: SecretSource,
+): Promise<Resolved> {
+  const { auth = {}, actions = false, audit = {} } = config;
+  const host = config.listen?.host ?? "127.0.0.1";
+  const users = auth.basic === undefined ? [] : await readUsers(auth.basic.file, source.directory);
+  const tokens = await Promise.all(
+    (auth.bearer ?? []).map(async ({ name, role, token }) => ({
+      name,
+      role,
+      token: await readToken(`auth.bearer ${name}`, token, source),
+    })),
+  );
+  const asksNobody = options.authenticate === undefined && users.length + tokens.length === 0;
+  if (asksNobody && auth.anonymous === undefined && !isLoopback(host))
+    throw new ConfigError(
+      `listen.host ${host}: without auth only a loopback address is possible; give auth.basic or auth.bearer, or say auth.anonymous: viewer to let everybody look`,
+    );
+  const local: Principal = { name: null, role: actions ? "admin" : "operator" };
+  const anonymous: Principal | undefined =
+    auth.anonymous !== undefined ? { name: null, role: auth.anonymous } : asksNobody ? local : undefined;
+  const webhook =
+    audit.webhook === undefined
+      ? undefined
+      : {
+          url: audit.webhook.url,
+          ...(audit.webhook.authorization === undefined
+            ? {}
+            : {
+                authorization: await readSecret(
+                  "audit.webhook.authorization",
+                  audit.webhook.authorization,
+                  source,
+                ),
+              }),
+        };
+  return {
+    host,
+    port: config.listen?.port ?? 8080,
+    plugin: {
+      users,
+      tokens,
+      actions,
+      ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
+      ...(anonymous === undefined ? {} : { anonymous }),
+      loopbackNames: asksNobody && auth.anonymous === undefined,
+      audit: {
+        ...(audit.file === undefined ? {} : { file: resolve(source.directory, audit.file) }),
+        ...(webhook === undefined ? {} : { webhook }),
+      },
+      ...(config.thresholds?.longHoldMs === undefined ? {} : { longHoldMs: config.thresholds.longHoldMs }),
+      publicMetrics: config.metrics?.public ?? false,
+      ...(options.pageDirectory === undefined ? {} : { pageDirectory: options.pageDirectory }),
+    },
+  };
+}
+
+async function readToken(
+  what: string,
+  secret: Parameters<typeof readSecret>[1],
+  source: SecretSource,
+): Promise<string> {
+  const token = await readSecret(what, secret, source);
+  if (token.length < shortestToken || /\s/.test(token))
+    throw new ConfigError(`${what}: a token is at least ${shortestToken} characters without blanks`);
+  return token;
+}
+
+function serverOf(config: DashboardConfig, log: boolean | FastifyBaseLogger): FastifyInstance {
+  const { trustProxy = [] } = config;
+  const options: FastifyHttpOptions<Server> = {
+    ...(typeof log === "boolean" ? { logger: log } : { loggerInstance: log }),
+    // Requests of a page that refreshes itself are no news; what went wrong is logged where it does.
+    logController: new LogController({ disableRequestLogging: true }),
+    trustProxy: trustProxy.length === 0 ? false : trustProxy,
+    routerOptions: { maxParamLength: longestParameter },
+    bodyLimit: longestBodyBytes,
+    http: { maxHeaderSize: longestHeadBytes },
+  };
+  return fastify(options);
+}
+
+function isLoopback(host: string): boolean {
+  return isLoopbackName(host.includes(":") ? `[${host}]` : host);
+}
+
+function canListen(host: string, port: number): Promise<void> {
+  return new Promise((done, failed) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      failed(new ConfigError(`listen: ${host}:${port} cannot be had (${error.code})`)),
+    );
+    server.listen(port, host, () => server.close(() => done()));
+  });
+}

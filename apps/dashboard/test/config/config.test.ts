@@ -1,0 +1,223 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { checkConfig } from "../../src/config/check.js";
+import { loadConfig } from "../../src/config/load.js";
+import { readSecret, readUsers } from "../../src/config/secrets.js";
+import { hashPassword, startDashboard } from "../../src/index.js";
+import { checkDashboard } from "../../src/start.js";
+import { FakeCollector } from "../fake-collector.js";
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "holdfast-config-"));
+});
+afterEach(async () => await rm(directory, { recursive: true }));
+
+const put = async (name: string, text: string): Promise<string> => {
+  await writeFile(join(directory, name), text);
+  return join(directory, name);
+};
+
+describe("the configuration", () => {
+  it("is YAML with several clusters, secrets by file or variable", async () => {
+    const file = await put(
+      "dashboard.yaml",
+      `
+listen: { host: 127.0.0.1, port: 0 }
+basePath: /a/b/
+actions: true
+auth:
+  basic: { file: users }
+  bearer:
+    - { name: prometheus, role: viewer, token: { env: PROM_TOKEN } }
+clusters:
+  - name: prod-eu
+    zookeeper: { connect: "zk1:2181,zk2:2181/app", roots: [/locks, /curator/*] }
+  - name: cache
+    redis:
+      sentinels: { sentinels: [{ host: s1, port: 26379 }], name: mymaster }
+      password: { file: redis-password }
+      patterns: ["order:*"]
+`,
+    );
+    const { config } = await loadConfig(file);
+    expect(config.clusters.map(({ name }) => name)).toEqual(["prod-eu", "cache"]);
+    await put("users", `# who\n\nada:admin:${await hashPassword("correct horse")}\n`);
+    await put("redis-password", "secret\n");
+    await checkDashboard(config, { directory, env: { PROM_TOKEN: "0123456789abcdef" } });
+    await expect(checkDashboard(config, { directory, env: {} })).rejects.toThrow(
+      "auth.bearer prometheus: variable PROM_TOKEN is not set",
+    );
+    await expect(checkDashboard(config, { directory, env: { PROM_TOKEN: "short" } })).rejects.toThrow(
+      "at least 16",
+    );
+  });
+
+  it("may be JSON", async () => {
+    const file = await put("dashboard.json", '{ "clusters": [] }');
+    expect((await loadConfig(file)).config).toEqual({ clusters: [] });
+  });
+
+  it.each([
+    [{ clusters: [], basepath: "/" }, 'does not know the option "basepath"; did you mean basePath?'],
+    [{ clusters: [{ name: "a", zookeeper: { connect: "h:1", rots: [] } }] }, "did you mean roots?"],
+    [
+      { clusters: [{ name: "a", redis: { url: "redis://h", patern: [] } }] },
+      "clusters[0].redis does not know",
+    ],
+    [{ clusters: [], auth: { bearer: [{ name: "a", role: "root", token: {} }] } }, "auth.bearer.0.role"],
+    [{}, "clusters"],
+    [{ clusters: [{ name: "a" }] }, "must have either zookeeper or redis"],
+    [{ clusters: [{ name: "a", redis: { patterns: [] } }] }, "exactly one of url, sentinels and cluster"],
+    [{ clusters: [], basePath: "no-slash" }, "basePath"],
+    [{ clusters: [], listen: { port: 70_000 } }, "listen.port"],
+    [
+      {
+        clusters: [
+          { name: "a", redis: { url: "redis://h", patterns: [] } },
+          { name: "a", redis: { url: "redis://h", patterns: [] } },
+        ],
+      },
+      "two are called a",
+    ],
+  ])("%j is refused, and the message says where", (config, message) => {
+    expect(() => checkConfig(config)).toThrow(message);
+  });
+
+  it("never has a secret in a message", async () => {
+    const secret = "hunter2-hunter2-hunter2";
+    const wrong: unknown[] = [
+      { clusters: [{ name: "a", redis: { url: `redis://u:${secret}@h`, patterns: [] } }] },
+      { clusters: [{ name: "a", redis: { url: "redis://h", password: secret, patterns: [] } }] },
+      { clusters: [], auth: { bearer: [{ name: "a", role: "viewer", token: secret }] } },
+      { clusters: [{ name: "a", redis: { url: `http://${secret}`, patterns: [] } }] },
+    ];
+    for (const each of wrong) {
+      let message = "";
+      try {
+        checkConfig(each);
+      } catch (error) {
+        message = String(error);
+      }
+      expect(message).toContain("ConfigError");
+      expect(message).not.toContain(secret);
+    }
+    const file = await put("broken.yaml", `password: "${secret}\n  x: [`);
+    await expect(loadConfig(file)).rejects.toThrow(/line \d+: not YAML/);
+    await expect(loadConfig(file)).rejects.not.toThrow(secret);
+  });
+
+  it("secrets must be in exactly one place, which must be there", async () => {
+    const source = { directory, env: { SET: "value", EMPTY: "" } };
+    expect(await readSecret("it", { env: "SET" }, source)).toBe("value");
+    await expect(readSecret("it", {}, source)).rejects.toThrow("either file or env");
+    await expect(readSecret("it", { env: "SET", file: "x" }, source)).rejects.toThrow("either file or env");
+    await expect(readSecret("it", { env: "EMPTY" }, source)).rejects.toThrow("EMPTY is not set");
+    await expect(readSecret("it", { file: "none" }, source)).rejects.toThrow("ENOENT");
+  });
+
+  it("a file of users with a plain password, a strange role or a name twice is refused by its line, without the line", async () => {
+    const hash = await hashPassword("correct horse");
+    for (const [text, message] of [
+      ["ada:admin:hunter2", "line 1: not a hash"],
+      [`ada:root:${hash}`, "line 1: the role"],
+      [`ada:admin:${hash}\nada:viewer:${hash}`, "line 2: ada is there twice"],
+      ["ada", "line 1: must be name:role:hash"],
+      ["", "there is no user"],
+    ] as const) {
+      await put("users", text);
+      await expect(readUsers("users", directory)).rejects.toThrow(message);
+    }
+    await put("users", "ada:admin:hunter2");
+    await expect(readUsers("users", directory)).rejects.not.toThrow("hunter2");
+  });
+});
+
+describe("starting", () => {
+  it("listens beyond loopback only with authentication, or when it is said that anybody may look", async () => {
+    const listen = { host: "0.0.0.0", port: 0 };
+    await expect(startDashboard({ listen, clusters: [] })).rejects.toThrow(
+      "only a loopback address is possible",
+    );
+    const open = await startDashboard({ listen, clusters: [], actions: true, auth: { anonymous: "viewer" } });
+    const me = await (await fetch(`http://127.0.0.1:${new URL(open.url).port}/api/v1/me`)).json();
+    expect(me).toMatchObject({ name: null, role: "viewer" });
+    await open.close();
+    const closed = await startDashboard({ listen, clusters: [] }, { authenticate: () => null });
+    expect((await fetch(`http://127.0.0.1:${new URL(closed.url).port}/api/v1/me`)).status).toBe(401);
+    await closed.close();
+  });
+
+  it("on loopback without authentication whoever sits there is an operator, and an admin when actions are on", async () => {
+    for (const actions of [false, true]) {
+      const dashboard = await startDashboard({ listen: { port: 0 }, actions, clusters: [] });
+      const me = await (await fetch(`${dashboard.url}api/v1/me`)).json();
+      expect(me).toMatchObject({ role: actions ? "admin" : "operator", actions });
+      await dashboard.close();
+    }
+  });
+
+  it("serves under its base path, with collectors of the caller's, which it does not close", async () => {
+    const collector = new FakeCollector();
+    collector.put({ key: "/locks/a" });
+    const dashboard = await startDashboard(
+      { listen: { port: 0 }, basePath: "/a/b/", clusters: [] },
+      { collectors: [{ name: "mine", collector }] },
+    );
+    expect(dashboard.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/a\/b\/$/);
+    const { rows } = (await (await fetch(`${dashboard.url}api/v1/locks`)).json()) as { rows: unknown[] };
+    expect(rows).toHaveLength(1);
+    expect((await fetch(`${dashboard.url}healthz`)).status).toBe(200);
+    expect((await fetch(`${dashboard.url}readyz`)).status).toBe(200);
+    collector.sourceList = [{ ...collector.sourceList[0], state: "starting" } as never];
+    expect((await fetch(`${dashboard.url}readyz`)).status).toBe(503);
+    await dashboard.close();
+    expect(collector.closed).toBe(false);
+  });
+
+  it("starts, answers and closes while none of its backends can be reached", async () => {
+    const nowhere = { host: "127.0.0.1", port: 1 };
+    const dashboard = await startDashboard(
+      {
+        listen: { port: 0 },
+        thresholds: { longHoldMs: 60_000, orphanAfterMs: 60_000 },
+        clusters: [
+          { name: "zoo", zookeeper: { connect: "127.0.0.1:1", roots: ["/locks"], adminPort: 0 } },
+          { name: "one", redis: { url: "redis://127.0.0.1:1", password: { env: "P" }, patterns: ["a:*"] } },
+          {
+            name: "ha",
+            redis: { sentinels: { sentinels: [nowhere], name: "m", password: { env: "P" } }, patterns: [] },
+          },
+          { name: "slots", redis: { cluster: { nodes: [nowhere] }, patterns: [] } },
+        ],
+      },
+      { env: { P: "secret" } },
+    );
+    const answer = await fetch(`${dashboard.url}api/v1/overview`);
+    const { clusters } = (await answer.json()) as { clusters: { name: string; state: string }[] };
+    expect(clusters.map(({ name }) => name)).toEqual(["zoo", "one", "ha", "slots"]);
+    expect(clusters.some(({ state }) => state === "ok")).toBe(false);
+    await dashboard.close();
+  });
+
+  it("takes ids of rows and locks that are longer than other servers allow", async () => {
+    const collector = new FakeCollector();
+    const key = `/locks/${"k".repeat(6_000)}`;
+    collector.put({ key });
+    const dashboard = await startDashboard(
+      { listen: { port: 0 }, clusters: [] },
+      { collectors: [{ name: "mine", collector }] },
+    );
+    const { rows } = (await (await fetch(`${dashboard.url}api/v1/locks`)).json()) as {
+      rows: { id: string }[];
+    };
+    const answer = await fetch(`${dashboard.url}api/v1/locks/${rows[0]?.id}`);
+    expect([answer.status, ((await answer.json()) as { lock: { key: string } }).lock.key]).toEqual([
+      200,
+      key,
+    ]);
+    await dashboard.close();
+  });
+});

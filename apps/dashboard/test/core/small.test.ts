@@ -1,0 +1,153 @@
+import type { SourceStatus } from "@holdfast/core/observe";
+import { describe, expect, it } from "vitest";
+import { FailedLogins } from "../../src/auth/failed-logins.js";
+import { hashPassword, verifyPassword } from "../../src/auth/passwords.js";
+import { clusterRowOf } from "../../src/core/cluster-row.js";
+import { textMatcher } from "../../src/core/glob.js";
+import { HistoryBook } from "../../src/core/history.js";
+import { Observatory } from "../../src/core/observatory.js";
+import { WarmUp } from "../../src/core/warm-up.js";
+import { FakeCollector, fakeParticipant } from "../fake-collector.js";
+
+describe("names by part and by glob", () => {
+  it.each([
+    ["lock", "/a/locks", true],
+    ["/a/*", "/a/b/c", true],
+    ["/a/*", "/b/a/", false],
+    ["*a*b*", "xxaxxb", true],
+    ["*a*b*", "xxbxxa", false],
+    ["a?c", "abc", true],
+    ["a?c", "ac", false],
+    ["ab*ba", "aba", false],
+    ["*?", "", false],
+    ["*.*", "axb", false],
+    ["", "anything", true],
+  ])("%j and %j: %s", (glob, name, expected) => {
+    expect(textMatcher(glob)(name)).toBe(expected);
+  });
+
+  it("the worst that can be typed takes no time", () => {
+    const matches = textMatcher("*a".repeat(256));
+    const since = process.cpuUsage();
+    for (let n = 0; n < 1_000; n++) matches(`${"a".repeat(200)}b`);
+    expect(process.cpuUsage(since).user / 1_000).toBeLessThan(500);
+  });
+});
+
+describe("the state of a cluster", () => {
+  const source = (name: string, state: SourceStatus["state"], coverage = 1): SourceStatus => ({
+    source: name,
+    state,
+    coverage,
+    lastSuccessMs: 5,
+    nextTryMs: null,
+    cost: null,
+    message: null,
+  });
+  const idle = [source("compare", "starting", 0), source("rows", "stale", 0), source("sessions", "off", 0)];
+
+  it.each([
+    ["ok", 1, [source("watch /a", "ok"), ...idle]],
+    ["syncing", 0.4, [source("scan", "syncing", 0.4), source("pubsub", "ok"), ...idle]],
+    ["stale", 1, [source("watch /a", "ok"), source("watch /b", "down"), ...idle]],
+    ["down", 1, [source("watch /a", "down"), ...idle]],
+    ["down", 0, [source("watch /a", "denied", 0), source("watch /b", "too-big", 0)]],
+    ["starting", 0, [source("watch /a", "starting", 0), ...idle]],
+    ["ok", 0, []],
+  ] as const)("is %s with coverage %d by the sources of the list alone", (state, coverage, sources) => {
+    const collector = new FakeCollector();
+    collector.sourceList = [...sources];
+    expect(clusterRowOf({ name: "c", collector })).toMatchObject({ state, coverage });
+  });
+});
+
+describe("rows of very many locks", () => {
+  it("are asked for in portions, between which others get their turn", async () => {
+    const collector = new FakeCollector();
+    for (let n = 0; n < 1_500; n++) collector.put({ key: `/${n}` });
+    let made = 0;
+    collector.locks = function* (this: FakeCollector) {
+      for (const lock of this.details.values()) {
+        const untilMs = performance.now() + 0.1;
+        while (performance.now() < untilMs);
+        made += 1;
+        yield lock;
+      }
+    };
+    const warmUp = new WarmUp([{ name: "c", collector }]);
+    let turns = 0;
+    while (warmUp.busy()) {
+      turns += 1;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(made).toBe(1_500);
+    expect(turns).toBeGreaterThan(5);
+    expect(warmUp.busy()).toBe(false);
+  });
+});
+
+describe("history", () => {
+  it("keeps the last turns of the locks that moved last", () => {
+    const book = new HistoryBook({ sinceMs: 0, mostLocks: 3, mostRows: 2 });
+    for (const key of ["a", "b", "c", "a", "d"])
+      for (let n = 0; n < 5; n++)
+        book.add({ type: "granted", key, entry: `${n}`, atMs: n, token: null, heldMs: null });
+    expect(book.size).toBe(3);
+    expect(book.of("b").rows).toEqual([]);
+    expect(book.of("a").rows.map(({ entry }) => entry)).toEqual(["4", "3"]);
+  });
+});
+
+describe("passwords", () => {
+  it("are hashed with a new salt each time and found again", async () => {
+    const [one, two] = await Promise.all([hashPassword("correct horse"), hashPassword("correct horse")]);
+    expect(one).not.toBe(two);
+    expect(await verifyPassword("correct horse", one)).toBe(true);
+    expect(await verifyPassword("correct horsf", one)).toBe(false);
+    expect(await verifyPassword("correct horse", "plain")).toBe(false);
+    expect(await verifyPassword("correct horse", one.replace("ln=15", "ln=30"))).toBe(false);
+  });
+
+  it("wrong ones are counted per address, in a window, in bounded memory", () => {
+    let nowMs = 0;
+    const failed = new FailedLogins({ most: 2, windowMs: 1_000, now: () => nowMs });
+    failed.add("a");
+    expect(failed.blockedMs("a")).toBe(0);
+    failed.add("a");
+    nowMs = 400;
+    expect(failed.blockedMs("a")).toBe(600);
+    nowMs = 1_000;
+    expect(failed.blockedMs("a")).toBe(0);
+    failed.add("a");
+    expect(failed.blockedMs("a")).toBe(0);
+    for (let n = 0; n < 20_000; n++) failed.add(`other ${n}`);
+    expect(failed.blockedMs("a")).toBe(0);
+  });
+});
+
+describe("long holds on Redis", () => {
+  it("are findings, worse where somebody waits; of unknown age there are none, nor of ZooKeeper, which judges itself", () => {
+    const red = new FakeCollector("redis");
+    const zoo = new FakeCollector("zookeeper");
+    const old = { atMs: 0, provenance: "at-least" as const };
+    const holders = [fakeParticipant({ entry: "h" })];
+    red.put({ key: "long", holders, oldestHold: old });
+    red.put({ key: "stuck", holders, oldestHold: old, waiterCount: 2 });
+    red.put({ key: "young", holders, oldestHold: { atMs: 299_000, provenance: "exact" }, waiterCount: 2 });
+    red.put({ key: "unknown", holders, waiterCount: 2 });
+    zoo.put({ key: "/old", holders, oldestHold: old });
+    const observatory = new Observatory(
+      [
+        { name: "red", collector: red },
+        { name: "zoo", collector: zoo },
+      ],
+      { now: () => 300_000 },
+    );
+    observatory.findings.refresh();
+    expect(observatory.findings.rows().map(({ kind, object }) => [kind, object])).toEqual([
+      ["stuck-with-waiters", "stuck"],
+      ["long-hold", "long"],
+    ]);
+    observatory.close();
+  });
+});

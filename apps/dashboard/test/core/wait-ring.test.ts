@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { lockIdOf } from "../../src/core/lock-id.js";
+import { cycleRowOf, cyclesOf } from "../../src/core/wait-cycles.js";
+import type { WaitEdge } from "../../src/core/wait-edges.js";
+import { fakeLock, fakeParticipant } from "../fake-collector.js";
+
+function waits(from: string, key: string, to: string): WaitEdge {
+  const actor = (name: string) => fakeParticipant({ entry: `${key} ${name}`, actor: name, session: name });
+  return { cluster: "zoo", lock: fakeLock({ key }), from: actor(from), to: actor(to) };
+}
+
+const idOf = (key: string): string => lockIdOf({ cluster: "zoo", backend: "zookeeper", key });
+
+describe("the way around a circle of waits", () => {
+  const edges = [
+    waits("0xa", "/aside", "0xb"),
+    waits("0xc", "/3", "0xa"),
+    waits("0xb", "/2", "0xc"),
+    waits("0xa", "/1", "0xb"),
+    waits("0xd", "/out", "0xa"),
+  ];
+
+  it("has for each in it the lock at which he waits for the next one, and nobody from outside", () => {
+    const [row, ...others] = cyclesOf(edges).map(cycleRowOf);
+    expect(others).toEqual([]);
+    expect(row?.actors).toHaveLength(3);
+    expect(row?.lockIds).toHaveLength(3);
+    for (const [at, from] of row?.actors.entries() ?? []) {
+      const to = row?.actors[(at + 1) % 3];
+      const lockId = row?.lockIds[at];
+      expect(
+        edges.some(
+          (edge) =>
+            `zoo/${edge.from.actor}` === from &&
+            `zoo/${edge.to.actor}` === to &&
+            idOf(edge.lock.key) === lockId,
+        ),
+        `${from} waits for ${to}`,
+      ).toBe(true);
+    }
+  });
+
+  it("is the same in whatever order the locks were read", () => {
+    expect(cyclesOf([...edges].reverse()).map(cycleRowOf)).toEqual(cyclesOf(edges).map(cycleRowOf));
+  });
+
+  it("of somebody in his own way has each of the locks once", () => {
+    const [row] = cyclesOf([waits("0xa", "/1", "0xa"), waits("0xa", "/2", "0xa")]).map(cycleRowOf);
+    expect(row?.actors).toEqual(["zoo/0xa", "zoo/0xa"]);
+    expect(row?.lockIds).toEqual([idOf("/1"), idOf("/2")]);
+  });
+});

@@ -1,0 +1,176 @@
+import type { ObservedParticipant } from "@holdfast/core/observe";
+import { describe, expect, it } from "vitest";
+import { Observatory } from "../../src/core/observatory.js";
+import { strongComponents } from "../../src/core/strong-components.js";
+import { FakeCollector, fakeParticipant } from "../fake-collector.js";
+
+class Scene {
+  nowMs = 1_000_000;
+  readonly zoo = new FakeCollector("zookeeper");
+  readonly red = new FakeCollector("redis");
+  readonly observatory = new Observatory(
+    [
+      { name: "zoo", collector: this.zoo },
+      { name: "red", collector: this.red },
+    ],
+    { now: () => this.nowMs },
+  );
+
+  /** `holder` holds `key`, `waiter` waits for it. */
+  contend(
+    collector: FakeCollector,
+    key: string,
+    holder: Partial<ObservedParticipant>,
+    waiter: Partial<ObservedParticipant>,
+    more = {},
+  ): void {
+    collector.put({
+      key,
+      holders: [fakeParticipant({ entry: `${key} h`, ...holder })],
+      waiters: [fakeParticipant({ entry: `${key} w`, position: 0, ...waiter })],
+      oldestWait: { atMs: this.nowMs - 10_000, provenance: "exact" },
+      ...more,
+    });
+  }
+
+  /** Two looks, 2 s apart. */
+  async look(between: () => void = () => {}): Promise<void> {
+    await this.observatory.graph.refresh(0);
+    between();
+    this.nowMs += 2_000;
+    await this.observatory.graph.refresh(0);
+    this.observatory.findings.refresh();
+  }
+
+  findings(): { kind: string; severity: string; evidence: string }[] {
+    return this.observatory.findings.rows();
+  }
+
+  [Symbol.dispose](): void {
+    this.observatory.close();
+  }
+}
+
+const a = { actor: "0xa", session: "0xa" };
+const b = { actor: "0xb", session: "0xb" };
+
+describe("waits and deadlocks", () => {
+  it("two sessions that wait for each other are a likely deadlock after two looks, not after one", async () => {
+    using scene = new Scene();
+    scene.contend(scene.zoo, "/1", a, b);
+    scene.contend(scene.zoo, "/2", b, a);
+    await scene.observatory.graph.refresh(0);
+    expect((await scene.observatory.waits()).cycles).toEqual([]);
+    await scene.look();
+    const { cycles, edges, actors } = await scene.observatory.waits();
+    expect(cycles).toMatchObject([{ certainty: "likely", resolvesMs: null }]);
+    expect(cycles[0]?.lockIds).toHaveLength(2);
+    expect(edges).toHaveLength(2);
+    expect(actors.map(({ waiters }) => waiters)).toEqual([1, 1]);
+    expect(scene.findings()).toMatchObject([{ kind: "deadlock-suspected", severity: "critical" }]);
+    expect(scene.findings()[0]?.evidence).toContain("waits at /1 for");
+  });
+
+  it("is none when the same sessions stand there with other entries in the second look", async () => {
+    using scene = new Scene();
+    scene.contend(scene.zoo, "/1", a, b);
+    scene.contend(scene.zoo, "/2", b, a);
+    await scene.look(() => scene.contend(scene.zoo, "/2", { ...b, entry: "new" }, a, { version: "new" }));
+    expect((await scene.observatory.waits()).cycles).toEqual([]);
+    expect(scene.findings()).toEqual([]);
+  });
+
+  it("is over when one of them is gone, and stays in the history", async () => {
+    using scene = new Scene();
+    scene.contend(scene.zoo, "/1", a, b);
+    scene.contend(scene.zoo, "/2", b, a);
+    await scene.look();
+    scene.zoo.remove("/2");
+    await scene.look();
+    expect(scene.findings()).toEqual([]);
+    expect(scene.observatory.findings.all().past).toMatchObject([{ kind: "deadlock-suspected" }]);
+  });
+
+  it("a wait with a deadline makes a circle that ends by itself", async () => {
+    using scene = new Scene();
+    scene.contend(scene.zoo, "/1", a, { ...b, deadlineMs: 1_060_000 });
+    scene.contend(scene.zoo, "/2", b, a);
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toMatchObject([{ resolvesMs: 1_060_000 }]);
+  });
+
+  it("across clusters it is possible, by what the processes say of themselves", async () => {
+    using scene = new Scene();
+    const identity = (pid: number) => ({ identity: { label: "pay", host: "h", pid } });
+    scene.contend(scene.zoo, "/1", { ...a, ...identity(1) }, { ...b, ...identity(2) });
+    scene.contend(
+      scene.red,
+      "r",
+      { actor: "u:9", session: "u", ...identity(2) },
+      { actor: "v:4", session: "v", ...identity(1) },
+    );
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toMatchObject([{ certainty: "possible" }]);
+    expect(scene.findings()).toMatchObject([{ severity: "warning" }]);
+  });
+
+  it("across clusters there is none without an identity", async () => {
+    using scene = new Scene();
+    scene.contend(scene.zoo, "/1", a, b);
+    scene.contend(scene.red, "r", b, a);
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toEqual([]);
+  });
+
+  it("within one session it is possible at two locks, and everyday life at one", async () => {
+    using scene = new Scene();
+    scene.contend(scene.zoo, "/1", a, a);
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toEqual([]);
+    scene.contend(scene.zoo, "/2", a, a);
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toMatchObject([{ certainty: "possible" }]);
+  });
+
+  it("permits of one semaphore, of which any will do, make none", async () => {
+    using scene = new Scene();
+    scene.zoo.put({
+      key: "/s",
+      kind: "semaphore",
+      holders: [fakeParticipant({ entry: "1", ...a }), fakeParticipant({ entry: "2", ...b })],
+      waiters: [fakeParticipant({ entry: "3", ...a }), fakeParticipant({ entry: "4", ...b })],
+      oldestWait: { atMs: 1, provenance: "exact" },
+    });
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toEqual([]);
+  });
+
+  it("says whose waits it cannot see", async () => {
+    using scene = new Scene();
+    scene.red.put({ key: "r", state: "contended", waiterCount: 3, waiterUnit: "connections" });
+    scene.contend(scene.zoo, "/1", a, b);
+    scene.zoo.failure = new Error("down");
+    const { blind } = await scene.observatory.waits();
+    expect(blind).toHaveLength(2);
+    expect(blind.join()).toContain("plain Redisson locks");
+    expect(blind.join()).toContain("/1: could not be read");
+  });
+
+  it("reads a lock that looks the same once, and 200 of many thousands", async () => {
+    using scene = new Scene();
+    for (let n = 0; n < 1_000; n++) scene.contend(scene.zoo, `/${n}`, { actor: `h${n}` }, { actor: `w${n}` });
+    await scene.look();
+    expect(scene.zoo.detailReads).toBe(200);
+    scene.zoo.put({ key: "/0", version: "other" });
+    await scene.look();
+    expect(scene.zoo.detailReads).toBe(201);
+  });
+
+  it("a chain of ten thousand is walked without a deep stack", () => {
+    const graph = new Map<string, Set<string>>();
+    for (let n = 0; n < 10_000; n++) graph.set(`${n}`, new Set([`${n + 1}`]));
+    expect(strongComponents(graph)).toEqual([]);
+    graph.set("10000", new Set(["0"]));
+    expect(strongComponents(graph)[0]).toHaveLength(10_001);
+  });
+});

@@ -1,0 +1,196 @@
+import type {
+  ActionRequest,
+  ActionResult,
+  CollectorEvent,
+  Discovery,
+  Finding,
+  LockCollector,
+  ObservedLock,
+  ObservedLockDetail,
+  ObservedParticipant,
+  ObservedServer,
+  ObservedSession,
+  SourceStatus,
+} from "@holdfast/core/observe";
+
+/** A collector without a backend: what it shows is what a test has put there. */
+export class FakeCollector implements LockCollector {
+  readonly backend: "zookeeper" | "redis";
+  readonly details: Map<string, ObservedLockDetail> = new Map();
+  readonly asked: ActionRequest[] = [];
+  /** Of every row of keys that somebody looked at, the latest. */
+  attended: readonly string[] = [];
+  detailReads = 0;
+  sourceList: SourceStatus[] = [
+    {
+      source: "watch /locks",
+      state: "ok",
+      coverage: 1,
+      lastSuccessMs: 1_000,
+      nextTryMs: null,
+      cost: null,
+      message: null,
+    },
+  ];
+  sessionList: ObservedSession[] = [];
+  serverList: ObservedServer[] = [];
+  findingList: Finding[] = [];
+  discoveryList: Discovery[] = [];
+  /** When set, whatever asks the backend fails with it. */
+  failure: Error | null = null;
+  closed = false;
+  readonly #listeners: Set<(event: CollectorEvent) => void> = new Set();
+
+  constructor(backend: "zookeeper" | "redis" = "zookeeper") {
+    this.backend = backend;
+  }
+
+  get size(): number {
+    return this.details.size;
+  }
+
+  /** Puts a lock there, or changes it, and tells. */
+  put(lock: Partial<ObservedLockDetail> & { key: string }): ObservedLockDetail {
+    // Counts, state and version follow from the new holders and waiters.
+    const { state, holderCount, waiterCount, version, ...before } =
+      this.details.get(lock.key) ?? fakeLock(lock);
+    const detail = fakeLock({ ...before, backend: this.backend, ...lock });
+    this.details.set(lock.key, detail);
+    this.emit({ type: "changed", key: lock.key });
+    return detail;
+  }
+
+  remove(key: string): void {
+    this.details.delete(key);
+    this.emit({ type: "removed", key });
+  }
+
+  emit(event: CollectorEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  sources(): readonly SourceStatus[] {
+    return this.sourceList;
+  }
+
+  locks(): Iterable<ObservedLock> {
+    return this.details.values();
+  }
+
+  get(key: string): ObservedLock | undefined {
+    return this.details.get(key);
+  }
+
+  async detail(key: string, { maxWaiters }: { maxWaiters: number }): Promise<ObservedLockDetail | null> {
+    this.detailReads += 1;
+    this.#fail();
+    const found = this.details.get(key);
+    return found === undefined ? null : { ...found, waiters: found.waiters.slice(0, maxWaiters) };
+  }
+
+  attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void } {
+    this.attended = keys;
+    return {
+      update: (next) => {
+        this.attended = next;
+      },
+      end: () => {
+        this.attended = [];
+      },
+    };
+  }
+
+  onEvent(listener: (event: CollectorEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async sessions(): Promise<readonly ObservedSession[]> {
+    this.#fail();
+    return this.sessionList;
+  }
+
+  async servers(): Promise<readonly ObservedServer[]> {
+    this.#fail();
+    return this.serverList;
+  }
+
+  findings(): readonly Finding[] {
+    return this.findingList;
+  }
+
+  async discover(): Promise<readonly Discovery[]> {
+    this.#fail();
+    return this.discoveryList;
+  }
+
+  async act(request: ActionRequest): Promise<ActionResult> {
+    this.asked.push(request);
+    this.#fail();
+    const before = this.details.get(request.key) ?? null;
+    if (before === null) return { outcome: "nothing-there", effects: [], before, after: null };
+    if (before.version !== request.expectedVersion)
+      return { outcome: "conflict", effects: [], before, after: before };
+    const effects = [`${request.action} reaches ${request.entry ?? "the lock"}.`];
+    if (request.dryRun) return { outcome: "would-do", effects, before, after: before };
+    const after = this.put({ key: request.key, holders: [], holderCount: 0, state: "idle", version: "none" });
+    return { outcome: "done", effects, before, after };
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+
+  #fail(): void {
+    if (this.failure !== null) throw this.failure;
+  }
+}
+
+export function fakeParticipant(one: Partial<ObservedParticipant> & { entry: string }): ObservedParticipant {
+  return {
+    actor: one.entry,
+    session: one.entry,
+    identity: null,
+    address: "10.0.0.1:4000",
+    data: null,
+    mode: "exclusive",
+    permits: 1,
+    position: null,
+    since: { atMs: null, provenance: "unknown" },
+    holdCount: null,
+    remainingMs: null,
+    lease: "session",
+    deadlineMs: null,
+    token: null,
+    library: "curator",
+    ...one,
+  };
+}
+
+/** Counts and state follow from who is there, unless they are given. */
+export function fakeLock(lock: Partial<ObservedLockDetail> & { key: string }): ObservedLockDetail {
+  const holders = lock.holders ?? [];
+  const waiters = lock.waiters ?? [];
+  const state = waiters.length > 0 ? "contended" : holders.length > 0 ? "held" : "idle";
+  return {
+    backend: "zookeeper",
+    kind: "mutex",
+    libraries: ["curator"],
+    state,
+    waiterUnit: "participants",
+    oldestWait: { atMs: null, provenance: "unknown" },
+    oldestHold: { atMs: null, provenance: "unknown" },
+    token: null,
+    limit: null,
+    version: holders.map(({ entry }) => entry).join() || "none",
+    readMs: 1_000,
+    denied: null,
+    raw: [],
+    explain: [],
+    ...lock,
+    holders,
+    waiters,
+    holderCount: lock.holderCount ?? holders.length,
+    waiterCount: lock.waiterCount ?? waiters.length,
+  };
+}

@@ -1,0 +1,8 @@
+import { spawnSync } from "node:child_process";
+import { requirePromtool } from "@holdfast/test-servers";
+
+/** What promtool says; `ok` is whether it was content. */
+export function promtool(args: readonly string[], cwd: string): { ok: boolean; told: string } {
+  const { status, stdout, stderr } = spawnSync(requirePromtool(), args, { cwd, encoding: "utf8" });
+  return { ok: status === 0, told: `${stdout}${stderr}` };
+}

@@ -1,0 +1,273 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Role } from "../../src/auth/roles.js";
+import type { ActionBody, AuditRow, FindingRow } from "../../src/contract/api.js";
+import { lockIdOf } from "../../src/core/lock-id.js";
+import { fakeParticipant } from "../fake-collector.js";
+import { soon } from "../soon.js";
+import { as, changing, type Serving, serving } from "./serving.js";
+
+const key = "/locks/a";
+const id = lockIdOf({ cluster: "zoo", backend: "zookeeper", key });
+const usual: ActionBody = {
+  action: "force-release",
+  entry: "h1",
+  expectedVersion: "h1",
+  confirmation: key,
+  reason: "the holder hangs",
+};
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "holdfast-audit-"));
+});
+afterEach(async () => await rm(directory, { recursive: true }));
+
+async function act(dashboard: Serving, role: Role, body: Partial<ActionBody> = {}, headers = {}) {
+  const answer = await dashboard.app.inject({
+    method: "POST",
+    url: `/api/v1/locks/${id}/actions`,
+    headers: { ...(await changing(dashboard.app, role)), ...headers },
+    payload: { ...usual, ...body },
+  });
+  return { status: answer.statusCode, ...answer.json() };
+}
+
+async function audit(dashboard: Serving): Promise<AuditRow[]> {
+  return (await dashboard.app.inject({ url: "/api/v1/audit", headers: as("viewer") })).json().rows;
+}
+
+async function staged(options: Parameters<typeof serving>[0] = {}): Promise<Serving> {
+  const dashboard = await serving(options);
+  dashboard.zookeeper.put({
+    key,
+    holders: [fakeParticipant({ entry: "h1" })],
+    waiters: [fakeParticipant({ entry: "w1" })],
+  });
+  return dashboard;
+}
+
+describe("actions", () => {
+  it("force-release is done for an admin, and who, what, why and the versions before and after are written down", async () => {
+    const file = join(directory, "audit.jsonl");
+    await using dashboard = await staged({ audit: { file } });
+    const answer = await act(dashboard, "admin");
+    expect(answer).toMatchObject({
+      status: 200,
+      outcome: "done",
+      before: { version: "h1" },
+      after: { version: "none" },
+    });
+    const [row] = await audit(dashboard);
+    expect(row).toMatchObject({
+      id: answer.auditId,
+      actor: "the admin",
+      role: "admin",
+      action: "force-release",
+      cluster: "zoo",
+      object: key,
+      entry: "h1",
+      before: "h1",
+      after: "none",
+      reason: "the holder hangs",
+      dryRun: false,
+      outcome: "done",
+    });
+    const lines = (await readFile(file, "utf8"))
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ outcome }) => outcome)).toEqual(["begun", "done"]);
+    expect(lines[1]).toEqual(row);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it("each action takes its role, and a refusal is written down too", async () => {
+    await using dashboard = await staged();
+    for (const action of ["force-release", "evict-waiter", "clean-orphan"] as const)
+      expect(await act(dashboard, "operator", { action })).toMatchObject({ status: 403, error: "forbidden" });
+    expect(dashboard.zookeeper.asked).toEqual([]);
+    expect(await act(dashboard, "operator", { action: "request-revoke" })).toMatchObject({ status: 200 });
+    expect((await audit(dashboard)).map(({ outcome }) => outcome)).toEqual([
+      "done",
+      "denied",
+      "denied",
+      "denied",
+    ]);
+    const { body } = await dashboard.app.inject({ url: "/metrics", headers: as("viewer") });
+    expect(body).toMatch(/admin_actions_total\{cluster="zoo",action="force_release",outcome="denied"\} 1/);
+  });
+
+  it("nobody can do anything while actions are off, and nothing is offered", async () => {
+    await using dashboard = await staged({ actions: false });
+    expect(await act(dashboard, "admin")).toMatchObject({ status: 403, error: "actions-off" });
+    expect(await act(dashboard, "admin", { dryRun: true })).toMatchObject({
+      status: 403,
+      error: "actions-off",
+    });
+    expect(dashboard.zookeeper.asked).toEqual([]);
+    const detail = await dashboard.app.inject({ url: `/api/v1/locks/${id}`, headers: as("admin") });
+    expect(detail.json().actions).toEqual([]);
+  });
+
+  it("a hand-over since the page was drawn is a conflict: nothing is done and both holders are told", async () => {
+    await using dashboard = await staged();
+    dashboard.zookeeper.put({ key, holders: [fakeParticipant({ entry: "h2" })], waiters: [] });
+    const answer = await act(dashboard, "admin");
+    expect(answer).toMatchObject({
+      status: 409,
+      outcome: "conflict",
+      before: { holders: [{ entry: "h2" }] },
+    });
+    expect(dashboard.zookeeper.get(key)?.holders[0]?.entry).toBe("h2");
+    expect((await audit(dashboard))[0]?.outcome).toBe("conflict");
+  });
+
+  it("the name must be typed exactly, except to try out", async () => {
+    await using dashboard = await staged();
+    for (const confirmation of ["", "/locks/A", "/locks/a ", "a"])
+      expect(await act(dashboard, "admin", { confirmation })).toMatchObject({
+        status: 422,
+        error: "not-confirmed",
+      });
+    expect(dashboard.zookeeper.asked).toEqual([]);
+    const tried = await act(dashboard, "admin", { confirmation: "", dryRun: true });
+    expect(tried).toMatchObject({ status: 200, outcome: "would-do", effects: ["force-release reaches h1."] });
+    expect(dashboard.zookeeper.get(key)?.holders.length).toBe(1);
+  });
+
+  it("a body without a reason, or with what nobody knows, is refused before anything is read", async () => {
+    await using dashboard = await staged();
+    for (const body of [
+      { reason: "" },
+      { reason: "x".repeat(501) },
+      { action: "drop" as never },
+      { force: true } as never,
+    ])
+      expect(await act(dashboard, "admin", body)).toMatchObject({ status: 400, error: "bad-request" });
+    expect(dashboard.zookeeper.asked).toEqual([]);
+  });
+
+  it("what cannot be written down is not done", async () => {
+    await using dashboard = await staged({ audit: { file: "/dev/full" } });
+    expect(await act(dashboard, "admin")).toMatchObject({ status: 503, error: "audit-unavailable" });
+    expect(dashboard.zookeeper.asked).toEqual([]);
+  });
+
+  it("an audit file that cannot be written stops the start", async () => {
+    await expect(serving({ audit: { file: join(directory, "no", "such", "place") } })).rejects.toThrow(
+      "ENOENT",
+    );
+  });
+
+  it("a backend that fails in the act leaves `unknown` in the audit, and nobody is told that it was done", async () => {
+    await using dashboard = await staged();
+    dashboard.zookeeper.failure = new Error("connection lost");
+    const answer = await act(dashboard, "admin");
+    expect(answer).toMatchObject({ status: 503, error: "outcome-unknown" });
+    expect(answer.message).toContain("may or may not have happened");
+    expect((await audit(dashboard))[0]?.outcome).toBe("unknown");
+  });
+
+  it("after thirty in a minute there are no more", async () => {
+    await using dashboard = await staged();
+    const headers = await changing(dashboard.app, "admin");
+    const statuses: number[] = [];
+    for (let n = 0; n < 31; n++) {
+      const { statusCode } = await dashboard.app.inject({
+        method: "POST",
+        url: `/api/v1/locks/${id}/actions`,
+        headers,
+        payload: { ...usual, dryRun: true },
+      });
+      statuses.push(statusCode);
+    }
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+    expect(statuses.at(-1)).toBe(429);
+  });
+
+  it("the lock's page is offered what each role may do, with its effects", async () => {
+    await using dashboard = await staged();
+    const offered = async (role: Role): Promise<string[]> => {
+      const { actions } = (
+        await dashboard.app.inject({ url: `/api/v1/locks/${id}`, headers: as(role) })
+      ).json();
+      return actions.map(({ action, entry }: { action: string; entry: string }) => `${action} ${entry}`);
+    };
+    expect(await offered("viewer")).toEqual([]);
+    expect(await offered("operator")).toEqual(["request-revoke h1"]);
+    expect(await offered("admin")).toEqual(["request-revoke h1", "evict-waiter w1", "force-release h1"]);
+    expect(dashboard.zookeeper.asked.every(({ dryRun }) => dryRun)).toBe(true);
+  });
+
+  it("the audit is there again after a restart, half a line of a full disk notwithstanding", async () => {
+    const file = join(directory, "audit.jsonl");
+    {
+      await using dashboard = await staged({ audit: { file } });
+      await act(dashboard, "admin", { reason: "first" });
+    }
+    await writeFile(file, '{"id":"half', { flag: "a" });
+    await using dashboard = await staged({ audit: { file } });
+    await act(dashboard, "admin", { reason: "second" });
+    expect((await audit(dashboard)).map(({ reason }) => reason)).toContain("first");
+  });
+
+  it("a webhook hears of each row, with its header", async () => {
+    const heard: { row: AuditRow; authorization: string | undefined }[] = [];
+    const server = createServer((request, response) => {
+      request.setEncoding("utf8");
+      let text = "";
+      request.on("data", (part) => {
+        text += part;
+      });
+      request.on("end", () => {
+        heard.push({ row: JSON.parse(text), authorization: request.headers.authorization });
+        response.end();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+    {
+      await using dashboard = await staged({ audit: { webhook: { url, authorization: "Bearer secret" } } });
+      await act(dashboard, "admin");
+    }
+    server.close();
+    expect(heard).toMatchObject([{ row: { outcome: "done" }, authorization: "Bearer secret" }]);
+  });
+
+  it("an operator mutes a finding with a reason and an end, and it is muted for everybody", async () => {
+    await using dashboard = await staged();
+    dashboard.zookeeper.findingList = [
+      {
+        id: "f",
+        kind: "long-hold",
+        severity: "warning",
+        object: key,
+        sinceMs: 1,
+        evidence: "held",
+        advice: "look",
+      },
+    ];
+    const findings = async (): Promise<FindingRow[]> =>
+      (await dashboard.app.inject({ url: "/api/v1/findings", headers: as("viewer") })).json().rows;
+    await soon(async () => (await findings()).length).toBe(1);
+    const finding = (await findings())[0]?.id;
+    const answer = await dashboard.app.inject({
+      method: "POST",
+      url: `/api/v1/findings/${finding}/mute`,
+      headers: await changing(dashboard.app, "operator"),
+      payload: { reason: "known", forMs: 60_000 },
+    });
+    expect(answer.statusCode).toBe(200);
+    expect((await findings())[0]?.muted).toMatchObject({ reason: "known", by: "the operator" });
+    expect((await audit(dashboard))[0]).toMatchObject({ action: "mute", object: key, reason: "known" });
+    dashboard.zookeeper.findingList = [];
+    const past = async (): Promise<FindingRow[]> =>
+      (await dashboard.app.inject({ url: "/api/v1/findings", headers: as("viewer") })).json().past;
+    await soon(async () => (await past()).length).toBe(1);
+  });
+});

@@ -1,0 +1,279 @@
+import type { TSchema } from "typebox";
+import { Errors } from "typebox/value";
+import { describe, expect, it } from "vitest";
+import { share } from "../../../../e2e/support/share.js";
+import type { HistoryRow, LockRow } from "../../src/contract/api.js";
+import * as contract from "../../src/contract/api.js";
+import { lockIdOf } from "../../src/core/lock-id.js";
+import { type FakeCollector, fakeParticipant } from "../fake-collector.js";
+import { soon } from "../soon.js";
+import { as, type Serving, serving } from "./serving.js";
+
+const idOf = (key: string): string => lockIdOf({ cluster: "zoo", backend: "zookeeper", key });
+
+function furnish({ zookeeper, redis }: Serving): void {
+  zookeeper.put({
+    key: "/locks/a",
+    holders: [fakeParticipant({ entry: "h1", session: "0x1", address: "10.0.0.7:1" })],
+    waiters: [fakeParticipant({ entry: "w1", session: "0x2", position: 0 })],
+    raw: [{ name: "path", value: "/locks/a" }],
+    explain: ["read now"],
+    oldestHold: { atMs: 1_000, provenance: "exact" },
+    oldestWait: { atMs: 2_000, provenance: "exact" },
+  });
+  zookeeper.put({ key: "/locks/b", holders: [fakeParticipant({ entry: "h2" })] });
+  redis.put({
+    key: "order:{42}",
+    kind: "fair-mutex",
+    libraries: ["redisson"],
+    holders: [fakeParticipant({ entry: "u:1" })],
+  });
+  zookeeper.sessionList = [
+    {
+      id: "0x1",
+      backend: "zookeeper",
+      server: "zk-1",
+      address: "10.0.0.7:1",
+      identity: { label: "pay", host: "h", pid: 7 },
+      timeoutMs: 20_000,
+      established: { atMs: 1, provenance: "exact" },
+      lastSeen: { atMs: null, provenance: "unknown" },
+      holds: ["/locks/a"],
+      waits: [],
+      state: "connected",
+    },
+  ];
+  zookeeper.serverList = [
+    {
+      name: "zk-1",
+      role: "leader",
+      reachable: true,
+      version: "3.8",
+      facts: [{ name: "zxid", value: "0x1", warning: false }],
+    },
+  ];
+  zookeeper.findingList = [
+    {
+      id: "f",
+      kind: "long-hold",
+      severity: "warning",
+      object: "/locks/a",
+      sinceMs: 1,
+      evidence: "held",
+      advice: "look",
+    },
+  ];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON, looked at field by field; that it is as its schema says is the first test.
+async function json(dashboard: Serving, url: string): Promise<any> {
+  const answer = await dashboard.app.inject({ url: `/api/v1/${url}`, headers: as("viewer") });
+  expect(answer.statusCode, `${url}: ${answer.body}`).toBe(200);
+  return answer.json();
+}
+
+describe("REST", () => {
+  it("answers each GET exactly as its schema says, without a field more", async () => {
+    await using dashboard = await serving();
+    furnish(dashboard);
+    await soon(async () => (await json(dashboard, "findings")).rows.length).toBe(1);
+    const answers: Record<string, TSchema> = {
+      me: contract.MeSchema,
+      clusters: contract.ClustersSchema,
+      overview: contract.OverviewSchema,
+      locks: contract.LocksSchema,
+      [`locks/${idOf("/locks/a")}`]: contract.LockDetailSchema,
+      [`locks/${idOf("/locks/a")}/history`]: contract.LockHistorySchema,
+      sessions: contract.SessionsSchema,
+      "sessions/0x1?cluster=zoo": contract.SessionDetailSchema,
+      backends: contract.BackendsSchema,
+      findings: contract.FindingsSchema,
+      waits: contract.WaitsSchema,
+      audit: contract.AuditSchema,
+    };
+    for (const [url, schema] of Object.entries(answers))
+      expect([...Errors(closed(schema), await json(dashboard, url))], url).toEqual([]);
+  });
+
+  it("pages through all locks in each order, each once, while others come and go", async () => {
+    await using dashboard = await serving();
+    const { zookeeper } = dashboard;
+    for (let n = 0; n < 57; n++)
+      zookeeper.put({
+        key: `/locks/${n}`,
+        holders: [fakeParticipant({ entry: `h${n}` })],
+        waiterCount: n % 5,
+        oldestHold:
+          n % 7 === 0 ? { atMs: null, provenance: "unknown" } : { atMs: n % 11, provenance: "at-least" },
+        oldestWait: { atMs: n % 3, provenance: "exact" },
+      });
+    for (const sort of ["waiters", "hold", "wait", "name"]) {
+      const seen: LockRow[] = [];
+      let cursor = "";
+      do {
+        const page = await json(dashboard, `locks?sort=${sort}&limit=10${cursor}`);
+        seen.push(...page.rows);
+        cursor = page.next === null ? "" : `&cursor=${page.next}`;
+        zookeeper.put({ key: `/locks/other-${sort}-${seen.length}`, waiterCount: 99 });
+        zookeeper.remove(`/locks/other-${sort}-${seen.length}`);
+      } while (cursor !== "" && seen.length < 1_000);
+      expect(new Set(seen.map(({ key }) => key)).size, sort).toBe(57);
+      expect(seen.length, sort).toBe(57);
+      if (sort === "waiters")
+        expect(seen.map(({ waiterCount }) => waiterCount)).toEqual(
+          seen.map(({ waiterCount }) => waiterCount).toSorted((a, b) => b - a),
+        );
+      if (sort === "hold")
+        expect(seen.slice(-9).every(({ oldestHold }) => oldestHold.atMs === null)).toBe(true);
+    }
+  });
+
+  it("filters by cluster, backend, state, kind, owner, age, part of the key and glob", async () => {
+    await using dashboard = await serving();
+    furnish(dashboard);
+    const keys = async (query: string): Promise<string[]> =>
+      (await json(dashboard, `locks?sort=name&${query}`)).rows.map(({ key }: { key: string }) => key);
+    expect(await keys("cluster=red")).toEqual(["order:{42}"]);
+    expect(await keys("backend=zookeeper")).toEqual(["/locks/a", "/locks/b"]);
+    expect(await keys("state=contended")).toEqual(["/locks/a"]);
+    expect(await keys("kind=fair-mutex")).toEqual(["order:{42}"]);
+    expect(await keys("owner=10.0.0.7")).toEqual(["/locks/a"]);
+    expect(await keys("minAgeMs=1000")).toEqual(["/locks/a"]);
+    expect(await keys("q=locks")).toEqual(["/locks/a", "/locks/b"]);
+    expect(await keys("q=*locks/?")).toEqual(["/locks/a", "/locks/b"]);
+    expect(await keys("q=locks*")).toEqual([]);
+    expect(await keys("q=order:*42*")).toEqual(["order:{42}"]);
+  });
+
+  it("refuses what the contract does not know, and cursors that it has not given out", async () => {
+    await using dashboard = await serving();
+    for (const query of [
+      "limit=0",
+      "limit=501",
+      "sort=age",
+      "unknown=1",
+      "cursor=%00",
+      "cursor=bnVsbA",
+      "state=lost",
+    ]) {
+      const answer = await dashboard.app.inject({ url: `/api/v1/locks?${query}`, headers: as("viewer") });
+      expect([answer.statusCode, answer.json().error], query).toEqual([400, "bad-request"]);
+    }
+  });
+
+  it("finds a key by its whole name that the list has not come to", async () => {
+    await using dashboard = await serving();
+    const { redis } = dashboard;
+    const lock = redis.put({ key: "order:7", holders: [fakeParticipant({ entry: "u:1" })] });
+    redis.details.delete("order:7");
+    redis.detail = async (key) => (key === "order:7" ? lock : null);
+    const { rows, total, known } = await json(dashboard, "locks?q=order:7");
+    expect([rows.map(({ key }: { key: string }) => key), total, known]).toEqual([["order:7"], 1, 0]);
+    expect((await json(dashboard, "locks?q=order:*")).rows).toEqual([]);
+  });
+
+  it("shows a lock from memory, and says so, while its backend is silent", async () => {
+    await using dashboard = await serving();
+    furnish(dashboard);
+    dashboard.zookeeper.failure = new Error("connection refused");
+    const detail = await json(dashboard, `locks/${idOf("/locks/a")}`);
+    expect(detail.lock.holders[0].entry).toBe("h1");
+    expect(detail.explain[0]).toContain("connection refused");
+    const unknown = await dashboard.app.inject({
+      url: `/api/v1/locks/${idOf("/locks/z")}`,
+      headers: as("viewer"),
+    });
+    expect([unknown.statusCode, unknown.json().error]).toEqual([503, "backend-failed"]);
+    expect((await json(dashboard, "sessions")).messages).toEqual(["zoo: connection refused"]);
+    expect((await json(dashboard, "backends")).clusters[0].message).toBe("connection refused");
+  });
+
+  it("keeps the turns of a lock and how long it was held", async () => {
+    await using dashboard = await serving();
+    const { zookeeper } = dashboard;
+    zookeeper.put({ key: "/locks/a" });
+    zookeeper.emit({ type: "granted", key: "/locks/a", entry: "h1", atMs: 10, token: "0x7", heldMs: null });
+    zookeeper.emit({ type: "released", key: "/locks/a", entry: "h1", atMs: 50, token: "0x7", heldMs: 40 });
+    const { rows, holdHistogram } = await json(dashboard, `locks/${idOf("/locks/a")}/history`);
+    expect(rows.map(({ type, heldMs }: HistoryRow) => [type, heldMs])).toEqual([
+      ["released", 40],
+      ["granted", null],
+    ]);
+    expect(holdHistogram.filter(({ count }: { count: number }) => count > 0)).toEqual([
+      { leMs: 50, count: 1 },
+    ]);
+  });
+
+  it("counts a viewer's many questions about sessions and servers as one to the backend", async () => {
+    await using dashboard = await serving();
+    let asked = 0;
+    dashboard.zookeeper.sessions = async () => {
+      asked += 1;
+      return [];
+    };
+    await Promise.all(Array.from({ length: 50 }, () => json(dashboard, "sessions")));
+    expect(asked).toBe(1);
+  });
+
+  it("describes itself as OpenAPI 3.1, each route with its answer", async () => {
+    await using dashboard = await serving();
+    const document = await json(dashboard, "openapi.json");
+    expect(document.openapi).toBe("3.1.0");
+    const paths = Object.keys(document.paths);
+    expect(paths).toContain("/api/v1/locks/{id}/actions");
+    expect(paths.length).toBe(16);
+    const list = document.paths["/api/v1/locks"].get;
+    expect(list.parameters.map(({ name }: { name: string }) => name)).toContain("cursor");
+    expect(Object.keys(list.responses["200"].content["application/json"].schema.properties)).toContain(
+      "coverage",
+    );
+  });
+
+  it("answers the first page of very many locks in under 300 ms", async () => {
+    const count = share("locks in the list", 20_000, 100_000);
+    await using dashboard = await serving();
+    const { zookeeper } = dashboard;
+    fill(zookeeper, count);
+    const took: Record<string, number> = {};
+    for (const query of [
+      "locks?sort=waiters",
+      "locks?sort=hold",
+      "locks?sort=wait",
+      "locks?sort=name",
+      "locks?q=*7*",
+      "locks?q=*a*b*c*d*?*e",
+      "locks?owner=h9",
+      "locks?state=contended",
+      "overview",
+    ]) {
+      const since = process.cpuUsage();
+      await json(dashboard, query);
+      const { user, system } = process.cpuUsage(since);
+      took[query] = Math.round((user + system) / 1_000);
+    }
+    // Processor time of the whole process: the wall clock would tell of other tests too.
+    console.log(`first page of ${count} locks, ms`, took);
+    expect(Math.max(...Object.values(took))).toBeLessThan(300);
+  });
+});
+
+function fill(collector: FakeCollector, count: number): void {
+  for (let n = 0; n < count; n++)
+    collector.put({
+      key: `/locks/orders/${n}`,
+      holders: [fakeParticipant({ entry: `h${n}` })],
+      waiterCount: n % 13,
+      state: n % 13 === 0 ? "held" : "contended",
+      oldestHold: { atMs: (n * 7_919) % 100_003, provenance: "exact" },
+      oldestWait: { atMs: (n * 104_729) % 100_003, provenance: "exact" },
+    });
+}
+
+/** The same schema, refusing what it does not name. */
+function closed(schema: unknown): TSchema {
+  if (Array.isArray(schema)) return schema.map(closed) as unknown as TSchema;
+  if (typeof schema !== "object" || schema === null) return schema as TSchema;
+  const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]));
+  if (copy.type === ("object" as unknown)) copy.additionalProperties = false as unknown as TSchema;
+  return copy as unknown as TSchema;
+}

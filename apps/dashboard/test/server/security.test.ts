@@ -1,0 +1,202 @@
+import { describe, expect, it } from "vitest";
+import { hashPassword } from "../../src/auth/passwords.js";
+import { lockIdOf } from "../../src/core/lock-id.js";
+import { fakeParticipant } from "../fake-collector.js";
+import { as, changing, serving } from "./serving.js";
+
+const basic = (name: string, password: string) => ({
+  authorization: `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`,
+});
+
+describe("who is let in", () => {
+  it("a user with the right password is, with the role of the file; a wrong password or an unknown user is not", async () => {
+    const users = [
+      { name: "ada", role: "operator" as const, passwordHash: await hashPassword("correct horse") },
+    ];
+    await using dashboard = await serving({ users });
+    const me = (headers: Record<string, string>) => dashboard.app.inject({ url: "/api/v1/me", headers });
+    expect((await me(basic("ada", "correct horse"))).json()).toMatchObject({ name: "ada", role: "operator" });
+    for (const headers of [
+      basic("ada", "wrong"),
+      basic("eve", "correct horse"),
+      basic("", ""),
+      { authorization: "Basic !" },
+      { authorization: "Digest x" },
+    ]) {
+      const answer = await me(headers);
+      expect([answer.statusCode, answer.json().error]).toEqual([401, "unauthenticated"]);
+      expect(answer.headers["www-authenticate"]).toMatch(/^Basic/);
+      expect(answer.body).not.toContain("csrfToken");
+    }
+  });
+
+  it("after ten wrong passwords nothing more is tried from that address, not even the right one; from elsewhere it is", async () => {
+    const users = [
+      { name: "ada", role: "viewer" as const, passwordHash: await hashPassword("correct horse") },
+    ];
+    await using dashboard = await serving({ users });
+    const me = (password: string, remoteAddress: string) =>
+      dashboard.app.inject({ url: "/api/v1/me", headers: basic("ada", password), remoteAddress });
+    for (let n = 0; n < 10; n++) expect((await me(`guess ${n}`, "10.9.9.9")).statusCode).toBe(401);
+    const blocked = await me("correct horse", "10.9.9.9");
+    expect([blocked.statusCode, blocked.json().error]).toEqual([429, "too-many-failures"]);
+    expect(Number(blocked.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await me("correct horse", "10.9.9.8")).statusCode).toBe(200);
+  });
+
+  it("the host's own sign-in is asked first and may leave it to the others", async () => {
+    await using dashboard = await serving({
+      authenticate: (request) =>
+        request.headers["x-signed-in"] === "yes" ? { name: "sso", role: "admin" } : null,
+    });
+    const me = (headers: Record<string, string>) => dashboard.app.inject({ url: "/api/v1/me", headers });
+    expect((await me({ "x-signed-in": "yes" })).json()).toMatchObject({ name: "sso", role: "admin" });
+    expect((await me(as("viewer"))).json()).toMatchObject({ name: "the viewer" });
+    expect((await me({})).statusCode).toBe(401);
+  });
+
+  it("credentials meant for another service are no hindrance where nobody is asked for any", async () => {
+    await using dashboard = await serving({ tokens: [], anonymous: { name: null, role: "viewer" } });
+    const me = (headers: Record<string, string>) => dashboard.app.inject({ url: "/api/v1/me", headers });
+    expect((await me(basic("other", "service"))).json()).toMatchObject({ name: null, role: "viewer" });
+  });
+
+  it("without authentication only requests that call us by a loopback name are answered", async () => {
+    await using dashboard = await serving({
+      tokens: [],
+      anonymous: { name: null, role: "admin" },
+      loopbackNames: true,
+    });
+    const me = (host: string) => dashboard.app.inject({ url: "/api/v1/me", headers: { host } });
+    for (const host of ["localhost:8080", "127.0.0.1:8080", "[::1]:8080"])
+      expect((await me(host)).statusCode, host).toBe(200);
+    for (const host of [
+      "evil.example",
+      "127.0.0.1.evil.example",
+      "localhost.evil.example:8080",
+      "10.0.0.1",
+    ]) {
+      const answer = await me(host);
+      expect([answer.statusCode, answer.json().error], host).toEqual([403, "wrong-host"]);
+    }
+  });
+});
+
+describe("pages of other sites", () => {
+  const id = lockIdOf({ cluster: "zoo", backend: "zookeeper", key: "/locks/a" });
+  const body = {
+    action: "request-revoke",
+    expectedVersion: "h",
+    confirmation: "/locks/a",
+    reason: "because",
+  };
+
+  it("cannot change anything: neither without the token nor from another origin", async () => {
+    await using dashboard = await serving();
+    dashboard.zookeeper.put({ key: "/locks/a", holders: [fakeParticipant({ entry: "h" })] });
+    const right = await changing(dashboard.app, "admin");
+    const { "x-csrf-token": token, "sec-fetch-site": _site, ...bare } = right;
+    const post = async (headers: Record<string, string | undefined>) => {
+      const answer = await dashboard.app.inject({
+        method: "POST",
+        url: `/api/v1/locks/${id}/actions`,
+        headers: { host: "holdfast.example", ...headers },
+        payload: body,
+      });
+      return [answer.statusCode, answer.json().error];
+    };
+    expect(await post(bare)).toEqual([403, "csrf"]);
+    expect(await post({ ...bare, "x-csrf-token": `${token}x` })).toEqual([403, "csrf"]);
+    expect(
+      await post({ ...bare, "x-csrf-token": (await changing(dashboard.app, "operator"))["x-csrf-token"] }),
+    ).toEqual([403, "csrf"]);
+    for (const site of ["cross-site", "same-site", "none"])
+      expect((await post({ ...right, "sec-fetch-site": site }))[1], site).toBe("cross-site");
+    for (const origin of ["https://evil.example", "null", "http://holdfast.example.evil.example"])
+      expect((await post({ ...bare, "x-csrf-token": token, origin }))[1], origin).toBe("cross-site");
+    expect(dashboard.zookeeper.asked).toEqual([]);
+    expect((await post({ ...bare, "x-csrf-token": token, origin: "http://holdfast.example" }))[0]).toBe(200);
+    expect((await post(right))[0]).not.toBe(403);
+  });
+
+  it("cannot read the API nor open its streams", async () => {
+    await using dashboard = await serving();
+    for (const url of ["/api/v1/me", "/api/v1/locks", "/api/v1/events", "/api/v1/openapi.json"]) {
+      const answer = await dashboard.app.inject({
+        url,
+        headers: { ...as("admin"), "sec-fetch-site": "cross-site" },
+      });
+      expect([answer.statusCode, answer.json().error], url).toEqual([403, "cross-site"]);
+    }
+  });
+
+  it("no page runs inline script, is framed, or keeps what it shows in a cache", async () => {
+    await using dashboard = await serving();
+    for (const url of ["/", "/locks", "/api/v1/locks"]) {
+      const { headers } = await dashboard.app.inject({ url, headers: as("viewer") });
+      const policy = String(headers["content-security-policy"]);
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toContain("unsafe");
+      expect(headers["x-content-type-options"]).toBe("nosniff");
+      expect(headers["cache-control"]).toBe("no-store");
+    }
+  });
+});
+
+describe("names and data of strangers", () => {
+  const hostile = [
+    "/locks/<img src=x onerror=alert(1)>",
+    "/locks/</script><script>alert(1)</script>",
+    "/locks/../../etc/passwd",
+    "/locks/%2e%2e%2f{slot}\u0000\r\nset-cookie: a=b",
+    `/locks/${"x".repeat(3_000)}`,
+    "/locks/\u202egnp.exe \ud83d\udd12",
+    "/locks/'; drop table locks; --",
+  ];
+
+  it("come back as JSON text under ids that any proxy leaves alone", async () => {
+    await using dashboard = await serving();
+    for (const key of hostile) {
+      dashboard.zookeeper.put({ key, holders: [fakeParticipant({ entry: key, data: key })] });
+      const id = lockIdOf({ cluster: "zoo", backend: "zookeeper", key });
+      expect(id).toMatch(/^[A-Za-z0-9_-]+$/);
+      const answer = await dashboard.app.inject({ url: `/api/v1/locks/${id}`, headers: as("viewer") });
+      expect(answer.headers["content-type"]).toMatch(/^application\/json/);
+      expect(answer.json().lock).toMatchObject({ key, holders: [{ data: key }] });
+      expect(answer.headers["set-cookie"]).toBeUndefined();
+    }
+    const { rows } = (
+      await dashboard.app.inject({ url: "/api/v1/locks?sort=name", headers: as("viewer") })
+    ).json();
+    expect(rows.map(({ key }: { key: string }) => key).toSorted()).toEqual(hostile.toSorted());
+  });
+
+  it("never reach the shell of the page, whatever the path says", async () => {
+    await using dashboard = await serving();
+    const answer = await dashboard.app.inject({
+      url: "/locks/%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+      headers: as("viewer"),
+    });
+    expect(answer.statusCode).toBe(200);
+    expect(answer.body).not.toContain("alert(1)");
+  });
+
+  it("ids that are no ids are not found", async () => {
+    await using dashboard = await serving();
+    for (const id of [
+      "x",
+      "..",
+      "%2e%2e",
+      "AAAA",
+      lockIdOf({ cluster: "other", backend: "redis", key: "a" }),
+      lockIdOf({ cluster: "zoo", backend: "redis", key: "a" }),
+    ]) {
+      const answer = await dashboard.app.inject({
+        url: `/api/v1/locks/${encodeURIComponent(id)}`,
+        headers: as("viewer"),
+      });
+      expect([answer.statusCode, answer.json().error], id).toEqual([404, "not-found"]);
+    }
+  });
+});

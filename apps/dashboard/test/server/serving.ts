@@ -1,0 +1,51 @@
+import fastify, { type FastifyInstance } from "fastify";
+import type { Role } from "../../src/auth/roles.js";
+import { fastifyHoldfast, type HoldfastOptions, longestParameter } from "../../src/index.js";
+import { FakeCollector } from "../fake-collector.js";
+
+/** Of each role one, as bearer tokens. */
+export const tokens: Readonly<Record<Role, string>> = {
+  viewer: "viewer-token-0123456789",
+  operator: "operator-token-0123456789",
+  admin: "admin-token-0123456789",
+};
+
+export interface Serving extends AsyncDisposable {
+  readonly app: FastifyInstance;
+  readonly zookeeper: FakeCollector;
+  readonly redis: FakeCollector;
+}
+
+/** A host with the dashboard at `prefix`, on two fake clusters: `zoo` and `red`. Not listening. */
+export async function serving(
+  options: Partial<HoldfastOptions> & { readonly prefix?: string } = {},
+): Promise<Serving> {
+  const zookeeper = new FakeCollector("zookeeper");
+  const redis = new FakeCollector("redis");
+  const app = fastify({ routerOptions: { maxParamLength: longestParameter } });
+  await app.register(fastifyHoldfast, {
+    clusters: [
+      { name: "zoo", collector: zookeeper },
+      { name: "red", collector: redis },
+    ],
+    tokens: (["viewer", "operator", "admin"] as const).map((role) => ({
+      name: `the ${role}`,
+      role,
+      token: tokens[role],
+    })),
+    actions: true,
+    ...options,
+  });
+  await app.ready();
+  return { app, zookeeper, redis, [Symbol.asyncDispose]: async () => await app.close() };
+}
+
+export function as(role: Role): { authorization: string } {
+  return { authorization: `Bearer ${tokens[role]}` };
+}
+
+/** Headers with which a page of ours changes something. */
+export async function changing(app: FastifyInstance, role: Role, base = ""): Promise<Record<string, string>> {
+  const me = await app.inject({ url: `${base}/api/v1/me`, headers: as(role) });
+  return { ...as(role), "x-csrf-token": me.json().csrfToken, "sec-fetch-site": "same-origin" };
+}

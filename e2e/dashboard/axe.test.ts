@@ -1,0 +1,109 @@
+import { mkdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@holdfast/test-servers";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Overview, Waits } from "../../apps/dashboard/src/contract/api.js";
+import type { Theme } from "./support/browser.js";
+import { type LiveWorld, startLiveWorld } from "./support/live-world.js";
+import { LockView } from "./support/lock-view.js";
+import { playScene, type Scene } from "./support/scene.js";
+
+const screenshots = fileURLToPath(new URL("../../apps/dashboard/docs/screenshots/", import.meta.url));
+const photographed = process.env.HOLDFAST_SCREENSHOTS === "1";
+const themes: readonly Theme[] = ["light", "dark"];
+const pages = [
+  "overview",
+  "locks",
+  "lock",
+  "sessions",
+  "session",
+  "backends",
+  "findings",
+  "waits",
+  "audit",
+  "about",
+] as const;
+
+let world: LiveWorld;
+let scene: Scene;
+
+beforeAll(async () => {
+  world = await startLiveWorld();
+  scene = await playScene(world);
+  // A chart with nothing in it makes a poor picture.
+  if (photographed)
+    await eventually(async () => (await world.dashboard.get<Overview>("overview")).series.length > 6, {
+      what: "some points for the charts",
+      withinMs: 60_000,
+    });
+}, 120_000);
+afterAll(async () => {
+  await scene?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
+});
+
+/** What a person with other eyes or hands than ours would stumble over, one line each. */
+async function stumbles(page: Page): Promise<string[]> {
+  // Not as a script of the page, which its content security policy would refuse.
+  await page.evaluate(axe.source);
+  const found = await page.evaluate<{ id: string; help: string; nodes: { html: string }[] }[]>(
+    "axe.run({ runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }).then(({ violations }) => violations)",
+  );
+  return found.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
+}
+
+/** Full of what it has to say: nothing is being loaded, and nothing has gone wrong. */
+async function filled(page: Page): Promise<void> {
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.locator(".loading, main [aria-busy=true]").waitFor({ state: "detached" });
+  await page.getByText("live", { exact: true }).first().waitFor();
+  await page.waitForLoadState("load");
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (!photographed) return;
+  await mkdir(screenshots, { recursive: true });
+  await page.screenshot({ path: `${screenshots}${name}.png` });
+}
+
+it("a deadlock's circle names, for each in it, the lock at which he waits, which the next one holds", async () => {
+  await using tab = await world.browser.tab();
+  await tab.page.goto(`${world.dashboard.url}waits`);
+  const circle = tab.page.locator(".cycle", { hasText: "likely deadlock" });
+  await circle.waitFor();
+  const { cycles, edges } = await world.dashboard.get<Waits>("waits");
+  const [found] = cycles;
+  expect(cycles).toHaveLength(1);
+  expect(new Set(found?.actors).size).toBe(2);
+  for (const [at, from] of found?.actors.entries() ?? []) {
+    const to = found?.actors[(at + 1) % 2];
+    expect(edges).toContainEqual(expect.objectContaining({ from, to, lockId: found?.lockIds[at] }));
+  }
+  const shown = await circle.locator("li a").allTextContents();
+  expect(shown.sort()).toEqual(["/live/accounts/117", "/live/accounts/204"]);
+});
+
+describe.each(themes)("in the %s theme", (theme) => {
+  it.each(pages)("nobody stumbles over the page %s, which has no trouble of its own", async (name) => {
+    await using tab = await world.browser.tab(theme);
+    await tab.page.goto(`${world.dashboard.url}${scene.pages[name] ?? "none"}`);
+    await filled(tab.page);
+    expect(await tab.page.evaluate(`matchMedia("(prefers-color-scheme: ${theme})").matches`)).toBe(true);
+    expect(await stumbles(tab.page)).toEqual([]);
+    await picture(tab.page, `${name}-${theme}`);
+    expect(tab.trouble()).toEqual([]);
+  });
+
+  it("nobody stumbles over the dialog that asks before it forces", async () => {
+    await using tab = await world.browser.tab(theme);
+    const view = new LockView(tab.page);
+    await view.open(`${world.dashboard.url}${scene.contended}`);
+    await view.ask("Force release");
+    await view.dialog.locator(".effects li").first().waitFor();
+    expect(await stumbles(tab.page)).toEqual([]);
+    await picture(tab.page, `force-release-${theme}`);
+    expect(tab.trouble()).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
+import {
+  type EmbeddedZooKeeper,
+  type RedisNode,
+  startEmbeddedZooKeeper,
+  startRedis,
+} from "@holdfast/test-servers";
+import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
+import { Browser } from "./browser.js";
+import { Dashboard } from "./dashboard.js";
+
+/** A ZooKeeper and a Redis with clients of ours, the dashboard that looks at both, and a browser that looks at it. */
+export interface LiveWorld extends AsyncDisposable {
+  readonly zookeeper: EmbeddedZooKeeper;
+  readonly redis: RedisNode;
+  readonly dashboard: Dashboard;
+  readonly browser: Browser;
+  /** A client of its own, which says who it is unless told not to; ends with the world. */
+  zookeeperClient(options?: Pick<ZooKeeperLocksOptions, "identity">): Promise<ZooKeeperLocks>;
+  redisClient(options?: Pick<RedisLocksOptions, "identity">): Promise<RedisLocks>;
+}
+
+export async function startLiveWorld(): Promise<LiveWorld> {
+  const [zookeeper, redis, browser] = await Promise.all([
+    startEmbeddedZooKeeper({ tickTimeMs: 500 }),
+    startRedis(),
+    Browser.open(),
+  ]);
+  console.log(`embedded server with HOLDFAST_SEED=${zookeeper.seed}`);
+  const dashboard = await Dashboard.start({
+    clusters: [
+      {
+        name: "zoo",
+        zookeeper: { connect: zookeeper.connectString, roots: ["/live"], adminPort: 0 },
+      },
+      { name: "red", redis: { url: redis.url, patterns: ["live:*"] } },
+    ],
+  });
+  const clients: { close(options: { releaseTimeoutMs: number }): Promise<unknown> }[] = [];
+  return {
+    zookeeper,
+    redis,
+    dashboard,
+    browser,
+    async zookeeperClient(options = {}) {
+      const locks = zookeeperLocks({
+        connect: zookeeper.connectString,
+        sessionTimeoutMs: 10_000,
+        identity: true,
+        ...options,
+      });
+      clients.push(locks);
+      await locks.ready();
+      return locks;
+    },
+    async redisClient(options = {}) {
+      const locks = redisLocks({
+        url: redis.url,
+        heartbeatMs: 200,
+        aliveMs: 1_000,
+        identity: true,
+        ...options,
+      });
+      clients.push(locks);
+      await locks.ready();
+      return locks;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(clients.map((each) => each.close({ releaseTimeoutMs: 500 })));
+      await browser[Symbol.asyncDispose]();
+      await dashboard[Symbol.asyncDispose]();
+      await Promise.all([zookeeper.stop(), redis.stop()]);
+    },
+  };
+}

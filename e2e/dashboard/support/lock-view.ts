@@ -1,0 +1,77 @@
+import { eventually } from "@holdfast/test-servers";
+import type { Locator, Page } from "playwright-core";
+
+/** Who holds and who waits, next first, by the names under which the backend has them. */
+export interface Standing {
+  readonly holders: readonly string[];
+  readonly queue: readonly string[];
+}
+
+/** A lock's page, read as an operator reads it. */
+export class LockView {
+  readonly page: Page;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  get #cards(): Locator {
+    return this.page.locator(".holder-card");
+  }
+
+  /** The dialog that asks before something is done. */
+  get dialog(): Locator {
+    return this.page.locator("dialog[open]");
+  }
+
+  async open(url: string): Promise<void> {
+    await this.page.goto(url);
+    await this.page.getByRole("heading", { level: 1 }).waitFor();
+  }
+
+  /** Of the first holder. */
+  fact(name: string): Locator {
+    return this.#cards
+      .first()
+      .locator("dl.facts > div")
+      .filter({ has: this.page.locator("dt", { hasText: new RegExp(`^${name}$`) }) })
+      .locator("dd");
+  }
+
+  async standing(): Promise<Standing> {
+    const holders = await this.page
+      .locator(".holder-card dl.facts > div")
+      .filter({ has: this.page.locator("dt", { hasText: /^Entry$/ }) })
+      .locator("dd")
+      .allTextContents();
+    const queue = await this.page
+      .getByRole("table", { name: "Queue, next first" })
+      .locator("tbody td span.key[title]")
+      .evaluateAll((cells) => cells.map((cell) => cell.getAttribute("title") ?? ""));
+    return { holders, queue };
+  }
+
+  /** Until the page shows what `truth` gives; both are read anew each time. */
+  async shows(truth: () => Promise<Standing>): Promise<Standing> {
+    let seen: unknown;
+    return await eventually(
+      async () => {
+        const [shown, real] = [await this.standing(), await truth()];
+        seen = { shown, real };
+        return JSON.stringify(shown) === JSON.stringify(real) ? real : undefined;
+      },
+      { what: "the page to show the truth", withinMs: 30_000, detail: () => JSON.stringify(seen) },
+    );
+  }
+
+  /** Opens the dialog of an action of the first holder. */
+  async ask(action: string): Promise<void> {
+    await this.page.locator(".holder-card").getByRole("button", { name: action }).first().click();
+    await this.dialog.waitFor();
+  }
+
+  async fill({ typed, reason }: { typed?: string; reason: string }): Promise<void> {
+    if (typed !== undefined) await this.dialog.getByLabel(/Type the name of the lock/).fill(typed);
+    await this.dialog.getByLabel(/Reason/).fill(reason);
+  }
+}

@@ -1,0 +1,51 @@
+/** One metric as the documentation prints it and as it is registered. */
+export interface CatalogueEntry {
+  /** Without the prefix. */
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly labels: readonly CatalogueLabel[];
+  /** Upper bounds; of histograms only. */
+  readonly buckets?: readonly number[];
+  /** The event or call that feeds it. */
+  readonly from: string;
+  readonly help: string;
+}
+
+export interface CatalogueLabel {
+  readonly name: string;
+  /** All that it can ever be; left out where operators or backends choose the words. */
+  readonly values?: readonly string[];
+}
+
+export interface Catalogue {
+  /** In front of every name, with its underscore. */
+  readonly prefix: string;
+  readonly entries: readonly CatalogueEntry[];
+}
+
+/** The catalogue as a table in Markdown, for documentation that a test compares with it. */
+export function catalogueTable({ prefix, entries }: Catalogue): string {
+  const rows = entries.map(({ name, type, labels, from, help }) => {
+    const shown = labels.map((label) => `\`${label.name}\``).join(", ");
+    return `| \`${prefix}${name}\` | ${type} | ${shown === "" ? "-" : shown} | ${from} | ${help} |`;
+  });
+  return ["| name | type | labels | from | meaning |", "|---|---|---|---|---|", ...rows].join("\n");
+}
+
+/** The closed sets of label values as a table in Markdown. */
+export function labelTable({ entries }: Catalogue): string {
+  const rows = new Map<string, string>();
+  for (const { name, labels } of entries) {
+    for (const { name: label, values } of labels) {
+      if (values === undefined) continue;
+      const row = values.map((value) => `\`${value}\``).join(", ");
+      const metrics = rows.get(`| \`${label}\` | ${row}`);
+      rows.set(`| \`${label}\` | ${row}`, metrics === undefined ? name : `${metrics}, ${name}`);
+    }
+  }
+  const lines = [...rows].map(([row, metrics]) => {
+    const all = metrics.split(", ");
+    return `${row} | ${all.length > 3 ? `${all.length} metrics` : all.map((each) => `\`${each}\``).join(", ")} |`;
+  });
+  return ["| label | values | of |", "|---|---|---|", ...lines].join("\n");
+}

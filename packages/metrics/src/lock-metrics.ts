@@ -1,0 +1,202 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { createRequire } from "node:module";
+import { InvalidArgumentError, type LockProvider } from "@holdfast/core";
+import {
+  channelNames,
+  checkKnownKeys,
+  checkMethods,
+  checkObject,
+  checkString,
+  show,
+} from "@holdfast/core/internal";
+import type { RegistryContentType } from "prom-client";
+import { type GuardedLabel, guardedLabels, LabelGuard, otherValue } from "./label-guard.js";
+import { lockCatalogue } from "./lock-catalogue.js";
+import { defaultLockGroup } from "./lock-group.js";
+import { LockSeries } from "./lock-series.js";
+import { type AnyRegistry, MetricSet } from "./metric-set.js";
+import { findPromClient, type PromClient } from "./prom-client.js";
+import { collectGauges, ProviderWatch } from "./provider-watch.js";
+import { SessionSeries } from "./session-series.js";
+
+export interface LockMetricsOptions {
+  /**
+   * Where the metrics are registered. Default: a registry of their own, in the text format, or in OpenMetrics when `traceId` is
+   * given. The global registry is never used, and no default metrics are registered.
+   */
+  registry?: AnyRegistry;
+  /** The label `lock_group` of a lock's name. Default: what varies in the name becomes `*`, 64 characters at most. */
+  group?: (name: string) => string;
+  /** So many groups keep their name, the rest are `__other__`. Default 200. */
+  maxGroups?: number;
+  /** The label `cluster`. Default: as the provider calls it, which is its connect string. */
+  cluster?: string;
+  /**
+   * The trace that the caller of acquire is in; asked in its context. Put as exemplar `trace_id` on the times of acquires. Needs a
+   * registry in the OpenMetrics format.
+   */
+  traceId?: () => string | undefined;
+}
+
+export interface LockMetrics extends Disposable {
+  /** `undefined` where prom-client is not installed: then nothing is measured. */
+  readonly registry: AnyRegistry | undefined;
+  /** Listens no more and takes the metrics out of the registry. */
+  close(): void;
+}
+
+const known: ReadonlySet<string> = new Set(["registry", "group", "maxGroups", "cluster", "traceId"]);
+/** Operations, resource groups and clusters are few unless something is wrong. */
+const maxValues = 100;
+
+/**
+ * Prometheus metrics of one provider or of several, fed by their events. One call for each registry. Throws
+ * `InvalidArgumentError` for options that cannot be right, and for a registry that has the metrics already.
+ */
+export function lockMetrics(
+  providers: LockProvider | readonly LockProvider[],
+  options: LockMetricsOptions = {},
+): LockMetrics {
+  const all: readonly LockProvider[] = Array.isArray(providers) ? providers : [providers as LockProvider];
+  for (const provider of all) {
+    checkMethods("lockMetrics: provider", provider ?? null, ["holds"]);
+    checkMethods("lockMetrics: provider.events", provider.events ?? null, ["on"]);
+  }
+  if (new Set(all).size < all.length) {
+    throw new InvalidArgumentError(
+      "lockMetrics: the same provider is given twice; it would be counted twice",
+    );
+  }
+  checkOptions(options);
+  const prom = findPromClient();
+  if (prom === undefined) {
+    process.emitWarning(
+      "lockMetrics measures nothing: prom-client is not installed; npm install prom-client",
+      {
+        type: "HoldfastWarning",
+      },
+    );
+    const close = (): void => {};
+    return { registry: undefined, close, [Symbol.dispose]: close };
+  }
+  return startMetrics(prom, all, options);
+}
+
+function startMetrics(
+  prom: PromClient,
+  providers: readonly LockProvider[],
+  options: LockMetricsOptions,
+): LockMetrics {
+  const { group, maxGroups = 200, cluster, traceId } = options;
+  const registry = options.registry ?? ownRegistry(prom, traceId !== undefined);
+  const traced = traceId !== undefined;
+  const set = new MetricSet(prom, registry, lockCatalogue, {
+    exemplars: new Set(traced ? ["lock_acquire_duration_seconds"] : []),
+  });
+  set.gauge("build_info").set({ version: ownVersion(), node: process.version }, 1);
+  const overflows = set.counter("metrics_label_overflow_total");
+  for (const label of guardedLabels) overflows.inc({ label }, 0);
+  const onOverflow = (label: GuardedLabel): void => overflows.inc({ label });
+  const guard = (label: GuardedLabel, max = maxValues): LabelGuard => new LabelGuard(label, max, onOverflow);
+
+  const groupOf = group === undefined ? defaultLockGroup : guardedFunction(group);
+  const series = new LockSeries(set, guard("lock_group", maxGroups), groupOf, traced);
+  const resourceGroups = guard("resource_group");
+  const parts = {
+    set,
+    series,
+    ops: guard("op"),
+    resourceGroups,
+    traceId: traceId === undefined ? undefined : shortTraceId(traceId),
+  };
+  const sessions = new SessionSeries(set, guard("cluster"), cluster);
+  const watches = new Set<ProviderWatch>();
+  const listening: Disposable[] = [];
+  for (const provider of providers) {
+    const watch = new ProviderWatch(provider, parts);
+    watches.add(watch);
+    listening.push(watch, sessions.add(provider));
+  }
+  collectGauges(set, series, watches);
+
+  // A gate that was given no provider tells the channel alone. What providers tell comes here too, and is theirs.
+  const onRejection = (message: unknown): void => {
+    const { provider, group } = message as { provider?: string; group: string };
+    if (provider !== undefined) return;
+    set.counter("fencing_rejections_total").inc({ resource_group: resourceGroups.pass(group) });
+  };
+  subscribe(channelNames["fencing-rejected"], onRejection);
+
+  let closed = false;
+  const close = (): void => {
+    if (closed) return;
+    closed = true;
+    unsubscribe(channelNames["fencing-rejected"], onRejection);
+    for (const each of listening) each[Symbol.dispose]();
+    watches.clear();
+    set.remove();
+  };
+  return { registry, close, [Symbol.dispose]: close };
+}
+
+function checkOptions(options: LockMetricsOptions): void {
+  checkObject("lockMetrics: options", options);
+  checkKnownKeys("lockMetrics", options, known);
+  const { registry, group, maxGroups, cluster, traceId } = options;
+  checkMethods("lockMetrics: registry", registry, ["registerMetric", "getSingleMetric"]);
+  checkString("lockMetrics: cluster", cluster);
+  for (const [name, value] of Object.entries({ group, traceId })) {
+    if (value === undefined || typeof value === "function") continue;
+    throw new InvalidArgumentError(`lockMetrics: ${name} must be a function; got ${show(value)}`);
+  }
+  if (maxGroups !== undefined && !(Number.isInteger(maxGroups) && maxGroups >= 1)) {
+    throw new InvalidArgumentError(
+      `lockMetrics: maxGroups must be a whole number from 1; got ${show(maxGroups)}`,
+    );
+  }
+  if (traceId === undefined || registry === undefined) return;
+  if (!String(registry.contentType).startsWith("application/openmetrics-text")) {
+    throw new InvalidArgumentError(
+      "lockMetrics: traceId needs a registry in the OpenMetrics format: new Registry(Registry.OPENMETRICS_CONTENT_TYPE)",
+    );
+  }
+}
+
+function ownRegistry({ Registry }: PromClient, openMetrics: boolean): AnyRegistry {
+  // Its types know no argument; its documentation does.
+  const Typed = Registry as new (contentType: RegistryContentType) => AnyRegistry;
+  return new Typed(openMetrics ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE);
+}
+
+/** An operator's mistake must not cost the measurement: such locks are `__other__`, with one warning. */
+function guardedFunction(group: (name: string) => string): (name: string) => string {
+  let warned = false;
+  const warn = (problem: string): string => {
+    if (!warned) {
+      warned = true;
+      process.emitWarning(`the function group of lockMetrics ${problem}`, { type: "HoldfastWarning" });
+    }
+    return otherValue;
+  };
+  return (name) => {
+    try {
+      const given: unknown = group(name);
+      return typeof given === "string" ? given : warn(`gave ${show(given)} in place of a string`);
+    } catch (error) {
+      return warn(`threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    }
+  };
+}
+
+/** The format allows 128 characters for name and value together. */
+function shortTraceId(traceId: () => string | undefined): () => string | undefined {
+  return () => {
+    const id = traceId();
+    return typeof id === "string" && id !== "" && id.length <= 120 ? id : undefined;
+  };
+}
+
+function ownVersion(): string {
+  const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
+  return version;
+}

@@ -1,0 +1,44 @@
+import type { Capabilities, LockHandle, LockProvider, Owner, PrimitiveKind } from "@holdfast/core";
+import { EventHub } from "@holdfast/core/internal";
+
+export interface FakeProvider {
+  readonly provider: LockProvider;
+  readonly hub: EventHub;
+  state: LockProvider["state"];
+}
+
+/** A provider of which only what the metrics look at is there; its events are emitted by hand. */
+export function fakeProvider(
+  backend: Capabilities["backend"],
+  runtime = { nowMs: () => performance.now() },
+): FakeProvider {
+  const id = `fake-${backend}`;
+  const hub = new EventHub({
+    provider: id,
+    backend,
+    runtime: runtime as NonNullable<ConstructorParameters<typeof EventHub>[0]["runtime"]>,
+  });
+  const fake = {
+    hub,
+    state: "connecting" as LockProvider["state"],
+    provider: undefined as unknown as LockProvider,
+  };
+  fake.provider = {
+    id,
+    capabilities: { backend } as Capabilities,
+    events: hub,
+    get state() {
+      return fake.state;
+    },
+    holds: (): readonly LockHandle[] => [],
+  } as unknown as LockProvider;
+  return fake;
+}
+
+export function lockOf(
+  name: string,
+  kind: PrimitiveKind = "mutex",
+  owner: Owner = { id: "o" },
+): { kind: PrimitiveKind; name: string; owner: Owner; mode: "exclusive" } {
+  return { kind, name, owner, mode: "exclusive" };
+}

@@ -1,0 +1,2 @@
+export { redisCollector } from "./collector.js";
+export type { RedisCollectorOptions } from "./options.js";

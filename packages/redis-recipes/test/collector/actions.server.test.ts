@@ -1,0 +1,207 @@
+import type { LockAction, LockCollector } from "@holdfast/core/observe";
+import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { collect, lockOn } from "./support.js";
+
+let node: RedisNode;
+beforeAll(async () => {
+  node = await startRedis();
+});
+afterAll(() => node.stop());
+
+const java = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566";
+
+async function look(collector: LockCollector, key: string) {
+  return eventually(() => collector.detail(key, { maxWaiters: 50 }).catch(() => null), {
+    what: `the lock ${key}`,
+  });
+}
+
+function request(
+  action: LockAction,
+  key: string,
+  expectedVersion: string,
+  more: { entry?: string | null; dryRun?: boolean } = {},
+) {
+  return { action, key, expectedVersion, entry: null, dryRun: false, ...more };
+}
+
+/** Of each kind, a hold of holdfast. */
+const kinds = ["mutex", "fair", "read", "write", "election"] as const;
+
+describe("what an operator may do", () => {
+  it.each(kinds)("frees a %s by force, tells its holder, and lets the next one in", async (kind) => {
+    const locks = await lockOn(node);
+    const name = `force:${kind}`;
+    const take = () =>
+      kind === "mutex"
+        ? locks.mutex(name).acquire()
+        : kind === "fair"
+          ? locks.fairMutex(name).acquire()
+          : kind === "election"
+            ? locks.leaderElection(name).campaign()
+            : kind === "read"
+              ? locks.readWriteLock(name).read.acquire()
+              : locks.readWriteLock(name).write.acquire();
+    const handle = await take();
+    const next = kind === "read" ? locks.readWriteLock(name).write.acquire() : take();
+    const { collector } = collect({ url: node.url });
+    const key = kind === "election" ? `holdfast_election:{${name}}` : name;
+    const seen = await look(collector, key);
+    const entry = seen.holders[0]?.entry ?? "";
+
+    const dry = await collector.act(request("force-release", key, seen.version, { dryRun: true, entry }));
+    expect(dry).toMatchObject({ outcome: "would-do", before: { version: seen.version } });
+    expect(dry.effects.join(" ")).toContain("stolen");
+    expect(handle.state).toBe("held");
+    expect((await look(collector, key)).version).toBe(seen.version);
+
+    const done = await collector.act(request("force-release", key, seen.version, { entry }));
+    expect(done.outcome).toBe("done");
+    await eventually(() => handle.state === "lost", { what: "the holder to be told" });
+    expect((await next).state).toBe("held");
+    const again = await collector.act(request("force-release", key, seen.version));
+    expect(again).toMatchObject({ outcome: "conflict" });
+    expect((await next).state).toBe("held");
+  });
+
+  it("does nothing when the lock has gone to another between the look and the act", async () => {
+    const locks = await lockOn(node);
+    const first = await locks.mutex("moved").acquire();
+    const second = locks.mutex("moved").acquire();
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "moved");
+    await first.release();
+    const handle = await second;
+    for (const action of ["force-release", "request-revoke"] as const) {
+      const done = await collector.act(request(action, "moved", seen.version));
+      expect(done).toMatchObject({ outcome: "conflict", after: null });
+      expect(done.before?.version).not.toBe(seen.version);
+    }
+    expect(handle.state).toBe("held");
+    expect(await node.command("HLEN", "moved")).toBe(1);
+  });
+
+  it("asks a holder of holdfast to let go, and says of Redisson that nobody would hear", async () => {
+    const locks = await lockOn(node);
+    const handle = await locks.mutex("ask:ours").acquire({ revocable: true });
+    await node.command("HSET", "ask:java", `${java}:1`, "1");
+    const { collector } = collect({ url: node.url });
+    const ours = await look(collector, "ask:ours");
+    expect(await collector.act(request("request-revoke", "ask:ours", ours.version))).toMatchObject({
+      outcome: "done",
+    });
+    await eventually(() => handle.revokeRequested.aborted, { what: "the wish" });
+    const javas = await look(collector, "ask:java");
+    for (const dryRun of [true, false]) {
+      const told = await collector.act(request("request-revoke", "ask:java", javas.version, { dryRun }));
+      expect(told.outcome).toBe("unsupported");
+    }
+  });
+
+  it("says of a Redisson holder that it is not told, and publishes what wakes Redisson's waiters", async () => {
+    await node.command("HSET", "wake", `${java}:1`, "1");
+    const listener = new Redis(node.port);
+    onTestFinished(() => listener.disconnect());
+    const heard: string[] = [];
+    listener.on("message", (_channel, message: string) => heard.push(message));
+    await listener.subscribe("redisson_lock__channel:{wake}");
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "wake");
+    const dry = await collector.act(request("force-release", "wake", seen.version, { dryRun: true }));
+    expect(dry.outcome).toBe("would-do");
+    const done = await collector.act(request("force-release", "wake", seen.version));
+    expect(done.effects.join(" ")).toContain("NOT be told");
+    await eventually(() => heard.length > 0, { what: "the message" });
+    expect(heard).toEqual(["0"]);
+    expect(await node.command("EXISTS", "wake")).toBe(0);
+  });
+
+  it("gives back a permit by its id, once", async () => {
+    const locks = await lockOn(node);
+    const permits = locks.permitSemaphore("pool");
+    await permits.setLimit(2);
+    await permits.acquire();
+    await permits.acquire();
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "pool");
+    expect(seen).toMatchObject({ limit: 2, holderCount: 2 });
+    const [one, two] = seen.holders.map(({ entry }) => entry);
+    const give = (dryRun: boolean) =>
+      collector.act(request("force-release", "pool", seen.version, { entry: one ?? "", dryRun }));
+    expect((await give(true)).outcome).toBe("would-do");
+    expect(await node.command("GET", "pool")).toBe("0");
+    expect((await give(false)).outcome).toBe("done");
+    expect((await give(false)).outcome).toBe("conflict");
+    expect(await node.command("GET", "pool")).toBe("1");
+    expect((await look(collector, "pool")).holders.map(({ entry }) => entry)).toEqual([two]);
+  });
+
+  it("sends a waiter to the tail, and nobody else", async () => {
+    const locks = await lockOn(node, { heartbeatMs: 1_000, aliveMs: 5_000 });
+    const handle = await locks.mutex("evict").acquire();
+    const order: number[] = [];
+    const turn = async (number: number): Promise<void> => {
+      const own = await locks.mutex("evict").acquire();
+      order.push(number);
+      await own.release();
+    };
+    const { collector } = collect({ url: node.url });
+    const turns: Promise<void>[] = [];
+    for (const number of [1, 2, 3]) {
+      turns.push(turn(number));
+      await eventually(async () => (await look(collector, "evict")).waiters.length === number, {
+        what: "the place",
+      });
+    }
+    const seen = await look(collector, "evict");
+    const entry = seen.waiters[0]?.entry ?? "";
+    const evict = (dryRun: boolean) =>
+      collector.act(request("evict-waiter", "evict", seen.version, { entry, dryRun }));
+    expect((await evict(true)).outcome).toBe("would-do");
+    expect((await look(collector, "evict")).waiters[0]?.entry).toBe(entry);
+    expect((await evict(false)).outcome).toBe("done");
+    await eventually(async () => (await look(collector, "evict")).waiters.at(-1)?.entry === entry, {
+      what: "the tail",
+    });
+    await handle.release();
+    await Promise.all(turns);
+    expect(order).toEqual([2, 3, 1]);
+    expect((await evict(false)).outcome).toBe("nothing-there");
+  });
+
+  it("takes dead entries out of a fair queue, leaves the live, and tells the next", async () => {
+    const [dead, live] = [`${java}:1`, `${java}:2`];
+    const queue = "redisson_lock_queue:{orphan}";
+    const deadlines = "redisson_lock_timeout:{orphan}";
+    await node.command("RPUSH", queue, dead, live);
+    await node.command("ZADD", deadlines, "1", dead, String(Date.now() + 600_000), live);
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "orphan");
+    expect(seen).toMatchObject({ kind: "fair-mutex", holderCount: 0, waiterCount: 2 });
+    const clean = (dryRun: boolean) =>
+      collector.act(request("clean-orphan", "orphan", seen.version, { dryRun }));
+    const dry = await clean(true);
+    expect(dry).toMatchObject({ outcome: "would-do" });
+    expect(dry.effects[0]).toContain(dead);
+    expect(dry.effects[0]).not.toContain(live);
+    expect(await node.command("LLEN", queue)).toBe(2);
+    expect((await clean(false)).outcome).toBe("done");
+    expect(await node.command("LRANGE", queue, 0, -1)).toEqual([live]);
+    expect(await node.command("ZRANGE", deadlines, 0, -1)).toEqual([live]);
+    expect((await clean(false)).outcome).toBe("nothing-there");
+  });
+
+  it("says what it cannot do", async () => {
+    const locks = await lockOn(node);
+    await locks.semaphore("plain", 2).acquire();
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "plain");
+    expect(seen.kind).toBe("semaphore");
+    expect((await collector.act(request("force-release", "plain", seen.version))).outcome).toBe(
+      "unsupported",
+    );
+    expect((await collector.act(request("force-release", "absent", "x"))).outcome).toBe("nothing-there");
+  });
+});

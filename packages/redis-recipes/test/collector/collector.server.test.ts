@@ -1,0 +1,231 @@
+import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { collect, lockOn, shown } from "./support.js";
+
+let node: RedisNode;
+beforeAll(async () => {
+  node = await startRedis();
+});
+afterAll(() => node.stop());
+beforeEach(async () => {
+  await node.command("FLUSHALL");
+  await node.command("CONFIG", "SET", "maxmemory-policy", "noeviction");
+});
+
+const java = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566";
+
+describe("what a collector shows", () => {
+  it("shows each kind that holdfast makes, and nothing that is no lock", async () => {
+    const locks = await lockOn(node);
+    await locks.mutex("x:mutex").acquire();
+    await locks.readWriteLock("x:read").read.acquire();
+    await locks.readWriteLock("x:write").write.acquire();
+    await locks.semaphore("x:semaphore", 3).acquire();
+    const permits = locks.permitSemaphore("x:permits");
+    await permits.setLimit(4);
+    await permits.acquire();
+    const fair = await locks.fairMutex("x:fair").acquire();
+    const waits = locks.fairMutex("x:fair").acquire();
+    await locks.leaderElection("x:boss").campaign();
+    await node.command("SET", "x:number", "17");
+    await node.command("SET", "x:text", "hello");
+    await node.command("HSET", "x:hash", "name", "Ada", "mode", "read");
+    await node.command("RPUSH", "x:list", "1");
+    const { collector } = collect({ url: node.url, patterns: ["x:*"] });
+    const boss = "holdfast_election:{x:boss}";
+    const fairRow = await shown(collector, "x:fair", ({ waiterCount }) => waiterCount === 1);
+    await eventually(() => collector.sources()[0]?.state === "ok", { what: "a whole pass" });
+    expect(fairRow).toMatchObject({ kind: "fair-mutex", state: "contended", waiterUnit: "participants" });
+    const kinds = Object.fromEntries([...collector.locks()].map(({ key, kind }) => [key, kind]));
+    expect(kinds).toEqual({
+      "x:mutex": "mutex",
+      "x:read": "read-write-lock",
+      "x:write": "read-write-lock",
+      "x:semaphore": "semaphore",
+      "x:permits": "permit-semaphore",
+      "x:fair": "fair-mutex",
+      [boss]: "leader-election",
+    });
+    expect(collector.get("x:read")?.holders[0]).toMatchObject({ mode: "shared", library: "holdfast" });
+    expect(collector.get("x:write")?.holders[0]).toMatchObject({ mode: "exclusive" });
+    expect(collector.get("x:permits")).toMatchObject({ limit: 4, holderCount: 1 });
+    await fair.release();
+    await (await waits).release();
+    await eventually(() => collector.get("x:fair") === undefined, {
+      what: "the free lock to go",
+      withinMs: 15_000,
+    });
+  });
+
+  it("gives the moment of a grant of holdfast from its token, and of Redisson none", async () => {
+    const locks = await lockOn(node);
+    const fromMs = Date.now();
+    const handle = await locks.mutex("y:ours").acquire();
+    const untilMs = Date.now();
+    await node.command("HSET", "y:java", `${java}:1`, "1");
+    await node.command("PEXPIRE", "y:java", "30000");
+    const { collector } = collect({ url: node.url, patterns: ["y:*"] });
+    const ours = await shown(collector, "y:ours");
+    expect(ours.oldestHold.provenance).toBe("exact");
+    expect(ours.oldestHold.atMs).toBeGreaterThanOrEqual(fromMs - 1);
+    expect(ours.oldestHold.atMs).toBeLessThanOrEqual(untilMs + 1);
+    expect(ours.token).toBe(String(handle.token));
+    const javas = await shown(collector, "y:java");
+    expect(javas).toMatchObject({ libraries: ["redisson"], token: null, waiterUnit: "connections" });
+    expect(javas.holders[0]).toMatchObject({ session: java, actor: `${java}:1`, token: null });
+    expect(javas.oldestHold.provenance).toBe("at-least");
+  });
+
+  it("shows a hand-off of an attended row within a second", async () => {
+    const locks = await lockOn(node);
+    const one = await locks.mutex("hand").acquire();
+    const next = locks.mutex("hand").acquire();
+    const { collector, events } = collect({ url: node.url, rowsEveryMs: 500 });
+    const attention = collector.attend(["hand"]);
+    const before = await shown(collector, "hand", ({ waiterCount }) => waiterCount === 1);
+    await one.release();
+    const two = await next;
+    const grantedMs = performance.now();
+    const after = await shown(collector, "hand", ({ version }) => version !== before.version);
+    expect(performance.now() - grantedMs).toBeLessThan(1_000);
+    expect(after.holders[0]?.token).toBe(String(two.token));
+    const told = events.filter(({ type }) => type === "granted" || type === "released");
+    expect(told.map(({ type }) => type)).toEqual(["released", "granted"]);
+    expect(told[0]).toMatchObject({ key: "hand", heldMs: expect.any(Number) });
+    attention.end();
+  });
+
+  it("finds a lock by its exact name without any pattern, and says that it does not scan", async () => {
+    const locks = await lockOn(node);
+    await locks.mutex("lone").acquire();
+    const waiting = locks.mutex("lone").acquire({ waitMs: 20_000 });
+    waiting.catch(() => {});
+    const { collector } = collect({ url: node.url });
+    await eventually(() => collector.sources()[1]?.state === "ok", { what: "contact" });
+    expect(collector.sources()[0]).toMatchObject({ source: "scan", state: "off" });
+    expect(collector.size).toBe(0);
+    await eventually(async () => (await collector.detail("lone", { maxWaiters: 10 }))?.waiters.length === 1, {
+      what: "the waiter",
+    });
+    expect(await collector.detail("lone", { maxWaiters: 10 })).toMatchObject({
+      holderCount: 1,
+      waiters: [{ position: 0, library: "holdfast" }],
+    });
+    expect(await collector.detail("nobody", { maxWaiters: 10 })).toBeNull();
+  });
+
+  it("names clients that say who they are, and no others", async () => {
+    const known = await lockOn(node, { identity: true });
+    const unknown = await lockOn(node);
+    await known.mutex("who:1").acquire();
+    await unknown.mutex("who:2").acquire();
+    const { collector } = collect({ url: node.url, patterns: ["who:*"] });
+    collector.attend(["who:1", "who:2"]);
+    const row = await shown(collector, "who:1", ({ holders }) => holders[0]?.identity !== null);
+    expect(row.holders[0]?.identity).toMatchObject({ pid: process.pid, host: expect.any(String) });
+    expect(collector.get("who:2")?.holders[0]?.identity).toBeNull();
+    const sessions = await collector.sessions();
+    expect(sessions.map(({ holds, state }) => ({ holds, state }))).toEqual([
+      { holds: ["who:1"], state: "connected" },
+      { holds: ["who:2"], state: "connected" },
+    ]);
+    const [record] = ((await node.command("KEYS", "hf:client:*")) as string[]).sort();
+    expect(Number(await node.command("PTTL", record ?? ""))).toBeGreaterThan(60_000);
+  });
+
+  it("tells of locks without a TTL, mixed kinds, dead queues, tokens that went back, and unsafe eviction", async () => {
+    await node.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+    await node.command("HSET", "f:forever", `${java}:1`, "1");
+    await node.command("HSET", "f:mixed", `${java}:1`, "1", `${java}:2`, "1");
+    await node.command("PEXPIRE", "f:mixed", "60000");
+    await node.command("RPUSH", "redisson_lock_queue:{f:queue}", `${java}:3`);
+    await node.command("ZADD", "redisson_lock_timeout:{f:queue}", "1", `${java}:3`);
+    const locks = await lockOn(node);
+    const held = await locks.mutex("f:token").acquire();
+    const { collector } = collect({ url: node.url, patterns: ["f:*"] });
+    const kinds = (): string[] =>
+      collector
+        .findings()
+        .map(({ kind, object }) => `${kind} ${object}`)
+        .sort();
+    await shown(collector, "f:token");
+    await node.command("SET", "redisson_lock_token:{f:token}", String((held.token ?? 1n) - 1n));
+    await collector.servers();
+    await eventually(() => kinds().length === 5, {
+      what: "five findings",
+      withinMs: 15_000,
+      detail: () => kinds().join(),
+    });
+    expect(kinds()).toEqual([
+      `eviction-policy 127.0.0.1:${node.port}`,
+      "mixed-kinds f:mixed",
+      "no-lease f:forever",
+      "queue-without-holder f:queue",
+      "token-regressed f:token",
+    ]);
+  });
+
+  it("says of a dead server that it is down, keeps what it saw, and comes back", async () => {
+    const own = await startRedis();
+    try {
+      await own.command("HSET", "d:1", `${java}:1`, "1");
+      const { collector } = collect({ url: own.url, patterns: ["d:*"] });
+      await shown(collector, "d:1");
+      await own.kill();
+      await eventually(() => collector.sources().every(({ state }) => state === "down"), {
+        what: "every source to be down",
+        withinMs: 15_000,
+        detail: () => JSON.stringify(collector.sources()),
+      });
+      expect(collector.get("d:1")).toBeDefined();
+      expect((await collector.servers())[0]).toMatchObject({ reachable: false });
+      await expect(collector.detail("d:1", { maxWaiters: 1 })).rejects.toThrow();
+      await own.restart();
+      await own.command("HSET", "d:2", `${java}:1`, "1");
+      await shown(collector, "d:2", () => true, 15_000);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it("names the right that is missing, and goes on without it", async () => {
+    await node.command(
+      "ACL",
+      "SETUSER",
+      "viewer",
+      "on",
+      ">secret",
+      "~*",
+      "resetchannels",
+      "+@read",
+      "+@connection",
+      "+info",
+      "+time",
+      "+multi",
+      "+exec",
+      "-scan",
+      "-pubsub",
+    );
+    await node.command("HSET", "acl:1", `${java}:1`, "1");
+    const { collector } = collect({
+      url: node.url,
+      username: "viewer",
+      password: "secret",
+      patterns: ["acl:*"],
+    });
+    await eventually(
+      () =>
+        collector
+          .sources()
+          .slice(0, 2)
+          .every(({ state }) => state === "denied"),
+      {
+        what: "scan and pubsub to be denied",
+        detail: () => JSON.stringify(collector.sources()),
+      },
+    );
+    expect(collector.sources()[0]?.message).toContain("+scan");
+    const detail = await collector.detail("acl:1", { maxWaiters: 1 });
+    expect(detail).toMatchObject({ holderCount: 1, waiterUnit: "hidden" });
+  });
+});

@@ -1,0 +1,2 @@
+export type { ZooKeeperCollectorOptions } from "./options.js";
+export { type ZooKeeperCollector, zookeeperCollector } from "./zookeeper-collector.js";

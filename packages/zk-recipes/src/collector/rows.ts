@@ -1,0 +1,164 @@
+import type { PrimitiveKind, Recognised } from "@holdfast/core";
+import type { Moment, ObservedLock, ObservedParticipant } from "@holdfast/core/observe";
+import { parseProtectedName } from "../layout/protected-name.js";
+import { familyOf, isKazooName, kindOf } from "../layout/recognise.js";
+import type { BareTree, RecognisedTree, TreeNode } from "../layout/tree.js";
+import { highest } from "./highest.js";
+import { participantOf, tokenText, unknownMoment } from "./participants.js";
+import type { Held, Place } from "./place.js";
+import { heldVersion, idleVersion } from "./versions.js";
+
+/** Holders that a row shows; it counts them all. */
+const shownHolders = 5;
+const none: readonly ObservedParticipant[] = [];
+const libraries: Readonly<Record<Recognised, readonly Recognised[]>> = {
+  holdfast: ["holdfast"],
+  curator: ["curator"],
+  kazoo: ["kazoo"],
+  redisson: ["redisson"],
+  unknown: ["unknown"],
+};
+
+/** A lock with one contender of which nothing but the name is known. */
+export function loneRow(place: Place, name: string, readMs: number): ObservedLock {
+  const family = familyOf(name);
+  const reads = family === "read-write-lock" ? name.includes("__READ__") : /__rlock__/.test(name);
+  const library: Recognised = isKazooName(name)
+    ? "kazoo"
+    : parseProtectedName(name) === null
+      ? "unknown"
+      : "curator";
+  const since = place.held[0]?.since ?? unknownMoment;
+  const holder: ObservedParticipant = {
+    entry: name,
+    actor: null,
+    session: null,
+    identity: null,
+    address: null,
+    data: null,
+    mode: reads ? "shared" : "exclusive",
+    permits: 1,
+    position: null,
+    since,
+    holdCount: null,
+    remainingMs: null,
+    lease: "unknown",
+    deadlineMs: null,
+    token: null,
+    library,
+  };
+  return {
+    key: place.path,
+    backend: "zookeeper",
+    kind: family === null ? null : reads && family === "kazoo" ? "read-write-lock" : kindOf(family),
+    libraries: libraries[library],
+    state: "held",
+    holders: [holder],
+    holderCount: 1,
+    waiterCount: 0,
+    waiterUnit: "participants",
+    oldestWait: unknownMoment,
+    oldestHold: since,
+    token: null,
+    limit: null,
+    version: heldVersion([{ name, token: null }]),
+    readMs,
+    denied: null,
+  };
+}
+
+/** Nobody is in it, or it cannot be read. */
+export function emptyRow(place: Place, kind: PrimitiveKind | null, readMs: number): ObservedLock {
+  return {
+    key: place.path,
+    backend: "zookeeper",
+    kind,
+    libraries: [],
+    state: "idle",
+    holders: none,
+    holderCount: 0,
+    waiterCount: 0,
+    waiterUnit: "participants",
+    oldestWait: unknownMoment,
+    oldestHold: unknownMoment,
+    token: null,
+    limit: null,
+    version: idleVersion(place.self?.stat?.cversion ?? null),
+    readMs,
+    denied: place.denied ? `the right to read (READ) the children of ${place.path} is missing` : null,
+  };
+}
+
+/** `held`: since when they hold, where that is known. */
+export function treeRow(
+  tree: BareTree,
+  found: RecognisedTree,
+  held: readonly Held[],
+  readMs: number,
+): ObservedLock {
+  const nodes = nodesOf(tree);
+  const since = new Map(held.map((each) => [each.name, each.since]));
+  const holders = found.holders
+    .slice(0, shownHolders)
+    .map((person) => participantOf(person, nodes.get(person.name), null, holdSince(found, person, since)));
+  const people = [...found.holders, ...found.waiters];
+  const tokens = found.holders.flatMap(({ token }) => (token === null ? [] : [token]));
+  const idle = people.length === 0;
+  return {
+    key: tree.path,
+    backend: "zookeeper",
+    kind: found.kind,
+    libraries: [...new Set(people.map(({ recognisedAs }) => recognisedAs))],
+    state: found.waiters.length > 0 ? "contended" : found.holders.length > 0 ? "held" : "idle",
+    holders,
+    holderCount: found.holders.length,
+    waiterCount: found.waiters.length,
+    waiterUnit: found.kind === "naive-mutex" ? "hidden" : "participants",
+    oldestWait: oldest(
+      found.waiters
+        .slice(0, 1)
+        .map(({ sinceMs }) => (sinceMs === null ? unknownMoment : { atMs: sinceMs, provenance: "exact" })),
+    ),
+    oldestHold: oldest(found.holders.map((person) => holdSince(found, person, since) ?? unknownMoment)),
+    token: tokens.length === 0 ? null : tokenText(highest(tokens)),
+    limit: found.kind === "semaphore-mutex" ? 1 : null,
+    version: idle
+      ? idleVersion(tree.leases === undefined ? (tree.stat?.cversion ?? null) : null)
+      : heldVersion(found.holders),
+    readMs,
+    denied: null,
+  };
+}
+
+/** Of all parts of a tree, by name. */
+export function nodesOf(tree: BareTree): Map<string, TreeNode> {
+  const all = [...tree.children, ...(tree.locks?.children ?? []), ...(tree.leases?.children ?? [])];
+  const nodes = new Map(all.map((node) => [node.name, node]));
+  if (tree.stat !== null && all.length === 0) {
+    const name = tree.path.slice(tree.path.lastIndexOf("/") + 1);
+    nodes.set(name, { name, stat: tree.stat, data: tree.data });
+  }
+  return nodes;
+}
+
+/** Who makes a naive mutex' node holds from then on. */
+function holdSince(
+  found: RecognisedTree,
+  person: { readonly name: string; readonly sinceMs: number | null },
+  since: ReadonlyMap<string, Moment>,
+): Moment | null {
+  if (found.kind === "naive-mutex" && person.sinceMs !== null) {
+    return { atMs: person.sinceMs, provenance: "exact" };
+  }
+  return since.get(person.name) ?? null;
+}
+
+/** With one unknown among them, the oldest of the others is a bound only. */
+function oldest(moments: readonly Moment[]): Moment {
+  let first: Moment = unknownMoment;
+  for (const moment of moments) {
+    if (moment.atMs !== null && (first.atMs === null || moment.atMs < first.atMs)) first = moment;
+  }
+  const sure = moments.every(({ provenance }) => provenance === "exact");
+  return first.atMs === null || sure ? first : { atMs: first.atMs, provenance: "at-least" };
+}

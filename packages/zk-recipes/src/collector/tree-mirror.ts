@@ -1,0 +1,170 @@
+import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
+import { Place } from "./place.js";
+import { isBelow } from "./roots.js";
+
+/** Told of each place whose children, or whose own existence, may have changed what it is. */
+export interface MirrorListener {
+  /** Before a change, so that what was true until then can be told of first. */
+  changing(place: Place): void;
+  changed(place: Place): void;
+  removed(place: Place): void;
+}
+
+/**
+ * The names below the roots, as listings and events tell them. Every change is by name and may come twice: an event and a
+ * listing overtake each other on the way, and what an event says of a name while a walk is under way is not older than what the walk
+ * has read of it.
+ */
+export class TreeMirror {
+  readonly #places = new Map<string, Place>();
+  readonly #listener: MirrorListener;
+  /** While somebody walks: what events said, by path. */
+  #touched: Map<string, boolean> | null = null;
+  #walkers = 0;
+
+  constructor(listener: MirrorListener) {
+    this.#listener = listener;
+  }
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  get(path: string): Place | undefined {
+    return this.#places.get(path);
+  }
+
+  places(): IterableIterator<Place> {
+    return this.#places.values();
+  }
+
+  /** Events are kept from here on, for `merge`, until as many `endWalk`. */
+  beginWalk(): void {
+    this.#walkers += 1;
+    this.#touched ??= new Map();
+  }
+
+  endWalk(): void {
+    this.#walkers -= 1;
+    if (this.#walkers === 0) this.#touched = null;
+  }
+
+  /** What an event has said of it since the walk began. */
+  touched(path: string): boolean | undefined {
+    return this.#touched?.get(path);
+  }
+
+  created(path: string): void {
+    this.#touched?.set(path, true);
+    if (path === "/") return;
+    const parent = this.#ensure(parentOf(path));
+    const name = baseName(path);
+    if (parent.has(name)) return;
+    this.#listener.changing(parent);
+    parent.add(name);
+    const below = parent.others.has(name) ? this.#ensure(path) : undefined;
+    this.#listener.changed(parent);
+    if (below?.size === 0) this.#listener.changed(below);
+  }
+
+  deleted(path: string): void {
+    this.#touched?.set(path, false);
+    this.#remove(path);
+    const parent = this.#places.get(parentOf(path));
+    const name = baseName(path);
+    if (parent === undefined || !parent.has(name)) return;
+    this.#listener.changing(parent);
+    parent.delete(name);
+    this.#listener.changed(parent);
+  }
+
+  /** Takes a listing over; the result is the children that may have children themselves. */
+  merge(path: string, names: readonly string[], pass: number): string[] {
+    const place = this.#ensure(path);
+    place.pass = pass;
+    const { missing, surplus } = this.differences(path, names);
+    if (missing.length > 0 || surplus.length > 0 || place.denied) {
+      this.#listener.changing(place);
+      place.denied = false;
+      for (const name of missing) place.add(name);
+      for (const name of surplus) {
+        place.delete(name);
+        this.#remove(joinPath(path, name));
+      }
+      this.#listener.changed(place);
+    } else if (place.size === 0) this.#listener.changed(place);
+    return [...place.others].map((name) => joinPath(path, name));
+  }
+
+  /** What a listing has and the mirror has not, and the other way round; not what an event has told of meanwhile. */
+  differences(
+    path: string,
+    names: readonly string[],
+  ): { missing: readonly string[]; surplus: readonly string[] } {
+    const place = this.#places.get(path);
+    const touched = this.#touched;
+    const isNew = (place?.size ?? 0) === 0;
+    if (isNew && (touched === null || touched.size === 0)) return { missing: names, surplus: [] };
+    const saysOtherwise = (name: string, there: boolean): boolean =>
+      touched !== null && touched.size > 0 && touched.get(joinPath(path, name)) === !there;
+    const missing = names.filter((name) => place?.has(name) !== true && !saysOtherwise(name, true));
+    const inMirror = place?.size ?? 0;
+    if (inMirror === names.length - missing.length) return { missing, surplus: [] };
+    const listed = new Set(names);
+    const surplus = [...(place?.names() ?? [])].filter(
+      (name) => !listed.has(name) && !saysOtherwise(name, false),
+    );
+    return { missing, surplus };
+  }
+
+  denied(path: string, pass: number): void {
+    const place = this.#ensure(path);
+    place.pass = pass;
+    this.#listener.changing(place);
+    place.denied = true;
+    this.#listener.changed(place);
+  }
+
+  /** It was not there when it was listed. */
+  absent(path: string): void {
+    if (this.touched(path) === true) return;
+    this.#remove(path);
+    const parent = this.#places.get(parentOf(path));
+    if (parent?.has(baseName(path)) !== true) return;
+    this.#listener.changing(parent);
+    parent.delete(baseName(path));
+    this.#listener.changed(parent);
+  }
+
+  /** Places at and below a root that the pass has not come by are no more. */
+  prune(root: string, pass: number): number {
+    let gone = 0;
+    for (const place of this.#places.values()) {
+      if (place.pass === pass || this.touched(place.path) === true) continue;
+      if (place.path !== root && !isBelow(place.path, root)) continue;
+      this.#remove(place.path);
+      gone += 1;
+    }
+    return gone;
+  }
+
+  #ensure(path: string): Place {
+    const there = this.#places.get(path);
+    if (there !== undefined) return there;
+    const place = new Place(path);
+    this.#places.set(path, place);
+    const parent = path === "/" ? undefined : this.#places.get(parentOf(path));
+    // A node with children is no contender, whatever its name.
+    const name = baseName(path);
+    if (parent?.numbered.delete(name) === true) parent.others.add(name);
+    return place;
+  }
+
+  #remove(path: string): void {
+    const place = this.#places.get(path);
+    if (place === undefined) return;
+    this.#places.delete(path);
+    for (const name of place.others) this.#remove(joinPath(path, name));
+    this.#listener.removed(place);
+  }
+}

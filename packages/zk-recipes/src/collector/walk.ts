@@ -1,0 +1,128 @@
+import { joinPath } from "@holdfast/zk-protocol";
+import type { BulkReads } from "./bulk-reads.js";
+import type { LockBook } from "./lock-book.js";
+
+/** Listings that are gathered before they leave. */
+const perRound = 2_000;
+
+/** Places listed, and those known to be there. */
+export type WalkProgress = (listed: number, known: number) => void;
+
+export class TooManyNodesError extends Error {
+  override readonly name = "TooManyNodesError";
+  readonly count: number;
+  constructor(count: number) {
+    super(`more than ${count} nodes`);
+    this.count = count;
+  }
+}
+
+/**
+ * Lists everything at and below `root`, level by level, into the book, and drops what is not there any more. Nodes with names of
+ * contenders are leaves. Rejects with the `RequestError` of a connection that ended half-way: what was listed stays.
+ *
+ * The result is `false` when the root itself may not be listed.
+ */
+export async function walk(
+  book: LockBook,
+  reads: BulkReads,
+  root: string,
+  pass: number,
+  maxPlaces: number,
+  progress: WalkProgress,
+): Promise<boolean> {
+  const { mirror } = book;
+  const queue: string[] = [root];
+  let listed = 0;
+  let readable = true;
+  mirror.beginWalk();
+  try {
+    while (listed < queue.length) {
+      if (queue.length > maxPlaces) throw new TooManyNodesError(maxPlaces);
+      const round = queue.slice(listed, listed + perRound);
+      await reads.list(round, (path, result) => {
+        book.listed(() => {
+          if ("children" in result) {
+            const below = mirror.merge(path, result.children, pass);
+            for (const child of below) queue.push(child);
+          } else if (result.failure === "absent") {
+            // A root may be made later.
+            if (path === root) mirror.merge(path, [], pass);
+            else mirror.absent(path);
+          } else {
+            mirror.denied(path, pass);
+            if (path === root) readable = false;
+          }
+        });
+      });
+      listed += round.length;
+      progress(listed, queue.length);
+    }
+    mirror.prune(root, pass);
+  } finally {
+    mirror.endWalk();
+  }
+  return readable;
+}
+
+export interface Drift {
+  /** Names that the server had and memory had not, or the other way round, and no event told of. */
+  readonly names: number;
+  readonly places: number;
+}
+
+/** How often a difference is looked at before it counts: an event may be a breath behind the answer that shows its change. */
+const looks = 3;
+
+/**
+ * Compares memory with the server, place by place, and counts what no event has told of: that must be nothing. What is
+ * different is put right.
+ */
+export async function compare(
+  book: LockBook,
+  reads: BulkReads,
+  root: string,
+  pass: number,
+  pause: () => Promise<void>,
+): Promise<Drift> {
+  const { mirror } = book;
+  let names = 0;
+  let places = 0;
+  mirror.beginWalk();
+  try {
+    let level = [root];
+    while (level.length > 0) {
+      const next: string[] = [];
+      let doubtful = level;
+      for (let look = 1; doubtful.length > 0; look++) {
+        const asked = doubtful;
+        doubtful = [];
+        if (look > 1) await pause();
+        await reads.list(asked, (path, result) => {
+          const children = "children" in result ? result.children : [];
+          const known = mirror.get(path);
+          const refused = "failure" in result && result.failure !== "absent";
+          if (refused || known?.denied === true) return;
+          // Nothing is expected of a place that an event has told to be gone.
+          if ("failure" in result && path !== root && known === undefined) return;
+          const { missing, surplus } = mirror.differences(path, children);
+          const different = missing.length + surplus.length;
+          if (different > 0 && look < looks) {
+            doubtful.push(path);
+            return;
+          }
+          names += different;
+          if (different > 0) places += 1;
+          if ("failure" in result && path !== root) return book.listed(() => mirror.absent(path));
+          if (different > 0) book.listed(() => mirror.merge(path, children, pass));
+          else if (known !== undefined) known.pass = pass;
+          for (const name of mirror.get(path)?.others ?? []) next.push(joinPath(path, name));
+        });
+      }
+      level = next;
+    }
+  } finally {
+    mirror.endWalk();
+  }
+  return { names, places };
+}
