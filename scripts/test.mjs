@@ -47,7 +47,7 @@ if (await nodeIsNewEnough()) {
     await tests("servers", ["--maxWorkers=3"], 30);
     // One file at a time: times are what is tested, and anything beside them distorts them.
     await tests("alone", ["--no-file-parallelism"], 15);
-    await tests("redis", ["--maxWorkers=3"], 15);
+    await tests("redis", ["--maxWorkers=4"], 15);
     // One browser at a time, so that what it shows late was late.
     await tests("dashboard", ["--no-file-parallelism"], 10);
   } else summary.push("tests servers, alone, redis, dashboard: not run, the stages before them failed");

@@ -10,7 +10,7 @@ async function companions(): Promise<Fixture> {
   return { provider: async () => memoryLocks({ space }), loseHold: unused, partition: unused };
 }
 
-onBothServers((fixture) => {
-  multiLockConformance("ZooKeeper", fixture());
-  multiLockAcrossConformance("ZooKeeper and memory", fixture(), companions);
+onBothServers((fixture, chosen) => {
+  multiLockConformance("ZooKeeper", fixture(), { chosen });
+  multiLockAcrossConformance("ZooKeeper and memory", fixture(), companions, { chosen });
 });

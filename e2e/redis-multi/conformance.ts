@@ -1,7 +1,7 @@
 import type { Fixture } from "@holdfast/core/testing";
 import { multiLockAcrossConformance, multiLockConformance } from "@holdfast/multi-lock/testing";
 import { fixtureOn, type Servers } from "../redis/conformance/servers.js";
-import { sharePrinted } from "../redis/conformance/share-of-cases.js";
+import { sharePrinted } from "../support/share-of-cases.js";
 
 /** Of all names: in a cluster those of one slot can be taken together. */
 const keyPrefix = "{multi}:";

@@ -1,7 +1,7 @@
 import { mutexConformance, reentrantMutexConformance } from "@holdfast/core/testing";
 import type { RedisNode } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe } from "vitest";
-import { sharePrinted } from "../redis/conformance/share-of-cases.js";
+import { sharePrinted } from "../support/share-of-cases.js";
 import { redLockFixture } from "./fixture.js";
 import { votingMasters } from "./masters.js";
 

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import { emit } from "../support/emit.js";
@@ -47,6 +48,8 @@ describe("a process steered by lines", () => {
     const pid = Number(line);
     expect(gone(pid)).toBe(false);
     if (how === "stopped") {
+      // Before that, what guards it is not there yet.
+      await expect.poll(() => readFile(`/proc/${pid}/comm`, "utf8")).toBe("sleep\n");
       process.kill(pid, "SIGSTOP");
       await expect.poll(() => processState(pid)).toBe("T");
     }

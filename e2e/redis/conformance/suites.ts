@@ -15,9 +15,9 @@ import {
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { RedisProvider } from "@holdfast/redis-recipes/internal";
 import { afterAll, beforeAll } from "vitest";
+import { type Share, sharePrinted } from "../../support/share-of-cases.js";
 import { expirePermits, loseLeadership, loseReadOrWrite, loseSeats, undoTake } from "./losses.js";
 import { type FixtureParts, fixtureOn, type Servers } from "./servers.js";
-import { type Share, sharePrinted } from "./share-of-cases.js";
 import { Spinners } from "./spinners.js";
 
 /** Every primitive, on the same servers. `part`: of the cases, in a run that is not full. */

@@ -5,11 +5,11 @@ import { onBothServers } from "./servers.js";
 
 const curator = startCurator();
 
-onBothServers((fixture) => {
+onBothServers((fixture, chosen) => {
   const latch = fixture({ foreign: { curator, take: leadByLatch } });
-  leaderElectionConformance("ZooKeeper, LeaderLatch", latch, { foreign: true });
+  leaderElectionConformance("ZooKeeper, LeaderLatch", latch, { foreign: true, chosen });
   const selector = fixture({ foreign: { curator, take: leadBySelector }, adapt: standAsSelectors });
-  leaderElectionConformance("ZooKeeper, LeaderSelector", selector, { foreign: true });
+  leaderElectionConformance("ZooKeeper, LeaderSelector", selector, { foreign: true, chosen });
 });
 
 /** Elections of this provider are in the other of the two forms, unless they say which. */

@@ -6,14 +6,14 @@ import { onBothServers } from "./servers.js";
 const curator = startCurator();
 const foreign = { curator, take: takeMutex };
 
-onBothServers((fixture) => {
-  mutexConformance("ZooKeeper", fixture({ foreign }), { foreign: true });
-  reentrantMutexConformance("ZooKeeper", fixture({ foreign }), { foreign: true });
+onBothServers((fixture, chosen) => {
+  mutexConformance("ZooKeeper", fixture({ foreign }), { foreign: true, chosen });
+  reentrantMutexConformance("ZooKeeper", fixture({ foreign }), { foreign: true, chosen });
   derivedMutexConformance(
     "ZooKeeper",
     "naive mutex",
     (provider, name) => (provider as ZooKeeperLocks).naiveMutex(name),
     fixture({ waitersHidden: true }),
-    { fairness: "none" },
+    { fairness: "none", chosen },
   );
 });

@@ -5,7 +5,7 @@ import { onBothServers } from "./servers.js";
 const curator = startCurator();
 const foreign = { curator, take: takeWriteLock };
 
-onBothServers((fixture) => {
-  readWriteLockConformance("ZooKeeper", fixture({ foreign }), { foreign: true });
-  reentrantReadWriteLockConformance("ZooKeeper", fixture({ foreign }), { foreign: true });
+onBothServers((fixture, chosen) => {
+  readWriteLockConformance("ZooKeeper", fixture({ foreign }), { foreign: true, chosen });
+  reentrantReadWriteLockConformance("ZooKeeper", fixture({ foreign }), { foreign: true, chosen });
 });

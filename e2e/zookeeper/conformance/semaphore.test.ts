@@ -5,13 +5,16 @@ import { onBothServers } from "./servers.js";
 
 const curator = startCurator();
 
-onBothServers((fixture) => {
-  semaphoreConformance("ZooKeeper", fixture({ foreign: { curator, take: takePermit } }), { foreign: true });
+onBothServers((fixture, chosen) => {
+  semaphoreConformance("ZooKeeper", fixture({ foreign: { curator, take: takePermit } }), {
+    foreign: true,
+    chosen,
+  });
   derivedMutexConformance(
     "ZooKeeper",
     "semaphore mutex",
     (provider, name) => (provider as ZooKeeperLocks).semaphoreMutex(name),
     fixture({ foreign: { curator, take: takeSemaphoreMutex } }),
-    { foreign: true },
+    { foreign: true, chosen },
   );
 });

@@ -1,15 +1,20 @@
 import type { Fixture } from "@holdfast/core/testing";
 import { startEmbeddedZooKeeper, startZooKeeper } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe } from "vitest";
+import { sharePrinted } from "../../support/share-of-cases.js";
 import { type FixtureParts, linkedFixture } from "./fixture.js";
 
 /** What makes the fixtures of one server's suites, once its hooks have run. */
 export type FixtureOf = (parts?: FixtureParts) => () => Promise<Fixture>;
 
-/** The same suites on a real ZooKeeper 3.8.0 and on the embedded one, one server after the other. */
-export function onBothServers(suites: (fixture: FixtureOf) => void): void {
-  on("a real server", () => startZooKeeper({ maxClientCnxns: 0 }), suites);
-  on("the embedded server", () => startEmbeddedZooKeeper({ containerCheckIntervalMs: 100 }), suites);
+/** Whether a case is in this run. */
+export type Chosen = (title: string) => boolean;
+type Suites = (fixture: FixtureOf, chosen: Chosen) => void;
+
+/** The same suites on a real ZooKeeper 3.8.0 and, in a share of the run by a part of their cases, on the embedded one. */
+export function onBothServers(suites: Suites): void {
+  on("a real server", () => startZooKeeper({ maxClientCnxns: 0 }), 1, suites);
+  on("the embedded server", () => startEmbeddedZooKeeper({ containerCheckIntervalMs: 100 }), 0.25, suites);
 }
 
 interface Server {
@@ -17,16 +22,19 @@ interface Server {
   stop(): Promise<void>;
 }
 
-function on(where: string, start: () => Promise<Server>, suites: (fixture: FixtureOf) => void): void {
+function on(where: string, start: () => Promise<Server>, part: number, suites: Suites): void {
   describe(`on ${where}`, () => {
     let server: Server | undefined;
     beforeAll(async () => {
       server = await start();
     }, 120_000);
     afterAll(() => server?.stop());
-    suites((parts) => () => {
+    const share = sharePrinted(where, part);
+    const fixture: FixtureOf = (parts) => () => {
       if (server === undefined) throw new Error(`${where} is not there`);
       return linkedFixture(server.connectString, parts);
-    });
+    };
+    suites(fixture, share.chosen);
+    share.print();
   });
 }

@@ -1,4 +1,4 @@
-import { type RedisNode, startRedis } from "@holdfast/test-servers";
+import { freePort, type RedisNode, startRedis } from "@holdfast/test-servers";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { redissonChannels } from "../../src/layout/channels.js";
@@ -39,7 +39,8 @@ let ears: Redis;
 const heard: string[] = [];
 
 beforeAll(async () => {
-  node = await startRedis({ config: { "cluster-enabled": "yes" } });
+  // The default is 10,000 above the other, where the kernel takes ports for outgoing connections.
+  node = await startRedis({ config: { "cluster-enabled": "yes", "cluster-port": await freePort() } });
   const options = { port: Number(new URL(node.url).port), host: "127.0.0.1", maxRetriesPerRequest: 0 };
   redis = new Redis(options);
   ears = new Redis(options);

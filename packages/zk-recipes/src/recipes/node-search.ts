@@ -1,5 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { baseName, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import { saysNoNode } from "../session/errors.js";
 import type { Outcome, RequestError, ZooKeeperSession } from "../session/types.js";
 import { isPassing } from "./failures.js";
 import type { OwnNode } from "./own-node-watch.js";
@@ -11,6 +12,8 @@ export type OwnNodes = readonly [OwnNode, ...OwnNode[]];
 export type Listings = ReadonlyMap<string, Children>;
 
 const lookAgainMs: Millis = 250;
+/** Nodes that nobody waits for any more are looked for ever less often, and at least so often. */
+const longestPauseMs: Millis = 30_000;
 
 /** A node that may be there: its name begins with a uuid of ours. */
 export interface SoughtNode {
@@ -28,7 +31,7 @@ export interface SearchListener {
   none(): void;
   /** Contact broke. */
   unanswered(error: RequestError): void;
-  /** The server will not show them; what was found has been deleted. */
+  /** The server will not show them; what was found has been deleted, and what was not is looked for as long as the session lives. */
   failed(error: ZooKeeperError): void;
 }
 
@@ -67,7 +70,7 @@ export class NodeSearch {
         for (const listing of listings.values()) {
           if (listing.ok) continue;
           if (!(listing.error instanceof ZooKeeperError)) return this.#listener.unanswered(listing.error);
-          if (listing.error.code !== errorCodes.NoNode) return this.#refused(listing.error, []);
+          if (!saysNoNode(listing.error)) return this.#refused(listing.error, []);
         }
         this.#listed(this.#sought.map((node) => find(node, listings)));
       });
@@ -116,7 +119,32 @@ export class NodeSearch {
   #refused(error: ZooKeeperError, found: readonly string[]): void {
     if (isPassing(error)) {
       this.#runtime.setTimer(lookAgainMs, () => this.#desk.whenUsable(() => this.look()));
-    } else this.#desk.deletions.deleteAll(found, () => this.#listener.failed(error));
+      return;
+    }
+    this.#desk.deletions.deleteAll(found, () => this.#listener.failed(error));
+    if (found.length < this.#sought.length) this.#clearLater(lookAgainMs);
+  }
+
+  /** A node that stayed would be waited for by everybody behind it, for as long as our session lives. */
+  #clearLater(delayMs: Millis): void {
+    this.#runtime.setTimer(delayMs, () => this.#desk.whenUsable(() => this.#clear(delayMs)));
+  }
+
+  #clear(delayMs: Millis): void {
+    const { session, deletions } = this.#desk;
+    let synced = false;
+    session.batch(() => {
+      session.prove((outcome) => {
+        synced = outcome.ok;
+      });
+      listAll(session, this.#parents, (listings) => {
+        const left = this.#sought.map((node) => find(node, listings)).filter((path) => path !== null);
+        deletions.deleteAll(left, () => {});
+        const seen =
+          synced && [...listings.values()].every((listing) => listing.ok || saysNoNode(listing.error));
+        if (!seen) this.#clearLater(Math.min(2 * delayMs, longestPauseMs));
+      });
+    });
   }
 }
 

@@ -1,0 +1,101 @@
+import type { History, Hold, KeyHistory } from "../history/history.js";
+import { Examples, seconds } from "./examples.js";
+import { hasWriters } from "./kinds.js";
+import type { CheckResult } from "./verdict.js";
+
+interface Highest {
+  readonly token: bigint;
+  readonly hold: Hold;
+}
+
+/**
+ * Tokens against real time: a grant that came back before another was asked for has the lower token, and no two
+ * exclusive holds share one. A read's token lies above every write before it and below every write after it. A nested
+ * hold repeats the token of its outermost one, a downgraded read that of its write.
+ */
+export function fenceOrder(history: History): CheckResult {
+  const examples = new Examples();
+  let judged = 0;
+  for (const about of history.keys.values()) {
+    if (hasWriters(about)) judged += orderOf(about, examples);
+  }
+  return examples.result("fence-order", { judged, what: "tokens" });
+}
+
+function orderOf(about: KeyHistory, examples: Examples): number {
+  const grants = outermostGrants(about, examples);
+  const asked = [...grants].sort((a, b) => a.invokedAt - b.invokedAt);
+  const seen = new Map<bigint, Hold>();
+  let write: Highest | null = null;
+  let read: Highest | null = null;
+  let returned = 0;
+  for (const hold of asked) {
+    // Everything that had come back before this one was asked for.
+    for (
+      let next = grants[returned];
+      next !== undefined && next.from < hold.invokedAt;
+      next = grants[++returned]
+    ) {
+      const token = next.token as bigint;
+      if (next.mode === "write") write = higher(write, token, next);
+      else read = higher(read, token, next);
+    }
+    const token = hold.token as bigint;
+    if (write !== null && token <= write.token) wrong(about.key, write, hold, examples);
+    else if (hold.mode === "write" && read !== null && token <= read.token)
+      wrong(about.key, read, hold, examples);
+    else if (hold.mode === "write") {
+      const twin = seen.get(token);
+      if (twin !== undefined) {
+        examples.add(
+          [twin.grant, hold.grant],
+          () => `${about.key}: ${twin.p} and ${hold.p} were both granted under token ${token}`,
+        );
+      }
+    }
+    if (hold.mode === "write") seen.set(token, hold);
+  }
+  return grants.length;
+}
+
+/** Grants with tokens, by their return; nested ones are compared with their outer one and left out. */
+function outermostGrants(about: KeyHistory, examples: Examples): Hold[] {
+  const grants: Hold[] = [];
+  const open = new Map<string, Hold>();
+  for (const hold of about.holds) {
+    if (hold.downgraded) continue;
+    const outer = open.get(hold.owner);
+    const nested = outer !== undefined && hold.from < outer.to;
+    if (nested) {
+      if (outer.token !== hold.token && outer.mode === hold.mode) {
+        examples.add(
+          [outer.grant, hold.grant],
+          () => `${about.key}: ${hold.p} got token ${hold.token} within its own hold of token ${outer.token}`,
+        );
+      }
+      if (hold.to > outer.to) open.set(hold.owner, hold);
+      continue;
+    }
+    open.set(hold.owner, hold);
+    if (hold.token !== null) grants.push(hold);
+    else if (about.meta.fenced === true) {
+      examples.add(
+        [hold.grant],
+        () => `${about.key}: ${hold.p} was granted without a token at ${seconds(hold.from)}`,
+      );
+    }
+  }
+  return grants;
+}
+
+const higher = (before: Highest | null, token: bigint, hold: Hold): Highest =>
+  before !== null && before.token >= token ? before : { token, hold };
+
+function wrong(key: string, before: Highest, hold: Hold, examples: Examples): void {
+  examples.add(
+    [before.hold.grant, hold.grant],
+    () =>
+      `${key}: ${hold.p} asked at ${seconds(hold.invokedAt)} and got token ${hold.token}, though ${before.hold.p} ` +
+      `had been granted ${before.token} at ${seconds(before.hold.from)}`,
+  );
+}

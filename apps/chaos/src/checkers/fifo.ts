@@ -1,0 +1,85 @@
+import type { History, KeyHistory, Operation } from "../history/history.js";
+import type { Nanos } from "../history/record.js";
+import { Examples, seconds } from "./examples.js";
+import { isExclusive } from "./kinds.js";
+import type { CheckOptions } from "./options.js";
+import type { CheckResult } from "./verdict.js";
+import { pausedWithin } from "./workers.js";
+
+/**
+ * Overtakes: B was asked for after A was seen in the queue, and was granted while A still waited. At fair keys there may
+ * be none; at others they are counted, and judged where the scenario sets a bound. Needs snapshots of the queue.
+ */
+export function fifo(history: History, options: CheckOptions): CheckResult {
+  const examples = new Examples();
+  let judged = 0;
+  let overtakes = 0;
+  for (const about of history.keys.values()) {
+    if (!isExclusive(about) || about.snapshots.length === 0) continue;
+    const fair = about.meta.fair === true || about.meta.kind === "fair";
+    const bound = fair ? 0 : (options.overtakes ?? Number.POSITIVE_INFINITY);
+    const grants = about.operations.filter((done) => done.acquires && done.outcome === "ok");
+    for (const [waiter, since] of seenQueued(about)) {
+      judged += 1;
+      if (leftTheQueue(about, waiter) || pausedWithin(history, waiter.p, waiter.invokedAt, waiter.endedAt))
+        continue;
+      const before = overtakersOf(waiter, since, grants, history.endedAt);
+      overtakes += before.length;
+      const [first] = before;
+      if (first === undefined || before.length <= bound) continue;
+      examples.add(
+        [waiter.invoke, first.invoke, first.end, waiter.end],
+        () =>
+          `${about.key}: ${first.p} asked at ${seconds(first.invokedAt)} and was granted at ${seconds(first.endedAt)}, ` +
+          `though ${waiter.p} had stood in the queue since ${seconds(since)} (${before.length} such)`,
+      );
+    }
+  }
+  return examples.result("fifo", { judged, what: "waiters seen in a queue", metrics: { overtakes } });
+}
+
+function seenQueued(about: KeyHistory): Map<Operation, Nanos> {
+  const names = new Map<string, Operation>();
+  for (const asked of about.operations) if (asked.acquires) names.set(`${asked.p}:${asked.op}`, asked);
+  const seen = new Map<Operation, Nanos>();
+  for (const { t, state } of about.snapshots) {
+    for (const entry of state.queue) {
+      const waiter = names.get(entry);
+      if (waiter !== undefined && !seen.has(waiter) && t < waiter.endedAt) seen.set(waiter, t);
+    }
+  }
+  return seen;
+}
+
+/** Its session was lost: it stands at the end again, and those before it now may go first. */
+const leftTheQueue = (about: KeyHistory, waiter: Operation): boolean =>
+  about.events.some(
+    ({ f, p, t }) => f === "requeued" && p === waiter.p && t >= waiter.invokedAt && t <= waiter.endedAt,
+  );
+
+function overtakersOf(
+  waiter: Operation,
+  since: Nanos,
+  grants: readonly Operation[],
+  end: Nanos,
+): Operation[] {
+  // A waiter that gave up or died may have left the queue long before it said so: only one that was granted proves it.
+  const until = waiter.outcome === "ok" ? waiter.endedAt : waiter.outcome === "open" ? end : since;
+  const before: Operation[] = [];
+  for (let at = firstAfter(grants, since); at < grants.length; at++) {
+    const grant = grants[at] as Operation;
+    if (grant.invokedAt >= until) break;
+    if (grant !== waiter && grant.p !== waiter.p && grant.endedAt < until) before.push(grant);
+  }
+  return before;
+}
+
+function firstAfter(grants: readonly Operation[], t: Nanos): number {
+  let [low, high] = [0, grants.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((grants[middle] as Operation).invokedAt <= t) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,89 @@
+import type { History } from "../history/history.js";
+import { Examples, millis, seconds } from "./examples.js";
+import type { CheckOptions } from "./options.js";
+import type { CheckResult } from "./verdict.js";
+import { faultWithin, healedAt, isDead, pausedWithin } from "./workers.js";
+
+/** After the last fault: every key is granted to two clients in time, and every waiter comes to an end. */
+export function healLiveness(history: History, options: CheckOptions): CheckResult {
+  const examples = new Examples();
+  const limitNs = (options.healLimitMs ?? 10_000) * 1e6;
+  const healed = healedAt(history) ?? 0;
+  const watchedLongEnough = history.endedAt - healed >= limitNs;
+  let judged = 0;
+  let undecided = 0;
+  let slowest = 0;
+  for (const about of history.keys.values()) {
+    const { key, meta, holds, operations } = about;
+    for (const asked of operations) {
+      if (!asked.acquires || asked.outcome !== "open" || isDead(history, asked.p)) continue;
+      if (history.endedAt - Math.max(asked.invokedAt, healed) < limitNs) undecided += 1;
+      else {
+        examples.add(
+          [asked.invoke],
+          () => `${key}: ${asked.p} asked at ${seconds(asked.invokedAt)} and never got an end`,
+        );
+      }
+    }
+    if (meta.kind === "latch") continue;
+    if (history.faults.length === 0) {
+      judged += holds.length;
+      continue;
+    }
+    const clients = new Map<string, number>();
+    for (const { p, from } of holds) if (from >= healed && !clients.has(p)) clients.set(p, from);
+    const second = [...clients.values()].sort((a, b) => a - b)[1];
+    if (second !== undefined && second - healed <= limitNs) {
+      judged += 1;
+      slowest = Math.max(slowest, second - healed);
+    } else if (second === undefined && !watchedLongEnough) undecided += 1;
+    else {
+      examples.add(
+        [history.faults.at(-1)?.begin.i ?? -1],
+        () =>
+          `${key}: granted to ${clients.size} clients within ${millis(limitNs)} of the last fault's end at ${seconds(healed)}`,
+      );
+    }
+  }
+  const result = examples.result("heal-liveness", {
+    judged,
+    what: "keys granted after the last fault",
+    metrics: { undecided, slowestMs: Math.round(slowest / 1e6) },
+  });
+  if (result.verdict !== "pass" || undecided === 0) return result;
+  return {
+    ...result,
+    verdict: "unknown",
+    summary: `the run ended too early to tell of ${undecided} keys or waiters`,
+  };
+}
+
+/** An acquire with a limit returns when that is over: a little later on a loaded machine, a lease later in a fault. */
+export function boundedWait(history: History, options: CheckOptions): CheckResult {
+  const examples = new Examples();
+  let judged = 0;
+  let latest = 0;
+  for (const { key, meta, operations } of history.keys.values()) {
+    for (const asked of operations) {
+      if (!asked.acquires || asked.waitMs < 0) continue;
+      const until = Math.min(asked.endedAt, history.endedAt);
+      const lateNs = until - asked.invokedAt - asked.waitMs * 1e6;
+      judged += 1;
+      latest = Math.max(latest, lateNs);
+      const plain = options.lateMs ?? 250;
+      if (lateNs <= plain * 1e6) continue;
+      const faulty = faultWithin(history, asked.invokedAt, until) !== null;
+      if (lateNs <= (plain + (faulty ? meta.leaseMs : 0)) * 1e6) continue;
+      if (pausedWithin(history, asked.p, asked.invokedAt, until)) continue;
+      examples.add(
+        [asked.invoke, asked.end],
+        () => `${key}: ${asked.p} was to wait ${asked.waitMs} ms and returned ${millis(lateNs)} late`,
+      );
+    }
+  }
+  return examples.result("bounded-wait", {
+    judged,
+    what: "limited waits",
+    metrics: { latestMs: Math.round(latest / 1e6) },
+  });
+}

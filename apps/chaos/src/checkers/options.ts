@@ -1,0 +1,19 @@
+/** What a scenario may set; every limit has a default. */
+export interface CheckOptions {
+  /** Only these checkers. */
+  readonly only?: readonly string[];
+  /** Longest time that a lock may stand free while somebody waits. Default: 2 leases + 1 s. */
+  readonly handoverLimitMs?: number;
+  /** Within what every key must be granted to two clients after the last fault. Default 10 s. */
+  readonly healLimitMs?: number;
+  /** How much later than its wait an acquire may return. Default 250 ms, and one lease more where faults were. */
+  readonly lateMs?: number;
+  /** How much later than the next grant a holder may hear that it lost. Default 0. */
+  readonly lostLateMs?: number;
+  /** Overtakes that are allowed at keys that are not fair; unset: counted only. */
+  readonly overtakes?: number;
+  /** Grants of each key without which nothing is proved. Default 20. */
+  readonly minGrants?: number;
+  /** Faults that must have happened, by name. */
+  readonly planned?: readonly string[];
+}

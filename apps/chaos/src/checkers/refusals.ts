@@ -1,0 +1,64 @@
+import type { History, KeyHistory, Operation } from "../history/history.js";
+import { Examples, seconds } from "./examples.js";
+import type { CheckResult } from "./verdict.js";
+
+/**
+ * A refusal needs a reason: somebody else who possibly had the lock, or stood in its queue, at some moment of the try.
+ * Convicts in runs without faults; else it only counts.
+ */
+export function refusals(history: History): CheckResult {
+  const examples = new Examples();
+  let judged = 0;
+  let spurious = 0;
+  for (const about of history.keys.values()) {
+    if (about.meta.kind === "latch") continue;
+    if (!about.operations.some(({ f, outcome }) => f === "try-acquire" && outcome === "fail")) continue;
+    const overs = possiblyUntil(about);
+    const attempts = about.operations.filter(({ acquires }) => acquires);
+    // The latest end of all possible holds that were asked for so far, and the one below it of somebody else.
+    let latest: { op: Operation; over: number } | null = null;
+    let second: { op: Operation; over: number } | null = null;
+    attempts.forEach((attempt, at) => {
+      if (attempt.f === "try-acquire" && attempt.outcome === "fail") {
+        judged += 1;
+        const other = latest?.op === attempt ? second : latest;
+        const before = other !== null && other.over >= attempt.invokedAt;
+        const next = attempts[at + 1];
+        const within = next !== undefined && next.invokedAt <= attempt.endedAt;
+        if (!before && !within) {
+          spurious += 1;
+          if (history.faults.length === 0) {
+            examples.add(
+              [attempt.invoke, attempt.end],
+              () =>
+                `${about.key}: ${attempt.p} was refused at ${seconds(attempt.endedAt)} while nobody could have it`,
+            );
+          }
+        }
+      }
+      const over = overs.get(attempt) ?? attempt.endedAt;
+      if (latest === null || over >= latest.over) {
+        second = latest;
+        latest = { op: attempt, over };
+      } else if (second === null || over > second.over) second = { op: attempt, over };
+    });
+  }
+  const result = examples.result("refusals", { judged, what: "refusals", metrics: { spurious } });
+  return judged > 0 ? result : { ...result, verdict: "pass", summary: "nobody was refused" };
+}
+
+/** Until when each grant may have lasted; an acquire that nobody knows the end of may last for good. */
+function possiblyUntil(about: KeyHistory): Map<Operation, number> {
+  const grants = new Map(about.holds.map((hold) => [hold.grant, hold]));
+  const overs = new Map<Operation, number>();
+  for (const done of about.operations) {
+    if (!done.acquires) continue;
+    const hold = done.outcome === "ok" ? grants.get(done.end) : undefined;
+    if (hold !== undefined) {
+      // A killed process's entry lives on for a lease, a lost one's no longer than that.
+      const lease = hold.cause === "release" ? 0 : about.meta.leaseMs * 1e6;
+      overs.set(done, hold.surelyOverAt + lease);
+    } else if (done.outcome === "info") overs.set(done, Number.POSITIVE_INFINITY);
+  }
+  return overs;
+}

@@ -1,0 +1,45 @@
+import type { History } from "../history/history.js";
+import type { CheckOptions } from "./options.js";
+import type { CheckResult } from "./verdict.js";
+
+/** Whether enough happened for the other verdicts to mean something. Never convicts: too little is `unknown`. */
+export function stats(history: History, options: CheckOptions): CheckResult {
+  const missing: string[] = [];
+  const minGrants = options.minGrants ?? 20;
+  let operations = 0;
+  let grants = 0;
+  const asked = new Map<string, number>();
+  for (const about of history.keys.values()) {
+    operations += about.operations.length;
+    grants += about.holds.length;
+    for (const { f, outcome } of about.operations)
+      asked.set(f, (asked.get(f) ?? 0) + (outcome === "ok" ? 1 : 0));
+    if (about.meta.kind === "latch") continue;
+    if (about.holds.length < minGrants)
+      missing.push(`${about.key} has ${about.holds.length} of ${minGrants} grants`);
+  }
+  for (const [f, ok] of asked) if (ok === 0) missing.push(`no ${f} came back well`);
+  for (const fault of history.faults) {
+    if (!fault.evident) missing.push(`nothing shows that ${fault.name} ${fault.target} really happened`);
+  }
+  const happened = new Set(history.faults.map(({ name }) => name));
+  for (const name of options.planned ?? []) if (!happened.has(name)) missing.push(`${name} did not happen`);
+  const lastedS = history.endedAt / 1e9;
+  return {
+    checker: "stats",
+    verdict: missing.length === 0 ? "pass" : "unknown",
+    summary:
+      missing.length === 0
+        ? `${operations} operations, ${grants} grants, ${history.faults.length} faults`
+        : missing.slice(0, 5).join("; "),
+    examples: missing.slice(0, 20).map((text) => ({ records: [], text })),
+    metrics: {
+      operations,
+      grants,
+      faults: history.faults.length,
+      records: history.records,
+      seconds: Math.round(lastedS * 1e3) / 1e3,
+      grantsPerSecond: lastedS > 0 ? Math.round((grants / lastedS) * 10) / 10 : 0,
+    },
+  };
+}

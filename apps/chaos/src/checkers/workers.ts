@@ -1,0 +1,38 @@
+import type { History } from "../history/history.js";
+import type { Nanos } from "../history/record.js";
+
+/** Whether a worker stood still, or died, at some moment from `from` to `to`. */
+export function pausedWithin(history: History, p: string, from: Nanos, to: Nanos): boolean {
+  let paused = Number.POSITIVE_INFINITY;
+  for (const { f, t } of history.workers.get(p) ?? []) {
+    if (f === "paused" || f === "killed" || f === "exit") paused = Math.min(paused, t);
+    else if (f === "resumed" || f === "start") {
+      if (paused <= to && t >= from) return true;
+      paused = Number.POSITIVE_INFINITY;
+    }
+  }
+  return paused <= to;
+}
+
+/** The worker's last state is that of a dead one. */
+export function isDead(history: History, p: string): boolean {
+  const last = history.workers.get(p)?.at(-1)?.f;
+  return last === "killed" || last === "exit";
+}
+
+/** When the last fault was over; `null` without any. */
+export function healedAt(history: History): Nanos | null {
+  let at: Nanos | null = null;
+  for (const { to } of history.faults) at = Math.max(at ?? 0, to);
+  return at;
+}
+
+/** The end of the last fault that touched a stretch; `null` when none did. */
+export function faultWithin(history: History, from: Nanos, to: Nanos): Nanos | null {
+  let end: Nanos | null = null;
+  for (const fault of history.faults) {
+    if (fault.from > to) break;
+    if (fault.to >= from) end = Math.max(end ?? 0, fault.to);
+  }
+  return end;
+}

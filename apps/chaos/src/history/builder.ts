@@ -1,0 +1,268 @@
+import type { Fault, History, KeyHistory } from "./history.js";
+import { Hold, Operation } from "./history.js";
+import { HistoryError } from "./history-error.js";
+import type {
+  EventRecord,
+  FaultRecord,
+  HistoryRecord,
+  InvokeRecord,
+  MetaRecord,
+  Nanos,
+  OutcomeRecord,
+  WorkerRecord,
+} from "./record.js";
+
+const never = Number.POSITIVE_INFINITY;
+
+/**
+ * Puts records together into operations and holds as they arrive. The records of one worker come in their order; those
+ * of different workers may come late (a paused worker's do), so all that compares times is done in `build`.
+ */
+export class HistoryBuilder {
+  readonly #keys = new Map<string, KeyHistory>();
+  /** Operations without an end, by worker. */
+  readonly #pending = new Map<string, Map<number, Operation>>();
+  /** Holds that have not been released, by their id: the innermost last. */
+  readonly #live = new Map<string, Hold[]>();
+  readonly #workers = new Map<string, WorkerRecord[]>();
+  readonly #faults: Fault[] = [];
+  /** One string of each worker, not one of each record. */
+  readonly #words = new Map<string, string>();
+  #meta: MetaRecord | null = null;
+  #endedAt = 0;
+  #records = 0;
+
+  add(record: HistoryRecord, line = 0): void {
+    this.#records += 1;
+    if (record.t > this.#endedAt) this.#endedAt = record.t;
+    if (record.type === "meta") {
+      if (this.#meta !== null) throw new HistoryError(line, "a second meta record");
+      this.#meta = record;
+      for (const [key, meta] of Object.entries(record.keys)) {
+        this.#keys.set(key, {
+          key,
+          meta,
+          operations: [],
+          holds: [],
+          effects: [],
+          snapshots: [],
+          events: [],
+        });
+      }
+      return;
+    }
+    if (this.#meta === null) throw new HistoryError(line, "the first record must be meta");
+    switch (record.type) {
+      case "invoke":
+        this.#invoke(record, line);
+        break;
+      case "ok":
+      case "fail":
+      case "info":
+        this.#outcome(record, line);
+        break;
+      case "event":
+        this.#event(record, line);
+        break;
+      case "effect":
+        this.#of(record.key, line).effects.push(record);
+        break;
+      case "snapshot":
+        this.#of(record.key, line).snapshots.push(record);
+        break;
+      case "fault":
+        this.#fault(record);
+        break;
+      case "worker": {
+        const records = this.#workers.get(record.p);
+        if (records === undefined) this.#workers.set(record.p, [record]);
+        else records.push(record);
+        break;
+      }
+    }
+  }
+
+  build(): History {
+    const meta = this.#meta;
+    if (meta === null) throw new HistoryError(0, "no meta record: the history is empty");
+    for (const records of this.#workers.values()) records.sort(byTime);
+    for (const { holds, operations, effects, snapshots, events } of this.#keys.values()) {
+      for (const hold of holds) {
+        const death = deathAfter(hold.from, this.#workers.get(hold.p) ?? []);
+        if (death === null) continue;
+        const at = Math.max(death.t, hold.from);
+        hold.endsAt(at, death.i, death.f === "killed" ? "killed" : "exit");
+        hold.surelyOverAt = Math.min(hold.surelyOverAt, at);
+      }
+      operations.sort((a, b) => a.invokedAt - b.invokedAt || a.invoke - b.invoke);
+      holds.sort((a, b) => a.from - b.from || a.grant - b.grant);
+      effects.sort(byTime);
+      snapshots.sort(byTime);
+      events.sort(byTime);
+    }
+    for (const fault of this.#faults) if (fault.to === never) fault.to = this.#endedAt;
+    this.#faults.sort((a, b) => a.from - b.from);
+    return {
+      meta,
+      keys: this.#keys,
+      faults: this.#faults,
+      workers: this.#workers,
+      endedAt: this.#endedAt,
+      records: this.#records,
+    };
+  }
+
+  #invoke(record: InvokeRecord, line: number): void {
+    const about = this.#of(record.key, line);
+    const p = this.#word(record.p);
+    let pending = this.#pending.get(p);
+    if (pending === undefined) {
+      pending = new Map();
+      this.#pending.set(p, pending);
+    }
+    if (pending.has(record.op)) throw new HistoryError(line, `${p} asks op ${record.op} twice`);
+    const { i, t, f, op } = record;
+    const operation = new Operation({ p, f, key: about.key, op, i, t }, record.arg ?? {}, record.hold ?? "");
+    pending.set(op, operation);
+    about.operations.push(operation);
+    if (f === "release" && record.hold !== undefined)
+      this.#live.get(record.hold)?.at(-1)?.endsAt(t, i, "release");
+  }
+
+  #outcome(record: OutcomeRecord, line: number): void {
+    const pending = this.#pending.get(record.p);
+    const operation = pending?.get(record.op);
+    if (operation === undefined) {
+      throw new HistoryError(line, `${record.p} ends op ${record.op}, which it has not asked or has ended`);
+    }
+    if (operation.f !== record.f || operation.key !== record.key) {
+      throw new HistoryError(line, `${record.p} asked op ${record.op} as ${operation.f} of ${operation.key}`);
+    }
+    if (record.t < operation.invokedAt) throw new HistoryError(line, "an operation ends before it was asked");
+    pending?.delete(record.op);
+    operation.outcome = record.type;
+    operation.end = record.i;
+    operation.endedAt = record.t;
+    operation.count = record.ret?.count ?? -1;
+    if (record.type === "ok" && operation.acquires) this.#grant(operation, record);
+    else if (operation.f === "release") this.#released(operation, record);
+    else if (operation.f === "downgrade") this.#downgraded(operation, record);
+  }
+
+  #grant(operation: Operation, record: OutcomeRecord): void {
+    const id = record.ret?.hold ?? `${operation.p}:${operation.op}`;
+    operation.hold = id;
+    this.#holds(
+      new Hold(operation, id, record.t, record.i, {
+        mode: operation.mode,
+        token: record.ret?.token === undefined ? null : BigInt(record.ret.token),
+        validUntil: record.ret?.validUntil ?? never,
+        downgraded: false,
+      }),
+    );
+  }
+
+  #holds(hold: Hold): void {
+    this.#keys.get(hold.key)?.holds.push(hold);
+    const nested = this.#live.get(hold.id);
+    if (nested === undefined) this.#live.set(hold.id, [hold]);
+    else nested.push(hold);
+  }
+
+  /** However a release ends, its owner must not go on; only one that came back well is known to be over. */
+  #released(operation: Operation, record: OutcomeRecord): void {
+    const nested = this.#live.get(operation.hold);
+    const hold = nested?.at(-1);
+    if (nested === undefined || hold === undefined) return;
+    if (record.type === "ok") hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
+    nested.pop();
+    if (nested.length === 0) this.#live.delete(operation.hold);
+  }
+
+  /** The write ends where it was asked to, the read begins where it is confirmed; a refused one changes nothing. */
+  #downgraded(operation: Operation, record: OutcomeRecord): void {
+    if (record.type === "fail") return;
+    const nested = this.#live.get(operation.hold);
+    const write = nested?.pop();
+    if (nested === undefined || write === undefined) return;
+    if (nested.length === 0) this.#live.delete(operation.hold);
+    write.endsAt(operation.invokedAt, operation.invoke, "downgrade");
+    if (record.type === "info") return;
+    write.surelyOverAt = Math.min(write.surelyOverAt, record.t);
+    const acquired = new Operation(
+      { p: write.p, f: "acquire", key: write.key, op: operation.op, i: operation.invoke, t: write.invokedAt },
+      {
+        mode: "read",
+        permits: write.permits,
+        ...(write.owner.includes("/") ? { thread: write.owner.slice(write.p.length + 1) } : {}),
+      },
+      write.id,
+    );
+    this.#holds(
+      new Hold(acquired, record.ret?.hold ?? write.id, record.t, record.i, {
+        mode: "read",
+        token: record.ret?.token === undefined ? write.token : BigInt(record.ret.token),
+        validUntil: record.ret?.validUntil ?? write.validUntil,
+        downgraded: true,
+      }),
+    );
+  }
+
+  #event(record: EventRecord, line: number): void {
+    this.#of(record.key, line).events.push(record);
+    if (record.hold === undefined) return;
+    for (const hold of this.#live.get(record.hold) ?? []) {
+      if (record.f === "lost") {
+        hold.endsAt(record.t, record.i, "lost");
+        hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
+        hold.lostAt = Math.min(hold.lostAt, record.t);
+        hold.lost = record.i;
+      } else if (record.f === "extended" && record.validUntil !== undefined) {
+        hold.extendedAt(record.t, record.validUntil);
+      }
+    }
+  }
+
+  #fault(record: FaultRecord): void {
+    const target = record.target ?? "";
+    const evident = record.evidence !== undefined && record.evidence !== null;
+    if (record.phase === "begin") {
+      this.#faults.push({ name: record.f, target, begin: record, from: record.t, to: never, evident });
+      return;
+    }
+    const open = this.#faults.find(
+      (fault) => fault.to === never && fault.name === record.f && (target === "" || fault.target === target),
+    );
+    if (open === undefined) return;
+    open.to = record.t;
+    open.evident ||= evident;
+  }
+
+  #of(key: string, line: number): KeyHistory {
+    const about = this.#keys.get(key);
+    if (about === undefined) throw new HistoryError(line, `key ${key} is not in meta`);
+    return about;
+  }
+
+  #word(text: string): string {
+    const known = this.#words.get(text);
+    if (known !== undefined) return known;
+    this.#words.set(text, text);
+    return text;
+  }
+}
+
+/** The death of a worker at or after `t`; or one before it that nothing came after: a kill is stamped before it works. */
+function deathAfter(t: Nanos, records: readonly WorkerRecord[]): WorkerRecord | null {
+  let last: WorkerRecord | null = null;
+  for (const record of records) {
+    if (record.f === "start") last = null;
+    else if (record.f === "killed" || record.f === "exit") {
+      if (record.t >= t) return record;
+      last = record;
+    }
+  }
+  return last;
+}
+
+const byTime = (a: { t: number; i: number }, b: { t: number; i: number }): number => a.t - b.t || a.i - b.i;

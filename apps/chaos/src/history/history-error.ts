@@ -1,0 +1,13 @@
+/** A history that cannot be judged: says in which line, and why. */
+export class HistoryError extends Error {
+  /** From 1; 0 when no single line is to blame. */
+  readonly line: number;
+  readonly reason: string;
+
+  constructor(line: number, reason: string) {
+    super(line > 0 ? `line ${line}: ${reason}` : reason);
+    this.name = "HistoryError";
+    this.line = line;
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,159 @@
+import type {
+  EffectRecord,
+  EventRecord,
+  FaultRecord,
+  MetaRecord,
+  Nanos,
+  OperationName,
+  SnapshotRecord,
+  WorkerRecord,
+} from "./record.js";
+
+export type KeyMeta = MetaRecord["keys"][string];
+
+/** An operation with its end. One that never ended has outcome `open` and ends at infinity. */
+export class Operation {
+  readonly p: string;
+  readonly f: OperationName;
+  readonly key: string;
+  readonly op: number;
+  /** `i` of the record that asked. */
+  readonly invoke: number;
+  readonly invokedAt: Nanos;
+  readonly mode: "read" | "write";
+  readonly permits: number;
+  readonly waitMs: number;
+  readonly thread: string;
+  /** The hold that it is about, or that it was granted. */
+  hold: string;
+  outcome: "ok" | "fail" | "info" | "open" = "open";
+  /** `i` of the record that ended it; -1 while there is none. */
+  end = -1;
+  endedAt: Nanos = Number.POSITIVE_INFINITY;
+  count = -1;
+
+  constructor(
+    from: { p: string; f: OperationName; key: string; op: number; i: number; t: Nanos },
+    arg: { mode?: "read" | "write"; permits?: number; waitMs?: number; thread?: string },
+    hold: string,
+  ) {
+    this.p = from.p;
+    this.f = from.f;
+    this.key = from.key;
+    this.op = from.op;
+    this.invoke = from.i;
+    this.invokedAt = from.t;
+    this.mode = arg.mode ?? "write";
+    this.permits = arg.permits ?? 1;
+    this.waitMs = arg.waitMs ?? -1;
+    this.thread = arg.thread ?? "";
+    this.hold = hold;
+  }
+
+  get acquires(): boolean {
+    return this.f === "acquire" || this.f === "try-acquire";
+  }
+}
+
+export type EndCause = "release" | "lost" | "killed" | "exit" | "downgrade" | "open";
+
+/** What a worker was told that it has: from the return of the acquire to the first thing that ended it. */
+export class Hold {
+  readonly id: string;
+  readonly key: string;
+  readonly p: string;
+  /** Two holds of one owner may nest. Without a logical thread each hold is an owner of its own. */
+  readonly owner: string;
+  /** Its owner is a logical thread, which may have others within it. */
+  readonly nests: boolean;
+  readonly mode: "read" | "write";
+  readonly permits: number;
+  readonly token: bigint | null;
+  /** `i` of the grant. */
+  readonly grant: number;
+  readonly invokedAt: Nanos;
+  readonly from: Nanos;
+  /** This read was a write before: it carries the token of that. */
+  readonly downgraded: boolean;
+  to: Nanos = Number.POSITIVE_INFINITY;
+  /** `i` of the record that ended it; -1 when it never ended. */
+  end = -1;
+  cause: EndCause = "open";
+  /** When nobody can have it any more: the release came back, it was lost, its process is dead. */
+  surelyOverAt: Nanos = Number.POSITIVE_INFINITY;
+  lostAt: Nanos = Number.POSITIVE_INFINITY;
+  lost = -1;
+  /** Until when the recipe promised it. */
+  validUntil: Nanos;
+  /** Stretches in which the promise had run out and was given again later. Rare. */
+  gaps: { from: Nanos; to: Nanos }[] | null = null;
+
+  constructor(acquire: Operation, id: string, from: Nanos, grant: number, more: HoldDetails) {
+    this.id = id;
+    this.key = acquire.key;
+    this.p = acquire.p;
+    this.nests = acquire.thread !== "";
+    this.owner = acquire.thread === "" ? `${acquire.p}:${acquire.op}` : `${acquire.p}/${acquire.thread}`;
+    this.mode = more.mode;
+    this.permits = acquire.permits;
+    this.token = more.token;
+    this.grant = grant;
+    this.invokedAt = acquire.invokedAt;
+    this.from = from;
+    this.validUntil = more.validUntil;
+    this.downgraded = more.downgraded;
+  }
+
+  endsAt(t: Nanos, i: number, cause: EndCause): void {
+    if (t >= this.to) return;
+    this.to = t;
+    this.end = i;
+    this.cause = cause;
+  }
+
+  extendedAt(t: Nanos, validUntil: Nanos): void {
+    if (t > this.validUntil) {
+      this.gaps ??= [];
+      this.gaps.push({ from: this.validUntil, to: t });
+    }
+    this.validUntil = validUntil;
+  }
+}
+
+interface HoldDetails {
+  readonly mode: "read" | "write";
+  readonly token: bigint | null;
+  readonly validUntil: Nanos;
+  readonly downgraded: boolean;
+}
+
+/** A fault, from its beginning to its end. */
+export interface Fault {
+  readonly name: string;
+  readonly target: string;
+  readonly begin: FaultRecord;
+  readonly from: Nanos;
+  to: Nanos;
+  evident: boolean;
+}
+
+/** Everything about one key; every list in the order of time. */
+export interface KeyHistory {
+  readonly key: string;
+  readonly meta: KeyMeta;
+  readonly operations: Operation[];
+  readonly holds: Hold[];
+  readonly effects: EffectRecord[];
+  readonly snapshots: SnapshotRecord[];
+  readonly events: EventRecord[];
+}
+
+export interface History {
+  readonly meta: MetaRecord;
+  readonly keys: ReadonlyMap<string, KeyHistory>;
+  readonly faults: readonly Fault[];
+  readonly workers: ReadonlyMap<string, readonly WorkerRecord[]>;
+  /** The last stamp of all records. */
+  readonly endedAt: Nanos;
+  readonly records: number;
+}

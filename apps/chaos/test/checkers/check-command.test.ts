@@ -1,0 +1,57 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { judge } from "../../src/checkers/judge.js";
+import { historyOf } from "../../src/history/read.js";
+import { HistoryWriter } from "../../src/history/writer.js";
+import { checkCommand } from "../../src/report/commands.js";
+import { Script } from "../support.js";
+
+const verdicts = (script: Script): Record<string, string> =>
+  Object.fromEntries(judge(historyOf(script.records)).map(({ checker, verdict }) => [checker, verdict]));
+
+it("does not convict holds that only touch", () => {
+  const script = new Script({ k: {} });
+  script.hold("a#0", "k", 10, 20);
+  script.hold("b#0", "k", 20, 30);
+  expect(verdicts(script)).toMatchObject({
+    mutex: "pass",
+    belief: "pass",
+    permits: "unknown",
+    effect: "unknown",
+  });
+});
+
+it("keeps belief, advertised and effect apart", () => {
+  const script = new Script({ k: { fenced: true } });
+  const late = script.grant("a#0", "k", 9, 10, { token: 1, validUntil: 50 });
+  script.write("k", late, 20, 0, { token: 1 });
+  const next = script.hold("b#0", "k", 60, 90, { token: 2 });
+  script.write("k", next, 70, 1, { token: 2 });
+  script.write("k", late, 80, 2, { token: 1, accepted: false });
+  script.release("a#0", "k", late, 85, 86);
+  expect(verdicts(script)).toMatchObject({ belief: "violation", advertised: "pass", effect: "pass" });
+});
+
+it("checks a file and answers with the exit code", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-check-"));
+  try {
+    const path = join(directory, "history.jsonl");
+    const script = new Script({ k: {} });
+    script.hold("a#0", "k", 10, 20);
+    script.hold("b#0", "k", 15, 30);
+    const writer = new HistoryWriter(path);
+    for (const record of script.records) writer.write(record);
+    await writer.close();
+    const lines: string[] = [];
+    const out = (line: string): void => void lines.push(line);
+    expect(await checkCommand([path, "--checker", "mutex"], out)).toBe(1);
+    expect(lines.join()).toContain("both for 5.000 ms");
+    expect(await checkCommand([path, "--checker", "fence-order"], out)).toBe(2);
+    expect(await checkCommand([join(directory, "none")], out)).toBe(254);
+    expect(await checkCommand([path, "--checker", "nothing"], out)).toBe(254);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
