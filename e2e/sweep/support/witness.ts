@@ -176,11 +176,15 @@ export class Witness {
     this.#believers.set(keyOf(client, grant), believer);
   }
 
-  /** Only an end by force can be news to its client. A waiter watches its node, so it must hear at once. */
+  /**
+   * Only an end by force can be news to its client. A waiter watches its node, so it must hear at once; permits are made when
+   * their turn has come, and watched from then on.
+   */
   #checkMissing(who: string, believer: Believer, contended: boolean): void {
     if (this.#clock.nowMs() > this.#excusedUntilMs) this.violation(`${who} without a node`);
     if (this.#ownHeirs.has(believer.token)) this.violation(`${who} by the end of its own session`);
-    if (contended) this.#doubtful.add(believer);
+    const waitedWithIt = believer.kind !== "semaphore" && believer.kind !== "semaphore-mutex";
+    if (contended && waitedWithIt) this.#doubtful.add(believer);
   }
 
   #checkPlace(who: string, believer: Believer, own: ContenderNode, nodes: readonly ContenderNode[]): void {
