@@ -68,6 +68,8 @@ export class LockView {
   async ask(action: string): Promise<void> {
     await this.page.locator(".holder-card").getByRole("button", { name: action }).first().click();
     await this.dialog.waitFor();
+    // What it would do, as just read.
+    await this.dialog.locator(".effects li").first().waitFor();
   }
 
   async fill({ typed, reason }: { typed?: string; reason: string }): Promise<void> {

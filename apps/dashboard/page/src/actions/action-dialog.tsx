@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ActionAnswer, LockDetail, LockRow } from "../../../src/contract/api.js";
 import { act, pathWith } from "../api/client.js";
 import { ApiFailure } from "../api/failure.js";
@@ -91,8 +91,12 @@ export function ActionDialog(props: {
     });
   }, [data]);
   const version = data?.lock.version ?? null;
-  // Another version is another holder, who has to be named anew.
-  useEffect(() => setTyped(""), [version]);
+  // Another version is another holder, who has to be named anew; the first that is read is the one that was meant.
+  const known = useRef<string | null>(null);
+  useEffect(() => {
+    if (known.current !== null && known.current !== version) setTyped("");
+    known.current = version;
+  }, [version]);
   useEffect(() => {
     setAnswer(null);
     setRefusal(null);
