@@ -34,6 +34,39 @@ it("keeps belief, advertised and effect apart", () => {
   expect(verdicts(script)).toMatchObject({ belief: "violation", advertised: "pass", effect: "pass" });
 });
 
+it("convicts a read that has the token of a write before it", () => {
+  const script = new Script({ k: { kind: "read-write", fenced: true } });
+  script.hold("a#0", "k", 10, 20, { token: 5, mode: "write" });
+  script.hold("b#0", "k", 30, 40, { token: 5, mode: "read" });
+  expect(verdicts(script)).toMatchObject({ "fence-order": "violation", rw: "pass" });
+});
+
+it("convicts an update that overwrote another, and the write of an older holder after a newer one's", () => {
+  const overwritten = new Script({ k: { kind: "naive" } });
+  const one = overwritten.grant("a#0", "k", 9, 10);
+  const two = overwritten.grant("b#0", "k", 11, 12);
+  overwritten.write("k", one, 20, 0);
+  overwritten.write("k", two, 21, 0);
+  overwritten.release("a#0", "k", one, 30, 31);
+  overwritten.release("b#0", "k", two, 30, 31);
+  expect(verdicts(overwritten)).toMatchObject({ "lost-update": "violation", effect: "violation" });
+
+  const stale = new Script({ k: {} });
+  const old = stale.grant("a#0", "k", 9, 10, { token: 1 });
+  const next = stale.grant("b#0", "k", 11, 12, { token: 2 });
+  stale.write("k", next, 20, 0, { token: 2 });
+  stale.write("k", old, 21, 1, { token: 1 });
+  expect(verdicts(stale)).toMatchObject({ "lost-update": "pass", effect: "violation" });
+});
+
+it("convicts a loss that was told after the next grant", () => {
+  const script = new Script({ k: {} });
+  const hold = script.grant("a#0", "k", 9, 10);
+  script.hold("b#0", "k", 50, 60);
+  script.lost("a#0", "k", hold, 55);
+  expect(verdicts(script)).toMatchObject({ "lost-notice": "violation" });
+});
+
 it("checks a file and answers with the exit code", async () => {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-check-"));
   try {

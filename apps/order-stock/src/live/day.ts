@@ -94,6 +94,7 @@ async function openAll({ programs, port, tell, signal }: DayOptions, closing: Cl
   await Promise.all(processes.map((process) => process.ready()));
   signal.throwIfAborted();
   const failed = Promise.race(processes.map((process) => process.failed));
+  // Whoever shows the day hears of it; until then it must not end the program.
   failed.catch(() => {});
   return { url: dashboard.url, failed };
 }

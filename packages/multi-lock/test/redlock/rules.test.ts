@@ -2,6 +2,7 @@ import { BackendError, InvalidArgumentError, type LockLostError, QuorumError } f
 import { marginMs } from "@holdfast/redis-recipes/internal";
 import { afterEach, expect, it, vi } from "vitest";
 import { Scene, slow } from "./scene.js";
+import { SimulatedProcess } from "./simulated-process.js";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -255,4 +256,18 @@ it("a cancelled request does not wait for its token", async () => {
   await scene.done(failed(process.locks.mutex("a").acquire({ signal: controller.signal })));
   await scene.pass(100);
   expect(scene.heldOn("a")).toBe(0);
+});
+
+it("a server with two names has one vote, also when the second name is reached only later", async () => {
+  const scene = new Scene(2);
+  const [first, other] = scene.nodes as [(typeof scene.nodes)[0], (typeof scene.nodes)[0]];
+  const process = new SimulatedProcess([first, first, other], { leaseMs: 10_000, nodeTimeoutMs: 50 });
+  process.lines[1]?.cut();
+  const handle = await scene.done(process.locks.mutex("a").acquire());
+  process.lines[1]?.mend();
+  await scene.pass(5_000);
+  // From here on one server is all that answers, under both of its names.
+  process.lines[2]?.cut();
+  await scene.pass(10_000);
+  expect(handle.state).toBe("lost");
 });

@@ -163,6 +163,28 @@ describe("a create whose answer was lost", () => {
     expect(session.has("create2")).toBe(false);
   });
 
+  it("fails when the server refuses the look-up for good, and its node is deleted as soon as it is shown", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const name = `${prefix}lock-0000000004`;
+    session.answer(session.pending("sync"), { path: "/" });
+    session.refuse(session.pending("getChildren2"), errorCodes.NoAuth);
+    expect(failure?.message).toContain("NoAuth");
+    vi.advanceTimersByTime(250);
+    session.answer(session.pending("sync"), { path: "/" });
+    session.refuse(session.pending("getChildren2"), errorCodes.NoAuth);
+    vi.advanceTimersByTime(499);
+    expect(session.sent).toEqual([]);
+    vi.advanceTimersByTime(1);
+    session.answer(session.pending("sync"), { path: "/" });
+    session.answer(session.pending("getChildren2"), { children: ["_c_other-lock-0000000001", name] });
+    session.answer(session.pending("delete", name), undefined);
+    vi.advanceTimersByTime(60_000);
+    expect(session.sent).toEqual([]);
+  });
+
   it("is looked for again when contact breaks during the look-up", () => {
     session.cut();
     session.mend();

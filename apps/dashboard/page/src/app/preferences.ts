@@ -7,13 +7,17 @@ function kept<T extends string>(name: string, values: readonly T[], otherwise: T
   let found: string | null = null;
   try {
     found = localStorage.getItem(key);
-  } catch {}
+  } catch {
+    // Forbidden: the default holds.
+  }
   const value = signal<T>(values.find((each) => each === found) ?? otherwise);
   effect(() => {
     const now = value.value;
     try {
       localStorage.setItem(key, now);
-    } catch {}
+    } catch {
+      // Forbidden or full: it lasts as long as the page.
+    }
   });
   return value;
 }
