@@ -1,6 +1,10 @@
 // For the test, which is TypeScript.
 export interface VitestReport {
-  testResults: { name: string; status: string; assertionResults: { status: string; fullName: string }[] }[];
+  testResults: {
+    name: string;
+    status: string;
+    assertionResults: { status: string; fullName: string; failureMessages?: string[] }[];
+  }[];
 }
 export function judge(
   report: VitestReport | null,

@@ -1,10 +1,12 @@
 import { readFile } from "node:fs/promises";
 
-/** @typedef {{ name: string, status: string, assertionResults: { status: string, fullName: string }[] }} FileReport */
+/** @typedef {{ status: string, fullName: string, failureMessages?: string[] }} TestReport */
+/** @typedef {{ name: string, status: string, assertionResults: TestReport[] }} FileReport */
 
 /**
  * What vitest's JSON report and exit code come to. Nothing may turn green by not running: a skipped test counts as a
  * failure, a file that failed as a whole (on load, in a hook) as one, and so does a run that failed without saying where.
+ * What failed is named, so that the end of a long log says it.
  *
  * @param {{ testResults: FileReport[] } | null} report `null` when there is none
  * @param {string | null} runFailure how vitest ended, when not well
@@ -26,8 +28,10 @@ export function judge(report, runFailure, filtered) {
     let failedHere = 0;
     for (const test of file.assertionResults) {
       if (test.status === "passed") verdict.passed += 1;
-      else if (test.status === "failed") failedHere += 1;
-      else if (filtered) leftOut += 1;
+      else if (test.status === "failed") {
+        failedHere += 1;
+        verdict.remarks.push(`failed: ${test.fullName} (${file.name})${firstLine(test.failureMessages)}`);
+      } else if (filtered) leftOut += 1;
       else fail(`${test.status}: ${test.fullName}`);
     }
     verdict.failed += failedHere;
@@ -37,6 +41,11 @@ export function judge(report, runFailure, filtered) {
   // An error outside of any test, such as an unhandled rejection, shows in the exit code alone.
   if (runFailure !== null && verdict.failed === 0) fail(`vitest ${runFailure} although no test failed`);
   return verdict;
+}
+
+function firstLine(messages = []) {
+  const line = messages[0]?.split("\n")[0] ?? "";
+  return line === "" ? "" : `\n    ${line.slice(0, 300)}`;
 }
 
 /**

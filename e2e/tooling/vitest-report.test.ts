@@ -9,13 +9,21 @@ const file = (status: string, ...tests: string[]): VitestReport["testResults"][n
 const report = (...files: VitestReport["testResults"]): VitestReport => ({ testResults: files });
 
 describe("the verdict of a test run", () => {
-  it("counts what passed and what failed", () => {
+  it("counts what passed and what failed, and names what failed", () => {
     const verdict = judge(
       report(file("passed", "passed", "passed"), file("failed", "failed", "passed")),
       "ended with 1",
       false,
     );
-    expect(verdict).toEqual({ passed: 3, failed: 1, remarks: [] });
+    expect(verdict).toEqual({ passed: 3, failed: 1, remarks: ["failed: test 0 (some.test.ts)"] });
+  });
+
+  it("says the first line of what went wrong", () => {
+    const failed = file("failed", "failed");
+    for (const test of failed.assertionResults) test.failureMessages = ["Error: two holders\n    at x.ts:1"];
+    expect(judge(report(failed), "ended with 1", false).remarks).toEqual([
+      "failed: test 0 (some.test.ts)\n    Error: two holders",
+    ]);
   });
 
   it("fails for a skipped test and for one to do, and names them", () => {

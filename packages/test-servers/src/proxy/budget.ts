@@ -1,4 +1,5 @@
 import type { OpName } from "@holdfast/zk-protocol";
+import { Flights } from "./flights.js";
 import type { TraceEntry } from "./trace.js";
 
 /** What a proxy has counted since it was started or reset. */
@@ -22,20 +23,10 @@ export interface Counts {
 /** Which requests are no part of a budget: names of operations, or a function that says so. */
 export type Ignored = readonly OpName[] | ((entry: TraceEntry) => boolean);
 
-interface ConnectionState {
-  outstanding: number;
-  answered: boolean;
-  flight: number;
-}
-
 /** Counts requests and flights. */
 export class Budget {
   #ignore: (entry: TraceEntry) => boolean;
-  #connections = new Map<number, ConnectionState>();
-  /** Requests that were counted since the last reset and are not answered yet. */
-  #counted = new WeakSet<TraceEntry>();
-  #requests = 0;
-  #flights = 0;
+  #flights = new Flights<TraceEntry>();
   #events = 0;
   #byOp: Record<string, number> = {};
 
@@ -47,47 +38,23 @@ export class Budget {
     if (entry.kind === "event") this.#events++;
     if (entry.kind !== "request") return;
     this.#byOp[entry.op] = (this.#byOp[entry.op] ?? 0) + 1;
-    if (entry.op === "connect" || this.#ignore(entry)) return;
-    this.#requests++;
-    this.#counted.add(entry);
-    let state = this.#connections.get(entry.connection);
-    if (state === undefined) {
-      state = { outstanding: 0, answered: false, flight: 0 };
-      this.#connections.set(entry.connection, state);
-    }
-    if (state.outstanding === 0 || state.answered) {
-      state.flight++;
-      state.answered = false;
-      this.#flights++;
-    }
-    state.outstanding++;
-    entry.flight = state.flight;
+    if (entry.op !== "connect" && !this.#ignore(entry)) this.#flights.left(entry);
   }
 
   /** An answer was passed on to the client. */
   answered(request: TraceEntry): void {
-    const state = this.#connections.get(request.connection);
-    if (state === undefined || !this.#counted.delete(request)) return;
-    state.outstanding--;
-    state.answered = true;
+    this.#flights.answered(request);
   }
 
   get counts(): Counts {
-    return {
-      requests: this.#requests,
-      flights: this.#flights,
-      events: this.#events,
-      byOp: { ...this.#byOp },
-    };
+    const { requests, flights } = this.#flights;
+    return { requests, flights, events: this.#events, byOp: { ...this.#byOp } };
   }
 
   /** Starts again at zero. Requests that are under way are forgotten: their answers open no flight. */
   reset(ignore?: Ignored): void {
     if (ignore !== undefined) this.#ignore = toPredicate(ignore);
-    this.#connections = new Map();
-    this.#counted = new WeakSet();
-    this.#requests = 0;
-    this.#flights = 0;
+    this.#flights = new Flights();
     this.#events = 0;
     this.#byOp = {};
   }

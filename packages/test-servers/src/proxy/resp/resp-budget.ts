@@ -1,3 +1,4 @@
+import { Flights } from "../flights.js";
 import type { RespEntry } from "./resp-entry.js";
 
 /** What a Redis proxy has counted since it was started or reset. */
@@ -21,20 +22,10 @@ export interface RespCounts {
 /** Which commands are no part of a budget: names, families included, or a function that says so. */
 export type RespIgnored = readonly string[] | ((entry: RespEntry) => boolean);
 
-interface ConnectionState {
-  outstanding: number;
-  answered: boolean;
-  flight: number;
-}
-
 /** Counts commands and flights. */
 export class RespBudget {
   #ignore: (entry: RespEntry) => boolean;
-  #connections = new Map<number, ConnectionState>();
-  /** Commands that were counted since the last reset and are not answered yet. */
-  #counted = new WeakSet<RespEntry>();
-  #commands = 0;
-  #flights = 0;
+  #flights = new Flights<RespEntry>();
   #pushes = 0;
   #byName: Record<string, number> = {};
 
@@ -46,47 +37,23 @@ export class RespBudget {
     if (entry.kind === "push") this.#pushes++;
     if (entry.kind !== "command") return;
     this.#byName[entry.name] = (this.#byName[entry.name] ?? 0) + 1;
-    if (this.#ignore(entry)) return;
-    this.#commands++;
-    this.#counted.add(entry);
-    let state = this.#connections.get(entry.connection);
-    if (state === undefined) {
-      state = { outstanding: 0, answered: false, flight: 0 };
-      this.#connections.set(entry.connection, state);
-    }
-    if (state.outstanding === 0 || state.answered) {
-      state.flight++;
-      state.answered = false;
-      this.#flights++;
-    }
-    state.outstanding++;
-    entry.flight = state.flight;
+    if (!this.#ignore(entry)) this.#flights.left(entry);
   }
 
   /** The whole reply was passed on to the client. */
   answered(command: RespEntry): void {
-    const state = this.#connections.get(command.connection);
-    if (state === undefined || !this.#counted.delete(command)) return;
-    state.outstanding--;
-    state.answered = true;
+    this.#flights.answered(command);
   }
 
   get counts(): RespCounts {
-    return {
-      commands: this.#commands,
-      flights: this.#flights,
-      pushes: this.#pushes,
-      byName: { ...this.#byName },
-    };
+    const { requests, flights } = this.#flights;
+    return { commands: requests, flights, pushes: this.#pushes, byName: { ...this.#byName } };
   }
 
   /** Starts again at zero. Commands that are under way are forgotten: their replies open no flight. */
   reset(ignore?: RespIgnored): void {
     if (ignore !== undefined) this.#ignore = toPredicate(ignore);
-    this.#connections = new Map();
-    this.#counted = new WeakSet();
-    this.#commands = 0;
-    this.#flights = 0;
+    this.#flights = new Flights();
     this.#pushes = 0;
     this.#byName = {};
   }
