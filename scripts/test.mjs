@@ -40,16 +40,16 @@ if (await nodeIsNewEnough()) {
   const servers =
     built && (await stage("servers", ["node", "packages/test-servers/dist/cli.js", "ensure"], 15));
   await mkdir("test-results", { recursive: true });
-  // Vitest itself would leave a core to its own process, which has little to do.
-  await tests("unit", ["--maxWorkers=2"], 10);
+  // Some of these files wait for timers; three at a time keep two cores at work.
+  await tests("unit", ["--maxWorkers=3"], 10);
   if (servers) {
-    // Most of these tests wait for sessions and JVMs, so three files at a time fit on two cores.
-    await tests("servers", ["--maxWorkers=3"], 30);
+    // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
+    await tests("servers", ["--maxWorkers=4"], 30);
     // One file at a time: times are what is tested, and anything beside them distorts them.
     await tests("alone", ["--no-file-parallelism"], 15);
-    await tests("redis", ["--maxWorkers=4"], 15);
-    // One browser at a time, so that what it shows late was late.
-    await tests("dashboard", ["--no-file-parallelism"], 10);
+    await tests("redis", ["--maxWorkers=5"], 15);
+    // A browser each, which mostly waits to be shown something.
+    await tests("dashboard", ["--maxWorkers=2"], 10);
   } else summary.push("tests servers, alone, redis, dashboard: not run, the stages before them failed");
 }
 

@@ -161,7 +161,7 @@ describe("an ensemble", () => {
     });
     await eventually(() => contests.every(({ held }) => held.state === "lost"), {
       what: "the holders to be told",
-      withinMs: 3_000,
+      withinMs: 20_000,
     });
     console.log(`whole ensemble gone: holders told after ${since(stoppedMs)} s`);
     expect(providers.flatMap((locks) => locks.holds())).toEqual([]);

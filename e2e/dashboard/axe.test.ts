@@ -39,7 +39,7 @@ beforeAll(async () => {
       what: "some points for the charts",
       withinMs: 60_000,
     });
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await scene?.[Symbol.asyncDispose]();
   await world?.[Symbol.asyncDispose]();
@@ -72,7 +72,7 @@ async function picture(page: Page, name: string): Promise<void> {
 it("a deadlock's circle names, for each in it, the lock at which he waits, which the next one holds", async () => {
   await using tab = await world.browser.tab();
   await tab.page.goto(`${world.dashboard.url}waits`);
-  const circle = tab.page.locator(".cycle", { hasText: "likely deadlock" });
+  const circle = tab.page.locator(".cycle", { hasText: "possible deadlock" });
   await circle.waitFor();
   const { cycles, edges } = await world.dashboard.get<Waits>("waits");
   const [found] = cycles;

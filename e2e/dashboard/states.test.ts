@@ -213,6 +213,25 @@ describe("where there is nothing", () => {
     expect(held.state).toBe("held");
   });
 
+  it("places are proposed to those alone who may look for them", async () => {
+    await using dashboard = await Dashboard.start({
+      auth: { anonymous: "viewer" },
+      clusters: [
+        { name: "zoo", zookeeper: { connect: world.zookeeper.connectString, roots: [], adminPort: 0 } },
+      ],
+    });
+    await shows(dashboard, "No roots and no key patterns are configured");
+    await tab.page.getByText("Looking around for places takes the role operator.").waitFor();
+    expect(await tab.page.getByText("Discover").count()).toBe(0);
+    await tab.page.goto(`${dashboard.url}backends?discover=zoo`);
+    await tab.page
+      .getByText("not asked yet")
+      .or(tab.page.getByText("off", { exact: true }))
+      .first()
+      .waitFor();
+    expect(await tab.page.getByText("Discover").count()).toBe(0);
+  });
+
   it("the page says that there are no locks, and that filters hide those that there are", async () => {
     await using dashboard = await Dashboard.start({
       clusters: [{ name: "red", redis: { url: world.redis.url, patterns: ["nobody:*"] } }],
@@ -223,6 +242,33 @@ describe("where there is nothing", () => {
     await shows(dashboard, "The filters hide all", "?q=somebody");
     expect(held.state).toBe("held");
   });
+});
+
+it("the overview of one cluster has its figures, and what was lost in it", async () => {
+  await using zoo = await (await world.zookeeperClient()).mutex("/live/one").acquire();
+  await using red = await (await world.redisClient()).mutex("one:red").acquire();
+  await using dashboard = await Dashboard.start({
+    clusters: [
+      {
+        name: "zoo",
+        zookeeper: { connect: world.zookeeper.connectString, roots: ["/live/one"], adminPort: 0 },
+      },
+      { name: "red", redis: { url: world.redis.url, patterns: ["one:*"] } },
+    ],
+  });
+  await Promise.all([dashboard.row("/live/one"), dashboard.row("one:red")]);
+  const held = tab.page.locator(".tile", { hasText: "Held" }).locator(".tile-value");
+  await tab.page.goto(dashboard.url);
+  await held.getByText("2", { exact: true }).waitFor();
+  await tab.page.getByText("Nobody waits for a lock that is held").waitFor();
+  await tab.page.locator(".tile", { hasText: "Lost (" }).getByText("0", { exact: true }).waitFor();
+  await tab.page.goto(`${dashboard.url}?cluster=red`);
+  await tab.page.getByText("Of red alone.").waitFor();
+  await held.getByText("1", { exact: true }).waitFor();
+  await tab.page.goto(`${dashboard.url}backends`);
+  await tab.page.getByText("not due yet").waitFor();
+  expect([zoo.state, red.state]).toEqual(["held", "held"]);
+  expect(tab.trouble()).toEqual([]);
 });
 
 describe("a backend that goes away while somebody looks", () => {

@@ -18,7 +18,7 @@ const leaseMs = 5_000;
 let masters: readonly RedisNode[] = [];
 beforeAll(async () => {
   masters = await votingMasters(3);
-}, 60_000);
+}, 300_000);
 afterAll(() => Promise.all(masters.map((node) => node.stop())));
 
 withEachRedisson(

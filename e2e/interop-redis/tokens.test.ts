@@ -168,7 +168,7 @@ withEachRedisson(
         withinMs: 40_000,
       });
       expectRising([kept.token, keptToo, lost, lostToo.token, heldByJava, next.token, after]);
-    }, 120_000);
+    }, 300_000);
   },
   { newestAlone: true },
 );

@@ -46,7 +46,9 @@ describe("several locks of one session", () => {
     const handle = await ours().acquire();
     const { flights, byOp } = proxy.counts();
     expect(flights).toBe(1);
-    expect(byOp).toEqual({ multi: 1, getChildren2: 3 });
+    // Keep-alives come when it is time, and pings after answers that take long.
+    const { ping: _ping, sync: _sync, ...asked } = byOp;
+    expect(asked).toEqual({ multi: 1, getChildren2: 3 });
     const tokens = handle.parts.map(({ token }) => token);
     expect(new Set(tokens).size).toBe(1);
     expect(await entries()).toEqual([1, 1, 1]);

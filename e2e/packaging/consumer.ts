@@ -7,15 +7,22 @@ import { run } from "../support/run.js";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const withinMs = 120_000;
 
-/** What is published. Apps are not. */
+/** Apps that are installed by users; the others are examples and benchmarks. */
+const apps: readonly string[] = ["dashboard"];
+
+/** What is published. */
 export const published = [
   "core",
   "zk-protocol",
   "zk-recipes",
   "redis-recipes",
   "multi-lock",
+  "metrics",
   "test-servers",
+  "dashboard",
 ] as const;
+
+const folderOf = (name: string): string => join(apps.includes(name) ? "apps" : "packages", name);
 
 export interface Manifest {
   readonly name: string;
@@ -36,15 +43,13 @@ export interface Consumer extends AsyncDisposable {
 /** Builds, packs and installs. Third-party dependencies come from the registry, or npm's cache of it. */
 export async function makeConsumer(): Promise<Consumer> {
   const turbo = join(root, "node_modules/.bin/turbo");
-  await run(turbo, ["run", "build", "--filter=./packages/*", "--output-logs=errors-only"], {
-    cwd: root,
-    withinMs,
-  });
+  const filters = published.map((name) => `--filter=@holdfast/${name}`);
+  await run(turbo, ["run", "build", ...filters, "--output-logs=errors-only"], { cwd: root, withinMs });
   const folder = await mkdtemp(join(tmpdir(), "holdfast-consumer-"));
   try {
     const tarballs = join(folder, "tarballs");
     await mkdir(tarballs);
-    const workspaces = published.flatMap((name) => ["--workspace", `packages/${name}`]);
+    const workspaces = published.flatMap((name) => ["--workspace", folderOf(name)]);
     await run("npm", ["pack", "--silent", "--pack-destination", tarballs, ...workspaces], {
       cwd: root,
       withinMs,
@@ -105,6 +110,6 @@ export async function makeConsumer(): Promise<Consumer> {
 }
 
 async function tarballOf(name: string): Promise<string> {
-  const { version } = JSON.parse(await readFile(join(root, "packages", name, "package.json"), "utf8"));
+  const { version } = JSON.parse(await readFile(join(root, folderOf(name), "package.json"), "utf8"));
   return `file:tarballs/holdfast-${name}-${version}.tgz`;
 }

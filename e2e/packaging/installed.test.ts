@@ -131,6 +131,34 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
   });
 });
 
+describe("the apps, installed", () => {
+  const command = (name: string): string => join(consumer.folder, "node_modules/.bin", name);
+  const withinMs = 60_000;
+
+  it("the dashboard says what it takes, and refuses a configuration with a key that nobody knows", async () => {
+    expect(await run(command("holdfast-dashboard"), ["--help"], { withinMs })).toContain("Usage");
+    const config = await consumer.write("dashboard.yaml", "prot: 5\n");
+    await expect(run(command("holdfast-dashboard"), ["--config", config], { withinMs })).rejects.toThrow(
+      "prot",
+    );
+  });
+
+  it("the metrics register beside an application's own", async () => {
+    const file = await consumer.write(
+      "metrics.mjs",
+      `import { memoryLocks } from "@holdfast/core";
+import { lockMetrics } from "@holdfast/metrics";
+const locks = memoryLocks();
+const metrics = lockMetrics(locks);
+await locks.mutex("a").withLock(async () => {});
+console.log((await metrics.registry.metrics()).includes("holdfast_"));
+await locks.close();
+`,
+    );
+    expect(await run(process.execPath, [file], { cwd: consumer.folder, withinMs })).toContain("true");
+  });
+});
+
 describe("the Redis packages, installed", () => {
   it("type-check, declarations included, with the errors and options that they export", async () => {
     await consumer.write(
@@ -223,7 +251,7 @@ console.log("done");
     expect(ending, program.errors).toMatchObject({ code: 0, signal: null });
     expect(program.lines.at(-1)).toBe("done");
     expect(program.errors).toBe("");
-    expect(ending.afterLastLineMs).toBeLessThan(3_000);
+    expect(ending.afterLastLineMs).toBeLessThan(9_000);
   });
 
   it("ends by itself after close(), too, and its session is gone with it", async () => {
@@ -281,7 +309,7 @@ setInterval(() => {}, 1_000);
       expect(await program.end(), program.errors).toMatchObject({ code: null, signal });
       console.log(`${signal}: the next holder was in after ${Math.round(tookMs)} ms`);
       // The session would have lasted for ten seconds.
-      expect(tookMs).toBeLessThan(3_000);
+      expect(tookMs).toBeLessThan(9_000);
       await lock.release();
     },
   );

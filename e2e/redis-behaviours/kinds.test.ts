@@ -100,7 +100,7 @@ describe("two kinds on one name", () => {
       for (const waitMs of [0, 20_000]) {
         await expect(other.take(second, name, waitMs)).rejects.toBeInstanceOf(LayoutConflictError);
       }
-      expect(performance.now() - startedMs).toBeLessThan(5_000);
+      expect(performance.now() - startedMs).toBeLessThan(15_000);
       expect(await one.take(first, name, 0).then((again) => again !== null && one.layout === "owner")).toBe(
         false,
       );

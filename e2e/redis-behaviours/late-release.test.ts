@@ -40,7 +40,7 @@ it("5: a release that was stuck on an abandoned connection arrives late and ends
   const before = await server.texts("HGETALL", name);
   const calls = await scriptCalls();
   stuck.release();
-  await expect.poll(scriptCalls, { timeout: 5_000 }).toBeGreaterThan(calls);
+  await expect.poll(scriptCalls, { timeout: 20_000 }).toBeGreaterThan(calls);
   expect(await server.texts("HGETALL", name)).toEqual(before);
   await later.confirm();
   expect(await later.release()).toBe("released");

@@ -150,9 +150,9 @@ describe("seen and ended from outside", () => {
       const forcedMs = performance.now();
       await force(name);
       const next = await waiting;
-      expect(performance.now() - forcedMs).toBeLessThan(2_000);
+      expect(performance.now() - forcedMs).toBeLessThan(9_000);
       expect(next.token).toBeGreaterThan(held.token as bigint);
-      await eventually(() => lost.aborted, { what: "the loss", withinMs: 3_000 });
+      await eventually(() => lost.aborted, { what: "the loss", withinMs: 20_000 });
       expect(lost.reason).toMatchObject({ reason });
       expect(await held.release()).toBe("lost");
       await next.confirm();
@@ -169,7 +169,7 @@ describe("seen and ended from outside", () => {
     await server.untilLong(waitersOf(name), 1);
     await server.node.command("DEL", name);
     const next = await waiting;
-    await eventually(() => lost.aborted, { what: "the loss", withinMs: 3_000 });
+    await eventually(() => lost.aborted, { what: "the loss", withinMs: 20_000 });
     expect(lost.reason).toMatchObject({ reason: "lease-missing" });
     expect(await held.release()).toBe("lost");
     expect(await next.release()).toBe("released");

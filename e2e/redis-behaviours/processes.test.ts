@@ -12,7 +12,7 @@ beforeAll(async () => {
     RedisOwnerProcess,
     RedisOwnerProcess,
   ];
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await one?.kill();
@@ -51,6 +51,6 @@ it("9: what a killed process held is free once its lease is over, and not before
   expect(await waiting).not.toBeNull();
   const tookMs = performance.now() - killedMs;
   expect(tookMs).toBeGreaterThan(leftMs - 100);
-  expect(tookMs).toBeLessThan(leaseMs + 2_000);
+  expect(tookMs).toBeLessThan(leaseMs + 10_000);
   expect(await other.release(name)).toBe("released");
 });

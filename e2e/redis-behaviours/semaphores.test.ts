@@ -250,9 +250,9 @@ it("57: permits are renewed while they are held, and a renewal of one that is go
   const score = async () =>
     Number((await server.texts("ZRANGE", `{${name}}:timeout`, "0", "0", "WITHSCORES"))[1]);
   const before = await score();
-  await expect.poll(score, { timeout: 5_000 }).toBeGreaterThan(before);
+  await expect.poll(score, { timeout: 20_000 }).toBeGreaterThan(before);
   await server.node.command("DEL", `{${name}}:timeout`);
-  await expect.poll(() => permit.lost.aborted, { timeout: 5_000 }).toBe(true);
+  await expect.poll(() => permit.lost.aborted, { timeout: 20_000 }).toBe(true);
 });
 
 it("58: a limit is raised, lowered, and lowered below what is held", async () => {
@@ -332,7 +332,7 @@ it.each(kinds)(
     const releasedMs = performance.now();
     await held[0]?.release();
     const permit = await small;
-    expect(performance.now() - releasedMs).toBeLessThan(600);
+    expect(performance.now() - releasedMs).toBeLessThan(900);
     await permit.release();
     await held[1]?.release();
     await (await large).release();

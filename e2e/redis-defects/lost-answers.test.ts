@@ -66,7 +66,7 @@ it.each(kindNames)(
     expect(lost.hits).toHaveLength(1);
     await eventually(async () => (await heldAt(kind, name)).length === 0, {
       what: "the hold that nobody knows of to go",
-      withinMs: 3_000,
+      withinMs: 20_000,
     });
   },
 );
@@ -87,6 +87,6 @@ it("defect 8: a hold that cannot be given back while the link is down is given b
   await link.setMode("ok");
   await eventually(async () => (await heldAt("mutex", name)).length === 0, {
     what: "the release to arrive",
-    withinMs: 3_000,
+    withinMs: 20_000,
   });
 });

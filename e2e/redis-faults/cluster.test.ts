@@ -54,7 +54,7 @@ it("a planned failover: the same holders at the next master", async () => {
   await cluster.failover(master);
   await eventually(() => mutex()?.doubtedMs !== Number.POSITIVE_INFINITY, {
     what: "the doubt",
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
   await crew.end();
 });

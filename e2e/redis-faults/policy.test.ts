@@ -93,7 +93,7 @@ it.each(Object.entries(kinds))(
       () => null,
       (thrown: unknown) => thrown,
     );
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect(error).toBeInstanceOf(TooFewReplicasError);
     expect(error).toMatchObject({ needed: 3, configured: 3, connected: 2, retryable: false });
     expect(String(error)).toContain("acks");

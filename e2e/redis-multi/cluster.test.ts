@@ -6,7 +6,7 @@ let servers: Servers;
 
 beforeAll(async () => {
   servers = await cluster();
-}, 120_000);
+}, 300_000);
 afterAll(() => servers?.stop());
 
 multiConformanceOn("in a cluster, keys of one slot", () => servers, 0.15);

@@ -211,7 +211,7 @@ describe("several mutexes in a cluster", () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster({ masters: 3, replicas: 0, clientProxies: true });
-  }, 120_000);
+  }, 300_000);
   afterAll(() => cluster?.stop());
 
   async function open(): Promise<RedisLocks> {

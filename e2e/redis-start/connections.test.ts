@@ -71,7 +71,7 @@ describe("sharded channels", () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster({ masters: 3, replicas: 0 });
-  }, 60_000);
+  }, 300_000);
   afterAll(() => cluster?.stop());
 
   /** What a Java client hears of one release, of either kind, and on which kind a waiter of ours listens. */

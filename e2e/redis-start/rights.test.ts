@@ -185,6 +185,6 @@ describe("a user without one of its rights", () => {
     expect(error).toMatchObject({ code: "HF_BACKEND", retryable: false });
     expect(error.message).toContain("WRONGPASS");
     expect(error.message).not.toContain('wrong"');
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
   });
 });

@@ -53,7 +53,7 @@ it("the readme's example with tokens from ZooKeeper compiles, runs and lets the 
   } finally {
     await server.stop();
   }
-}, 90_000);
+}, 300_000);
 
 it("the readme's example with tokens from one Redis compiles, runs and lets the process end", async () => {
   const counter = await startRedis();
@@ -63,4 +63,4 @@ it("the readme's example with tokens from one Redis compiles, runs and lets the 
   } finally {
     await counter.stop();
   }
-}, 90_000);
+}, 300_000);

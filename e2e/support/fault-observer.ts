@@ -42,7 +42,7 @@ export class FaultObserver implements AsyncDisposable {
   async empty(path: string): Promise<void> {
     await eventually(async () => (await this.children(path)).length === 0, {
       what: `nothing to be left below ${path}`,
-      withinMs: 2_000,
+      withinMs: 20_000,
     });
   }
 

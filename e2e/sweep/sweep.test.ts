@@ -9,7 +9,7 @@ import { writeLog } from "./support/artefact.js";
 import { describePoint, faultsFor, type Point, pointsOf, tryPoint } from "./sweep.js";
 
 /** A normal run takes every so many of the points, spread over all requests and kinds; a full run takes all. */
-const mutexStride = 11;
+const mutexStride = 17;
 const stride = 80;
 
 /** What to run for one point again: its words stand in the title of the failure. */

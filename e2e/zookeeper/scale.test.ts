@@ -79,7 +79,7 @@ describe("many locks", () => {
     expect(locks.holds()).toHaveLength(count);
     const operator = await operatorSession(server.connectString);
     await operator.request("delete", { path: snapshot.held[0]?.backendId as string, version: -1 });
-    await eventually(() => victim.lost.aborted, { withinMs: 5_000, what: "the loss of the deleted node" });
+    await eventually(() => victim.lost.aborted, { withinMs: 30_000, what: "the loss of the deleted node" });
     expect(victim.lost.reason).toMatchObject({ code: "HF_LOCK_LOST", reason: "stolen" });
 
     const outcomes = await Promise.all(handles.map((handle) => handle.release()));

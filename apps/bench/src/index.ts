@@ -1,3 +1,10 @@
+export {
+  type DashboardOptions,
+  type DashboardPhase,
+  type DashboardReport,
+  measureDashboard,
+} from "./dashboard/measure.js";
+export type { Inside } from "./dashboard/messages.js";
 export { type EmbeddedOptions, type EmbeddedReport, measureEmbedded } from "./embedded/measure.js";
 export type { Footprint } from "./embedded/messages.js";
 export { type HandOffCost, type HerdOptions, type HerdReport, measureHerd } from "./herd.js";

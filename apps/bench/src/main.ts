@@ -2,6 +2,8 @@
 import { HoldfastError } from "@holdfast/core";
 import { startEnsemble, startRedis, startZooKeeper, TestServerError } from "@holdfast/test-servers";
 import { help, type Options, parseOptions, UsageError } from "./cli/options.js";
+import { measureDashboard } from "./dashboard/measure.js";
+import { dashboardResults } from "./dashboard/results.js";
 import { measureEmbedded } from "./embedded/measure.js";
 import { measureHerd } from "./herd.js";
 import { measureMemory } from "./memory.js";
@@ -67,6 +69,26 @@ async function embedded(options: Options): Promise<number> {
   return results.every(([, , met]) => met) ? 0 : 1;
 }
 
+async function dashboard({ longHoldMs, json, ...options }: Options): Promise<number> {
+  const { locks, others, streams, phaseMs } = options;
+  const report = await measureDashboard({
+    locks,
+    others,
+    streams,
+    phaseMs,
+    ...(longHoldMs === null ? {} : { longHoldMs }),
+    onProgress: tell,
+  });
+  const results = dashboardResults(report);
+  if (json) {
+    console.log(JSON.stringify({ ...report, pages: [...report.pages] }));
+    return 0;
+  }
+  for (const { what, aim, met } of results)
+    console.log(aim === null ? what : `${what} (aim ${aim}: ${met ? "met" : "MISSED"})`);
+  return results.every(({ met }) => met) ? 0 : 1;
+}
+
 async function herd(server: string, { waiters }: Options): Promise<number> {
   const report = await measureHerd({ server, waiters, onProgress: tell });
   for (const { what, requests, events, packetsPerHandOff } of report.costs) {
@@ -106,6 +128,7 @@ async function main(): Promise<number> {
   }
   if (options.command === "embedded") return embedded(options);
   if (options.command === "redis") return redis(options);
+  if (options.command === "dashboard") return dashboard(options);
   const work = { pairs, memory, herd }[options.command];
   if (options.connect !== null) return work(options.connect, options);
   tell(`starting ${options.nodes === 1 ? "one server" : `an ensemble of ${options.nodes}`}`);

@@ -24,6 +24,15 @@ describe("the command line", () => {
       sessions: 1_000,
     });
     expect(parseOptions(["redis"])).toMatchObject({ command: "redis", pairs: 20_000, waiters: 200 });
+    expect(parseOptions(["dashboard", "--streams", "0"])).toMatchObject({
+      command: "dashboard",
+      locks: 100_000,
+      others: 0,
+      streams: 0,
+      phaseMs: 20_000,
+      longHoldMs: null,
+      json: false,
+    });
     expect(parseOptions(["pairs", "--help"]).command).toBe("help");
   });
 
@@ -37,6 +46,8 @@ describe("the command line", () => {
     [["pairs", "--nodes", "1.5"], "--nodes takes"],
     [["embedded", "--connect", "h:1"], "not for it"],
     [["redis", "--nodes", "3"], "not for it"],
+    [["dashboard", "--connect", "h:1"], "not for it"],
+    [["dashboard", "--streams", "1900.5"], "--streams takes a whole number from 0 to 1900"],
     [["embedded", "--in-flight", "0"], "--in-flight takes"],
     [["pairs", "--nodes", "3", "--connect", "h:1"], "one of the two"],
   ])("%j is refused with what to change", (args, message) => {

@@ -1,17 +1,25 @@
 #!/usr/bin/env node
 import { hashPassword } from "./auth/passwords.js";
-import { help, parseCommand, UsageError } from "./cli/arguments.js";
+import { type Command, help, parseCommand, UsageError } from "./cli/arguments.js";
 import { readPassword } from "./cli/read-password.js";
+import { keepHeapSmall } from "./cli/small-heap.js";
+import { checkConfig } from "./config/check.js";
 import { ConfigError } from "./config/config-error.js";
-import { loadConfig } from "./config/load.js";
+import { type LoadedConfig, loadConfig } from "./config/load.js";
 import { checkDashboard, startDashboard } from "./start.js";
 
 const wrong = 2;
 /** A backend that does not answer must not keep a container from ending. */
 const closeMs = 10_000;
 
-async function serve(file: string): Promise<void> {
-  const { config, directory } = await loadConfig(file);
+/** From the file, or from what stands behind the name of the program. */
+async function configOf(command: Extract<Command, { do: "serve" | "check" }>): Promise<LoadedConfig> {
+  return "config" in command
+    ? await loadConfig(command.config)
+    : { config: checkConfig(command.quick), directory: process.cwd() };
+}
+
+async function serve({ config, directory }: LoadedConfig): Promise<void> {
   const dashboard = await startDashboard(config, { directory, log: true });
   console.error(`holdfast-dashboard: ${dashboard.url}`);
   let closing = false;
@@ -35,13 +43,13 @@ async function main(): Promise<void> {
       console.log(await hashPassword(await readPassword()));
       return;
     case "check": {
-      const { config, directory } = await loadConfig(command.config);
+      const { config, directory } = await configOf(command);
       await checkDashboard(config, { directory, env: process.env });
-      console.log(`${command.config}: right`);
+      console.log(`${"config" in command ? command.config : "the options"}: right`);
       return;
     }
     case "serve":
-      await serve(command.config);
+      await serve(await configOf(command));
   }
 }
 
@@ -58,4 +66,5 @@ function fail(error: unknown): void {
   }
 }
 
+keepHeapSmall();
 main().catch(fail);

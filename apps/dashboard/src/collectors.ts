@@ -2,6 +2,7 @@ import type { LockCollector } from "@holdfast/core/observe";
 import { ConfigError } from "./config/config-error.js";
 import type { ClusterConfig, DashboardConfig, Secret } from "./config/schema.js";
 import { readSecret, type SecretSource } from "./config/secrets.js";
+import { readTls } from "./config/tls.js";
 import type { NamedCollector } from "./core/cluster-row.js";
 import { messageOf } from "./core/problems.js";
 
@@ -31,11 +32,12 @@ async function makeCollector(
     readSecret(`clusters: ${name}: ${what}`, from, source);
   if (zookeeper !== undefined) {
     const { zookeeperCollector } = await import("@holdfast/zk-recipes/collector");
-    const { auth = [], adminPort, ...rest } = zookeeper;
+    const { auth = [], adminPort, tls, ...rest } = zookeeper;
     return zookeeperCollector({
       ...rest,
       ...(adminPort === undefined ? {} : { adminPort: adminPort === 0 ? false : adminPort }),
       ...thresholds,
+      ...(tls === undefined ? {} : { tls: await readTls(`clusters: ${name}: tls`, tls, source) }),
       auth: await Promise.all(
         auth.map(async (each) => ({ scheme: each.scheme, auth: await secret("auth", each.secret) })),
       ),
@@ -43,18 +45,22 @@ async function makeCollector(
   }
   if (redis === undefined) throw new ConfigError(`clusters: ${name} must have either zookeeper or redis`);
   const { redisCollector } = await import("@holdfast/redis-recipes/collector");
-  const { password, sentinels, ...rest } = redis;
+  const { password, sentinels, tls, ...rest } = redis;
   const options = {
     ...rest,
     ...(password === undefined ? {} : { password: await secret("password", password) }),
+    ...(tls === undefined ? {} : { tls: await readTls(`clusters: ${name}: tls`, tls, source) }),
   };
   if (sentinels === undefined) return redisCollector(options);
-  const { password: theirs, ...named } = sentinels;
+  const { password: theirs, tls: toThem, ...named } = sentinels;
   return redisCollector({
     ...options,
     sentinels: {
       ...named,
       ...(theirs === undefined ? {} : { password: await secret("sentinels: password", theirs) }),
+      ...(toThem === undefined
+        ? {}
+        : { tls: await readTls(`clusters: ${name}: sentinels: tls`, toThem, source) }),
     },
   });
 }

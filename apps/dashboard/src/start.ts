@@ -14,6 +14,7 @@ import { checkConfig } from "./config/check.js";
 import { ConfigError } from "./config/config-error.js";
 import type { DashboardConfig } from "./config/schema.js";
 import { readSecret, readUsers, type SecretSource } from "./config/secrets.js";
+import { readTls } from "./config/tls.js";
 import type { NamedCollector } from "./core/cluster-row.js";
 import type { Authenticate } from "./server/access.js";
 import type { HoldfastOptions } from "./server/options.js";
@@ -84,6 +85,8 @@ export async function checkDashboard(config: DashboardConfig, source: SecretSour
       await readSecret(`clusters: ${name}: auth`, secret, source);
     for (const secret of [redis?.password, redis?.sentinels?.password])
       if (secret !== undefined) await readSecret(`clusters: ${name}: password`, secret, source);
+    for (const tls of [zookeeper?.tls, redis?.tls, redis?.sentinels?.tls])
+      if (tls !== undefined) await readTls(`clusters: ${name}: tls`, tls, source);
   }
   await canListen(host, port);
 }

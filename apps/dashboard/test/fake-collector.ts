@@ -5,6 +5,7 @@ import type {
   Discovery,
   Finding,
   LockCollector,
+  LockFigures,
   ObservedLock,
   ObservedLockDetail,
   ObservedParticipant,
@@ -77,8 +78,17 @@ export class FakeCollector implements LockCollector {
     return this.details.values();
   }
 
+  figures(which: "all" | "contended" = "all"): Iterable<LockFigures> {
+    if (which === "all") return this.locks();
+    return [...this.locks()].filter(({ state }) => state === "contended");
+  }
+
   get(key: string): ObservedLock | undefined {
     return this.details.get(key);
+  }
+
+  isHeldBy(key: string, text: string): boolean {
+    return this.details.get(key)?.holders.some((one) => JSON.stringify(one).includes(text)) === true;
   }
 
   async detail(key: string, { maxWaiters }: { maxWaiters: number }): Promise<ObservedLockDetail | null> {

@@ -200,7 +200,7 @@ describe("the command", () => {
     expect(await closed).toEqual([1, null]);
     expect(output.stderr).toContain("/none");
     expect(output.stderr).not.toMatch(/^\s+at /m);
-  }, 30_000);
+  }, 300_000);
 
   test("interrupted while workers queue, it gives the lock back and leaves no process behind", async () => {
     const act = orderStock("--act=2", "--workers=7", "--items=6", "--connect", server.connectString);

@@ -41,13 +41,13 @@ export class Dashboard implements AsyncDisposable {
     return (await response.json()) as T;
   }
 
-  /** The row of a lock, once it is as wished. */
-  async row(key: string, wished: (row: LockRow) => boolean = () => true): Promise<LockRow> {
+  /** The row of a lock, once it is as wished; of whichever cluster has it, unless one is named. */
+  async row(key: string, wished: (row: LockRow) => boolean = () => true, cluster?: string): Promise<LockRow> {
     let seen: LockRow | undefined;
     return await eventually(
       async () => {
         const { rows } = await this.get<Locks>(`locks?q=${encodeURIComponent(key)}`);
-        seen = rows.find((each) => each.key === key);
+        seen = rows.find((each) => each.key === key && (cluster ?? each.cluster) === each.cluster);
         return seen !== undefined && wished(seen) ? seen : undefined;
       },
       { what: `the row of ${key}`, withinMs: 30_000, detail: () => JSON.stringify(seen) },

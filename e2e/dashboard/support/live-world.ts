@@ -22,7 +22,7 @@ export interface LiveWorld extends AsyncDisposable {
 
 export async function startLiveWorld(): Promise<LiveWorld> {
   const [zookeeper, redis, browser] = await Promise.all([
-    startEmbeddedZooKeeper({ tickTimeMs: 500 }),
+    startEmbeddedZooKeeper({ tickTimeMs: 500, words: "all" }),
     startRedis(),
     Browser.open(),
   ]);
@@ -33,7 +33,7 @@ export async function startLiveWorld(): Promise<LiveWorld> {
         name: "zoo",
         zookeeper: { connect: zookeeper.connectString, roots: ["/live"], adminPort: 0 },
       },
-      { name: "red", redis: { url: redis.url, patterns: ["live:*"] } },
+      { name: "red", redis: { url: redis.url, patterns: ["live:*", "holdfast_election:{live:*"] } },
     ],
   });
   const clients: { close(options: { releaseTimeoutMs: number }): Promise<unknown> }[] = [];

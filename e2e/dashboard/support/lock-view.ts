@@ -51,6 +51,20 @@ export class LockView {
     return { holders, queue };
   }
 
+  /** How they share, in the same order: `shared` or `exclusive`. */
+  async modes(): Promise<Standing> {
+    const cards = await this.#cards.allTextContents();
+    const cells = this.page.getByRole("table", { name: "Queue, next first" }).locator("tbody td.mode");
+    return {
+      holders: cards.map((text) => (text.includes("shared (read)") ? "shared" : "exclusive")),
+      queue: (await cells.allTextContents()).map((text) => text.trim()),
+    };
+  }
+
+  async queueHeading(): Promise<string> {
+    return (await this.page.getByRole("heading", { name: /^Queue/ }).textContent()) ?? "";
+  }
+
   /** Until the page shows what `truth` gives; both are read anew each time. */
   async shows(truth: () => Promise<Standing>): Promise<Standing> {
     let seen: unknown;

@@ -47,7 +47,7 @@ describe("one of two servers that accepts connections and never answers", () => 
     }
     console.log(`mute handshake on one of two servers: granted after ${spread(tookMs)}`);
     // Half of the session time-out shared among the servers, and some machine.
-    expect(Math.max(...tookMs)).toBeLessThan(sessionTimeoutMs / 2 / 2 + 1_500);
+    expect(Math.max(...tookMs)).toBeLessThan(sessionTimeoutMs / 2 / 2 + 5_000);
   });
 
   it("costs a holder that has to move no hold", async () => {

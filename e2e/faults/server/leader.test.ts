@@ -29,11 +29,11 @@ beforeAll(async () => {
     providers.push(locks);
   }
   await Promise.all(providers.map((locks) => locks.ready()));
-}, 90_000);
+}, 300_000);
 afterAll(async () => {
   await Promise.all(providers.map((locks) => locks.close()));
   await ensemble.stop();
-}, 60_000);
+}, 300_000);
 beforeEach(() => {
   told.length = 0;
 });

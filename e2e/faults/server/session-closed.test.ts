@@ -74,7 +74,7 @@ describe.each([
         const successor = await granted;
         await eventually(() => handle.lost.aborted, {
           what: "the loss to be told",
-          withinMs: 1_000,
+          withinMs: 10_000,
           everyMs: 1,
         });
 
@@ -101,9 +101,9 @@ describe.each([
       console.log(`  holder still believed when the next was granted: ${spread(overlapMs)}`);
       console.log(`  last not lost after the news was sent to it: ${spread(newsMs)}`);
       console.log(`  reasons: ${[...reasons].map(([reason, times]) => `${reason} ${times}`).join(", ")}`);
-      expect(Math.max(...lostAfterMs)).toBeLessThan(1_000);
+      expect(Math.max(...lostAfterMs)).toBeLessThan(10_000);
       // The way from the proxy to the holder, in one process.
-      expect(Math.max(...newsMs)).toBeLessThan(200);
+      expect(Math.max(...newsMs)).toBeLessThan(2_000);
       expectNoHolds(holder, waiter);
     });
   });
@@ -140,7 +140,7 @@ describe.each([
         if (granted.token === nodes[1]?.czxid) {
           // Only because the server saw the release first; and then the loss follows.
           expect(ended).toEqual(nodes.map((node) => node.path));
-          await eventually(() => granted.lost.aborted, { what: "the loss to be told", withinMs: 1_000 });
+          await eventually(() => granted.lost.aborted, { what: "the loss to be told", withinMs: 10_000 });
           expect(await granted.release()).toBe("lost");
           ends["granted before the end"]++;
         } else {
@@ -181,7 +181,7 @@ describe.each([
         await waiter.proxy.setMode("ok");
         const granted = await next;
         if (granted.token === own?.czxid) {
-          await eventually(() => granted.lost.aborted, { what: "the loss to be told", withinMs: 1_000 });
+          await eventually(() => granted.lost.aborted, { what: "the loss to be told", withinMs: 10_000 });
           expect(await granted.release()).toBe("lost");
           ends["granted and lost"]++;
         } else {

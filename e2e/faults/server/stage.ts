@@ -106,7 +106,7 @@ export class Stage {
           own.slice(-count).every((node) => read.some((entry) => entry.path === node.path))
         );
       },
-      { what: `${count} waiters on ${path} with their watches`, withinMs: 5_000, everyMs: 2 },
+      { what: `${count} waiters on ${path} with their watches`, withinMs: 20_000, everyMs: 2 },
     );
   }
 

@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { redisLocks } from "@holdfast/redis-recipes";
 import { startRedis } from "@holdfast/test-servers";
 import { expect, it, onTestFinished } from "vitest";
 import { buildPackages, scratchInside } from "../../support/emit.js";
+import { pairedRatio, percent, startWatcher } from "../../support/paired-cost.js";
 import { share } from "../../support/share.js";
 
 const program = `
@@ -25,66 +24,32 @@ for i = 0, 19999 do
 end`;
 
 const rounds = share("rounds of the lock path with and without a collector", 4, 24);
-const windowMs = 600;
 
-/** Pairs of acquire and release in a window, each with the collector's process going or standing still. */
 async function paired(viewer: boolean): Promise<number> {
   const node = await startRedis();
   onTestFinished(() => node.stop());
   await node.command("EVAL", fill, 0);
   await using scratch = await scratchInside();
-  const child = spawn(
-    process.execPath,
-    ["--input-type=module", "-e", program, node.url, viewer ? "viewer" : "nobody"],
-    { cwd: scratch.dir, stdio: ["ignore", "pipe", "inherit"] },
-  );
-  onTestFinished(() => {
-    child.kill("SIGKILL");
-  });
-  const [whole] = (await once(child.stdout, "data")) as [Buffer];
-  expect(String(whole)).toContain("whole 20000");
+  const args = [node.url, viewer ? "viewer" : "nobody"];
+  const { child, said } = await startWatcher(scratch.dir, program, args);
+  expect(said).toContain("whole 20000");
   const locks = redisLocks({ url: node.url });
   onTestFinished(async () => {
     await locks.close();
   });
   await locks.ready();
   const mutexes = Array.from({ length: 8 }, (_, i) => locks.mutex(`bench-${i}`));
-  const window = async (): Promise<number> => {
-    const endMs = performance.now() + windowMs;
-    let pairs = 0;
-    await Promise.all(
-      mutexes.map(async (mutex) => {
-        while (performance.now() < endMs) {
-          await (await mutex.acquire()).release();
-          pairs++;
-        }
-      }),
-    );
-    return pairs;
-  };
-  await window();
-  const ratios: number[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const figures: Record<string, number> = {};
-    // Now the one first, now the other.
-    for (const state of round % 2 === 0 ? ["going", "still"] : ["still", "going"]) {
-      child.kill(state === "going" ? "SIGCONT" : "SIGSTOP");
-      figures[state] = await window();
-    }
-    ratios.push((figures.going ?? 0) / (figures.still ?? 1));
-  }
-  const sorted = ratios.sort((one, other) => one - other);
-  return ((sorted[Math.floor((rounds - 1) / 2)] ?? 0) + (sorted[Math.ceil((rounds - 1) / 2)] ?? 0)) / 2;
+  return pairedRatio(mutexes, child, rounds);
 }
 
 it("leaves most of the lock path alone with nobody looking, and says what it and a viewer cost", {
-  timeout: 150_000,
+  timeout: 300_000,
 }, async () => {
   await buildPackages("@holdfast/redis-recipes");
   const nobody = await paired(false);
   const viewer = await paired(true);
   console.log(
-    `cost of a collector to the lock path: ${((1 - nobody) * 100).toFixed(1)} % with nobody looking, ${((1 - viewer) * 100).toFixed(1)} % with 100 rows on a screen`,
+    `cost of a collector to the lock path: ${percent(nobody)} with nobody looking, ${percent(viewer)} with 100 rows on a screen`,
   );
   // The figure to read is the printed one, on a quiet machine; what is asserted also holds beside other processes.
   expect(nobody).toBeGreaterThan(0.5);

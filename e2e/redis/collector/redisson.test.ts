@@ -162,7 +162,7 @@ if (choice === undefined) {
       const done = await collector.act({ ...request, expectedVersion: seen?.version ?? "" });
       expect(done.outcome).toBe("done");
       expect(await waiting).toBe(true);
-      expect(performance.now() - startedMs).toBeLessThan(3_000);
+      expect(performance.now() - startedMs).toBeLessThan(10_000);
       await expect(lock.unlock()).rejects.toThrow(/IllegalMonitorState/);
     });
 
@@ -186,7 +186,7 @@ if (choice === undefined) {
       const done = await collector.act({ ...request, action: "force-release", entry: null, dryRun: false });
       expect(done.outcome).toBe("done");
       expect(await waiting).toBe(true);
-      expect(performance.now() - startedMs).toBeLessThan(3_000);
+      expect(performance.now() - startedMs).toBeLessThan(10_000);
     });
 
     it("shows the servers with their roles, and that all that it asks is answered", async () => {

@@ -25,7 +25,7 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   let servers: Servers | undefined;
   beforeAll(async () => {
     servers = await start();
-  }, 120_000);
+  }, 300_000);
   afterAll(() => servers?.stop(), 60_000);
   const on = (parts?: FixtureParts) => async (): Promise<Fixture> => {
     if (servers === undefined) throw new Error(`the servers of ${where} are not there`);

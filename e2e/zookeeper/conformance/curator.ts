@@ -16,7 +16,7 @@ export function startCurator(): Curator {
   let peer: JavaPeer | undefined;
   beforeAll(async () => {
     peer = await startJavaPeer({ curator: "5.4.0" });
-  }, 120_000);
+  }, 300_000);
   afterAll(() => peer?.close());
   return {
     connect(connectString) {

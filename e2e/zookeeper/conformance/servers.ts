@@ -27,7 +27,7 @@ function on(where: string, start: () => Promise<Server>, part: number, suites: S
     let server: Server | undefined;
     beforeAll(async () => {
       server = await start();
-    }, 120_000);
+    }, 300_000);
     afterAll(() => server?.stop());
     const share = sharePrinted(where, part);
     const fixture: FixtureOf = (parts) => () => {

@@ -13,7 +13,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
   let path: string;
   beforeAll(async () => {
     target = await startTarget(name);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => target?.[Symbol.asyncDispose]());
   beforeEach(() => {
     path = `/latch/e${paths++}`;

@@ -14,7 +14,7 @@ describe.each(targetNames)("an election on %s", (name) => {
   let path: string;
   beforeAll(async () => {
     target = await startTarget(name);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => target?.[Symbol.asyncDispose]());
   beforeEach(() => {
     path = `/layouts/e${paths++}`;

@@ -12,7 +12,7 @@ describe.each(targetNames)("leading by turns on %s", (name) => {
   let path: string;
   beforeAll(async () => {
     target = await startTarget(name);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => target?.[Symbol.asyncDispose]());
   beforeEach(() => {
     path = `/selector/e${paths++}`;

@@ -166,7 +166,7 @@ describe("a lock", () => {
       const { error, tookMs } = await rejection(work);
       expect(error).toBeInstanceOf(InvalidArgumentError);
       expect(error.message).toMatch(message);
-      expect(tookMs).toBeLessThan(500);
+      expect(tookMs).toBeLessThan(5_000);
     }
   });
 
@@ -176,7 +176,7 @@ describe("a lock", () => {
     );
     expect(error).toBeInstanceOf(InvalidArgumentError);
     expect(error.message).toContain("maxPending");
-    expect(tookMs).toBeLessThan(500);
+    expect(tookMs).toBeLessThan(5_000);
   });
 
   it("refuses wrong arguments of inspect() and requestRevoke()", async () => {
@@ -188,7 +188,7 @@ describe("a lock", () => {
     ]) {
       const { error, tookMs } = await rejection(work);
       expect(error).toBeInstanceOf(InvalidArgumentError);
-      expect(tookMs).toBeLessThan(500);
+      expect(tookMs).toBeLessThan(5_000);
     }
   });
 });
@@ -212,7 +212,7 @@ describe("what only a server can find wrong", () => {
       expect(error).toMatchObject({ code: "HF_BACKEND", retryable: false });
       expect(error.message).toMatch(/chroot \/no\/such\/place does not exist.*option connect/);
       expect(error.message).toContain(server.connectString);
-      expect(tookMs).toBeLessThan(1_000);
+      expect(tookMs).toBeLessThan(9_000);
     }
     const operator = await Operator.connect(server.connectString);
     expect(await operator.exists("/no")).toBe(false);
@@ -228,7 +228,7 @@ describe("what only a server can find wrong", () => {
     );
     expect(error).toMatchObject({ code: "HF_BACKEND", retryable: false });
     expect(error.message).toMatch(/ephemeral node/);
-    expect(tookMs).toBeLessThan(1_000);
+    expect(tookMs).toBeLessThan(9_000);
   });
 
   it("an ACL that the server does not take names the option", async () => {

@@ -73,7 +73,7 @@ describe("inspect()", () => {
     }
     const snapshot = await locks.mutex(path).inspect();
     expect(snapshot).toMatchObject({ name: path, kind: "mutex", pendingTotal: 3 });
-    expect(Math.abs(Date.now() - snapshot.takenAt.getTime())).toBeLessThan(2_000);
+    expect(Math.abs(Date.now() - snapshot.takenAt.getTime())).toBeLessThan(20_000);
     expect(snapshot.held).toHaveLength(1);
     expect(snapshot.held[0]).toMatchObject({
       token: handle.token,

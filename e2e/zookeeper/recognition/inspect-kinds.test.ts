@@ -17,7 +17,7 @@ describe.each(targetNames)("inspect() on %s", (name) => {
   let stranger: ZooKeeperLocks;
   beforeAll(async () => {
     target = await startTarget(name);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => target?.[Symbol.asyncDispose]());
   beforeEach(async () => {
     path = `/kinds/l${paths++}`;

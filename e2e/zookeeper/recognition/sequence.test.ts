@@ -14,7 +14,7 @@ describe.each(targetNames)("the stat of a path on %s", (name) => {
   let target: Target;
   beforeAll(async () => {
     target = await startTarget(name);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => target?.[Symbol.asyncDispose]());
 
   it("tells the number of the next child, whatever was made and deleted before", async () => {

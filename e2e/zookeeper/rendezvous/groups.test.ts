@@ -14,7 +14,7 @@ for (const { kind, start } of servers) {
     let server: Server;
     beforeAll(async () => {
       server = await start();
-    }, 120_000);
+    }, 300_000);
     afterAll(() => server?.stop());
 
     async function linked(): Promise<{ locks: ZooKeeperLocks; link: ZooKeeperProxy }> {

@@ -82,7 +82,7 @@ onBothServers((_title, server) => {
     const raised = performance.now();
     await count.set(2);
     expect((await waiting).permits).toBe(1);
-    expect(performance.now() - raised).toBeLessThan(1_000);
+    expect(performance.now() - raised).toBeLessThan(9_000);
     expect(await owner.semaphore(path, count).limit()).toBe(2);
   });
 

@@ -40,7 +40,7 @@ function on(
     const started = new Started();
     beforeAll(async () => {
       started.server = await start();
-    }, 60_000);
+    }, 300_000);
     afterAll(() => started.server?.stop());
     suite(title, started);
   });

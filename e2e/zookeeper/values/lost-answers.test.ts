@@ -26,7 +26,7 @@ for (const { kind, start } of servers) {
     beforeAll(async () => {
       server = await start();
       link = await startZooKeeperProxy({ target: server.connectString });
-    }, 120_000);
+    }, 300_000);
     afterAll(async () => {
       await link?.close();
       await server?.stop();

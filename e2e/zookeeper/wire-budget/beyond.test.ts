@@ -60,7 +60,7 @@ describe("a mutex", () => {
     const before = performance.now();
     expect(handle.lost.aborted).toBe(false);
     const watch = await proxy.waitFor((entry) => entry.kind === "request" && entry.op === "getData");
-    expect(watch.at - before).toBeLessThan(200);
+    expect(watch.at - before).toBeLessThan(2_000);
   });
 
   it("costs at most 2.0 requests for each of 200 waiters of ten clients that drain", async () => {

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await Promise.all([ours.ready(), rival.ready()]);
   // The parent of all; a container that has had a child stays for longer than the tests.
   await (await rival.mutex("/budget/first").acquire()).release();
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await ours?.close();
   await rival?.close();

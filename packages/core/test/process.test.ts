@@ -28,7 +28,7 @@ describe("a process of its own", () => {
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
     await symlink(join(here, "../../node_modules"), join(folder, "node_modules"));
     entry = pathToFileURL(join(folder, "dist/index.js")).href;
-  }, 120_000);
+  }, 300_000);
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -49,7 +49,7 @@ describe("a process of its own", () => {
        await locks.reentrantMutex("a").withLock({ waitMs: 60_000 }, () => {});
        console.log(refused, "done");`,
     );
-    const { stdout, stderr } = await run(process.execPath, [path], { timeout: 10_000 });
+    const { stdout, stderr } = await run(process.execPath, [path], { timeout: 45_000 });
     expect({ stdout, stderr }).toEqual({ stdout: "null done\n", stderr: "" });
   });
 
@@ -61,7 +61,7 @@ describe("a process of its own", () => {
        await lock.acquire();
        await lock.acquire({ waitMs: 150 }).catch((error) => console.log(error.code));`,
     );
-    const { stdout } = await run(process.execPath, [path], { timeout: 10_000 });
+    const { stdout } = await run(process.execPath, [path], { timeout: 45_000 });
     expect(stdout).toBe("HF_ACQUIRE_TIMEOUT\n");
   });
 
@@ -90,7 +90,7 @@ describe("a process of its own", () => {
        await new Promise((resolve) => setTimeout(resolve, 100));
        console.log("end");`,
     );
-    const { stdout } = await run(process.execPath, [path], { timeout: 10_000 });
+    const { stdout } = await run(process.execPath, [path], { timeout: 45_000 });
     expect(stdout).toBe("HF_BACKEND\nend\n");
   });
 
@@ -134,7 +134,7 @@ describe("a process of its own", () => {
       `const { memoryLocks, LockLostError } = require(${JSON.stringify(join(folder, "dist/index.js"))});
        memoryLocks().mutex("a").withLock((lock) => console.log(lock.state, LockLostError.name));`,
     );
-    const { stdout } = await run(process.execPath, [path], { timeout: 10_000 });
+    const { stdout } = await run(process.execPath, [path], { timeout: 45_000 });
     expect(stdout).toBe("held LockLostError\n");
   });
 });
@@ -145,7 +145,7 @@ function untilExit(child: ChildProcess, marker: string, then: () => void): Promi
     const limit = setTimeout(() => {
       child.kill("SIGKILL");
       reject(new Error(`the child did not end; it said: ${output}`));
-    }, 10_000);
+    }, 45_000);
     let output = "";
     let marked = false;
     child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {

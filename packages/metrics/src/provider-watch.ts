@@ -5,6 +5,7 @@ import type { LabelGuard } from "./label-guard.js";
 import { bound, type GroupSeries, isOverflow, type LockSeries } from "./lock-series.js";
 import type { MetricSet } from "./metric-set.js";
 import { PendingAcquires } from "./pending-acquires.js";
+import { labelWord } from "./words.js";
 
 export interface WatchParts {
   readonly set: MetricSet;
@@ -123,7 +124,7 @@ export class ProviderWatch implements Disposable {
         margin.observe(marginMs / 1000);
       }),
       events.on("request-settled", (event) => {
-        const op = ops.pass(event.op);
+        const op = ops.pass(labelWord(event.op));
         bound(byOp, op, () => requests.labels({ backend, op })).observe(event.tookMs / 1000);
       }),
       events.on("fencing-rejected", ({ group }) => {

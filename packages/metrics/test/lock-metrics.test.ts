@@ -31,7 +31,7 @@ function measured(options: LockMetricsOptions = {}): {
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  await vi.waitFor(async () => expect(await condition()).toBe(true), { timeout: 5_000, interval: 1 });
+  await vi.waitFor(async () => expect(await condition()).toBe(true), { timeout: 20_000, interval: 1 });
 }
 
 describe("lock metrics of a provider", () => {

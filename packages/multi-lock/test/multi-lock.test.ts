@@ -42,6 +42,7 @@ function follow(provider: LockProvider): void {
 
 const mutexes = (names: string, provider = locks) => [...names].map((name) => provider.mutex(name));
 const entries = (name: string) => memoryControls(other).entries(name);
+const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 20_000, interval: 1 });
 
 /** From here on the releases of these names are refused. */
 function refuseReleases(...names: string[]): void {
@@ -187,7 +188,7 @@ describe("multiLock", () => {
     const controller = new AbortController();
     const reason = { why: "enough" };
     const acquiring = multiLock(mutexes("abc")).acquire({ signal: controller.signal });
-    await vi.waitUntil(() => entries("c") === 2);
+    await until(() => entries("c") === 2);
     controller.abort(reason);
     await expect(acquiring).rejects.toBe(reason);
     expect(told.slice(-3)).toEqual(["aborted c", "released b", "released a"]);
@@ -199,7 +200,7 @@ describe("multiLock", () => {
     refuseReleases("b");
     const holder = await other.mutex("c").acquire();
     const acquiring = multiLock(mutexes("abc")).acquire();
-    await vi.waitUntil(() => entries("c") === 2);
+    await until(() => entries("c") === 2);
     expect(memoryControls(other).steal("a")).toBe(true);
     await expect(acquiring).rejects.toBeInstanceOf(EvictedError);
     expect(told.filter((each) => each.startsWith("refused"))).toEqual(["refused b"]);
@@ -211,12 +212,10 @@ describe("multiLock", () => {
     const elsewhere = memoryLocks();
     const holder = await elsewhere.mutex("b").acquire();
     const waiting = multiLock([locks.mutex("a"), elsewhere.mutex("b")]).acquire({ waitMs: 5_000 });
-    await vi.waitUntil(() => memoryControls(elsewhere).entries("b") === 2);
+    await until(() => memoryControls(elsewhere).entries("b") === 2);
     memoryControls(locks).expire();
     memoryControls(locks).reconnect();
-    await vi.waitUntil(
-      () => told.includes("session-expired a") && memoryControls(elsewhere).entries("b") === 2,
-    );
+    await until(() => told.includes("session-expired a") && memoryControls(elsewhere).entries("b") === 2);
     await holder.release();
     const handle = await waiting;
     expect(handle.state).toBe("held");
@@ -228,7 +227,7 @@ describe("multiLock", () => {
     const elsewhere = memoryLocks();
     const holder = await elsewhere.mutex("b").acquire();
     const waiting = multiLock([locks.mutex("a"), elsewhere.mutex("b")]).acquire();
-    await vi.waitUntil(() => memoryControls(elsewhere).entries("b") === 2);
+    await until(() => memoryControls(elsewhere).entries("b") === 2);
     const closed = expect(waiting).rejects.toBeInstanceOf(ProviderClosedError);
     await locks.close();
     await closed;
@@ -246,10 +245,10 @@ describe("multiLock", () => {
         granted = true;
         return handle;
       });
-    await vi.waitUntil(() => memoryControls(elsewhere).entries("b") === 2);
+    await until(() => memoryControls(elsewhere).entries("b") === 2);
     memoryControls(locks).suspend();
     await holder.release();
-    await vi.waitUntil(() => elsewhere.holds().length === 1);
+    await until(() => elsewhere.holds().length === 1);
     await new Promise((resolve) => setImmediate(resolve));
     expect(granted).toBe(false);
     memoryControls(locks).reconnect();
@@ -271,7 +270,7 @@ describe("multiLock", () => {
     const rival = await other.mutex("b").acquire();
     const asked = jointly.asked;
     const waiting = multiLock(mutexes("abc", together)).acquire();
-    await vi.waitUntil(() => entries("b") === 2);
+    await until(() => entries("b") === 2);
     expect([entries("a"), entries("c")]).toEqual([1, 0]);
     await rival.release();
     await (await waiting).release();
@@ -309,7 +308,7 @@ describe("the handle of several locks", () => {
     expect(handle.remainingMs()).toBe(0);
     expect(() => handle.assertHeld()).toThrow(LockLostError);
     await expect(handle.confirm()).rejects.toBe(lost.reason);
-    await vi.waitUntil(() => entries("a") === 0 && memoryControls(elsewhere).entries("b") === 0);
+    await until(() => entries("a") === 0 && memoryControls(elsewhere).entries("b") === 0);
     expect(await handle.release()).toBe("lost");
     expect(told.slice(-2)).toEqual(["stolen c", "released a"]);
   });
@@ -317,7 +316,7 @@ describe("the handle of several locks", () => {
   it("gives the others back after a loss that nobody looked for", async () => {
     await multiLock(mutexes("abc")).acquire();
     memoryControls(locks).steal("b");
-    await vi.waitUntil(() => ["a", "b", "c"].every((name) => entries(name) === 0));
+    await until(() => ["a", "b", "c"].every((name) => entries(name) === 0));
     expect(told.slice(-3)).toEqual(["stolen b", "released c", "released a"]);
   });
 

@@ -4,6 +4,7 @@ export { NotSentError, OutcomeUnknownError, type RefusalKind, ReplyError } from 
 export { IoredisLine, type LineOptions } from "./client/ioredis-line.js";
 export type { ReplicaPolicy } from "./client/master-node.js";
 export type * from "./client/redis-line.js";
+export { type RequestMeter, requestMeter } from "./client/request-meter.js";
 export type { RedisTarget } from "./client/target.js";
 export { grantChannel, redissonChannels } from "./layout/channels.js";
 export { parseGrantMessage } from "./layout/grant-message.js";

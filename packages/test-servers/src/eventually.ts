@@ -4,7 +4,7 @@ import { TestServerError } from "./errors.js";
 export interface EventuallyOptions {
   /** What is waited for, as it shall read in the error: "the waiter to be granted". */
   what: string;
-  /** Limit in milliseconds; default 10,000. */
+  /** Limit in milliseconds; default 30,000. */
   withinMs?: number;
   /** Pause between two looks in milliseconds; default 20. */
   everyMs?: number;
@@ -25,7 +25,7 @@ export async function eventually<T>(
   condition: () => T | Promise<T>,
   options: EventuallyOptions,
 ): Promise<Exclude<T, undefined | null | false>> {
-  const withinMs = options.withinMs ?? 10_000;
+  const withinMs = options.withinMs ?? 30_000;
   const endMs = performance.now() + withinMs;
   let seen: unknown;
   let cause: unknown;

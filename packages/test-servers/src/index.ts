@@ -11,6 +11,7 @@ export {
   type ZkTestServerOptions,
   zkTestServer,
 } from "./kit/zk-test-server.js";
+export type { ServerPlace } from "./process/server-place.js";
 export type { Counts, Ignored } from "./proxy/budget.js";
 export type { FaultRules } from "./proxy/fault-rules.js";
 export type { Direction } from "./proxy/link.js";
@@ -49,6 +50,7 @@ export {
   type RedisWord,
 } from "./redis/redis-connection.js";
 export type { RedisOptions } from "./redis/redis-options.js";
+export type { RedisProcess } from "./redis/redis-process.js";
 export { RedisReplicaSet, startRedisReplicaSet, type UntilMasterOptions } from "./redis/replica-set.js";
 export type { StartRedisReplicaSetOptions } from "./redis/replica-set-options.js";
 export type { RedisSentinel } from "./redis/sentinel.js";

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -66,11 +67,23 @@ function watchdogOf(tethered: TetheredProcess): Promise<number> {
   return eventually(() => childrenOf(tethered.pid)[0], { what: "the watchdog", everyMs: 1 });
 }
 
+test("a process is handed out when its watchdog stands, so that nobody can pause it before", async () => {
+  for (let i = 0; i < 10; i++) {
+    const tethered = await start("sleep", "600");
+    expect(childrenOf(tethered.pid)).toHaveLength(1);
+    await tethered.kill();
+  }
+});
+
 test("the watchdog goes when the child ends by itself or is killed", async () => {
   const before = childrenOf(process.pid);
-  const short = await start("sleep", "0.1");
+  // Ends when what it reads does, which is not before the watchdog has been seen.
+  const pipe = join(folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const short = await start("cat", pipe);
   const watchdog = await watchdogOf(short);
-  await short.exited;
+  writeFileSync(pipe, "");
+  expect(await short.exited).toEqual({ code: 0, signal: null });
   await isGone(watchdog);
 
   const long = await start("sleep", "600");

@@ -39,6 +39,15 @@ test("a server is up when start resolves, under the pid it names, and all four-l
   expect(await server.fourLetter("wchp")).not.toContain("whitelist");
 });
 
+test("an AdminServer answers on its port when start resolves, and there is none unless asked for", async () => {
+  await using other = await startZooKeeper({ adminServer: true, fourLetterWords: [] });
+  const { sessionId } = (await connect(other)).session;
+  const answer = await fetch(`http://127.0.0.1:${other.adminPort}/commands/connections`);
+  expect(await answer.text()).toContain(`${sessionId}`);
+  expect(await other.fourLetter("cons")).toContain("whitelist");
+  expect(server.adminPort).toBe(undefined);
+});
+
 test("sessions last 2 to 20 ticks of 500 ms unless configured otherwise", async () => {
   expect((await connect(server, { timeoutMs: 1 })).session.timeoutMs).toBe(1_000);
   expect((await connect(server, { timeoutMs: 60_000 })).session.timeoutMs).toBe(10_000);

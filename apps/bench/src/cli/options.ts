@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export type Command = "pairs" | "memory" | "embedded" | "herd" | "redis";
+export type Command = "pairs" | "memory" | "embedded" | "herd" | "redis" | "dashboard";
 
 export interface Options {
   readonly command: "help" | Command;
@@ -14,6 +14,13 @@ export interface Options {
   readonly inFlight: number;
   readonly znodes: number;
   readonly sessions: number;
+  readonly locks: number;
+  readonly others: number;
+  readonly streams: number;
+  readonly phaseMs: number;
+  /** `null`: as the dashboard has it. */
+  readonly longHoldMs: number | null;
+  readonly json: boolean;
 }
 
 /** What was typed cannot be right. The message names what to change. */
@@ -30,6 +37,8 @@ Commands
   embedded the embedded server of @holdfast/test-servers: how long its start takes, how many pairs of create and
            delete it does in a second, and what it weighs full; fails when an aim is missed
   herd     packets that one server has for each hand-off while many wait: naive lock, fair mutex, readers behind writers
+  dashboard what the dashboard's process weighs and how long its event loop stands still, with many locks on ZooKeeper
+           and on Redis behind it and many streams in front; fails when an aim is missed
   redis    one Redis server: pairs of acquire and release in a second, and how long a hand-off takes while many wait
 
 Options
@@ -42,15 +51,23 @@ Options
   --in-flight <n>           requests without an answer at a time, for embedded (default 256)
   --znodes <n>              for embedded (default 100000)
   --sessions <n>            for embedded (default 1000)
+  --locks <n>               for dashboard, on each of the two (default 100000)
+  --others <n>              keys on Redis that are no locks, for dashboard (default 0)
+  --streams <n>             clients of the stream, for dashboard; 0 for none (default 500)
+  --phase <ms>              of looking, and of streams, for dashboard (default 20000)
+  --long-hold <ms>          age from which holds are findings and their nodes are read, for dashboard (default: its own)
+  --json                    the figures as one line of JSON, for dashboard
   --help                    this text
 
 The exit code is 0 when all is well, 1 when not, 2 for wrong options. Progress goes to the error output.`;
+
+const ownServers: ReadonlySet<string> = new Set(["embedded", "herd", "redis", "dashboard"]);
 
 /** @throws UsageError */
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parse(args);
   const [command, ...more] = positionals;
-  const ownServer = command === "embedded" || command === "herd" || command === "redis";
+  const ownServer = command !== undefined && ownServers.has(command);
   if (ownServer && (values.connect !== undefined || values.nodes !== undefined)) {
     throw new UsageError(`${command} starts its own server: --connect and --nodes are not for it`);
   }
@@ -73,6 +90,12 @@ export function parseOptions(args: readonly string[]): Options {
     inFlight: count("--in-flight", values["in-flight"] ?? "256", 1e6),
     znodes: count("--znodes", values.znodes ?? "100000", 1e7),
     sessions: count("--sessions", values.sessions ?? "1000", 1e4),
+    locks: count("--locks", values.locks ?? "100000", 1e6),
+    others: count("--others", values.others ?? "0", 1e8, 0),
+    streams: count("--streams", values.streams ?? "500", 1_900, 0),
+    phaseMs: count("--phase", values.phase ?? "20000", 1e7),
+    longHoldMs: values["long-hold"] === undefined ? null : count("--long-hold", values["long-hold"], 1e9),
+    json: values.json === true,
   };
 }
 
@@ -91,6 +114,12 @@ function parse(args: readonly string[]) {
         "in-flight": { type: "string" },
         znodes: { type: "string" },
         sessions: { type: "string" },
+        locks: { type: "string" },
+        others: { type: "string" },
+        streams: { type: "string" },
+        phase: { type: "string" },
+        "long-hold": { type: "string" },
+        json: { type: "boolean" },
         help: { type: "boolean" },
       },
     });
@@ -104,7 +133,7 @@ function defaultPairs(command: string | undefined): string {
   return command === "redis" ? "20000" : "200000";
 }
 
-const commands: readonly Command[] = ["pairs", "memory", "embedded", "herd", "redis"];
+const commands: readonly Command[] = ["pairs", "memory", "embedded", "herd", "redis", "dashboard"];
 
 function commandOf(name: string | undefined): Command {
   const known = commands.find((each) => each === name);
@@ -112,8 +141,10 @@ function commandOf(name: string | undefined): Command {
   throw new UsageError(name === undefined ? "a command is missing" : `there is no command ${name}`);
 }
 
-function count(option: string, text: string, most: number): number {
+function count(option: string, text: string, most: number, least = 1): number {
   const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
-  throw new UsageError(`${option} takes a whole number from 1 to ${most}, not ${JSON.stringify(text)}`);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw new UsageError(
+    `${option} takes a whole number from ${least} to ${most}, not ${JSON.stringify(text)}`,
+  );
 }

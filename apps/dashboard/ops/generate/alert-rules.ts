@@ -82,7 +82,8 @@ export const alertRules: readonly AlertRule[] = [
     for: "30s",
     severity: "page",
     summary: "Holders in {{ $labels.cluster }} wait for each other",
-    description: "A cycle of holders and waiters has stood through at least two looks.",
+    description:
+      "A cycle of holders and waiters has stood through at least two looks. Among threads of Redisson it is certain, else possible: the finding says which.",
     advice: "The page Waits shows the cycle. One of its waits must end: ask an owner, or evict one waiter.",
   },
   {

@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import type { GrafanaDashboard } from "./grafana-types.js";
 import { type Draft, datasource, placed, row, stat, table, timeSeries } from "./panels.js";
 import { backendShare, meanWaiting, renewalMarginP01, saturation, timeoutRatio, waitP99 } from "./promql.js";
 import { generatedNote } from "./rules.js";
@@ -269,7 +270,7 @@ const backends: readonly Draft[] = [
   }),
 ];
 
-export function grafanaDashboard(): object {
+export function grafanaDashboard(): GrafanaDashboard {
   return {
     uid: "holdfast-locks",
     title: "Locks (holdfast)",
@@ -292,8 +293,7 @@ export function grafanaDashboard(): object {
           type: "query",
           label: "Cluster",
           datasource,
-          query: { query: "label_values(holdfast_dashboard_collector_up, cluster)", refId: "cluster" },
-          definition: "label_values(holdfast_dashboard_collector_up, cluster)",
+          query: "label_values(holdfast_dashboard_collector_up, cluster)",
           refresh: 2,
           includeAll: true,
           allValue: ".*",

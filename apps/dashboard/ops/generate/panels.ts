@@ -1,4 +1,13 @@
-// Panels as Grafana's dashboard model (schemaVersion 39) has them; only what is used here.
+import type {
+  AnyPanel,
+  GrafanaDashboard,
+  PrometheusTarget,
+  StatPanel,
+  TablePanel,
+  TimeSeriesPanel,
+} from "./grafana-types.js";
+
+// Panels as Grafana's dashboard model (schemaVersion 39) has them. What it calls required is there, also where it has a default.
 
 export interface Query {
   readonly expr: string;
@@ -21,12 +30,11 @@ export interface StatOptions extends PanelOptions {
   readonly badFrom?: number;
 }
 
-export type Panel = Readonly<Record<string, unknown>> & { readonly type: string; readonly title: string };
 /** What a panel is before it has its place. */
 export interface Draft {
   readonly width: number;
   readonly height: number;
-  readonly panel: Panel;
+  readonly panel: AnyPanel;
 }
 
 /** The variable by which people choose which Prometheus to ask. */
@@ -38,76 +46,80 @@ function common({ title, description, queries }: PanelOptions, instant: boolean)
     title,
     description,
     datasource,
-    targets: queries.map(({ expr, legend }, index) => ({
-      refId: String.fromCharCode("A".charCodeAt(0) + index),
-      datasource,
-      expr,
-      legendFormat: legend,
-      instant,
-      range: !instant,
-    })),
+    targets: queries.map(
+      ({ expr, legend }, index): PrometheusTarget => ({
+        refId: String.fromCharCode("A".charCodeAt(0) + index),
+        datasource,
+        expr,
+        legendFormat: legend,
+        instant,
+        range: !instant,
+      }),
+    ),
   };
 }
 
 export function stat(options: StatOptions): Draft {
   const { unit, badFrom, width, height } = options;
+  // The first holds from wherever; the schema wants a number, and nothing that is shown here is below zero.
   const steps = [
-    { color: "green", value: null },
+    { color: "green", value: 0 },
     ...(badFrom === undefined ? [] : [{ color: "red", value: badFrom }]),
   ];
-  return {
-    width,
-    height,
-    panel: {
-      type: "stat",
-      ...common(options, true),
-      fieldConfig: { defaults: { unit, thresholds: { mode: "absolute", steps } }, overrides: [] },
-      options: { reduceOptions: { calcs: ["lastNotNull"], fields: "", values: false }, colorMode: "value" },
+  const panel: StatPanel = {
+    type: "stat",
+    ...common(options, true),
+    fieldConfig: { defaults: { unit, thresholds: { mode: "absolute", steps } }, overrides: [] },
+    options: {
+      reduceOptions: { calcs: ["lastNotNull"], fields: "", values: false },
+      orientation: "auto",
+      textMode: "auto",
+      colorMode: "value",
+      graphMode: "none",
+      justifyMode: "auto",
+      wideLayout: true,
+      showPercentChange: false,
+      percentChangeColorMode: "standard",
     },
   };
+  return { width, height, panel };
 }
 
 export function timeSeries(options: PanelOptions): Draft {
   const { unit, width, height } = options;
-  return {
-    width,
-    height,
-    panel: {
-      type: "timeseries",
-      ...common(options, false),
-      fieldConfig: {
-        defaults: { unit, min: 0, custom: { fillOpacity: 5, spanNulls: false } },
-        overrides: [],
-      },
-      options: {
-        legend: { displayMode: "list", placement: "bottom", showLegend: true },
-        tooltip: { mode: "multi", sort: "desc" },
-      },
+  const panel: TimeSeriesPanel = {
+    type: "timeseries",
+    ...common(options, false),
+    fieldConfig: {
+      defaults: { unit, min: 0, custom: { fillOpacity: 5, spanNulls: false } },
+      overrides: [],
+    },
+    options: {
+      legend: { displayMode: "list", placement: "bottom", showLegend: true, calcs: [] },
+      tooltip: { mode: "multi", sort: "desc" },
     },
   };
+  return { width, height, panel };
 }
 
 /** One row for each series, the largest value first. */
 export function table(options: PanelOptions): Draft {
   const { unit, width, height } = options;
   const { targets, ...rest } = common(options, true);
-  return {
-    width,
-    height,
-    panel: {
-      type: "table",
-      ...rest,
-      targets: targets.map((target) => ({ ...target, format: "table" })),
-      fieldConfig: { defaults: { unit }, overrides: [] },
-      options: { showHeader: true, sortBy: [{ displayName: "Value", desc: true }] },
-      transformations: [
-        {
-          id: "organize",
-          options: { excludeByName: { Time: true, __name__: true, instance: true, job: true } },
-        },
-      ],
-    },
+  const panel: TablePanel = {
+    type: "table",
+    ...rest,
+    targets: targets.map((target) => ({ ...target, format: "table" })),
+    fieldConfig: { defaults: { unit }, overrides: [] },
+    options: { frameIndex: 0, showHeader: true, sortBy: [{ displayName: "Value", desc: true }] },
+    transformations: [
+      {
+        id: "organize",
+        options: { excludeByName: { Time: true, __name__: true, instance: true, job: true } },
+      },
+    ],
   };
+  return { width, height, panel };
 }
 
 export function row(title: string): Draft {
@@ -115,7 +127,7 @@ export function row(title: string): Draft {
 }
 
 /** Ids from 1, and places from left to right, a new line where one is full. */
-export function placed(drafts: readonly Draft[]): object[] {
+export function placed(drafts: readonly Draft[]): GrafanaDashboard["panels"] {
   let x = 0;
   let y = 0;
   let tallest = 0;

@@ -13,6 +13,7 @@ function overview(): Overview {
     contended: contended.length,
     waiting: world.waiting(),
     oldestWaitMs: 54_900,
+    lost: { count: 2, sinceMs: Date.now() - 3_600_000 },
     grantsPerSecond: (world.series.at(-1)?.grants ?? 0) / 5,
     hot: empty() ? [] : contended.toSorted((a, b) => b.waiterCount - a.waiterCount).slice(0, 8),
     clusters: world.clusters(),
@@ -102,7 +103,7 @@ function waits(): Waits {
           {
             actors: [one, two, three],
             lockIds: [first.id, second.id, third.id],
-            certainty: "likely",
+            certainty: "certain",
             resolvesMs: Date.now() + 14_000,
           },
           { actors: [two, three], lockIds: [second.id, third.id], certainty: "possible", resolvesMs: null },
@@ -190,7 +191,8 @@ function answerGet(path: string, query: URLSearchParams): { status: number; body
     });
   if (what === "sessions") {
     const session = world.sessions().find((each) => each.id === id);
-    if (session !== undefined) return ok({ nowMs, session, released: session.holds.length, movedUp: 61 });
+    if (session !== undefined)
+      return ok({ nowMs, session, released: session.holdCount, movedUp: 61, messages: [] });
   }
   if (what === "backends") {
     return ok({

@@ -89,6 +89,8 @@ export class ActionDesk {
       }),
     );
     const { outcome, effects, before, after } = result;
+    if (outcome === "done" && body.action === "force-release")
+      observatory.forced(cluster.name, row.entry === null ? (before?.holderCount ?? 1) : 1);
     await this.#end({ ...row, before: before?.version ?? null, after: after?.version ?? null, outcome });
     this.#count(row, body.action, countedAs(outcome));
     return {

@@ -1,9 +1,12 @@
 import { parseArgs } from "node:util";
+import type { DashboardConfig } from "../config/schema.js";
+import { quickConfig } from "./quick-config.js";
 
 export type Command =
   | { readonly do: "help" }
   | { readonly do: "hash-password" }
-  | { readonly do: "serve" | "check"; readonly config: string };
+  | { readonly do: "serve" | "check"; readonly config: string }
+  | { readonly do: "serve" | "check"; readonly quick: DashboardConfig };
 
 /** What was typed cannot be right. The message names what to change. */
 export class UsageError extends Error {
@@ -11,6 +14,7 @@ export class UsageError extends Error {
 }
 
 export const help = `Usage: holdfast-dashboard --config <file> [--check]
+       holdfast-dashboard --zookeeper <servers> --redis <url> [...]
        holdfast-dashboard hash-password
 
 Shows who holds and who waits for locks of Curator, kazoo, Redisson and holdfast, and what is wrong.
@@ -19,6 +23,15 @@ Options
   --config <file>   the configuration, YAML or JSON
   --check           read it and the secrets that it names, see that the port is free, and exit
   --help            this text
+
+Without a configuration: on 127.0.0.1, for whoever sits there, and nobody can change a lock
+  --zookeeper <servers>        host:2181,host:2181/chroot; again for another ensemble
+  --root <path>                where its locks are, * is one segment; again for more. Default /
+  --redis <url>                redis://[user@]host:6379 or rediss://; again for another server
+  --redis-password-env <name>  the variable that has its password
+  --pattern <glob>             of its lock names; again for more. Default *, a scan of all keys
+  --port <number>              default 8080; 0: any
+  --actions                    whoever opens the page may change locks
 
 Commands
   hash-password     reads a password from the standard input and prints what belongs into the file of
@@ -40,8 +53,50 @@ export function parseCommand(args: readonly string[]): Command {
   const [command, ...more] = positionals;
   if (command === "hash-password" && more.length === 0) return { do: "hash-password" };
   if (command !== undefined) throw new UsageError(`there is no command ${command}`);
-  if (values.config === undefined) throw new UsageError("--config names the file to start with");
-  return { do: values.check === true ? "check" : "serve", config: values.config };
+  const what = values.check === true ? "check" : "serve";
+  const { config } = values;
+  const given = quickFlags.filter((flag) => values[flag] !== undefined);
+  if (config !== undefined) {
+    if (given.length > 0)
+      throw new UsageError(`--${given[0]} goes without --config; the file says the same with more`);
+    return { do: what, config };
+  }
+  return { do: what, quick: quickOf(values) };
+}
+
+const quickFlags = [
+  "zookeeper",
+  "root",
+  "redis",
+  "redis-password-env",
+  "pattern",
+  "port",
+  "actions",
+] as const;
+
+function quickOf(values: ReturnType<typeof parse>["values"]): DashboardConfig {
+  const { zookeeper = [], root = [], redis = [], pattern = [], port, actions = false } = values;
+  const redisPasswordEnv = values["redis-password-env"];
+  if (zookeeper.length + redis.length === 0)
+    throw new UsageError("--config names the file to start with, or --zookeeper or --redis what to show");
+  if (root.length > 0 && zookeeper.length === 0) throw new UsageError("--root is of --zookeeper");
+  if (pattern.length > 0 && redis.length === 0) throw new UsageError("--pattern is of --redis");
+  if (redisPasswordEnv !== undefined && redis.length === 0)
+    throw new UsageError("--redis-password-env is of --redis");
+  if (redis.some((url) => URL.canParse(url) && new URL(url).password !== ""))
+    throw new UsageError(
+      "--redis has a password in it, which every user of this machine can read; put it into a variable that --redis-password-env names",
+    );
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new UsageError("--port takes a number");
+  return quickConfig({
+    zookeeper,
+    redis,
+    roots: root,
+    patterns: pattern,
+    redisPasswordEnv,
+    port: port === undefined ? undefined : Number(port),
+    actions,
+  });
 }
 
 function parse(args: readonly string[]) {
@@ -52,6 +107,13 @@ function parse(args: readonly string[]) {
       config: { type: "string" },
       check: { type: "boolean" },
       help: { type: "boolean", short: "h" },
+      zookeeper: { type: "string", multiple: true },
+      root: { type: "string", multiple: true },
+      redis: { type: "string", multiple: true },
+      "redis-password-env": { type: "string" },
+      pattern: { type: "string", multiple: true },
+      port: { type: "string" },
+      actions: { type: "boolean" },
     },
   });
 }

@@ -24,6 +24,10 @@ export function checkConfig(value: unknown): DashboardConfig {
       const ways = [redis.url, redis.sentinels, redis.cluster].filter((way) => way !== undefined);
       if (ways.length !== 1)
         throw new ConfigError(`clusters: ${name}: redis must have exactly one of url, sentinels and cluster`);
+      if (redis.tls !== undefined && redis.url?.startsWith("redis:") === true)
+        throw new ConfigError(
+          `clusters: ${name}: redis: tls goes with a url that begins with rediss://; redis:// is plain`,
+        );
       if (redis.url !== undefined && hasPassword(redis.url))
         throw new ConfigError(
           `clusters: ${name}: redis: url has a password in it; give password: { file } or { env }`,

@@ -16,6 +16,20 @@ export const SecretSchema = Type.Object(
   strict,
 );
 
+/** Of a connection to a backend. Empty: TLS with the authorities of the system. Paths are relative to the configuration. */
+export const TlsSchema = Type.Object(
+  {
+    ca: Type.Optional(Type.String({ minLength: 1, description: "File of the authorities to trust, PEM." })),
+    cert: Type.Optional(Type.String({ minLength: 1, description: "File of our certificate, PEM." })),
+    key: Type.Optional(Type.String({ minLength: 1, description: "File of its key, PEM." })),
+    passphrase: Type.Optional(SecretSchema),
+    serverName: Type.Optional(
+      Type.String({ minLength: 1, description: "In the server's certificate, where it is not the host." }),
+    ),
+  },
+  strict,
+);
+
 const AddressSchema = Type.Object(
   { host: Type.String({ minLength: 1 }), port: Type.Integer({ minimum: 1, maximum: 65_535 }) },
   strict,
@@ -41,6 +55,7 @@ export const ZooKeeperSchema = Type.Object(
     auth: Type.Optional(
       Type.Array(Type.Object({ scheme: Type.String({ minLength: 1 }), secret: SecretSchema }, strict)),
     ),
+    tls: Type.Optional(TlsSchema),
   },
   strict,
 );
@@ -55,6 +70,7 @@ export const RedisSchema = Type.Object(
           name: Type.String({ minLength: 1 }),
           username: Type.Optional(Type.String()),
           password: Type.Optional(SecretSchema),
+          tls: Type.Optional(TlsSchema),
         },
         strict,
       ),
@@ -62,6 +78,7 @@ export const RedisSchema = Type.Object(
     cluster: Type.Optional(Type.Object({ nodes: Type.Array(AddressSchema, { minItems: 1 }) }, strict)),
     username: Type.Optional(Type.String()),
     password: Type.Optional(SecretSchema),
+    tls: Type.Optional(TlsSchema),
     db: Type.Optional(Type.Integer({ minimum: 0 })),
     patterns: Type.Array(Type.String({ minLength: 1 }), {
       description: "Of lock names, as MATCH takes them. None: no scan.",
@@ -160,4 +177,5 @@ export const ConfigSchema = Type.Object(
 
 export type DashboardConfig = Static<typeof ConfigSchema>;
 export type ClusterConfig = Static<typeof ClusterSchema>;
+export type Tls = Static<typeof TlsSchema>;
 export type Secret = Static<typeof SecretSchema>;

@@ -38,6 +38,8 @@ export const OverviewSchema = Type.Object({
   waiting: Type.Number(),
   oldestWaitMs: Nullable(Type.Number()),
   grantsPerSecond: Type.Number(),
+  /** Holds that nobody gave back, as far as that can be seen, within the last hour or since the start. */
+  lost: Type.Object({ count: Type.Number(), sinceMs: InstantSchema }),
   hot: Type.Array(LockRowSchema),
   clusters: Type.Array(ClusterRowSchema),
   findings: Type.Array(FindingRowSchema),
@@ -115,6 +117,8 @@ export const SessionDetailSchema = Type.Object({
   /** What happens when it ends. */
   released: Type.Number(),
   movedUp: Type.Number(),
+  /** Why something of it is not known. */
+  messages: Type.Array(Type.String()),
 });
 
 /** GET backends */
@@ -162,7 +166,8 @@ export const WaitsSchema = Type.Object({
       /** Each waits, at the lock of the same place in `lockIds`, for the next, and the last for the first. */
       actors: Type.Array(Type.String()),
       lockIds: Type.Array(Type.String()),
-      certainty: Type.Union([Type.Literal("possible"), Type.Literal("likely")]),
+      /** Certain: among threads. Possible: sessions and processes, of which one part may hold and another wait. */
+      certainty: Type.Union([Type.Literal("possible"), Type.Literal("certain")]),
       /** It ends by itself when the first deadline comes. */
       resolvesMs: Nullable(InstantSchema),
     }),

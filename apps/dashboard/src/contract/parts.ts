@@ -117,8 +117,14 @@ export const SessionRowSchema = Type.Object({
   timeoutMs: Nullable(Type.Number()),
   established: MomentSchema,
   lastSeen: MomentSchema,
-  holds: Type.Array(Type.Object({ key: Type.String(), lockId: Type.String() })),
-  waits: Type.Array(Type.Object({ key: Type.String(), lockId: Type.String() })),
+  holdCount: Type.Number(),
+  waitCount: Type.Number(),
+  holds: Type.Array(Type.Object({ key: Type.String(), lockId: Type.String() }), {
+    description: "The first ones: 20 in a list, 1,000 of one session.",
+  }),
+  waits: Type.Array(Type.Object({ key: Type.String(), lockId: Type.String() }), {
+    description: "The first ones, as of `holds`.",
+  }),
   state: Type.Union([Type.Literal("connected"), Type.Literal("suspended"), Type.Literal("unknown")]),
 });
 

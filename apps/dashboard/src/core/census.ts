@@ -1,4 +1,4 @@
-import type { ObservedLock } from "@holdfast/core/observe";
+import type { LockFigures } from "@holdfast/core/observe";
 import type { Overview } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { rowOf } from "./rows.js";
@@ -15,24 +15,22 @@ export interface Census {
   readonly hot: Overview["hot"];
 }
 
-export function takeCensus(clusters: Iterable<NamedCollector>, nowMs: number): Census {
+export function takeCensus({ name, collector }: NamedCollector, nowMs: number): Census {
   let held = 0;
   let contended = 0;
   let waiting = 0;
   let oldestWaitAtMs: number | null = null;
   const hot: Hot[] = [];
-  for (const { name, collector } of clusters) {
-    for (const lock of collector.locks()) {
-      if (lock.state === "idle") continue;
-      // A contended lock is held too, unless its holder has just gone.
-      if (lock.holderCount > 0) held += 1;
-      if (lock.state !== "contended") continue;
-      contended += 1;
-      waiting += lock.waiterCount;
-      const { atMs } = lock.oldestWait;
-      if (atMs !== null && (oldestWaitAtMs === null || atMs < oldestWaitAtMs)) oldestWaitAtMs = atMs;
-      place(hot, { cluster: name, lock });
-    }
+  for (const lock of collector.figures()) {
+    if (lock.state === "idle") continue;
+    // A contended lock is held too, unless its holder has just gone.
+    if (lock.holderCount > 0) held += 1;
+    if (lock.state !== "contended") continue;
+    contended += 1;
+    waiting += lock.waiterCount;
+    const { atMs } = lock.oldestWait;
+    if (atMs !== null && (oldestWaitAtMs === null || atMs < oldestWaitAtMs)) oldestWaitAtMs = atMs;
+    place(hot, { cluster: name, collector, lock });
   }
   return {
     takenMs: nowMs,
@@ -40,14 +38,37 @@ export function takeCensus(clusters: Iterable<NamedCollector>, nowMs: number): C
     contended,
     waiting,
     oldestWaitAtMs,
-    hot: hot.map(({ cluster, lock }) => rowOf(cluster, lock)),
+    hot: hot.flatMap(({ cluster, collector, lock }) => {
+      const row = collector.get(lock.key);
+      return row === undefined ? [] : [rowOf(cluster, row)];
+    }),
+  };
+}
+
+/** Of several clusters together; the oldest of the looks counts. */
+export function mergeCensuses(parts: readonly Census[], nowMs: number): Census {
+  const sum = (of: (part: Census) => number): number => parts.reduce((so, part) => so + of(part), 0);
+  const waits = parts.flatMap(({ oldestWaitAtMs }) => (oldestWaitAtMs === null ? [] : [oldestWaitAtMs]));
+  return {
+    takenMs: parts.reduce((oldest, { takenMs }) => Math.min(oldest, takenMs), nowMs),
+    held: sum(({ held }) => held),
+    contended: sum(({ contended }) => contended),
+    waiting: sum(({ waiting }) => waiting),
+    oldestWaitAtMs: waits.length === 0 ? null : Math.min(...waits),
+    hot: parts
+      .flatMap(({ hot }) => hot)
+      .sort((a, b) => (isHotter(a, b) ? -1 : isHotter(b, a) ? 1 : 0))
+      .slice(0, hotRows),
   };
 }
 
 interface Hot {
   readonly cluster: string;
-  readonly lock: ObservedLock;
+  readonly collector: NamedCollector["collector"];
+  readonly lock: LockFigures;
 }
+
+type Heat = Pick<LockFigures, "waiterCount" | "oldestWait">;
 
 /** The list stays as short as it is shown: nearly every lock is turned away by one comparison. */
 function place(hot: Hot[], one: Hot): void {
@@ -58,7 +79,7 @@ function place(hot: Hot[], one: Hot): void {
   if (hot.length > hotRows) hot.pop();
 }
 
-function isHotter(a: ObservedLock, b: ObservedLock): boolean {
+function isHotter(a: Heat, b: Heat): boolean {
   if (a.waiterCount !== b.waiterCount) return a.waiterCount > b.waiterCount;
   return (a.oldestWait.atMs ?? Number.MAX_VALUE) < (b.oldestWait.atMs ?? Number.MAX_VALUE);
 }

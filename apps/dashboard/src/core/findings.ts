@@ -1,28 +1,27 @@
 import { createHash } from "node:crypto";
-import type { Finding, FindingKind } from "@holdfast/core/observe";
+import type { Finding, FindingKind, ObservedParticipant } from "@holdfast/core/observe";
 import type { FindingRow, Findings } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf, wordOf } from "./lock-id.js";
+import { type Mute, Mutes } from "./mutes.js";
 import { slowHolds, usualLongHoldMs } from "./slow-holds.js";
 import { cycleRowOf, locksOf } from "./wait-cycles.js";
-import { labelOf } from "./wait-edges.js";
+import { labelOf, type WaitEdge } from "./wait-edges.js";
 import type { WaitGraph } from "./wait-graph.js";
 
 const mostPast = 200;
 /** Between two walks over all locks of a cluster whose collector leaves the ages to us. */
 const walkEveryMs = 5_000;
-const mostMutes = 1_000;
 const weight: Readonly<Record<FindingRow["severity"], number>> = { critical: 0, warning: 1, info: 2 };
 
 type Row = FindingRow & { readonly kind: FindingKind };
-type Mute = NonNullable<FindingRow["muted"]>;
 
-/** What is wrong now, in all clusters, and what was. Mutes live as long as the process. */
+/** What is wrong now, in all clusters, and what was. */
 export class FindingsBoard {
   readonly #clusters: readonly NamedCollector[];
   readonly #graph: WaitGraph;
   readonly #now: () => number;
-  readonly #mutes: Map<string, Mute> = new Map();
+  readonly #mutes: Mutes;
   readonly #longHoldMs: number;
   #slow: ReadonlyMap<string, readonly Finding[]> = new Map();
   #walkedMs = Number.NEGATIVE_INFINITY;
@@ -35,7 +34,9 @@ export class FindingsBoard {
     graph: WaitGraph,
     now: () => number,
     longHoldMs: number = usualLongHoldMs,
+    mutes: Mutes = new Mutes({ now }),
   ) {
+    this.#mutes = mutes;
     this.#longHoldMs = longHoldMs;
     this.#clusters = clusters;
     this.#graph = graph;
@@ -50,7 +51,6 @@ export class FindingsBoard {
     this.#present = new Map(rows.map((row) => [row.id, row]));
     const gone = [...before.values()].filter(({ id }) => !this.#present.has(id));
     if (gone.length > 0) this.#past = [...gone, ...this.#past].slice(0, mostPast);
-    for (const [id, { untilMs }] of this.#mutes) if (untilMs <= this.#now()) this.#mutes.delete(id);
     return (
       gone.length > 0 ||
       rows.some(({ id, evidence, severity }) => {
@@ -79,20 +79,16 @@ export class FindingsBoard {
     return { nowMs: this.#now(), rows: this.rows(), past: this.#past.map((row) => this.#withMute(row)) };
   }
 
-  /** `null` when it is not there any more. */
-  mute(id: string, mute: Mute): FindingRow | null {
+  /** `null` when it is not there any more. Rejects where the mute cannot be written down. */
+  async mute(id: string, mute: Mute): Promise<FindingRow | null> {
     const row = this.#present.get(id);
     if (row === undefined) return null;
-    this.#mutes.delete(id);
-    this.#mutes.set(id, mute);
-    const [oldest] = this.#mutes.keys();
-    if (this.#mutes.size > mostMutes && oldest !== undefined) this.#mutes.delete(oldest);
+    await this.#mutes.set(id, mute);
     return this.#withMute(row);
   }
 
   #withMute(row: FindingRow): FindingRow {
-    const mute = this.#mutes.get(row.id);
-    return { ...row, muted: mute !== undefined && mute.untilMs > this.#now() ? { ...mute } : null };
+    return { ...row, muted: this.#mutes.of(row.id) };
   }
 
   /** Redis keeps no moment of a grant; what its collector has seen is judged here. ZooKeeper's judges by the ages that it reads. */
@@ -129,21 +125,21 @@ export class FindingsBoard {
       const { certainty, resolvesMs, lockIds } = cycleRowOf(cycle);
       const steps = cycle.ring
         .slice(0, 8)
-        .map(({ from, to, lock }) => `${labelOf(from)} waits at ${lock.key} for ${labelOf(to)}`);
+        .map(({ from, to, lock }) => `${named(from)} waits at ${lock.key} for ${named(to)}`);
       const more = cycle.ring.length - steps.length;
-      const likely = certainty === "likely";
+      const certain = certainty === "certain";
       return {
         id: createHash("sha256").update(locksOf(cycle.edges).join()).digest("base64url"),
         cluster: cycle.ring[0]?.cluster ?? "",
         kind: "deadlock-suspected",
-        severity: likely ? ("critical" as const) : ("warning" as const),
+        severity: certain ? ("critical" as const) : ("warning" as const),
         object: cycle.ring[0]?.lock.key ?? null,
         lockId: lockIds[0] ?? null,
         sinceMs,
         evidence: `${steps.join("; ")}${more > 0 ? `; and ${more} more` : ""}. ${
-          likely
-            ? "The same entries stand so in two looks."
-            : "Possible only: flows of one process cannot be told apart, or one of several permits would do."
+          certain
+            ? "Certain: each of them is one thread, which does nothing while it waits, and they stood so in two looks."
+            : possibleOnly(cycle.ring)
         }`,
         advice:
           resolvesMs === null
@@ -153,4 +149,24 @@ export class FindingsBoard {
       };
     });
   }
+}
+
+/** Why it may be none. */
+function possibleOnly(ring: readonly WaitEdge[]): string {
+  const why = new Set(
+    ring.map(({ lock, from, to }) => {
+      if (lock.kind === "semaphore" || lock.kind === "permit-semaphore")
+        return "one of several permits would do";
+      return from.session !== null && from.session === to.session
+        ? "threads and tasks of one process cannot be told apart, and those that hold need not be those that wait"
+        : "whoever holds may be another thread or task of its process than the one that waits, and go on";
+    }),
+  );
+  return `Possible only: ${[...why].join("; ")}.`;
+}
+
+/** Several clients of one host have the same address: with what the backend knows each by, too. */
+function named(one: ObservedParticipant): string {
+  const label = labelOf(one);
+  return one.identity !== null || one.actor === null || one.actor === label ? label : `${label} ${one.actor}`;
 }

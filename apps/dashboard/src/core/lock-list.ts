@@ -22,7 +22,7 @@ export async function listLocks(
   if (after !== null && after.sort !== sort)
     throw badRequest(`cursor: it belongs to a list sorted by ${after.sort}`);
   const limit = query.limit ?? usualLimit;
-  const { rows, total } = selectLocks(clusters, query, { sort, count: limit + 1, after, nowMs });
+  const { rows, total } = await selectLocks(clusters, query, { sort, count: limit + 1, after, nowMs });
   const page = rows.slice(0, limit);
   const last = rows.length > limit ? page.at(-1) : undefined;
   const asked = chosen(clusters, query);

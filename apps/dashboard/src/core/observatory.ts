@@ -12,23 +12,27 @@ import type {
   Waits,
 } from "../contract/api.js";
 import { within } from "./bounded.js";
-import { type Census, takeCensus } from "./census.js";
+import { type Census, mergeCensuses, takeCensus } from "./census.js";
 import { clusterRowOf, type NamedCollector } from "./cluster-row.js";
 import { FindingsBoard } from "./findings.js";
 import { HistoryBook } from "./history.js";
 import { Kept } from "./kept.js";
 import { addressOf } from "./lock-id.js";
 import { listLocks } from "./lock-list.js";
+import type { Mutes } from "./mutes.js";
 import { backendFailed, messageOf, notFound } from "./problems.js";
 import { sessionRowOf } from "./rows.js";
-import { pointEveryMs, Series } from "./series.js";
+import { pointEveryMs } from "./series.js";
+import { Tally } from "./tally.js";
 import { WaitGraph } from "./wait-graph.js";
-import { WarmUp } from "./warm-up.js";
 
 const keepMs = 2_000;
 const answerMs = 5_000;
 const censusMs = 1_000;
 const tickMs = 1_000;
+/** So many locks of a session are named in a row, and where it is the only one. */
+const namedInList = 20;
+const namedInDetail = 1_000;
 /** What has waited for less long is not looked at unasked. */
 const suspiciousWaitMs = 2_000;
 
@@ -38,13 +42,19 @@ export type Change =
   | { readonly type: "clusters" }
   | { readonly type: "findings" };
 
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 class Watched implements NamedCollector {
   readonly name: string;
   readonly collector: NamedCollector["collector"];
   readonly history: HistoryBook;
   readonly sessions: Kept<readonly ObservedSession[]>;
   readonly servers: Kept<readonly ObservedServer[]>;
+  readonly tally: Tally;
   readonly off: () => void;
+  #census: Census | undefined;
 
   constructor(
     { name, collector }: NamedCollector,
@@ -54,9 +64,16 @@ class Watched implements NamedCollector {
     this.name = name;
     this.collector = collector;
     this.history = new HistoryBook({ sinceMs: now() });
+    this.tally = new Tally(now());
     this.sessions = new Kept(() => within(collector.sessions(), answerMs), keepMs, now);
     this.servers = new Kept(() => within(collector.servers(), answerMs), keepMs, now);
     this.off = collector.onEvent(listener);
+  }
+
+  census(nowMs: number): Census {
+    if (this.#census === undefined || nowMs - this.#census.takenMs >= censusMs)
+      this.#census = takeCensus(this, nowMs);
+    return this.#census;
   }
 }
 
@@ -68,21 +85,21 @@ export class Observatory {
   readonly now: () => number;
   readonly #watched: ReadonlyMap<string, Watched>;
   readonly #listeners: Set<(change: Change) => void> = new Set();
-  readonly #series: Series = new Series();
   readonly #timer: NodeJS.Timeout;
-  readonly #warmUp: WarmUp;
-  #census: Census | undefined;
-  #grants = 0;
-  #grantsAtPoint = 0;
+  readonly #all: Tally;
   #pointMs: number;
-  #grantsPerSecond = 0;
 
   constructor(
     clusters: readonly NamedCollector[],
-    options: { readonly now?: () => number; readonly longHoldMs?: number } = {},
+    options: {
+      readonly now?: () => number;
+      readonly longHoldMs?: number;
+      readonly mutes?: Mutes;
+    } = {},
   ) {
     this.now = options.now ?? Date.now;
     this.#pointMs = this.now();
+    this.#all = new Tally(this.#pointMs);
     this.#watched = new Map(
       clusters.map((cluster) => [
         cluster.name,
@@ -90,10 +107,9 @@ export class Observatory {
       ]),
     );
     this.clusters = [...this.#watched.values()];
-    this.#warmUp = new WarmUp(this.clusters);
     this.graph = new WaitGraph(this.clusters, this.now);
-    this.findings = new FindingsBoard(this.clusters, this.graph, this.now, options.longHoldMs);
-    this.#timer = setInterval(() => this.#tick(), tickMs);
+    this.findings = new FindingsBoard(this.clusters, this.graph, this.now, options.longHoldMs, options.mutes);
+    this.#timer = setInterval(() => void this.#tick(), tickMs);
     this.#timer.unref();
   }
 
@@ -112,21 +128,34 @@ export class Observatory {
     return this.clusters.map(clusterRowOf);
   }
 
-  overview(): Overview {
-    const { held, contended, waiting, oldestWaitAtMs, hot } = this.#counted();
+  /** Of one cluster, or of all. */
+  overview(only?: string): Overview {
+    const one = only === undefined ? undefined : this.#cluster(only);
     const nowMs = this.now();
+    const { held, contended, waiting, oldestWaitAtMs, hot } = one?.census(nowMs) ?? this.#counted();
+    const tally = one?.tally ?? this.#all;
+    const ours = ({ cluster }: { readonly cluster: string }): boolean =>
+      only === undefined || cluster === only;
     return {
       nowMs,
       held,
       contended,
       waiting,
       oldestWaitMs: oldestWaitAtMs === null ? null : Math.max(0, nowMs - oldestWaitAtMs),
-      grantsPerSecond: this.#grantsPerSecond,
+      grantsPerSecond: tally.grantsPerSecond,
+      lost: tally.losses(nowMs),
       hot,
-      clusters: this.clusterRows(),
-      findings: this.findings.rows(),
-      series: this.#series.points(),
+      clusters: this.clusterRows().filter(({ name }) => ours({ cluster: name })),
+      findings: this.findings.rows().filter(ours),
+      series: tally.series.points(),
     };
+  }
+
+  /** Somebody took holds away from their owners. */
+  forced(cluster: string, holds: number): void {
+    const nowMs = this.now();
+    this.#all.lost(nowMs, holds);
+    this.#cluster(cluster).tally.lost(nowMs, holds);
   }
 
   locks(query: LocksQuery): Promise<Locks> {
@@ -149,32 +178,26 @@ export class Observatory {
   }
 
   async sessions(cluster?: string): Promise<Sessions> {
-    const messages: string[] = [];
-    const asked = cluster === undefined ? [...this.#watched.values()] : [this.#cluster(cluster)];
-    const rows = await Promise.all(
-      asked.map(async (each) => {
-        try {
-          return (await each.sessions.get()).map((session) => sessionRowOf(each.name, session));
-        } catch (error) {
-          messages.push(`${each.name}: ${messageOf(error)}`);
-          return [];
-        }
-      }),
-    );
-    return { nowMs: this.now(), rows: rows.flat(), messages };
+    const { found, messages } = await this.#askSessions(cluster);
+    const rows = found.map(({ from, session }) => sessionRowOf(from.name, session, namedInList));
+    return { nowMs: this.now(), rows, messages: [...messages] };
   }
 
   async session(id: string, cluster?: string): Promise<SessionDetail> {
-    const { rows, messages } = await this.sessions(cluster);
-    const session = rows.find((row) => row.id === id);
-    if (session === undefined) throw notFound(["no such session", ...messages].join("; "));
-    const { collector } = this.#cluster(session.cluster);
-    const held = session.holds.flatMap(({ key }) => collector.get(key) ?? []);
+    const { found, messages } = await this.#askSessions(cluster);
+    const one = found.find(({ session }) => session.id === id);
+    if (one === undefined) throw notFound(["no such session", ...messages].join("; "));
+    const { from, session } = one;
+    const held = new Set(session.holds);
+    let movedUp = 0;
+    for (const { key, waiterCount } of from.collector.figures("contended"))
+      if (held.has(key)) movedUp += waiterCount;
     return {
       nowMs: this.now(),
-      session,
+      session: sessionRowOf(from.name, session, namedInDetail),
       released: session.holds.length,
-      movedUp: held.reduce((sum, { waiterCount }) => sum + waiterCount, 0),
+      movedUp,
+      messages: [...(await this.#askSessions(from.name)).messages],
     };
   }
 
@@ -217,6 +240,28 @@ export class Observatory {
     }
   }
 
+  async #askSessions(cluster: string | undefined): Promise<{
+    readonly found: readonly { readonly from: Watched; readonly session: ObservedSession }[];
+    readonly messages: readonly string[];
+  }> {
+    const messages: string[] = [];
+    const asked = cluster === undefined ? [...this.#watched.values()] : [this.#cluster(cluster)];
+    const found = await Promise.all(
+      asked.map(async (from) => {
+        try {
+          const sessions = await from.sessions.get();
+          const source = from.collector.sources().find((one) => one.source === "sessions");
+          if (source?.message != null) messages.push(`${from.name}: ${source.message}`);
+          return sessions.map((session) => ({ from, session }));
+        } catch (error) {
+          messages.push(`${from.name}: ${messageOf(error)}`);
+          return [];
+        }
+      }),
+    );
+    return { found: found.flat(), messages };
+  }
+
   #cluster(name: string): Watched {
     const cluster = this.#watched.get(name);
     if (cluster === undefined) throw notFound("no such cluster");
@@ -225,9 +270,10 @@ export class Observatory {
 
   #counted(): Census {
     const nowMs = this.now();
-    if (this.#census === undefined || nowMs - this.#census.takenMs >= censusMs)
-      this.#census = takeCensus(this.clusters, nowMs);
-    return this.#census;
+    return mergeCensuses(
+      [...this.#watched.values()].map((each) => each.census(nowMs)),
+      nowMs,
+    );
   }
 
   #heard(cluster: string, event: CollectorEvent): void {
@@ -236,28 +282,35 @@ export class Observatory {
       return;
     }
     if (event.type === "granted" || event.type === "released") {
-      if (event.type === "granted") this.#grants += 1;
-      this.#watched.get(cluster)?.history.add(event);
+      const watched = this.#watched.get(cluster);
+      for (const tally of [this.#all, watched?.tally]) {
+        if (event.type === "granted") tally?.granted();
+        else if (event.ranOut === true) tally?.lost(this.now());
+      }
+      watched?.history.add(event);
       return;
     }
     if (event.type === "changed" || event.type === "removed")
       this.#tell({ type: "lock", cluster, key: event.key });
   }
 
-  #tick(): void {
-    if (this.#warmUp.busy()) return;
+  /** Each walk through all locks is a turn of its own. */
+  async #tick(): Promise<void> {
     if (this.findings.refresh()) this.#tell({ type: "findings" });
+    await nextTurn();
     const nowMs = this.now();
     // Its reads fail one by one and say so; nothing is left to reject.
     void this.graph.refresh(suspiciousWaitMs);
     const sinceMs = nowMs - this.#pointMs;
     if (sinceMs < pointEveryMs) return;
-    const grants = this.#grants - this.#grantsAtPoint;
-    this.#grantsPerSecond = (grants * 1_000) / sinceMs;
-    this.#grantsAtPoint = this.#grants;
     this.#pointMs = nowMs;
+    for (const watched of this.#watched.values()) {
+      await nextTurn();
+      const { waiting, held } = watched.census(this.now());
+      watched.tally.point({ atMs: nowMs, waiting, held }, sinceMs);
+    }
     const { waiting, held } = this.#counted();
-    this.#series.add({ atMs: nowMs, waiting, held, grants });
+    this.#all.point({ atMs: nowMs, waiting, held }, sinceMs);
   }
 
   #tell(change: Change): void {

@@ -52,7 +52,8 @@ export function participantOf(one: ObservedParticipant): Participant {
   };
 }
 
-export function sessionRowOf(cluster: string, session: ObservedSession): SessionRow {
+/** With the names of as many locks of either list. A client may hold 100,000. */
+export function sessionRowOf(cluster: string, session: ObservedSession, mostNamed: number): SessionRow {
   const named = (key: string) => ({ key, lockId: lockIdOf({ cluster, backend: session.backend, key }) });
   return {
     id: session.id,
@@ -67,8 +68,10 @@ export function sessionRowOf(cluster: string, session: ObservedSession): Session
     timeoutMs: session.timeoutMs,
     established: { atMs: session.established.atMs, provenance: session.established.provenance },
     lastSeen: { atMs: session.lastSeen.atMs, provenance: session.lastSeen.provenance },
-    holds: session.holds.map(named),
-    waits: session.waits.map(named),
+    holdCount: session.holds.length,
+    waitCount: session.waits.length,
+    holds: session.holds.slice(0, mostNamed).map(named),
+    waits: session.waits.slice(0, mostNamed).map(named),
     state: session.state,
   };
 }

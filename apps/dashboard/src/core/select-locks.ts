@@ -1,13 +1,21 @@
-import type { ObservedLock, ObservedParticipant } from "@holdfast/core/observe";
+import type { LockFigures, ObservedLock } from "@holdfast/core/observe";
 import type { LocksQuery } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import type { Place, Sort } from "./cursor.js";
 import { textMatcher } from "./glob.js";
+import { Turns } from "./turns.js";
 
 export interface Selected {
   readonly cluster: string;
   readonly lock: ObservedLock;
   /** What it is sorted by; `null` comes last. */
+  readonly value: number | null;
+}
+
+/** One that may come on the page: enough to find the row by and to put it in its place. */
+interface Candidate {
+  readonly from: NamedCollector;
+  readonly key: string;
   readonly value: number | null;
 }
 
@@ -19,44 +27,54 @@ export interface Selection {
 
 /**
  * One page of what matches, in one walk through memory: 100,000 locks are not sorted for the sake of 100 rows, but gathered in a
- * buffer that is cut to a page whenever it is full.
+ * buffer that is cut to a page whenever it is full. Others get their turn meanwhile, and what changes then may be seen before or after.
  */
-export function selectLocks(
+export async function selectLocks(
   clusters: Iterable<NamedCollector>,
   query: LocksQuery,
   page: { readonly sort: Sort; readonly count: number; readonly after: Place | null; readonly nowMs: number },
-): Selection {
+): Promise<Selection> {
   const { count, after } = page;
+  const { owner = "" } = query;
   const sortValueOf = sortValues[page.sort];
   const matches = matcherOf(query, page.nowMs);
   const room = count * 4 + 1_000;
-  let rows: Selected[] = [];
-  let worst: Selected | null = null;
+  const turns = new Turns();
+  let candidates: Candidate[] = [];
+  let worst: Candidate | null = null;
   let total = 0;
   const cut = (): void => {
-    rows.sort(inOrder);
-    rows = rows.slice(0, count);
-    worst = rows.length === count ? (rows.at(-1) ?? null) : null;
+    candidates.sort(inOrder);
+    candidates = candidates.slice(0, count);
+    worst = candidates.length === count ? (candidates.at(-1) ?? null) : null;
   };
-  for (const { name, collector } of clusters) {
+  for (const from of clusters) {
+    const { name, collector } = from;
     if (query.cluster !== undefined && query.cluster !== name) continue;
     if (query.backend !== undefined && query.backend !== collector.backend) continue;
-    for (const lock of collector.locks()) {
+    for (const lock of collector.figures()) {
+      if (turns.isOver()) await turns.next();
       if (!matches(lock)) continue;
+      const { key } = lock;
+      if (owner !== "" && !collector.isHeldBy(key, owner)) continue;
       total += 1;
       const value = sortValueOf(lock);
-      if (after !== null && compare(value, lock.key, name, after) <= 0) continue;
-      if (worst !== null && compare(value, lock.key, name, placed(worst)) >= 0) continue;
-      rows.push({ cluster: name, lock, value });
-      if (rows.length >= room) cut();
+      if (after !== null && compare(value, key, name, after) <= 0) continue;
+      if (worst !== null && compare(value, key, name, placed(worst)) >= 0) continue;
+      candidates.push({ from, key, value });
+      if (candidates.length >= room) cut();
     }
   }
   cut();
+  const rows = candidates.flatMap(({ from, key, value }): Selected[] => {
+    const lock = from.collector.get(key);
+    return lock === undefined ? [] : [{ cluster: from.name, lock, value }];
+  });
   return { rows, total };
 }
 
 /** Smallest first in each. */
-const sortValues: Readonly<Record<Sort, (lock: ObservedLock) => number | null>> = {
+const sortValues: Readonly<Record<Sort, (lock: LockFigures) => number | null>> = {
   waiters: (lock) => -lock.waiterCount,
   hold: (lock) => lock.oldestHold.atMs,
   wait: (lock) => lock.oldestWait.atMs,
@@ -69,12 +87,12 @@ interface Position {
   readonly cluster: string;
 }
 
-function placed({ cluster, lock, value }: Selected): Position {
-  return { value, key: lock.key, cluster };
+function placed({ from, key, value }: Candidate): Position {
+  return { value, key, cluster: from.name };
 }
 
-function inOrder(a: Selected, b: Selected): number {
-  return compare(a.value, a.lock.key, a.cluster, placed(b));
+function inOrder(a: Candidate, b: Candidate): number {
+  return compare(a.value, a.key, a.from.name, placed(b));
 }
 
 function compare(value: number | null, key: string, cluster: string, other: Position): number {
@@ -88,9 +106,9 @@ function compare(value: number | null, key: string, cluster: string, other: Posi
   return 0;
 }
 
-function matcherOf(query: LocksQuery, nowMs: number): (lock: ObservedLock) => boolean {
-  const { state, kind, owner, minAgeMs } = query;
-  const tests: ((lock: ObservedLock) => boolean)[] = [];
+function matcherOf(query: LocksQuery, nowMs: number): (lock: LockFigures) => boolean {
+  const { state, kind, minAgeMs } = query;
+  const tests: ((lock: LockFigures) => boolean)[] = [];
   if (state !== undefined) tests.push((lock) => lock.state === state);
   if (kind !== undefined) tests.push((lock) => lock.kind === kind);
   if (minAgeMs !== undefined) {
@@ -101,23 +119,8 @@ function matcherOf(query: LocksQuery, nowMs: number): (lock: ObservedLock) => bo
     const named = textMatcher(query.q);
     tests.push((lock) => named(lock.key));
   }
-  if (owner !== undefined && owner !== "")
-    tests.push((lock) => lock.holders.some((each) => isOwner(each, owner)));
   return (lock) => {
     for (const test of tests) if (!test(lock)) return false;
     return true;
   };
-}
-
-/** Any of the words by which an owner is shown. */
-function isOwner(one: ObservedParticipant, text: string): boolean {
-  return [
-    one.actor,
-    one.session,
-    one.address,
-    one.data,
-    one.entry,
-    one.identity?.label,
-    one.identity?.host,
-  ].some((each) => each?.includes(text) === true);
 }

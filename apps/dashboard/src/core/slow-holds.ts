@@ -1,4 +1,4 @@
-import type { Finding, ObservedLock } from "@holdfast/core/observe";
+import type { Finding, LockFigures } from "@holdfast/core/observe";
 import type { NamedCollector } from "./cluster-row.js";
 
 /** From here on a hold counts as long. */
@@ -10,7 +10,7 @@ const mostFindings = 100;
 /** Holds that have lasted for long, by what is in memory. A hold of unknown age is none. */
 export function slowHolds({ collector }: NamedCollector, longHoldMs: number, nowMs: number): Finding[] {
   const findings: Finding[] = [];
-  for (const lock of collector.locks()) {
+  for (const lock of collector.figures()) {
     const { atMs } = lock.oldestHold;
     if (atMs === null || lock.holderCount === 0 || nowMs - atMs < longHoldMs) continue;
     if (findings.push(describe(lock, atMs, longHoldMs)) >= mostFindings) break;
@@ -18,7 +18,7 @@ export function slowHolds({ collector }: NamedCollector, longHoldMs: number, now
   return findings;
 }
 
-function describe(lock: ObservedLock, atMs: number, longHoldMs: number): Finding {
+function describe(lock: LockFigures, atMs: number, longHoldMs: number): Finding {
   const since = `Held since ${new Date(atMs).toISOString()}${lock.oldestHold.provenance === "at-least" ? " or longer" : ""}`;
   if (lock.waiterCount > 0)
     return {

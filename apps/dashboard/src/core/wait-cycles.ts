@@ -7,7 +7,7 @@ import { actorIdOf, exactNode, processNode, type WaitEdge } from "./wait-edges.j
 export interface WaitCycle {
   /** The same as long as the same entries wait at the same locks for the same entries. */
   readonly signature: string;
-  readonly certainty: "likely" | "possible";
+  readonly certainty: "certain" | "possible";
   readonly edges: readonly WaitEdge[];
   /** One way around among `edges`: each waits for the next one's holder, the last for the first. */
   readonly ring: readonly WaitEdge[];
@@ -16,27 +16,30 @@ export interface WaitCycle {
 type Node = (cluster: string, one: ObservedParticipant) => string;
 
 /**
- * Circles in which everybody waits for the next. Likely: across owners that the backend tells apart. Possible: within one session or
- * process, whose flows it does not tell apart, or across clusters by what a process says of itself, or at a semaphore,
- * where one of several holders is enough.
+ * Circles in which everybody waits for the next. Certain: all in it are threads, which do one thing at a time, and each is in the
+ * way of the one before. Possible: where sessions or processes are in it, since a flow that holds need not be the one that
+ * waits; across clusters, by what a process says of itself; at a semaphore, where one of several holders is enough.
  */
 export function cyclesOf(edges: readonly WaitEdge[]): WaitCycle[] {
   const cycles: WaitCycle[] = [];
   const covered = new Set<string>();
-  for (const node of [exactNode, processNode] as const) {
-    for (const members of [...components(edges, node), ...selfWaits(edges, node)]) {
+  const add = (found: readonly WaitEdge[][], node: Node, certainty: WaitCycle["certainty"]): void => {
+    for (const members of found) {
       const locks = locksOf(members).join("\n");
       if (covered.has(locks)) continue;
       covered.add(locks);
-      const likely =
-        node === exactNode && new Set(members.map((each) => node(each.cluster, each.from))).size > 1;
       cycles.push({
         signature: members.map(signatureOf).sort().join("\n"),
-        certainty: likely && !members.some(oneOfSeveral) ? "likely" : "possible",
+        certainty,
         edges: members,
         ring: ringOf(members, node),
       });
     }
+  };
+  // By themselves first: that others are tangled up with them makes nothing less certain.
+  add(components(edges.filter(betweenThreads), exactNode), exactNode, "certain");
+  for (const node of [exactNode, processNode] as const) {
+    add([...components(edges, node), ...selfWaits(edges, node)], node, "possible");
   }
   return cycles;
 }
@@ -88,28 +91,35 @@ function selfWaits(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
 /** A shortest one. Where somebody is in his own way: each of the locks once. */
 function ringOf(members: readonly WaitEdge[], node: Node): readonly WaitEdge[] {
   // The same one at each look, in whatever order the locks were read.
-  const edges = [...members].sort((a, b) => (signatureOf(a) < signatureOf(b) ? -1 : 1));
-  let shortest: WaitEdge[] | undefined;
-  for (const first of edges) {
-    const goal = node(first.cluster, first.from);
-    const start = node(first.cluster, first.to);
-    if (start === goal) {
+  const steps = members
+    .map((edge) => ({
+      edge,
+      start: node(edge.cluster, edge.from),
+      end: node(edge.cluster, edge.to),
+      signature: signatureOf(edge),
+    }))
+    .sort((a, b) => (a.signature < b.signature ? -1 : 1));
+  const edges = steps.map(({ edge }) => edge);
+  const onward = new Map<string, typeof steps>();
+  for (const step of steps) {
+    const known = onward.get(step.start);
+    if (known === undefined) onward.set(step.start, [step]);
+    else known.push(step);
+  }
+  let shortest: readonly WaitEdge[] | undefined;
+  for (const first of steps) {
+    if (first.start === first.end) {
       const seen = new Set<string>();
       return edges.filter((edge) => !seen.has(lockIdOfEdge(edge)) && seen.add(lockIdOfEdge(edge)));
     }
-    const ways = new Map<string, WaitEdge[]>([[start, [first]]]);
+    const ways = new Map<string, readonly WaitEdge[]>([[first.end, [first.edge]]]);
     for (const [here, way] of ways) {
       if (shortest !== undefined && way.length >= shortest.length) break;
-      for (const edge of edges) {
-        if (node(edge.cluster, edge.from) !== here) continue;
-        const next = node(edge.cluster, edge.to);
-        if (!ways.has(next)) ways.set(next, [...way, edge]);
-      }
-      const round = ways.get(goal);
-      if (round !== undefined) {
-        if (shortest === undefined || round.length < shortest.length) shortest = round;
-        break;
-      }
+      for (const { edge, end } of onward.get(here) ?? []) if (!ways.has(end)) ways.set(end, [...way, edge]);
+      const round = ways.get(first.start);
+      if (round === undefined) continue;
+      if (shortest === undefined || round.length < shortest.length) shortest = round;
+      break;
     }
     if (shortest?.length === 2) break;
   }
@@ -118,6 +128,16 @@ function ringOf(members: readonly WaitEdge[], node: Node): readonly WaitEdge[] {
 
 function lockIdOfEdge({ cluster, lock }: WaitEdge): string {
   return lockIdOf({ cluster, backend: lock.backend, key: lock.key });
+}
+
+/**
+ * Redisson's owner is a thread: while it waits for one lock it does nothing with another. A ZooKeeper session is shared by whatever
+ * the process does, and an owner of ours is one grant, so neither says who waits for whom within its process.
+ */
+function betweenThreads(edge: WaitEdge): boolean {
+  const { from, to } = edge;
+  const shared = from.mode === "shared" && to.mode === "shared";
+  return from.library === "redisson" && to.library === "redisson" && !shared && !oneOfSeveral(edge);
 }
 
 function oneOfSeveral({ lock }: WaitEdge): boolean {

@@ -1,4 +1,4 @@
-import type { ObservedLock, ObservedLockDetail } from "@holdfast/core/observe";
+import type { LockFigures, ObservedLock, ObservedLockDetail } from "@holdfast/core/observe";
 import type { Waits } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf } from "./lock-id.js";
@@ -104,13 +104,21 @@ export class WaitGraph {
     const locks: ContendedLock[] = [];
     const kept = new Set<string>();
     const queue = chosen.values();
+    // What is told to be certain is as of now: a waiter may have gone and another come, and the row looks the same. Of what is
+    // merely possible a circle may be of all contended locks, in ordinary times too.
+    const circled = new Set(
+      [...this.#seen.values()]
+        .filter(({ cycle }) => cycle.certainty === "certain")
+        .flatMap(({ cycle }) => cycle.ring.map((edge) => `${edge.cluster}\0${edge.lock.key}`)),
+    );
     const work = async (): Promise<void> => {
       for (const { cluster, lock } of queue) {
         const id = `${cluster.name}\0${lock.key}`;
         const look = `${lock.version}\0${lock.waiterCount}\0${lock.holderCount}`;
         const known = this.#read.get(id);
         kept.add(id);
-        if (known !== undefined && known.look === look && nowMs - known.readMs < trustMs) {
+        const trusted = nowMs - (known?.readMs ?? 0) < trustMs && !circled.has(id);
+        if (known !== undefined && known.look === look && trusted) {
           locks.push({ cluster: cluster.name, lock: known.lock });
           continue;
         }
@@ -145,11 +153,10 @@ export class WaitGraph {
   #choose(minWaitMs: number): { chosen: { cluster: NamedCollector; lock: ObservedLock }[]; blind: string[] } {
     const latestMs = this.#now() - minWaitMs;
     const blind: string[] = [];
-    const found: { cluster: NamedCollector; lock: ObservedLock }[] = [];
+    const found: { cluster: NamedCollector; lock: LockFigures }[] = [];
     for (const cluster of this.#clusters) {
       let unseen = 0;
-      for (const lock of cluster.collector.locks()) {
-        if (lock.state !== "contended") continue;
+      for (const lock of cluster.collector.figures("contended")) {
         if (lock.waiterUnit !== "participants") unseen += 1;
         else if (lock.oldestWait.atMs === null || lock.oldestWait.atMs <= latestMs)
           found.push({ cluster, lock });
@@ -164,6 +171,10 @@ export class WaitGraph {
       blind.push(
         `${found.length - mostLocks} contended locks that have waited for less long than ${mostLocks} others`,
       );
-    return { chosen: found.slice(0, mostLocks), blind };
+    const chosen = found.slice(0, mostLocks).flatMap(({ cluster, lock }) => {
+      const row = cluster.collector.get(lock.key);
+      return row === undefined ? [] : [{ cluster, lock: row }];
+    });
+    return { chosen, blind };
   }
 }

@@ -65,7 +65,7 @@ export async function countLocks(
   for (const { name: cluster, collector } of clusters) {
     const { backend } = collector;
     const guard = guardOf(cluster);
-    for (const lock of collector.locks()) {
+    for (const lock of collector.figures()) {
       if (++rows % rowsAtATime === 0 && performance.now() - turnBegunMs >= turnMs) {
         await new Promise((resolve) => setImmediate(resolve));
         turnBegunMs = performance.now();

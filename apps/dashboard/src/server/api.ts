@@ -27,7 +27,7 @@ import {
 import { FindingRowSchema } from "../contract/parts.js";
 import { detailOf } from "../core/lock-detail.js";
 import type { Observatory } from "../core/observatory.js";
-import { notFound } from "../core/problems.js";
+import { messageOf, notFound, ProblemError } from "../core/problems.js";
 import { type Access, principalOf } from "./access.js";
 
 const IdSchema = Type.Object({ id: Type.String({ maxLength: 16_384 }) });
@@ -79,10 +79,6 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     nowMs: observatory.now(),
   }));
 
-  scope.get("/overview", options("viewer", "The numbers of the first page", OverviewSchema), () =>
-    observatory.overview(),
-  );
-
   const list = options("viewer", "One page of the locks that match", LocksSchema);
   scope.get("/locks", { ...list, schema: { ...list.schema, querystring: LocksQuerySchema } }, (request) =>
     observatory.locks(request.query),
@@ -119,6 +115,13 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
   );
 
   const InClusterSchema = Type.Object({ cluster: Type.Optional(Type.String()) }, strict);
+  const overview = options("viewer", "The numbers of the first page", OverviewSchema);
+  scope.get(
+    "/overview",
+    { ...overview, schema: { ...overview.schema, querystring: InClusterSchema } },
+    (request) => observatory.overview(request.query.cluster),
+  );
+
   const sessions = options("viewer", "Sessions and clients", SessionsSchema);
   scope.get(
     "/sessions",
@@ -151,11 +154,19 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     async (request) => {
       const actor = actorOf(request);
       const { reason, forMs } = request.body;
-      const row = observatory.findings.mute(request.params.id, {
-        reason,
-        by: actor.principal.name ?? "anybody",
-        untilMs: observatory.now() + forMs,
-      });
+      const row = await observatory.findings
+        .mute(request.params.id, {
+          reason,
+          by: actor.principal.name ?? "anybody",
+          untilMs: observatory.now() + forMs,
+        })
+        .catch((error: unknown) => {
+          throw new ProblemError(
+            503,
+            "mutes-unavailable",
+            `it cannot be written down, so nothing was muted: ${messageOf(error)}`,
+          );
+        });
       if (row === null) throw notFound("it is not there any more");
       await desk.noteMute({ cluster: row.cluster, object: row.object ?? row.kind, reason }, actor);
       return row;

@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import rateLimit from "@fastify/rate-limit";
 import { TypeBoxValidatorCompiler } from "@fastify/type-provider-typebox";
 import type { FastifyInstance, FastifyPluginAsync } from "fastify";
@@ -8,8 +9,9 @@ import { Webhook } from "../actions/webhook.js";
 import { Credentials } from "../auth/credentials.js";
 import { CsrfTokens } from "../auth/csrf.js";
 import { FailedLogins } from "../auth/failed-logins.js";
+import { Mutes } from "../core/mutes.js";
 import { Observatory } from "../core/observatory.js";
-import { notFound, ProblemError } from "../core/problems.js";
+import { messageOf, notFound, ProblemError } from "../core/problems.js";
 import { exporterMetrics } from "../exporter/index.js";
 import { version } from "../version.js";
 import { guardAccess } from "./access.js";
@@ -47,10 +49,11 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
       webhook?.send(row);
     },
   });
-  const observatory = new Observatory(
-    options.clusters,
-    options.longHoldMs === undefined ? {} : { longHoldMs: options.longHoldMs },
-  );
+  const mutes = await openMutes(options.audit?.file, (why) => log.warn(why));
+  const observatory = new Observatory(options.clusters, {
+    mutes,
+    ...(options.longHoldMs === undefined ? {} : { longHoldMs: options.longHoldMs }),
+  });
   const hub = new StreamHub(observatory);
   const registry = new Registry();
   const exporter = exporterMetrics(registry, {
@@ -65,6 +68,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     observatory.close();
     exporter.close();
     await webhook?.drained();
+    await mutes.close();
     await audit.close();
   });
 
@@ -123,6 +127,19 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   );
   servePage(scope, await BuiltPage.load(options.pageDirectory), version);
 };
+
+/** Beside the audit: where that is written down, they are too. */
+async function openMutes(audit: string | undefined, warn: (message: string) => void): Promise<Mutes> {
+  const now = Date.now;
+  if (audit === undefined || !(await stat(audit)).isFile()) return new Mutes({ now });
+  const file = `${audit}.mutes`;
+  try {
+    return await Mutes.open({ file, now });
+  } catch (error) {
+    warn(`mutes end with this process: ${messageOf(error)}`);
+    return new Mutes({ now });
+  }
+}
 
 function check(scope: FastifyInstance, options: HoldfastOptions): void {
   const names = options.clusters.map(({ name }) => name);

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
-import type { AskedRow, Flush, StreamHub } from "./stream-hub.js";
+import { eventText, type Flush } from "./flush.js";
+import type { AskedRow, StreamHub } from "./stream-hub.js";
 
 /** A client that has taken nothing for so long is gone or stuck; it comes back and gets everything anew. */
 export const undrainedMs = 30_000;
@@ -76,9 +77,13 @@ export class StreamClient {
       }
       return;
     }
-    const text = this.#due(flush, beatMs);
-    if (text === "") return;
-    if (!this.#response.write(text)) this.#stuckSinceMs = performance.now();
+    const events = this.#due(flush, beatMs);
+    if (events.length === 0) return;
+    const response = this.#response;
+    response.cork();
+    for (const event of events) response.write(event);
+    response.uncork();
+    if (response.writableNeedDrain) this.#stuckSinceMs = performance.now();
   }
 
   close(): void {
@@ -86,40 +91,33 @@ export class StreamClient {
     this.#response.end();
   }
 
-  #due(flush: Flush, beatMs: number): string {
-    const events: string[] = [];
-    const add = (event: string, json: string): void => {
-      events.push(`event: ${event}\ndata: ${json}\n\n`);
-    };
+  #due(flush: Flush, beatMs: number): (string | Buffer)[] {
+    const events: (string | Buffer)[] = [];
     if (this.#beatMs === 0 || flush.nowMs - this.#beatMs >= beatMs) {
       this.#beatMs = flush.nowMs;
-      add("hello", `{"nowMs":${this.#hub.observatory.now()}}`);
+      events.push(eventText("hello", `{"nowMs":${this.#hub.observatory.now()}}`));
     }
-    const rows: string[] = [];
-    const gone: string[] = [];
-    for (const asked of this.#dirty) {
-      const row = flush.row(asked);
-      if (row === null) gone.push(asked.id);
-      else rows.push(row);
+    if (this.#dirty.size > 0) {
+      const { event, gone } = flush.rows(this.#dirty);
+      this.#dirty.clear();
+      if (event !== null) events.push(event);
+      if (gone.length > 0) events.push(eventText("gone", JSON.stringify(gone)));
     }
-    this.#dirty.clear();
-    if (rows.length > 0) add("locks", `[${rows.join()}]`);
-    if (gone.length > 0) add("gone", JSON.stringify(gone));
     const others = this.#hub.changes - this.#toldChanges - this.#ownChanges;
-    if (others > 0) add("changes", `{"count":${others}}`);
+    if (others > 0) events.push(eventText("changes", `{"count":${others}}`));
     this.#toldChanges = this.#hub.changes;
     this.#ownChanges = 0;
-    if (this.#clustersStale) add("clusters", flush.clusters);
+    if (this.#clustersStale) events.push(flush.clusters);
     this.#clustersStale = false;
-    if (this.#wishes.findings && this.#findingsStale) add("findings", flush.findings);
+    if (this.#wishes.findings && this.#findingsStale) events.push(flush.findings);
     this.#findingsStale = false;
     if (this.#wishes.overview && (flush.overviewDue || !this.#overviewSent)) {
       this.#overviewSent = true;
-      add("overview", flush.overview);
+      events.push(flush.overview);
     }
     // What a client has seen is a count of changes: after a break it is told how many it missed.
     if (events.length > 0) events.push(`id: ${this.#hub.epoch}.${this.#toldChanges}\n\n`);
-    return events.join("");
+    return events;
   }
 
   #end(slow: boolean): void {

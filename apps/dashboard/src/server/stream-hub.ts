@@ -1,7 +1,7 @@
 import type { LockCollector } from "@holdfast/core/observe";
-import { clusterRowOf, type NamedCollector } from "../core/cluster-row.js";
+import type { NamedCollector } from "../core/cluster-row.js";
 import type { Observatory } from "../core/observatory.js";
-import { rowOf } from "../core/rows.js";
+import { Flush } from "./flush.js";
 import type { StreamClient } from "./stream-client.js";
 
 /** Four times a second, so that a burst of a thousand changes of a row is one line. */
@@ -14,54 +14,14 @@ const sliceMs = 10;
 
 /** A row that at least one viewer has on screen. */
 export interface AskedRow {
+  /** Short, for telling rows apart within this hub. */
+  readonly number: number;
   readonly id: string;
   readonly cluster: NamedCollector;
   readonly key: string;
   readonly viewers: Set<StreamClient>;
   /** How often it has changed since the last flush. */
   changes: number;
-}
-
-/** What is the same for all clients in one flush, made when the first one needs it. */
-export class Flush {
-  readonly nowMs: number;
-  readonly overviewDue: boolean;
-  readonly #observatory: Observatory;
-  readonly #rows: Map<string, string | null> = new Map();
-  #overview: string | undefined;
-  #findings: string | undefined;
-  #clusters: string | undefined;
-
-  constructor(observatory: Observatory, nowMs: number, overviewDue: boolean) {
-    this.#observatory = observatory;
-    this.nowMs = nowMs;
-    this.overviewDue = overviewDue;
-  }
-
-  /** The row as it is now, as JSON; `null`: gone. */
-  row({ id, cluster, key }: AskedRow): string | null {
-    const known = this.#rows.get(id);
-    if (known !== undefined) return known;
-    const lock = cluster.collector.get(key);
-    const json = lock === undefined ? null : JSON.stringify(rowOf(cluster.name, lock));
-    this.#rows.set(id, json);
-    return json;
-  }
-
-  get overview(): string {
-    this.#overview ??= JSON.stringify(this.#observatory.overview());
-    return this.#overview;
-  }
-
-  get findings(): string {
-    this.#findings ??= JSON.stringify(this.#observatory.findings.rows());
-    return this.#findings;
-  }
-
-  get clusters(): string {
-    this.#clusters ??= JSON.stringify(this.#observatory.clusters.map(clusterRowOf));
-    return this.#clusters;
-  }
 }
 
 /** All streams of one dashboard: which rows are on whose screen, and what is due to whom. */
@@ -80,6 +40,7 @@ export class StreamHub {
   #coalesced = 0;
   #disconnectedSlow = 0;
   #overviewMs = 0;
+  #lastNumber = 0;
   #flushing = false;
   #closed = false;
 
@@ -166,9 +127,12 @@ export class StreamHub {
     const { cluster, key } = located;
     const rows = this.#asked.get(cluster.name) ?? new Map<string, AskedRow>();
     this.#asked.set(cluster.name, rows);
-    const known = rows.get(key) ?? { id, cluster, key, viewers: new Set(), changes: 0 };
-    rows.set(key, known);
-    return known;
+    const known = rows.get(key);
+    if (known !== undefined) return known;
+    const number = ++this.#lastNumber;
+    const asked = { number, id, cluster, key, viewers: new Set<StreamClient>(), changes: 0 };
+    rows.set(key, asked);
+    return asked;
   }
 
   #attend({ name, collector }: NamedCollector): void {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { makeRedisCertificate } from "@holdfast/test-servers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkConfig } from "../../src/config/check.js";
 import { loadConfig } from "../../src/config/load.js";
@@ -107,6 +108,38 @@ clusters:
     const file = await put("broken.yaml", `password: "${secret}\n  x: [`);
     await expect(loadConfig(file)).rejects.toThrow(/line \d+: not YAML/);
     await expect(loadConfig(file)).rejects.not.toThrow(secret);
+  });
+
+  it("TLS takes files that can be read and fit together, and says which do not", async () => {
+    const check = (tls: object) =>
+      checkDashboard(
+        checkConfig({
+          listen: { port: 0 },
+          clusters: [{ name: "a", redis: { url: "rediss://h", patterns: [], tls } }],
+        }),
+        { directory, env: {} },
+      );
+    const { certificate, key } = makeRedisCertificate();
+    await put("cert.pem", certificate);
+    await put("key.pem", key);
+    await put("other.pem", makeRedisCertificate().key);
+    await put("broken.pem", "hunter2");
+    await check({});
+    await check({ ca: "cert.pem", cert: "cert.pem", key: "key.pem", serverName: "h" });
+    for (const [tls, message] of [
+      [{ ca: "none.pem" }, /clusters: a: tls: ca: .*none\.pem cannot be read \(ENOENT\)/],
+      [{ cert: "cert.pem" }, "clusters: a: tls: cert and key go together"],
+      [{ cert: "cert.pem", key: "other.pem" }, "clusters: a: tls: cert.pem, other.pem"],
+      [{ cert: "broken.pem", key: "key.pem" }, "clusters: a: tls: broken.pem, key.pem"],
+      [{ cert: "cert.pem", key: "key.pem", passphrase: { env: "NONE" } }, "tls: passphrase"],
+      [{ certificate: "x" }, "does not know the option"],
+    ] as const) {
+      await expect(async () => await check(tls)).rejects.toThrow(message);
+      await expect(async () => await check(tls)).rejects.not.toThrow("hunter2");
+    }
+    expect(() =>
+      checkConfig({ clusters: [{ name: "a", redis: { url: "redis://h", patterns: [], tls: {} } }] }),
+    ).toThrow("begins with rediss://");
   });
 
   it("secrets must be in exactly one place, which must be there", async () => {

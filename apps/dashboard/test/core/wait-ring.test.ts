@@ -49,4 +49,17 @@ describe("the way around a circle of waits", () => {
     expect(row?.actors).toEqual(["zoo/0xa", "zoo/0xa"]);
     expect(row?.lockIds).toEqual([idOf("/1"), idOf("/2")]);
   });
+
+  it("is found among hundreds of waits in the time of a few turns", () => {
+    const people = 400;
+    const name = (n: number): string => `0x${n % people}`;
+    const around = Array.from({ length: people }, (_, n) => waits(name(n), `/around/${n}`, name(n + 1)));
+    const across = Array.from({ length: people }, (_, n) => waits(name(n), `/across/${n}`, name(n + 2)));
+    const before = process.cpuUsage();
+    const [row] = cyclesOf([...around, ...across]).map(cycleRowOf);
+    const { user, system } = process.cpuUsage(before);
+    expect(row?.actors).toHaveLength(people / 2);
+    // With a walk through all waits at each step it is five seconds and more.
+    expect((user + system) / 1_000).toBeLessThan(2_000);
+  });
 });

@@ -53,9 +53,15 @@ class Scene {
 
 const a = { actor: "0xa", session: "0xa" };
 const b = { actor: "0xb", session: "0xb" };
+/** Of a Redisson client: its id, and a thread of it. */
+const threadOf = (client: string, thread: number) => ({
+  actor: `${client}:${thread}`,
+  session: client,
+  library: "redisson" as const,
+});
 
 describe("waits and deadlocks", () => {
-  it("two sessions that wait for each other are a likely deadlock after two looks, not after one", async () => {
+  it("two sessions that wait for each other are a possible deadlock after two looks, not after one", async () => {
     using scene = new Scene();
     scene.contend(scene.zoo, "/1", a, b);
     scene.contend(scene.zoo, "/2", b, a);
@@ -63,12 +69,81 @@ describe("waits and deadlocks", () => {
     expect((await scene.observatory.waits()).cycles).toEqual([]);
     await scene.look();
     const { cycles, edges, actors } = await scene.observatory.waits();
-    expect(cycles).toMatchObject([{ certainty: "likely", resolvesMs: null }]);
+    expect(cycles).toMatchObject([{ certainty: "possible", resolvesMs: null }]);
     expect(cycles[0]?.lockIds).toHaveLength(2);
     expect(edges).toHaveLength(2);
     expect(actors.map(({ waiters }) => waiters)).toEqual([1, 1]);
-    expect(scene.findings()).toMatchObject([{ kind: "deadlock-suspected", severity: "critical" }]);
+    expect(scene.findings()).toMatchObject([{ kind: "deadlock-suspected", severity: "warning" }]);
     expect(scene.findings()[0]?.evidence).toContain("waits at /1 for");
+    expect(scene.findings()[0]?.evidence).toContain("Possible only: whoever holds may be another thread");
+  });
+
+  it("two threads of Redisson that wait for each other are a certain one, also of one process", async () => {
+    using scene = new Scene();
+    scene.contend(scene.red, "r1", threadOf("u", 1), threadOf("u", 2));
+    scene.contend(scene.red, "r2", threadOf("u", 2), threadOf("u", 1));
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toMatchObject([{ certainty: "certain" }]);
+    expect(scene.findings()).toMatchObject([{ severity: "critical" }]);
+    expect(scene.findings()[0]?.evidence).toContain("Certain: each of them is one thread");
+  });
+
+  it("other threads of these processes make none of it", async () => {
+    using scene = new Scene();
+    scene.contend(scene.red, "r1", threadOf("u", 1), threadOf("v", 2));
+    scene.contend(scene.red, "r2", threadOf("v", 3), threadOf("u", 4));
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toMatchObject([{ certainty: "possible" }]);
+    expect(scene.findings()).toMatchObject([{ severity: "warning" }]);
+  });
+
+  it("a certain one stays certain when sessions and permits are tangled up with it", async () => {
+    using scene = new Scene();
+    scene.contend(scene.red, "r1", threadOf("u", 1), threadOf("v", 2));
+    scene.contend(scene.red, "r2", threadOf("v", 2), threadOf("u", 1));
+    scene.contend(scene.red, "s", threadOf("u", 1), threadOf("w", 3), { kind: "semaphore" });
+    scene.contend(scene.red, "r3", threadOf("w", 3), threadOf("u", 1));
+    await scene.look();
+    const { cycles } = await scene.observatory.waits();
+    expect(cycles.map(({ certainty, lockIds }) => [certainty, lockIds.length])).toEqual(
+      expect.arrayContaining([["certain", 2]]),
+    );
+    expect(cycles.filter(({ certainty }) => certainty === "certain")).toHaveLength(1);
+  });
+
+  it.each([
+    ["owners of ours, each of which is one grant", { library: "holdfast" as const }, {}],
+    ["permits, of which any other would do", {}, { kind: "permit-semaphore" as const }],
+    ["readers that hold beside each other", { mode: "shared" as const }, {}],
+  ])("%s, are never certain", async (_, person, lock) => {
+    using scene = new Scene();
+    scene.contend(
+      scene.red,
+      "r1",
+      { ...threadOf("u", 1), ...person },
+      { ...threadOf("v", 2), ...person },
+      lock,
+    );
+    scene.contend(
+      scene.red,
+      "r2",
+      { ...threadOf("v", 2), ...person },
+      { ...threadOf("u", 1), ...person },
+      lock,
+    );
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toMatchObject([{ certainty: "possible" }]);
+  });
+
+  it("is over as soon as another waits in the place of one of them, though the row looks the same", async () => {
+    using scene = new Scene();
+    scene.contend(scene.red, "r1", threadOf("u", 1), threadOf("v", 2), { version: "1" });
+    scene.contend(scene.red, "r2", threadOf("v", 2), threadOf("u", 1), { version: "2" });
+    await scene.look();
+    expect(scene.findings()).toHaveLength(1);
+    scene.contend(scene.red, "r2", threadOf("v", 2), threadOf("w", 7), { version: "2" });
+    await scene.look();
+    expect(scene.findings()).toEqual([]);
   });
 
   it("is none when the same sessions stand there with other entries in the second look", async () => {

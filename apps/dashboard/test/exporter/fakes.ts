@@ -1,6 +1,7 @@
 import type {
   CollectorEvent,
   LockCollector,
+  LockFigures,
   Moment,
   ObservedLock,
   ObservedServer,
@@ -58,6 +59,10 @@ export class ScrapedCollector {
   }
 
   locks(): Iterable<ObservedLock> {
+    return this.all;
+  }
+
+  figures(): Iterable<LockFigures> {
     return this.all;
   }
 

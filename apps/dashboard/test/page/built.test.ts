@@ -27,7 +27,7 @@ beforeAll(async () => {
   assets = await Promise.all(
     names.map(async (name) => ({ name, bytes: await readFile(join(directory, "assets", name)) })),
   );
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });

@@ -5,6 +5,7 @@ import { age } from "../../page/src/format/moment.js";
 import { count, many, percent, rate } from "../../page/src/format/number.js";
 import { middle, nameOf, short } from "../../page/src/format/participant.js";
 import { isWithoutPlaces, looksForLocks } from "../../page/src/format/places.js";
+import { momentIn, standingOf } from "../../page/src/format/sources.js";
 import { kindOf, waitersOf } from "../../page/src/format/words.js";
 import type { Participant } from "../../src/contract/api.js";
 
@@ -186,5 +187,44 @@ describe("places", () => {
     expect(
       [source("scan", "off"), source("sessions", "off"), source("scan", "ok")].map(isWithoutPlaces),
     ).toEqual([true, false, false]);
+  });
+});
+
+describe("sources", () => {
+  const source = (name: string, changed = {}) => ({
+    source: name,
+    state: "starting",
+    coverage: 0,
+    lastSuccessMs: null,
+    nextTryMs: null,
+    cost: null,
+    message: null,
+    ...changed,
+  });
+  it("that work only when somebody looks, or now and then, are not starting for ever", () => {
+    const idle = (name: string, changed = {}) => standingOf(source(name, changed)).idle;
+    expect(["compare", "sessions", "rows", "servers"].map((name) => idle(name))).toEqual([
+      "not due yet",
+      "not asked yet",
+      "nobody looks",
+      "not asked yet",
+    ]);
+    expect(["watch /locks", "scan", "pubsub"].map((name) => idle(name))).toEqual([null, null, null]);
+    expect(idle("compare", { state: "ok", lastSuccessMs: 1 })).toBeNull();
+    expect(idle("sessions", { state: "down", message: "refused" })).toBeNull();
+  });
+  it("have a share only of what they can have seen a part of", () => {
+    const coverage = (name: string, changed = {}) => standingOf(source(name, changed)).coverage;
+    const asked = { state: "ok", lastSuccessMs: 1 };
+    expect(coverage("watch /locks", { coverage: 0.5 })).toBe("50 %");
+    expect(coverage("compare", asked)).toBeNull();
+    expect(coverage("sessions")).toBeNull();
+    expect(coverage("sessions", { state: "off" })).toBeNull();
+    expect(coverage("sessions", asked)).toBe("0 % of the servers tell");
+    expect(coverage("rows", asked)).toBeNull();
+  });
+  it("tell moments that are shown as such", () => {
+    expect(momentIn("2026-11-21T23:13:59.000Z")).toBe(Date.UTC(2026, 10, 21, 23, 13, 59));
+    expect([momentIn("7.0.15"), momentIn("2026-11-21"), momentIn("none")]).toEqual([null, null, null]);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -239,6 +239,22 @@ describe("actions", () => {
     expect(heard).toMatchObject([{ row: { outcome: "done" }, authorization: "Bearer secret" }]);
   });
 
+  it("a forced release counts as lost in the overview of its cluster, a dry run and a refusal do not", async () => {
+    await using dashboard = await staged();
+    const lost = async (cluster: string): Promise<number> =>
+      (
+        await dashboard.app.inject({ url: `/api/v1/overview?cluster=${cluster}`, headers: as("viewer") })
+      ).json().lost.count;
+    await act(dashboard, "admin", { dryRun: true });
+    await act(dashboard, "operator");
+    await act(dashboard, "admin", { expectedVersion: "other" });
+    expect(await lost("zoo")).toBe(0);
+    expect((await act(dashboard, "admin")).status).toBe(200);
+    expect([await lost("zoo"), await lost("red")]).toEqual([1, 0]);
+    const missing = await dashboard.app.inject({ url: "/api/v1/overview?cluster=no", headers: as("viewer") });
+    expect(missing.statusCode).toBe(404);
+  });
+
   it("an operator mutes a finding with a reason and an end, and it is muted for everybody", async () => {
     await using dashboard = await staged();
     dashboard.zookeeper.findingList = [
@@ -269,5 +285,47 @@ describe("actions", () => {
     const past = async (): Promise<FindingRow[]> =>
       (await dashboard.app.inject({ url: "/api/v1/findings", headers: as("viewer") })).json().past;
     await soon(async () => (await past()).length).toBe(1);
+  });
+
+  it("a mute is still there after a restart, where an audit is kept", async () => {
+    const file = join(directory, "audit.jsonl");
+    const finding = { id: "f", kind: "long-hold", severity: "warning", object: key } as const;
+    const muted = async (mute: boolean): Promise<FindingRow["muted"]> => {
+      await using dashboard = await staged({ audit: { file } });
+      dashboard.zookeeper.findingList = [{ ...finding, sinceMs: 1, evidence: "held", advice: "look" }];
+      const rows = async (): Promise<FindingRow[]> =>
+        (await dashboard.app.inject({ url: "/api/v1/findings", headers: as("viewer") })).json().rows;
+      await soon(async () => (await rows()).length).toBe(1);
+      const [row] = await rows();
+      if (mute)
+        await dashboard.app.inject({
+          method: "POST",
+          url: `/api/v1/findings/${row?.id}/mute`,
+          headers: await changing(dashboard.app, "operator"),
+          payload: { reason: "known", forMs: 60_000 },
+        });
+      return (await rows())[0]?.muted ?? null;
+    };
+    expect(await muted(true)).toMatchObject({ reason: "known", by: "the operator" });
+    expect(await muted(false)).toMatchObject({ reason: "known", by: "the operator" });
+  });
+
+  it("what cannot be written down is not muted", async () => {
+    await using dashboard = await staged({ audit: { file: join(directory, "audit.jsonl") } });
+    dashboard.zookeeper.findingList = [
+      { id: "f", kind: "long-hold", severity: "info", object: key, sinceMs: 1, evidence: "", advice: "" },
+    ];
+    const rows = async (): Promise<FindingRow[]> =>
+      (await dashboard.app.inject({ url: "/api/v1/findings", headers: as("viewer") })).json().rows;
+    await soon(async () => (await rows()).length).toBe(1);
+    await mkdir(join(directory, "audit.jsonl.mutes.new"));
+    const answer = await dashboard.app.inject({
+      method: "POST",
+      url: `/api/v1/findings/${(await rows())[0]?.id}/mute`,
+      headers: await changing(dashboard.app, "operator"),
+      payload: { reason: "known", forMs: 60_000 },
+    });
+    expect([answer.statusCode, answer.json().error]).toEqual([503, "mutes-unavailable"]);
+    expect((await rows())[0]?.muted).toBeNull();
   });
 });

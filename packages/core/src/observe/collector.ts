@@ -1,5 +1,5 @@
 import type { Millis } from "../api/values.js";
-import type { ObservedLock, ObservedLockDetail, ObservedSession } from "./observed-lock.js";
+import type { LockFigures, ObservedLock, ObservedLockDetail, ObservedSession } from "./observed-lock.js";
 
 /** One way in which a collector learns things, and how that is going. */
 export interface SourceStatus {
@@ -91,6 +91,8 @@ export type CollectorEvent =
       readonly token: string | null;
       /** Of a release, where the backend told of both ends as they happened; `null` where either was found by looking. */
       readonly heldMs: Millis | null;
+      /** Of an end: nobody gave it back, its lease was over and had not been raised in time. Left out where that cannot be seen. */
+      readonly ranOut?: boolean;
     }
   /** One walk, scan or round of reads is done. `source` as in `SourceStatus`. */
   | { readonly type: "pass"; readonly source: string; readonly tookMs: Millis }
@@ -138,9 +140,19 @@ export interface Discovery {
 export interface LockCollector {
   readonly backend: "zookeeper" | "redis";
   sources(): readonly SourceStatus[];
-  /** What it has in memory, in no order. */
+  /** What it has in memory, in no order; each is made when its turn comes. */
   locks(): Iterable<ObservedLock>;
+  /**
+   * The same locks, or those at which somebody waits, for who looks at all of them: some tens of nanoseconds for each. Not to be kept,
+   * as they change: `get` has the row.
+   */
+  figures(which?: "all" | "contended"): Iterable<LockFigures>;
   get(key: string): ObservedLock | undefined;
+  /**
+   * Whether the text is part of a word by which one of the holders in the lock's row is told: its entry, owner, session, address, data, label
+   * or host. Without making the row.
+   */
+  isHeldBy(key: string, text: string): boolean;
   readonly size: number;
   /** Read anew. `null` when nothing is there. */
   detail(key: string, options: { readonly maxWaiters: number }): Promise<ObservedLockDetail | null>;

@@ -54,18 +54,13 @@ export interface ObservedParticipant {
   readonly library: Recognised;
 }
 
-/** One row of a list. */
-export interface ObservedLock {
+/** What of a lock is counted, sorted and filtered by. Of 100,000 locks there are these; the rest is made for those that are shown. */
+export interface LockFigures {
   /** Path or key: what the backend calls it. */
   readonly key: string;
-  readonly backend: "zookeeper" | "redis";
   /** `null` for what is recognised as a lock of no known kind. */
   readonly kind: PrimitiveKind | null;
-  /** All that were seen in it. */
-  readonly libraries: readonly Recognised[];
   readonly state: "held" | "contended" | "idle";
-  /** The first ones; `holderCount` counts all. */
-  readonly holders: readonly ObservedParticipant[];
   readonly holderCount: number;
   readonly waiterCount: number;
   /** `connections`: subscribers, each of them one or more waiters. `hidden`: nobody can be seen waiting. */
@@ -74,6 +69,15 @@ export interface ObservedLock {
   readonly oldestWait: Moment;
   /** Since when the longest has held. */
   readonly oldestHold: Moment;
+}
+
+/** One row of a list. */
+export interface ObservedLock extends LockFigures {
+  readonly backend: "zookeeper" | "redis";
+  /** All that were seen in it. */
+  readonly libraries: readonly Recognised[];
+  /** The first ones; `holderCount` counts all. */
+  readonly holders: readonly ObservedParticipant[];
   /** Of the newest grant; decimal, or `0x` and hex digits on ZooKeeper. */
   readonly token: string | null;
   /** Semaphores: how many permits there are, where the backend keeps it. */

@@ -1,13 +1,7 @@
 import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import { seededRandom } from "./random.js";
-
-interface Timer {
-  readonly atMs: Millis;
-  /** Breaks ties by chance: programs must not rely on the order of timers for one moment. */
-  readonly tie: number;
-  readonly fn: () => void;
-}
+import { type Timer, TimerHeap } from "./timer-heap.js";
 
 /** A clock that moves only when told, and chance that repeats: the same seed gives the same run. */
 export interface SimulatedRuntime extends Runtime {
@@ -27,19 +21,10 @@ export interface SimulatedRuntime extends Runtime {
 
 export function simulatedRuntime(seed: number): SimulatedRuntime {
   const random = seededRandom(seed);
-  const timers = new Set<Timer>();
+  const timers = new TimerHeap();
   let nowMs = 1_000;
   let wallOffsetMs = Date.UTC(2026, 0, 1);
 
-  const next = (untilMs: Millis): Timer | undefined => {
-    let found: Timer | undefined;
-    for (const timer of timers) {
-      if (timer.atMs > untilMs) continue;
-      if (found === undefined || timer.atMs < found.atMs) found = timer;
-      else if (timer.atMs === found.atMs && timer.tie < found.tie) found = timer;
-    }
-    return found;
-  };
   const run = (timer: Timer): void => {
     timers.delete(timer);
     nowMs = Math.max(nowMs, timer.atMs);
@@ -75,7 +60,7 @@ export function simulatedRuntime(seed: number): SimulatedRuntime {
     },
     async step() {
       await atRest();
-      const timer = next(Infinity);
+      const timer = timers.next(Infinity);
       if (timer === undefined) return false;
       run(timer);
       await atRest();
@@ -84,7 +69,7 @@ export function simulatedRuntime(seed: number): SimulatedRuntime {
     async advance(forMs) {
       const endMs = nowMs + forMs;
       await atRest();
-      for (let timer = next(endMs); timer !== undefined; timer = next(endMs)) {
+      for (let timer = timers.next(endMs); timer !== undefined; timer = timers.next(endMs)) {
         run(timer);
         await atRest();
       }
@@ -94,7 +79,7 @@ export function simulatedRuntime(seed: number): SimulatedRuntime {
       let stopped = false;
       const turn = (): void => {
         if (stopped) return;
-        const timer = next(Infinity);
+        const timer = timers.next(Infinity);
         if (timer !== undefined) run(timer);
         setImmediate(turn);
       };

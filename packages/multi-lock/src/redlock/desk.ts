@@ -1,5 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import { marginMs, wireOwner, wireUuid } from "@holdfast/redis-recipes/internal";
+import { marginMs, type RequestMeter, wireOwner, wireUuid } from "@holdfast/redis-recipes/internal";
 import { checkDistinct, clocksApart } from "./distinct-nodes.js";
 import { NodeLock } from "./node-locks.js";
 import type { ResolvedRedLocksOptions } from "./options.js";
@@ -9,6 +9,8 @@ import { type OpenLine, VotingNode } from "./voting-node.js";
 import { Withdrawal } from "./withdrawal.js";
 
 export interface DeskListener {
+  /** Of the requests to all nodes. */
+  readonly meter?: RequestMeter | undefined;
   connectionChanged(): void;
 }
 
@@ -38,6 +40,7 @@ export class RedLockDesk {
           runtime,
           connectTimeoutMs,
           {
+            meter: listener.meter,
             connectionChanged: () => listener.connectionChanged(),
             doubtful: (doubted, why) => this.#doubt(doubted, why),
             warn: (message, code) => this.#warn(message, code),

@@ -1,5 +1,6 @@
 import type { LockProvider, SessionState } from "@holdfast/core";
 import { createProvider, EventHub } from "@holdfast/core/internal";
+import { requestMeter } from "@holdfast/redis-recipes/internal";
 import { RedLockDesk } from "./desk.js";
 import { RedLockDriver } from "./driver.js";
 import { MajorityLink } from "./majority-link.js";
@@ -41,7 +42,11 @@ export function openRedLocks(settings: ResolvedRedLocksOptions, { open, watch }:
   };
   // The desk tells nothing before this function is done: its connections come in later turns.
   const link = new MajorityLink(() => desk.nodes, majority, onState);
-  const desk = new RedLockDesk(settings, { connectionChanged: () => link.connectionChanged() }, open);
+  const desk = new RedLockDesk(
+    settings,
+    { connectionChanged: () => link.connectionChanged(), meter: requestMeter(events) },
+    open,
+  );
   watch?.(desk.holds);
   const driver = new RedLockDriver(desk);
   return createProvider({

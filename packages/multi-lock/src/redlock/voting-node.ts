@@ -7,12 +7,14 @@ import {
   type LineOptions,
   type NodeAnswer,
   type RedisLine,
+  type RequestMeter,
   type Script,
   ServerClock,
 } from "@holdfast/redis-recipes/internal";
 import type { ResolvedNode } from "./options.js";
 
 export interface NodeListener {
+  readonly meter?: RequestMeter | undefined;
   /** Its connection is there, or gone. */
   connectionChanged(): void;
   /**
@@ -55,6 +57,7 @@ export class VotingNode {
       connectTimeoutMs,
       policy: { replicas: 0, acks: 0, waitTimeoutMs: 1 },
       shardedPubSub: "off",
+      meter: listener.meter,
       onState: () => listener.connectionChanged(),
       warn: (message, code) => listener.warn(message, code),
     });

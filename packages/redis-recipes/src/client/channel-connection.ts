@@ -2,12 +2,14 @@ import type { Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import type { Channel } from "./channel.js";
 import { refusalKind } from "./errors.js";
+import { type RequestMeter, tellSettled } from "./request-meter.js";
 import { commandSettings, pingMs } from "./settings.js";
 import { closeClient } from "./topology.js";
 
 export interface ChannelConnectionOptions {
   readonly runtime: Runtime;
   readonly sharded: boolean;
+  readonly meter?: RequestMeter | undefined;
   /** A client to make the connection from; `null` while there is none. */
   base(): Redis | null;
   /** Its server is one of many: after a few vain attempts another one is asked for. */
@@ -61,8 +63,10 @@ export class ChannelConnection {
     const redis = this.#redis;
     if (redis?.status !== "ready") return;
     // Its outcome does not matter: without an entry here its messages go nowhere.
-    const gone = this.#options.sharded ? redis.sunsubscribe(channel.name) : redis.unsubscribe(channel.name);
-    gone.catch(() => {});
+    this.#metered(
+      this.#options.sharded ? "sunsubscribe" : "unsubscribe",
+      this.#options.sharded ? redis.sunsubscribe(channel.name) : redis.unsubscribe(channel.name),
+    ).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -135,7 +139,9 @@ export class ChannelConnection {
     // One command for each, in one write: a channel that is refused takes no other with it.
     redis.stream.cork();
     const attempts = channels.map(({ name }) =>
-      this.#options.sharded ? redis.ssubscribe(name) : redis.subscribe(name),
+      this.#options.sharded
+        ? this.#metered("ssubscribe", redis.ssubscribe(name))
+        : this.#metered("subscribe", redis.subscribe(name)),
     );
     redis.stream.uncork();
     const settled = await Promise.allSettled(attempts);
@@ -149,6 +155,18 @@ export class ChannelConnection {
       this.#again = false;
       this.#options.onRenewed();
     }
+  }
+
+  /** The same promise, and its end told to whoever counts. */
+  #metered<T>(op: string, answer: Promise<T>): Promise<T> {
+    const { meter, runtime } = this.#options;
+    if (meter?.wanted !== true) return answer;
+    const sentMs = runtime.nowMs();
+    answer.then(
+      () => tellSettled(meter, op, runtime.nowMs() - sentMs, null),
+      (error: unknown) => tellSettled(meter, op, runtime.nowMs() - sentMs, error),
+    );
+    return answer;
   }
 
   #refused(reason: unknown): void {

@@ -20,7 +20,7 @@ export class ClusterTopology implements Topology {
   readonly #seeds: readonly string[];
   /** Empty with a given client, whose seeds may be of any form. */
   readonly #addresses: readonly RedisAddress[];
-  readonly #options: Pick<MasterNodeOptions, "runtime" | "policy">;
+  readonly #options: Pick<MasterNodeOptions, "runtime" | "policy" | "meter">;
   readonly #events: TopologyEvents;
   readonly #nodes = new Map<Redis, MasterNode>();
   readonly #tried = new WeakSet<MasterNode>();
@@ -37,7 +37,7 @@ export class ClusterTopology implements Topology {
 
   constructor(
     target: RedisTarget & { readonly kind: "cluster" | "given-cluster" },
-    options: Pick<MasterNodeOptions, "runtime" | "policy">,
+    options: Pick<MasterNodeOptions, "runtime" | "policy" | "meter">,
     events: TopologyEvents,
   ) {
     this.#options = options;

@@ -22,6 +22,7 @@ import type {
   Subscription,
   WaitRequest,
 } from "./redis-line.js";
+import type { RequestMeter } from "./request-meter.js";
 import { missingRights } from "./rights.js";
 import type { ScriptRun } from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
@@ -37,6 +38,7 @@ export interface LineOptions {
   readonly connectTimeoutMs: Millis;
   readonly policy: ReplicaPolicy;
   readonly shardedPubSub: "auto" | "on" | "off";
+  readonly meter?: RequestMeter | undefined;
   onState(state: SessionState): void;
   /** Default `process.emitWarning`. */
   readonly warn?: Warn;
@@ -61,7 +63,7 @@ export class IoredisLine implements RedisLine {
   #closed = false;
 
   constructor(options: LineOptions) {
-    const { target, runtime, policy, shardedPubSub } = options;
+    const { target, runtime, policy, meter, shardedPubSub } = options;
     const warn = options.warn ?? warnProcess;
     this.#options = options;
     this.connectTimeoutMs = options.connectTimeoutMs;
@@ -80,13 +82,14 @@ export class IoredisLine implements RedisLine {
       runtime,
       topology: () => this.#topology,
       cluster: isCluster(target),
+      meter,
       onRenewed: () => this.#tell("subscriptions"),
       warn: (message) => warn(message, "HF_SUBSCRIBE_DENIED"),
     });
     this.#topology =
       target.kind === "cluster" || target.kind === "given-cluster"
-        ? new ClusterTopology(target, { runtime, policy }, events)
-        : new SingleTopology(target, { runtime, policy }, events);
+        ? new ClusterTopology(target, { runtime, policy, meter }, events)
+        : new SingleTopology(target, { runtime, policy, meter }, events);
     this.#waiters = new ConnectionWaiters(runtime, this.#topology, noConnection);
   }
 

@@ -4,6 +4,7 @@ import { AckedRuns, type PolicyRefusal, type RunResult } from "./acked-runs.js";
 import { TooFewReplicasError } from "./errors.js";
 import { type Command, type Flight, NodeConnection, type Outcome } from "./node-connection.js";
 import type { WaitRequest } from "./redis-line.js";
+import type { RequestMeter } from "./request-meter.js";
 import { rightsProbe } from "./rights.js";
 import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
@@ -23,6 +24,7 @@ export interface MasterNodeOptions {
   readonly runtime: Runtime;
   readonly servers: () => readonly string[];
   readonly policy: ReplicaPolicy;
+  readonly meter?: RequestMeter | undefined;
   readonly redial: boolean;
   /** The client for commands is ours, and makes a new connection by itself: a connection of it may be ended. */
   readonly interruptible: boolean;
@@ -47,8 +49,8 @@ export class MasterNode {
 
   constructor(redis: Redis, options: MasterNodeOptions) {
     this.#options = options;
-    const { runtime, servers, redial, policy, probes, cluster } = options;
-    const common = { runtime, servers, redial };
+    const { runtime, servers, redial, meter, policy, probes, cluster } = options;
+    const common = { runtime, servers, redial, meter };
     this.commands = new NodeConnection(redis, {
       ...common,
       extraWaitMs: 0,
@@ -124,7 +126,7 @@ export class MasterNode {
 
   #openAcked(
     redis: Redis,
-    common: { runtime: Runtime; servers: () => readonly string[]; redial: boolean },
+    common: Pick<MasterNodeOptions, "runtime" | "servers" | "redial" | "meter">,
   ): AckedRuns {
     const { waitTimeoutMs } = this.#options.policy;
     const own = redis.duplicate({ ...commandSettings(waitTimeoutMs), readOnly: false });

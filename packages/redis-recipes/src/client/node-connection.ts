@@ -3,6 +3,7 @@ import type { Millis, Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
 import { inTime } from "./in-time.js";
+import { MeteredFlight, type RequestMeter } from "./request-meter.js";
 import { refusalOf } from "./rights.js";
 import { onlineReplicasOf, parseServerInfo, type ServerInfo } from "./server-info.js";
 import { commandTimeoutMs, pingMs, silenceMs } from "./settings.js";
@@ -35,6 +36,8 @@ export interface NodeConnectionOptions {
   readonly watchReplicas: boolean;
   /** Drops a connection that leads to a replica, so that the sentinels are asked again. */
   readonly redial: boolean;
+  /** Hears of each command of a flight. */
+  readonly meter?: RequestMeter | undefined;
   /** Asked beside INFO on each new connection. */
   readonly probes?: readonly Command[];
   /** Why a master cannot be trusted all the same; `null` when it can. */
@@ -124,7 +127,7 @@ export class NodeConnection {
   flight(commands: readonly Command[]): Promise<Flight> {
     const info = this.#info;
     if (info === null || !this.#writable) return Promise.resolve(this.#notSent(commands));
-    return this.#send(commands, info.runId);
+    return this.#send(commands, info.runId, { metered: true });
   }
 
   /** Stops listening; the client itself is closed by whoever made it. */
@@ -275,7 +278,9 @@ export class NodeConnection {
     if (!this.#writable) return;
     const epoch = this.#epoch;
     this.#unansweredSinceMs = runtime.nowMs();
-    const { outcomes } = await this.#send([watchReplicas ? ["info", "replication"] : ["ping"]], "", Infinity);
+    const { outcomes } = await this.#send([watchReplicas ? ["info", "replication"] : ["ping"]], "", {
+      withinMs: Infinity,
+    });
     if (epoch !== this.#epoch || this.#closed) return;
     this.#unansweredSinceMs = null;
     if (this.#info === null) {
@@ -296,23 +301,29 @@ export class NodeConnection {
   }
 
   /** Written at once and in one piece, whether trusted or not. */
-  async #send(commands: readonly Command[], runId: string, withinMs?: Millis): Promise<Flight> {
-    const { runtime, extraWaitMs } = this.#options;
+  async #send(
+    commands: readonly Command[],
+    runId: string,
+    { withinMs, metered = false }: { readonly withinMs?: Millis; readonly metered?: boolean } = {},
+  ): Promise<Flight> {
+    const { runtime, extraWaitMs, meter } = this.#options;
     if (!this.#writable || commands.length === 0) return this.#notSent(commands);
     const epoch = this.#epoch;
     const limitMs = withinMs ?? commandTimeoutMs + extraWaitMs;
     const sentMs = runtime.nowMs();
+    const meters = metered && meter?.wanted === true ? new MeteredFlight(meter, commands, sentMs) : undefined;
     const { stream } = this.redis;
     stream.cork();
-    const answers = commands.map((command) => this.#answer(epoch, command));
+    const answers = commands.map((command) => this.#answer(epoch, command, meters));
     stream.uncork();
     const outcomes = await inTime(runtime, limitMs, answers);
+    meters?.over(runtime.nowMs());
     const late = (): Outcome => ({ error: this.#unknown(`no answer within ${limitMs} ms`) });
     return { sentMs, answeredMs: runtime.nowMs(), runId, outcomes: outcomes.map((each) => each ?? late()) };
   }
 
   /** Judged when it settles, not when the whole flight has: the connection may be another one by then. */
-  async #answer(epoch: number, command: Command): Promise<Outcome> {
+  async #answer(epoch: number, command: Command, meters: MeteredFlight | undefined): Promise<Outcome> {
     let outcome: Outcome;
     try {
       const reply = await this.redis.call(...command);
@@ -320,6 +331,7 @@ export class NodeConnection {
     } catch (error) {
       outcome = this.#outcome(epoch, command, error as Error, undefined);
     }
+    meters?.settled(command, outcome, this.#options.runtime.nowMs());
     if ("error" in outcome && notMaster(outcome.error)) this.#demoted();
     return outcome;
   }

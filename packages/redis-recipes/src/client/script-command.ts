@@ -14,12 +14,21 @@ export interface ScriptRun {
 }
 
 const digests = new WeakMap<Script<unknown>, string>();
+/** By digest and by text, as commands carry them. As many as there are scripts. */
+const names = new Map<string, string>();
+
+/** `undefined` for a body that is no script of ours. */
+export function scriptNameOf(body: string): string | undefined {
+  return names.get(body);
+}
 
 function digestOf(script: Script<unknown>): string {
   let digest = digests.get(script);
   if (digest === undefined) {
     digest = createHash("sha1").update(script.lua).digest("hex");
     digests.set(script, digest);
+    names.set(digest, script.name);
+    names.set(script.lua, script.name);
   }
   return digest;
 }

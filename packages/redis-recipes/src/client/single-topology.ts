@@ -19,7 +19,7 @@ export class SingleTopology implements Topology {
 
   constructor(
     target: RedisTarget & { readonly kind: "single" | "sentinel" | "given-redis" },
-    options: Pick<MasterNodeOptions, "runtime" | "policy">,
+    options: Pick<MasterNodeOptions, "runtime" | "policy" | "meter">,
     events: TopologyEvents,
   ) {
     this.servers = serversOf(target);

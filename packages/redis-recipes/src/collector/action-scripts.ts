@@ -5,36 +5,60 @@ import { publish } from "../scripts/lua/publish.js";
 import type { CallScript } from "../scripts/script.js";
 
 /**
- * Puts a condition in front of a script whose first keys are a lock and its token: the sorted fields of the lock's hash and the
- * token, as SHA-1, must be what the last argument says, as `versionOf` computes it; else nothing is done and the answer is `changed`. The
- * argument before it is `dry` for a run that changes nothing and answers `same`. The script's own arguments go in front, and it
- * must not count them.
+ * Puts a condition in front of a script whose first keys are a lock and its token: what is held must be what the last argument
+ * says, as `versionOf` computes it; else nothing is done and the answer is `changed`. The argument before it is `dry` for a run that
+ * changes nothing and answers `same`. Both are taken away before the script sees its own arguments.
  */
 export function guarded<A, R>(script: CallScript<A, R>): string {
-  return `${guard}${script.lua}`;
+  return `${unchanged("fields", 2)}${dry("'same'")}${script.lua}`;
 }
 
-const guard = `
+/**
+ * The same for a script whose keys are those of permits. `entry`: the place of a permit's id, as hex, among the arguments of the script: a
+ * dry run answers `gone` where there is none of that id.
+ */
+export function guardedPermits<A, R>(script: CallScript<A, R>, entry: number | null): string {
+  const found =
+    entry === null
+      ? "'same'"
+      : `redis.call('ZSCORE', KEYS[2], (string.gsub(ARGV[${entry}], '..', function(hex) return string.char(tonumber(hex, 16)) end))) and 'same' or 'gone'`;
+  return `${unchanged("permits", 3)}${dry(found)}${script.lua}`;
+}
+
+/** As `versionOf`, from the keys: the sorted fields of a hash, or how many permits are free and out; then the token. As SHA-1. */
+function unchanged(what: "fields" | "permits", token: number): string {
+  const read =
+    what === "fields"
+      ? `if redis.call('TYPE', KEYS[1]).ok == 'hash' then seen = redis.call('HKEYS', KEYS[1]) end
+  table.sort(seen)`
+      : `local out = redis.call('ZCARD', KEYS[2])
+  local free = redis.call('GET', KEYS[1])
+  if free or out > 0 then seen = {(free or '0') .. '/' .. out} end`;
+  return `
 local function versionOf()
-  local fields = {}
-  if redis.call('TYPE', KEYS[1]).ok == 'hash' then fields = redis.call('HKEYS', KEYS[1]) end
-  table.sort(fields)
-  local token = redis.pcall('GET', KEYS[2])
-  return redis.sha1hex(table.concat(fields, '\\n') .. '\\n' .. (type(token) == 'string' and token or ''))
+  local seen = {}
+  ${read}
+  local token = redis.pcall('GET', KEYS[${token}])
+  return redis.sha1hex(table.concat(seen, '\\n') .. '\\n' .. (type(token) == 'string' and token or ''))
 end
-if versionOf() ~= ARGV[#ARGV] then return {'changed'} end
-if ARGV[#ARGV - 1] == 'dry' then return {'same'} end
+if table.remove(ARGV) ~= versionOf() then return {'changed'} end
 `;
+}
+
+function dry(answer: string): string {
+  return `if table.remove(ARGV) == 'dry' then return {${answer}} end
+`;
+}
 
 /**
  * Takes waiters out of the queues beside a lock: one, or all that are dead. Dead is one of ours that has not been heard for its time, and
  * one in Redisson's queue whose deadline is over or missing.
  *
- * Keys: lock, waiters, alive, queue, deadlines. Arguments: `one` or `dead`, the owner (empty for all dead), the fleet's wait ms, how to
- * publish, the lock's channel of Redisson's, `dry` or `act`. Answer: server time, owners that were or would be taken out, whether the
+ * Keys: lock, waiters, alive, queue, deadlines, token. Arguments: `one` or `dead`, the owner (empty for all dead), the fleet's wait ms, how to
+ * publish, the lock's channel of Redisson's, `dry` or `act`, the version. Answer: `changed` when that is another now; else server time, owners that were or would be taken out, whether the
  * lock is held, who is first now, publish error. Where the lock is free and the first is another one than before, that one is told.
  */
-export const takeOut: string = `${clock}${publish}${mutexState}${fairQueue}
+export const takeOut: string = `${unchanged("fields", 6)}${clock}${publish}${mutexState}${fairQueue}
 local k = {lock = KEYS[1], waiters = KEYS[2], alive = KEYS[3], queue = KEYS[4], deadlines = KEYS[5]}
 local what, wanted, waitMs, dry = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[6] == 'dry'
 local out = {}

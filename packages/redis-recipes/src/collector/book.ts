@@ -1,58 +1,20 @@
-import type { Millis, PrimitiveKind, Recognised } from "@holdfast/core";
-import type {
-  ClientIdentity,
-  CollectorEvent,
-  Finding,
-  Moment,
-  ObservedLock,
-  ObservedParticipant,
-} from "@holdfast/core/observe";
-import { isOurs, parseOwner } from "../layout/owners.js";
+import type { Millis } from "@holdfast/core";
+import type { CollectorEvent, Moment } from "@holdfast/core/observe";
 import type { Listeners } from "./channels.js";
-import { electionPrefix } from "./key-names.js";
-import { LeaseHistory } from "./lease-history.js";
+import { followHolders, followQueue } from "./following.js";
 import { findingsOf } from "./lock-findings.js";
-import { type Reading, versionOf } from "./reading.js";
+import { LockRecord, unknownMoment } from "./lock-record.js";
+import { isBelow } from "./owner-words.js";
+import type { Reading } from "./reading.js";
+import { foreignListeners, hidesWaiters, kindOf } from "./waiting-kinds.js";
 
-/** So many holders are shown in a row; the rest are counted. */
-const holdersInRow = 5;
 /** How many locks that are gone have their highest token remembered. */
 const rememberedTokens = 10_000;
-
-export const unknownMoment: Moment = { atMs: null, provenance: "unknown" };
-
-/** One holder as followed from reading to reading. */
-export interface Followed {
-  readonly entry: string;
-  readonly since: Moment;
-  readonly lease: LeaseHistory;
-}
-
-export interface LockRecord {
-  readonly key: string;
-  lock: ObservedLock;
-  reading: Reading;
-  readonly followed: Followed[];
-  /** Of the last full reading. */
-  waiting: { readonly ours: number; readonly queue: number; readonly first: string | null };
-  /** When the present first waiter was first seen in any place; the longest that can be told. */
-  waitingSince: Moment;
-  /** Ever had Redisson's fair queue. */
-  fair: boolean;
-  /** Nothing there since. */
-  emptySinceMs: Millis | null;
-  /** Somebody waits and nobody holds, since. */
-  ownerlessSinceMs: Millis | null;
-  /** The highest that was ever seen on this key. */
-  highestToken: string | null;
-  findings: readonly Finding[];
-}
 
 export interface BookParts {
   readonly listeners: (key: string) => Listeners | undefined;
   /** Whether anything is known of listeners at all. */
   readonly listening: () => boolean;
-  readonly identity: (uuid: string) => ClientIdentity | null;
   readonly emit: (event: CollectorEvent) => void;
   readonly attended: (key: string) => boolean;
 }
@@ -77,35 +39,49 @@ export class Book {
     return !this.records.has(name) && this.records.has(braced) ? braced : name;
   }
 
+  *contendedRecords(): Generator<LockRecord> {
+    for (const key of this.contended) {
+      const record = this.records.get(key);
+      if (record !== undefined) yield record;
+    }
+  }
+
   /** Takes a reading in. `null`: there is nothing that is known as a lock. */
   apply(reading: Reading): LockRecord | null {
-    const known = this.records.get(reading.key);
+    const { key, atMs, leftMs, token, denied, beside } = reading;
+    const known = this.records.get(key);
     const nothing = reading.shape.is === "nothing" && !someoneWaits(reading, known);
     const foreign = reading.shape.is === "other" || !this.#isLock(reading, known);
-    if (foreign || (nothing && known === undefined && !this.#parts.attended(reading.key))) {
-      if (known !== undefined) this.remove(reading.key);
+    if (foreign || (nothing && known === undefined && !this.#parts.attended(key))) {
+      if (known !== undefined) this.remove(key);
       return null;
     }
-    const record = known ?? this.#begin(reading);
-    const before = known === undefined ? null : known.lock;
-    if (known !== undefined && reading.atMs < known.reading.atMs) return known;
-    const raised = this.#follow(record, reading, known !== undefined);
-    record.reading = reading;
-    record.lock = this.#compose(record, reading);
-    this.#sort(record, nothing);
-    if (before === null || raised || differs(before, record.lock))
-      this.#parts.emit({ type: "changed", key: record.key });
+    if (known !== undefined && atMs < known.atMs) return known;
+    const record = known ?? this.#begin(key);
+    const before = known === undefined ? null : lookOf(known);
+    const raised = followHolders(record, reading, known !== undefined, this.#parts.emit);
+    if (beside !== null) followQueue(record, beside, atMs);
+    record.atMs = atMs;
+    record.leftMs = leftMs;
+    record.token = token;
+    record.denied = denied;
+    this.#judge(record, nothing);
+    if (raised || before !== lookOf(record)) this.#parts.emit({ type: "changed", key });
     return record;
   }
 
-  /** Channels or identities are others than when it was composed. */
-  recompose(key: string): void {
+  /** Who listens is other than when it was judged. */
+  heard(key: string): void {
     const record = this.records.get(key);
     if (record === undefined) return;
-    const before = record.lock;
-    record.lock = this.#compose(record, record.reading);
-    this.#sort(record, record.emptySinceMs !== null);
-    if (differs(before, record.lock)) this.#parts.emit({ type: "changed", key });
+    const before = lookOf(record);
+    this.#judge(record, record.emptySinceMs !== null);
+    if (before !== lookOf(record)) this.#parts.emit({ type: "changed", key });
+  }
+
+  /** Somebody in it has said who it is. */
+  introduced(key: string): void {
+    if (this.records.has(key)) this.#parts.emit({ type: "changed", key });
   }
 
   remove(key: string): void {
@@ -128,219 +104,68 @@ export class Book {
     }
   }
 
-  participant(
-    record: LockRecord,
-    field: string,
-    holds: { readonly count: number; readonly leftMs: Millis | null; readonly mode: "exclusive" | "shared" },
-  ): ObservedParticipant {
-    const owner = field.endsWith(":write") ? field.slice(0, -6) : field;
-    const followed = record.followed.find((each) => each.entry === field);
-    const { leftMs } = holds;
-    return {
-      ...this.person(owner),
-      entry: field,
-      mode: holds.mode,
-      since: followed?.since ?? unknownMoment,
-      holdCount: holds.count,
-      remainingMs: leftMs !== null && leftMs >= 0 ? leftMs : null,
-      lease: leftMs === -1 ? "never-expires" : (followed?.lease.state ?? "unknown"),
-      token: isOurs(owner) && holds.mode === "exclusive" ? record.reading.token : null,
-    };
-  }
-
-  /** All that an owner on the wire tells of who it is. */
-  person(owner: string): ObservedParticipant {
-    const parsed = parseOwner(owner);
-    return {
-      entry: owner,
-      actor: parsed === null ? null : owner,
-      session: parsed?.uuid ?? null,
-      identity: parsed === null ? null : this.#parts.identity(parsed.uuid),
-      address: null,
-      data: null,
-      mode: "exclusive",
-      permits: 1,
-      position: null,
-      since: unknownMoment,
-      holdCount: null,
-      remainingMs: null,
-      lease: "unknown",
-      deadlineMs: null,
-      token: null,
-      library: libraryOf(owner),
-    };
-  }
-
   /** A number by itself may be anybody's: only what is kept or heard beside it makes it a semaphore or a latch. */
   #isLock({ shape, token, key }: Reading, known: LockRecord | undefined): boolean {
     if (shape.is !== "permits") return true;
     const listeners = this.#parts.listeners(key);
     return (
-      known?.lock.kind === "semaphore" ||
+      known?.kind === "semaphore" ||
       token !== null ||
       (shape.grants ?? 0) > 0 ||
       (listeners !== undefined && listeners.semaphore + listeners.latch > 0) ||
-      known?.lock.kind === "permit-semaphore"
+      known?.kind === "permit-semaphore"
     );
   }
 
-  #begin(reading: Reading): LockRecord {
-    const record: LockRecord = {
-      key: reading.key,
-      lock: undefined as unknown as ObservedLock,
-      reading,
-      followed: [],
-      waiting: { ours: 0, queue: 0, first: null },
-      waitingSince: unknownMoment,
-      fair: false,
-      emptySinceMs: null,
-      ownerlessSinceMs: null,
-      highestToken: this.#tokens.get(reading.key) ?? null,
-      findings: [],
-    };
-    this.records.set(reading.key, record);
+  #begin(key: string): LockRecord {
+    const record = new LockRecord(key, this.#tokens.get(key) ?? null);
+    this.records.set(key, record);
     return record;
   }
 
-  /** Who came and who went. Whether a lease was raised. */
-  #follow(record: LockRecord, reading: Reading, known: boolean): boolean {
-    const { shape, atMs, leftMs, token } = reading;
-    const fields = shape.is === "lock" ? shape.fields : [];
-    let raised = false;
-    for (let at = record.followed.length - 1; at >= 0; at--) {
-      const gone = record.followed[at] as Followed;
-      if (fields.some((each) => each.field === gone.entry)) continue;
-      record.followed.splice(at, 1);
-      const { since } = gone;
-      const heldMs = since.provenance === "exact" && since.atMs !== null ? atMs - since.atMs : null;
-      this.#parts.emit({
-        type: "released",
-        key: record.key,
-        entry: gone.entry,
-        atMs,
-        token: record.reading.token,
-        heldMs: heldMs === null ? null : Math.max(0, heldMs),
-      });
-    }
-    for (const { field } of fields) {
-      const old = record.followed.find((each) => each.entry === field);
-      // The end of the hash is that of its only holder; of several readers each has its own.
-      if (old !== undefined) {
-        if (fields.length === 1) raised = old.lease.read(leftMs, atMs, reading.blurMs) || raised;
-        continue;
-      }
-      const alone = shape.is === "lock" && (shape.mode === null || field.endsWith(":write"));
-      const since: Moment = alone ? grantedAt(field, token, atMs) : { atMs, provenance: "at-least" };
-      record.followed.push({ entry: field, since, lease: new LeaseHistory(leftMs, atMs) });
-      if (known) {
-        const of = isOurs(ownerIn(field)) ? token : null;
-        this.#parts.emit({
-          type: "granted",
-          key: record.key,
-          entry: field,
-          atMs: since.atMs ?? atMs,
-          token: of,
-          heldMs: null,
-        });
-      }
-    }
-    const { beside } = reading;
-    if (beside !== null) {
-      const first = beside.firstQueued ?? beside.firstWaiter;
-      const waits = beside.queue + beside.waiters > 0;
-      if (!waits) record.waitingSince = unknownMoment;
-      else if (record.waiting.first === null || record.waitingSince.atMs === null)
-        record.waitingSince = { atMs, provenance: "at-least" };
-      else if (record.waiting.first !== first) record.waitingSince = this.#nextSince(record, atMs);
-      record.waiting = { ours: beside.waiters, queue: beside.queue, first };
-      record.fair ||= beside.queue > 0;
-    }
-    return raised;
-  }
-
-  /**
-   * The first has gone: the next was there no later than the last reading that counted as many. One that came since would be the
-   * only one.
-   */
-  #nextSince(record: LockRecord, atMs: Millis): Moment {
-    return record.waiting.ours + record.waiting.queue > 1
-      ? { atMs: record.reading.atMs, provenance: "at-least" }
-      : { atMs, provenance: "at-least" };
-  }
-
-  #compose(record: LockRecord, reading: Reading): ObservedLock {
-    const { key, shape, leftMs, token, atMs } = reading;
+  /** What follows from what was read and from who listens. */
+  #judge(record: LockRecord, nothing: boolean): void {
+    const { key, shape, followed, queued, atMs, token } = record;
     const listeners = this.#parts.listeners(key);
-    const fields = shape.is === "lock" ? shape.fields : [];
-    const holders = fields.slice(0, holdersInRow).map(({ field, count }) =>
-      this.participant(record, field, {
-        count,
-        leftMs: fields.length === 1 ? leftMs : null,
-        mode:
-          shape.is === "lock" && shape.mode !== null && !field.endsWith(":write") ? "shared" : "exclusive",
-      }),
-    );
-    const kind = kindOf(record, reading, listeners);
-    const participants = record.waiting.ours + record.waiting.queue;
+    const kind = kindOf(record, listeners);
     const connections = foreignListeners(kind, record, listeners);
-    const waiterCount = participants + connections;
-    const held = shape.is === "permits" ? (shape.grants ?? 0) : shape.is === "barrier" ? 0 : fields.length;
-    const libraries = new Set<Recognised>(fields.map(({ field }) => libraryOf(ownerIn(field))));
-    if (record.waiting.ours > 0 || key.startsWith("holdfast_")) libraries.add("holdfast");
-    if (record.waiting.first !== null) libraries.add(libraryOf(record.waiting.first.split(" ")[0] as string));
-    if (connections > 0 && shape.is === "lock") libraries.add("redisson");
-    if (libraries.size === 0)
-      libraries.add(shape.is !== "permits" ? "unknown" : token !== null ? "holdfast" : "redisson");
-    return {
-      key,
-      backend: "redis",
-      kind,
-      libraries: [...libraries],
-      state: waiterCount > 0 ? "contended" : held > 0 ? "held" : "idle",
-      holders,
-      holderCount: held,
-      waiterCount,
-      waiterUnit:
-        connections > 0
-          ? "connections"
-          : participants > 0 || record.fair || kind === "leader-election"
-            ? "participants"
-            : this.#parts.listening() || !hidesWaiters(kind)
-              ? "connections"
-              : "hidden",
-      oldestWait:
-        participants > 0
-          ? record.waitingSince
-          : connections > 0 && listeners !== undefined
-            ? { atMs: listeners.sinceMs, provenance: "at-least" }
-            : unknownMoment,
-      oldestHold: oldest(record.followed.map((each) => each.since)),
-      token,
-      limit: shape.is === "permits" && kind === "permit-semaphore" ? shape.free + (shape.grants ?? 0) : null,
-      version: versionOf(reading),
-      readMs: atMs,
-      denied: reading.denied,
-    };
-  }
-
-  #sort(record: LockRecord, nothing: boolean): void {
-    const { key, lock, reading } = record;
-    if (lock.state === "contended") this.contended.add(key);
+    record.kind = kind;
+    record.holderCount =
+      shape.is === "permits" ? (shape.grants ?? 0) : shape.is === "barrier" ? 0 : followed.length;
+    record.waiterCount = queued + connections;
+    // Permits without leases do not say who has them; that none is left says that somebody does.
+    const taken = kind === "semaphore" && shape.is === "permits" && shape.free <= 0;
+    record.state = record.waiterCount > 0 ? "contended" : record.holderCount > 0 || taken ? "held" : "idle";
+    record.waiterUnit = this.#unitOf(record, connections);
+    record.oldestWait =
+      queued > 0
+        ? record.queue.since
+        : connections > 0 && listeners !== undefined
+          ? { atMs: listeners.sinceMs, provenance: "at-least" }
+          : unknownMoment;
+    record.oldestHold = oldest(followed);
+    if (record.state === "contended") this.contended.add(key);
     else this.contended.delete(key);
     if (nothing) {
-      record.emptySinceMs ??= reading.atMs;
+      record.emptySinceMs ??= atMs;
       this.empty.add(key);
     } else {
       record.emptySinceMs = null;
       this.empty.delete(key);
     }
-    const ownerless = lock.holderCount === 0 && record.waiting.ours + record.waiting.queue > 0;
-    record.ownerlessSinceMs = ownerless ? (record.ownerlessSinceMs ?? reading.atMs) : null;
-    record.findings = findingsOf(record, this.#parts.listeners(key));
-    if (lock.token !== null && (record.highestToken === null || isBelow(record.highestToken, lock.token)))
-      record.highestToken = lock.token;
+    const ownerless = record.holderCount === 0 && queued > 0;
+    record.ownerlessSinceMs = ownerless ? (record.ownerlessSinceMs ?? atMs) : null;
+    record.findings = findingsOf(record, listeners);
+    if (token !== null && (record.highestToken === null || isBelow(record.highestToken, token)))
+      record.highestToken = token;
     if (record.findings.length > 0) this.troubled.add(record);
     else this.troubled.delete(record);
+  }
+
+  #unitOf({ kind, fair, queued }: LockRecord, connections: number): LockRecord["waiterUnit"] {
+    if (connections > 0) return "connections";
+    if (queued > 0 || fair || kind === "leader-election") return "participants";
+    return this.#parts.listening() || !hidesWaiters(kind) ? "connections" : "hidden";
   }
 
   #remember(key: string, token: string): void {
@@ -350,112 +175,29 @@ export class Book {
   }
 }
 
-/** Of decimal texts without leading zeros. */
-export function isBelow(token: string, other: string): boolean {
-  return token.length === other.length ? token < other : token.length < other.length;
-}
-
-export function ownerIn(field: string): string {
-  return field.endsWith(":write") ? field.slice(0, -6) : field;
-}
-
-export function libraryOf(owner: string): Recognised {
-  const parsed = parseOwner(owner);
-  return parsed === null ? "unknown" : parsed.ours ? "holdfast" : "redisson";
-}
-
 function someoneWaits({ beside }: Reading, known: LockRecord | undefined): boolean {
   if (beside !== null) return beside.waiters + beside.queue > 0;
-  return known !== undefined && known.waiting.ours + known.waiting.queue > 0;
+  return known !== undefined && known.queued > 0;
 }
 
-/**
- * A token of ours is the server's clock at the grant, in microseconds, unless that clock had been set back; so it tells when an
- * exclusive holder of ours got the lock. What others hold was there at least since it was first read.
- */
-function grantedAt(field: string, token: string | null, atMs: Millis): Moment {
-  if (token !== null && isOurs(ownerIn(field))) {
-    const grantMs = Math.floor(Number(token) / 1_000);
-    // Of the years from 2001; a little ahead of the reader's clock is that clock's fault.
-    if (grantMs > 1_000_000_000_000 && grantMs < atMs + 60_000) return { atMs: grantMs, provenance: "exact" };
-  }
-  return { atMs, provenance: "at-least" };
-}
-
-function kindOf(
-  record: LockRecord,
-  { key, shape }: Reading,
-  listeners: Listeners | undefined,
-): PrimitiveKind | null {
-  if (key.startsWith("holdfast_double_barrier:")) return "double-barrier";
-  if (key.startsWith("holdfast_barrier:")) return "barrier";
-  if (key.startsWith(electionPrefix)) return "leader-election";
-  if (shape.is === "permits") {
-    if ((shape.grants ?? 0) > 0 || record.lock?.kind === "permit-semaphore") return "permit-semaphore";
-    return listeners !== undefined && listeners.latch > 0 ? "count-down-latch" : "semaphore";
-  }
-  if (shape.is === "lock" && shape.mode !== null) return "read-write-lock";
-  if (record.fair || (listeners?.fair.size ?? 0) > 0) return "fair-mutex";
-  if (shape.is === "nothing" && record.lock?.kind === "read-write-lock") return "read-write-lock";
-  return "mutex";
-}
-
-function hidesWaiters(kind: PrimitiveKind | null): boolean {
-  return kind !== "fair-mutex" && kind !== "leader-election";
-}
-
-/** Connections that listen for this lock and are not those of participants that are counted already. */
-function foreignListeners(
-  kind: PrimitiveKind | null,
-  record: LockRecord,
-  listeners: Listeners | undefined,
-): number {
-  if (listeners === undefined) return 0;
-  switch (kind) {
-    case "fair-mutex":
-      return 0;
-    case "mutex":
-    case "read-write-lock": {
-      const all = kind === "mutex" ? listeners.mutex : listeners.readWrite;
-      // Our first waiter listens as well while somebody of Redisson holds.
-      const { shape } = record.reading;
-      const foreign = shape.is === "lock" && shape.fields.some(({ field }) => !isOurs(ownerIn(field)));
-      return Math.max(0, all - (foreign && record.waiting.ours > 0 ? 1 : 0));
-    }
-    case "semaphore":
-    case "permit-semaphore":
-      return listeners.semaphore;
-    case "count-down-latch":
-      return listeners.latch;
-    default:
-      return 0;
-  }
-}
-
-function oldest(moments: readonly Moment[]): Moment {
+function oldest(followed: LockRecord["followed"]): Moment {
   let found = unknownMoment;
-  for (const each of moments) {
-    if (each.atMs !== null && (found.atMs === null || each.atMs < found.atMs)) found = each;
+  for (const { since } of followed) {
+    if (since.atMs !== null && (found.atMs === null || since.atMs < found.atMs)) found = since;
   }
   return found;
 }
 
-/** In anything but the time that passes. */
-function differs(one: ObservedLock, other: ObservedLock): boolean {
-  const [holder] = one.holders;
-  const [now] = other.holders;
-  return (
-    one.version !== other.version ||
-    one.kind !== other.kind ||
-    one.state !== other.state ||
-    one.waiterCount !== other.waiterCount ||
-    one.waiterUnit !== other.waiterUnit ||
-    one.holderCount !== other.holderCount ||
-    one.denied !== other.denied ||
-    one.oldestWait.atMs !== other.oldestWait.atMs ||
-    holder?.lease !== now?.lease ||
-    holder?.holdCount !== now?.holdCount ||
-    holder?.identity?.label !== now?.identity?.label ||
-    holder?.identity?.host !== now?.identity?.host
-  );
+/** All that a viewer would see of it but the time that passes. */
+function lookOf(record: LockRecord): string {
+  const { shape, followed, kind, state, waiterCount, waiterUnit, holderCount, token, denied } = record;
+  const first = followed[0];
+  const words = [kind, state, waiterCount, waiterUnit, holderCount, token, denied, record.oldestWait.atMs];
+  const inside =
+    shape.is === "permits"
+      ? [shape.free, shape.grants]
+      : shape.is === "lock"
+        ? [shape.mode, first?.count, first?.lease.state, ...followed.map(({ field }) => field)]
+        : [];
+  return [...words, shape.is, ...inside].join("\n");
 }

@@ -1,4 +1,4 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import type { Millis } from "@holdfast/core";
 import type {
   ActionRequest,
   ActionResult,
@@ -6,38 +6,34 @@ import type {
   Discovery,
   Finding,
   LockCollector,
+  LockFigures,
   ObservedLock,
   ObservedLockDetail,
   ObservedServer,
   ObservedSession,
   SourceStatus,
 } from "@holdfast/core/observe";
-import { parseOwner } from "../layout/owners.js";
 import { Actions } from "./actions.js";
-import { Book, type LockRecord, ownerIn } from "./book.js";
+import { Attention } from "./attention.js";
+import { Book } from "./book.js";
 import { Channels } from "./channels.js";
 import { readDetail } from "./detail.js";
 import { discover } from "./discover.js";
 import { Identities } from "./identities.js";
 import { Patterns } from "./key-names.js";
 import type { Link } from "./link.js";
+import type { LockRecord } from "./lock-record.js";
 import type { RedisCollectorOptions, ResolvedCollectorOptions } from "./options.js";
 import { resolveCollectorOptions } from "./options.js";
 import { openPlaces, type Places } from "./places.js";
 import { Reader } from "./reader.js";
 import type { Reading } from "./reading.js";
+import { learntAtOnce, Rounds, serversEveryMs } from "./rounds.js";
+import { Rows } from "./rows.js";
 import { Scan } from "./scan.js";
 import { Servers } from "./servers.js";
 import { sessionsOf } from "./sessions.js";
 import { SourceState } from "./source-state.js";
-
-/** A lock that nobody holds or waits for any more leaves the list after this. */
-const emptyForMs: Millis = 5_000;
-/** So many contended locks are read again between two looks at the channels. */
-const contendedAtOnce = 2_000;
-const serversEveryMs: Millis = 10_000;
-const attendedAtMost = 2_000;
-const learntAtOnce = 500;
 
 /**
  * Watches the locks of Redisson and holdfast on one Redis: a server, a master behind sentinels, or a cluster. Returns at once and connects in
@@ -54,17 +50,17 @@ export function redisCollector(options: RedisCollectorOptions): LockCollector {
 
 class RedisCollector implements LockCollector {
   readonly backend = "redis";
-  readonly #options: ResolvedCollectorOptions;
-  readonly #runtime: Runtime;
+  readonly #nowMs: () => Millis;
   readonly #places: Places;
   readonly #book: Book;
+  readonly #rows: Rows;
   readonly #channels = new Channels();
   readonly #identities: Identities;
   readonly #reader: Reader;
   readonly #scan: Scan;
   readonly #servers: Servers;
   readonly #actions: Actions;
-  readonly #patterns: Patterns;
+  readonly #rounds: Rounds;
   readonly #sources: {
     readonly scan: SourceState;
     readonly channels: SourceState;
@@ -72,27 +68,23 @@ class RedisCollector implements LockCollector {
     readonly servers: SourceState;
   };
   readonly #listeners = new Set<(event: CollectorEvent) => void>();
-  readonly #attended = new Map<string, number>();
-  readonly #cancels = new Set<() => void>();
-  #turn = 0;
+  readonly #attention = new Attention();
   #closed = false;
 
   constructor(options: ResolvedCollectorOptions) {
     const { runtime, patterns, scanCallsPerSecond, channelsEveryMs, rowsEveryMs } = options;
-    this.#options = options;
-    this.#runtime = runtime;
-    this.#patterns = new Patterns(patterns);
+    this.#nowMs = () => runtime.wallMs();
     this.#places = openPlaces(options.target, runtime);
     this.#identities = new Identities(this.#places, runtime);
     this.#book = new Book({
       listeners: (key) => this.#channels.of(key),
       listening: () => this.#channels.known,
-      identity: (uuid) => this.#identities.of(uuid).identity,
       emit: (event) => this.#emit(event),
-      attended: (key) => this.#attended.has(key),
+      attended: (key) => this.#attention.has(key),
     });
+    this.#rows = new Rows((uuid) => this.#identities.of(uuid).identity);
     this.#reader = new Reader(this.#places, runtime, (reading) => this.#took(reading));
-    this.#servers = new Servers(this.#places, () => runtime.wallMs());
+    this.#servers = new Servers(this.#places, this.#nowMs);
     const scanCost = `scan ${scanCallsPerSecond} calls/s of ${options.scanCount} keys for each master`;
     this.#sources = {
       scan: new SourceState("scan", scanCost, 600_000),
@@ -104,12 +96,12 @@ class RedisCollector implements LockCollector {
       places: this.#places,
       runtime,
       reader: this.#reader,
-      patterns: this.#patterns,
+      patterns: new Patterns(patterns),
       callsPerSecond: patterns.length === 0 ? 0 : scanCallsPerSecond,
       count: options.scanCount,
       state: this.#sources.scan,
       keyFor: (lock) => this.#book.keyFor(lock),
-      readSince: (key, atMs) => (this.#book.records.get(key)?.reading.atMs ?? 0) >= atMs,
+      readSince: (key, atMs) => (this.#book.records.get(key)?.atMs ?? 0) >= atMs,
       passed: (link, fromMs) => this.#passed(link, fromMs),
       onStatus: () => this.#emit({ type: "status" }),
     });
@@ -122,27 +114,51 @@ class RedisCollector implements LockCollector {
       places: this.#places,
       fairLockWaitTimeoutMs: options.fairLockWaitTimeoutMs,
       reread: (key) => this.#reread(key),
+      rowOf: (record) => this.#rows.lock(record),
     });
-    this.#every(channelsEveryMs, () => this.#look());
-    this.#every(rowsEveryMs, () => this.#readRows());
-    this.#every(serversEveryMs, () => this.#readServers());
+    this.#rounds = new Rounds({
+      runtime,
+      places: this.#places,
+      book: this.#book,
+      reader: this.#reader,
+      channels: this.#channels,
+      identities: this.#identities,
+      scan: this.#scan,
+      servers: this.#servers,
+      attention: this.#attention,
+      channelsEveryMs,
+      rowsEveryMs,
+      sources: this.#sources,
+      onStatus: () => this.#emit({ type: "status" }),
+    });
+    this.#rounds.begin();
   }
 
   sources(): readonly SourceStatus[] {
-    const nowMs = this.#runtime.wallMs();
+    const nowMs = this.#nowMs();
     return Object.values(this.#sources).map((each) => each.status(nowMs));
   }
 
   *locks(): Generator<ObservedLock> {
-    for (const record of this.#book.records.values()) yield record.lock;
+    for (const record of this.#book.records.values()) yield this.#rows.lock(record);
+  }
+
+  figures(which: "all" | "contended" = "all"): Iterable<LockFigures> {
+    return which === "all" ? this.#book.records.values() : this.#book.contendedRecords();
   }
 
   get(key: string): ObservedLock | undefined {
-    return this.#book.records.get(key)?.lock;
+    const record = this.#book.records.get(key);
+    return record === undefined ? undefined : this.#rows.lock(record);
   }
 
   get size(): number {
     return this.#book.records.size;
+  }
+
+  isHeldBy(key: string, text: string): boolean {
+    const record = this.#book.records.get(key);
+    return record !== undefined && this.#rows.isHeldBy(record, text);
   }
 
   async detail(
@@ -152,25 +168,15 @@ class RedisCollector implements LockCollector {
     return readDetail(key, maxWaiters, {
       link: this.#master(key),
       book: this.#book,
+      rows: this.#rows,
       channels: this.#channels,
-      nowMs: () => this.#runtime.wallMs(),
+      nowMs: this.#nowMs,
       learn: (uuids) => this.#identities.learn(uuids, learntAtOnce),
     });
   }
 
   attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void } {
-    let own: readonly string[] = [];
-    const update = (next: readonly string[]): void => {
-      for (const key of next) this.#attended.set(key, (this.#attended.get(key) ?? 0) + 1);
-      for (const key of own) {
-        const left = (this.#attended.get(key) ?? 1) - 1;
-        if (left === 0) this.#attended.delete(key);
-        else this.#attended.set(key, left);
-      }
-      own = [...next];
-    };
-    update(keys);
-    return { update, end: () => update([]) };
+    return this.#attention.attend(keys);
   }
 
   onEvent(listener: (event: CollectorEvent) => void): () => void {
@@ -208,7 +214,7 @@ class RedisCollector implements LockCollector {
     if (this.#closed) return;
     this.#closed = true;
     this.#scan.close();
-    for (const cancel of this.#cancels) cancel();
+    this.#rounds.close();
     this.#listeners.clear();
     await this.#places.close();
   }
@@ -227,97 +233,11 @@ class RedisCollector implements LockCollector {
     }
   }
 
-  /** Now, and again that long after it is done. */
-  #every(everyMs: Millis, round: () => Promise<void>): void {
-    let cancel = (): void => {};
-    const turn = async (): Promise<void> => {
-      this.#cancels.delete(cancel);
-      await round().catch((error: unknown) => {
-        process.emitWarning(`a collector's round failed: ${String(error)}`, { type: "HoldfastWarning" });
-      });
-      if (this.#closed) return;
-      cancel = this.#runtime.setTimer(everyMs, () => void turn());
-      this.#cancels.add(cancel);
-    };
-    // The first connection takes a moment; a first round without it would be told as an outage.
-    cancel = this.#runtime.setTimer(Math.min(everyMs, 100), () => void turn());
-    this.#cancels.add(cancel);
-  }
-
-  async #look(): Promise<void> {
-    const { channels } = this.#sources;
-    this.#scan.settle();
-    const nowMs = this.#runtime.wallMs();
-    try {
-      const links = this.#places.nodes().filter((link) => link.open || this.#places.clustered);
-      if (links.length === 0) throw new Error(this.#places.nodes()[0]?.lastCause ?? "no server is reached");
-      const changed = await this.#channels.look(links, nowMs, (lock) => this.#book.keyFor(lock));
-      this.#note(channels.ok(this.#runtime.wallMs()));
-      for (const key of changed) this.#book.recompose(key);
-      await this.#readContended(changed);
-    } catch (error) {
-      this.#channels.forget();
-      this.#note(channels.failed(error, nowMs + this.#options.channelsEveryMs));
-    }
-    this.#book.sweep(this.#runtime.wallMs(), emptyForMs);
-  }
-
-  /** Those that changed, and of all that are contended some at each turn. */
-  async #readContended(changed: ReadonlySet<string>): Promise<void> {
-    const keys = new Set(changed);
-    const contended = [...this.#book.contended, ...this.#book.empty];
-    for (let i = 0; i < Math.min(contendedAtOnce, contended.length); i++)
-      keys.add(contended[(this.#turn + i) % contended.length] as string);
-    this.#turn = contended.length === 0 ? 0 : (this.#turn + contendedAtOnce) % contended.length;
-    await this.#reader.read(keys, "full");
-  }
-
-  async #readRows(): Promise<void> {
-    const { rows } = this.#sources;
-    const nowMs = this.#runtime.wallMs();
-    try {
-      const keys = [...this.#attended.keys()].slice(0, attendedAtMost);
-      await this.#reader.read(keys, "full");
-      if (keys.length > 0) await this.#learn(keys);
-      if (this.#places.masters().some((link) => link.open)) this.#note(rows.ok(this.#runtime.wallMs()));
-      else
-        this.#note(
-          rows.failed(
-            this.#places.masters()[0]?.lastCause ?? "no master is reached",
-            nowMs + this.#options.rowsEveryMs,
-          ),
-        );
-    } catch (error) {
-      this.#note(rows.failed(error, nowMs + this.#options.rowsEveryMs));
-    }
-  }
-
-  async #learn(keys: readonly string[]): Promise<void> {
-    const uuids = new Map<string, string[]>();
-    for (const key of keys) {
-      for (const { entry } of this.#book.records.get(key)?.followed ?? []) {
-        const uuid = parseOwner(ownerIn(entry))?.uuid;
-        if (uuid !== undefined) uuids.set(uuid, [...(uuids.get(uuid) ?? []), key]);
-      }
-    }
-    const news = await this.#identities.learn(uuids.keys(), learntAtOnce);
-    for (const uuid of news) for (const key of uuids.get(uuid) ?? []) this.#book.recompose(key);
-  }
-
-  async #readServers(): Promise<void> {
-    const { servers } = this.#sources;
-    const found = await this.#servers.read();
-    const reached = found.filter((each) => each.reachable && each.role !== "sentinel");
-    const nowMs = this.#runtime.wallMs();
-    if (reached.length > 0) this.#note(servers.ok(nowMs));
-    else this.#note(servers.failed("no server answers INFO", nowMs + serversEveryMs));
-  }
-
   /** What one master serves and the pass has not met is read again: it is gone, or was missed. */
   async #passed(link: Link, fromMs: Millis): Promise<void> {
     const missed: string[] = [];
-    for (const { key, reading } of this.#book.records.values())
-      if (reading.atMs < fromMs && this.#places.masterOf(key) === link) missed.push(key);
+    for (const { key, atMs } of this.#book.records.values())
+      if (atMs < fromMs && this.#places.masterOf(key) === link) missed.push(key);
     await this.#reader.readAt(link, missed, "full");
   }
 
@@ -331,9 +251,5 @@ class RedisCollector implements LockCollector {
     const link = this.#places.masterOf(key);
     if (link === null) throw new Error(`no server is known that serves ${JSON.stringify(key)}`);
     return link;
-  }
-
-  #note(news: boolean): void {
-    if (news) this.#emit({ type: "status" });
   }
 }

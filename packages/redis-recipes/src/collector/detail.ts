@@ -5,15 +5,19 @@ import type { Command } from "../client/node-connection.js";
 import { neverExpiresMs, readHoldKey } from "../layout/keys.js";
 import { prefixed, suffixed } from "../layout/names.js";
 import { parseOwner } from "../layout/owners.js";
-import { type Book, type LockRecord, ownerIn, unknownMoment } from "./book.js";
+import type { Book } from "./book.js";
 import type { Channels } from "./channels.js";
 import { doubleBarrierPrefix, plainName } from "./key-names.js";
 import type { Link, Reply } from "./link.js";
+import { type LockRecord, unknownMoment } from "./lock-record.js";
+import { ownerIn } from "./owner-words.js";
 import { parseReading, readingCommands } from "./reading.js";
+import type { Rows } from "./rows.js";
 
 export interface DetailParts {
   readonly link: Link;
   readonly book: Book;
+  readonly rows: Rows;
   readonly channels: Channels;
   readonly nowMs: () => Millis;
   readonly learn: (uuids: Iterable<string>) => Promise<unknown>;
@@ -29,7 +33,7 @@ export async function readDetail(
   maxWaiters: number,
   parts: DetailParts,
 ): Promise<ObservedLockDetail | null> {
-  const { link, book, channels, nowMs } = parts;
+  const { link, book, rows, channels, nowMs } = parts;
   const last = Math.max(0, maxWaiters - 1);
   const reading = readingCommands(key, "full");
   const waitersKey = prefixed("holdfast_waiters", key);
@@ -73,8 +77,9 @@ export async function readDetail(
     "pttl",
     readHoldKey(key, field, Math.max(1, count)),
   ]);
+  const candidates = [...fields.map(({ field }) => field), ...ours.map(({ owner }) => owner)];
   const labels =
-    record.lock.kind === "leader-election" ? await labelsOf(link, key) : new Map<string, string>();
+    record.kind === "leader-election" ? await labelsOf(link, key, candidates) : new Map<string, string>();
   const ends = more2.length === 0 ? [] : await link.send(more2);
   const permits = picture.shape.is === "permits" ? await permitsOf(link, grantsKey) : [];
   const members = key.startsWith(doubleBarrierPrefix) ? await membersOf(link, key) : [];
@@ -92,12 +97,15 @@ export async function readDetail(
   };
   const named = (person: ObservedParticipant, owner: string): ObservedParticipant => {
     const label = labels.get(owner);
-    return label === undefined ? person : { ...person, data: label.slice(0, longestValue) };
+    if (label === undefined) return person;
+    // What a candidate calls itself says more than how its process is called.
+    const data = label.slice(0, longestValue);
+    return { ...person, data, identity: person.identity && { ...person.identity, label: data } };
   };
   const holders: ObservedParticipant[] = [
     ...fields.map(({ field, count }) =>
       named(
-        book.participant(record, field, {
+        rows.holder(record, field, {
           count,
           leftMs: leftOf(field),
           mode: shared && !field.endsWith(":write") ? "shared" : "exclusive",
@@ -105,30 +113,30 @@ export async function readDetail(
         field,
       ),
     ),
-    ...permits.map((each) => permitHolder(book, each, serverMs, here)),
-    ...members.map((owner) => ({ ...book.person(owner), mode: "shared" as const })),
+    ...permits.map((each) => permitHolder(rows, each, serverMs, here)),
+    ...members.map((owner) => ({ ...rows.person(owner), mode: "shared" as const })),
   ];
   const listeners = channels.of(key);
   const queued = [
     ...java.map((owner): ObservedParticipant => {
-      const person = book.person(owner);
+      const person = rows.person(owner);
       const deadline = giveUp.get(owner);
       // Ours raise theirs as long as they wait.
       const last = deadline === undefined || person.library === "holdfast" ? null : here(deadline);
       return { ...person, deadlineMs: last };
     }),
-    ...ours.map(({ owner }) => book.person(owner)),
+    ...ours.map(({ owner }) => rows.person(owner)),
   ]
     .slice(0, maxWaiters)
     .map((person, position) => ({
       ...named(person, person.entry),
       position,
-      since: position === 0 ? record.waitingSince : unknownMoment,
+      since: position === 0 ? record.queue.since : unknownMoment,
     }));
   return {
-    ...record.lock,
+    ...rows.lock(record),
     holders,
-    holderCount: Math.max(record.lock.holderCount, members.length),
+    holderCount: Math.max(record.holderCount, members.length),
     waiters: queued,
     raw: rawOf(key, picture.leftMs, replies, reading.length, String(type), serverMs, String(run ?? "")),
     explain: explain(record, listeners !== undefined),
@@ -136,7 +144,7 @@ export async function readDetail(
 }
 
 function permitHolder(
-  book: Book,
+  rows: Rows,
   permit: { readonly id: string; readonly endMs: Millis },
   serverMs: Millis,
   here: (ms: Millis) => Millis,
@@ -144,7 +152,7 @@ function permitHolder(
   const never = permit.endMs >= neverExpiresMs;
   const lease: LeaseState = never ? "never-expires" : "unknown";
   return {
-    ...book.person(permit.id),
+    ...rows.person(permit.id),
     mode: "shared",
     remainingMs: never ? null : Math.max(0, permit.endMs - serverMs),
     deadlineMs: never ? null : here(permit.endMs),
@@ -166,12 +174,20 @@ async function permitsOf(link: Link, key: string): Promise<readonly { id: string
   return found;
 }
 
-async function labelsOf(link: Link, key: string): Promise<Map<string, string>> {
-  const [pairs] = await link.send([["hgetall", prefixed("holdfast_labels", plainName(key))]]);
-  const labels = new Map<string, string>();
-  if (!Array.isArray(pairs)) return labels;
-  for (let at = 0; at + 1 < pairs.length; at += 2) labels.set(String(pairs[at]), String(pairs[at + 1]));
-  return labels;
+async function labelsOf(
+  link: Link,
+  key: string,
+  owners: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (owners.length === 0) return new Map();
+  // Not HGETALL: its answer is an array or an object, by the client's version.
+  const [labels] = await link.send([["hmget", prefixed("holdfast_labels", plainName(key)), ...owners]]);
+  if (!Array.isArray(labels)) return new Map();
+  return new Map(
+    owners.flatMap((owner, at): [string, string][] =>
+      typeof labels[at] === "string" ? [[owner, labels[at]]] : [],
+    ),
+  );
 }
 
 async function membersOf(link: Link, key: string): Promise<readonly string[]> {
@@ -226,26 +242,27 @@ function rawOf(
   return raw;
 }
 
-function explain({ lock, fair, key }: LockRecord, listening: boolean): readonly string[] {
+function explain(record: LockRecord, listening: boolean): readonly string[] {
+  const { key, kind, fair, oldestHold } = record;
   const told = ["holders, queues and the token were read from the master in one transaction"];
-  if (lock.kind === "read-write-lock")
+  if (kind === "read-write-lock")
     told.push("each reader's lease is the TTL of a key of its own, read right after");
-  if (lock.oldestHold.provenance === "exact")
+  if (oldestHold.provenance === "exact")
     told.push("held since: from the fencing token, which is the server's clock at the grant");
-  else if (lock.holderCount > 0)
+  else if (record.holderCount > 0)
     told.push(
       "held since: when it was first seen; Redis keeps no time of the grant, and renewals rewrite the TTL",
     );
   if (fair) told.push("the queue is Redisson's list, in order; each has the time at which it gives up");
-  else if (lock.kind === "semaphore" || lock.kind === "permit-semaphore")
+  else if (kind === "semaphore" || kind === "permit-semaphore")
     told.push("permits do not say whose they are; waiters are counted as connections that listen");
-  else if (lock.kind !== "leader-election")
+  else if (kind !== "leader-election")
     told.push(
       listening
         ? "Redisson's waiters are counted as connections that listen on the lock's channel: each has one waiter or more"
         : "Redisson's plain waiters leave no trace but a subscription, and there is none",
     );
-  if (key.startsWith("{") || lock.waiterUnit === "participants")
+  if (key.startsWith("{") || record.waiterUnit === "participants")
     told.push("waiting since: when the first of the queue was first seen here");
   return told;
 }

@@ -1,8 +1,8 @@
 import type { Discovery } from "@holdfast/core/observe";
 import type { Command } from "../client/node-connection.js";
-import { libraryOf, ownerIn } from "./book.js";
 import { keyNameOf } from "./key-names.js";
 import type { Link } from "./link.js";
+import { libraryOf, ownerIn } from "./owner-words.js";
 import { parseReading, readingCommands } from "./reading.js";
 
 /** SCAN calls for each master: a look, not a census. */

@@ -1,5 +1,5 @@
 import type { ObservedLock } from "@holdfast/core/observe";
-import { libraryOf, ownerIn } from "./book.js";
+import { libraryOf, ownerIn } from "./owner-words.js";
 
 /** What a forced release does to each who is concerned. */
 export function effectsOfForce(lock: ObservedLock, holders: readonly string[]): readonly string[] {

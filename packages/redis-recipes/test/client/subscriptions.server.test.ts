@@ -81,7 +81,7 @@ test("leaves a server that sends nothing any more, and subscribes again", async 
   await proxy.setMode("hole");
   await eventually(() => subscription.ready !== ready, {
     what: "the silence to be noticed",
-    withinMs: 6_000,
+    withinMs: 20_000,
   });
   await proxy.setMode("ok");
   await subscription.ready;

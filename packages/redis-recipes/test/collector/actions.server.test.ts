@@ -193,6 +193,97 @@ describe("what an operator may do", () => {
     expect((await clean(false)).outcome).toBe("nothing-there");
   });
 
+  it("gives no permit back when permits were taken or given back since that was decided", async () => {
+    const locks = await lockOn(node);
+    const permits = locks.permitSemaphore("pool:busy");
+    await permits.setLimit(3);
+    await permits.acquire();
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "pool:busy");
+    const entry = seen.holders[0]?.entry ?? "";
+    const other = await permits.acquire();
+    const give = (version: string, dryRun: boolean) =>
+      collector.act(request("force-release", "pool:busy", version, { entry, dryRun }));
+    for (const dryRun of [true, false])
+      expect(await give(seen.version, dryRun)).toMatchObject({ outcome: "conflict", after: null });
+    expect(await node.command("GET", "pool:busy")).toBe("1");
+    await other.release();
+    // One free and one out as before, and yet not the same: somebody had one meanwhile.
+    expect((await give(seen.version, false)).outcome).toBe("conflict");
+    expect(await node.command("GET", "pool:busy")).toBe("2");
+    const again = await look(collector, "pool:busy");
+    expect((await give(again.version, true)).outcome).toBe("would-do");
+    expect((await give(again.version, false)).outcome).toBe("done");
+    expect(await node.command("GET", "pool:busy")).toBe("3");
+  });
+
+  it("a dry run for a permit that is not there is a conflict as well", async () => {
+    const locks = await lockOn(node);
+    const permits = locks.permitSemaphore("pool:gone");
+    await permits.setLimit(1);
+    await permits.acquire();
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "pool:gone");
+    const done = await collector.act(
+      request("force-release", "pool:gone", seen.version, { entry: "0".repeat(32), dryRun: true }),
+    );
+    expect(done.outcome).toBe("conflict");
+  });
+
+  it("asks nobody for permits when they are not out as they were", async () => {
+    const locks = await lockOn(node);
+    const semaphore = locks.semaphore("permits:ask", 3);
+    const held = await semaphore.acquire({ revocable: true });
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "permits:ask");
+    await semaphore.acquire();
+    const ask = (version: string, dryRun: boolean) =>
+      collector.act(request("request-revoke", "permits:ask", version, { dryRun }));
+    for (const dryRun of [true, false]) expect((await ask(seen.version, dryRun)).outcome).toBe("conflict");
+    const again = await look(collector, "permits:ask");
+    expect((await ask(again.version, true)).outcome).toBe("would-do");
+    expect(held.revokeRequested.aborted).toBe(false);
+    expect((await ask(again.version, false)).outcome).toBe("done");
+    await eventually(() => held.revokeRequested.aborted, { what: "the wish" });
+  });
+
+  it("evicts nobody when the lock has gone to another since that was decided", async () => {
+    const locks = await lockOn(node);
+    const first = await locks.mutex("evict:moved").acquire();
+    const second = locks.mutex("evict:moved").acquire();
+    const third = locks.mutex("evict:moved").acquire();
+    const { collector } = collect({ url: node.url });
+    await eventually(async () => (await look(collector, "evict:moved")).waiters.length === 2, {
+      what: "the queue",
+    });
+    const seen = await look(collector, "evict:moved");
+    await first.release();
+    const handle = await second;
+    const entry = (await look(collector, "evict:moved")).waiters[0]?.entry ?? "";
+    expect(seen.waiters.map((each) => each.entry)).toContain(entry);
+    for (const dryRun of [true, false]) {
+      const done = await collector.act(
+        request("evict-waiter", "evict:moved", seen.version, { entry, dryRun }),
+      );
+      expect(done).toMatchObject({ outcome: "conflict", after: null });
+    }
+    expect((await look(collector, "evict:moved")).waiters.map((each) => each.entry)).toEqual([entry]);
+    await handle.release();
+    await (await third).release();
+  });
+
+  it("cleans nothing when somebody has got the lock since that was decided", async () => {
+    const queue = "redisson_lock_queue:{orphan:moved}";
+    await node.command("RPUSH", queue, `${java}:1`);
+    await node.command("ZADD", "redisson_lock_timeout:{orphan:moved}", "1", `${java}:1`);
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "orphan:moved");
+    await node.command("HSET", "orphan:moved", `${java}:2`, "1");
+    const done = await collector.act(request("clean-orphan", "orphan:moved", seen.version));
+    expect(done.outcome).toBe("conflict");
+    expect(await node.command("LLEN", queue)).toBe(1);
+  });
+
   it("says what it cannot do", async () => {
     const locks = await lockOn(node);
     await locks.semaphore("plain", 2).acquire();

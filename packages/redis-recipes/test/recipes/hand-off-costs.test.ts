@@ -62,4 +62,4 @@ test("10,000 holds are renewed, and 10,000 waits kept alive, in at most 100 call
   await scene.runtime.advance(1_000);
   expect(scene.count("mutex-heartbeat") - beats).toBeGreaterThanOrEqual(50);
   expect(scene.count("mutex-heartbeat") - beats).toBeLessThanOrEqual(100);
-}, 120_000);
+}, 1_200_000);

@@ -9,17 +9,13 @@ const count = full ? all : 300;
 /** Schedules whose seeds come from one: any of them can be run again alone. */
 const firstSeed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000_000);
 
-test(
-  "whatever chance does to clients, messages, clocks and masters: one holder, rising tokens, and nobody waits for ever",
-  async () => {
-    console.log(`share ${count}/${all} schedules of the hand-off, seeds from ${firstSeed} (HOLDFAST_SEED)`);
-    const sum = noFigures();
-    for (let seed = firstSeed; seed < firstSeed + count; seed++) {
-      addFigures(sum, await new Schedule(seed).run());
-    }
-    console.log(sum);
-    // Schedules that never meet a case prove nothing of it.
-    for (const [key, met] of Object.entries(sum)) expect(met, key).toBeGreaterThan(0);
-  },
-  full ? 1_800_000 : 240_000,
-);
+test("whatever chance does to clients, messages, clocks and masters: one holder, rising tokens, and nobody waits for ever", async () => {
+  console.log(`share ${count}/${all} schedules of the hand-off, seeds from ${firstSeed} (HOLDFAST_SEED)`);
+  const sum = noFigures();
+  for (let seed = firstSeed; seed < firstSeed + count; seed++) {
+    addFigures(sum, await new Schedule(seed).run());
+  }
+  console.log(sum);
+  // Schedules that never meet a case prove nothing of it.
+  for (const [key, met] of Object.entries(sum)) expect(met, key).toBeGreaterThan(0);
+}, 3_600_000);

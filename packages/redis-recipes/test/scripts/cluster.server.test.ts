@@ -47,7 +47,7 @@ beforeAll(async () => {
   await redis.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
   await vi.waitFor(
     async () => expect(String(await redis.call("CLUSTER", "INFO"))).toContain("cluster_state:ok"),
-    10_000,
+    30_000,
   );
   ears.on("smessage", (channel, message) => heard.push(`${channel} ${message}`));
 });

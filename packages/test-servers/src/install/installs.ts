@@ -81,7 +81,10 @@ export function findZooKeeper(): ZooKeeperInstall | undefined {
   // The manifest of Debian's jar names its neighbours; only the logger behind slf4j is left to choose.
   const jars = ["zookeeper.jar", "slf4j-simple.jar"].map((name) => join(debianJars, name));
   if (!jars.every((jar) => existsSync(jar))) return undefined;
-  return { java, classPath: jars.join(delimiter), from: debianJars };
+  // The server's own start script leaves out what its AdminServer needs, and then has none. It comes with the package.
+  const servlet = join(debianJars, "servlet-api.jar");
+  const classPath = [...jars, ...(existsSync(servlet) ? [servlet] : [])].join(delimiter);
+  return { java, classPath, from: debianJars };
 }
 
 /** Debian's Curator (5.4.0 in Debian 12). Undefined if it is not installed. */

@@ -9,7 +9,8 @@ import { eventually } from "../eventually.js";
 // included. The watchdog then kills the server, but only while it is still its child: a server that has ended hands
 // the watchdog over to init, and its pid may belong to a stranger by now. SIGCONT goes first so that a paused server
 // leaves no stopped process waiting for its reaper. The word "done" on the pipe means that we live, know that the
-// server has ended and take care of its folder ourselves.
+// server has ended and take care of its folder ourselves. What the shell says on the pipe means that the watchdog stands:
+// whoever paused the shell before that would leave a stopped process for good if he died.
 const leash = `
 (
   trap '' HUP INT TERM
@@ -28,6 +29,7 @@ const leash = `
     rm -rf -- "$HOLDFAST_SCRATCH"
   fi
 ) >/dev/null 2>&1 &
+echo ready >&3
 unset HOLDFAST_SCRATCH
 # A terminal's interrupt reaches the whole process group: whoever holds locks on the server needs it a moment longer.
 trap '' INT
@@ -94,7 +96,9 @@ export class TetheredProcess {
         child.once("error", reject);
       });
       if (child.pid === undefined) throw new TestServerError(`${options.command} has no process id`);
-      return new TetheredProcess(child, child.pid, `${options.command} (pid ${child.pid})`);
+      const tethered = new TetheredProcess(child, child.pid, `${options.command} (pid ${child.pid})`);
+      await tethered.#watched();
+      return tethered;
     } finally {
       closeSync(log);
     }
@@ -134,6 +138,18 @@ export class TetheredProcess {
       everyMs: 2,
       withinMs: 10_000,
     });
+  }
+
+  /** Resolves when the watchdog stands, or the child has ended before that. */
+  async #watched(): Promise<void> {
+    const pipe = this.#child.stdio[3] as Socket;
+    pipe.ref();
+    const ready = new Promise<void>((resolve) => {
+      pipe.once("data", () => resolve());
+    });
+    await Promise.race([ready, this.exited]);
+    pipe.pause();
+    pipe.unref();
   }
 
   #signal(signal: NodeJS.Signals): void {

@@ -49,6 +49,8 @@ export class ConnectionReader {
   #shookDown = false;
   /** The server's answer to the handshake, once it has been read. */
   handshake: ConnectResponse | undefined;
+  /** When it was read, on the clock of `performance.now()`. */
+  handshakeAt = 0;
   /** The highest that an answer had. */
   lastZxid = 0n;
 
@@ -86,6 +88,7 @@ export class ConnectionReader {
       entry.op = "connect";
       reading(() => {
         this.handshake = decodeConnectResponse(frame.subarray(4));
+        this.handshakeAt = performance.now();
         entry.err = 0;
       });
       return { entry };

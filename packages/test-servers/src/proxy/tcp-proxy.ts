@@ -62,7 +62,6 @@ export class TcpProxy {
   /** `host:port`, to be given to the client in place of the server's. */
   readonly connectString: string;
   readonly name: string;
-  readonly target: { readonly host: string; readonly port: number };
   readonly #links = new Set<Link>();
   readonly #rules: LinkRules;
   readonly #shape: { up: Shape; down: Shape } = { up: unshaped(), down: unshaped() };
@@ -76,10 +75,10 @@ export class TcpProxy {
   protected constructor(options: ProxyOptions, port: number) {
     this.port = port;
     this.connectString = `${this.host}:${port}`;
-    this.target = parseTarget(options.target);
-    this.name = options.name ?? `proxy of ${this.target.host}:${this.target.port}`;
+    const target = parseTarget(options.target);
+    this.name = options.name ?? `proxy of ${target.host}:${target.port}`;
     this.#rules = {
-      target: this.target,
+      target,
       dialForMs: options.dialForMs ?? 0,
       shape: (direction) => this.#shape[direction],
       policy: (link, direction) => this.#policy(link, direction),
@@ -100,6 +99,19 @@ export class TcpProxy {
 
   get mode(): ProxyMode {
     return this.#mode;
+  }
+
+  /** Where connections are led. */
+  get target(): { readonly host: string; readonly port: number } {
+    return this.#rules.target;
+  }
+
+  /**
+   * Leads new connections elsewhere, as an address does that moves from one server to the next. Old ones stay where they are:
+   * `resetAll` ends them, as those of a server that lost its address end sooner or later.
+   */
+  lead(target: ProxyOptions["target"]): void {
+    this.#rules.target = parseTarget(target);
   }
 
   /** Connections that were accepted since the start. */

@@ -29,6 +29,8 @@ export interface ProxiedSession {
   password: Uint8Array;
   /** As granted by the server, in milliseconds. */
   timeoutMs: number;
+  /** When the server's answer was read, on the clock of `performance.now()`: the latest of several proxies is the one in use. */
+  at: number;
 }
 
 /**
@@ -68,10 +70,10 @@ export class ZooKeeperProxy extends TcpProxy {
   get sessions(): ProxiedSession[] {
     const sessions: ProxiedSession[] = [];
     for (const [connection, tap] of this.#taps) {
-      const { handshake } = tap.reader;
+      const { handshake, handshakeAt } = tap.reader;
       if (handshake === undefined || handshake.timeoutMs <= 0) continue;
       const { sessionId, password, timeoutMs } = handshake;
-      sessions.push({ connection, sessionId, password, timeoutMs });
+      sessions.push({ connection, sessionId, password, timeoutMs, at: handshakeAt });
     }
     return sessions;
   }

@@ -1,4 +1,5 @@
 import { TestServerError } from "../errors.js";
+import { appendedBytes, cutAppended } from "./append-only-file.js";
 import { RedisProcess } from "./redis-process.js";
 
 /** Which connections CLIENT KILL is about. */
@@ -37,6 +38,20 @@ export class RedisNode extends RedisProcess {
   async restart(options: RestartOptions = {}): Promise<void> {
     if (options.data === "all" && this.running) await this.command("SAVE");
     await this.startAgain(options.data === "none");
+  }
+
+  /** How long its append-only file is, as the operating system has it. */
+  appendedBytes(): number {
+    return appendedBytes(this.dataDir);
+  }
+
+  /**
+   * Cuts the append-only file of a killed server back to an earlier length: what a power failure leaves when the disk had no
+   * more of it. A killed process alone loses nothing that it has written.
+   */
+  cutAppended(bytes: number): void {
+    if (this.running) throw new TestServerError(`${this.describe()} is running`);
+    cutAppended(this.dataDir, bytes);
   }
 
   /** CLIENT PAUSE: the server answers nobody's commands, or nobody's writes, for so long. */

@@ -4,6 +4,7 @@ import { TestServerError } from "../errors.js";
 import { eventually } from "../eventually.js";
 import type { RedisInstall } from "../install/installs.js";
 import { logTail, makeScratchFolder, removeScratchFolder } from "../process/scratch-folder.js";
+import { commandAt, loopback, type ServerPlace } from "../process/server-place.js";
 import { describeExit, TetheredProcess } from "../process/tethered-process.js";
 import type { RespValue } from "../proxy/resp/resp-value.js";
 import { RedisConnection, type RedisConnectionOptions, type RedisWord } from "./redis-connection.js";
@@ -19,14 +20,16 @@ export interface RedisPlace {
   lines: readonly string[];
   secrets: RedisSecrets;
   startWithinMs: number;
+  /** Default: on 127.0.0.1. */
+  at?: ServerPlace | undefined;
 }
 
 /**
- * A Redis program as a child process on 127.0.0.1 with its files in a temporary folder: a data server or a Sentinel.
+ * A Redis program as a child process on 127.0.0.1, unless placed elsewhere, with its files in a temporary folder: a data server or a Sentinel.
  * It dies with this process, whatever kills it.
  */
 export class RedisProcess {
-  readonly host: string = "127.0.0.1";
+  readonly host: string;
   readonly port: number;
   /** `host:port`. */
   readonly address: string;
@@ -40,6 +43,7 @@ export class RedisProcess {
   #removed = false;
 
   constructor(place: RedisPlace) {
+    this.host = place.at?.address ?? loopback;
     this.port = place.port;
     this.address = `${this.host}:${place.port}`;
     this.#place = place;
@@ -72,6 +76,11 @@ export class RedisProcess {
     return tls === undefined ? undefined : { ca: tls.certificate };
   }
 
+  /** Where it writes its log; goes with `stop`. */
+  get logFile(): string {
+    return this.#log;
+  }
+
   /** The end of the server's log, for error messages. */
   logTail(lines?: number): string {
     return logTail(this.#log, lines);
@@ -81,10 +90,9 @@ export class RedisProcess {
   async spawn(): Promise<void> {
     if (this.#removed) throw new TestServerError(`${this.describe()} was stopped and its data removed`);
     if (this.running) throw new TestServerError(`${this.describe()} is already running`);
-    const { name } = this.#place;
+    const { name, at } = this.#place;
     this.#process = await TetheredProcess.spawn({
-      command: this.#program,
-      args: [this.#config, ...(name === "sentinel" ? ["--sentinel"] : [])],
+      ...commandAt(at, this.#program, [this.#config, ...(name === "sentinel" ? ["--sentinel"] : [])]),
       cwd: this.#folder,
       logFile: this.#log,
       scratchFolder: this.#folder,
@@ -151,6 +159,7 @@ export class RedisProcess {
     const { admin } = this.#place.secrets;
     const ca = this.tls?.ca;
     return RedisConnection.connect({
+      host: this.host,
       port: this.port,
       ...(this.#knowsUsers ? admin : {}),
       ...(ca === undefined ? {} : { ca }),
@@ -214,6 +223,8 @@ export class RedisProcess {
   #lines(): string[] {
     const { port, lines, secrets } = this.#place;
     const common = [`bind ${this.host}`, `dir ${this.dataDir}`, "daemonize no", 'logfile ""'];
+    // It would answer nobody from elsewhere without a password.
+    if (this.host !== loopback) common.push("protected-mode no");
     if (secrets.tls === undefined) return [...common, `port ${port}`, ...lines, ""];
     const certificate = join(this.#folder, "certificate.pem");
     const key = join(this.#folder, "key.pem");

@@ -1,3 +1,4 @@
+import type { ServerPlace } from "../process/server-place.js";
 import type { RedisProxyOptions } from "../proxy/resp/redis-proxy.js";
 import type { RedisOptions } from "./redis-options.js";
 
@@ -28,4 +29,8 @@ export interface StartRedisReplicaSetOptions extends RedisOptions {
    * Sentinels tell name proxies then. Default false. Not with TLS.
    */
   clientProxies?: boolean | Pick<RedisProxyOptions, "ignore" | "traceLimit">;
+  /** Where each data server runs; default all on 127.0.0.1. Not with proxies of either kind. */
+  places?: readonly ServerPlace[];
+  /** Where each Sentinel runs; default beside the data servers, in their order. */
+  sentinelPlaces?: readonly ServerPlace[];
 }

@@ -3,6 +3,7 @@ import { TestServerError, UnreachableError } from "../errors.js";
 import { eventually } from "../eventually.js";
 import { freePort } from "../free-port.js";
 import { requireRedis } from "../install/ensure.js";
+import { checkPlaces, loopback } from "../process/server-place.js";
 import type { RedisProxy } from "../proxy/resp/redis-proxy.js";
 import { ClientProxies } from "./client-proxies.js";
 import { RedisNode, type RedisRole } from "./node.js";
@@ -23,7 +24,7 @@ export interface UntilMasterOptions {
   withinMs?: number;
 }
 
-/** A master, its replicas and their Sentinels on 127.0.0.1, one child process each. */
+/** A master, its replicas and their Sentinels on 127.0.0.1, unless placed elsewhere, one child process each. */
 export class RedisReplicaSet {
   /** All data servers; the first was the master at the start. */
   readonly nodes: readonly RedisNode[];
@@ -53,6 +54,12 @@ export class RedisReplicaSet {
     if (secrets.tls !== undefined && (options.replicationProxies === true || clientProxies !== false)) {
       throw new RangeError("startRedisReplicaSet: proxies cannot read TLS");
     }
+    const { places, sentinelPlaces = places?.slice(0, sentinels) } = options;
+    checkPlaces("startRedisReplicaSet", places, replicas + 1);
+    checkPlaces("startRedisReplicaSet", sentinelPlaces, sentinels);
+    if (places !== undefined && (options.replicationProxies === true || clientProxies !== false)) {
+      throw new RangeError("startRedisReplicaSet: servers that are placed elsewhere do not reach proxies");
+    }
     const install = requireRedis();
     const startWithinMs = options.startWithinMs ?? startLimitMs;
     const common = { install, secrets, startWithinMs };
@@ -61,7 +68,7 @@ export class RedisReplicaSet {
     const watchers: RedisSentinel[] = [];
     let proxies = new ClientProxies();
     try {
-      let masterPort: number | undefined;
+      let master: { host: string; port: number } | undefined;
       for (let index = 0; index <= replicas; index++) {
         const port = await freePort();
         const gate =
@@ -73,11 +80,12 @@ export class RedisReplicaSet {
           ...(gate === undefined
             ? []
             : ["replica-announce-ip 127.0.0.1", `replica-announce-port ${announced}`]),
-          ...(masterPort === undefined ? [] : [`replicaof 127.0.0.1 ${masterPort}`]),
+          ...(master === undefined ? [] : [`replicaof ${master.host} ${master.port}`]),
           ...dataLines(options, secrets),
         ];
-        masterPort ??= announced;
-        const node = new RedisNode({ ...common, port, name: "redis", lines });
+        const at = places?.[index];
+        const node = new RedisNode({ ...common, port, name: "redis", lines, at });
+        master ??= { host: node.host, port: announced };
         nodes.push(node);
         if (gate !== undefined) gates.set(node, gate);
       }
@@ -94,15 +102,16 @@ export class RedisReplicaSet {
 
       // Sentinels find each other and the replicas by themselves, in two seconds or, when they miss the first INFO, in
       // ten. They believe what their file says they have found before.
-      const fellows: { port: number; id: string }[] = [];
+      const fellows: { host: string; port: number; id: string }[] = [];
       for (let index = 0; index < sentinels; index++) {
-        fellows.push({ port: await freePort(), id: randomBytes(20).toString("hex") });
+        const host = sentinelPlaces?.[index]?.address ?? loopback;
+        fellows.push({ host, port: await freePort(), id: randomBytes(20).toString("hex") });
       }
-      for (const self of fellows) {
+      for (const [index, self] of fellows.entries()) {
         const { admin } = secrets;
         const lines = [
           `sentinel myid ${self.id}`,
-          `sentinel monitor ${name} 127.0.0.1 ${masterPort} ${Math.floor(sentinels / 2) + 1}`,
+          `sentinel monitor ${name} ${master?.host} ${master?.port} ${Math.floor(sentinels / 2) + 1}`,
           `sentinel down-after-milliseconds ${name} ${options.downAfterMs ?? 1_000}`,
           `sentinel failover-timeout ${name} ${options.failoverTimeoutMs ?? 3_000}`,
           ...(admin === undefined
@@ -111,12 +120,15 @@ export class RedisReplicaSet {
                 `sentinel auth-user ${name} ${admin.username}`,
                 `sentinel auth-pass ${name} ${admin.password}`,
               ]),
-          ...nodes.slice(1).map((node) => `sentinel known-replica ${name} 127.0.0.1 ${announcedPort(node)}`),
+          ...nodes
+            .slice(1)
+            .map((node) => `sentinel known-replica ${name} ${node.host} ${announcedPort(node)}`),
           ...fellows
             .filter((other) => other !== self)
-            .map((other) => `sentinel known-sentinel ${name} 127.0.0.1 ${other.port} ${other.id}`),
+            .map((other) => `sentinel known-sentinel ${name} ${other.host} ${other.port} ${other.id}`),
         ];
-        const place = { ...common, port: self.port, name: "sentinel", lines };
+        const at = sentinelPlaces?.[index];
+        const place = { ...common, port: self.port, name: "sentinel", lines, at };
         watchers.push(new RedisSentinel(place, options.sentinelPeriods ?? {}));
       }
       await Promise.all(watchers.map((watcher) => watcher.spawn()));

@@ -1,11 +1,14 @@
 import { freePort } from "../free-port.js";
 import { requireRedis } from "../install/ensure.js";
+import type { ServerPlace } from "../process/server-place.js";
 import { RedisNode } from "./node.js";
 import { dataLines, makeSecrets, type RedisOptions } from "./redis-options.js";
 
 export interface StartRedisOptions extends RedisOptions {
   /** Port on 127.0.0.1; default a fresh one. */
   port?: number;
+  /** Where it runs; default on 127.0.0.1. */
+  place?: ServerPlace;
 }
 
 export const startLimitMs = 10_000;
@@ -26,6 +29,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
     lines: dataLines(options, secrets),
     secrets,
     startWithinMs: options.startWithinMs ?? startLimitMs,
+    at: options.place,
   });
   try {
     await node.spawn();

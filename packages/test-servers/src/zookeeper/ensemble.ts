@@ -2,6 +2,7 @@ import { TestServerError } from "../errors.js";
 import { eventually } from "../eventually.js";
 import { freePort, freePorts } from "../free-port.js";
 import { requireZooKeeper } from "../install/ensure.js";
+import { checkPlaces, loopback, type ServerPlace } from "../process/server-place.js";
 import type { ServerMode } from "./four-letter-word.js";
 import { ZooKeeperNode } from "./node.js";
 import type { ZooKeeperOptions } from "./node-files.js";
@@ -21,9 +22,11 @@ export interface StartEnsembleOptions extends ZooKeeperOptions {
    * its event loop is blocked, the servers do not hear each other.
    */
   quorumProxies?: boolean;
+  /** Where each server runs; default all on 127.0.0.1. Not with proxies between the servers. */
+  places?: readonly ServerPlace[];
 }
 
-/** A real ensemble on 127.0.0.1, one child process for each server. */
+/** A real ensemble on 127.0.0.1, unless placed elsewhere, with one child process for each server. */
 export class ZooKeeperEnsemble {
   readonly nodes: readonly ZooKeeperNode[];
   /** All servers, for a client of the ensemble. */
@@ -47,19 +50,25 @@ export class ZooKeeperEnsemble {
     if (!Number.isInteger(count) || count < 2) {
       throw new RangeError(`startEnsemble: an ensemble has 2 nodes or more, not ${count}`);
     }
+    const { places } = options;
+    checkPlaces("startEnsemble", places, count);
+    if (places !== undefined && options.quorumProxies === true) {
+      throw new RangeError("startEnsemble: servers that are placed elsewhere do not reach proxies");
+    }
     const peers: PeerPorts[] = [];
     for (let id = 1; id <= count; id++) {
       const [quorumPort = 0, electionPort = 0] = await freePorts(2);
-      peers.push({ id, quorumPort, electionPort });
+      peers.push({ id, quorumPort, electionPort, host: places?.[id - 1]?.address ?? loopback });
     }
     const links = await QuorumLinks.open(peers, options.quorumProxies ?? false);
     const limits = [`initLimit=${options.initLimit ?? 20}`, `syncLimit=${options.syncLimit ?? 5}`];
     const nodes: ZooKeeperNode[] = [];
     for (const [index, { id }] of peers.entries()) {
       const port = options.ports?.[index] ?? (await freePort());
-      nodes.push(
-        new ZooKeeperNode({ install, id, port, lines: [...limits, ...links.linesFor(id)] }, options),
-      );
+      const adminPort = options.adminServer === true ? await freePort() : undefined;
+      const lines = [...limits, ...links.linesFor(id)];
+      const at = places?.[index];
+      nodes.push(new ZooKeeperNode({ install, id, port, adminPort, lines, at }, options));
     }
     const ensemble = new ZooKeeperEnsemble(nodes, links, options.startWithinMs ?? 30_000);
     try {

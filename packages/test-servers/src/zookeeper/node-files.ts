@@ -28,6 +28,13 @@ export interface ZooKeeperOptions {
    * protocol has no way to set the counter.
    */
   sequences?: Readonly<Record<string, number>>;
+  /**
+   * Whether the server answers over HTTP too, on a fresh port of 127.0.0.1, without asking who asks; default false. The node's
+   * `adminPort` tells where.
+   */
+  adminServer?: boolean;
+  /** What may be asked on the client port; default all. ZooKeeper's own default is `srvr` alone. */
+  fourLetterWords?: readonly string[];
   /** Further lines of `zoo.cfg`. */
   config?: Readonly<Record<string, string | number>>;
   /** Heap limit in MiB; default 128. */
@@ -101,10 +108,15 @@ export function javaArguments(
   install: ZooKeeperInstall,
   files: NodeFiles,
   options: ZooKeeperOptions,
+  adminPort: number | undefined,
 ): string[] {
   const properties: Record<string, string | number | boolean> = {
-    "zookeeper.4lw.commands.whitelist": "*",
-    "zookeeper.admin.enableServer": false, // it would listen on 0.0.0.0:8080
+    // What `ready` asks is always allowed.
+    "zookeeper.4lw.commands.whitelist": options.fourLetterWords?.concat("srvr", "conf").join(",") ?? "*",
+    "zookeeper.admin.enableServer": adminPort !== undefined,
+    ...(adminPort === undefined
+      ? {} // it would listen on 0.0.0.0:8080
+      : { "zookeeper.admin.serverAddress": "127.0.0.1", "zookeeper.admin.serverPort": adminPort }),
     "zookeeper.forceSync": options.forceSync === true ? "yes" : "no",
     "zookeeper.preAllocSize": 4096, // KiB, instead of 64 MiB for each of many short-lived servers
     "zookeeper.snapshot.trust.empty": true, // for the log made by `sequences`

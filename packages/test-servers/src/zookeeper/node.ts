@@ -4,6 +4,7 @@ import { TestServerError, UnreachableError } from "../errors.js";
 import { eventually } from "../eventually.js";
 import type { ZooKeeperInstall } from "../install/installs.js";
 import { logTail, makeScratchFolder, removeScratchFolder } from "../process/scratch-folder.js";
+import { commandAt, loopback, type ServerPlace } from "../process/server-place.js";
 import { describeExit, TetheredProcess } from "../process/tethered-process.js";
 import { type FourLetterOptions, fourLetterWord, type Srvr, srvr } from "./four-letter-word.js";
 import { javaArguments, type NodeFiles, writeNodeFiles, type ZooKeeperOptions } from "./node-files.js";
@@ -15,21 +16,27 @@ export interface NodePlace {
   port: number;
   /** 1 and up in an ensemble. */
   id?: number;
+  /** Where its AdminServer listens; default: it has none. */
+  adminPort?: number | undefined;
   /** Lines of `zoo.cfg` that only this node has. */
   lines?: readonly string[];
+  /** Default: on 127.0.0.1. */
+  at?: ServerPlace | undefined;
 }
 
 /**
- * One real ZooKeeper server, a child process on 127.0.0.1 with its data in a temporary folder. It dies with this
- * process, whatever kills it.
+ * One real ZooKeeper server, a child process on 127.0.0.1 (unless placed elsewhere) with its data in a temporary folder.
+ * It dies with this process, whatever kills it.
  */
 export class ZooKeeperNode {
-  readonly host: string = "127.0.0.1";
+  readonly host: string;
   readonly port: number;
   /** `host:port`, for a client of this server alone. */
   readonly connectString: string;
   /** The server's `myid`; 0 for a server on its own. */
   readonly id: number;
+  /** Where the AdminServer answers on `host`; undefined without option `adminServer`. */
+  readonly adminPort: number | undefined;
   readonly #place: NodePlace;
   readonly #options: ZooKeeperOptions;
   readonly #folder: string;
@@ -38,9 +45,11 @@ export class ZooKeeperNode {
   #removed = false;
 
   constructor(place: NodePlace, options: ZooKeeperOptions) {
+    this.host = place.at?.address ?? loopback;
     this.port = place.port;
     this.id = place.id ?? 0;
     this.connectString = `${this.host}:${this.port}`;
+    this.adminPort = place.adminPort;
     this.#place = place;
     this.#options = options;
     this.#folder = makeScratchFolder(place.id === undefined ? "zookeeper" : `zookeeper-${place.id}`);
@@ -78,10 +87,10 @@ export class ZooKeeperNode {
     if (this.#removed) throw new TestServerError(`${this.#name()} was stopped and its data removed`);
     if (this.running) throw new TestServerError(`${this.#name()} is already running`);
     this.#files = this.#write();
-    const { install } = this.#place;
+    const { install, at } = this.#place;
+    const args = javaArguments(install, this.#files, this.#options, this.adminPort);
     this.#process = await TetheredProcess.spawn({
-      command: install.java,
-      args: javaArguments(install, this.#files, this.#options),
+      ...commandAt(at, install.java, args),
       cwd: this.#folder,
       logFile: this.#files.log,
       scratchFolder: this.#folder,
@@ -111,6 +120,7 @@ export class ZooKeeperNode {
           ended = `another server, with its data in ${serving}, has port ${this.port}`;
           return "ended";
         }
+        if (!(await this.#adminAnswers())) return undefined;
         return state;
       },
       { what: `${this.#name()} to serve`, withinMs, everyMs: 25, detail: () => this.logTail() },
@@ -176,6 +186,16 @@ export class ZooKeeperNode {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  /** Without a jar that it needs the server starts all the same, and has no AdminServer. */
+  async #adminAnswers(): Promise<boolean> {
+    if (this.adminPort === undefined) return true;
+    try {
+      return (await fetch(`http://${this.host}:${this.adminPort}/commands/ruok`)).ok;
+    } catch {
+      return false;
+    }
   }
 
   #living(): TetheredProcess {

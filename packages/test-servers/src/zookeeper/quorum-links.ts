@@ -1,3 +1,4 @@
+import { loopback } from "../process/server-place.js";
 import type { ProxyMode, TcpProxy } from "../proxy/tcp-proxy.js";
 import { startProxy } from "../proxy/tcp-proxy.js";
 import { ElectionProxy } from "./election-proxy.js";
@@ -5,6 +6,8 @@ import { ElectionProxy } from "./election-proxy.js";
 /** The ports on which a server of an ensemble hears its peers. */
 export interface PeerPorts {
   id: number;
+  /** Default 127.0.0.1. */
+  host?: string;
   quorumPort: number;
   electionPort: number;
 }
@@ -38,7 +41,8 @@ export class QuorumLinks {
       const way = this.#proxies.get(pair(id, peer.id));
       const quorumPort = way?.quorum.port ?? peer.quorumPort;
       const electionPort = way?.election.port ?? peer.electionPort;
-      return `server.${peer.id}=127.0.0.1:${quorumPort}:${electionPort}`;
+      const host = (way === undefined ? peer.host : undefined) ?? loopback;
+      return `server.${peer.id}=${host}:${quorumPort}:${electionPort}`;
     });
   }
 
@@ -67,7 +71,7 @@ export class QuorumLinks {
       for (const to of this.#peers) {
         if (from === to) continue;
         const way = (what: string, port: number) => ({
-          target: { host: "127.0.0.1", port },
+          target: { host: to.host ?? loopback, port },
           // A follower that is faster than the new leader must not think it has been sent away: it would look for
           // another leader while the new one waits initLimit for followers.
           name: `${what} link ${from.id} to ${to.id}`,

@@ -1,11 +1,14 @@
 import { freePort } from "../free-port.js";
 import { requireZooKeeper } from "../install/ensure.js";
+import type { ServerPlace } from "../process/server-place.js";
 import { ZooKeeperNode } from "./node.js";
 import type { ZooKeeperOptions } from "./node-files.js";
 
 export interface StartZooKeeperOptions extends ZooKeeperOptions {
   /** Client port on 127.0.0.1; default a fresh one. */
   port?: number;
+  /** Where it runs; default on 127.0.0.1. */
+  place?: ServerPlace;
 }
 
 /**
@@ -16,7 +19,9 @@ export interface StartZooKeeperOptions extends ZooKeeperOptions {
  */
 export async function startZooKeeper(options: StartZooKeeperOptions = {}): Promise<ZooKeeperNode> {
   const install = requireZooKeeper();
-  const node = new ZooKeeperNode({ install, port: options.port ?? (await freePort()) }, options);
+  const adminPort = options.adminServer === true ? await freePort() : undefined;
+  const port = options.port ?? (await freePort());
+  const node = new ZooKeeperNode({ install, port, adminPort, at: options.place }, options);
   try {
     await node.spawn();
     await node.ready();

@@ -209,3 +209,21 @@ test("a server that does not come up fails with its log, and another one on the 
   );
   expect(await server.command("PING")).toBe("PONG");
 });
+
+test("an append-only file that is cut back forgets what came after, and a kill alone forgets nothing", async () => {
+  await using own = await startRedis({ appendOnly: "everysec" });
+  await own.command("SET", "early", "1");
+  const before = own.appendedBytes();
+  await own.command("SET", "late", "1");
+  expect(own.appendedBytes()).toBeGreaterThan(before);
+  expect(() => own.cutAppended(before)).toThrow("is running");
+  await own.kill();
+  await own.restart();
+  expect(await own.command("EXISTS", "early", "late")).toBe(2);
+  await own.kill();
+  expect(() => own.cutAppended(own.appendedBytes() + 1)).toThrow(RangeError);
+  own.cutAppended(before);
+  await own.restart();
+  expect(await own.command("EXISTS", "early")).toBe(1);
+  expect(await own.command("EXISTS", "late")).toBe(0);
+});

@@ -180,7 +180,7 @@ describe("losing", () => {
           const seen = Number((await server.command("GET", "a")) ?? 0);
           return seen === acted && { seen };
         },
-        { what: `the server to have acted ${acted} times`, withinMs: 1_000 },
+        { what: `the server to have acted ${acted} times`, withinMs: 10_000 },
       );
       expect(count.seen).toBe(acted);
     },
@@ -230,19 +230,19 @@ describe("holding and delaying", () => {
   });
 
   test("commands and replies are delayed one by one", async () => {
-    proxy.delayCommand({ name: "SET", delayMs: 80 });
-    proxy.delayReply({ name: "GET", delayMs: 80 });
+    proxy.delayCommand({ name: "SET", delayMs: 400 });
+    proxy.delayReply({ name: "GET", delayMs: 400 });
     const client = await connect();
     let startMs = performance.now();
     await client.command("SET", "a", 1);
-    expect(performance.now() - startMs).toBeGreaterThan(78);
+    expect(performance.now() - startMs).toBeGreaterThan(398);
     startMs = performance.now();
     expect(await client.command("GET", "a")).toBe("1");
-    expect(performance.now() - startMs).toBeGreaterThan(78);
+    expect(performance.now() - startMs).toBeGreaterThan(398);
     startMs = performance.now();
     await client.command("SET", "a", 1);
     await client.command("GET", "a");
-    expect(performance.now() - startMs).toBeLessThan(78);
+    expect(performance.now() - startMs).toBeLessThan(398);
   });
 });
 
@@ -327,7 +327,7 @@ describe("as any proxy", () => {
     await server.command("SET", "key", "x".repeat(100_000));
     await using replica = await startRedis({ config: { replicaof: `127.0.0.1 ${proxy.port}` } });
     await eventually(async () => (await replica.role()).link === "connected", {
-      withinMs: 5_000,
+      withinMs: 20_000,
       what: "the replica to follow",
     });
     await server.command("SET", "later", 1);

@@ -13,7 +13,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-export async function isGone(pid: number, withinMs = 10_000): Promise<void> {
+export async function isGone(pid: number, withinMs = 30_000): Promise<void> {
   await eventually(() => !isRunning(pid), { what: `process ${pid} to be gone`, withinMs });
 }
 
@@ -54,7 +54,7 @@ export async function runModule(source: string): Promise<RunningModule> {
   // Output may come after the end of the process has been noticed.
   await eventually(spoke, {
     what: "a line of a child process that has ended",
-    withinMs: 1_000,
+    withinMs: 15_000,
     detail: () => errors,
   });
   return { pid: child.pid ?? 0, said: JSON.parse(output.slice(0, output.indexOf("\n"))), ended };

@@ -1,7 +1,9 @@
 import type { Millis } from "@holdfast/core";
 
-/** What a command of the AdminServer answered; `null` where there is none, or it does not let us. */
-export type AdminAnswer = Readonly<Record<string, unknown>> | null;
+/** `refused`: an AdminServer answers, but not this. `down`: none does. */
+export type AdminAnswer =
+  | { readonly told: Readonly<Record<string, unknown>> }
+  | { readonly failure: "refused" | "down"; readonly why: string };
 
 /** Numbers past 2^53, which `JSON.parse` would round: session ids and zxids. */
 const long = /"(session_id|last_zxid|last_processed_zxid|zxid)"\s*:\s*(-?\d+)/g;
@@ -10,27 +12,39 @@ const long = /"(session_id|last_zxid|last_processed_zxid|zxid)"\s*:\s*(-?\d+)/g;
 export async function askAdmin(
   host: string,
   port: number,
-  command: "connections" | "dump" | "server_stats" | "commands",
+  command: "connections" | "dump" | "monitor" | "server_stats",
   withinMs: Millis,
 ): Promise<AdminAnswer> {
   const name = host.includes(":") ? `[${host}]` : host;
+  const down = (why: string): AdminAnswer => ({ failure: "down", why: `${why} at port ${port}` });
   try {
-    const path = command === "commands" ? "/commands" : `/commands/${command}`;
-    const response = await fetch(`http://${name}:${port}${path}`, {
+    const response = await fetch(`http://${name}:${port}/commands/${command}`, {
       signal: AbortSignal.timeout(withinMs),
       redirect: "error",
     });
-    const text = await response.text();
-    if (!response.ok) return null;
-    if (command === "commands") return /commands\/(stat|server_stats|srvr)/.test(text) ? {} : null;
+    const answer = parsed(await response.text());
+    if (answer === null) {
+      return down(`something else than an AdminServer answers (HTTP ${response.status})`);
+    }
+    // Servers without a quorum, and some releases for what needs a password, say so in the answer.
+    if (answer.error != null || !response.ok) {
+      const said = answer.error ?? `HTTP ${response.status}`;
+      return { failure: "refused", why: `the AdminServer does not answer ${command}: ${said}` };
+    }
+    return { told: answer };
+  } catch (error) {
+    const late = error instanceof Error && error.name === "TimeoutError";
+    return down(late ? `no answer of an AdminServer within ${withinMs} ms` : "there is no AdminServer");
+  }
+}
+
+/** What an AdminServer writes; every answer of its names the command. */
+function parsed(text: string): Readonly<Record<string, unknown>> | null {
+  try {
     const answer: unknown = JSON.parse(text.replaceAll(long, '"$1":"$2"'));
-    if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return null;
-    const { error, command: answered } = answer as Record<string, unknown>;
-    return typeof answered === "string" && (error === null || error === undefined)
-      ? (answer as Record<string, unknown>)
-      : null;
+    if (typeof answer !== "object" || answer === null || !("command" in answer)) return null;
+    return answer as Record<string, unknown>;
   } catch {
-    // Nobody there, somebody else's server, or not in time: then the four-letter words have to tell.
     return null;
   }
 }

@@ -19,8 +19,8 @@ export interface ServerConnection {
 
 export interface Connections {
   readonly connections: readonly ServerConnection[];
-  /** All servers have told: who is not among them is connected to none. */
-  readonly complete: boolean;
+  /** Servers that do not tell, and why. None: who is not among the connections is connected to no server. */
+  readonly silent: readonly { readonly server: string; readonly why: string }[];
   /** Servers whose AdminServer answers whoever asks. */
   readonly openAdmins: readonly string[];
 }
@@ -33,7 +33,7 @@ export async function readConnections(settings: Settings): Promise<Connections> 
   );
   return {
     connections: answers.flatMap(({ connections }) => connections ?? []),
-    complete: answers.every(({ connections }) => connections !== null),
+    silent: answers.flatMap(({ server, why }) => (why === null ? [] : [{ server, why }])),
     openAdmins: answers.flatMap(({ server, byAdmin }) => (byAdmin ? [server] : [])),
   };
 }
@@ -43,7 +43,7 @@ export async function readEphemerals(settings: Settings): Promise<Map<string, re
   for (const server of settings.connect.servers) {
     if (settings.adminPort !== false) {
       const answer = await askAdmin(server.host, settings.adminPort, "dump", 2 * askWithinMs);
-      const owners = answer?.session_id_to_ephemeral_paths;
+      const owners = "told" in answer ? answer.told.session_id_to_ephemeral_paths : null;
       if (typeof owners === "object" && owners !== null) return ownersOf(owners as Record<string, string[]>);
     }
     const answer = await askWord("dump", server, settings.tls, 2 * askWithinMs);
@@ -56,20 +56,32 @@ export function serverName({ host, port }: ServerAddress): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-async function connectionsOf(
-  address: ServerAddress,
-  settings: Settings,
-): Promise<{ server: string; byAdmin: boolean; connections: ServerConnection[] | null }> {
+interface ConnectionsOfOne {
+  readonly server: string;
+  readonly byAdmin: boolean;
+  readonly connections: readonly ServerConnection[] | null;
+  /** Why it does not tell; `null` when it does. */
+  readonly why: string | null;
+}
+
+async function connectionsOf(address: ServerAddress, settings: Settings): Promise<ConnectionsOfOne> {
   const server = serverName(address);
+  let byAdmin = false;
+  let noAdmin = "its AdminServer is not asked";
   if (settings.adminPort !== false) {
     const answer = await askAdmin(address.host, settings.adminPort, "connections", askWithinMs);
-    const list = answer === null ? undefined : [answer.connections, answer.secure_connections].flat();
-    if (list !== undefined)
-      return { server, byAdmin: true, connections: list.flatMap((one) => adminOne(server, one)) };
+    if ("told" in answer) {
+      const list = [answer.told.connections, answer.told.secure_connections].flat();
+      const connections = list.flatMap((one) => adminOne(server, one));
+      return { server, byAdmin: true, connections, why: null };
+    }
+    byAdmin = answer.failure === "refused";
+    noAdmin = answer.why;
   }
   const answer = await askWord("cons", address, settings.tls, askWithinMs);
-  const connections = "text" in answer ? parseCons(server, answer.text) : null;
-  return { server, byAdmin: false, connections };
+  return "text" in answer
+    ? { server, byAdmin, connections: parseCons(server, answer.text), why: null }
+    : { server, byAdmin, connections: null, why: `${noAdmin}; ${answer.why}` };
 }
 
 function adminOne(server: string, one: unknown): ServerConnection[] {

@@ -1,4 +1,4 @@
-import type { Finding } from "@holdfast/core/observe";
+import type { Finding, FindingKind } from "@holdfast/core/observe";
 import type { LayoutFinding } from "../layout/findings.js";
 import { sequenceRefuseFrom } from "../layout/queue-order.js";
 import { isEmptyParent, type LockBook } from "./lock-book.js";
@@ -36,7 +36,12 @@ export class Findings {
     const since = new Map<string, number>();
     const findings: Finding[] = [];
     const counts = new Map<string, number>();
-    for (const { part, ...found } of this.#all(nowMs)) {
+    const enough = (kind: FindingKind): boolean => {
+      const count = counts.get(kind) ?? 0;
+      if (count >= mostOfAKind) counts.set(kind, count + 1);
+      return count >= mostOfAKind;
+    };
+    for (const { part, ...found } of this.#all(nowMs, enough)) {
       const id = [found.kind, found.object ?? "", part ?? ""].join(" ");
       if (since.has(id)) continue;
       const sinceMs = found.sinceMs ?? this.#since.get(id) ?? nowMs;
@@ -50,13 +55,18 @@ export class Findings {
     return findings.map((finding) => withRest(finding, findings, counts));
   }
 
-  *#all(nowMs: number): Generator<Found> {
+  /** `enough`: there are so many of the kind that one more is counted and that is all. */
+  *#all(nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Found> {
     for (const place of this.#book.suspicious) {
       for (const finding of place.findings ?? []) yield* told(place, finding);
       if (place.tokenRegressed) yield tokenRegressed(place);
     }
     for (const place of this.#book.contended) yield* this.#stuck(place);
-    for (const place of this.#book.locks()) yield* this.#quiet(place, nowMs);
+    const longSinceMs = nowMs - this.#settings.longHoldMs;
+    for (const place of this.#book.mirror.places()) {
+      // Each second all of them: nearly every one is turned away here.
+      if (place.isLock && mayBeWrong(place, longSinceMs)) yield* this.#quiet(place, nowMs, enough);
+    }
     for (const server of this.openAdmins) yield openAdmin(server);
     if (this.skewMs !== null && Math.abs(this.skewMs) >= skewFromMs) yield skewed(this.skewMs);
   }
@@ -74,19 +84,31 @@ export class Findings {
     }
   }
 
-  *#quiet(place: Place, nowMs: number): Generator<Found> {
+  *#quiet(place: Place, nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Found> {
     const { longHoldMs, orphanAfterMs } = this.#settings;
     const first = place.held[0];
     if (first?.since.atMs != null && nowMs - first.since.atMs >= longHoldMs) {
-      yield longHold(place, first.name, first.since.atMs + longHoldMs);
+      const kind = place.waiters > 0 ? "stuck-with-waiters" : "long-hold";
+      if (!enough(kind)) yield longHold(place, kind, first.name, first.since.atMs + longHoldMs);
     }
     for (const { name } of place.held) {
       if (place.known?.get(name)?.stat?.ephemeralOwner === 0n) yield noLease(place, name);
     }
-    if (place.emptySinceMs !== null && nowMs - place.emptySinceMs >= orphanAfterMs && isEmptyParent(place)) {
+    if (
+      place.emptySinceMs !== null &&
+      nowMs - place.emptySinceMs >= orphanAfterMs &&
+      isEmptyParent(place) &&
+      !enough("orphan-parent")
+    ) {
       yield orphan(place, place.emptySinceMs);
     }
   }
+}
+
+function mayBeWrong({ known, held, emptySinceMs }: Place, longSinceMs: number): boolean {
+  if (known !== null || emptySinceMs !== null) return true;
+  const since = held[0]?.since.atMs;
+  return since != null && since <= longSinceMs;
 }
 
 function withRest(finding: Finding, all: readonly Finding[], counts: ReadonlyMap<string, number>): Finding {
@@ -150,10 +172,15 @@ function effectOf(effect: "blocks" | "takes-permit" | "none"): string {
   return effect === "takes-permit" ? "; it counts as a permit" : "; nobody waits for it";
 }
 
-function longHold(place: Place, name: string, sinceMs: number): Found {
-  const waited = place.waiters > 0;
+function longHold(
+  place: Place,
+  kind: "stuck-with-waiters" | "long-hold",
+  name: string,
+  sinceMs: number,
+): Found {
+  const waited = kind === "stuck-with-waiters";
   return {
-    kind: waited ? "stuck-with-waiters" : "long-hold",
+    kind,
     severity: waited ? "warning" : "info",
     object: place.path,
     sinceMs,

@@ -43,6 +43,9 @@ export function askWord(
       if (text === "") done({ failure: "down", why: `closed without an answer to ${word}` });
       else if (/is not executed because it is not in the whitelist/.test(text)) {
         done({ failure: "refused", why: `${word} is not in the server's 4lw.commands.whitelist` });
+      } else if (/^\s*This ZooKeeper instance is not currently serving requests/.test(text)) {
+        // The answer to each word: taken for a list of sessions it would be an empty one.
+        done({ failure: "refused", why: "the server serves nobody now: it is not part of a quorum" });
       } else done({ text });
     });
   });

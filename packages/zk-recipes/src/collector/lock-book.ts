@@ -4,11 +4,22 @@ import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
 import type { LayoutFinding } from "../layout/findings.js";
 import { recogniseTree } from "../layout/recognise-tree.js";
 import type { RecognisedTree, TreeNode } from "../layout/tree.js";
+import { KnownNodes } from "./known-nodes.js";
 import type { NodeWish } from "./node-reads.js";
 import { childWish, wishFor } from "./node-reads.js";
-import { tokenText } from "./participants.js";
+import { isToldBy, tokenText, unknownMoment } from "./participants.js";
 import { nobody, type Place } from "./place.js";
-import { emptyRow, loneRow, treeRow } from "./rows.js";
+import {
+  emptyRow,
+  loneKind,
+  loneRow,
+  oldestHoldOf,
+  oldestWaitOf,
+  shownInRow,
+  treeRow,
+  waiterUnitOf,
+} from "./rows.js";
+import { SharedValues } from "./shared-values.js";
 import { lockPlace, loneContender, nodePaths, recognisePlace, treeOf } from "./standing.js";
 import { type MirrorListener, TreeMirror } from "./tree-mirror.js";
 
@@ -33,11 +44,13 @@ export class LockBook implements MirrorListener {
   readonly suspicious: Set<Place> = new Set();
   /** Locks with waiters. */
   readonly contended: Set<Place> = new Set();
-  /** Every name is known and events come: what changes, changes now. */
-  live = false;
   readonly #desk: LockBookDesk;
   readonly #dirty = new Set<Place>();
+  #live = false;
+  /** While it is not live: when it was, or when the last listing was read. */
+  #asOfMs = 0;
   #size = 0;
+  readonly #shared = new SharedValues();
   #scheduled = false;
   #listing = false;
   #moment: Moment = { atMs: 0, provenance: "at-least" };
@@ -50,11 +63,22 @@ export class LockBook implements MirrorListener {
     return this.#size;
   }
 
+  /** Every name is known and events come: what changes, changes now. */
+  get live(): boolean {
+    return this.#live;
+  }
+
+  set live(live: boolean) {
+    if (this.#live) this.#asOfMs = this.#desk.runtime.wallMs();
+    this.#live = live;
+  }
+
   /** What happens within is read from listings: nobody knows for how long it has been so. */
-  listed(change: () => void): void {
+  listed<T>(change: () => T): T {
     this.#listing = true;
+    this.#asOfMs = this.#desk.runtime.wallMs();
     try {
-      change();
+      return change();
     } finally {
       this.#listing = false;
     }
@@ -130,6 +154,10 @@ export class LockBook implements MirrorListener {
     this.#place(place, lone !== null || known);
     this.#hold(place, lone === null ? (known ? found.holders.map(({ name }) => name) : []) : [lone]);
     place.waiters = known ? found.waiters.length : 0;
+    place.kind = lone === null ? (found?.kind ?? null) : loneKind(lone);
+    place.waiterUnit = found === null ? "participants" : waiterUnitOf(found);
+    place.oldestWait = known ? oldestWaitOf(found) : unknownMoment;
+    place.oldestHold = known ? oldestHoldOf(found, place.held) : (place.held[0]?.since ?? unknownMoment);
     if (place.waiters > 0) this.contended.add(place);
     else this.contended.delete(place);
     this.#findings(place, known ? found.findings : []);
@@ -163,8 +191,8 @@ export class LockBook implements MirrorListener {
       return;
     }
     if (!this.#isThere(place, name)) return;
-    place.known ??= new Map();
-    place.known.set(name, node);
+    place.known ??= new KnownNodes();
+    place.known.set(this.#shared.node(node));
     this.#compareToken(place, node);
     // A read beside the write of its own session shows only in stats.
     if (place.waiters > 0) this.#mark(place);
@@ -172,9 +200,21 @@ export class LockBook implements MirrorListener {
     if (place.isLock) this.#desk.emit({ type: "changed", key: place.path });
   }
 
+  /** Made anew each time, but for long queues. */
   row(place: Place): ObservedLock {
-    place.row ??= this.#makeRow(place);
-    return place.row;
+    if (place.row !== null) return place.row;
+    const row = this.#makeRow(place);
+    if (place.waiters > smallQueue || place.held.length > smallQueue) place.row = row;
+    return row;
+  }
+
+  isHeldBy(place: Place, text: string): boolean {
+    if (!place.isLock) return false;
+    // Of most locks nothing is known but the name of who holds.
+    const { held, known, self } = place;
+    if (known === null && self === null)
+      return held.slice(0, shownInRow).some(({ name }) => name.includes(text));
+    return this.row(place).holders.some((holder) => isToldBy(holder, text));
   }
 
   *locks(): Generator<Place> {
@@ -182,7 +222,7 @@ export class LockBook implements MirrorListener {
   }
 
   #makeRow(place: Place): ObservedLock {
-    const nowMs = this.#desk.runtime.wallMs();
+    const nowMs = this.#live ? this.#desk.runtime.wallMs() : this.#asOfMs;
     const lone = loneContender(this.mirror, place);
     if (lone !== null && place.known?.has(lone) !== true) return loneRow(place, lone, nowMs);
     const tree = treeOf(this.mirror, place);
@@ -229,7 +269,7 @@ export class LockBook implements MirrorListener {
 
   #granted(place: Place, entry: string): Moment {
     const atMs = this.#desk.runtime.wallMs();
-    if (!this.live || this.#listing) {
+    if (!this.#live || this.#listing) {
       if (this.#moment.atMs !== atMs) this.#moment = { atMs, provenance: "at-least" };
       return this.#moment;
     }

@@ -1,41 +1,57 @@
 const promoteAt = 32;
 
-/** Names of children. Nearly all locks have one or two: a list is a fifth of a `Set` then. */
+/** Names of children. Nearly all locks have one, which needs no list; a list of a few is a fifth of a `Set`. */
 export class NameSet {
-  #names: string[] | Set<string> = [];
+  #names: string | readonly string[] | Set<string> | null = null;
 
   get size(): number {
-    return Array.isArray(this.#names) ? this.#names.length : this.#names.size;
+    const names = this.#names;
+    if (names === null) return 0;
+    if (typeof names === "string") return 1;
+    return names instanceof Set ? names.size : names.length;
   }
 
   has(name: string): boolean {
-    return Array.isArray(this.#names) ? this.#names.includes(name) : this.#names.has(name);
+    const names = this.#names;
+    if (names === null) return false;
+    if (typeof names === "string") return names === name;
+    return names instanceof Set ? names.has(name) : names.includes(name);
   }
 
   /** `false` when it was there. */
   add(name: string): boolean {
     if (this.has(name)) return false;
-    if (!Array.isArray(this.#names)) this.#names.add(name);
-    else if (this.#names.length < promoteAt) this.#names.push(name);
-    else this.#names = new Set([...this.#names, name]);
+    const names = this.#names;
+    if (names === null) this.#names = name;
+    else if (names instanceof Set) names.add(name);
+    // Made anew: a list that grows by itself keeps room for sixteen more.
+    else if (typeof names === "string") this.#names = [names, name];
+    else if (names.length < promoteAt) this.#names = [...names, name];
+    else this.#names = new Set([...names, name]);
     return true;
   }
 
   /** `false` when it was not there. */
   delete(name: string): boolean {
-    if (!Array.isArray(this.#names)) return this.#names.delete(name);
-    const at = this.#names.indexOf(name);
-    if (at < 0) return false;
-    this.#names.splice(at, 1);
+    if (!this.has(name)) return false;
+    const names = this.#names;
+    if (names instanceof Set) names.delete(name);
+    else if (typeof names === "string" || names === null) this.#names = null;
+    else this.#names = names.filter((each) => each !== name);
+    if (this.size === 0) this.#names = null;
     return true;
   }
 
   first(): string | undefined {
-    for (const name of this.#names) return name;
+    for (const name of this) return name;
     return undefined;
   }
 
   [Symbol.iterator](): Iterator<string> {
-    return this.#names[Symbol.iterator]();
+    const names = this.#names;
+    if (names === null) return none[Symbol.iterator]();
+    return (typeof names === "string" ? [names] : names)[Symbol.iterator]();
   }
 }
+
+const none: readonly string[] = [];

@@ -35,6 +35,14 @@ export function participantOf(
   };
 }
 
+/** Any of the words by which it is shown. */
+export function isToldBy(one: ObservedParticipant, text: string): boolean {
+  const { actor, session, address, data, entry, identity } = one;
+  return [actor, session, address, data, entry, identity?.label, identity?.host].some(
+    (word) => word?.includes(text) === true,
+  );
+}
+
 export function tokenText(czxid: bigint): string {
   return `0x${BigInt.asUintN(64, czxid).toString(16)}`;
 }

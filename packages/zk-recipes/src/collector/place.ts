@@ -1,8 +1,11 @@
-import type { Moment, ObservedLock } from "@holdfast/core/observe";
+import type { PrimitiveKind } from "@holdfast/core";
+import type { LockFigures, Moment, ObservedLock } from "@holdfast/core/observe";
 import type { LayoutFinding } from "../layout/findings.js";
 import { familyOf } from "../layout/recognise.js";
 import type { TreeNode } from "../layout/tree.js";
+import type { KnownNodes } from "./known-nodes.js";
 import { NameSet } from "./name-set.js";
+import { unknownMoment } from "./participants.js";
 
 /** Somebody who holds, and since when. */
 export interface Held {
@@ -12,8 +15,11 @@ export interface Held {
 
 export const nobody: readonly Held[] = [];
 
-/** A node that has, or may have, children: a lock, a level above locks, or a leaf that nobody has looked at yet. */
-export class Place {
+/**
+ * A node that has, or may have, children: a lock, a level above locks, or a leaf that nobody has looked at yet. There may be 100,000 of these:
+ * of a lock it keeps what is counted and sorted by, and a row is made of it when somebody wants one.
+ */
+export class Place implements LockFigures {
   readonly path: string;
   /** Children that a server has numbered for a recipe. */
   readonly numbered: NameSet = new NameSet();
@@ -28,11 +34,15 @@ export class Place {
   isLock = false;
   /** Has been a lock, and is kept as an idle one while it is empty. */
   wasLock = false;
+  kind: PrimitiveKind | null = null;
   held: readonly Held[] = nobody;
   waiters = 0;
+  waiterUnit: LockFigures["waiterUnit"] = "participants";
+  oldestWait: Moment = unknownMoment;
+  oldestHold: Moment = unknownMoment;
   findings: readonly LayoutFinding[] | null = null;
   /** What was read of children, by name; of a semaphore also those of `locks` and `leases`. */
-  known: Map<string, TreeNode> | null = null;
+  known: KnownNodes | null = null;
   /** Itself, read because it had no children. */
   self: TreeNode | null = null;
   /** Wall time at which it was first seen without children; `null` while it has some. */
@@ -42,10 +52,27 @@ export class Place {
   tokenRegressed = false;
   attended = false;
   dirty = false;
+  /** Kept only where it is dear to make: of a long queue. */
   row: ObservedLock | null = null;
 
   constructor(path: string) {
     this.path = path;
+  }
+
+  get key(): string {
+    return this.path;
+  }
+
+  get state(): LockFigures["state"] {
+    return this.waiters > 0 ? "contended" : this.held.length > 0 ? "held" : "idle";
+  }
+
+  get holderCount(): number {
+    return this.held.length;
+  }
+
+  get waiterCount(): number {
+    return this.waiters;
   }
 
   get size(): number {

@@ -9,7 +9,7 @@ import type { Held, Place } from "./place.js";
 import { heldVersion, idleVersion } from "./versions.js";
 
 /** Holders that a row shows; it counts them all. */
-const shownHolders = 5;
+export const shownInRow = 5;
 const none: readonly ObservedParticipant[] = [];
 const libraries: Readonly<Record<Recognised, readonly Recognised[]>> = {
   holdfast: ["holdfast"],
@@ -21,8 +21,7 @@ const libraries: Readonly<Record<Recognised, readonly Recognised[]>> = {
 
 /** A lock with one contender of which nothing but the name is known. */
 export function loneRow(place: Place, name: string, readMs: number): ObservedLock {
-  const family = familyOf(name);
-  const reads = family === "read-write-lock" ? name.includes("__READ__") : /__rlock__/.test(name);
+  const reads = isRead(name);
   const library: Recognised = isKazooName(name)
     ? "kazoo"
     : parseProtectedName(name) === null
@@ -50,7 +49,7 @@ export function loneRow(place: Place, name: string, readMs: number): ObservedLoc
   return {
     key: place.path,
     backend: "zookeeper",
-    kind: family === null ? null : reads && family === "kazoo" ? "read-write-lock" : kindOf(family),
+    kind: loneKind(name),
     libraries: libraries[library],
     state: "held",
     holders: [holder],
@@ -65,6 +64,17 @@ export function loneRow(place: Place, name: string, readMs: number): ObservedLoc
     readMs,
     denied: null,
   };
+}
+
+/** Of a lock, by the name of its only contender. */
+export function loneKind(name: string): PrimitiveKind | null {
+  const family = familyOf(name);
+  if (family === null) return null;
+  return family === "kazoo" && isRead(name) ? "read-write-lock" : kindOf(family);
+}
+
+function isRead(name: string): boolean {
+  return name.includes("__READ__") || name.includes("__rlock__");
 }
 
 /** Nobody is in it, or it cannot be read. */
@@ -99,7 +109,7 @@ export function treeRow(
   const nodes = nodesOf(tree);
   const since = new Map(held.map((each) => [each.name, each.since]));
   const holders = found.holders
-    .slice(0, shownHolders)
+    .slice(0, shownInRow)
     .map((person) => participantOf(person, nodes.get(person.name), null, holdSince(found, person, since)));
   const people = [...found.holders, ...found.waiters];
   const tokens = found.holders.flatMap(({ token }) => (token === null ? [] : [token]));
@@ -113,13 +123,9 @@ export function treeRow(
     holders,
     holderCount: found.holders.length,
     waiterCount: found.waiters.length,
-    waiterUnit: found.kind === "naive-mutex" ? "hidden" : "participants",
-    oldestWait: oldest(
-      found.waiters
-        .slice(0, 1)
-        .map(({ sinceMs }) => (sinceMs === null ? unknownMoment : { atMs: sinceMs, provenance: "exact" })),
-    ),
-    oldestHold: oldest(found.holders.map((person) => holdSince(found, person, since) ?? unknownMoment)),
+    waiterUnit: waiterUnitOf(found),
+    oldestWait: oldestWaitOf(found),
+    oldestHold: oldestHoldOf(found, held),
     token: tokens.length === 0 ? null : tokenText(highest(tokens)),
     limit: found.kind === "semaphore-mutex" ? 1 : null,
     version: idle
@@ -128,6 +134,21 @@ export function treeRow(
     readMs,
     denied: null,
   };
+}
+
+export function waiterUnitOf({ kind }: RecognisedTree): ObservedLock["waiterUnit"] {
+  return kind === "naive-mutex" ? "hidden" : "participants";
+}
+
+export function oldestWaitOf({ waiters: [first] }: RecognisedTree): Moment {
+  return first === undefined || first.sinceMs === null
+    ? unknownMoment
+    : { atMs: first.sinceMs, provenance: "exact" };
+}
+
+export function oldestHoldOf(found: RecognisedTree, held: readonly Held[]): Moment {
+  const since = new Map(held.map((each) => [each.name, each.since]));
+  return oldest(found.holders.map((person) => holdSince(found, person, since) ?? unknownMoment));
 }
 
 /** Of all parts of a tree, by name. */

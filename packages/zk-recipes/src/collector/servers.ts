@@ -1,6 +1,6 @@
 import type { ObservedServer } from "@holdfast/core/observe";
 import type { ServerAddress } from "../client/library.js";
-import { askAdmin } from "./admin-server.js";
+import { type AdminAnswer, askAdmin } from "./admin-server.js";
 import { askWithinMs, serverName } from "./connections.js";
 import { askWord, fieldsOf } from "./four-letter.js";
 import { highest } from "./highest.js";
@@ -37,14 +37,16 @@ interface ServerRead {
 async function readServer(address: ServerAddress, settings: Settings): Promise<ServerRead> {
   const ask = (word: string) => askWord(word, address, settings.tls, askWithinMs);
   const { adminPort } = settings;
-  const [srvr, mntr, admin] = await Promise.all([
-    ask("srvr"),
-    ask("mntr"),
-    adminPort === false ? null : askAdmin(address.host, adminPort, "server_stats", askWithinMs),
-  ]);
-  const stats = (admin?.server_stats ?? {}) as Record<string, unknown>;
+  const askServer = async (command: "monitor" | "server_stats"): Promise<AdminAnswer | null> =>
+    adminPort === false ? null : askAdmin(address.host, adminPort, command, askWithinMs);
+  const [srvr, mntr, admin] = await Promise.all([ask("srvr"), ask("mntr"), askServer("server_stats")]);
+  const answers = admin !== null && (!("failure" in admin) || admin.failure === "refused");
+  const { server_stats, node_count, version } = toldBy(admin);
+  const stats = (server_stats ?? {}) as Record<string, unknown>;
   const words = "text" in srvr ? fieldsOf(srvr.text) : new Map<string, string>();
-  const more = "text" in mntr ? fieldsOf(mntr.text) : new Map<string, string>();
+  // The AdminServer's word for mntr, under the same names; it makes a large server count for a while, as that does.
+  const more =
+    "text" in mntr ? fieldsOf(mntr.text) : monitored(answers ? toldBy(await askServer("monitor")) : {});
   const told = (word: string, monitor: string, stat: string): string | undefined =>
     words.get(word) ?? more.get(`zk_${monitor}`) ?? textOf(stats[stat]);
   const mode = told("Mode", "server_state", "server_state") ?? "";
@@ -56,30 +58,39 @@ async function readServer(address: ServerAddress, settings: Settings): Promise<S
     ["latency min/avg/max (ms)", latency],
     ["connections", told("Connections", "num_alive_connections", "num_alive_client_connections")],
     ["outstanding requests", told("Outstanding", "outstanding_requests", "outstanding_requests")],
-    ["nodes", told("Node count", "znode_count", "node_count") ?? textOf(admin?.node_count)],
+    ["nodes", told("Node count", "znode_count", "node_count") ?? textOf(node_count)],
     ["watches", more.get("zk_watch_count")],
     ["ephemeral nodes", more.get("zk_ephemerals_count")],
-    ["AdminServer", adminPort === false ? undefined : adminText(admin !== null, adminPort), admin !== null],
+    ["AdminServer", admin === null ? undefined : adminText(admin, adminPort), answers],
     ["not told", serves ? undefined : refusalOf(srvr), true],
   ];
-  const reachable = "text" in srvr || srvr.failure === "refused" || admin !== null;
+  const reachable = "text" in srvr || srvr.failure === "refused" || answers;
   return {
     server: {
       name: serverName(address),
       role: roles.has(mode) ? (mode as ObservedServer["role"]) : "unknown",
       reachable,
-      version: versionOf(words.get("Zookeeper version") ?? more.get("zk_version") ?? textOf(admin?.version)),
+      version: versionOf(words.get("Zookeeper version") ?? more.get("zk_version") ?? textOf(version)),
       facts: facts.flatMap(([name, value, warning = false]) =>
         value === undefined ? [] : [{ name, value, warning }],
       ),
     },
     zxid,
-    openAdmin: admin !== null,
+    openAdmin: answers,
   };
 }
 
-function adminText(answers: boolean, port: number): string {
-  return answers ? `answers anybody at port ${port}` : `no answer at port ${port}`;
+function toldBy(answer: AdminAnswer | null): Readonly<Record<string, unknown>> {
+  return answer !== null && "told" in answer ? answer.told : {};
+}
+
+function monitored(told: Readonly<Record<string, unknown>>): Map<string, string> {
+  return new Map(Object.entries(told).map(([name, value]) => [`zk_${name}`, textOf(value) ?? ""]));
+}
+
+function adminText(answer: AdminAnswer, port: number | false): string {
+  if ("told" in answer) return `answers anybody at port ${port}`;
+  return answer.failure === "refused" ? `answers anybody: ${answer.why}` : answer.why;
 }
 
 function refusalOf(answer: Awaited<ReturnType<typeof askWord>>): string {

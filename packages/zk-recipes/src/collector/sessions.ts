@@ -26,7 +26,7 @@ export async function readSessions(
   settings: Settings,
   book: LockBook,
   reads: BulkReads,
-): Promise<{ sessions: ObservedSession[]; openAdmins: readonly string[] }> {
+): Promise<Pick<Connections, "silent" | "openAdmins"> & { readonly sessions: ObservedSession[] }> {
   const [connections, dumped] = await Promise.all([
     readConnections(settings),
     book.size <= mostLocks ? readEphemerals(settings) : null,
@@ -48,6 +48,7 @@ export async function readSessions(
   }
   return {
     sessions: joined(connections, owned, settings.runtime.wallMs()),
+    silent: connections.silent,
     openAdmins: connections.openAdmins,
   };
 }
@@ -108,7 +109,7 @@ function ownedBy(owned: Map<string, Owned>, session: string): Owned {
 }
 
 function joined(
-  { connections, complete }: Connections,
+  { connections, silent }: Connections,
   owned: ReadonlyMap<string, Owned>,
   nowMs: number,
 ): ObservedSession[] {
@@ -135,7 +136,7 @@ function joined(
       lastSeen: lastSeen(connection, latest, nowMs),
       holds: [...new Set(holds)],
       waits: [...new Set(waits)],
-      state: connection !== undefined ? "connected" : complete ? "suspended" : "unknown",
+      state: connection !== undefined ? "connected" : silent.length === 0 ? "suspended" : "unknown",
     };
   });
 }

@@ -10,6 +10,9 @@ export interface MirrorListener {
   removed(place: Place): void;
 }
 
+/** Some milliseconds of work. */
+const namesInPart = 10_000;
+
 /**
  * The names below the roots, as listings and events tell them. Every change is by name and may come twice: an event and a
  * listing overtake each other on the way, and what an event says of a name while a walk is under way is not older than what the walk
@@ -96,6 +99,50 @@ export class TreeMirror {
     return [...place.others].map((name) => joinPath(path, name));
   }
 
+  /**
+   * As `merge`, for a listing so long that it would hold up everything else: a part with each step. Events that come between two steps are
+   * of later than the listing, and count.
+   */
+  *mergeInParts(
+    path: string,
+    names: readonly string[],
+    pass: number,
+    partSize: number = namesInPart,
+  ): Generator<void, string[]> {
+    const place = this.#ensure(path);
+    place.pass = pass;
+    const isNew = place.size === 0;
+    let steps = 0;
+    const isPart = (): boolean => ++steps % partSize === 0;
+    this.#listener.changing(place);
+    place.denied = false;
+    for (const name of names) {
+      if (!place.has(name) && !this.#saysOtherwise(path, name, true)) place.add(name);
+      if (!isPart()) continue;
+      yield;
+      if (this.#places.get(path) !== place) return [];
+    }
+    if (!isNew) {
+      const listed = new Set(names);
+      for (const name of [...place.names()]) {
+        if (!listed.has(name) && !this.#saysOtherwise(path, name, false)) {
+          place.delete(name);
+          this.#remove(joinPath(path, name));
+        }
+        if (!isPart()) continue;
+        yield;
+        if (this.#places.get(path) !== place) return [];
+      }
+    }
+    this.#listener.changed(place);
+    const below: string[] = [];
+    for (const name of place.others) {
+      below.push(joinPath(path, name));
+      if (isPart()) yield;
+    }
+    return below;
+  }
+
   /** What a listing has and the mirror has not, and the other way round; not what an event has told of meanwhile. */
   differences(
     path: string,
@@ -105,14 +152,14 @@ export class TreeMirror {
     const touched = this.#touched;
     const isNew = (place?.size ?? 0) === 0;
     if (isNew && (touched === null || touched.size === 0)) return { missing: names, surplus: [] };
-    const saysOtherwise = (name: string, there: boolean): boolean =>
-      touched !== null && touched.size > 0 && touched.get(joinPath(path, name)) === !there;
-    const missing = names.filter((name) => place?.has(name) !== true && !saysOtherwise(name, true));
+    const missing = names.filter(
+      (name) => place?.has(name) !== true && !this.#saysOtherwise(path, name, true),
+    );
     const inMirror = place?.size ?? 0;
     if (inMirror === names.length - missing.length) return { missing, surplus: [] };
     const listed = new Set(names);
     const surplus = [...(place?.names() ?? [])].filter(
-      (name) => !listed.has(name) && !saysOtherwise(name, false),
+      (name) => !listed.has(name) && !this.#saysOtherwise(path, name, false),
     );
     return { missing, surplus };
   }
@@ -146,6 +193,12 @@ export class TreeMirror {
       gone += 1;
     }
     return gone;
+  }
+
+  /** Whether an event has told the opposite of what a listing says. */
+  #saysOtherwise(path: string, name: string, there: boolean): boolean {
+    const touched = this.#touched;
+    return touched !== null && touched.size > 0 && touched.get(joinPath(path, name)) === !there;
   }
 
   #ensure(path: string): Place {

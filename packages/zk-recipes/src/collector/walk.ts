@@ -5,6 +5,9 @@ import type { LockBook } from "./lock-book.js";
 /** Listings that are gathered before they leave. */
 const perRound = 2_000;
 
+/** A listing with more names is put in with breaks. */
+const largeListing = 10_000;
+
 /** Places listed, and those known to be there. */
 export type WalkProgress = (listed: number, known: number) => void;
 
@@ -40,7 +43,12 @@ export async function walk(
     while (listed < queue.length) {
       if (queue.length > maxPlaces) throw new TooManyNodesError(maxPlaces);
       const round = queue.slice(listed, listed + perRound);
+      const large = new Map<string, readonly string[]>();
       await reads.list(round, (path, result) => {
+        if ("children" in result && result.children.length > largeListing) {
+          large.set(path, result.children);
+          return;
+        }
         book.listed(() => {
           if ("children" in result) {
             const below = mirror.merge(path, result.children, pass);
@@ -55,6 +63,17 @@ export async function walk(
           }
         });
       });
+      for (const [path, children] of large) {
+        const merging = mirror.mergeInParts(path, children, pass);
+        for (;;) {
+          const { done, value } = book.listed(() => merging.next());
+          if (done === true) {
+            for (const child of value) queue.push(child);
+            break;
+          }
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      }
       listed += round.length;
       progress(listed, queue.length);
     }

@@ -11,9 +11,13 @@ export interface WatchingListener {
   /** It was in doubt only: the connection is the same, and no event was missed. */
   back(): void;
   event(event: WatcherEvent): void;
+  /** No server was reached at all so far, and why; it is tried again. */
+  unreached(why: string): void;
   /** No session can be had any more: the credentials were refused. */
   refused(): void;
 }
+
+const reachedWithinMs = 5_000;
 
 /** The collector's session, and the next one when it is lost. It makes no nodes and sets no one-shot watch. */
 export class WatchingSession {
@@ -63,6 +67,11 @@ export class WatchingSession {
       if (state !== "lost") return;
       if (session.lossReason === "auth") this.#listener.refused();
       else this.#session = this.#open();
+    });
+    // A session that never was is in no state that it could leave: nothing else would tell that there is trouble.
+    session.whenConnected({ waitMs: reachedWithinMs }).catch((error: unknown) => {
+      if (this.#closed || session !== this.#session || session.state === "connected") return;
+      this.#listener.unreached(error instanceof Error ? error.message : String(error));
     });
     return session;
   }

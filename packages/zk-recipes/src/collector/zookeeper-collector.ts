@@ -6,6 +6,7 @@ import type {
   Discovery,
   Finding,
   LockCollector,
+  LockFigures,
   ObservedLock,
   ObservedLockDetail,
   ObservedServer,
@@ -130,11 +131,21 @@ class Collector implements ZooKeeperCollector {
     for (const place of this.#book.locks()) yield this.#book.row(place);
   }
 
+  figures(which: "all" | "contended" = "all"): Iterable<LockFigures> {
+    this.#book.settleAll();
+    return which === "all" ? this.#book.locks() : this.#book.contended;
+  }
+
   get(key: string): ObservedLock | undefined {
     const place = this.#book.mirror.get(key);
     if (place === undefined) return undefined;
     if (place.dirty) this.#book.settle(place);
     return place.isLock ? this.#book.row(place) : undefined;
+  }
+
+  isHeldBy(key: string, text: string): boolean {
+    const place = this.#book.mirror.get(key);
+    return place !== undefined && this.#book.isHeldBy(place, text);
   }
 
   async detail(
@@ -160,18 +171,16 @@ class Collector implements ZooKeeperCollector {
   }
 
   async sessions(): Promise<readonly ObservedSession[]> {
-    const { sessions, openAdmins } = await readSessions(this.#settings, this.#book, this.#roots.reads());
-    for (const server of openAdmins) this.#findings.openAdmins.add(server);
-    const told = sessions.some(({ state }) => state === "connected");
+    const read = await readSessions(this.#settings, this.#book, this.#roots.reads());
+    for (const server of read.openAdmins) this.#findings.openAdmins.add(server);
+    const all = this.#settings.connect.servers.length;
     this.#sessions.set({
       state: "ok",
-      coverage: told ? 1 : 0,
+      coverage: (all - read.silent.length) / all,
       lastSuccessMs: this.#settings.runtime.wallMs(),
-      message: told
-        ? null
-        : "no server tells of its connections: start the AdminServer, or put cons and dump on 4lw.commands.whitelist; until then sessions have ids only",
+      message: silenceOf(read.silent),
     });
-    return sessions;
+    return read.sessions;
   }
 
   async servers(): Promise<readonly ObservedServer[]> {
@@ -216,6 +225,7 @@ class Collector implements ZooKeeperCollector {
       fresh: () => this.#roots.restart(),
       away: () => this.#roots.away("no contact with ZooKeeper: connecting again"),
       back: () => this.#roots.back(),
+      unreached: (why) => this.#roots.away(`${why}; it is tried again and again`),
       event: (event) => this.#onWatchEvent(event),
       refused: () => this.#roots.away("the server refused the credentials of option auth"),
     });
@@ -313,4 +323,10 @@ class Collector implements ZooKeeperCollector {
       this.#sweepLater();
     });
   }
+}
+
+function silenceOf(silent: readonly { readonly server: string; readonly why: string }[]): string | null {
+  if (silent.length === 0) return null;
+  const who = silent.map(({ server, why }) => `${server} does not tell who is connected to it: ${why}`);
+  return `${who.join(". ")}. Addresses, time-outs and last signs of life of those sessions are not known: start the AdminServer, or put cons and dump on 4lw.commands.whitelist`;
 }

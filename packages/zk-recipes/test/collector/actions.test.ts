@@ -121,6 +121,56 @@ describe("actions of an operator", () => {
     await second.release();
   });
 
+  it("evict: is a conflict when the lock has changed hands since, though the waiter waits as before", async () => {
+    const key = "/locks/waits-on";
+    const [first, second, third] = [1, 2, 3].map(() => locks.mutex(key).acquire());
+    const held = await first;
+    await watched.row(key, ({ waiterCount }) => waiterCount === 2);
+    const entry = (await watched.collector.detail(key, { maxWaiters: 2 }))?.waiters[1]?.entry ?? "";
+    const decided = await request(key, "evict-waiter", { entry });
+    await held?.release();
+    const next = await second;
+    for (const dryRun of [true, false])
+      expect((await watched.collector.act({ ...decided, dryRun })).outcome).toBe("conflict");
+    expect((await watched.collector.detail(key, { maxWaiters: 2 }))?.waiters[0]?.entry).toBe(entry);
+    await next?.release();
+    await (await third)?.release();
+  });
+
+  it("force release and request revoke: are conflicts for a holder who holds as before, when another has come beside it", async () => {
+    const key = "/locks/beside";
+    const held = await locks.semaphore(key, 3).acquire({ revocable: true });
+    const row = await watched.row(key, ({ holderCount }) => holderCount === 1);
+    const entry = row.holders[0]?.entry ?? "";
+    const decided = await request(key, "force-release", { entry });
+    const beside = await locks.semaphore(key, 3).acquire();
+    for (const action of ["force-release", "request-revoke"] as const)
+      expect((await watched.collector.act({ ...decided, action })).outcome).toBe("conflict");
+    expect([held.lost.aborted, held.revokeRequested.aborted]).toEqual([false, false]);
+    const anew = await request(key, "force-release", { entry });
+    expect((await watched.collector.act({ ...anew, dryRun: true })).outcome).toBe("would-do");
+    await beside.release();
+    await held.release();
+  });
+
+  it("force release: is a conflict for a holder that has the name of the one who was seen, and is another", async () => {
+    const key = "/locks/again";
+    const make = (): void => {
+      server.operator.create(key);
+      server.operator.create(`${key}/lock-`, { flags: CreateFlags.persistentSequential });
+    };
+    make();
+    const entry = server.nodes(key)[1]?.path.split("/").at(-1) ?? "";
+    await watched.row(key, ({ holderCount }) => holderCount === 1);
+    const decided = await request(key, "force-release", { entry });
+    server.operator.delete(`${key}/${entry}`);
+    server.operator.delete(key);
+    make();
+    expect(server.nodes(key)[1]?.path).toBe(`${key}/${entry}`);
+    expect((await watched.collector.act(decided)).outcome).toBe("conflict");
+    expect(server.nodes(key)).toHaveLength(2);
+  });
+
   it("request revoke: a revocable holder hears it; kazoo's is not asked, as nobody would hear", async () => {
     const key = "/locks/asked";
     const held = await locks.mutex(key).acquire({ revocable: true });
@@ -177,6 +227,9 @@ describe("actions of an operator", () => {
     expect(refused.outcome).toBe("conflict");
     expect(refused.effects).toEqual([expect.stringMatching(/look again/)]);
     expect((await watched.collector.act(await request("/locks/bare", "force-release"))).outcome).toBe("done");
-    await eventually(() => server.nodes("/locks/bare").length === 1, { withinMs: 1_000, what: "it deleted" });
+    await eventually(() => server.nodes("/locks/bare").length === 1, {
+      withinMs: 10_000,
+      what: "it deleted",
+    });
   });
 });

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { type EmbeddedZooKeeper, eventually, freePort, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { CreateFlags } from "@holdfast/zk-protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ours, Watched } from "./support.js";
@@ -44,6 +44,18 @@ describe("what a collector is told by, and what it does without", () => {
       looking.end();
     },
   );
+
+  it("says why, when no server was ever reached, and reads all once one is there", async () => {
+    const port = await freePort();
+    const watched = new Watched({ connect: `127.0.0.1:${port}`, roots: ["/locks"] });
+    onTestFinished(() => watched[Symbol.asyncDispose]());
+    const source = () => watched.collector.sources()[0];
+    await eventually(() => source()?.state === "down", { withinMs: 20_000, what: "trouble to be told" });
+    expect(source()?.message).toMatch(/ECONNREFUSED.*tried again/s);
+    await start({ port });
+    await watched.synced();
+    expect(source()?.message).toBeNull();
+  });
 
   it("refuses a root with too many nodes, with the numbers, and reads the others", async () => {
     const server = await start();
@@ -156,7 +168,7 @@ describe("what a collector is told by, and what it does without", () => {
     await using _three = await locks.semaphore("/found/pools/c", 1).acquire();
     const watched = await watch(server, { roots: [] });
     await eventually(async () => (await watched.collector.discover().catch(() => [])).length > 0, {
-      withinMs: 5_000,
+      withinMs: 20_000,
       what: "contact",
     });
     const found = await watched.collector.discover();
@@ -193,7 +205,7 @@ describe("findings", () => {
       "long-hold /locks/high",
     ];
     await eventually(() => expected.every((one) => kinds().includes(one)), {
-      withinMs: 5_000,
+      withinMs: 20_000,
       what: "the findings",
       detail: () => kinds().join("\n"),
     });

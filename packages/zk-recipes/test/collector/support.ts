@@ -1,5 +1,6 @@
-import type { CollectorEvent, ObservedLock } from "@holdfast/core/observe";
+import type { CollectorEvent, LockCollector, LockFigures, ObservedLock } from "@holdfast/core/observe";
 import { eventually } from "@holdfast/test-servers";
+import { expect } from "vitest";
 import {
   type ZooKeeperCollector,
   type ZooKeeperCollectorOptions,
@@ -39,13 +40,13 @@ export class Watched implements AsyncDisposable {
         row = this.collector.get(key);
         return row !== undefined && wished(row);
       },
-      { withinMs: 5_000, what: `the row of ${key}` },
+      { withinMs: 20_000, what: `the row of ${key}` },
     );
     return row as ObservedLock;
   }
 
   async gone(key: string): Promise<void> {
-    await eventually(() => this.collector.get(key) === undefined, { withinMs: 5_000, what: `${key} gone` });
+    await eventually(() => this.collector.get(key) === undefined, { withinMs: 20_000, what: `${key} gone` });
   }
 
   of(type: CollectorEvent["type"], key: string): CollectorEvent[] {
@@ -53,6 +54,7 @@ export class Watched implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    expectFiguresOfRows(this.collector);
     await this.collector.close();
   }
 }
@@ -61,4 +63,38 @@ export async function ours(connect: string, identity = false): Promise<ZooKeeper
   const locks = zookeeperLocks({ connect, identity });
   await locks.ready();
   return locks;
+}
+
+/** What is counted and sorted by says of each lock what its row says. */
+export function expectFiguresOfRows(collector: LockCollector): void {
+  const of = ({
+    key,
+    kind,
+    state,
+    holderCount,
+    waiterCount,
+    waiterUnit,
+    oldestWait,
+    oldestHold,
+  }: LockFigures) => ({
+    key,
+    kind,
+    state,
+    holderCount,
+    waiterCount,
+    waiterUnit,
+    oldestWait,
+    oldestHold,
+  });
+  const rows = [...collector.locks()];
+  expect([...collector.figures()].map(of)).toEqual(rows.map(of));
+  for (const { key, holders } of rows) {
+    for (const { entry, actor, identity } of holders) {
+      for (const word of [entry, actor, identity?.label])
+        if (word != null) expect(collector.isHeldBy(key, word.slice(1)), `${key} held by ${word}`).toBe(true);
+    }
+    expect(collector.isHeldBy(key, "nobody of that name")).toBe(false);
+  }
+  const contended = rows.filter(({ state }) => state === "contended").map(({ key }) => key);
+  expect([...collector.figures("contended")].map(({ key }) => key).sort()).toEqual(contended.sort());
 }

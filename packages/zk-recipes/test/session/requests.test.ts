@@ -8,8 +8,11 @@ import {
   type ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import { describe, expect, test } from "vitest";
+import { countTurns } from "./clock-of-turns.js";
 import { ScriptedServer, someStat } from "./scripted-server.js";
 import { createRequest, open, outcomeOf, statesOf } from "./support.js";
+
+countTurns();
 
 async function connected(server: ScriptedServer, options: Parameters<typeof open>[1] = {}) {
   const session = open(server.connectString, { sessionTimeoutMs: server.timeoutMs, ...options });

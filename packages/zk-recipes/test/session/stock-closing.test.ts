@@ -5,9 +5,12 @@ import zookeeper from "node-zookeeper-client";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ManagerState, managerOf } from "../../src/client/library.js";
 import { parseConnectString } from "../../src/session/connect-string.js";
+import { countTurns } from "./clock-of-turns.js";
 import { ScriptedServer } from "./scripted-server.js";
 import { stockClient } from "./stock-client.js";
 import { open, statesOf } from "./support.js";
+
+countTurns();
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

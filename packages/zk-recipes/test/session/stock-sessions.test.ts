@@ -5,9 +5,12 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { adoptSession } from "../../src/session/open-session.js";
 import type { ZooKeeperSession } from "../../src/session/types.js";
 import { type MakeClient, ours, stock } from "./clients-under-test.js";
+import { countTurns } from "./clock-of-turns.js";
 import { type ScriptedConnection, type ScriptedRequest, ScriptedServer } from "./scripted-server.js";
 import { stockClient } from "./stock-client.js";
 import { open, runtime } from "./support.js";
+
+countTurns();
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -2,9 +2,12 @@ import { eventually } from "@holdfast/test-servers";
 import { encodeFrame, encodeReplyHeader, xids } from "@holdfast/zk-protocol";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type MakeClient, ours, stock } from "./clients-under-test.js";
+import { countTurns } from "./clock-of-turns.js";
 import { ScriptedServer, someStat } from "./scripted-server.js";
 import { stockClient } from "./stock-client.js";
 import { open } from "./support.js";
+
+countTurns();
 
 const wishes = { sessionTimeoutMs: 9_000 };
 

@@ -149,6 +149,11 @@ export function may(role: string): boolean {
   return needed !== undefined && ranks[who.role] >= needed;
 }
 
+/** Looking around for places is no action, so that switching those off does not forbid it; but it costs the backend something. */
+export const mayDiscover: ReadonlySignal<boolean> = computed(
+  () => me.value !== null && ranks[me.value.role] >= ranks.operator,
+);
+
 /** The badge in the title bar of the browser: what is critical is worth a look at the tab. */
 effect(() => {
   const critical = (findings.value ?? []).filter(

@@ -2,13 +2,15 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Backends, Discoveries, ServerRow } from "../../../src/contract/api.js";
 import { pathWith } from "../api/client.js";
-import { now } from "../app/store.js";
+import { mayDiscover, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { clock, span } from "../format/duration.js";
 import { many, percent } from "../format/number.js";
 import { isWithoutPlaces } from "../format/places.js";
+import { momentIn, standingOf } from "../format/sources.js";
 import { libraryOf } from "../format/words.js";
+import { At } from "../parts/age.js";
 import { Icon } from "../parts/icon.js";
 import { Mark, SourceState } from "../parts/marks.js";
 import { Scroll } from "../parts/scroll.js";
@@ -16,11 +18,30 @@ import { Failed, Loading, Nothing, OldNews } from "../parts/states.js";
 
 type Cluster = Backends["clusters"][number];
 
-function Servers({ servers, name }: { servers: readonly ServerRow[]; name: string }): JSX.Element {
+function Fact({ value, view }: { value: string; view: View }): JSX.Element {
+  const atMs = momentIn(value);
+  return atMs === null ? (
+    <span class="figure">{value}</span>
+  ) : (
+    <span class="whole">
+      <At ms={atMs} zone={view.zone} toSecond />
+    </span>
+  );
+}
+
+function Servers({
+  servers,
+  name,
+  view,
+}: {
+  servers: readonly ServerRow[];
+  name: string;
+  view: View;
+}): JSX.Element {
   const facts = [...new Set(servers.flatMap((each) => each.facts.map((fact) => fact.name)))];
   return (
     <Scroll label={`Servers of ${name}`}>
-      <table>
+      <table class="servers">
         <caption class="hidden-text">Servers of {name}</caption>
         <thead>
           <tr>
@@ -59,7 +80,7 @@ function Servers({ servers, name }: { servers: readonly ServerRow[]; name: strin
                     ) : fact.warning ? (
                       <Mark icon="warning" tone="warn" text={fact.value} />
                     ) : (
-                      <span class="figure">{fact.value}</span>
+                      <Fact value={fact.value} view={view} />
                     )}
                   </td>
                 );
@@ -91,38 +112,46 @@ function Sources({ cluster, view }: { cluster: Cluster["cluster"]; view: View })
           </tr>
         </thead>
         <tbody>
-          {cluster.sources.map((each) => (
-            <tr key={each.source}>
-              <th scope="row" class="key">
-                {each.source}
-              </th>
-              <td>
-                <SourceState state={each.state} />
-              </td>
-              <td class="number">{percent(each.coverage)}</td>
-              <td>
-                {each.lastSuccessMs === null ? (
-                  <span class="note">never</span>
-                ) : (
-                  `${span(now.value - each.lastSuccessMs)} ago`
-                )}
-              </td>
-              <td>
-                {each.nextTryMs === null ? (
-                  <span class="note">none due</span>
-                ) : (
-                  `in ${clock(each.nextTryMs - now.value)}`
-                )}
-              </td>
-              <td>{each.cost ?? <span class="note">none</span>}</td>
-              <td class="long">
-                {isWithoutPlaces(each) && (
-                  <a href={view.href("backends", { discover: cluster.name })}>Discover places</a>
-                )}{" "}
-                {each.message}
-              </td>
-            </tr>
-          ))}
+          {cluster.sources.map((each) => {
+            const { what, idle, coverage } = standingOf(each);
+            return (
+              <tr key={each.source}>
+                <th scope="row">
+                  <span class="key">{each.source}</span>
+                  <span class="note below">{what}</span>
+                </th>
+                <td>
+                  {idle === null ? (
+                    <SourceState state={each.state} />
+                  ) : (
+                    <Mark icon="idle" tone="quiet" text={idle} />
+                  )}
+                </td>
+                <td class="number">{coverage ?? <span class="note">none</span>}</td>
+                <td>
+                  {each.lastSuccessMs === null ? (
+                    <span class="note">never</span>
+                  ) : (
+                    `${span(now.value - each.lastSuccessMs)} ago`
+                  )}
+                </td>
+                <td>
+                  {each.nextTryMs === null ? (
+                    <span class="note">none due</span>
+                  ) : (
+                    `in ${clock(each.nextTryMs - now.value)}`
+                  )}
+                </td>
+                <td>{each.cost ?? <span class="note">none</span>}</td>
+                <td class="long">
+                  {isWithoutPlaces(each) && mayDiscover.value && (
+                    <a href={view.href("backends", { discover: cluster.name })}>Discover places</a>
+                  )}{" "}
+                  {each.message}
+                </td>
+              </tr>
+            );
+          })}
         </tbody>
       </table>
     </Scroll>
@@ -225,13 +254,13 @@ export function BackendsPage(): JSX.Element {
             </p>
           )}
           {servers.length > 0 ? (
-            <Servers servers={servers} name={cluster.name} />
+            <Servers servers={servers} name={cluster.name} view={view} />
           ) : (
             <p class="note">Its servers are not known.</p>
           )}
           <h3>What the dashboard asks, and what that costs</h3>
           <Sources cluster={cluster} view={view} />
-          {discover === cluster.name && <Discover cluster={cluster.name} view={view} />}
+          {discover === cluster.name && mayDiscover.value && <Discover cluster={cluster.name} view={view} />}
         </section>
       ))}
     </>

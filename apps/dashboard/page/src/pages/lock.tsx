@@ -1,340 +1,62 @@
-import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
-import type { LockDetail, LockHistory, LockRow, Participant } from "../../../src/contract/api.js";
+import type { LockDetail, LockHistory, LockRow } from "../../../src/contract/api.js";
 import { ActionDialog, type Chosen } from "../actions/action-dialog.js";
-import { actionNames, asAction } from "../actions/words.js";
-import { announce } from "../app/announce.js";
-import { listen, may, now, stream } from "../app/store.js";
-import { throttle } from "../app/throttle.js";
+import { now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
-import { useTitle, useView, type View } from "../app/view.js";
+import { useTitle, useView } from "../app/view.js";
 import { span } from "../format/duration.js";
-import { count, many } from "../format/number.js";
-import { middle, nameOf } from "../format/participant.js";
-import { kindOf, libraryOf, waitersOf } from "../format/words.js";
-import { Age, At } from "../parts/age.js";
+import { count } from "../format/number.js";
+import { kindOf, waitersOf } from "../format/words.js";
+import { At } from "../parts/age.js";
 import { Copy } from "../parts/copy.js";
 import { FindingCards } from "../parts/finding-list.js";
 import { Icon } from "../parts/icon.js";
 import { isStale } from "../parts/lock-table.js";
-import { Lease, LockState } from "../parts/marks.js";
-import { Scroll } from "../parts/scroll.js";
+import { LockState } from "../parts/marks.js";
 import { Failed, Loading, Nothing, OldNews } from "../parts/states.js";
-import { Libraries, Who } from "../parts/who.js";
-
-type Offered = LockDetail["actions"][number];
+import { Libraries } from "../parts/who.js";
+import { Act, type Offered } from "./lock/act.js";
+import { Holder } from "./lock/holder.js";
+import { useHandOffAnnounced, useLockChanges } from "./lock/live.js";
+import { Histogram, Past } from "./lock/past.js";
+import { Queue } from "./lock/queue.js";
 
 const oldestForActionsMs = 10_000;
-const fewWaiters = 15;
+/** The stream tells of changes; this is for what it may have missed. */
+const polledMs = 3_000;
+/** One permit for another is no change of the row: only the ids differ, and those are read here alone. */
+const permitsPolledMs = 500;
 
-function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
+function nobody({ lock, raw }: LockDetail): string {
+  if (lock.denied !== null) return "Who holds it cannot be read.";
+  if (lock.kind !== "semaphore" || lock.backend !== "redis") return "Nobody holds it.";
+  const free = raw.find(({ name }) => name === "permits free")?.value ?? "An unknown number of";
+  return `${free} ${free === "1" ? "permit is" : "permits are"} free. Who has taken others, and how many, is not in the backend.`;
 }
 
-function Act({
-  offered,
-  off,
-  choose,
-}: {
-  offered: Offered;
-  off: string | null;
-  choose: (chosen: Chosen) => void;
-}): JSX.Element | null {
-  const action = asAction(offered.action);
-  if (action === null || !may(offered.role)) return null;
-  const { button, harmless } = actionNames[action];
-  return (
-    <button
-      type="button"
-      class={harmless ? "small" : "small danger-quiet"}
-      disabled={off !== null}
-      title={off ?? undefined}
-      onClick={() => choose({ action, entry: offered.entry })}
-    >
-      {button}
-    </button>
-  );
-}
-
-function Holder(props: {
-  holder: Participant;
-  lock: LockRow;
-  view: View;
-  actions: ComponentChildren;
-}): JSX.Element {
-  const { holder, lock, view, actions } = props;
-  return (
-    <li class="holder-card">
-      <p class="holder-name">
-        <Who participant={holder} cluster={lock.cluster} view={view} />
-        <span class="actions">{actions}</span>
-      </p>
-      <dl class="facts">
-        <Fact name="Held for">
-          <Age of={holder.since} zone={view.zone} />
-        </Fact>
-        <Fact name="Token">
-          {holder.token === null ? <span class="note">none</span> : <span class="key">{holder.token}</span>}
-        </Fact>
-        <Fact name="Lease">
-          <Lease participant={holder} />
-        </Fact>
-        {holder.mode === "shared" && <Fact name="Mode">shared (read)</Fact>}
-        {holder.permits !== 1 && <Fact name="Permits">{count(holder.permits)}</Fact>}
-        {holder.holdCount !== null && <Fact name="Entered">{many(holder.holdCount, "time")}</Fact>}
-        <Fact name="Library">{libraryOf(holder.library)}</Fact>
-        {holder.session !== null && (
-          <Fact name="Session">
-            <a
-              class="key"
-              href={view.href(`sessions/${encodeURIComponent(holder.session)}`, { of: lock.cluster })}
-            >
-              {holder.session}
-            </a>
-          </Fact>
-        )}
-        <Fact name="Entry">
-          <span class="key">{holder.entry}</span>
-        </Fact>
-        {holder.data !== null && (
-          <Fact name="Data">
-            <span class="key">{holder.data}</span>
-          </Fact>
-        )}
-      </dl>
-    </li>
-  );
-}
-
-function Queue(props: {
-  detail: LockDetail;
-  view: View;
-  actionsOf: (entry: string) => ComponentChildren;
-}): JSX.Element {
-  const { detail, view, actionsOf } = props;
-  const { lock, waiters } = detail;
-  const [all, setAll] = useState(false);
-  const shown = all ? waiters : waiters.slice(0, fewWaiters);
-  if (waiters.length === 0) {
-    const text =
-      lock.waiterUnit === "hidden"
-        ? "Nobody can be seen waiting on this kind of lock from outside."
-        : lock.waiterUnit === "connections" && lock.waiterCount > 0
-          ? `${waitersOf(lock).why} Who they are, and in which order, is not in the backend.`
-          : "Nobody waits.";
-    return <p class="note">{text}</p>;
-  }
-  return (
-    <Scroll label="Queue">
-      <table aria-rowcount={lock.waiterCount + 1}>
-        <caption class="hidden-text">Queue, next first</caption>
-        <thead>
-          <tr aria-rowindex={1}>
-            <th scope="col" class="number">
-              #
-            </th>
-            <th scope="col">Who</th>
-            <th scope="col">Waiting</th>
-            <th scope="col">Mode</th>
-            <th scope="col">Gives up</th>
-            <th scope="col">Library</th>
-            <th scope="col">Entry</th>
-            <th scope="col">
-              <span class="hidden-text">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map((each, at) => (
-            <tr key={each.entry} aria-rowindex={at + 2}>
-              <td class="number">
-                {each.position === null ? <span class="note">no order</span> : count(each.position + 1)}
-              </td>
-              <th scope="row">
-                <Who participant={each} cluster={lock.cluster} view={view} />
-              </th>
-              <td>
-                <Age of={each.since} zone={view.zone} />
-              </td>
-              <td>
-                {each.mode}
-                {each.permits !== 1 && ` × ${count(each.permits)}`}
-              </td>
-              <td>
-                {each.deadlineMs === null ? (
-                  <span class="note">unknown</span>
-                ) : (
-                  `in ${span(each.deadlineMs - now.value)}`
-                )}
-              </td>
-              <td>{libraryOf(each.library)}</td>
-              <td>
-                <span class="key" title={each.entry}>
-                  {middle(each.entry, 34)}
-                </span>
-              </td>
-              <td>{actionsOf(each.entry)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {waiters.length > fewWaiters && (
-        <p class="note">
-          <button type="button" class="small" aria-expanded={all} onClick={() => setAll(!all)}>
-            {all ? `Show the first ${fewWaiters}` : `Show all ${count(waiters.length)}`}
-          </button>
-        </p>
-      )}
-      {lock.waiterCount > waiters.length && lock.waiterUnit === "participants" && (
-        <p class="note">
-          The first {count(waiters.length)} of {count(lock.waiterCount)}.
-        </p>
-      )}
-    </Scroll>
-  );
-}
-
-function Histogram({ history, view }: { history: LockHistory; view: View }): JSX.Element {
-  const most = Math.max(1, ...history.holdHistogram.map(({ count: each }) => each));
-  const seen = history.holdHistogram.some(({ count: each }) => each > 0);
-  if (!seen) return <p class="note">No hold has been seen from its grant to its end yet.</p>;
-  return (
-    <table class="histogram">
-      <caption class="note">
-        How long holds lasted, since <At ms={history.sinceMs} zone={view.zone} short />
-      </caption>
-      <thead class="hidden-text">
-        <tr>
-          <th scope="col">At most</th>
-          <th scope="col">Holds</th>
-        </tr>
-      </thead>
-      <tbody>
-        {history.holdHistogram.map(({ leMs, count: each }) => (
-          <tr key={String(leMs)}>
-            <th scope="row" class="number">
-              {leMs === null ? "longer" : `≤ ${span(leMs)}`}
-            </th>
-            <td>
-              <span class="bar" style={{ inlineSize: `${(each / most) * 100}%` }} />
-              <span class="figure">{count(each)}</span>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-function Past({ history, view }: { history: LockHistory; view: View }): JSX.Element {
-  if (history.rows.length === 0) {
-    return (
-      <p class="note">
-        Nothing has been seen since <At ms={history.sinceMs} zone={view.zone} />.
-      </p>
-    );
-  }
-  return (
-    <Scroll label="History">
-      <table>
-        <caption class="hidden-text">History, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">What</th>
-            <th scope="col">Entry</th>
-            <th scope="col">Token</th>
-            <th scope="col">Held for</th>
-          </tr>
-        </thead>
-        <tbody>
-          {history.rows.map((each) => (
-            <tr key={`${each.atMs} ${each.type} ${each.entry}`}>
-              <td>
-                <At ms={each.atMs} zone={view.zone} short />
-              </td>
-              <td>
-                <span class="mark quiet">
-                  <Icon name={each.type === "granted" ? "held" : "idle"} />
-                  {each.type}
-                </span>
-              </td>
-              <td>
-                <span class="key" title={each.entry}>
-                  {middle(each.entry, 44)}
-                </span>
-              </td>
-              <td>
-                {each.token === null ? <span class="note">none</span> : <span class="key">{each.token}</span>}
-              </td>
-              <td>
-                {each.heldMs === null ? (
-                  <span class="note">{each.type === "granted" ? "" : "not seen"}</span>
-                ) : (
-                  span(each.heldMs)
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
-  );
-}
-
-/** Says aloud when the lock has passed to somebody else. */
-function useHandOffAnnounced(lock: LockRow | undefined): void {
-  const before = useRef<LockRow | undefined>(undefined);
-  useEffect(() => {
-    const earlier = before.current;
-    before.current = lock;
-    if (
-      lock === undefined ||
-      earlier === undefined ||
-      earlier.id !== lock.id ||
-      earlier.version === lock.version
-    )
-      return;
-    const [holder] = lock.holders;
-    announce(holder === undefined ? "The lock is free" : `Now held by ${nameOf(holder).main}`);
-  }, [lock]);
+/** Of a semaphore on ZooKeeper that somebody waits for. */
+function mayShowNext({ kind, backend, limit, waiterCount }: LockRow): boolean {
+  return kind === "semaphore" && backend === "zookeeper" && limit === null && waiterCount > 0;
 }
 
 export function LockPage(): JSX.Element {
   const id = useRoute().params.id ?? "";
   const view = useView();
   const path = `locks/${encodeURIComponent(id)}`;
-  const { data, failure, loading, reload } = useResource<LockDetail>(path, 3000);
+  const [everyMs, setEveryMs] = useState(polledMs);
+  const { data, failure, loading, reload } = useResource<LockDetail>(path, everyMs);
   const history = useResource<LockHistory>(`${path}/history`, 5000);
   const [chosen, setChosen] = useState<(Chosen & { shown: LockRow }) | null>(null);
   useTitle(data?.lock.key ?? "Lock");
+  const wishedMs = data?.lock.kind === "permit-semaphore" ? permitsPolledMs : polledMs;
+  useEffect(() => setEveryMs(wishedMs), [wishedMs]);
   useHandOffAnnounced(data?.lock);
-
-  const latest = useRef(() => {});
-  latest.current = () => {
+  useLockChanges(id, () => {
     reload();
     history.reload();
-  };
-  useEffect(() => {
-    const who = {};
-    stream.want(who, { rows: [id], overview: false, findings: false });
-    const soon = throttle(500, () => latest.current());
-    const end = listen({
-      locks: (rows) => rows.some((row) => row.id === id) && soon(),
-      gone: (ids) => ids.includes(id) && soon(),
-    });
-    return () => {
-      end();
-      soon.end();
-      stream.want(who, null);
-    };
-  }, [id]);
+  });
 
   if (data === null) {
     if (loading || failure === null) {
@@ -433,13 +155,19 @@ export function LockPage(): JSX.Element {
               : "Holder"}
           </h2>
           {lock.holders.length === 0 ? (
-            <p class="note">{lock.denied === null ? "Nobody holds it." : "Who holds it cannot be read."}</p>
+            <p class="note">{nobody(data)}</p>
           ) : (
             <ul class="holders">
               {lock.holders.map((each) => (
                 <Holder key={each.entry} holder={each} lock={lock} view={view} actions={of(each.entry)} />
               ))}
             </ul>
+          )}
+          {mayShowNext(lock) && (
+            <p class="note">
+              Curator keeps the limit in its clients, and whoever is first in the queue may have made a permit
+              already: then the newest of these is not granted yet.
+            </p>
           )}
           {lock.holderCount > lock.holders.length && (
             <p class="note">
@@ -462,7 +190,7 @@ export function LockPage(): JSX.Element {
               <OldNews failure={history.failure} />
             )
           ) : (
-            <Past history={history.data} view={view} />
+            <Past history={history.data} holders={lock.holders} view={view} />
           )}
         </section>
         <section>

@@ -116,7 +116,7 @@ function Filters({
         id="filter-q"
         label="Name"
         value={filter.q}
-        placeholder="part, glob with * and ?, or exact"
+        placeholder="part, or glob: * and ?"
         onWrite={(q) => change({ q })}
       />
       <Text

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ClusterRow, FindingRow, LockRow, Overview } from "../../../src/contract/api.js";
+import { pathWith } from "../api/client.js";
 import { heard, listen, now, stream } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
@@ -33,9 +34,17 @@ function Tile(props: {
   );
 }
 
-/** Rows of the chosen cluster; the figures of the answer are of all. */
-function chosen<T extends { cluster: string }>(rows: readonly T[], view: View): readonly T[] {
-  return view.cluster === null ? rows : rows.filter(({ cluster }) => cluster === view.cluster);
+/** A session of ZooKeeper that ends looks from outside like a release, so this is not all that may have been lost. */
+function Lost({ lost, nowMs }: { lost: Overview["lost"]; nowMs: number }): JSX.Element {
+  const forMs = nowMs - lost.sinceMs;
+  return (
+    <Tile
+      label={forMs >= 3_600_000 ? "Lost (1 h)" : `Lost (${span(forMs)})`}
+      value={count(lost.count)}
+      note="leases that ran out, forced releases"
+      {...(lost.count > 0 && { tone: "bad" })}
+    />
+  );
 }
 
 function ClusterCard({ cluster, view }: { cluster: ClusterRow; view: View }): JSX.Element {
@@ -62,7 +71,9 @@ function ClusterCard({ cluster, view }: { cluster: ClusterRow; view: View }): JS
   );
 }
 
-function Hot({ rows, view }: { rows: readonly LockRow[]; view: View }): JSX.Element {
+function Hot({ rows, held, view }: { rows: readonly LockRow[]; held: number; view: View }): JSX.Element {
+  if (rows.length === 0 && held > 0)
+    return <Nothing title="Nobody waits for a lock that is held" icon="ok" />;
   return rows.length === 0 ? (
     <NoLocks view={view} />
   ) : (
@@ -82,9 +93,15 @@ function OpenFindings({ rows, view }: { rows: readonly FindingRow[]; view: View 
 export function OverviewPage(): JSX.Element {
   const view = useView();
   useTitle("Overview");
-  const { data, failure, loading, reload } = useResource<Overview>("overview", 30_000);
+  const one = view.cluster;
+  // The stream tells of all clusters together; of one it is asked for.
+  const { data, failure, loading, reload } = useResource<Overview>(
+    one === null ? "overview" : pathWith("overview", { cluster: one }),
+    one === null ? 30_000 : 2_000,
+  );
   const [streamed, setStreamed] = useState<Overview | null>(null);
   useEffect(() => {
+    if (one !== null) return;
     const who = {};
     stream.want(who, { rows: [], overview: true, findings: true });
     const end = listen({
@@ -96,9 +113,11 @@ export function OverviewPage(): JSX.Element {
     return () => {
       end();
       stream.want(who, null);
+      setStreamed(null);
     };
-  }, []);
-  const overview = streamed !== null && (data === null || streamed.nowMs >= data.nowMs) ? streamed : data;
+  }, [one]);
+  const overview =
+    one === null && streamed !== null && (data === null || streamed.nowMs >= data.nowMs) ? streamed : data;
   const waiting = useMemo(
     () => (overview?.series ?? []).map(({ atMs, waiting: value }) => ({ atMs, value })),
     [overview],
@@ -120,9 +139,7 @@ export function OverviewPage(): JSX.Element {
     <>
       <div class="page-head">
         <h1>Overview</h1>
-        {view.cluster !== null && (
-          <p class="note">Figures and charts are of all clusters, lists of {view.cluster}.</p>
-        )}
+        {one !== null && <p class="note">Of {one} alone.</p>}
       </div>
       {failure !== null && <OldNews failure={failure} />}
       <ul class="tiles">
@@ -144,6 +161,7 @@ export function OverviewPage(): JSX.Element {
           value={oldest === null ? "none" : clock(oldest)}
           href={view.href("locks", { state: "contended", sort: "wait" })}
         />
+        <Lost lost={overview.lost} nowMs={overview.nowMs} />
         <Tile label="Grants per second" value={rate(overview.grantsPerSecond)} note="that were seen" />
       </ul>
       <div class="two">
@@ -152,25 +170,23 @@ export function OverviewPage(): JSX.Element {
       </div>
       <section>
         <h2>Hot locks</h2>
-        <Hot rows={chosen(overview.hot, view)} view={view} />
+        <Hot rows={overview.hot} held={overview.held} view={view} />
       </section>
       <div class="two">
         <section>
           <h2>
             <a href={view.href("findings")}>Findings</a>
           </h2>
-          <OpenFindings rows={chosen(overview.findings, view)} view={view} />
+          <OpenFindings rows={overview.findings} view={view} />
         </section>
         <section>
           <h2>
             <a href={view.href("backends")}>Clusters</a>
           </h2>
           <ul class="cards">
-            {overview.clusters
-              .filter(({ name }) => view.cluster === null || name === view.cluster)
-              .map((each) => (
-                <ClusterCard key={each.name} cluster={each} view={view} />
-              ))}
+            {overview.clusters.map((each) => (
+              <ClusterCard key={each.name} cluster={each} view={view} />
+            ))}
           </ul>
         </section>
       </div>

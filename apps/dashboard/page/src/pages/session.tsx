@@ -5,7 +5,7 @@ import { pathWith } from "../api/client.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { span } from "../format/duration.js";
-import { many } from "../format/number.js";
+import { count, many } from "../format/number.js";
 import { short } from "../format/participant.js";
 import { Age } from "../parts/age.js";
 import { Copy } from "../parts/copy.js";
@@ -18,17 +18,20 @@ function Locks({
   title,
   none,
   locks,
+  all,
   view,
 }: {
   title: string;
   none: string;
+  /** The first ones of `all`. */
   locks: SessionRow["holds"];
+  all: number;
   view: View;
 }): JSX.Element {
   return (
     <section>
       <h2>
-        {title} ({locks.length})
+        {title} ({count(all)})
       </h2>
       {locks.length === 0 ? (
         <p class="note">{none}</p>
@@ -43,6 +46,7 @@ function Locks({
           ))}
         </ul>
       )}
+      {all > locks.length && <p class="note">and {count(all - locks.length)} more</p>}
     </section>
   );
 }
@@ -81,7 +85,7 @@ export function SessionPage(): JSX.Element {
       <Failed failure={failure} retry={reload} whole />
     );
   }
-  const { session, released, movedUp } = data;
+  const { session, released, movedUp, messages } = data;
   const { identity } = session;
   return (
     <>
@@ -135,6 +139,12 @@ export function SessionPage(): JSX.Element {
           </dd>
         </div>
       </dl>
+      {messages.map((each) => (
+        <p key={each} class="notice info">
+          <Icon name="info" />
+          <span>{each}</span>
+        </p>
+      ))}
       <p class="notice info">
         <Icon name="info" />
         <span>
@@ -143,8 +153,20 @@ export function SessionPage(): JSX.Element {
         </span>
       </p>
       <div class="two">
-        <Locks title="Holds" none="It holds nothing." locks={session.holds} view={view} />
-        <Locks title="Waits for" none="It waits for nothing." locks={session.waits} view={view} />
+        <Locks
+          title="Holds"
+          none="It holds nothing."
+          locks={session.holds}
+          all={session.holdCount}
+          view={view}
+        />
+        <Locks
+          title="Waits for"
+          none="It waits for nothing."
+          locks={session.waits}
+          all={session.waitCount}
+          view={view}
+        />
       </div>
     </>
   );

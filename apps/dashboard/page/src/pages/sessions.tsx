@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { SessionRow, Sessions } from "../../../src/contract/api.js";
+import { pathWith } from "../api/client.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { span } from "../format/duration.js";
@@ -42,7 +43,7 @@ function Row({ row, view }: { row: SessionRow; view: View }): JSX.Element {
         </a>
       </th>
       <td>
-        {identity?.label ?? <span class="note">no name</span>}
+        {identity?.label ?? (identity?.pid == null && <span class="note">no name</span>)}
         {identity?.pid != null && <span class="note"> pid {identity.pid}</span>}
       </td>
       <td>{address ?? identity?.host ?? <span class="note">unknown</span>}</td>
@@ -61,8 +62,8 @@ function Row({ row, view }: { row: SessionRow; view: View }): JSX.Element {
       <td>
         <Age of={row.lastSeen} zone={view.zone} />
       </td>
-      <td class="number">{count(row.holds.length)}</td>
-      <td class="number">{count(row.waits.length)}</td>
+      <td class="number">{count(row.holdCount)}</td>
+      <td class="number">{count(row.waitCount)}</td>
     </tr>
   );
 }
@@ -70,18 +71,17 @@ function Row({ row, view }: { row: SessionRow; view: View }): JSX.Element {
 export function SessionsPage(): JSX.Element {
   const view = useView();
   useTitle("Sessions");
-  const { data, failure, loading, reload } = useResource<Sessions>("sessions", 10_000);
+  const { data, failure, loading, reload } = useResource<Sessions>(
+    pathWith("sessions", { cluster: view.cluster ?? undefined }),
+    10_000,
+  );
   const q = new URLSearchParams(view.search).get("q") ?? "";
   const rows = useMemo(
     () =>
       (data?.rows ?? [])
-        .filter((each) => view.cluster === null || each.cluster === view.cluster)
         .filter((each) => q === "" || matches(each, q.toLowerCase()))
-        .sort(
-          (a, b) =>
-            b.holds.length + b.waits.length - (a.holds.length + a.waits.length) || (a.id < b.id ? -1 : 1),
-        ),
-    [data, view.cluster, q],
+        .sort((a, b) => b.holdCount + b.waitCount - (a.holdCount + a.waitCount) || (a.id < b.id ? -1 : 1)),
+    [data, q],
   );
   return (
     <>

@@ -144,16 +144,21 @@ function Cycle({
   view: View;
 }): JSX.Element {
   const { actors, lockIds, certainty, resolvesMs } = cycle;
+  const certain = certainty === "certain";
   const keys = new Map(waits.edges.map(({ lockId, key }) => [lockId, key]));
   return (
-    <li class="card critical cycle">
+    <li class={`card ${certain ? "critical" : "warning"} cycle`}>
       <div>
         <p class="card-head">
-          <Mark icon="critical" tone="bad" text={`${certainty} deadlock`} />
+          <Mark
+            icon={certain ? "critical" : "warning"}
+            tone={certain ? "bad" : "warn"}
+            text={`${certainty} deadlock`}
+          />
           <span class="note">
-            {certainty === "possible"
-              ? "Within one session: threads of one process cannot be told apart."
-              : "Between sessions, and it has stayed."}
+            {certain
+              ? "Each in it is one thread, and it has stayed."
+              : "Whoever holds may be another thread or task of its process than the one that waits."}
           </span>
         </p>
         <ol>

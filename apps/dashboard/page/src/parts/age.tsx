@@ -21,10 +21,21 @@ export function Ago({ atMs }: { atMs: number }): JSX.Element {
   return <span class="figure">{clock(now.value - atMs)}</span>;
 }
 
-export function At({ ms, zone, short = false }: { ms: number; zone: Zone; short?: boolean }): JSX.Element {
+export function At({
+  ms,
+  zone,
+  short = false,
+  toSecond = false,
+}: {
+  ms: number;
+  zone: Zone;
+  short?: boolean;
+  /** Of what is known to the second alone. */
+  toSecond?: boolean;
+}): JSX.Element {
   return (
     <time class="figure" dateTime={new Date(ms).toISOString()} title={instant(ms, zone)}>
-      {short ? timeOfDay(ms, zone) : instant(ms, zone)}
+      {short ? timeOfDay(ms, zone) : toSecond ? instant(ms, zone).replace(/\.\d+/, "") : instant(ms, zone)}
     </time>
   );
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiFailure } from "../api/failure.js";
-import { clusters } from "../app/store.js";
+import { clusters, mayDiscover } from "../app/store.js";
 import type { View } from "../app/view.js";
 import { percent } from "../format/number.js";
 import { looksForLocks } from "../format/places.js";
@@ -123,15 +123,20 @@ export function NoLocks({ view }: { view: View }): JSX.Element {
     return (
       <Nothing title="No roots and no key patterns are configured" icon="search">
         <p>
-          The dashboard does not know where to look for locks. It can look around once and propose places.
+          The dashboard does not know where to look for locks.{" "}
+          {mayDiscover.value
+            ? "It can look around once and propose places."
+            : "Looking around for places takes the role operator."}
         </p>
-        <p>
-          {known.map(({ name }) => (
-            <a key={name} class="button" href={view.href("backends", { discover: name })}>
-              Discover in {name}
-            </a>
-          ))}
-        </p>
+        {mayDiscover.value && (
+          <p>
+            {known.map(({ name }) => (
+              <a key={name} class="button" href={view.href("backends", { discover: name })}>
+                Discover in {name}
+              </a>
+            ))}
+          </p>
+        )}
       </Nothing>
     );
   }

@@ -33,7 +33,7 @@ export interface Fixture {
   /** The clock that the providers live by, for the kit's own waits. Default: the system's. */
   runtime?: Runtime;
 
-  /** Lets so much time pass without running the event loop. Default: spins on the system's clock. */
+  /** Lets so much time pass without running the event loop. Default: the thread sleeps. */
   blockLoop?(forMs: Millis): void;
 
   close?(): Promise<void>;

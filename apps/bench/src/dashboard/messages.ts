@@ -1,0 +1,27 @@
+import type { Millis } from "@holdfast/core";
+
+/** What the dashboard's process tells of itself, since it was asked last. */
+export interface Inside {
+  /** Resident now, and the most that it was. */
+  readonly rssBytes: number;
+  readonly highestBytes: number;
+  readonly heapBytes: number;
+  readonly externalBytes: number;
+  /** The most processor time of its main thread between two turns of its event loop. */
+  readonly longestWorkMs: Millis;
+  /** The longest between two turns by the wall clock, what other processes took included. */
+  readonly longestWallMs: Millis;
+  /** As `monitorEventLoopDelay` has it. */
+  readonly delayMs: Millis;
+  /** How many turns took 20 ms of processor time or more. */
+  readonly over20: number;
+  /** The longest that the garbage collector stopped everything, by the wall clock. */
+  readonly longestGcMs: Millis;
+}
+
+/** What the process of the streams' readers tells. */
+export interface ReadersReport {
+  readonly received: number;
+  /** Chunks that the reader with the fewest got, of those that read. */
+  readonly least: number;
+}

@@ -1,0 +1,64 @@
+import { type DashboardReport, startPhase } from "./measure.js";
+
+export interface Result {
+  readonly what: string;
+  /** `null`: a figure without one. */
+  readonly aim: string | null;
+  readonly met: boolean;
+}
+
+const aims = {
+  rssMb: 500,
+  stallMs: 100,
+  zookeeperMs: 5_000,
+  redisMs: 10_000,
+  amongOthersMs: 90_000,
+  pageMs: 300,
+};
+
+const mb = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MB`;
+const whole = (ms: number): string => `${ms.toFixed(0)} ms`;
+
+/** What was found, and what it should have been. */
+export function dashboardResults(report: DashboardReport): readonly Result[] {
+  const { locks, others, pages, phases, streams } = report;
+  const results: Result[] = [];
+  const timed = (what: string, ms: number, aimMs: number): void => {
+    results.push({ what: `${what}: ${whole(ms)}`, aim: whole(aimMs), met: ms < aimMs });
+  };
+  timed(`${locks} locks on ZooKeeper known after`, report.zookeeperMs, aims.zookeeperMs);
+  const among = others === 0 ? "" : ` among ${others} other keys`;
+  timed(
+    `${locks} locks on Redis${among} known after`,
+    report.redisMs,
+    others === 0 ? aims.redisMs : aims.amongOthersMs,
+  );
+  for (const [query, { count, firstMs, p50Ms, p99Ms }] of pages) {
+    timed(
+      `page of locks?${query}, first ${whole(firstMs)}, p99 ${whole(p99Ms)} of ${count}, in the middle`,
+      p50Ms,
+      aims.pageMs,
+    );
+  }
+  for (const { what, rssBytes, highestBytes, heapBytes, externalBytes, ...loop } of phases) {
+    results.push({
+      what: `${what}: ${mb(rssBytes)} resident, ${mb(highestBytes)} at most; heap ${mb(heapBytes)}, external ${mb(externalBytes)}`,
+      aim: `${aims.rssMb} MB`,
+      met: highestBytes < aims.rssMb * 2 ** 20,
+    });
+    results.push({
+      what: `${what}: longest work between two turns ${whole(loop.longestWorkMs)}, ${loop.over20} over 20 ms; by the clock ${whole(loop.longestWallMs)}, as a delay of the loop ${whole(loop.delayMs)}, of the garbage collector ${whole(loop.longestGcMs)}`,
+      aim: what === startPhase ? null : whole(aims.stallMs),
+      met: what === startPhase || loop.longestWorkMs < aims.stallMs,
+    });
+  }
+  if (streams !== null) {
+    const { clients, pairs, received, least } = streams;
+    results.push({
+      what: `${clients} streams, a tenth of them stalled, with ${pairs} contenders that came and left: ${mb(received)} received, ${least} pieces by the slowest who reads`,
+      aim: null,
+      met: true,
+    });
+  }
+  return results;
+}

@@ -1,0 +1,67 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { LockRow, Participant } from "../../../../src/contract/api.js";
+import type { View } from "../../app/view.js";
+import { count, many } from "../../format/number.js";
+import { libraryOf } from "../../format/words.js";
+import { Age } from "../../parts/age.js";
+import { Lease } from "../../parts/marks.js";
+import { Who } from "../../parts/who.js";
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+export function Holder(props: {
+  holder: Participant;
+  lock: LockRow;
+  view: View;
+  actions: ComponentChildren;
+}): JSX.Element {
+  const { holder, lock, view, actions } = props;
+  return (
+    <li class="holder-card">
+      <p class="holder-name">
+        <Who participant={holder} cluster={lock.cluster} view={view} />
+        <span class="actions">{actions}</span>
+      </p>
+      <dl class="facts">
+        <Fact name="Held for">
+          <Age of={holder.since} zone={view.zone} />
+        </Fact>
+        <Fact name="Token">
+          {holder.token === null ? <span class="note">none</span> : <span class="key">{holder.token}</span>}
+        </Fact>
+        <Fact name="Lease">
+          <Lease participant={holder} />
+        </Fact>
+        {holder.mode === "shared" && <Fact name="Mode">shared (read)</Fact>}
+        {holder.permits !== 1 && <Fact name="Permits">{count(holder.permits)}</Fact>}
+        {holder.holdCount !== null && <Fact name="Entered">{many(holder.holdCount, "time")}</Fact>}
+        <Fact name="Library">{libraryOf(holder.library)}</Fact>
+        {holder.session !== null && (
+          <Fact name="Session">
+            <a
+              class="key"
+              href={view.href(`sessions/${encodeURIComponent(holder.session)}`, { of: lock.cluster })}
+            >
+              {holder.session}
+            </a>
+          </Fact>
+        )}
+        <Fact name="Entry">
+          <span class="key">{holder.entry}</span>
+        </Fact>
+        {holder.data !== null && (
+          <Fact name="Data">
+            <span class="key">{holder.data}</span>
+          </Fact>
+        )}
+      </dl>
+    </li>
+  );
+}

@@ -1,0 +1,44 @@
+import { useEffect, useRef } from "preact/hooks";
+import type { LockRow } from "../../../../src/contract/api.js";
+import { announce } from "../../app/announce.js";
+import { listen, stream } from "../../app/store.js";
+import { throttle } from "../../app/throttle.js";
+import { nameOf } from "../../format/participant.js";
+
+/** Says aloud when the lock has passed to somebody else. */
+export function useHandOffAnnounced(lock: LockRow | undefined): void {
+  const before = useRef<LockRow | undefined>(undefined);
+  useEffect(() => {
+    const earlier = before.current;
+    before.current = lock;
+    if (
+      lock === undefined ||
+      earlier === undefined ||
+      earlier.id !== lock.id ||
+      earlier.version === lock.version
+    )
+      return;
+    const [holder] = lock.holders;
+    announce(holder === undefined ? "The lock is free" : `Now held by ${nameOf(holder).main}`);
+  }, [lock]);
+}
+
+/** Calls `reload`, at most twice a second, while the stream tells that this lock has changed or is gone. */
+export function useLockChanges(id: string, reload: () => void): void {
+  const latest = useRef(reload);
+  latest.current = reload;
+  useEffect(() => {
+    const who = {};
+    stream.want(who, { rows: [id], overview: false, findings: false });
+    const soon = throttle(500, () => latest.current());
+    const end = listen({
+      locks: (rows) => rows.some((row) => row.id === id) && soon(),
+      gone: (ids) => ids.includes(id) && soon(),
+    });
+    return () => {
+      end();
+      soon.end();
+      stream.want(who, null);
+    };
+  }, [id]);
+}

@@ -1,0 +1,125 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect as connectTcp } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer, type Server, type TLSSocket } from "node:tls";
+import { redisLocks } from "@holdfast/redis-recipes";
+import {
+  type EmbeddedZooKeeper,
+  eventually,
+  makeRedisCertificate,
+  type RedisNode,
+  startEmbeddedZooKeeper,
+  startRedis,
+} from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { parseCommand } from "../src/cli/arguments.js";
+import type { LockRow } from "../src/contract/api.js";
+import { type DashboardConfig, startDashboard } from "../src/index.js";
+import { checkDashboard } from "../src/start.js";
+
+const { certificate, key } = makeRedisCertificate();
+let directory: string;
+let zookeeper: EmbeddedZooKeeper;
+let redis: RedisNode;
+let secure: RedisNode;
+/** TLS in front of ZooKeeper, for clients that show the certificate. */
+let terminator: Server;
+const links = new Set<{ destroy(): void }>();
+
+beforeAll(async () => {
+  [zookeeper, redis, secure] = await Promise.all([
+    startEmbeddedZooKeeper(),
+    startRedis({ password: "secret" }),
+    startRedis({ tls: { certificate, key } }),
+  ]);
+  directory = await mkdtemp(join(tmpdir(), "holdfast-tls-"));
+  await writeFile(join(directory, "cert.pem"), certificate);
+  await writeFile(join(directory, "key.pem"), key);
+  const [host = "", port = ""] = zookeeper.connectString.split(":");
+  terminator = createServer(
+    { cert: certificate, key, ca: certificate, requestCert: true, rejectUnauthorized: true },
+    (client: TLSSocket) => {
+      const backend = connectTcp({ host, port: Number(port) });
+      links.add(client).add(backend);
+      client.on("error", () => backend.destroy()).on("close", () => backend.destroy());
+      backend.on("error", () => client.destroy()).on("close", () => client.destroy());
+      client.pipe(backend).pipe(client);
+    },
+  );
+  await new Promise<void>((resolve) => terminator.listen(0, "127.0.0.1", resolve));
+});
+afterAll(async () => {
+  for (const link of links) link.destroy();
+  terminator?.close();
+  await Promise.all([zookeeper, redis, secure].map((server) => server?.stop()));
+  await rm(directory, { recursive: true });
+});
+
+async function shown(config: DashboardConfig, env: Record<string, string> = {}) {
+  await checkDashboard(config, { directory, env });
+  const dashboard = await startDashboard(config, { directory, env });
+  onTestFinished(() => dashboard.close());
+  const rows = async (): Promise<readonly LockRow[]> =>
+    ((await (await fetch(`${dashboard.url}api/v1/locks`)).json()) as { rows: LockRow[] }).rows;
+  return { url: dashboard.url, rows };
+}
+
+test("without a configuration it shows what is on a ZooKeeper and a Redis, on loopback, and changes nothing", async () => {
+  const zoo = zookeeperLocks({ connect: zookeeper.connectString });
+  const red = redisLocks({ url: redis.url, password: "secret" });
+  onTestFinished(async () => void (await Promise.all([zoo.close(), red.close()])));
+  await zoo.mutex("/shop/orders").acquire();
+  await red.mutex("order:1").acquire();
+  const command = parseCommand([
+    ...["--zookeeper", zookeeper.connectString, "--redis", redis.url, "--redis-password-env", "P"],
+    ...["--port", "0"],
+  ]);
+  if (!("quick" in command)) throw new Error("a configuration was asked for");
+  const { url, rows } = await shown(command.quick, { P: "secret" });
+  await eventually(async () => (await rows()).length === 2, { what: "both locks" });
+  const found = (await rows()).map(({ cluster, key: name, state }) => `${cluster} ${name} ${state}`);
+  expect(found.sort()).toEqual(["redis order:1 held", "zookeeper /shop/orders held"]);
+  expect(new URL(url).hostname).toBe("127.0.0.1");
+  expect(await (await fetch(`${url}api/v1/me`)).json()).toMatchObject({ actions: false });
+});
+
+test("TLS with files of the configuration: authorities for Redis, and a certificate of our own for ZooKeeper", async () => {
+  const zoo = zookeeperLocks({ connect: zookeeper.connectString });
+  const red = redisLocks({ url: secure.url, tls: { ca: certificate } });
+  onTestFinished(async () => void (await Promise.all([zoo.close(), red.close()])));
+  await zoo.mutex("/tls/orders").acquire();
+  await red.mutex("tls:1").acquire();
+  const { port } = terminator.address() as { port: number };
+  const connect = `127.0.0.1:${port}`;
+  const pair = { cert: "cert.pem", key: "key.pem" };
+  const { rows, url } = await shown({
+    listen: { port: 0 },
+    clusters: [
+      {
+        name: "zoo",
+        zookeeper: { connect, roots: ["/tls"], adminPort: 0, tls: { ca: "cert.pem", ...pair } },
+      },
+      { name: "red", redis: { url: secure.url, patterns: ["*"], tls: { ca: "cert.pem" } } },
+      // Without the authority, or without showing the certificate: no way in.
+      { name: "distrust", redis: { url: secure.url, patterns: ["*"], tls: {} } },
+      {
+        name: "nobody",
+        zookeeper: { connect, roots: ["/tls"], adminPort: 0, tls: { ca: "cert.pem" } },
+      },
+    ],
+  });
+  await eventually(async () => (await rows()).length === 2, { what: "both locks" });
+  expect((await rows()).map(({ cluster }) => cluster).sort()).toEqual(["red", "zoo"]);
+  const states = async (): Promise<ReadonlyMap<string, string>> => {
+    const answer = await fetch(`${url}api/v1/clusters`);
+    const { clusters } = (await answer.json()) as { clusters: { name: string; state: string }[] };
+    return new Map(clusters.map(({ name, state }) => [name, state]));
+  };
+  const expected = { zoo: "ok", red: "ok", distrust: "down", nobody: "down" };
+  await eventually(
+    async () => JSON.stringify(Object.fromEntries(await states())) === JSON.stringify(expected),
+    { withinMs: 30_000, what: "the two to be seen, and the two to be refused" },
+  );
+});

@@ -1,0 +1,54 @@
+import { startZooKeeper } from "@holdfast/test-servers";
+import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
+import { expect, it, onTestFinished } from "vitest";
+import { buildPackages, scratchInside } from "../../support/emit.js";
+import { pairedRatio, percent, startWatcher } from "../../support/paired-cost.js";
+import { connected, operatorSession } from "../../support/providers.js";
+import { share } from "../../support/share.js";
+import { makeLocks } from "./nodes.js";
+
+const count = 10_000;
+const rounds = share("rounds of the lock path with and without a collector on ZooKeeper", 4, 24);
+
+/** Looks at everything below the root, the locks that are measured among it: each of their changes is told to it. */
+const program = `
+import { zookeeperCollector } from "@holdfast/zk-recipes/collector";
+const [, connect, viewer] = process.argv;
+const collector = zookeeperCollector({ connect, roots: ["/locks"], adminPort: false });
+const rows = Array.from({ length: 100 }, (_, i) => "/locks/order-" + String(i).padStart(7, "0"));
+collector.attend(viewer === "viewer" ? ["/locks/bench-0", "/locks/bench-1", ...rows] : []);
+const timer = setInterval(() => {
+  if (collector.sources()[0].state !== "ok") return;
+  clearInterval(timer);
+  console.log("whole " + collector.size);
+}, 50);
+`;
+
+async function paired(viewer: boolean): Promise<number> {
+  const server = await startZooKeeper({ heapMb: 1_024 });
+  onTestFinished(() => server.stop());
+  const maker = await operatorSession(server.connectString);
+  const flags = CreateFlags.persistent;
+  await maker.request("create", { path: "/locks", data: null, acl: openAcl, flags });
+  await makeLocks(maker, "/locks", count);
+  await using scratch = await scratchInside();
+  const args = [server.connectString, viewer ? "viewer" : "nobody"];
+  const { child, said } = await startWatcher(scratch.dir, program, args);
+  expect(said).toContain(`whole ${count}`);
+  const locks = await connected(server.connectString);
+  const mutexes = Array.from({ length: 8 }, (_, i) => locks.mutex(`/locks/bench-${i}`));
+  return pairedRatio(mutexes, child, rounds);
+}
+
+it("leaves most of the lock path alone with nobody looking, and says what it and a viewer cost", {
+  timeout: 150_000,
+}, async () => {
+  await buildPackages("@holdfast/zk-recipes");
+  const nobody = await paired(false);
+  const viewer = await paired(true);
+  console.log(
+    `cost of a collector to the lock path on ZooKeeper: ${percent(nobody)} with nobody looking, ${percent(viewer)} with 100 rows on a screen`,
+  );
+  // The figure to read is the printed one, on a quiet machine; what is asserted also holds beside other processes.
+  expect(nobody).toBeGreaterThan(0.5);
+});

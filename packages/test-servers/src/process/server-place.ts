@@ -1,0 +1,29 @@
+/** Where a server runs and what it is started by, if not simply on 127.0.0.1 by this process. */
+export interface ServerPlace {
+  /** The IPv4 address at which it listens and at which it is known to others; default 127.0.0.1. */
+  address?: string;
+  /**
+   * Words in front of its command, such as `["nsenter", "--net=<file>", "--"]` or `["env", "LD_PRELOAD=<file>"]`. What they
+   * start must become the server by `exec`: signals go to the process that was started.
+   */
+  prefix?: readonly string[];
+}
+
+export const loopback = "127.0.0.1";
+
+/** A command with the words that a place puts in front of it. */
+export function commandAt(
+  place: ServerPlace | undefined,
+  command: string,
+  args: readonly string[],
+): { command: string; args: readonly string[] } {
+  const [first, ...rest] = place?.prefix ?? [];
+  return first === undefined ? { command, args } : { command: first, args: [...rest, command, ...args] };
+}
+
+/** @throws RangeError unless there is a place for each of `count` servers, or none at all. */
+export function checkPlaces(caller: string, places: readonly ServerPlace[] | undefined, count: number): void {
+  if (places !== undefined && places.length !== count) {
+    throw new RangeError(`${caller}: ${places.length} places for ${count} servers`);
+  }
+}
