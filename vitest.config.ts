@@ -44,6 +44,9 @@ const alone = [
 /** What drives a browser. */
 const dashboard = ["e2e/dashboard/**/*.test.ts"];
 
+/** What breaks clusters on purpose, by the built command line. */
+const chaos = ["e2e/chaos/**/*.test.ts"];
+
 export default defineConfig({
   ...shared,
   test: {
@@ -67,7 +70,7 @@ export default defineConfig({
           ...patience,
           name: "servers",
           include: withServers,
-          exclude: [...alone, ...redis, ...dashboard],
+          exclude: [...alone, ...redis, ...dashboard, ...chaos],
           testTimeout: 180_000,
         },
       },
@@ -96,6 +99,15 @@ export default defineConfig({
           name: "dashboard",
           include: dashboard,
           globalSetup: "e2e/dashboard/support/build-page.ts",
+          testTimeout: 180_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          ...patience,
+          name: "chaos",
+          include: chaos,
           testTimeout: 180_000,
         },
       },

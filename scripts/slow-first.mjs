@@ -2,6 +2,7 @@ import { BaseSequencer } from "vitest/node";
 
 /** Parts of the paths of test files that take long, roughly longest first. */
 const slow = [
+  "e2e/chaos/smoke",
   "e2e/sweep/sweep",
   "apps/order-stock/test/live.server",
   "apps/order-stock/test/order-stock.server",
@@ -20,6 +21,8 @@ const slow = [
   "test-servers/test/redis/replica-set.server",
   "redis-recipes/test/collector/collector.server",
   "e2e/redlock/",
+  "e2e/dashboard/scale-process",
+  "e2e/dashboard/sharing",
   "e2e/dashboard/live",
   "multi-lock/test/redlock/one-holder",
   "redis-recipes/test/recipes/hand-off-costs",

@@ -50,7 +50,10 @@ if (await nodeIsNewEnough()) {
     await tests("redis", ["--maxWorkers=5"], 15);
     // A browser each, which mostly waits to be shown something.
     await tests("dashboard", ["--maxWorkers=2"], 10);
-  } else summary.push("tests servers, alone, redis, dashboard: not run, the stages before them failed");
+    // Faults and their verdicts have the machine to themselves.
+    await tests("chaos", ["--no-file-parallelism"], 15);
+  } else
+    summary.push("tests servers, alone, redis, dashboard, chaos: not run, the stages before them failed");
 }
 
 console.log(`\n${summary.join("\n")}\n`);

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const withinMs = 120_000;
 
 /** Apps that are installed by users; the others are examples and benchmarks. */
-const apps: readonly string[] = ["dashboard"];
+const apps: readonly string[] = ["dashboard", "chaos"];
 
 /** What is published. */
 export const published = [
@@ -20,6 +20,7 @@ export const published = [
   "metrics",
   "test-servers",
   "dashboard",
+  "chaos",
 ] as const;
 
 const folderOf = (name: string): string => join(apps.includes(name) ? "apps" : "packages", name);

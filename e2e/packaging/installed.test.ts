@@ -143,6 +143,17 @@ describe("the apps, installed", () => {
     );
   });
 
+  it("the chaos runner lists its scenarios and judges the histories that it brings along", async () => {
+    expect(await run(command("holdfast-chaos"), ["list", "--tag", "smoke"], { withinMs })).toContain("Z03f");
+    const out = join(consumer.folder, "chaos");
+    const told = await run(command("holdfast-chaos"), ["run", "S01", "--out", out], {
+      cwd: consumer.folder,
+      withinMs,
+    });
+    expect(told).toMatch(/1 as-expected/);
+    expect(existsSync(join(out, "junit.xml"))).toBe(true);
+  });
+
   it("the metrics register beside an application's own", async () => {
     const file = await consumer.write(
       "metrics.mjs",

@@ -1,5 +1,13 @@
 export { checkerNames, judge } from "./checkers/judge.js";
 export type { CheckResult, Verdict } from "./checkers/verdict.js";
+export type * from "./engine/capability.js";
+export type * from "./engine/outcome.js";
+export { type RunOptions, run } from "./engine/run.js";
+export { type RunScenarioOptions, runScenario } from "./engine/run-scenario.js";
+export type * from "./engine/scenario.js";
+export { startServers } from "./engine/topologies/registry.js";
+export type * from "./engine/topologies/server-set.js";
 export { readHistory } from "./history/read.js";
 export type * from "./history/record.js";
 export { HistoryWriter } from "./history/writer.js";
+export { catalogue } from "./scenarios/catalogue.js";

@@ -18,8 +18,12 @@ export function fifo(history: History, options: CheckOptions): CheckResult {
     if (!isExclusive(about) || about.snapshots.length === 0) continue;
     const fair = about.meta.fair === true || about.meta.kind === "fair";
     const bound = fair ? 0 : (options.overtakes ?? Number.POSITIVE_INFINITY);
-    const grants = about.operations.filter((done) => done.acquires && done.outcome === "ok");
+    const nested = nestedGrants(about);
+    const grants = about.operations.filter(
+      (done) => done.acquires && done.outcome === "ok" && !nested.has(done.end),
+    );
     for (const [waiter, since] of seenQueued(about)) {
+      if (nested.has(waiter.end)) continue;
       judged += 1;
       if (leftTheQueue(about, waiter) || pausedWithin(history, waiter.p, waiter.invokedAt, waiter.endedAt))
         continue;
@@ -36,6 +40,19 @@ export function fifo(history: History, options: CheckOptions): CheckResult {
     }
   }
   return examples.result("fifo", { judged, what: "waiters seen in a queue", metrics: { overtakes } });
+}
+
+/** Grants, by the `i` of their records, to an owner within its own hold: it stands in no queue for them. */
+function nestedGrants({ holds }: KeyHistory): Set<number> {
+  const nested = new Set<number>();
+  const until = new Map<string, Nanos>();
+  for (const { nests, owner, grant, from, to } of holds) {
+    if (!nests) continue;
+    const outer = until.get(owner) ?? 0;
+    if (from < outer) nested.add(grant);
+    until.set(owner, Math.max(outer, to));
+  }
+  return nested;
 }
 
 function seenQueued(about: KeyHistory): Map<Operation, Nanos> {

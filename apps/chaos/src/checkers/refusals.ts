@@ -9,9 +9,11 @@ import type { CheckResult } from "./verdict.js";
 export function refusals(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;
+  let asked = 0;
   let spurious = 0;
   for (const about of history.keys.values()) {
     if (about.meta.kind === "latch") continue;
+    asked += about.operations.length;
     if (!about.operations.some(({ f, outcome }) => f === "try-acquire" && outcome === "fail")) continue;
     const overs = possiblyUntil(about);
     const attempts = about.operations.filter(({ acquires }) => acquires);
@@ -44,7 +46,8 @@ export function refusals(history: History): CheckResult {
     });
   }
   const result = examples.result("refusals", { judged, what: "refusals", metrics: { spurious } });
-  return judged > 0 ? result : { ...result, verdict: "pass", summary: "nobody was refused" };
+  // Where somebody asked and nobody was refused, nobody was refused without a reason.
+  return judged > 0 || asked === 0 ? result : { ...result, verdict: "pass", summary: "nobody was refused" };
 }
 
 /** Until when each grant may have lasted; an acquire that nobody knows the end of may last for good. */

@@ -8,16 +8,19 @@ export function stats(history: History, options: CheckOptions): CheckResult {
   const minGrants = options.minGrants ?? 20;
   let operations = 0;
   let grants = 0;
+  const granted: number[] = [];
   const asked = new Map<string, number>();
   for (const about of history.keys.values()) {
     operations += about.operations.length;
     grants += about.holds.length;
+    for (const { from } of about.holds) granted.push(from);
     for (const { f, outcome } of about.operations)
       asked.set(f, (asked.get(f) ?? 0) + (outcome === "ok" ? 1 : 0));
     if (about.meta.kind === "latch") continue;
     if (about.holds.length < minGrants)
       missing.push(`${about.key} has ${about.holds.length} of ${minGrants} grants`);
   }
+  if (operations === 0) missing.push("nobody asked for anything");
   for (const [f, ok] of asked) if (ok === 0) missing.push(`no ${f} came back well`);
   for (const fault of history.faults) {
     if (!fault.evident) missing.push(`nothing shows that ${fault.name} ${fault.target} really happened`);
@@ -39,7 +42,18 @@ export function stats(history: History, options: CheckOptions): CheckResult {
       faults: history.faults.length,
       records: history.records,
       seconds: Math.round(lastedS * 1e3) / 1e3,
+      longestGapMs: longestGap(granted),
       grantsPerSecond: lastedS > 0 ? Math.round((grants / lastedS) * 10) / 10 : 0,
     },
   };
+}
+
+/** The longest time from one grant to the next, of whatever key: how long nobody got anything. */
+function longestGap(granted: number[]): number {
+  granted.sort((a, b) => a - b);
+  let longest = 0;
+  for (let at = 1; at < granted.length; at++) {
+    longest = Math.max(longest, (granted[at] ?? 0) - (granted[at - 1] ?? 0));
+  }
+  return Math.round(longest / 1e6);
 }

@@ -1,13 +1,12 @@
 import type { Fault, History, KeyHistory } from "./history.js";
-import { Hold, Operation } from "./history.js";
+import { Operation } from "./history.js";
 import { HistoryError } from "./history-error.js";
+import { endByDeath, HoldBook } from "./hold-book.js";
 import type {
-  EventRecord,
   FaultRecord,
   HistoryRecord,
   InvokeRecord,
   MetaRecord,
-  Nanos,
   OutcomeRecord,
   WorkerRecord,
 } from "./record.js";
@@ -22,8 +21,7 @@ export class HistoryBuilder {
   readonly #keys = new Map<string, KeyHistory>();
   /** Operations without an end, by worker. */
   readonly #pending = new Map<string, Map<number, Operation>>();
-  /** Holds that have not been released, by their id: the innermost last. */
-  readonly #live = new Map<string, Hold[]>();
+  readonly #holds: HoldBook = new HoldBook((hold) => this.#keys.get(hold.key)?.holds.push(hold));
   readonly #workers = new Map<string, WorkerRecord[]>();
   readonly #faults: Fault[] = [];
   /** One string of each worker, not one of each record. */
@@ -62,7 +60,8 @@ export class HistoryBuilder {
         this.#outcome(record, line);
         break;
       case "event":
-        this.#event(record, line);
+        this.#of(record.key, line).events.push(record);
+        this.#holds.told(record);
         break;
       case "effect":
         this.#of(record.key, line).effects.push(record);
@@ -87,13 +86,7 @@ export class HistoryBuilder {
     if (meta === null) throw new HistoryError(0, "no meta record: the history is empty");
     for (const records of this.#workers.values()) records.sort(byTime);
     for (const { holds, operations, effects, snapshots, events } of this.#keys.values()) {
-      for (const hold of holds) {
-        const death = deathAfter(hold.from, this.#workers.get(hold.p) ?? []);
-        if (death === null) continue;
-        const at = Math.max(death.t, hold.from);
-        hold.endsAt(at, death.i, death.f === "killed" ? "killed" : "exit");
-        hold.surelyOverAt = Math.min(hold.surelyOverAt, at);
-      }
+      for (const hold of holds) endByDeath(hold, this.#workers.get(hold.p) ?? []);
       operations.sort((a, b) => a.invokedAt - b.invokedAt || a.invoke - b.invoke);
       holds.sort((a, b) => a.from - b.from || a.grant - b.grant);
       effects.sort(byTime);
@@ -125,8 +118,7 @@ export class HistoryBuilder {
     const operation = new Operation({ p, f, key: about.key, op, i, t }, record.arg ?? {}, record.hold ?? "");
     pending.set(op, operation);
     about.operations.push(operation);
-    if (f === "release" && record.hold !== undefined)
-      this.#live.get(record.hold)?.at(-1)?.endsAt(t, i, "release");
+    if (f === "release" && record.hold !== undefined) this.#holds.releaseAsked(record.hold, t, i);
   }
 
   #outcome(record: OutcomeRecord, line: number): void {
@@ -144,90 +136,24 @@ export class HistoryBuilder {
     operation.end = record.i;
     operation.endedAt = record.t;
     operation.count = record.ret?.count ?? -1;
-    if (record.type === "ok" && operation.acquires) this.#grant(operation, record);
-    else if (operation.f === "release") this.#released(operation, record);
-    else if (operation.f === "downgrade") this.#downgraded(operation, record);
-  }
-
-  #grant(operation: Operation, record: OutcomeRecord): void {
-    const id = record.ret?.hold ?? `${operation.p}:${operation.op}`;
-    operation.hold = id;
-    this.#holds(
-      new Hold(operation, id, record.t, record.i, {
-        mode: operation.mode,
-        token: record.ret?.token === undefined ? null : BigInt(record.ret.token),
-        validUntil: record.ret?.validUntil ?? never,
-        downgraded: false,
-      }),
-    );
-  }
-
-  #holds(hold: Hold): void {
-    this.#keys.get(hold.key)?.holds.push(hold);
-    const nested = this.#live.get(hold.id);
-    if (nested === undefined) this.#live.set(hold.id, [hold]);
-    else nested.push(hold);
-  }
-
-  /** However a release ends, its owner must not go on; only one that came back well is known to be over. */
-  #released(operation: Operation, record: OutcomeRecord): void {
-    const nested = this.#live.get(operation.hold);
-    const hold = nested?.at(-1);
-    if (nested === undefined || hold === undefined) return;
-    if (record.type === "ok") hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
-    nested.pop();
-    if (nested.length === 0) this.#live.delete(operation.hold);
-  }
-
-  /** The write ends where it was asked to, the read begins where it is confirmed; a refused one changes nothing. */
-  #downgraded(operation: Operation, record: OutcomeRecord): void {
-    if (record.type === "fail") return;
-    const nested = this.#live.get(operation.hold);
-    const write = nested?.pop();
-    if (nested === undefined || write === undefined) return;
-    if (nested.length === 0) this.#live.delete(operation.hold);
-    write.endsAt(operation.invokedAt, operation.invoke, "downgrade");
-    if (record.type === "info") return;
-    write.surelyOverAt = Math.min(write.surelyOverAt, record.t);
-    const acquired = new Operation(
-      { p: write.p, f: "acquire", key: write.key, op: operation.op, i: operation.invoke, t: write.invokedAt },
-      {
-        mode: "read",
-        permits: write.permits,
-        ...(write.owner.includes("/") ? { thread: write.owner.slice(write.p.length + 1) } : {}),
-      },
-      write.id,
-    );
-    this.#holds(
-      new Hold(acquired, record.ret?.hold ?? write.id, record.t, record.i, {
-        mode: "read",
-        token: record.ret?.token === undefined ? write.token : BigInt(record.ret.token),
-        validUntil: record.ret?.validUntil ?? write.validUntil,
-        downgraded: true,
-      }),
-    );
-  }
-
-  #event(record: EventRecord, line: number): void {
-    this.#of(record.key, line).events.push(record);
-    if (record.hold === undefined) return;
-    for (const hold of this.#live.get(record.hold) ?? []) {
-      if (record.f === "lost") {
-        hold.endsAt(record.t, record.i, "lost");
-        hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
-        hold.lostAt = Math.min(hold.lostAt, record.t);
-        hold.lost = record.i;
-      } else if (record.f === "extended" && record.validUntil !== undefined) {
-        hold.extendedAt(record.t, record.validUntil);
-      }
-    }
+    if (record.type === "ok" && operation.acquires) this.#holds.granted(operation, record);
+    else if (operation.f === "release") this.#holds.released(operation, record);
+    else if (operation.f === "downgrade") this.#holds.downgraded(operation, record);
   }
 
   #fault(record: FaultRecord): void {
     const target = record.target ?? "";
     const evident = record.evidence !== undefined && record.evidence !== null;
     if (record.phase === "begin") {
-      this.#faults.push({ name: record.f, target, begin: record, from: record.t, to: never, evident });
+      this.#faults.push({
+        name: record.f,
+        target,
+        begin: record,
+        end: null,
+        from: record.t,
+        to: never,
+        evident,
+      });
       return;
     }
     const open = this.#faults.find(
@@ -235,6 +161,7 @@ export class HistoryBuilder {
     );
     if (open === undefined) return;
     open.to = record.t;
+    open.end = record;
     open.evident ||= evident;
   }
 
@@ -250,19 +177,6 @@ export class HistoryBuilder {
     this.#words.set(text, text);
     return text;
   }
-}
-
-/** The death of a worker at or after `t`; or one before it that nothing came after: a kill is stamped before it works. */
-function deathAfter(t: Nanos, records: readonly WorkerRecord[]): WorkerRecord | null {
-  let last: WorkerRecord | null = null;
-  for (const record of records) {
-    if (record.f === "start") last = null;
-    else if (record.f === "killed" || record.f === "exit") {
-      if (record.t >= t) return record;
-      last = record;
-    }
-  }
-  return last;
 }
 
 const byTime = (a: { t: number; i: number }, b: { t: number; i: number }): number => a.t - b.t || a.i - b.i;

@@ -132,6 +132,8 @@ export interface Fault {
   readonly name: string;
   readonly target: string;
   readonly begin: FaultRecord;
+  /** `null` when the run ended before it did. */
+  end: FaultRecord | null;
   readonly from: Nanos;
   to: Nanos;
   evident: boolean;

@@ -1,5 +1,5 @@
 import type { CheckerName } from "../judge.js";
-import type { Guard } from "./simulated-recipe.js";
+import type { Guard } from "./guards.js";
 
 /** Every guard of the simulated recipe, and the checker that must convict the recipe without it. */
 export const mutants: readonly { readonly without: Guard; readonly convictedBy: CheckerName }[] = [

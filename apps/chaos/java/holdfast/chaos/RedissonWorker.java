@@ -1,0 +1,101 @@
+package holdfast.chaos;
+
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import org.redisson.Redisson;
+import org.redisson.api.RFencedLock;
+import org.redisson.api.RLock;
+import org.redisson.api.RReadWriteLock;
+import org.redisson.api.RedissonClient;
+import org.redisson.config.Config;
+
+/**
+ * Redisson on the keys of ours: {@code RFencedLock}, and {@code RReadWriteLock} for keys that are shared, which has no
+ * tokens. Holds are renewed by its watchdog, and nobody is told of a loss.
+ */
+final class RedissonWorker implements Locks {
+    private static final int THREADS = 2;
+    /** A wait without limit is made of these: Redisson's only lets itself be interrupted where it has an end. */
+    private static final long WAIT_MS = 1_000;
+
+    private final RedissonClient client;
+
+    private RedissonWorker(RedissonClient client) {
+        this.client = client;
+    }
+
+    public static void main(String[] args) {
+        Worker.run(RedissonWorker::open);
+    }
+
+    private static Locks open(Map<String, Object> setup, long leaseMs, BiConsumer<String, String> heard) {
+        Map<String, Object> address = Json.object(Json.object(setup.get("servers")).get("address"));
+        Config config = new Config();
+        config.setThreads(THREADS);
+        config.setNettyThreads(THREADS);
+        config.setLockWatchdogTimeout(leaseMs);
+        config.useSingleServer()
+                .setAddress("redis://" + address.get("host") + ":" + address.get("port"))
+                .setConnectionMinimumIdleSize(1)
+                .setSubscriptionConnectionMinimumIdleSize(1);
+        return new RedissonWorker(Redisson.create(config));
+    }
+
+    @Override
+    public Grant acquire(Key key, String mode, Long waitMs, String label) throws Exception {
+        if (!key.shared()) {
+            RFencedLock lock = client.getFencedLock(key.name);
+            Long token = null;
+            do {
+                interrupted();
+                token = lock.tryLockAndGetToken(waitMs == null ? WAIT_MS : waitMs, -1, TimeUnit.MILLISECONDS);
+            } while (token == null && waitMs == null);
+            return token == null ? null : new Granted(lock, token);
+        }
+        RReadWriteLock both = client.getReadWriteLock(key.name);
+        RLock lock = mode.equals("read") ? both.readLock() : both.writeLock();
+        boolean granted;
+        do {
+            interrupted();
+            granted = lock.tryLock(waitMs == null ? WAIT_MS : waitMs, -1, TimeUnit.MILLISECONDS);
+        } while (!granted && waitMs == null);
+        return granted ? new Granted(lock, null) : null;
+    }
+
+    @Override
+    public Map<String, Object> versions() {
+        return Json.of("redisson", Redisson.class.getPackage().getImplementationVersion());
+    }
+
+    @Override
+    public void close() {
+        client.shutdown(0, 2, TimeUnit.SECONDS);
+    }
+
+    private static void interrupted() throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException("the run is over");
+        }
+    }
+
+    private static final class Granted implements Grant {
+        private final RLock lock;
+        private final Long token;
+
+        Granted(RLock lock, Long token) {
+            this.lock = lock;
+            this.token = token;
+        }
+
+        @Override
+        public Long token() {
+            return token;
+        }
+
+        @Override
+        public void release() {
+            lock.unlock();
+        }
+    }
+}

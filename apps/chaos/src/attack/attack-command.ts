@@ -1,0 +1,174 @@
+import { randomBytes, randomInt } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { exitOf } from "../cli/run-command.js";
+import { onSignals } from "../cli/signals.js";
+import { exits, UsageError } from "../cli/usage.js";
+import type { ScenarioOutcome } from "../engine/outcome.js";
+import { runScenario } from "../engine/run-scenario.js";
+import type { ServerSet } from "../engine/topologies/server-set.js";
+import { readHistory } from "../history/read.js";
+import { ConsoleReporter } from "../report/console.js";
+import { writeReports } from "../report/write-reports.js";
+import { type AttackName, attackNames, attackScenario, attacks, faultsOf } from "./attacks.js";
+import { openForeignRedis } from "./foreign-redis.js";
+import { openForeignZooKeeper } from "./foreign-zookeeper.js";
+import { type AttackTarget, parseTarget } from "./target.js";
+
+const help = `Usage: holdfast-chaos attack --target URL --fault NAME --i-own-this [options]
+
+Runs workers of its own at a lock of its own in a cluster that you own, breaks the workers, and judges what happened. Nothing is done to the
+servers, to their data or to other clients; the load is that of a few clients at one lock.
+  --target zk://h1:p1,h2:p2/path   makes a node below that path, which must be there, and deletes it at the end
+  --target redis://h:p             uses keys with a name of its own in database 0, and deletes them at the end
+  --fault NAME                     ${attackNames.join(", ")}
+  --i-own-this                     you may do this to that cluster; without it nothing is done, and you are told what would be
+  --times N                        how often, 1 to 100; default 3
+  --workers N                      2 to 32; default 4
+  --seed N                         default a fresh one, which is printed
+  --out DIR                        reports; default ./chaos-results/attack-<name>
+
+The NAMEs:
+${attackNames.map((name) => `  ${name.padEnd(13)} ${attacks[name].what}${attacks[name].of === "zookeeper" ? " (zk only)" : ""}`).join("\n")}
+
+Exit: as of run.
+`;
+
+interface Wanted {
+  readonly target: AttackTarget;
+  readonly text: string;
+  readonly fault: AttackName;
+  readonly consent: boolean;
+  readonly times: number;
+  readonly workers: number;
+  readonly seed: number;
+  readonly out: string;
+  /** Of its locks and nodes: nobody else has it. */
+  readonly name: string;
+}
+
+/** The sub-command `attack`. @throws UsageError, and the TypeError of `parseArgs` for what it does not know */
+export async function attackCommand(args: readonly string[], out: (line: string) => void): Promise<number> {
+  const wanted = read(args);
+  if (wanted === null) {
+    out(help);
+    return exits.asExpected;
+  }
+  for (const line of intentions(wanted)) out(line);
+  if (!wanted.consent) {
+    out("nothing was done: say --i-own-this if that cluster is yours and this may be done to it");
+    return exits.usage;
+  }
+  const interrupt = onSignals(out);
+  try {
+    return exitOf([(await perform(wanted, interrupt.signal, out)).outcome]);
+  } catch (error) {
+    if (interrupt.exitCode === null) throw error;
+    return interrupt.exitCode;
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+function read(args: readonly string[]): Wanted | null {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      target: { type: "string" },
+      fault: { type: "string" },
+      "i-own-this": { type: "boolean" },
+      times: { type: "string", default: "3" },
+      workers: { type: "string", default: "4" },
+      seed: { type: "string" },
+      out: { type: "string" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help === true) return null;
+  const { target: text, fault: named } = values;
+  if (text === undefined || named === undefined) throw new UsageError("--target and --fault are needed");
+  const target = parseTarget(text);
+  const fault = attackNames.find((each) => each === named);
+  if (fault === undefined)
+    throw new UsageError(`--fault is ${attackNames.join(" or ")}; not ${JSON.stringify(named)}`);
+  if (attacks[fault].of === "zookeeper" && target.kind !== "zookeeper") {
+    throw new UsageError(`${fault} needs a target of ZooKeeper: a Redis has no sessions`);
+  }
+  const name = `holdfast-chaos-attack-${randomBytes(6).toString("hex")}`;
+  return {
+    target,
+    text,
+    fault,
+    consent: values["i-own-this"] === true,
+    times: within("--times", values.times, 1, 100),
+    workers: within("--workers", values.workers, 2, 32),
+    seed:
+      values.seed === undefined
+        ? randomInt(1, 2 ** 31)
+        : within("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
+    out: resolve(values.out ?? join("chaos-results", name)),
+    name,
+  };
+}
+
+function intentions({ target, text, fault, times, workers, name }: Wanted): string[] {
+  const where =
+    target.kind === "zookeeper"
+      ? `the node ${target.path}/${name}, which is deleted at the end`
+      : `keys with ${name} in their names, which are deleted at the end`;
+  return [
+    `target   ${text}`,
+    `workers  ${workers} of its own contend for one lock, in ${where}`,
+    `fault    ${fault}, ${times} times: ${attacks[fault].what}`,
+    "spared   the servers, their data, and all other clients",
+  ];
+}
+
+async function perform(
+  { target, fault, times, workers, seed, out: folder, name }: Wanted,
+  signal: AbortSignal,
+  out: (line: string) => void,
+): Promise<ScenarioOutcome> {
+  const startedAt = new Date().toISOString();
+  const startedMs = performance.now();
+  const console = new ConsoleReporter(process.stdout);
+  const scenario = attackScenario(name, target, fault, times, workers);
+  out(`seed ${seed}, reports in ${folder}`);
+  const own = join(folder, name);
+  mkdirSync(own, { recursive: true });
+  const set = await opened(target, name);
+  let outcome: ScenarioOutcome;
+  try {
+    outcome = await runScenario(scenario, {
+      seed,
+      folder: own,
+      set,
+      // No other is known in this run, whatever a plan says.
+      faults: faultsOf(fault),
+      signal,
+      onProgress: ({ phase, ...figures }) => console.phase(name, phase, figures),
+    });
+  } finally {
+    await set.close();
+  }
+  console.done(outcome, await readHistory(join(own, "history.jsonl")));
+  const tookMs = Math.round(performance.now() - startedMs);
+  for (const problem of await writeReports({ seed, startedAt, tookMs, outcomes: [outcome] }, folder))
+    out(problem);
+  return outcome;
+}
+
+function opened(target: AttackTarget, name: string): Promise<ServerSet> {
+  return target.kind === "zookeeper"
+    ? openForeignZooKeeper(target, name)
+    : openForeignRedis(target.address, name);
+}
+
+function within(what: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (text === "" || !Number.isSafeInteger(value) || value < least || value > most) {
+    throw new UsageError(`${what} is a whole number from ${least} to ${most}; not ${JSON.stringify(text)}`);
+  }
+  return value;
+}

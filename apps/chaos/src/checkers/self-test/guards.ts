@@ -1,0 +1,20 @@
+/** What the simulated recipe looks at; each can be taken away to make a mutant. */
+export type Guard =
+  | "watch the predecessor"
+  | "look again after waking"
+  | "release only one's own"
+  | "tokens from the server"
+  | "tell of a lost session"
+  | "promise less than the lease"
+  | "check tokens at the resource"
+  | "wake the next"
+  | "serve in order"
+  | "count permits"
+  | "readers wait for writers"
+  | "free at the outermost release"
+  | "report one's own count"
+  | "give up in time"
+  | "take back what was given up"
+  | "open at the last countdown"
+  | "refuse only what is held"
+  | "serve after a fault";

@@ -1,0 +1,50 @@
+import { readdir, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type CheckerName, checkerNames } from "../judge.js";
+import type { CheckOptions } from "../options.js";
+import type { Verdict } from "../verdict.js";
+
+/** Beside `src` and `dist` alike. */
+export const historiesFolder: string = fileURLToPath(new URL("../../../histories/", import.meta.url));
+
+/** A history written by hand, and what every checker must say of it. */
+export interface HandMade {
+  readonly name: string;
+  readonly path: string;
+  /** What happens in it, and why that is right or wrong. */
+  readonly about: string;
+  readonly options: CheckOptions;
+  readonly verdicts: Readonly<Record<CheckerName, Verdict>>;
+  /** Words that a conviction must contain: it must convict for the right reason. */
+  readonly shows: Readonly<Partial<Record<CheckerName, string>>>;
+}
+
+/** Reads every history of the folder with its labels. Throws when one has no label, or labels that are not complete. */
+export async function handMadeHistories(folder: string = historiesFolder): Promise<HandMade[]> {
+  const names = (await readdir(folder))
+    .filter((file) => file.endsWith(".jsonl"))
+    .map((file) => basename(file, ".jsonl"));
+  return Promise.all(names.sort().map((name) => labelled(folder, name)));
+}
+
+async function labelled(folder: string, name: string): Promise<HandMade> {
+  const file = join(folder, `${name}.verdicts.json`);
+  const { about, options = {}, verdicts, shows = {} } = JSON.parse(await readFile(file, "utf8"));
+  const missing = checkerNames.filter((checker) => verdicts?.[checker] === undefined);
+  const convicted = checkerNames.filter((checker) => verdicts?.[checker] === "violation");
+  if (typeof about !== "string" || missing.length > 0)
+    throw new Error(`${file}: says nothing of ${missing.join(", ") || "what it is about"}`);
+  if (convicted.length > 0 && !convicted.some((checker) => shows[checker] !== undefined))
+    throw new Error(`${file}: says that it convicts, and not what is to be shown`);
+  return { name, path: join(folder, `${name}.jsonl`), about, options, verdicts, shows };
+}
+
+/**
+ * Verdicts that a checker cannot give. `stats` never convicts: too little is `unknown`. `cross-wgl` convicts only the
+ * sweep, which the self-test shows with wrong sweeps.
+ */
+export const neverGiven: Readonly<Partial<Record<CheckerName, Verdict>>> = {
+  stats: "violation",
+  "cross-wgl": "violation",
+};

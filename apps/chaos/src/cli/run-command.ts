@@ -1,0 +1,127 @@
+import { randomInt } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Capability } from "../engine/capability.js";
+import { needsOf } from "../engine/needs.js";
+import { allowedNamespaces, enterNamespaces, insideNamespaces } from "../engine/network/index.js";
+import type { OutcomeKind, RunOutcome } from "../engine/outcome.js";
+import { capabilities as allCapabilities, probe } from "../engine/probe/probe.js";
+import { run } from "../engine/run.js";
+import { shrink } from "../engine/shrink.js";
+import { readHistory } from "../history/read.js";
+import { ConsoleReporter } from "../report/console.js";
+import { writeReports } from "../report/write-reports.js";
+import { type Network, type RunArguments, readRunArguments, runHelp } from "./run-options.js";
+import { onSignals } from "./signals.js";
+import { exits } from "./usage.js";
+
+/** The sub-command `run`. Throws for wrong arguments, and when the runner itself fails. */
+export async function runCommand(args: readonly string[], out: (line: string) => void): Promise<number> {
+  const wanted = readRunArguments(args, () => randomInt(1, 2 ** 31));
+  if (wanted === null) {
+    out(runHelp);
+    return exits.asExpected;
+  }
+  const kind = await namespacesFor(wanted);
+  // Everything else happens in there, and vanishes with it.
+  if (kind !== null) return await enterNamespaces(kind);
+  const there = await capabilitiesFor(wanted);
+  const lacking = wanted.require.filter((each) => !there.includes(each));
+  if (lacking.length > 0) {
+    out(`required, but missing: ${lacking.join(", ")} (holdfast-chaos doctor says more)`);
+    return exits.missing;
+  }
+  const interrupt = onSignals(out);
+  try {
+    const outcome = await perform(wanted, there, interrupt.signal, out);
+    return exitOf(outcome.outcomes.map((each) => each.outcome));
+  } catch (error) {
+    if (interrupt.exitCode === null) throw error;
+    return interrupt.exitCode;
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+async function perform(
+  wanted: RunArguments,
+  capabilities: readonly Capability[],
+  signal: AbortSignal,
+  out: (line: string) => void,
+): Promise<RunOutcome> {
+  const { plan, timeBudgetMs, scenarios, seed } = wanted;
+  mkdirSync(wanted.out, { recursive: true });
+  out(`seed ${seed}, ${scenarios.length} scenarios, reports in ${wanted.out}`);
+  const console = new ConsoleReporter(process.stdout);
+  const outcome = await run({
+    scenarios,
+    seed,
+    folder: wanted.out,
+    capabilities,
+    jobs: wanted.jobs,
+    keep: wanted.keep,
+    signal,
+    ...(timeBudgetMs === undefined ? {} : { timeBudgetMs }),
+    ...(plan === null ? {} : { plans: { [plan.scenario]: plan.plan } }),
+    onProgress: (id, { phase, ...figures }) => console.phase(id, phase, figures),
+    onOutcome: async (each) => {
+      const convicted = each.folder !== null && each.results.some(({ verdict }) => verdict === "violation");
+      console.done(each, convicted ? await readHistory(`${each.folder}/history.jsonl`) : undefined);
+    },
+  });
+  for (const problem of await writeReports(outcome, wanted.out)) out(problem);
+  console.end(outcome);
+  if (wanted.shrink) await shrinkAll(wanted, outcome, capabilities, signal, out);
+  return outcome;
+}
+
+/** What was found smaller lies beside it, with a plan and a history of its own. */
+async function shrinkAll(
+  { scenarios, seed, out: folder }: RunArguments,
+  { outcomes }: RunOutcome,
+  capabilities: readonly Capability[],
+  signal: AbortSignal,
+  out: (line: string) => void,
+): Promise<void> {
+  for (const found of outcomes.filter((each) => each.outcome === "violation")) {
+    const scenario = scenarios.find(({ id }) => id === found.scenario.id);
+    if (scenario === undefined || scenario.judgeAlone !== undefined) continue;
+    const smallest = await shrink(scenario, found, {
+      seed,
+      capabilities,
+      folder: join(folder, scenario.id),
+      signal,
+    });
+    const workers = smallest.scenario.groups.reduce((sum, { count }) => sum + count, 0);
+    out(
+      `${scenario.id} shrunk in ${smallest.tries} tries to ${smallest.plan.length} faults and ${workers} workers: ` +
+        `${smallest.outcome.folder ?? "nothing smaller showed it"}`,
+    );
+  }
+}
+
+/** Which namespaces this process is to be run in again; `null` for none, or when it is in them. */
+async function namespacesFor({ network, scenarios }: RunArguments): Promise<"netns" | "userns" | null> {
+  const needed = scenarios.some((scenario) =>
+    needsOf(scenario).some((need) => need === "namespaces" || need === "small-disk"),
+  );
+  if (network === "proxy" || !needed || insideNamespaces()) return null;
+  return (await allowedNamespaces(network === "auto" ? undefined : network)) ?? null;
+}
+
+async function capabilitiesFor({ network, scenarios, require }: RunArguments): Promise<Capability[]> {
+  const asked = new Set<Capability>([...scenarios.flatMap(needsOf), ...require]);
+  const probes = await probe(allCapabilities.filter((each) => asked.has(each)));
+  const there = probes.filter((each) => each.there).map(({ capability }) => capability);
+  return there.filter((each) => !without(network).includes(each));
+}
+
+const without = (network: Network): readonly Capability[] =>
+  network === "proxy" ? ["namespaces", "small-disk"] : [];
+
+/** The worst of all. */
+export function exitOf(outcomes: readonly OutcomeKind[]): number {
+  if (outcomes.includes("broken")) return exits.crash;
+  if (outcomes.includes("violation") || outcomes.includes("not-demonstrated")) return exits.violation;
+  return outcomes.includes("unknown") ? exits.unknown : exits.asExpected;
+}

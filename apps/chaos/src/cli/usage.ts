@@ -1,0 +1,29 @@
+/** What was asked for cannot be done: exit code 254. */
+export class UsageError extends Error {}
+
+export const exits = {
+  asExpected: 0,
+  violation: 1,
+  unknown: 2,
+  missing: 3,
+  usage: 254,
+  crash: 255,
+} as const;
+
+export const help = `Usage: holdfast-chaos <command> [options]
+
+Breaks lock clusters on purpose, and judges what happened.
+
+  list      the scenarios
+  doctor    what this machine offers for them
+  run       runs scenarios and writes reports
+  check     judges a history again, without any server
+  report    writes the reports of a run again
+  mutants   shows that broken recipes are convicted
+  attack    breaks clients of its own at a cluster that you own
+
+Each takes --help.
+
+Exit: 0 all as expected; 1 a violation, or an expected one that was not shown; 2 too little happened to tell; 3 a required
+capability is missing; 254 wrong arguments; 255 the runner itself failed.
+`;

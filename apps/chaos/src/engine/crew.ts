@@ -1,0 +1,261 @@
+import { join } from "node:path";
+import type { FromWorker, WorkerKey, WorkerSetup } from "../workload/protocol.js";
+import type { Recorder } from "./recorder.js";
+import type { WorkerGroup } from "./scenario.js";
+import type { ShimHandle } from "./shims/shim-handle.js";
+import type { ServerSet, WorkerLink } from "./topologies/server-set.js";
+import { WorkerProcess, type WorkerProgram } from "./worker-process.js";
+import { WorkerShims } from "./worker-shims.js";
+
+export interface CrewOptions {
+  readonly groups: readonly WorkerGroup[];
+  readonly keys: readonly WorkerKey[];
+  readonly set: ServerSet;
+  readonly recorder: Recorder;
+  readonly seed: number;
+  readonly resource: string | null;
+  readonly logFolder: string;
+  programOf(recipe: string): Promise<WorkerProgram>;
+}
+
+/** Node takes a while to load the clients on a busy machine. */
+const readyWithinMs = 60_000;
+
+/** One worker through its incarnations. */
+export class Worker {
+  readonly name: string;
+  readonly group: WorkerGroup;
+  readonly link: WorkerLink;
+  /** `null` unless it was started under the shims. */
+  readonly shim: ShimHandle | null;
+  incarnation = 0;
+  process: WorkerProcess;
+  paused = false;
+  /** What of it was answered: `ready` of this incarnation. */
+  ready: Promise<void>;
+  done: Promise<void>;
+
+  constructor(name: string, group: WorkerGroup, link: WorkerLink, shim: ShimHandle | null, born: Born) {
+    this.name = name;
+    this.group = group;
+    this.link = link;
+    this.shim = shim;
+    this.process = born.process;
+    this.ready = born.ready;
+    this.done = born.done;
+  }
+
+  get p(): string {
+    return `${this.name}#${this.incarnation}`;
+  }
+}
+
+interface Born {
+  readonly process: WorkerProcess;
+  readonly ready: Promise<void>;
+  readonly done: Promise<void>;
+}
+
+/** All workers of a scenario. */
+export class Crew {
+  readonly workers: Worker[] = [];
+  /** Rejects when a worker says that it cannot go on, or ends without being told to. */
+  readonly broken: Promise<never>;
+  #break: (error: Error) => void = () => {};
+  readonly #options: CrewOptions;
+  #stopping = false;
+  #started = false;
+  #shims: WorkerShims | null = null;
+  /** Processes that are killed on purpose. */
+  readonly #condemned = new WeakSet<WorkerProcess>();
+
+  private constructor(options: CrewOptions) {
+    this.#options = options;
+    this.broken = new Promise((_, reject) => {
+      this.#break = reject;
+    });
+    this.broken.catch(() => {}); // told to whoever races with it
+  }
+
+  /** Spawns all and resolves when each is connected. */
+  static async gather(options: CrewOptions): Promise<Crew> {
+    const crew = new Crew(options);
+    try {
+      const shimmed = options.groups.filter(({ shims }) => shims === true).flatMap(namesOf);
+      if (shimmed.length > 0) crew.#shims = await WorkerShims.build(shimmed);
+      for (const group of options.groups) {
+        for (const name of namesOf(group)) {
+          const link = await options.set.link(name, group.proxied === true);
+          const shim = crew.#shims?.of(name) ?? null;
+          crew.workers.push(new Worker(name, group, link, shim, await crew.#bear(name, 0, group, link)));
+        }
+      }
+      await Promise.race([Promise.all(crew.workers.map(({ ready }) => ready)), crew.broken]);
+    } catch (error) {
+      await crew.close();
+      throw error;
+    }
+    return crew;
+  }
+
+  start(): void {
+    this.#started = true;
+    for (const { process } of this.workers) process.tell({ do: "start" });
+  }
+
+  worker(p: string): Worker | undefined {
+    const name = p.split("#")[0];
+    return this.workers.find((worker) => worker.name === name && (!p.includes("#") || worker.p === p));
+  }
+
+  /** SIGSTOP; resolves when it stands still and everything it had said before was read. */
+  async pause(worker: Worker): Promise<void> {
+    const { process } = worker;
+    worker.paused = true;
+    this.#state(worker.p, "paused");
+    process.signal("SIGSTOP");
+    for (let tries = 0; process.running && !process.standsStill(); tries++) {
+      if (tries > 2_000) throw new Error(`${worker.p} does not stand still after SIGSTOP`);
+      await passing(2);
+    }
+    await passing(20);
+  }
+
+  resume(worker: Worker): void {
+    if (!worker.paused) return;
+    worker.paused = false;
+    this.#state(worker.p, "resumed");
+    worker.process.signal("SIGCONT");
+  }
+
+  /** SIGKILL; resolves when the process is gone and all that it had said was read. */
+  async kill(worker: Worker): Promise<void> {
+    const { process, p } = worker;
+    this.#condemned.add(process);
+    // Before the signal: what somebody else is granted after it is no overlap.
+    this.#state(p, "killed");
+    worker.paused = false;
+    await process.kill();
+  }
+
+  /** A new incarnation of a worker that was killed. */
+  async restart(worker: Worker): Promise<void> {
+    worker.incarnation += 1;
+    const born = await this.#bear(worker.name, worker.incarnation, worker.group, worker.link);
+    worker.process = born.process;
+    worker.ready = born.ready;
+    worker.done = born.done;
+    await Promise.race([born.ready, this.broken]);
+    if (this.#started && !this.#stopping) worker.process.tell({ do: "start" });
+  }
+
+  /**
+   * Lets all finish what they do: no acquire is begun any more, waits end by being granted. After `patienceMs` the waits that
+   * are left are ended, and what does not end then is killed. Returns the workers whose waits had to be ended.
+   */
+  async stop(patienceMs: number): Promise<readonly string[]> {
+    this.#stopping = true;
+    const running = this.workers.filter(({ process }) => process.running);
+    for (const worker of running) this.resume(worker);
+    for (const { process } of running) process.tell({ do: "stop" });
+    const late = await stragglers(running, patienceMs);
+    for (const { process } of late) process.tell({ do: "abort" });
+    const stuck = await stragglers(late, 15_000);
+    await Promise.all(stuck.map((worker) => this.kill(worker)));
+    await Promise.all(running.map(({ process }) => process.exited));
+    return late.map(({ p }) => p);
+  }
+
+  /** Kills whatever is left. */
+  async close(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(
+      this.workers.map(async ({ process, link }) => {
+        this.#condemned.add(process);
+        if (process.running) await process.kill();
+        await link.close();
+      }),
+    );
+    await this.#shims?.close();
+    this.#shims = null;
+  }
+
+  async #bear(name: string, incarnation: number, group: WorkerGroup, link: WorkerLink): Promise<Born> {
+    const { recorder, seed, keys, resource, logFolder } = this.#options;
+    const p = `${name}#${incarnation}`;
+    const plain = await this.#options.programOf(group.recipe);
+    const program = { ...plain, env: { ...plain.env, ...this.#shims?.of(name)?.env } };
+    let isReady = (): void => {};
+    let isDone = (): void => {};
+    const ready = new Promise<void>((resolve) => {
+      isReady = resolve;
+    });
+    const done = new Promise<void>((resolve) => {
+      isDone = resolve;
+    });
+    const process = new WorkerProcess(p, program, join(logFolder, `${name}.log`), (word) => {
+      if ("say" in word) {
+        if (word.say === "ready") isReady();
+        else if (word.say === "done") isDone();
+        else this.#break(new Error(`${p}: ${word.error}`));
+      } else if (fits(word, p)) recorder.arrived(word);
+      else
+        this.#break(
+          new Error(`${p} sent a record that is not its own: ${JSON.stringify(word).slice(0, 200)}`),
+        );
+    });
+    this.#state(p, "start");
+    void process.exited.then(({ code, signal }) => {
+      if (this.#condemned.has(process)) return;
+      this.#state(p, "exit");
+      if (!this.#stopping || code !== 0) {
+        this.#break(new Error(`${p} ended by itself with ${code ?? signal}: ${process.logTail()}`));
+      }
+    });
+    const setup: WorkerSetup = {
+      p,
+      clockBase: recorder.clock.base,
+      seed,
+      group,
+      keys: keys.filter(({ id }) => group.keys.includes(id)),
+      servers: link.addresses,
+      resource,
+    };
+    process.tell({ do: "setup", setup });
+    const timer = setTimeout(
+      () => this.#break(new Error(`${p} was not ready within ${readyWithinMs} ms: ${process.logTail()}`)),
+      readyWithinMs,
+    );
+    void Promise.race([ready, process.exited]).then(() => clearTimeout(timer));
+    return { process, ready, done };
+  }
+
+  #state(p: string, f: "start" | "exit" | "killed" | "paused" | "resumed"): void {
+    this.#options.recorder.record({ type: "worker", p, f });
+  }
+}
+
+const namesOf = ({ name, count }: WorkerGroup): string[] =>
+  Array.from({ length: count }, (_, at) => `${name}${at}`);
+
+const fits = (word: Exclude<FromWorker, { say: unknown }>, p: string): boolean =>
+  word.p === p && ["invoke", "ok", "fail", "info", "event"].includes(word.type);
+
+async function stragglers(workers: readonly Worker[], withinMs: number): Promise<Worker[]> {
+  const left = new Set(workers);
+  const all = Promise.all(
+    workers.map(async (worker) => {
+      await Promise.race([worker.done, worker.process.exited]);
+      left.delete(worker);
+    }),
+  );
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, withinMs);
+  });
+  await Promise.race([all, late]);
+  clearTimeout(timer);
+  return [...left];
+}
+
+const passing = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,84 @@
+import type { CheckerName } from "../checkers/judge.js";
+import type { CheckResult } from "../checkers/verdict.js";
+import type { OutcomeKind } from "./outcome.js";
+import type { Expectation } from "./scenario.js";
+
+export interface Decision {
+  readonly outcome: Extract<OutcomeKind, "as-expected" | "violation" | "not-demonstrated" | "unknown">;
+  readonly why: string;
+  readonly unexpected: readonly CheckerName[];
+}
+
+/**
+ * Verdicts against what was expected. A conviction that nobody expected counts first, whichever checker it is from; then a
+ * run in which too little happened; then what should have been shown and was not.
+ */
+export function decide(
+  expect: Expectation,
+  results: readonly CheckResult[],
+  failures: readonly string[] = [],
+): Decision {
+  const verdicts = new Map(results.map((result) => [result.checker, result]));
+  const open = new Set<string>([...(expect.violation ?? []), ...(expect.report ?? [])]);
+  const convicted = results.filter(({ checker, verdict }) => verdict === "violation" && !open.has(checker));
+  const figures = [...figuresOf(expect, verdicts)];
+  const above = figures.filter(({ how }) => how === "above");
+  if (convicted.length > 0 || above.length > 0) {
+    return {
+      outcome: "violation",
+      why: convicted[0] === undefined ? (above[0]?.text ?? "") : textOf(convicted[0]),
+      unexpected: [...convicted, ...above].map(({ checker }) => checker as CheckerName),
+    };
+  }
+  const [failure] = failures;
+  if (failure !== undefined) return { outcome: "unknown", why: failure, unexpected: ["stats"] };
+  const unknown = expect.pass.filter((name) => {
+    const verdict = verdicts.get(name)?.verdict;
+    return verdict === undefined || verdict === "unknown";
+  });
+  if (unknown.length > 0) {
+    const [first] = unknown;
+    const result = verdicts.get(first ?? "");
+    const why = result === undefined ? `${first} did not judge` : textOf(result);
+    return { outcome: "unknown", why, unexpected: unknown };
+  }
+  const missing = (expect.violation ?? []).filter((name) => verdicts.get(name)?.verdict !== "violation");
+  const [few] = figures;
+  if (missing.length > 0 || few !== undefined) {
+    const [first] = missing;
+    return {
+      outcome: "not-demonstrated",
+      why: first === undefined ? (few?.text ?? "") : `${first} convicted nobody, though it should`,
+      unexpected: [...missing, ...figures.map(({ checker }) => checker as CheckerName)],
+    };
+  }
+  const shown = expect.violation ?? [];
+  return {
+    outcome: "as-expected",
+    why: shown.length === 0 ? `${expect.pass.length} checkers passed` : `shown: ${shown.join(", ")}`,
+    unexpected: [],
+  };
+}
+
+function* figuresOf(
+  expect: Expectation,
+  verdicts: ReadonlyMap<string, CheckResult>,
+): Iterable<{ checker: string; how: "below" | "above"; text: string }> {
+  for (const [figure, { least, most }] of Object.entries(expect.figures ?? {})) {
+    const at = figure.indexOf(".");
+    const checker = figure.slice(0, at);
+    const value = verdicts.get(checker)?.metrics[figure.slice(at + 1)];
+    if (value !== undefined && most !== undefined && value > most) {
+      yield { checker, how: "above", text: `${figure} is ${value}, at most ${most} was promised` };
+    } else if (least !== undefined && (value === undefined || value < least)) {
+      yield {
+        checker,
+        how: "below",
+        text: `${figure} is ${value ?? "not known"}, at least ${least} was to be shown`,
+      };
+    }
+  }
+}
+
+const textOf = ({ checker, summary, examples }: CheckResult): string =>
+  `${checker}: ${examples[0]?.text ?? summary}`;

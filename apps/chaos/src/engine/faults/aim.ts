@@ -1,0 +1,89 @@
+import type { Worker } from "../crew.js";
+import type { LiveHold } from "../tally.js";
+import { parseWorkerTarget } from "../trigger.js";
+import type { FaultContext } from "./fault.js";
+
+/** Somebody who was hit, and whether the blow found them as the plan meant it. */
+export interface Aim {
+  readonly worker: Worker;
+  /** The hold or wait that made it the target; `null` when the worker was named. */
+  readonly of: string | null;
+  /** Whether it still is what it was chosen for, by all that has arrived. */
+  stands(): boolean;
+}
+
+const within = 15_000;
+
+/** By then a holder has read what it is going to write over, on a busy machine too. */
+const readWithinMs = 40;
+
+/**
+ * Who a target means at this moment. Waits for a holder or waiter where there is none; `null` when the run ends before there
+ * is one. Throws for what is no worker. With `options.working` a holder is meant that is in the middle of its work: it has had
+ * the time to read, and has not sent its write.
+ */
+export async function aim(context: FaultContext): Promise<Aim | null> {
+  const { crew, tally, signal, random } = context;
+  const text = context.planned.target ?? "";
+  const target = parseWorkerTarget(text);
+  if (target === null)
+    throw new RangeError(`${context.planned.fault} wants a worker as target, not ${JSON.stringify(text)}`);
+  const { role, name } = target;
+  if (role === "worker") {
+    const worker = crew.worker(name);
+    if (worker === undefined) throw new RangeError(`there is no worker ${name}`);
+    return { worker, of: null, stands: () => true };
+  }
+  const working = context.planned.options?.working === true;
+  const holders = (): LiveHold[] => {
+    const all = tally.holders(name);
+    return working ? all.filter(({ id, sinceMs }) => !tally.wrote(id) && ago(sinceMs) >= readWithinMs) : all;
+  };
+  const found = (): Aim[] => {
+    const waiters = tally.waiters(name);
+    const those = role === "holder" ? holders() : role === "waiter" ? waiters : waiters.slice(1).slice(-1);
+    return those.flatMap((each) => {
+      const worker = crew.worker(each.p);
+      if (worker === undefined || worker.paused || !worker.process.running) return [];
+      const of = "id" in each ? each.id : `${each.p}:${each.op}`;
+      const stands = (): boolean =>
+        "id" in each
+          ? // Losing it is what most faults do to a holder.
+            !(tally.givenBack(each.id) || (working && tally.wrote(each.id)))
+          : tally.waiters(name).some(({ p, op }) => p === each.p && op === each.op);
+      return [{ worker, of, stands }];
+    });
+  };
+  // Looked at now and then, too: time passes without records.
+  const endMs = performance.now() + within;
+  while (!(await tally.until(() => found().length > 0, { signal, withinMs: 10 }))) {
+    if (signal.aborted || performance.now() >= endMs) return null;
+  }
+  const [first, ...others] = found();
+  return first === undefined ? null : random.pick([first, ...others]);
+}
+
+/**
+ * Hits somebody with `blow` and looks whether they still were the target when it had its effect; if not, `undo`es it and takes
+ * the next. A holder may let go while the signal is on its way.
+ */
+export async function strike(
+  context: FaultContext,
+  blow: (aim: Aim) => Promise<void>,
+  undo: (aim: Aim) => Promise<void>,
+): Promise<Aim> {
+  for (let tries = 1; ; tries++) {
+    const aimed = await aim(context);
+    if (aimed === null || context.signal.aborted) {
+      throw new Error(`${context.planned.fault}: there was no ${context.planned.target} to hit`);
+    }
+    context.begins(aimed.worker.name);
+    await blow(aimed);
+    if (aimed.stands()) return aimed;
+    await undo(aimed);
+    context.missed(aimed.worker.name, { missed: aimed.of, try: tries });
+    if (tries >= 50) throw new Error(`${context.planned.fault} missed ${context.planned.target} 50 times`);
+  }
+}
+
+const ago = (ms: number): number => performance.now() - ms;

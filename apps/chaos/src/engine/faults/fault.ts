@@ -1,0 +1,33 @@
+import type { Crew } from "../crew.js";
+import type { Random } from "../random.js";
+import type { PlannedFault } from "../scenario.js";
+import type { Tally } from "../tally.js";
+import type { ServerSet } from "../topologies/server-set.js";
+
+export interface FaultContext {
+  readonly planned: PlannedFault;
+  readonly set: ServerSet;
+  readonly crew: Crew;
+  /** What the records have told so far: who holds, who waits. */
+  readonly tally: Tally;
+  readonly random: Random;
+  /** Aborts when the run is over: whatever waits for something then gives up. */
+  readonly signal: AbortSignal;
+  /** Must be called at once before something is done to `target`: writes the record of the beginning. */
+  begins(target: string): void;
+  /** What was begun at `target` missed its aim and was taken back; another try may follow. */
+  missed(target: string, evidence: unknown): void;
+}
+
+/** A fault that is on. */
+export interface OngoingFault {
+  readonly target: string;
+  /** What shows that it really happened. Servers by name in `servers`, their roles before it in `roles`. */
+  readonly evidence: unknown;
+  /** Takes it back and resolves when that has worked; unset: there is nothing to take back, it is over at once. May give more evidence. */
+  heal?(): Promise<unknown>;
+}
+
+export interface FaultKind {
+  begin(context: FaultContext): Promise<OngoingFault>;
+}

@@ -1,0 +1,58 @@
+import type { ProxyMode } from "@holdfast/test-servers";
+import { strike } from "./aim.js";
+import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
+
+/** Puts all proxies on a worker's way into a mode until healed. */
+function mode(of: ProxyMode): FaultKind {
+  return {
+    async begin(context: FaultContext): Promise<OngoingFault> {
+      const { worker, of: aimed } = await strike(
+        context,
+        async ({ worker }) => {
+          if (worker.link.proxies.length === 0)
+            throw new Error(`${worker.name} has no proxies: its group must be proxied`);
+          await worker.link.setMode(of);
+          // What was under way before arrives in this time.
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        },
+        async ({ worker }) => worker.link.setMode("ok"),
+      );
+      const { link } = worker;
+      return {
+        target: worker.name,
+        evidence: { p: worker.p, mode: of, connections: link.proxies.map(({ open }) => open), of: aimed },
+        heal: async () => {
+          await link.setMode("ok");
+          return undefined;
+        },
+      };
+    },
+  };
+}
+
+/** Resets all connections of a worker once; new ones are let through. */
+const reset: FaultKind = {
+  async begin(context: FaultContext): Promise<OngoingFault> {
+    let before: number[] = [];
+    const { worker, of } = await strike(
+      context,
+      async ({ worker }) => {
+        const { proxies } = worker.link;
+        if (proxies.length === 0) throw new Error(`${worker.name} has no proxies: its group must be proxied`);
+        before = proxies.map(({ open }) => open);
+        for (const proxy of proxies) proxy.resetAll();
+      },
+      async () => {},
+    );
+    return { target: worker.name, evidence: { p: worker.p, connections: before, of } };
+  },
+};
+
+export const linkFaults: Readonly<Record<string, FaultKind>> = {
+  "link.hole": mode("hole"),
+  "link.hole-up": mode("hole-up"),
+  "link.hole-down": mode("hole-down"),
+  "link.stall": mode("stall"),
+  "link.refuse": mode("refuse"),
+  "link.reset": reset,
+};

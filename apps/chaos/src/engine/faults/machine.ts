@@ -1,0 +1,213 @@
+import { eventually } from "@holdfast/test-servers";
+import { limitOpenFiles, openFileLimit } from "../limits/open-files.js";
+import type { ShimHandle } from "../shims/shim-handle.js";
+import { placementOf, placeOf } from "../topologies/placement.js";
+import { redisOf } from "../topologies/redis-sets.js";
+import type { Server } from "../topologies/server-set.js";
+import { parseWorkerTarget } from "../trigger.js";
+import type { FaultContext, FaultKind } from "./fault.js";
+import { targets } from "./server.js";
+
+/** Within what a process must have noticed what was turned. */
+const noticedWithinMs = 15_000;
+
+interface Turned {
+  readonly name: string;
+  readonly handle: ShimHandle;
+}
+
+/** Servers by role or name, `worker(w0)`, or `workers`: those that were started under the shims. */
+async function shimsOf(context: FaultContext): Promise<{ turned: Turned[]; about: Record<string, unknown> }> {
+  const { planned, crew, set } = context;
+  const target = planned.target ?? "all";
+  const worker = parseWorkerTarget(target);
+  if (target === "workers" || worker?.role === "worker") {
+    const chosen = crew.workers.filter(({ name }) => target === "workers" || name === worker?.name);
+    const turned = chosen.map((each) => {
+      if (each.shim === null)
+        throw new Error(`${each.name} was not started under the shims: set shims for its group`);
+      return { name: each.name, handle: each.shim };
+    });
+    return { turned, about: { p: chosen.map(({ p }) => p) } };
+  }
+  const { servers, roles } = await targets(context);
+  const { shims } = placementOf(set);
+  const turned = servers.map(({ name }) => {
+    const handle = shims[placeOf(set, name)];
+    if (handle === undefined) throw new Error(`${name} was not started under the shims`);
+    return { name, handle };
+  });
+  return { turned, about: { servers: servers.map(({ name }) => name), roles } };
+}
+
+/**
+ * Turns wall clocks by option `byMs` from the true time, until healed; monotonic clocks go on as they did. Target: servers,
+ * `worker(w0)` or `workers`. It has happened when each process has read its turned clock.
+ */
+const clockJump: FaultKind = {
+  async begin(context) {
+    const byMs = Number(context.planned.options?.byMs ?? 3_600_000);
+    const { turned, about } = await shimsOf(context);
+    const target = turned.map(({ name }) => name).join(",");
+    const before = turned.map(({ handle }) => handle.counts().wallReads);
+    context.begins(target);
+    for (const { handle } of turned) handle.setWallClock(byMs);
+    const reads = (): number[] =>
+      turned.map(({ handle }, at) => handle.counts().wallReads - (before[at] ?? 0));
+    const heal = async (): Promise<unknown> => {
+      const wallReads = reads();
+      for (const { handle } of turned) handle.setWallClock(0);
+      return { wallReads };
+    };
+    try {
+      await eventually(() => reads().every((count) => count > 0), {
+        what: `${target} to read the turned clock`,
+        withinMs: noticedWithinMs,
+      });
+    } catch (error) {
+      await heal();
+      throw error;
+    }
+    return { target, evidence: { ...about, byMs, wallReads: reads() }, heal };
+  },
+};
+
+/** Each flush to the disk takes at least option `delayMs` until healed. It has happened when one was held up. */
+const slowFlush: FaultKind = {
+  async begin(context) {
+    const delayMs = Number(context.planned.options?.delayMs ?? 300);
+    const { turned, about } = await shimsOf(context);
+    const target = turned.map(({ name }) => name).join(",");
+    const before = turned.map(({ handle }) => handle.counts().flushes);
+    context.begins(target);
+    for (const { handle } of turned) handle.setFsyncDelay(delayMs);
+    const flushes = (): number[] =>
+      turned.map(({ handle }, at) => handle.counts().flushes - (before[at] ?? 0));
+    const heal = async (): Promise<unknown> => {
+      const held = flushes();
+      for (const { handle } of turned) handle.setFsyncDelay(0);
+      return { flushes: held };
+    };
+    try {
+      await eventually(() => flushes().every((count) => count > 0), {
+        what: `${target} to flush to a slow disk`,
+        withinMs: noticedWithinMs,
+      });
+    } catch (error) {
+      await heal();
+      throw error;
+    }
+    return { target, evidence: { ...about, delayMs, flushes: flushes() }, heal };
+  },
+};
+
+/**
+ * Fills the disk of a server to the last block until healed. A ZooKeeper ends at the first write that fails, a Redis refuses
+ * writes; whichever comes shows that it happened. Healing frees the disk and starts again what has ended.
+ */
+const diskFull: FaultKind = {
+  async begin(context) {
+    const { servers, roles } = await targets(context);
+    const [server] = servers;
+    const disk = server && placementOf(context.set).disks[placeOf(context.set, server.name)];
+    if (server === undefined || disk === undefined)
+      throw new Error("disk.full needs a server on a small disk");
+    context.begins(server.name);
+    const filledBytes = await disk.fill();
+    const heal = async (): Promise<unknown> => {
+      const ended = !server.running;
+      await disk.free();
+      if (ended) await server.restart();
+      return { ended };
+    };
+    try {
+      const felt = await eventually(async () => (await feels(context, server)) ?? undefined, {
+        what: `${server.name} to feel that its disk is full`,
+        withinMs: noticedWithinMs,
+        everyMs: 50,
+      });
+      return { target: server.name, evidence: { servers: [server.name], roles, filledBytes, felt }, heal };
+    } catch (error) {
+      await heal();
+      throw error;
+    }
+  },
+};
+
+/** How a server shows that it cannot write; `null` while it does not. */
+async function feels(context: FaultContext, server: Server): Promise<string | null> {
+  if (!server.running) return "it ended";
+  if (context.set.topology.kind !== "redis") return null;
+  const node = redisOf(context.set).nodes[context.set.servers.indexOf(server)];
+  const { aof_last_write_status: status } = (await node?.info("persistence")) ?? {};
+  return status === "err" ? "it refuses writes" : null;
+}
+
+/** At most option `most` open files for a running server until healed: connections beyond are never answered. */
+const openFiles: FaultKind = {
+  async begin(context) {
+    const most = Number(context.planned.options?.most ?? 20);
+    const { servers, roles } = await targets(context);
+    const [server] = servers;
+    const pid = Number(server?.evidence().pid ?? 0);
+    if (server === undefined || pid === 0) throw new Error("limit.open-files needs a running server");
+    const before = openFileLimit(pid).soft;
+    context.begins(server.name);
+    const restore = await limitOpenFiles(pid, most);
+    return {
+      target: server.name,
+      evidence: { servers: [server.name], roles, pid, before, now: openFileLimit(pid).soft },
+      heal: async () => {
+        if (server.running) await restore();
+        return undefined;
+      },
+    };
+  },
+};
+
+/** Lowers a Redis' own limit of connections to option `most`, until healed; it has happened when one was refused. */
+const maxClients: FaultKind = {
+  async begin(context) {
+    const most = Number(context.planned.options?.most ?? 2);
+    const { servers, roles } = await targets(context);
+    const [server] = servers;
+    const node = server && redisOf(context.set).nodes[context.set.servers.indexOf(server)];
+    if (server === undefined || node === undefined) throw new Error("limit.max-clients needs a Redis server");
+    // Opened before: later ones may be refused.
+    const connection = await node.connect({ timeoutMs: 10_000 });
+    const ask = async (...words: string[]): Promise<string> => String(await connection.command(...words));
+    const refused = async (): Promise<number> =>
+      Number(/rejected_connections:(\d+)/.exec(await ask("INFO", "stats"))?.[1] ?? 0);
+    const before = String([await connection.command("CONFIG", "GET", "maxclients")].flat()[1] ?? 10_000);
+    const already = await refused();
+    context.begins(server.name);
+    await ask("CONFIG", "SET", "maxclients", String(most));
+    // Those that are connected stay so; they must come again.
+    await ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "YES");
+    const heal = async (): Promise<unknown> => {
+      const count = (await refused()) - already;
+      await ask("CONFIG", "SET", "maxclients", before);
+      connection.close();
+      return { refused: count };
+    };
+    try {
+      await eventually(async () => (await refused()) > already, {
+        what: `${server.name} to refuse a connection`,
+        withinMs: noticedWithinMs,
+        everyMs: 50,
+      });
+    } catch (error) {
+      await heal();
+      throw error;
+    }
+    return { target: server.name, evidence: { servers: [server.name], roles, most }, heal };
+  },
+};
+
+export const machineFaults: Readonly<Record<string, FaultKind>> = {
+  "clock.jump": clockJump,
+  "disk.slow": slowFlush,
+  "disk.full": diskFull,
+  "limit.open-files": openFiles,
+  "limit.max-clients": maxClients,
+};

@@ -1,0 +1,211 @@
+import { eventually, type RedisNode, type RedisReplicaSet } from "@holdfast/test-servers";
+import { redisOf, replicaSetOf } from "../topologies/redis-sets.js";
+import { rolesOf } from "../topologies/server-set.js";
+import type { FaultContext, FaultKind } from "./fault.js";
+import { targetNode } from "./redis.js";
+
+const promotedWithinMs = 30_000;
+
+function nameOf({ set }: FaultContext, node: RedisNode): string {
+  return set.servers[redisOf(set).nodes.indexOf(node)]?.name ?? `redis at ${node.port}`;
+}
+
+const overlapWithinMs = 20_000;
+
+/**
+ * Resolves when so many holds of a key were granted while another one was on, by what has arrived: clients take a while to find a
+ * new master. Whether they overlapped is for the checkers to say; without any, nothing was demonstrated.
+ */
+async function untilOverlaps({ planned, signal, tally }: FaultContext): Promise<number> {
+  const { key = "k1", overlaps = 0 } = planned.options ?? {};
+  const beside = new Set<string>();
+  const look = (): boolean => {
+    const [first, ...others] = tally.holders(String(key));
+    if (first !== undefined) for (const { id } of others) beside.add(id);
+    return beside.size >= Number(overlaps);
+  };
+  await tally.until(look, { signal, withinMs: overlapWithinMs });
+  return beside.size;
+}
+
+/** With `options.group`: not before somebody of that group holds `options.key`. */
+async function untilHeldBy({ planned, signal, tally }: FaultContext): Promise<void> {
+  const { key = "k1", group } = planned.options ?? {};
+  if (group === undefined) return;
+  const held = () => tally.holders(String(key)).some(({ p }) => p.startsWith(String(group)));
+  if (!(await tally.until(held, { signal }))) throw new Error(`nobody of ${group} held ${key}`);
+}
+
+/** What Sentinels say, and what each server says of itself. */
+async function scene(
+  context: FaultContext,
+  replicaSet: RedisReplicaSet,
+): Promise<{ master: RedisNode; server: string; roles: Record<string, string> }> {
+  const master = await replicaSet.master();
+  return { master, server: nameOf(context, master), roles: await rolesOf(context.set) };
+}
+
+/**
+ * SENTINEL FAILOVER while the master is well: a replica takes over, and the old master goes on for those who stay with it. With
+ * `options.overlaps` it ends once so many holds of `options.key` began beside another one.
+ */
+const failover: FaultKind = {
+  async begin(context) {
+    await untilHeldBy(context);
+    const replicaSet = replicaSetOf(context.set);
+    const { server, roles } = await scene(context, replicaSet);
+    context.begins(server);
+    const next = await replicaSet.failover(promotedWithinMs);
+    const evidence = { servers: [server], roles, promoted: nameOf(context, next) };
+    const rolesAfter = await rolesOf(context.set);
+    return { target: server, evidence: { ...evidence, rolesAfter, overlaps: await untilOverlaps(context) } };
+  },
+};
+
+/**
+ * SIGSTOP of the master until Sentinels have promoted another, and `options.goOnAfterMs` (default 300): then there are two.
+ * `options.overlaps` as in a planned failover.
+ */
+const freezeMaster: FaultKind = {
+  async begin(context) {
+    const replicaSet = replicaSetOf(context.set);
+    const { master, server, roles } = await scene(context, replicaSet);
+    context.begins(server);
+    await master.pause();
+    try {
+      const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs });
+      const goOnAfterMs = Number(context.planned.options?.goOnAfterMs ?? 300);
+      await new Promise((resolve) => setTimeout(resolve, goOnAfterMs));
+      const evidence = { servers: [server], roles, promoted: nameOf(context, next) };
+      master.resume();
+      return { target: server, evidence: { ...evidence, overlaps: await untilOverlaps(context) } };
+    } finally {
+      master.resume();
+    }
+  },
+};
+
+/** SIGKILL of the master; resolves when another is promoted. Healed, it starts again and is told that it is a replica. */
+const killMaster: FaultKind = {
+  async begin(context) {
+    const replicaSet = replicaSetOf(context.set);
+    const { master, server, roles } = await scene(context, replicaSet);
+    context.begins(server);
+    await master.kill();
+    const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs });
+    return {
+      target: server,
+      evidence: { servers: [server], roles, promoted: nameOf(context, next) },
+      async heal() {
+        await master.restart();
+        return undefined;
+      },
+    };
+  },
+};
+
+/**
+ * Replication lags, somebody of the group `options.group` is granted the key `options.key`, and the master is killed before any
+ * replica has heard of it. Where that group is granted nothing meanwhile, the master is killed after `options.waitMs` (default: the
+ * whole run is waited for). What was held back is delivered to nobody: a replica is promoted first.
+ */
+const killBehind: FaultKind = {
+  async begin(context) {
+    const { crew, planned, tally, signal } = context;
+    const { key = "k1", group = "", waitMs } = planned.options ?? {};
+    const replicaSet = replicaSetOf(context.set);
+    const { master, server, roles } = await scene(context, replicaSet);
+    context.begins(server);
+    const replicas = replicaSet.nodes.filter((node) => node !== master);
+    await cutWhileFree(replicaSet, replicas, waitMs === undefined);
+    try {
+      // What was granted before the cut has been told by then.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const known = new Set(tally.holders(String(key)).map(({ id }) => id));
+      const granted = () =>
+        tally.holders(String(key)).find(({ id, p }) => !known.has(id) && p.startsWith(String(group)));
+      await tally.until(() => granted() !== undefined, {
+        signal,
+        ...(waitMs !== undefined && { withinMs: Number(waitMs) }),
+      });
+      const hold = granted() ?? null;
+      if (hold === null && waitMs === undefined) {
+        throw new Error(`${group} was granted nothing while replication lagged`);
+      }
+      // A holder with proxies of its own hears of nothing from here on.
+      const link = hold === null ? undefined : crew.worker(hold.p)?.link;
+      const cutOff = link !== undefined && link.proxies.length > 0;
+      if (cutOff) await link.setMode("hole");
+      await master.kill();
+      const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs });
+      const evidence = { servers: [server], roles, unreplicated: hold?.id ?? null, cutOff };
+      return {
+        target: server,
+        evidence: { ...evidence, promoted: nameOf(context, next) },
+        async heal() {
+          if (cutOff) await link.setMode("ok");
+          await master.restart();
+          return undefined;
+        },
+      };
+    } finally {
+      for (const node of replicas) replicaSet.healReplication(node);
+    }
+  },
+};
+
+/**
+ * Cuts replication; with `free` in a moment in which no replica knows of a holder, whose lease would keep everybody out of the
+ * next master.
+ */
+async function cutWhileFree(
+  set: RedisReplicaSet,
+  replicas: readonly RedisNode[],
+  free: boolean,
+): Promise<void> {
+  await eventually(
+    async () => {
+      for (const node of replicas) set.cutReplication(node);
+      const held = await Promise.all(replicas.map((node) => node.command("KEYS", "chaos-*")));
+      if (!free || held.flat().length === 0) return true;
+      for (const node of replicas) set.healReplication(node);
+      return false;
+    },
+    { what: "a moment without a holder", withinMs: promotedWithinMs, everyMs: 5 },
+  );
+}
+
+/** FAILOVER TO, as an operator does who has no Sentinels: the master hands over what it has, and the address is led to the next. */
+const handOver: FaultKind = {
+  async begin(context) {
+    const { nodes, front } = redisOf(context.set);
+    if (front === undefined) throw new Error("redis.hand-over is for replicas without Sentinels");
+    const { server, node: master } = await targetNode(context);
+    const next = nodes.find((node) => node !== master);
+    if (next === undefined) throw new Error("there is no replica to hand over to");
+    // One that the master does not count yet is refused.
+    await eventually(async () => ((await master.role()).replicas ?? 0) > 0, {
+      what: "the replica to be online",
+    });
+    const roles = await rolesOf(context.set);
+    context.begins(server.name);
+    await master.command("FAILOVER", "TO", next.host, next.port, "TIMEOUT", promotedWithinMs);
+    await eventually(async () => (await next.role()).role === "master", {
+      what: "the replica to be the master",
+      withinMs: promotedWithinMs,
+      everyMs: 5,
+    });
+    front.lead(next.address);
+    front.resetAll();
+    const evidence = { servers: [server.name], roles, promoted: nameOf(context, next) };
+    return { target: server.name, evidence: { ...evidence, rolesAfter: await rolesOf(context.set) } };
+  },
+};
+
+export const redisFailovers: Readonly<Record<string, FaultKind>> = {
+  "redis.failover": failover,
+  "redis.freeze-master": freezeMaster,
+  "redis.kill-master": killMaster,
+  "redis.kill-behind": killBehind,
+  "redis.hand-over": handOver,
+};

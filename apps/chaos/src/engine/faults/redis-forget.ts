@@ -1,0 +1,169 @@
+import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
+import type { Worker } from "../crew.js";
+import type { LiveHold } from "../tally.js";
+import { rolesOf } from "../topologies/server-set.js";
+import type { FaultContext, FaultKind } from "./fault.js";
+import { targetNode } from "./redis.js";
+
+/** How a master forgets what it had promised. */
+interface Relapse {
+  /** Before the promise. */
+  prepare(node: RedisNode): Promise<unknown>;
+  /** After it. */
+  comeBack(node: RedisNode): Promise<unknown>;
+  /** Serves at its own address again. */
+  mend(node: RedisNode): Promise<void>;
+}
+
+const relapses: Readonly<Record<string, () => Relapse>> = {
+  /** Killed and started again, with what it had kept. */
+  restart: () => ({
+    prepare: async () => {},
+    comeBack: (node) => node.restart(),
+    mend: async () => {},
+  }),
+  /** A power failure: the end of the append-only file never reached the disk. */
+  tail: () => {
+    let keptBytes = 0;
+    return {
+      async prepare(node) {
+        keptBytes = await whileFree(node, async () => node.appendedBytes());
+      },
+      async comeBack(node) {
+        await node.kill();
+        const hadBytes = node.appendedBytes();
+        node.cutAppended(keptBytes);
+        await node.restart();
+        return { hadBytes, keptBytes };
+      },
+      mend: async () => {},
+    };
+  },
+  /** A replica that had missed the last writes takes over the master's address. */
+  stale: () => {
+    let replica: RedisNode | null = null;
+    return {
+      async prepare(node) {
+        const following = await startRedis();
+        replica = following;
+        // Until it was free of locks too when it stopped to follow: it may be some changes behind.
+        for (let tries = 1; tries === 1 || (await locksAt(following)) > 0; tries++) {
+          if (tries > 100) throw new Error(`redis.forget: ${node.address} was never free of locks`);
+          await following.command("REPLICAOF", node.host, node.port);
+          await eventually(async () => (await following.role()).link === "connected", {
+            what: "the replica to follow",
+          });
+          // From here on it misses everything.
+          await whileFree(node, () => following.command("REPLICAOF", "NO", "ONE"));
+        }
+      },
+      async comeBack(node) {
+        await node.kill();
+        await replica?.command("CONFIG", "SET", "port", node.port);
+        return { replicaPid: replica?.pid };
+      },
+      async mend(node) {
+        await replica?.stop();
+        if (!node.running) await node.restart();
+      },
+    };
+  },
+};
+
+const settleMs = 50;
+const freeWithinMs = 20_000;
+
+async function locksAt(node: RedisNode): Promise<number> {
+  return [await node.command("KEYS", "chaos-*")].flat().length;
+}
+
+/**
+ * Does something in a moment in which nobody holds a lock at a server: what it goes back to would else know of another holder,
+ * and keep everybody out until that one's lease is over.
+ */
+async function whileFree<T>(node: RedisNode, act: () => Promise<T>): Promise<T> {
+  using connection = await node.connect();
+  const held = async (): Promise<string> => {
+    const locks = [await connection.command("KEYS", "chaos-*")].flat().length;
+    const info = String(await connection.command("INFO", "persistence"));
+    return `${locks} at change ${/rdb_changes_since_last_save:(\d+)/.exec(info)?.[1]}`;
+  };
+  const endMs = performance.now() + freeWithinMs;
+  for (;;) {
+    const before = await held();
+    if (before.startsWith("0 ")) {
+      const done = await act();
+      if ((await held()) === before) return done;
+    }
+    if (performance.now() > endMs) throw new Error(`redis.forget: ${node.address} was never free of locks`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/**
+ * A holder of the group `options.group` at the key `options.key` hears of nothing any more, and then the target, a server
+ * that it counts on, is killed and comes back by `options.how`: `restart` (with what its persistence kept), `tail`, `stale`;
+ * `options.afterMs` later. Healed, the holder hears again.
+ */
+const forget: FaultKind = {
+  async begin(context) {
+    const { server, node } = await targetNode(context);
+    const { how = "restart", afterMs = 0 } = context.planned.options ?? {};
+    const relapse = relapses[String(how)]?.();
+    if (relapse === undefined) throw new RangeError(`redis.forget knows no ${how}`);
+    const roles = await rolesOf(context.set);
+    try {
+      await relapse.prepare(node);
+      const { hold, worker } = await lonelyHolder(context, server.name);
+      const runId = await node.runId();
+      if (Number(afterMs) > 0) {
+        await node.kill();
+        await new Promise((resolve) => setTimeout(resolve, Number(afterMs)));
+        await node.restart();
+      }
+      const more = Number(afterMs) > 0 ? {} : await relapse.comeBack(node);
+      const evidence = { servers: [server.name], roles, how, hold: hold.id, runId, ...Object(more) };
+      return {
+        target: server.name,
+        evidence,
+        async heal() {
+          await worker.link.setMode("ok");
+          await relapse.mend(node);
+          return { kept: Number(await node.command("DBSIZE")) };
+        },
+      };
+    } catch (error) {
+      await relapse.mend(node);
+      throw error;
+    }
+  },
+};
+
+/** Somebody who was granted after this was called and is cut off from everybody. */
+async function lonelyHolder(
+  context: FaultContext,
+  target: string,
+): Promise<{ hold: LiveHold; worker: Worker }> {
+  const { crew, planned, signal, tally } = context;
+  const { key = "k1", group = "" } = planned.options ?? {};
+  const known = new Set(tally.holders(String(key)).map(({ id }) => id));
+  for (let tries = 1; tries <= 20; tries++) {
+    const found = () =>
+      tally.holders(String(key)).find(({ id, p }) => !known.has(id) && p.startsWith(String(group)));
+    await tally.until(() => found() !== undefined, { signal });
+    const hold = found();
+    const worker = hold === undefined ? undefined : crew.worker(hold.p);
+    if (hold === undefined || worker === undefined) break;
+    known.add(hold.id);
+    context.begins(target);
+    await worker.link.setMode("hole");
+    // What was under way before has arrived by then.
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
+    if (!tally.givenBack(hold.id)) return { hold, worker };
+    await worker.link.setMode("ok");
+    context.missed(target, { missed: hold.id });
+  }
+  throw new Error(`nobody of ${group} held ${key}`);
+}
+
+export const redisForgetting: Readonly<Record<string, FaultKind>> = { "redis.forget": forget };

@@ -1,0 +1,29 @@
+import type { FaultKind } from "./fault.js";
+import { linkFaults } from "./link.js";
+import { machineFaults } from "./machine.js";
+import { netFaults } from "./net.js";
+import { holderNetFaults } from "./net-holder.js";
+import { sideFaults } from "./net-side.js";
+import { plainRedisFaults } from "./redis.js";
+import { redisFailovers } from "./redis-failover.js";
+import { redisForgetting } from "./redis-forget.js";
+import { redisLinkFaults } from "./redis-links.js";
+import { redisOutages } from "./redis-outage.js";
+import { workerFaults } from "./worker.js";
+import { zooKeeperFaults } from "./zookeeper.js";
+
+/** By name, as plans call them. */
+export const faults: Readonly<Record<string, FaultKind>> = {
+  ...workerFaults,
+  ...linkFaults,
+  ...netFaults,
+  ...holderNetFaults,
+  ...sideFaults,
+  ...machineFaults,
+  ...zooKeeperFaults,
+  ...plainRedisFaults,
+  ...redisFailovers,
+  ...redisForgetting,
+  ...redisLinkFaults,
+  ...redisOutages,
+};

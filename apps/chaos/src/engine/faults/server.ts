@@ -1,0 +1,53 @@
+import { findServers, rolesOf, type Server } from "../topologies/server-set.js";
+import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
+
+/**
+ * Faults of server processes, for one backend: `<prefix>.kill`, `.pause`, `.restart`. The target is a role, a name, or `all`;
+ * of several servers of one role the first is taken, with `all` all of them. A killed server is started again when
+ * the fault is healed, a paused one goes on.
+ */
+export function serverFaults(prefix: string): Record<string, FaultKind> {
+  return {
+    [`${prefix}.kill`]: kind(
+      (server) => server.kill(),
+      (server) => server.restart(),
+    ),
+    [`${prefix}.pause`]: kind(
+      (server) => server.pause(),
+      async (server) => server.resume(),
+    ),
+    [`${prefix}.restart`]: kind((server) => server.restart()),
+  };
+}
+
+/** Which servers a fault of this plan hits, and what everybody was before it. */
+export async function targets(
+  context: FaultContext,
+): Promise<{ servers: Server[]; roles: Record<string, string> }> {
+  const role = context.planned.target ?? "all";
+  const found = await findServers(context.set, role);
+  const roles = await rolesOf(context.set);
+  return { servers: role === "all" ? found : found.slice(0, 1), roles };
+}
+
+function kind(act: (server: Server) => Promise<void>, undo?: (server: Server) => Promise<void>): FaultKind {
+  return {
+    async begin(context: FaultContext): Promise<OngoingFault> {
+      const { servers, roles } = await targets(context);
+      const target = servers.map(({ name }) => name).join(",");
+      const before = Object.fromEntries(servers.map((server) => [server.name, server.evidence()]));
+      context.begins(target);
+      await Promise.all(servers.map(act));
+      const evidence = { servers: servers.map(({ name }) => name), roles, before };
+      if (undo === undefined) return { target, evidence };
+      return {
+        target,
+        evidence,
+        heal: async () => {
+          await Promise.all(servers.map(undo));
+          return { after: Object.fromEntries(servers.map((server) => [server.name, server.evidence()])) };
+        },
+      };
+    },
+  };
+}

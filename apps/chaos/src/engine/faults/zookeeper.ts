@@ -1,0 +1,91 @@
+import { eventually, expireSession, type ProxiedSession, ZooKeeperProxy } from "@holdfast/test-servers";
+import type { Worker } from "../crew.js";
+import type { ServerSet } from "../topologies/server-set.js";
+import { aim, strike } from "./aim.js";
+import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
+import { serverFaults } from "./server.js";
+
+/**
+ * Ends a worker's session at the server: it is taken over on a connection of the runner and closed. The worker's nodes are gone
+ * at once, before it can know; nothing but fencing can then keep it and its successor apart.
+ */
+const sessionKill: FaultKind = {
+  async begin(context: FaultContext): Promise<OngoingFault> {
+    const { addresses } = context.set;
+    if (addresses.kind !== "zookeeper") throw new Error("zk.session-kill needs ZooKeeper");
+    let id = "";
+    const { worker, of } = await strike(
+      context,
+      async ({ worker }) => {
+        const { sessionId, password } = await livingSession(context, worker);
+        id = BigInt.asUintN(64, sessionId).toString(16);
+        endedOf(context.set).add(sessionId);
+        await expireSession({ connectString: addresses.connect, sessionId, password });
+      },
+      async () => {},
+    );
+    return { target: worker.name, evidence: { p: worker.p, session: id, of } };
+  },
+};
+
+/** Sessions that were ended, by the servers that had them. */
+const ended = new WeakMap<ServerSet, Set<bigint>>();
+
+function endedOf(set: ServerSet): Set<bigint> {
+  const known = ended.get(set) ?? new Set();
+  ended.set(set, known);
+  return known;
+}
+
+/** The session that a worker has now; waits for its next where the last one was ended. */
+async function livingSession(context: FaultContext, worker: Worker): Promise<ProxiedSession> {
+  if (worker.link.proxies.length === 0)
+    throw new Error(`${worker.name} has no proxies: its group must be proxied`);
+  const session = (): ProxiedSession | null => {
+    const latest = worker.link.session();
+    return latest === null || endedOf(context.set).has(latest.sessionId) ? null : latest;
+  };
+  return await eventually(session, { what: `a session of ${worker.name}`, everyMs: 2 });
+}
+
+/** What a request to take or to give back is on the wire. */
+const takes = ["create", "create2", "createContainer", "multi"] as const;
+const gives = ["delete"] as const;
+
+/**
+ * Loses answers to a worker's creates and deletes, by turns and at moments of the stream's choice, and with each the connection:
+ * the server has acted, and the worker does not know. Over when `options.times` (default 20) were lost.
+ */
+const loseReplies: FaultKind = {
+  async begin(context: FaultContext): Promise<OngoingFault> {
+    const { random, signal, planned } = context;
+    const times = Number(planned.options?.times ?? 20);
+    const aimed = await aim(context);
+    if (aimed === null) throw new Error(`there was no ${planned.target} to hit`);
+    const { worker } = aimed;
+    const proxies = worker.link.proxies.filter((proxy) => proxy instanceof ZooKeeperProxy);
+    if (proxies.length === 0) throw new Error(`${worker.name} has no proxies: its group must be proxied`);
+    const over = new Promise<null>((resolve) => {
+      signal.addEventListener("abort", () => resolve(null), { once: true });
+    });
+    context.begins(worker.name);
+    const lost = { creates: 0, deletes: 0 };
+    while (lost.creates + lost.deletes < times && !signal.aborted) {
+      const taking = lost.creates <= lost.deletes;
+      const match = { op: taking ? takes : gives, nth: random.between(1, 3), thenCut: true };
+      const rules = proxies.map((proxy) => proxy.dropReply(match));
+      const hit = await Promise.race([over, ...rules.map((rule) => rule.hit({ withinMs: 30_000 }))]);
+      for (const rule of rules) rule.release();
+      if (hit !== null) lost[taking ? "creates" : "deletes"] += 1;
+    }
+    if (lost.creates + lost.deletes < times)
+      throw new Error(`only ${JSON.stringify(lost)} answers were lost`);
+    return { target: worker.name, evidence: { p: worker.p, ...lost } };
+  },
+};
+
+export const zooKeeperFaults: Readonly<Record<string, FaultKind>> = {
+  ...serverFaults("zk"),
+  "zk.session-kill": sessionKill,
+  "zk.lose-replies": loseReplies,
+};

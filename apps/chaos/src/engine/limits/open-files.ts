@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { runProgram } from "../machine/run-program.js";
+
+/** How many files, sockets included, a process may have open. */
+export interface FileLimit {
+  readonly soft: number;
+  readonly hard: number;
+}
+
+/** @throws Error (ENOENT) when the process is not there. */
+export function openFileLimit(pid: number): FileLimit {
+  const line = /^Max open files\s+(\S+)\s+(\S+)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8"));
+  const number = (text = ""): number => (text === "unlimited" ? Number.POSITIVE_INFINITY : Number(text));
+  return { soft: number(line?.[1]), hard: number(line?.[2]) };
+}
+
+/**
+ * Lowers the limit of a running process and resolves with what puts it back. Files that it has open stay so; connections
+ * beyond the limit are taken by the kernel and never answered. Only the soft limit is touched: a hard one that was lowered
+ * cannot be raised again without power over the machine.
+ *
+ * @throws ProgramError when `prlimit` is missing or not allowed to.
+ */
+export async function limitOpenFiles(pid: number, most: number): Promise<() => Promise<void>> {
+  const { soft } = openFileLimit(pid);
+  const set = async (limit: number): Promise<void> => {
+    const word = limit === Number.POSITIVE_INFINITY ? "unlimited" : String(limit);
+    await runProgram("prlimit", ["--pid", String(pid), `--nofile=${word}:`]);
+  };
+  await set(Math.min(most, soft));
+  return () => set(soft);
+}

@@ -1,0 +1,49 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+// Waits for the end of a pipe that only the runner holds open, which the kernel closes however the runner dies. What is
+// mounted inside is let go of first. Servers may be using it for a moment longer.
+const sweep = `
+trap '' HUP INT TERM
+read -r _
+for each in "$1"/*; do umount -l "$each"; done
+tries=0
+until rm -rf -- "$1" || [ "$tries" -ge 100 ]; do sleep 0.1; tries=$((tries + 1)); done
+`;
+
+/** A folder in the system's temporary folder that does not outlive this process, whatever ends it. */
+export class SweptFolder {
+  readonly path: string;
+  readonly #sweeper: ChildProcess;
+  #removed = false;
+
+  constructor(name: string) {
+    this.path = mkdtempSync(join(realpathSync(tmpdir()), `holdfast-chaos-${name}-`));
+    // Of a group of its own: what is sent to ours as a whole must not reach it.
+    this.#sweeper = spawn("/bin/sh", ["-c", sweep, "sh", this.path], {
+      detached: true,
+      stdio: ["pipe", "ignore", "ignore"],
+      cwd: "/",
+    });
+    this.#sweeper.on("error", () => {});
+    this.#sweeper.stdin?.on("error", () => {});
+    this.#sweeper.unref();
+    (this.#sweeper.stdin as Socket | null)?.unref();
+  }
+
+  /** Resolves when it is gone. Nothing may be mounted in it any more. */
+  async remove(): Promise<void> {
+    if (this.#removed) return;
+    this.#removed = true;
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
+    if (this.#sweeper.exitCode !== null || this.#sweeper.pid === undefined) return;
+    this.#sweeper.ref();
+    const ended = once(this.#sweeper, "exit");
+    this.#sweeper.stdin?.end();
+    await ended;
+  }
+}

@@ -1,0 +1,170 @@
+import { setMaxListeners } from "node:events";
+import type { Crew } from "./crew.js";
+import type { FaultKind, OngoingFault } from "./faults/fault.js";
+import { Random } from "./random.js";
+import type { Recorder } from "./recorder.js";
+import type { PlannedFault } from "./scenario.js";
+import type { Tally } from "./tally.js";
+import type { ServerSet } from "./topologies/server-set.js";
+import { parseTrigger } from "./trigger.js";
+
+export interface NemesisOptions {
+  readonly plan: readonly PlannedFault[];
+  readonly faults: Readonly<Record<string, FaultKind>>;
+  readonly set: ServerSet;
+  readonly crew: Crew;
+  readonly recorder: Recorder;
+  readonly tally: Tally;
+  readonly seed: number;
+  readonly scenario: string;
+}
+
+interface Open {
+  readonly planned: PlannedFault;
+  readonly fault: OngoingFault;
+}
+
+/** Runs a plan: waits for each fault's moment, does it, takes it back, and records both with what shows that it happened. */
+export class Nemesis {
+  readonly #options: NemesisOptions;
+  readonly #over = new AbortController();
+  readonly #open = new Set<Open>();
+  /** What of the plan did not come to pass, and why. */
+  readonly failures: string[] = [];
+
+  constructor(options: NemesisOptions) {
+    this.#options = options;
+    // Every fault of a plan waits on it.
+    setMaxListeners(0, this.#over.signal);
+  }
+
+  /** Begins with the workload; resolves when every fault was done and, where it has an end, taken back. Never rejects. */
+  async run(): Promise<void> {
+    await Promise.all(this.#options.plan.map((planned, at) => this.#one(planned, at)));
+  }
+
+  /** Whatever waits for its moment does not happen any more. */
+  giveUp(): void {
+    this.#over.abort();
+  }
+
+  /** Takes back everything that is on. */
+  async heal(): Promise<void> {
+    this.giveUp();
+    await Promise.all([...this.#open].map((open) => this.#end(open)));
+  }
+
+  async #one(planned: PlannedFault, at: number): Promise<void> {
+    const { signal } = this.#over;
+    try {
+      if (!(await this.#moment(planned))) {
+        this.failures.push(
+          `${planned.fault} ${planned.target ?? ""}: ${planned.after ?? "its time"} did not come`,
+        );
+        return;
+      }
+      const open = await this.#begin(planned, at);
+      if (open === null) return;
+      if (planned.forMs === undefined) return;
+      await pass(planned.forMs, signal);
+      await this.#end(open);
+    } catch (error) {
+      this.failures.push(`${planned.fault} ${planned.target ?? ""}: ${(error as Error).message}`);
+    }
+  }
+
+  async #moment({ after, atMs }: PlannedFault): Promise<boolean> {
+    const { tally } = this.#options;
+    const { signal } = this.#over;
+    if (after !== undefined) {
+      const trigger = parseTrigger(after);
+      if (!(await tally.until(() => trigger.met(tally), { signal }))) return false;
+    }
+    await pass(atMs, signal);
+    return !signal.aborted;
+  }
+
+  async #begin(planned: PlannedFault, at: number): Promise<Open | null> {
+    const { faults, set, crew, recorder, tally, seed, scenario } = this.#options;
+    const kind = faults[planned.fault];
+    if (kind === undefined) throw new Error("nobody knows it");
+    const record = (phase: "begin" | "end", target: string, evidence?: unknown): void => {
+      recorder.record({
+        type: "fault",
+        p: "nemesis",
+        f: planned.fault,
+        phase,
+        target,
+        ...(evidence === undefined ? {} : { evidence }),
+      });
+    };
+    const begun: string[] = [];
+    let fault: OngoingFault;
+    try {
+      fault = await kind.begin({
+        planned,
+        set,
+        crew,
+        tally,
+        random: new Random(seed, `${scenario}/fault ${at}`),
+        signal: this.#over.signal,
+        begins: (target) => {
+          begun.push(target);
+          record("begin", target);
+        },
+        missed: (target, evidence) => {
+          begun.splice(begun.indexOf(target), 1);
+          record("end", target, evidence);
+        },
+      });
+    } catch (error) {
+      for (const target of begun) record("end", target);
+      throw error;
+    }
+    const { evidence, target } = fault;
+    if (fault.heal === undefined) {
+      record("end", target, evidence);
+      return null;
+    }
+    const heal = fault.heal.bind(fault);
+    const open: Open = {
+      planned,
+      fault: {
+        target,
+        evidence,
+        heal: async () => {
+          const more = await heal();
+          const both =
+            typeof more === "object" && more !== null ? { ...Object(evidence), ...more } : evidence;
+          record("end", target, both);
+          return both;
+        },
+      },
+    };
+    this.#open.add(open);
+    return open;
+  }
+
+  async #end(open: Open): Promise<void> {
+    if (!this.#open.delete(open)) return;
+    try {
+      await open.fault.heal?.();
+    } catch (error) {
+      this.failures.push(`${open.planned.fault} could not be taken back: ${(error as Error).message}`);
+    }
+  }
+}
+
+/** Resolves after a time, or when the signal aborts. */
+function pass(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted || ms <= 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });
+}

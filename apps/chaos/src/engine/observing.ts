@@ -1,0 +1,72 @@
+import type { WorkerKey } from "../workload/protocol.js";
+import type { Recorder } from "./recorder.js";
+import type { Observer } from "./topologies/server-set.js";
+
+/** Looks at the queues of keys again and again, and at what is left at the end. */
+export class Observing {
+  readonly #observer: Observer;
+  readonly #recorder: Recorder;
+  readonly #everyMs: number;
+  #running: Promise<void>[] = [];
+  #on = false;
+
+  constructor(observer: Observer, recorder: Recorder, everyMs = 100) {
+    this.#observer = observer;
+    this.#recorder = recorder;
+    this.#everyMs = everyMs;
+  }
+
+  watch(keys: readonly WorkerKey[]): void {
+    this.#on = true;
+    this.#running = keys.map((key) => this.#follow(key));
+  }
+
+  async stop(): Promise<void> {
+    this.#on = false;
+    await Promise.all(this.#running);
+  }
+
+  /**
+   * The last look: what is there when all clients are gone. What dead ones left goes with their session or lease, so this is
+   * asked until nothing is left or `withinMs` is over.
+   */
+  async scan(keys: readonly WorkerKey[], withinMs: number): Promise<void> {
+    const endMs = performance.now() + withinMs;
+    for (const key of keys) {
+      let left: readonly string[] | null = null;
+      let wrong: unknown = null;
+      do {
+        try {
+          left = await this.#observer.left(key);
+        } catch (error) {
+          wrong = error;
+          left = null;
+        }
+        if (left?.length === 0) break;
+        await pass(100);
+      } while (performance.now() < endMs);
+      if (left === null) throw new Error(`what is left of ${key.id} cannot be seen: ${String(wrong)}`);
+      this.#snapshot(key.id, { holders: [], queue: [], left });
+    }
+  }
+
+  async #follow(key: WorkerKey): Promise<void> {
+    while (this.#on) {
+      try {
+        this.#snapshot(key.id, await this.#observer.look(key));
+      } catch {
+        // Servers are down or elect: there is nothing to be seen, and `fifo` says how many waiters it saw.
+      }
+      await pass(this.#everyMs);
+    }
+  }
+
+  #snapshot(
+    key: string,
+    state: { holders: readonly string[]; queue: readonly string[]; left?: readonly string[] },
+  ): void {
+    this.#recorder.record({ type: "snapshot", p: "observer", key, state });
+  }
+}
+
+const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

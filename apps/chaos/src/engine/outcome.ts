@@ -1,0 +1,44 @@
+import type { CheckerName } from "../checkers/judge.js";
+import type { CheckResult } from "../checkers/verdict.js";
+import type { Capability } from "./capability.js";
+import type { PlannedFault, Scenario } from "./scenario.js";
+
+/**
+ * How a scenario came out.
+ * - `as-expected`: everything that must pass did, and everything that must be convicted was.
+ * - `violation`: a checker convicted that must pass.
+ * - `not-demonstrated`: a checker passed that must convict.
+ * - `unknown`: too little happened (too few grants, a planned fault that did not).
+ * - `skipped`: this machine lacks a capability.
+ * - `broken`: the runner itself failed; never counted as anything else.
+ */
+export type OutcomeKind = "as-expected" | "violation" | "not-demonstrated" | "unknown" | "skipped" | "broken";
+
+export interface ScenarioOutcome {
+  readonly scenario: Pick<Scenario, "id" | "title" | "tags" | "topology" | "expect" | "faults" | "mode">;
+  readonly outcome: OutcomeKind;
+  /** In one line: what decided it. */
+  readonly why: string;
+  readonly seed: number;
+  readonly tookMs: number;
+  /** Missing here, when skipped. */
+  readonly missing: readonly Capability[];
+  readonly plan: readonly PlannedFault[];
+  readonly results: readonly CheckResult[];
+  /** Checkers whose verdict was not the expected one. */
+  readonly unexpected: readonly CheckerName[];
+  /** Of the run as a whole: grants, faults, grants per second, longest time without a grant... */
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly capabilities: readonly Capability[];
+  /** Folder with history.jsonl, plan.json, logs and configuration; null when it was not kept. */
+  readonly folder: string | null;
+}
+
+/** A run of one or more scenarios. */
+export interface RunOutcome {
+  readonly seed: number;
+  readonly startedAt: string;
+  readonly tookMs: number;
+  readonly outcomes: readonly ScenarioOutcome[];
+}

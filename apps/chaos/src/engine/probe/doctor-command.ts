@@ -1,0 +1,66 @@
+import { parseArgs } from "node:util";
+import type { Capability, Probe } from "../capability.js";
+import { capabilities, isCapability, probe } from "./probe.js";
+
+const help = `Usage: holdfast-chaos doctor [--require CAP,..] [--json]
+
+Looks what this machine offers for scenarios, by trying each thing once. Installs nothing.
+  --require CAP,..  these must be there: ${capabilities.join(", ")}
+  --json            the findings as JSON
+
+Exit: 0 nothing that is required is missing; 3 something is; 254 wrong arguments.
+`;
+
+/** The sub-command `doctor`; `out` gets whole lines. Returns the exit code. */
+export async function doctorCommand(
+  args: readonly string[],
+  out: (line: string) => void,
+  look: () => Promise<readonly Probe[]> = probe,
+): Promise<number> {
+  let wanted: ReturnType<typeof readArguments>;
+  try {
+    wanted = readArguments(args);
+  } catch (error) {
+    out(`${(error as Error).message}\n\n${help}`);
+    return 254;
+  }
+  if (wanted.help) {
+    out(help);
+    return 0;
+  }
+  const probes = await look();
+  if (wanted.json) out(JSON.stringify(probes, null, 2));
+  else for (const line of probes.flatMap(linesOf)) out(line);
+  const missing = probes.filter(({ capability, there }) => !there && wanted.required.includes(capability));
+  if (missing.length === 0) return 0;
+  if (!wanted.json) out(`required, but missing: ${missing.map(({ capability }) => capability).join(", ")}`);
+  return 3;
+}
+
+function linesOf({ capability, there, detail, remedy }: Probe): string[] {
+  const lines = [`${there ? "yes" : "no "} ${capability.padEnd(11)} ${detail}`];
+  if (remedy !== undefined) lines.push(`    ${"".padEnd(11)} remedy: ${remedy}`);
+  return lines;
+}
+
+function readArguments(args: readonly string[]): { required: Capability[]; json: boolean; help: boolean } {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      require: { type: "string", multiple: true },
+      json: { type: "boolean" },
+      help: { type: "boolean" },
+    },
+  });
+  return {
+    required: (values.require ?? []).flatMap((list) => list.split(",")).map(parseCapability),
+    json: values.json === true,
+    help: values.help === true,
+  };
+}
+
+/** For `--require`, here and elsewhere. @throws RangeError for a word that is none. */
+export function parseCapability(text: string): Capability {
+  if (isCapability(text)) return text;
+  throw new RangeError(`${JSON.stringify(text)} is none of ${capabilities.join(", ")}`);
+}

@@ -1,0 +1,23 @@
+import { existsSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { javaPrograms } from "../workload/java/java-programs.js";
+import type { WorkerProgram } from "./worker-process.js";
+
+/** The worker that runs recipes of `src/workload/recipes`. Run from source, the built one is taken: Node reads no TypeScript. */
+export function nodeWorker(): WorkerProgram {
+  const here = dirname(fileURLToPath(import.meta.url));
+  const root = here.slice(0, here.lastIndexOf(sep === "/" ? "/engine" : "\\engine"));
+  const built = root.endsWith(`${sep}src`) ? join(dirname(root), "dist") : root;
+  const entry = join(built, "workload", "worker-main.js");
+  if (!existsSync(entry)) throw new Error(`${entry} is not there: build first (npm run build)`);
+  return { command: process.execPath, args: ["--enable-source-maps", entry] };
+}
+
+/** Programs by the name of a recipe, for workers that are none of ours in Node. */
+export type ProgramsByRecipe = Readonly<Record<string, () => Promise<WorkerProgram>>>;
+
+export async function programOf(recipe: string, others: ProgramsByRecipe = {}): Promise<WorkerProgram> {
+  const program = others[recipe] ?? javaPrograms[recipe];
+  return (await program?.()) ?? nodeWorker();
+}

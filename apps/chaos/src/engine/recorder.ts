@@ -1,0 +1,50 @@
+import type { HistoryRecord, Nanos } from "../history/record.js";
+import { HistoryWriter } from "../history/writer.js";
+import type { Unnumbered } from "../workload/protocol.js";
+import type { RunClock } from "./clock.js";
+
+type Each<R> = R extends unknown ? Omit<R, "t"> : never;
+/** A record of the runner's own, before it has its number and its time. */
+export type Unstamped = Each<Unnumbered<HistoryRecord>>;
+
+type Listener = (record: HistoryRecord) => void;
+
+/** One history, in the order in which records arrive; whoever listens hears of each after it was given its number. */
+export class Recorder {
+  readonly clock: RunClock;
+  readonly #writer: HistoryWriter;
+  readonly #listeners: Listener[] = [];
+  #next = 0;
+
+  constructor(path: string, clock: RunClock) {
+    this.clock = clock;
+    this.#writer = new HistoryWriter(path);
+  }
+
+  listen(listener: Listener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** A record that carries its own stamp: a worker's. */
+  arrived(record: Unnumbered<HistoryRecord>): HistoryRecord {
+    const numbered = { i: this.#next++, ...record } as HistoryRecord;
+    this.#writer.write(numbered);
+    for (const listener of this.#listeners) listener(numbered);
+    return numbered;
+  }
+
+  /** A record of the runner itself, stamped now. */
+  record(record: Unstamped): Nanos {
+    const t = this.clock.now();
+    this.arrived({ t, ...record } as Unnumbered<HistoryRecord>);
+    return t;
+  }
+
+  get count(): number {
+    return this.#next;
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close();
+  }
+}

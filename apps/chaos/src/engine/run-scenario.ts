@@ -1,0 +1,290 @@
+import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { judge } from "../checkers/judge.js";
+import { readHistory } from "../history/read.js";
+import type { MetaRecord } from "../history/record.js";
+import type { WorkerKey } from "../workload/protocol.js";
+import type { Capability } from "./capability.js";
+import { RunClock } from "./clock.js";
+import { Crew } from "./crew.js";
+import { decide } from "./decide.js";
+import type { FaultKind } from "./faults/fault.js";
+import { faults as ourFaults } from "./faults/registry.js";
+import { Nemesis } from "./nemesis.js";
+import { Observing } from "./observing.js";
+import type { ScenarioOutcome } from "./outcome.js";
+import { drawPlan, writePlan } from "./plan.js";
+import { type ProgramsByRecipe, programOf } from "./programs.js";
+import { Recorder } from "./recorder.js";
+import { ProtectedResource } from "./resource.js";
+import type { PlannedFault, Scenario } from "./scenario.js";
+import { Tally } from "./tally.js";
+import type { ServerSet } from "./topologies/server-set.js";
+
+/** Where a scenario is: for the console. */
+export type Phase = "servers" | "workers" | "running" | "healing" | "stopping" | "judging";
+
+export interface Progress {
+  readonly phase: Phase;
+  readonly elapsedMs: number;
+  readonly grants: number;
+  readonly faults: number;
+}
+
+export interface RunScenarioOptions {
+  readonly seed: number;
+  /** Its own folder, empty: history.jsonl, plan.json and logs land there. */
+  readonly folder: string;
+  /** Running servers of its topology. */
+  readonly set: ServerSet;
+  /** Instead of the one drawn from the seed. */
+  readonly plan?: readonly PlannedFault[];
+  readonly capabilities?: readonly Capability[];
+  readonly faults?: Readonly<Record<string, FaultKind>>;
+  readonly programs?: ProgramsByRecipe;
+  /** Aborts: everything is taken down, and the promise rejects with the reason. */
+  readonly signal?: AbortSignal;
+  onProgress?(progress: Progress): void;
+}
+
+/** How much longer than planned a workload may run until all faults were done and enough was granted. */
+const graceMs = 30_000;
+
+let scenarios = 0;
+
+/**
+ * Runs one scenario on servers that are up, from the first worker to the verdict. Rejects only when the runner itself fails or
+ * is aborted; nothing of it is running then.
+ */
+export async function runScenario(scenario: Scenario, options: RunScenarioOptions): Promise<ScenarioOutcome> {
+  const startedMs = performance.now();
+  const { seed, folder, set, signal } = options;
+  const logFolder = join(folder, "logs");
+  mkdirSync(logFolder, { recursive: true });
+  const plan = options.plan ?? drawPlan(scenario, seed);
+  writePlan(join(folder, "plan.json"), { scenario: scenario.id, seed, plan });
+  const run = `${process.pid}-${++scenarios}`;
+  const history = join(folder, "history.jsonl");
+  const recorder = new Recorder(history, new RunClock());
+  const stage = new Stage(scenario, options, plan, recorder, run, startedMs);
+  try {
+    const failures = await stage.play(logFolder);
+    await recorder.close();
+    signal?.throwIfAborted();
+    stage.phase("judging");
+    const results = judge(await readHistory(history), {
+      planned: [...new Set(plan.map(({ fault }) => fault))],
+      ...scenario.check,
+    });
+    const stats = results.find(({ checker }) => checker === "stats")?.metrics ?? {};
+    return {
+      scenario: aboutOf(scenario),
+      // Whatever is expected, too little evidence is none.
+      ...decide({ ...scenario.expect, pass: ["stats", ...scenario.expect.pass] }, results, failures),
+      seed,
+      tookMs: Math.round(performance.now() - startedMs),
+      missing: [],
+      plan,
+      results,
+      metrics: stats,
+      versions: set.versions,
+      capabilities: options.capabilities ?? [],
+      folder,
+    };
+  } finally {
+    await recorder.close();
+    for (const { name, path } of set.logs()) {
+      if (existsSync(path)) copyFileSync(path, join(logFolder, `${name}.log`));
+    }
+  }
+}
+
+export const aboutOf = ({
+  id,
+  title,
+  tags,
+  topology,
+  expect,
+  faults,
+  mode,
+}: Scenario): ScenarioOutcome["scenario"] => ({
+  id,
+  title,
+  tags,
+  topology,
+  expect,
+  faults,
+  mode,
+});
+
+class Stage {
+  readonly #scenario: Scenario;
+  readonly #options: RunScenarioOptions;
+  readonly #plan: readonly PlannedFault[];
+  readonly #recorder: Recorder;
+  readonly #keys: readonly WorkerKey[];
+  readonly #run: string;
+  readonly #startedMs: number;
+  readonly #tally = new Tally();
+  #phase: Phase = "workers";
+
+  constructor(
+    scenario: Scenario,
+    options: RunScenarioOptions,
+    plan: readonly PlannedFault[],
+    recorder: Recorder,
+    run: string,
+    startedMs: number,
+  ) {
+    this.#scenario = scenario;
+    this.#options = options;
+    this.#plan = plan;
+    this.#recorder = recorder;
+    this.#run = run;
+    this.#startedMs = startedMs;
+    // Names of its own, so that scenarios on the same servers do not meet.
+    this.#keys = Object.entries(scenario.keys).map(([id, spec]) => ({
+      ...spec,
+      id,
+      name: `chaos-${run}-${scenario.id}-${id}`,
+    }));
+  }
+
+  /** Everything that makes records. Returns what of the plan did not happen. */
+  async play(logFolder: string): Promise<readonly string[]> {
+    const { set, seed, signal } = this.#options;
+    const recorder = this.#recorder;
+    recorder.listen((record) => this.#tally.see(record));
+    this.#meta();
+    const resource = await ProtectedResource.open(recorder);
+    let crew: Crew | null = null;
+    const observer = await set.observer();
+    const observing = new Observing(observer, recorder);
+    const aborted = abortOf(signal);
+    const ticking = setInterval(() => this.phase(this.#phase), 500);
+    try {
+      this.phase("workers");
+      crew = await Crew.gather({
+        groups: this.#scenario.groups,
+        keys: this.#keys,
+        set,
+        recorder,
+        seed,
+        resource: resource.address,
+        logFolder,
+        programOf: (recipe) => programOf(recipe, this.#options.programs),
+      });
+      return await Promise.race([this.#perform(crew, observing), crew.broken, aborted.promise]);
+    } finally {
+      aborted.forget();
+      clearInterval(ticking);
+      await crew?.close();
+      await observing.stop();
+      await observer.close();
+      await resource.close();
+    }
+  }
+
+  async #perform(crew: Crew, observing: Observing): Promise<readonly string[]> {
+    const { runMs } = this.#scenario;
+    const nemesis = new Nemesis({
+      plan: this.#plan,
+      faults: this.#options.faults ?? ourFaults,
+      set: this.#options.set,
+      crew,
+      recorder: this.#recorder,
+      tally: this.#tally,
+      seed: this.#options.seed,
+      scenario: this.#scenario.id,
+    });
+    this.phase("running");
+    observing.watch(this.#keys.filter(({ fair, kind }) => fair === true || kind === "fair"));
+    crew.start();
+    const healing = [nemesis.run()];
+    await pass(runMs);
+    await withinLimit(Promise.all(healing), graceMs);
+    this.phase("healing");
+    await nemesis.heal();
+    await Promise.all(healing);
+    await this.#liveness();
+    this.phase("stopping");
+    await crew.stop(this.#healLimitMs);
+    await observing.stop();
+    await observing.scan(this.#keys, this.#goneWithinMs);
+    return nemesis.failures;
+  }
+
+  /** Until each key was granted to two clients after the last fault and often enough, or the limit is over: the checkers tell. */
+  async #liveness(): Promise<void> {
+    const { check } = this.#scenario;
+    const keys = this.#keys.filter(({ kind }) => kind !== "latch");
+    const enough = (): boolean =>
+      keys.every(({ id }) => this.#tally.of(id).grants >= (check?.minGrants ?? 20));
+    if (this.#plan.length > 0) {
+      this.#tally.forgetClients();
+      const toTwo = (): boolean => keys.every(({ id }) => this.#tally.of(id).grantedTo.size >= 2);
+      await this.#tally.until(toTwo, { withinMs: this.#healLimitMs + 1_000 });
+    }
+    await this.#tally.until(enough, { withinMs: 15_000 });
+  }
+
+  get #healLimitMs(): number {
+    return this.#scenario.check?.healLimitMs ?? 10_000;
+  }
+
+  /** Sessions and leases of dead workers are over by then, late ticks of a busy server included. */
+  get #goneWithinMs(): number {
+    return Math.max(0, ...this.#keys.map(({ leaseMs }) => leaseMs)) * 2 + 5_000;
+  }
+
+  phase(phase: Phase): void {
+    this.#phase = phase;
+    this.#options.onProgress?.({
+      phase,
+      elapsedMs: performance.now() - this.#startedMs,
+      grants: this.#tally.grants,
+      faults: this.#tally.faults,
+    });
+  }
+
+  #meta(): void {
+    const { set, seed, capabilities } = this.#options;
+    const keys: Record<string, MetaRecord["keys"][string]> = {};
+    for (const { id, name: _, ...about } of this.#keys) keys[id] = about;
+    this.#recorder.arrived({
+      t: 0,
+      type: "meta",
+      v: 1,
+      run: this.#run,
+      seed,
+      scenario: this.#scenario.id,
+      keys,
+      versions: set.versions,
+      capabilities: capabilities ?? [],
+    });
+  }
+}
+
+const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function withinLimit(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, limit]);
+  clearTimeout(timer);
+}
+
+/** Rejects when the signal aborts; `forget` stops listening. */
+function abortOf(signal: AbortSignal | undefined): { readonly promise: Promise<never>; forget(): void } {
+  let reject: (reason: unknown) => void = () => {};
+  const promise = new Promise<never>((_, no) => {
+    reject = no;
+  });
+  promise.catch(() => {}); // told to whoever races with it
+  const heard = (): void => reject(signal?.reason);
+  if (signal?.aborted === true) heard();
+  signal?.addEventListener("abort", heard, { once: true });
+  return { promise, forget: () => signal?.removeEventListener("abort", heard) };
+}

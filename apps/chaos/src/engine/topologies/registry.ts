@@ -1,0 +1,39 @@
+import type { Topology } from "../scenario.js";
+import { startMasters } from "./masters.js";
+import { startRedisSet } from "./redis.js";
+import { startReplicated } from "./replicated.js";
+import type { ServerSet } from "./server-set.js";
+import { startZooKeeperSet } from "./zookeeper.js";
+
+export type StartSet = (topology: Topology) => Promise<ServerSet>;
+
+const none: StartSet = async (topology) => ({
+  topology,
+  versions: {},
+  addresses: { kind: "none" },
+  servers: [],
+  link: async () => {
+    throw new Error("a scenario without servers has no workers");
+  },
+  observer: async () => {
+    throw new Error("a scenario without servers has no backend to look at");
+  },
+  heal: async () => {},
+  logs: () => [],
+  close: async () => {},
+});
+
+/** By `kind`. */
+const topologies: Partial<Record<Topology["kind"], StartSet>> = {
+  none,
+  zookeeper: startZooKeeperSet,
+  redis: startRedisSet,
+  replicated: startReplicated,
+  masters: startMasters,
+};
+
+export function startServers(topology: Topology): Promise<ServerSet> {
+  const start = topologies[topology.kind];
+  if (start === undefined) throw new Error(`nobody knows how to start servers of kind ${topology.kind}`);
+  return start(topology);
+}

@@ -1,0 +1,112 @@
+import type { ProxiedSession, ProxyMode, TcpProxy } from "@holdfast/test-servers";
+import type { WorkerKey } from "../../workload/protocol.js";
+import type { Topology } from "../scenario.js";
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where clients connect to. */
+export type ServerAddresses =
+  | { readonly kind: "none" }
+  /** `h1:p1,h2:p2`. */
+  | { readonly kind: "zookeeper"; readonly connect: string }
+  | { readonly kind: "redis"; readonly address: Address }
+  | {
+      readonly kind: "replicated";
+      readonly sentinels: readonly Address[];
+      readonly masterName: string;
+      readonly replicas: number;
+      /** Without sentinels: the server that was the master at the start. */
+      readonly master: Address;
+      /** `host:port` that a sentinel gives, to the one that leads there from this worker. */
+      readonly natMap?: Readonly<Record<string, Address>>;
+    }
+  | { readonly kind: "masters"; readonly addresses: readonly Address[] };
+
+/** A server process. */
+export interface Server {
+  /** `zk1`, `redis-16480`: as evidence and logs name it. */
+  readonly name: string;
+  readonly running: boolean;
+  /** What it says of itself: `leader`, `follower`, `standalone`, `master`, `replica`, `sentinel`; `null` when it does not answer. */
+  role(): Promise<string | null>;
+  kill(): Promise<void>;
+  pause(): Promise<void>;
+  resume(): void;
+  /** Kills it where it still runs, starts it with its data, resolves when it serves. */
+  restart(): Promise<void>;
+  /** What tells that the process is there and whose it is: pid and port. */
+  evidence(): Readonly<Record<string, string | number>>;
+}
+
+/** The way of one worker to the servers. */
+export interface WorkerLink {
+  readonly addresses: ServerAddresses;
+  /** Empty without proxies of its own. */
+  readonly proxies: readonly TcpProxy[];
+  setMode(mode: ProxyMode): Promise<void>;
+  /** ZooKeeper: the session that it opened last through its proxies; `null` when there is none. */
+  session(): ProxiedSession | null;
+  close(): Promise<void>;
+}
+
+/** Looks at the backend past everything that is cut and proxied. */
+export interface Observer {
+  /** Who holds and who waits, by `p:op` where the backend has that; throws when it cannot tell. */
+  look(key: WorkerKey): Promise<{ readonly holders: readonly string[]; readonly queue: readonly string[] }>;
+  /** What is left of a key once all workers are gone. Parents that stay on purpose do not count. */
+  left(key: WorkerKey): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+export interface ServerLog {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** The servers of a topology, for one scenario after the other. */
+export interface ServerSet {
+  readonly topology: Topology;
+  readonly versions: Readonly<Record<string, string>>;
+  /** Past all proxies. */
+  readonly addresses: ServerAddresses;
+  /** All that can be hit. */
+  readonly servers: readonly Server[];
+  /** Opens a worker's way. `proxied`: by proxies of its own. */
+  link(worker: string, proxied: boolean): Promise<WorkerLink>;
+  observer(): Promise<Observer>;
+  /** Everything runs and serves again, whatever was done to it. Rejects when that cannot be had: the set is then thrown away. */
+  heal(): Promise<void>;
+  logs(): readonly ServerLog[];
+  close(): Promise<void>;
+}
+
+/**
+ * Those of a role: `leader`, `follower`, `master`..., `all`, or a name. Waits until there is one, at most `withinMs`.
+ */
+export async function findServers(set: ServerSet, role: string, withinMs = 15_000): Promise<Server[]> {
+  if (role === "all") return [...set.servers];
+  const named = set.servers.filter(({ name }) => name === role);
+  if (named.length > 0) return named;
+  const endMs = performance.now() + withinMs;
+  for (;;) {
+    const roles = await Promise.all(set.servers.map((server) => server.role()));
+    const found = set.servers.filter((_, at) => roles[at] === role);
+    if (found.length > 0) return found;
+    if (performance.now() >= endMs) {
+      throw new Error(
+        `no server is a ${role}: ${set.servers.map(({ name }, at) => `${name} ${roles[at]}`).join(", ")}`,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+export async function rolesOf(set: ServerSet): Promise<Record<string, string>> {
+  const entries = await Promise.all(
+    set.servers.map(async (server) => [server.name, (await server.role()) ?? "silent"] as const),
+  );
+  return Object.fromEntries(entries);
+}

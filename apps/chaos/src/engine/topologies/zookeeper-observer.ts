@@ -1,0 +1,79 @@
+import { setTimeout as pass } from "node:timers/promises";
+import { systemRuntime } from "@holdfast/core";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { openSession, parseConnectString, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
+import type { WorkerKey } from "../../workload/protocol.js";
+import { pathsOf } from "../../workload/recipes/zookeeper-paths.js";
+import type { Observer } from "./server-set.js";
+
+/** Longer than any fault that a scenario does to servers. */
+const sessionTimeoutMs = 10_000;
+
+/** Who holds and waits comes from `inspect`, as operators have it; what is left from plain reads of nodes. */
+export async function observeZooKeeper(connect: string): Promise<Observer> {
+  const locks = zookeeperLocks({ connect, sessionTimeoutMs });
+  const { servers, chroot } = parseConnectString(connect);
+  let session: ZooKeeperSession | null = null;
+  /** A session that was lost stays so; the next look has one of its own. */
+  const reader = async (): Promise<ZooKeeperSession> => {
+    if (session === null || session.state === "lost" || session.state === "closed") {
+      session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime });
+    }
+    await session.whenConnected({ waitMs: 5_000 });
+    return session;
+  };
+  return {
+    look: (key) => look(locks, key),
+    left: async (key) => {
+      const through = await reader();
+      const found = await Promise.all(pathsOf(key).map((path) => nodesBelow(through, chroot + path)));
+      return found.flat();
+    },
+    close: async () => {
+      await Promise.all([locks.close(), session?.close()]);
+    },
+  };
+}
+
+async function look(
+  locks: ZooKeeperLocks,
+  key: WorkerKey,
+): Promise<{ readonly holders: readonly string[]; readonly queue: readonly string[] }> {
+  const { held, pending } = await Promise.race([
+    locks.mutex(key.name).inspect(),
+    pass(2_000, undefined, { ref: false }).then(() => {
+      throw new Error("no answer");
+    }),
+  ]);
+  // With `identity` the node says `label host:pid`.
+  const named = ({ label }: { label: string | null }): string[] => {
+    const [word] = label?.split(" ") ?? [];
+    return word === undefined ? [] : [word];
+  };
+  return { holders: held.flatMap(named), queue: pending.flatMap(named) };
+}
+
+/** Everything below a lock's path that is not one of the parents that stay. */
+async function nodesBelow(session: ZooKeeperSession, path: string): Promise<string[]> {
+  await session.request("sync", { path });
+  const left: string[] = [];
+  const visit = async (node: string, top: boolean): Promise<void> => {
+    let children: readonly string[];
+    let ephemeral: boolean;
+    try {
+      const read = await session.request("getChildren2", { path: node, watch: false });
+      children = read.children;
+      ephemeral = read.stat.ephemeralOwner !== 0n;
+    } catch (error) {
+      if (error instanceof ZooKeeperError && error.code === errorCodes.NoNode) return;
+      throw error;
+    }
+    // A semaphore keeps its two parents: Curator's layout has them persistent, and they are nobody's.
+    const parent = !ephemeral && (top || /\/(locks|leases)$/.test(node));
+    if (!parent) left.push(ephemeral ? node : `${node} (persistent)`);
+    for (const child of children) await visit(`${node}/${child}`, false);
+  };
+  await visit(path, true);
+  return left;
+}

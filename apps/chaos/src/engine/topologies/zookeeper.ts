@@ -1,0 +1,197 @@
+import {
+  eventually,
+  type ProxyMode,
+  startEnsemble,
+  startZooKeeper,
+  startZooKeeperProxy,
+  type ZooKeeperNode,
+  type ZooKeeperProxy,
+} from "@holdfast/test-servers";
+import type { Topology } from "../scenario.js";
+import { Placement, rememberPlacement } from "./placement.js";
+import type { Observer, Server, ServerAddresses, ServerLog, ServerSet, WorkerLink } from "./server-set.js";
+import { observeZooKeeper } from "./zookeeper-observer.js";
+
+type ZooKeeperTopology = Extract<Topology, { kind: "zookeeper" }>;
+
+/** The tick below which ensembles fall apart on busy machines. */
+const tickTimeMs = 500;
+
+/** Room for the log of a scenario. It grows by 4 KiB at a time, so that the next write feels that there is no more room. */
+const diskBytes = 8 * 1_024 * 1_024;
+
+/** One server, or an ensemble of three, on 127.0.0.1 or each at an address of its own. */
+export async function startZooKeeperSet(topology: Topology): Promise<ServerSet> {
+  if (topology.kind !== "zookeeper") throw new Error(`no ZooKeeper: ${topology.kind}`);
+  const { members, namespaces, shims, smallDisk } = topology;
+  const wishes = { namespaces, shims, diskBytes: smallDisk === true ? diskBytes : undefined };
+  const placement = await Placement.open(wishes, members);
+  try {
+    const whole = await startWhole(topology, placement);
+    const [first] = whole.nodes;
+    const version = first === undefined ? "unknown" : await versionOf(first);
+    const set = new ZooKeeperSet(topology, whole.nodes, version, {
+      heal: () => placement.heal(),
+      ready: whole.ready,
+      stop: async () => {
+        await whole.stop();
+        await placement.close();
+      },
+    });
+    rememberPlacement(set, placement);
+    return set;
+  } catch (error) {
+    await placement.close();
+    throw error;
+  }
+}
+
+async function startWhole(
+  { members, syncLimit, shims, smallDisk }: ZooKeeperTopology,
+  { places, disks }: Placement,
+): Promise<{ nodes: readonly ZooKeeperNode[]; ready(): Promise<void>; stop(): Promise<void> }> {
+  const options = {
+    tickTimeMs,
+    // A JVM starts in half a second; three of them beside other work were seen to take 30.
+    startWithinMs: 120_000,
+    // Without this it never flushes, and there is nothing to make slow.
+    forceSync: shims === true,
+    ...(smallDisk === true && { javaOptions: ["-Dzookeeper.preAllocSize=4"] }),
+  };
+  if (members === 1) {
+    const [place] = places ?? [];
+    const [disk] = disks;
+    const node = await startZooKeeper({
+      ...options,
+      ...(place && { place }),
+      ...(disk && { config: { dataLogDir: disk.path } }),
+    });
+    return { nodes: [node], ready: async () => void (await node.ready()), stop: () => node.stop() };
+  }
+  if (disks.length > 0) throw new Error("members of an ensemble have no small disks");
+  const ensemble = await startEnsemble({
+    ...options,
+    nodes: members,
+    ...(places && { places }),
+    ...(syncLimit !== undefined && { syncLimit }),
+  });
+  return { nodes: ensemble.nodes, ready: () => ensemble.ready(), stop: () => ensemble.stop() };
+}
+
+async function versionOf(node: ZooKeeperNode): Promise<string> {
+  return /^Zookeeper version: ([^\s,]+)/.exec(await node.fourLetter("srvr"))?.[1] ?? "unknown";
+}
+
+interface Whole {
+  /** Takes back what was done to more than processes. */
+  heal(): Promise<void>;
+  ready(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** ZooKeeper servers as scenarios have them. */
+export class ZooKeeperSet implements ServerSet {
+  readonly topology: ZooKeeperTopology;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly addresses: Extract<ServerAddresses, { kind: "zookeeper" }>;
+  readonly nodes: readonly ZooKeeperNode[];
+  readonly servers: readonly Server[];
+  readonly #whole: Whole;
+
+  constructor(topology: ZooKeeperTopology, nodes: readonly ZooKeeperNode[], version: string, whole: Whole) {
+    this.topology = topology;
+    this.nodes = nodes;
+    this.versions = { zookeeper: version };
+    this.addresses = { kind: "zookeeper", connect: nodes.map((node) => node.connectString).join(",") };
+    this.servers = nodes.map(serverOf);
+    this.#whole = whole;
+  }
+
+  async link(_worker: string, proxied: boolean): Promise<WorkerLink> {
+    if (!proxied) return directLink(this.addresses);
+    return new ProxiedLink(
+      await Promise.all(this.nodes.map((node) => startZooKeeperProxy({ target: node.connectString }))),
+    );
+  }
+
+  observer(): Promise<Observer> {
+    return observeZooKeeper(this.addresses.connect);
+  }
+
+  async heal(): Promise<void> {
+    await this.#whole.heal();
+    for (const node of this.nodes) {
+      if (node.running) node.resume();
+      else await node.spawn();
+    }
+    await this.#whole.ready();
+  }
+
+  logs(): readonly ServerLog[] {
+    return this.nodes.map((node) => ({ name: nameOf(node), path: node.logFile }));
+  }
+
+  async close(): Promise<void> {
+    await this.#whole.stop();
+  }
+}
+
+const nameOf = (node: ZooKeeperNode): string => `zk${Math.max(1, node.id)}`;
+
+function serverOf(node: ZooKeeperNode): Server {
+  return {
+    name: nameOf(node),
+    get running() {
+      return node.running;
+    },
+    role: async () => (await node.mode()) ?? null,
+    kill: () => node.kill(),
+    pause: () => node.pause(),
+    resume: () => node.resume(),
+    // Serving is more than running: it may have to find its leader.
+    restart: async () => {
+      await node.restart();
+      await eventually(() => node.mode(), { what: `${nameOf(node)} to serve again`, withinMs: 30_000 });
+    },
+    evidence: () => ({ port: node.port, ...(node.running ? { pid: node.pid } : { gone: 1 }) }),
+  };
+}
+
+/** Without proxies. */
+export function directLink(addresses: ServerAddresses): WorkerLink {
+  return {
+    addresses,
+    proxies: [],
+    setMode: async () => {
+      throw new Error("this worker has no proxies: its group must be proxied");
+    },
+    session: () => null,
+    close: async () => {},
+  };
+}
+
+/** Through proxies, one for each server. */
+export class ProxiedLink implements WorkerLink {
+  readonly addresses: ServerAddresses;
+  readonly proxies: readonly ZooKeeperProxy[];
+
+  /** `chroot`: behind the addresses, as clients have it. */
+  constructor(proxies: readonly ZooKeeperProxy[], chroot = "") {
+    this.proxies = proxies;
+    const hosts = proxies.map(({ connectString }) => connectString).join(",");
+    this.addresses = { kind: "zookeeper", connect: `${hosts}${chroot}` };
+  }
+
+  async setMode(mode: ProxyMode): Promise<void> {
+    await Promise.all(this.proxies.map((proxy) => proxy.setMode(mode)));
+  }
+
+  session(): ReturnType<WorkerLink["session"]> {
+    const sessions = this.proxies.flatMap((proxy) => proxy.sessions);
+    return sessions.sort((a, b) => a.at - b.at).at(-1) ?? null;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.proxies.map((proxy) => proxy.close()));
+  }
+}

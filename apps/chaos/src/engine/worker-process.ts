@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import type { FromWorker, ToWorker } from "../workload/protocol.js";
+
+// The worker keeps the shell's pid, so that signals reach it. The watchdog beside it waits for the end of a pipe that only
+// the runner holds open; the kernel closes it however the runner dies, and a worker that stands still would notice nothing
+// by itself. A word on the pipe says that the worker has ended. The interrupt of a terminal reaches the whole group: the
+// runner decides what its workers do then.
+const leash = `
+trap '' INT
+(trap '' HUP TERM; read -r _ <&3 || { kill -CONT $$; kill -KILL $$; }) </dev/null >/dev/null 2>&1 &
+exec "$@" 3<&-
+`;
+
+/** What to run as a worker. */
+export interface WorkerProgram {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface WorkerEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** One worker: a process that is told lines and tells lines. It does not outlive the runner, whatever ends that. */
+export class WorkerProcess {
+  readonly p: string;
+  readonly pid: number;
+  readonly exited: Promise<WorkerEnd>;
+  readonly #child: ChildProcess;
+  readonly #stdin: Writable;
+  readonly #logFile: string;
+  #end: WorkerEnd | null = null;
+
+  /** `onWord` gets every line, parsed; a line that is no JSON is handed on as a failure of the worker. */
+  constructor(p: string, program: WorkerProgram, logFile: string, onWord: (word: FromWorker) => void) {
+    this.p = p;
+    this.#logFile = logFile;
+    const log = openSync(logFile, "a");
+    const child = spawn("/bin/sh", ["-c", leash, "sh", program.command, ...program.args], {
+      env: { ...process.env, ...program.env },
+      stdio: ["pipe", "pipe", log, "pipe"],
+    });
+    closeSync(log);
+    if (child.pid === undefined) throw new Error(`${p}: /bin/sh does not start`);
+    const [stdin, stdout, , guard] = child.stdio as unknown as [Writable, Readable, null, Writable];
+    this.pid = child.pid;
+    this.#child = child;
+    this.#stdin = stdin;
+    // A worker that died while it was told something is reported by its exit.
+    stdin.on("error", () => {});
+    guard.on("error", () => {});
+    const lines = createInterface({ input: stdout });
+    lines.on("line", (line) => onWord(parse(line)));
+    // Killed before it had read what it was told: its exit is reported, and all that it said has been read.
+    lines.on("error", () => {});
+    this.exited = new Promise((resolve) => {
+      child.on("exit", (code, signal) => {
+        this.#end ??= { code, signal };
+        guard.end("over\n");
+      });
+      // Not before all that it said has been read.
+      child.on("close", (code, signal) => {
+        this.#end ??= { code, signal };
+        resolve(this.#end);
+      });
+    });
+  }
+
+  get running(): boolean {
+    return this.#end === null;
+  }
+
+  tell(word: ToWorker): void {
+    if (this.running) this.#stdin.write(`${JSON.stringify(word)}\n`);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (this.running) this.#child.kill(signal);
+  }
+
+  /** SIGCONT and SIGKILL; resolves when all that it said has been read. */
+  async kill(): Promise<WorkerEnd> {
+    this.signal("SIGCONT");
+    this.signal("SIGKILL");
+    return await this.exited;
+  }
+
+  /** Whether the kernel shows it as stopped; true where there is no /proc to tell. */
+  standsStill(): boolean {
+    let stat: string;
+    try {
+      stat = readFileSync(`/proc/${this.pid}/stat`, "utf8");
+    } catch {
+      return true;
+    }
+    return stat.slice(stat.lastIndexOf(")") + 2).startsWith("T");
+  }
+
+  /** The end of what it wrote to standard error. */
+  logTail(): string {
+    try {
+      return readFileSync(this.#logFile, "utf8").trimEnd().split("\n").slice(-20).join("\n");
+    } catch {
+      return "";
+    }
+  }
+}
+
+function parse(line: string): FromWorker {
+  try {
+    return JSON.parse(line) as FromWorker;
+  } catch {
+    return { say: "failed", error: `not a line of JSON: ${line.slice(0, 200)}` };
+  }
+}

@@ -1,0 +1,116 @@
+import { Hold, Operation } from "./history.js";
+import type { EventRecord, Nanos, OutcomeRecord, WorkerRecord } from "./record.js";
+
+const never = Number.POSITIVE_INFINITY;
+
+/** Keeps books of who was granted what, and what ended it: releases, downgrades, losses. */
+export class HoldBook {
+  /** Holds that have not been released, by their id: the innermost last. */
+  readonly #live = new Map<string, Hold[]>();
+  readonly #onHold: (hold: Hold) => void;
+
+  constructor(onHold: (hold: Hold) => void) {
+    this.#onHold = onHold;
+  }
+
+  granted(operation: Operation, record: OutcomeRecord): void {
+    const id = record.ret?.hold ?? `${operation.p}:${operation.op}`;
+    operation.hold = id;
+    this.#add(
+      new Hold(operation, id, record.t, record.i, {
+        mode: operation.mode,
+        token: record.ret?.token === undefined ? null : BigInt(record.ret.token),
+        validUntil: record.ret?.validUntil ?? never,
+        downgraded: false,
+      }),
+    );
+  }
+
+  releaseAsked(id: string, t: Nanos, i: number): void {
+    this.#live.get(id)?.at(-1)?.endsAt(t, i, "release");
+  }
+
+  /** However a release ends, its owner must not go on; only one that came back well is known to be over. */
+  released(operation: Operation, record: OutcomeRecord): void {
+    const hold = this.#innermost(operation.hold);
+    if (hold !== null && record.type === "ok") hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
+  }
+
+  /** The write ends where it was asked to, the read begins where it is confirmed; a refused one changes nothing. */
+  downgraded(operation: Operation, record: OutcomeRecord): void {
+    if (record.type === "fail") return;
+    const write = this.#innermost(operation.hold);
+    if (write === null) return;
+    write.endsAt(operation.invokedAt, operation.invoke, "downgrade");
+    if (record.type === "info") return;
+    write.surelyOverAt = Math.min(write.surelyOverAt, record.t);
+    const acquired = new Operation(
+      { p: write.p, f: "acquire", key: write.key, op: operation.op, i: operation.invoke, t: write.invokedAt },
+      {
+        mode: "read",
+        permits: write.permits,
+        ...(write.owner.includes("/") ? { thread: write.owner.slice(write.p.length + 1) } : {}),
+      },
+      write.id,
+    );
+    this.#add(
+      new Hold(acquired, record.ret?.hold ?? write.id, record.t, record.i, {
+        mode: "read",
+        token: record.ret?.token === undefined ? write.token : BigInt(record.ret.token),
+        validUntil: record.ret?.validUntil ?? write.validUntil,
+        downgraded: true,
+      }),
+    );
+  }
+
+  told(record: EventRecord): void {
+    if (record.hold === undefined) return;
+    for (const hold of this.#live.get(record.hold) ?? []) {
+      if (record.f === "lost") {
+        hold.endsAt(record.t, record.i, "lost");
+        hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
+        hold.lostAt = Math.min(hold.lostAt, record.t);
+        hold.lost = record.i;
+      } else if (record.f === "extended" && record.validUntil !== undefined) {
+        hold.extendedAt(record.t, record.validUntil);
+      }
+    }
+  }
+
+  #add(hold: Hold): void {
+    this.#onHold(hold);
+    const nested = this.#live.get(hold.id);
+    if (nested === undefined) this.#live.set(hold.id, [hold]);
+    else nested.push(hold);
+  }
+
+  #innermost(id: string): Hold | null {
+    const nested = this.#live.get(id);
+    const hold = nested?.pop();
+    if (nested === undefined || hold === undefined) return null;
+    if (nested.length === 0) this.#live.delete(id);
+    return hold;
+  }
+}
+
+/** A hold ends with its process. `records` are those of its worker, in the order of time. */
+export function endByDeath(hold: Hold, records: readonly WorkerRecord[]): void {
+  const death = deathAfter(hold.from, records);
+  if (death === null) return;
+  const at = Math.max(death.t, hold.from);
+  hold.endsAt(at, death.i, death.f === "killed" ? "killed" : "exit");
+  hold.surelyOverAt = Math.min(hold.surelyOverAt, at);
+}
+
+/** The death of a worker at or after `t`; or one before it that nothing came after: a kill is stamped before it works. */
+function deathAfter(t: Nanos, records: readonly WorkerRecord[]): WorkerRecord | null {
+  let last: WorkerRecord | null = null;
+  for (const record of records) {
+    if (record.f === "start") last = null;
+    else if (record.f === "killed" || record.f === "exit") {
+      if (record.t >= t) return record;
+      last = record;
+    }
+  }
+  return last;
+}

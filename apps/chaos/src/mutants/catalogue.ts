@@ -1,0 +1,6 @@
+import type { Mutant } from "./mutant.js";
+import { redisMutants } from "./redis-mutants.js";
+import { zooKeeperMutants } from "./zookeeper-mutants.js";
+
+/** All mutants, those of one backend together. */
+export const mutants: readonly Mutant[] = [...zooKeeperMutants, ...redisMutants];

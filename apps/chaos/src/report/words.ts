@@ -1,0 +1,36 @@
+import type { OutcomeKind, ScenarioOutcome } from "../engine/outcome.js";
+import type { Topology } from "../engine/scenario.js";
+
+/** How an outcome is called on the console and in tables: a word that can be searched for. */
+export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
+  "as-expected": "ok",
+  violation: "VIOLATION",
+  "not-demonstrated": "NOT DEMONSTRATED",
+  unknown: "UNKNOWN",
+  skipped: "skipped",
+  broken: "BROKEN",
+};
+
+/** What a suite of JUnit is called: the family of servers that a scenario breaks. */
+export function backendOf(topology: Topology): "zookeeper" | "redis" | "checkers" {
+  if (topology.kind === "none") return "checkers";
+  return topology.kind === "zookeeper" ? "zookeeper" : "redis";
+}
+
+/** For people: `340 ms`, `12.3 s`, `4 min 05 s`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 99_950) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
+}
+
+export const plural = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
+
+/** Convictions that were to be shown, with how they came out: `mutex (expected)`. */
+export function expectedConvictions({ scenario, results }: ScenarioOutcome): string[] {
+  const wanted: readonly string[] = scenario.expect.violation ?? [];
+  return results
+    .filter(({ checker, verdict }) => verdict === "violation" && wanted.includes(checker))
+    .map(({ checker }) => checker);
+}

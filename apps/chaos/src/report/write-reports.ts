@@ -1,0 +1,40 @@
+import { access, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RunOutcome, ScenarioOutcome } from "../engine/outcome.js";
+import { junitXml } from "./junit.js";
+import { resultsJson } from "./results-json.js";
+import { summaryMarkdown } from "./summary.js";
+import { writeTimeline } from "./timeline/write-timeline.js";
+
+/**
+ * Writes `results.json`, `junit.xml` and `summary.md` into `dir`, and `timeline.html` beside every history that was kept.
+ * A timeline that cannot be made (a history cut off by a crash) does not take the other reports with it: its reason is in
+ * what is returned.
+ */
+export async function writeReports(run: RunOutcome, dir: string): Promise<string[]> {
+  await mkdir(dir, { recursive: true });
+  await writeFile(join(dir, "results.json"), resultsJson(run, dir));
+  await writeFile(join(dir, "junit.xml"), junitXml(run));
+  await writeFile(join(dir, "summary.md"), summaryMarkdown(run));
+  const problems: string[] = [];
+  for (const outcome of run.outcomes) {
+    try {
+      await timelineOf(outcome);
+    } catch (error) {
+      problems.push(`${outcome.scenario.id}: no timeline: ${(error as Error).message}`);
+    }
+  }
+  return problems;
+}
+
+async function timelineOf(outcome: ScenarioOutcome): Promise<void> {
+  if (outcome.folder === null) return;
+  const history = join(outcome.folder, "history.jsonl");
+  try {
+    await access(history);
+  } catch {
+    // Skipped, or broken before anything was recorded.
+    return;
+  }
+  await writeTimeline(history, join(outcome.folder, "timeline.html"), outcome);
+}

@@ -1,0 +1,116 @@
+import type { PlannedFault, Scenario } from "../engine/scenario.js";
+import {
+  cutOffBeside,
+  deafBeside,
+  deafen,
+  healLimitMs,
+  hurried,
+  mutex,
+  safely,
+  safePass,
+  sentinels,
+} from "./redis-groups.js";
+
+/** Grants that wait for all replicas, with tokens for the resource. */
+export const safeScenarios: readonly Scenario[] = [
+  {
+    id: "R08-planned",
+    title:
+      "Grants wait for all replicas: a client that cannot hear Sentinels is granted nothing by the old master after a planned failover",
+    tags: ["full"],
+    topology: sentinels,
+    keys: { k1: mutex },
+    groups: deafBeside("all"),
+    runMs: 4_000,
+    plan: () => [deafen, { fault: "redis.failover", after: "granted(k1, 10)", atMs: 0 }],
+    expect: safePass,
+    check: { healLimitMs },
+    faults: ["planned failover, client deaf to Sentinels"],
+    mode: "ours, acks all, fenced",
+  },
+  {
+    id: "R08-killed",
+    title:
+      "Grants wait for all replicas: a master that is killed while replicas are behind takes no grant with it",
+    tags: ["full"],
+    topology: hurried,
+    keys: { k1: { ...mutex, leaseMs: 8_000 } },
+    groups: cutOffBeside("all"),
+    runMs: 2_000,
+    plan: () => [
+      {
+        fault: "redis.kill-behind",
+        after: "granted(k1, 1)",
+        atMs: 0,
+        forMs: 1_500,
+        options: { key: "k1", group: "a", waitMs: 2_000 },
+      },
+    ],
+    expect: safePass,
+    check: { minGrants: 5, healLimitMs },
+    faults: ["master killed, replicas behind"],
+    mode: "ours, acks all, fenced",
+  },
+  {
+    id: "R08",
+    title:
+      "Grants wait for all replicas, tokens for the resource: master killed behind its replicas, frozen, replaced as planned",
+    tags: ["full"],
+    topology: hurried,
+    keys: { k1: mutex, k2: mutex },
+    groups: [safely(4, [20, 300])],
+    runMs: 10_000,
+    plan: (random): PlannedFault[] => [
+      {
+        fault: "redis.kill-behind",
+        after: "granted(k1, 10)",
+        atMs: random.between(0, 300),
+        forMs: 300,
+        options: { key: "k1", group: "w", waitMs: 1_000 },
+      },
+      { fault: "redis.freeze-master", after: "granted(k1, 25)", atMs: random.between(0, 300) },
+      { fault: "redis.failover", after: "granted(k1, 40)", atMs: random.between(0, 300) },
+    ],
+    expect: safePass,
+    check: { healLimitMs, minGrants: 45 },
+    faults: ["master killed, replicas behind", "master paused, replaced", "planned failover"],
+    mode: "ours, acks all, fenced",
+  },
+  {
+    id: "R08-short",
+    title: "Grants wait for all replicas: a planned failover grants nothing twice",
+    tags: ["smoke", "full"],
+    topology: hurried,
+    keys: { k1: mutex },
+    groups: [{ ...safely(3, [10, 60]), keys: ["k1"] }],
+    runMs: 2_000,
+    plan: () => [{ fault: "redis.failover", after: "granted(k1, 10)", atMs: 0 }],
+    expect: safePass,
+    check: { healLimitMs },
+    faults: ["planned failover"],
+    mode: "ours, acks all, fenced",
+  },
+  {
+    id: "R20",
+    title:
+      "Grants wait for all replicas: CLIENT PAUSE of the master for 4 s, which Sentinels replace meanwhile",
+    tags: ["full"],
+    topology: hurried,
+    keys: { k1: mutex, k2: mutex },
+    groups: [safely(4, [20, 300])],
+    runMs: 7_000,
+    plan: (random) => [
+      {
+        fault: "redis.client-pause",
+        target: "master",
+        after: "granted(k1, 5)",
+        atMs: random.between(0, 300),
+        options: { pauseMs: 4_000, replaced: true },
+      },
+    ],
+    expect: safePass,
+    check: { healLimitMs },
+    faults: ["master's clients paused"],
+    mode: "ours, acks all, fenced",
+  },
+];

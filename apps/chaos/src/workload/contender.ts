@@ -1,0 +1,148 @@
+import type { Random } from "../engine/random.js";
+import type { WorkerGroup } from "../engine/scenario.js";
+import type { Desk } from "./desk.js";
+import type { Held } from "./held.js";
+import type { WorkerKey } from "./protocol.js";
+
+export interface ContenderOptions {
+  readonly desk: Desk;
+  readonly group: WorkerGroup;
+  readonly keys: readonly WorkerKey[];
+  readonly random: Random;
+  /** Who it is among those of its process; the logical thread of re-entrant holds. */
+  readonly name: string;
+  /** Aborts when no turn is to be begun any more. */
+  readonly stop: AbortSignal;
+}
+
+/**
+ * Takes turns at its keys until it is told to stop. Options of a group: `heeds` (default true: stops working and writes nothing once
+ * it has heard of a loss), `tries` (share of acquires that ask only once), `reads` (share of reads, default 0.5), `downgrades` (share of
+ * writes, default 0.25), `permits` (most at a time, default 1), `depth` (nested acquires, default 2).
+ */
+export class Contender {
+  readonly #options: ContenderOptions;
+
+  constructor(options: ContenderOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<void> {
+    const { group, keys, random, stop } = this.#options;
+    const [first, ...others] = keys;
+    if (first === undefined) return;
+    while (!stop.aborted) {
+      const granted = await this.#turn(random.pick([first, ...others]));
+      const [least, most] = group.pauseMs ?? [0, 5];
+      // Somebody who was refused or failed does not ask again at once.
+      await pass(granted ? random.between(least, most) : random.between(50, 150), stop);
+    }
+  }
+
+  async #turn(key: WorkerKey): Promise<boolean> {
+    switch (key.kind) {
+      case "read-write":
+        return await this.#shared(key);
+      case "reentrant":
+        return await this.#nested(key, this.#number("depth", 2));
+      case "semaphore":
+        return await this.#simple(key, this.#options.random.between(1, this.#number("permits", 1)));
+      default:
+        return await this.#simple(key, 1);
+    }
+  }
+
+  async #simple(key: WorkerKey, permits: number): Promise<boolean> {
+    const held = await this.#options.desk.acquire(key, {
+      permits,
+      once: this.#chance("tries", 0),
+      ...this.#wait,
+    });
+    if (held === null) return false;
+    if (key.kind === "semaphore") await this.#linger(held);
+    else await this.#work(held);
+    await this.#options.desk.release(held);
+    return true;
+  }
+
+  async #shared(key: WorkerKey): Promise<boolean> {
+    const { desk, name } = this.#options;
+    const mode = this.#chance("reads", 0.5) ? "read" : "write";
+    const held = await desk.acquire(key, { mode, thread: name, ...this.#wait });
+    if (held === null) return false;
+    if (mode === "read") {
+      await this.#linger(held);
+      await desk.release(held);
+      return true;
+    }
+    await this.#work(held);
+    if (held.grant.downgrade === undefined || !this.#chance("downgrades", 0.25)) {
+      await desk.release(held);
+      return true;
+    }
+    const read = await desk.downgrade(held);
+    if (read === null) await held.grant.release();
+    else {
+      await this.#linger(read);
+      await desk.release(read);
+    }
+    return true;
+  }
+
+  async #nested(key: WorkerKey, depth: number): Promise<boolean> {
+    const { desk, name } = this.#options;
+    const outer = await desk.acquire(key, { thread: name, ...this.#wait });
+    if (outer === null) return false;
+    if (depth > 1) await this.#nested(key, depth - 1);
+    else await this.#work(outer);
+    await desk.release(outer);
+    return true;
+  }
+
+  /** A read-modify-write over the whole hold. */
+  async #work(held: Held): Promise<void> {
+    const { desk, group } = this.#options;
+    const read = group.writes === undefined ? null : await desk.read(held);
+    await this.#linger(held);
+    if (read === null || (this.#heeds && held.grant.lost?.aborted === true)) return;
+    await desk.write(held, read);
+  }
+
+  async #linger(held: Held): Promise<void> {
+    const { group, random } = this.#options;
+    const [least, most] = group.holdMs;
+    await pass(random.between(least, most), this.#heeds ? held.grant.lost : null);
+  }
+
+  get #heeds(): boolean {
+    return this.#options.group.options?.heeds !== false;
+  }
+
+  get #wait(): { waitMs?: number } {
+    const { waitMs } = this.#options.group;
+    return waitMs === undefined ? {} : { waitMs };
+  }
+
+  #chance(option: string, share: number): boolean {
+    return this.#options.random.next() < this.#number(option, share);
+  }
+
+  #number(option: string, otherwise: number): number {
+    const value = this.#options.group.options?.[option];
+    return typeof value === "number" ? value : otherwise;
+  }
+}
+
+/** Resolves after a time, or when the signal aborts. */
+function pass(ms: number, signal: AbortSignal | null): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener("abort", done);
+  });
+}

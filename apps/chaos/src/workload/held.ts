@@ -1,0 +1,59 @@
+import type { RunClock } from "../engine/clock.js";
+import type { Nanos } from "../history/record.js";
+import type { WorkerKey } from "./protocol.js";
+import type { Grant } from "./recipe.js";
+
+/** A hold of this worker, under the name that the history has for it. */
+export interface Held {
+  readonly id: string;
+  readonly key: WorkerKey;
+  readonly mode: "read" | "write";
+  readonly thread: string;
+  readonly grant: Grant;
+  /** Stops listening to its loss. */
+  forget(): void;
+}
+
+/** Until when a grant is promised now, by the clock of the run; `undefined` without a promise. */
+export function validUntil(grant: Grant, clock: RunClock): Nanos | undefined {
+  const leftMs = grant.remainingMs();
+  return leftMs === null || !Number.isFinite(leftMs) ? undefined : clock.now() + leftMs * 1e6;
+}
+
+/** Tells when a promise was extended, of all holds that last long enough for that. */
+export class Promises {
+  readonly #clock: RunClock;
+  readonly #extended: (held: Held, until: Nanos) => void;
+  readonly #known = new Map<Held, Nanos>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(clock: RunClock, everyMs: number, extended: (held: Held, until: Nanos) => void) {
+    this.#clock = clock;
+    this.#extended = extended;
+    this.#timer = setInterval(() => this.#look(), everyMs);
+    this.#timer.unref();
+  }
+
+  add(held: Held, until: Nanos): void {
+    this.#known.set(held, until);
+  }
+
+  drop(held: Held): void {
+    this.#known.delete(held);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    for (const [held, before] of this.#known) {
+      if (held.grant.lost?.aborted === true) continue;
+      const until = validUntil(held.grant, this.#clock);
+      // Small steps are noise of the two clocks' readings.
+      if (until === undefined || until < before + (held.key.leaseMs / 20) * 1e6) continue;
+      this.#known.set(held, until);
+      this.#extended(held, until);
+    }
+  }
+}

@@ -1,0 +1,145 @@
+import {
+  type Acquirable,
+  type AcquireOptions,
+  type FencingToken,
+  HoldfastError,
+  type LockProvider,
+  type Millis,
+  type Mutex,
+  type ReleaseOutcome,
+  type WriteHandle,
+} from "@holdfast/core";
+import { namesOf } from "../names.js";
+import type { WorkerKey } from "../protocol.js";
+import type { Ask, Client, Grant, RecipeContext, ReleaseEnd } from "../recipe.js";
+
+export interface ProviderClientOptions {
+  /** The mutex of keys of kind `fair`; default `mutex`, which is fair on ZooKeeper. */
+  fair?(name: string): Mutex;
+  /** The mutex of all other exclusive kinds; default `mutex`. */
+  mutex?(name: string): Mutex;
+}
+
+/** What all handles have in common: those of permits have no mode. */
+interface Handle {
+  readonly token: FencingToken | null;
+  readonly lost: AbortSignal;
+  remainingMs(): Millis;
+  release(): Promise<ReleaseOutcome>;
+}
+
+/** A provider of ours as a client of the runner: one lock for each kind of key. */
+export function providerClient(
+  provider: LockProvider,
+  context: Pick<RecipeContext, "tell">,
+  options: ProviderClientOptions = {},
+): Client {
+  const { events } = provider;
+  events.on("requeued", ({ name, reason }) => context.tell({ f: "requeued", name, cause: reason }));
+  events.on("uncertain", ({ name }) => context.tell({ f: "uncertain", name }));
+  events.on("recovered", ({ name }) => context.tell({ f: "recovered", name }));
+  return {
+    acquire: (ask) => acquire(provider, ask, options),
+    meaning,
+    close: async () => {
+      await provider.close();
+    },
+  };
+}
+
+async function acquire(
+  provider: LockProvider,
+  ask: Ask,
+  options: ProviderClientOptions,
+): Promise<Grant | null> {
+  const { key, label, signal, waitMs, permits, thread } = ask;
+  const { name } = key;
+  const how: AcquireOptions = { label, signal, ...(waitMs === undefined ? {} : { waitMs }) };
+  switch (key.kind) {
+    case "semaphore": {
+      const semaphore = provider.semaphore(name, key.limit ?? 1);
+      const asked = { ...how, permits };
+      const handle = await (ask.once
+        ? semaphore.tryAcquire({ ...asked, waitMs: 0 })
+        : semaphore.acquire(asked));
+      return handle === null ? null : grantOf(handle);
+    }
+    case "reentrant": {
+      const lock = provider.reentrantMutex(name);
+      const owner = { id: thread };
+      const handle = await lock.acquire({ ...how, owner });
+      return { ...grantOf(handle, () => lock.holdCount(owner)), count: lock.holdCount(owner) };
+    }
+    case "read-write": {
+      const { read, write } = provider.readWriteLock(name);
+      if (ask.mode === "read") return grantOf(await read.acquire(how));
+      return writeGrantOf(await write.acquire(how));
+    }
+    default: {
+      const handle = await take(await lockOf(provider, key, options), ask.once, how);
+      return handle === null ? null : grantOf(handle);
+    }
+  }
+}
+
+type Takes = Pick<Acquirable, "acquire" | "tryAcquire">;
+
+async function lockOf(
+  provider: LockProvider,
+  key: WorkerKey,
+  { fair, mutex }: ProviderClientOptions,
+): Promise<Takes> {
+  const plain = mutex ?? ((name: string) => provider.mutex(name));
+  if (key.kind === "multi") {
+    // It brings all backends along: half of what a worker loads, for the few that need it.
+    const { multiLock } = await import("@holdfast/multi-lock");
+    return multiLock(namesOf(key).map((name) => plain(name)));
+  }
+  return key.kind === "fair" && fair !== undefined ? fair(key.name) : plain(key.name);
+}
+
+async function take(lock: Takes, once: boolean, how: AcquireOptions): Promise<Handle | null> {
+  return once ? await lock.tryAcquire({ ...how, waitMs: 0 }) : await lock.acquire(how);
+}
+
+function grantOf(handle: Handle, count?: () => number): Grant {
+  return {
+    token: handle.token,
+    remainingMs: () => handle.remainingMs(),
+    lost: handle.lost,
+    release: async () => endOf(await handle.release(), count?.()),
+  };
+}
+
+function writeGrantOf(handle: WriteHandle): Grant {
+  return { ...grantOf(handle), downgrade: async () => grantOf(await handle.downgrade()) };
+}
+
+function endOf(outcome: ReleaseOutcome, count: number | undefined): ReleaseEnd {
+  switch (outcome) {
+    case "released":
+    case "still-held":
+      return { end: "ok", ...(count === undefined ? {} : { count }) };
+    case "lost":
+      return { end: "fail", why: "it was lost" };
+    case "unconfirmed":
+      return { end: "info", why: "no answer" };
+  }
+}
+
+/** What was refused or given up took nothing. Whatever else went wrong may have. */
+function meaning(error: unknown): "fail" | "info" | "broken" {
+  if (!(error instanceof HoldfastError)) return error instanceof TypeError ? "broken" : "fail";
+  switch (error.code) {
+    case "HF_ACQUIRE_TIMEOUT":
+    case "HF_EVICTED":
+      return "fail";
+    case "HF_INVALID_ARGUMENT":
+    case "HF_LAYOUT_CONFLICT":
+    case "HF_UNSUPPORTED":
+    case "HF_DEADLOCK":
+      return "broken";
+    default:
+      return "info";
+  }
+}

@@ -1,0 +1,67 @@
+import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
+import { deskOf } from "@holdfast/redis-recipes/internal";
+import type { ServerAddresses } from "../../engine/topologies/server-set.js";
+import type { Client, Recipe, RecipeContext } from "../recipe.js";
+import { namesKey } from "../redis-names.js";
+import { providerClient } from "./provider-client.js";
+
+/** Quick enough for leases of one to three seconds: as somebody sets them who wants such short ones. */
+const brisk = { heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 1_000, releaseTimeoutMs: 1_000 };
+
+/**
+ * Ours on Redis. Options: `acks` ("none", "all" or a number; default "none"), `waitTimeoutMs` for them, `named` (says in front
+ * of each acquire who asks, so that the observer knows who stands where in a queue).
+ */
+export const redis: Recipe = {
+  async open(context) {
+    const { servers, leaseMs, options } = context;
+    const locks = redisLocks({
+      ...targetOf(servers),
+      ...acksOf(servers, options),
+      ...brisk,
+      leaseMs,
+    });
+    await locks.ready({ waitMs: 30_000 });
+    const client = providerClient(locks, context, { fair: (name) => locks.fairMutex(name) });
+    return options.named === true ? named(locks, client) : client;
+  },
+};
+
+function targetOf(servers: ServerAddresses): Pick<RedisLocksOptions, "url" | "sentinels"> {
+  if (servers.kind === "redis") return { url: `redis://${servers.address.host}:${servers.address.port}` };
+  if (servers.kind !== "replicated") throw new Error(`recipe redis cannot work on ${servers.kind}`);
+  const { master, sentinels, masterName: name, natMap } = servers;
+  if (sentinels.length === 0) return { url: `redis://${master.host}:${master.port}` };
+  return { sentinels: { sentinels, name, ...(natMap !== undefined && { natMap }) } };
+}
+
+function acksOf(
+  servers: ServerAddresses,
+  { acks, waitTimeoutMs }: RecipeContext["options"],
+): Pick<RedisLocksOptions, "acks" | "replicas" | "waitTimeoutMs"> {
+  if (acks === undefined || acks === "none") return {};
+  return {
+    acks: acks === "all" ? acks : Number(acks),
+    replicas: servers.kind === "replicated" ? servers.replicas : 0,
+    ...(waitTimeoutMs !== undefined && { waitTimeoutMs: Number(waitTimeoutMs) }),
+  };
+}
+
+const sayWho = {
+  name: "chaos-name",
+  keyCount: 1,
+  lua: `redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) return redis.call('PEXPIRE', KEYS[1], 600000)`,
+  parse: (raw: unknown) => raw,
+};
+
+/** One acquire at a time and key is under way in a worker that does this. */
+function named(locks: RedisLocks, client: Client): Client {
+  return {
+    ...client,
+    async acquire(ask) {
+      const desk = deskOf(locks);
+      await desk?.line.run(sayWho, [namesKey(ask.key.name)], [desk.uuid, ask.label]);
+      return await client.acquire(ask);
+    },
+  };
+}

@@ -1,0 +1,12 @@
+import { LockPaths } from "@holdfast/zk-recipes/internal";
+import { namesOf } from "../names.js";
+import type { WorkerKey } from "../protocol.js";
+
+const paths = new LockPaths({ chroot: "", namespace: "", root: "/holdfast" });
+
+/** Where a key's locks are in ZooKeeper. */
+export const pathsOf = (key: WorkerKey): string[] =>
+  key.kind === "naive" ? [naivePath(key)] : namesOf(key).map((name) => paths.pathOf(name));
+
+/** The one node of `naive-node`. */
+export const naivePath = ({ name }: WorkerKey): string => `/naive-${name}`;

@@ -1,0 +1,112 @@
+// A worker: one process, one client, some contenders. See `protocol.ts` for what it is told and says.
+import { createInterface } from "node:readline";
+import { RunClock } from "../engine/clock.js";
+import { Random } from "../engine/random.js";
+import { Contender } from "./contender.js";
+import { Desk } from "./desk.js";
+import { namesOf } from "./names.js";
+import type { ToWorker, WorkerSetup } from "./protocol.js";
+import { openRecipe } from "./recipes/registry.js";
+import { say } from "./records.js";
+import { ResourceClient } from "./resource-client.js";
+
+function fail(error: unknown): never {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  console.error(text);
+  say({ say: "failed", error: text.slice(0, 2_000) });
+  process.exit(1);
+}
+
+/** A promise that nobody looks at is a defect of the client, and ends the run as such. */
+process.on("uncaughtException", fail);
+process.on("unhandledRejection", fail);
+
+interface Shift {
+  start(): void;
+  stop(): void;
+  abort(): void;
+}
+
+async function setUp(setup: WorkerSetup): Promise<Shift> {
+  const { p, keys, group, seed } = setup;
+  const clock = new RunClock(setup.clockBase);
+  const stop = new AbortController();
+  const abort = new AbortController();
+  const idOf = new Map(keys.flatMap((key) => namesOf(key).map((name) => [name, key.id] as const)));
+  const leaseMs = Math.max(...keys.map((key) => key.leaseMs));
+  const resource =
+    group.writes === undefined || setup.resource === null ? null : await ResourceClient.open(setup.resource);
+  const client = await (await openRecipe(group.recipe)).open({
+    p,
+    servers: setup.servers,
+    keys,
+    leaseMs,
+    options: group.options ?? {},
+    random: new Random(seed, `${p}/client`),
+    tell: ({ f, name, cause }) => {
+      const key = idOf.get(name);
+      if (key === undefined) return;
+      say({ t: clock.now(), type: "event", p, f, key, ...(cause === undefined ? {} : { cause }) });
+    },
+  });
+  const desk = new Desk(
+    {
+      p,
+      clock,
+      client,
+      resource,
+      fenced: group.writes === "fenced",
+      signal: abort.signal,
+      say,
+      broken: fail,
+    },
+    Math.max(20, Math.min(...keys.map((key) => key.leaseMs)) / 20),
+  );
+  const contenders = Array.from({ length: group.contenders ?? 1 }, (_, at) => {
+    const name = `c${at}`;
+    return new Contender({
+      desk,
+      group,
+      keys,
+      random: new Random(seed, `${p}/${name}`),
+      name,
+      stop: stop.signal,
+    });
+  });
+  let working: Promise<unknown> = Promise.resolve();
+  return {
+    start: () => {
+      working = Promise.all(contenders.map((contender) => contender.run()));
+      working.catch(fail);
+    },
+    abort: () => abort.abort(new Error("the run is over")),
+    stop: () => {
+      stop.abort();
+      void working.then(async () => {
+        desk.close();
+        await client.close();
+        resource?.close();
+        say({ say: "done" });
+        process.exit(0);
+      }, fail);
+    },
+  };
+}
+
+let shift: Shift | null = null;
+
+async function follow(word: ToWorker): Promise<void> {
+  if (word.do === "setup") {
+    shift = await setUp(word.setup);
+    say({ say: "ready", versions: { node: process.versions.node } });
+  } else shift?.[word.do]();
+}
+
+let turn: Promise<void> = Promise.resolve();
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  turn = turn.then(() => follow(JSON.parse(line) as ToWorker));
+  turn.catch(fail);
+});
+// The runner is gone, and with it whoever would read what is said.
+lines.on("close", () => process.exit(1));

@@ -1,0 +1,160 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { RunClock } from "../../src/engine/clock.js";
+import { Crew, type Worker } from "../../src/engine/crew.js";
+import { Recorder } from "../../src/engine/recorder.js";
+import type { WorkerGroup } from "../../src/engine/scenario.js";
+import { Tally } from "../../src/engine/tally.js";
+import type { ServerSet } from "../../src/engine/topologies/server-set.js";
+import type { WorkerProgram } from "../../src/engine/worker-process.js";
+import { HistoryBuilder } from "../../src/history/builder.js";
+import type { HistoryRecord, WorkerRecord } from "../../src/history/record.js";
+import { fakeWorker } from "./fake-worker.js";
+
+const group: WorkerGroup = { name: "w", count: 2, recipe: "fake", keys: ["k1"], holdMs: [1, 1] };
+const withoutServers = {
+  link: async () => ({
+    addresses: { kind: "none" },
+    proxies: [],
+    session: () => null,
+    close: async () => {},
+  }),
+} as unknown as ServerSet;
+
+let folder: string;
+let crew: Crew;
+let tally: Tally;
+let records: HistoryRecord[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "crew-"));
+  tally = new Tally();
+  records = [];
+});
+afterEach(async () => {
+  await crew?.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function gather(program: WorkerProgram = fakeWorker()): Promise<Worker> {
+  const recorder = new Recorder(join(folder, "history.jsonl"), new RunClock());
+  recorder.listen((record) => {
+    records.push(record);
+    tally.see(record);
+  });
+  const keys = [{ id: "k1", name: "k1", kind: "mutex", backend: "zookeeper", leaseMs: 1_000 }] as const;
+  crew = await Crew.gather({
+    groups: [group],
+    keys,
+    set: withoutServers,
+    recorder,
+    seed: 1,
+    resource: null,
+    logFolder: folder,
+    programOf: async () => program,
+  });
+  return crew.workers[0] as Worker;
+}
+
+const states = (name: string): string[] =>
+  records
+    .filter((record): record is WorkerRecord => record.type === "worker" && record.p.startsWith(`${name}#`))
+    .map(({ p, f }) => `${p} ${f}`);
+const grantsOf = (p: string): number => records.filter((each) => each.type === "ok" && each.p === p).length;
+const more = (p: string): Promise<boolean> => {
+  const before = grantsOf(p);
+  return tally.until(() => grantsOf(p) > before + 3, { withinMs: 10_000 });
+};
+
+describe("a crew", () => {
+  it("works from start to stop, and says that everybody ended", async () => {
+    const worker = await gather();
+    expect(grantsOf(worker.p)).toBe(0);
+    crew.start();
+    expect(await more("w0#0")).toBe(true);
+    expect(await crew.stop(10_000)).toEqual([]);
+    expect([states("w0"), states("w1")]).toEqual([
+      ["w0#0 start", "w0#0 exit"],
+      ["w1#0 start", "w1#0 exit"],
+    ]);
+  });
+
+  it("has read all that a worker said before it stands still", async () => {
+    const worker = await gather();
+    crew.start();
+    await more(worker.p);
+    await crew.pause(worker);
+    expect(worker.process.standsStill()).toBe(true);
+    const said = grantsOf(worker.p);
+    expect(await more("w1#0")).toBe(true);
+    expect(grantsOf(worker.p)).toBe(said);
+    crew.resume(worker);
+    expect(await more(worker.p)).toBe(true);
+    expect(states("w0")).toEqual(["w0#0 start", "w0#0 paused", "w0#0 resumed"]);
+  });
+
+  it("stamps a kill before it, has read everything when it is done, and starts the next incarnation working", async () => {
+    const worker = await gather();
+    crew.start();
+    await more(worker.p);
+    await crew.kill(worker);
+    expect(worker.process.running).toBe(false);
+    const said = records.filter((record) => "p" in record && record.p === "w0#0").length;
+    await crew.restart(worker);
+    expect(await more("w0#1")).toBe(true);
+    expect(records.filter((record) => "p" in record && record.p === "w0#0").length).toBe(said);
+    expect(states("w0")).toEqual(["w0#0 start", "w0#0 killed", "w0#1 start"]);
+    // Late records of the killed one are no holds that go on.
+    const builder = new HistoryBuilder();
+    builder.add({
+      i: 0,
+      t: 0,
+      type: "meta",
+      v: 1,
+      run: "r",
+      seed: 1,
+      scenario: "T",
+      versions: {},
+      capabilities: [],
+      keys: { k1: { kind: "mutex", backend: "zookeeper", leaseMs: 1 } },
+    });
+    for (const record of records) builder.add({ ...record, i: record.i + 1 });
+    expect(
+      builder
+        .build()
+        .keys.get("k1")
+        ?.holds.every(({ to }) => Number.isFinite(to)),
+    ).toBe(true);
+  });
+
+  it("breaks when a worker ends that nobody has killed", async () => {
+    const worker = await gather();
+    process.kill(worker.process.pid, "SIGKILL");
+    await expect(crew.broken).rejects.toThrow("w0#0 ended by itself with SIGKILL");
+  });
+
+  it("breaks when a worker says that it cannot go on, or something that is not its own", async () => {
+    await expect(
+      gather(fakeWorker('say({ say: "failed", error: "no such recipe" }); return;')),
+    ).rejects.toThrow(/w\d#0: no such recipe/);
+    await expect(gather(fakeWorker('writeSync(1, "hello\\n");'))).rejects.toThrow(
+      "not a line of JSON: hello",
+    );
+    const foreign = fakeWorker('say({ t: 1, type: "fault", p, f: "zk.kill", phase: "begin" });');
+    await expect(gather(foreign)).rejects.toThrow("not its own");
+    const another = fakeWorker('say({ t: 1, type: "event", p: "w9#0", f: "lost", key });');
+    await expect(gather(another)).rejects.toThrow("not its own");
+  });
+
+  it("ends the waits of those who do not finish by themselves, and names them", async () => {
+    const stuck = fakeWorker();
+    const [, text = ""] = stuck.args;
+    const late = { ...stuck, args: ["-e", text.replace('word.do === "stop"', 'word.do === "abort"')] };
+    await gather(late);
+    crew.start();
+    expect(await crew.stop(200)).toEqual(["w0#0", "w1#0"]);
+    expect(states("w0").at(-1)).toBe("w0#0 exit");
+  });
+});

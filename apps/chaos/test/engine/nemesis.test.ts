@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { RunClock } from "../../src/engine/clock.js";
+import type { Crew } from "../../src/engine/crew.js";
+import type { FaultKind } from "../../src/engine/faults/fault.js";
+import { Nemesis } from "../../src/engine/nemesis.js";
+import { Recorder } from "../../src/engine/recorder.js";
+import type { PlannedFault } from "../../src/engine/scenario.js";
+import { Tally } from "../../src/engine/tally.js";
+import type { ServerSet } from "../../src/engine/topologies/server-set.js";
+import type { FaultRecord, HistoryRecord } from "../../src/history/record.js";
+import { granted, invoke } from "./numbered.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "nemesis-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+interface Bench {
+  readonly nemesis: Nemesis;
+  readonly recorder: Recorder;
+  readonly did: string[];
+  readonly records: HistoryRecord[];
+  faults(): string[];
+}
+
+function bench(plan: readonly PlannedFault[], more: Readonly<Record<string, FaultKind>> = {}): Bench {
+  const recorder = new Recorder(join(folder, "history.jsonl"), new RunClock());
+  const tally = new Tally();
+  const records: HistoryRecord[] = [];
+  recorder.listen((record) => {
+    records.push(record);
+    tally.see(record);
+  });
+  const did: string[] = [];
+  const kind = (name: string, heals: boolean): FaultKind => ({
+    begin: async (context) => {
+      context.begins("zk1");
+      did.push(name);
+      const heal = async (): Promise<unknown> => {
+        did.push(`${name} healed`);
+        return { after: 1 };
+      };
+      return { target: "zk1", evidence: { pid: 7 }, ...(heals ? { heal } : {}) };
+    },
+  });
+  const nemesis = new Nemesis({
+    plan,
+    faults: { stop: kind("stop", true), blow: kind("blow", false), ...more },
+    // Fakes of faults need neither.
+    set: {} as ServerSet,
+    crew: {} as Crew,
+    recorder,
+    tally,
+    seed: 1,
+    scenario: "T",
+  });
+  const faults = (): string[] =>
+    records
+      .filter((record): record is FaultRecord => record.type === "fault")
+      .map(({ f, phase, target, evidence }) => `${f} ${phase} ${target} ${JSON.stringify(evidence) ?? "-"}`);
+  return { nemesis, recorder, did, records, faults };
+}
+
+describe("the nemesis", () => {
+  it("takes a fault back after its time, and records both ends with what shows that it happened", async () => {
+    const { nemesis, did, faults } = bench([{ fault: "stop", atMs: 0, forMs: 5 }]);
+    await nemesis.run();
+    expect(did).toEqual(["stop", "stop healed"]);
+    expect(faults()).toEqual(["stop begin zk1 -", 'stop end zk1 {"pid":7,"after":1}']);
+    expect(nemesis.failures).toEqual([]);
+  });
+
+  it("ends at once what has nothing to take back", async () => {
+    const { nemesis, faults } = bench([{ fault: "blow", atMs: 0, forMs: 60_000 }]);
+    await nemesis.run();
+    expect(faults()).toEqual(["blow begin zk1 -", 'blow end zk1 {"pid":7}']);
+  });
+
+  it("leaves a fault without an end on until everything is healed", async () => {
+    const { nemesis, did } = bench([{ fault: "stop", atMs: 0 }]);
+    await nemesis.run();
+    expect(did).toEqual(["stop"]);
+    await nemesis.heal();
+    await nemesis.heal();
+    expect(did).toEqual(["stop", "stop healed"]);
+  });
+
+  it("waits for the trigger, and only then for the time behind it", async () => {
+    const { nemesis, recorder, did } = bench([
+      { fault: "blow", atMs: 0, after: "held(k1)" },
+      { fault: "stop", atMs: 0, after: "ended(blow)", forMs: 0 },
+    ]);
+    const running = nemesis.run();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(did).toEqual([]);
+    recorder.arrived(invoke("w0#0", "acquire", "k1", 1));
+    recorder.arrived(granted("w0#0", "k1", 1));
+    await running;
+    expect(did).toEqual(["blow", "stop", "stop healed"]);
+  });
+
+  it("names what did not come to pass: a trigger that was not met, a fault that failed", async () => {
+    const failing: FaultKind = {
+      begin: async (context) => {
+        context.begins("zk2");
+        throw new Error("it would not die");
+      },
+    };
+    const { nemesis, faults, did } = bench(
+      [
+        { fault: "stop", atMs: 0, after: "held(k1)" },
+        { fault: "bad", atMs: 0 },
+        { fault: "who", atMs: 0 },
+      ],
+      { bad: failing },
+    );
+    const running = nemesis.run();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    nemesis.giveUp();
+    await running;
+    expect(did).toEqual([]);
+    expect(nemesis.failures.toSorted()).toEqual([
+      "bad : it would not die",
+      "stop : held(k1) did not come",
+      "who : nobody knows it",
+    ]);
+    // Without evidence: `stats` says that nothing shows that it happened.
+    expect(faults()).toEqual(["bad begin zk2 -", "bad end zk2 -"]);
+  });
+
+  it("is healed early from the middle of a fault, once", async () => {
+    const { nemesis, did } = bench([{ fault: "stop", atMs: 0, forMs: 60_000 }]);
+    const running = nemesis.run();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    await nemesis.heal();
+    await running;
+    expect(did).toEqual(["stop", "stop healed"]);
+  });
+});

@@ -1,0 +1,227 @@
+import { RedisConnection, RedisProxy, type TcpProxy } from "@holdfast/test-servers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Crew, Worker } from "../../../src/engine/crew.js";
+import type { OngoingFault } from "../../../src/engine/faults/fault.js";
+import { faults } from "../../../src/engine/faults/registry.js";
+import { Random } from "../../../src/engine/random.js";
+import type { PlannedFault, Topology } from "../../../src/engine/scenario.js";
+import { Tally } from "../../../src/engine/tally.js";
+import { redisOf } from "../../../src/engine/topologies/redis-sets.js";
+import { startServers } from "../../../src/engine/topologies/registry.js";
+import {
+  findServers,
+  rolesOf,
+  type ServerSet,
+  type WorkerLink,
+} from "../../../src/engine/topologies/server-set.js";
+import { granted, invoke, Numbered } from "../numbered.js";
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close();
+});
+
+interface Bench {
+  readonly set: ServerSet;
+  readonly tally: Tally;
+  readonly link: WorkerLink;
+  readonly begun: string[];
+  begin(planned: Partial<PlannedFault> & { fault: string }): Promise<OngoingFault>;
+}
+
+/** Servers and a worker `a0` that consists of its links alone. */
+async function bench(topology: Topology): Promise<Bench> {
+  const set = await startServers(topology);
+  open.push(set);
+  const link = await set.link("a0", true);
+  open.push(link);
+  const worker = {
+    name: "a0",
+    p: "a0#0",
+    link,
+    paused: false,
+    process: { running: true },
+  } as unknown as Worker;
+  const crew = { worker: (name: string) => (name.startsWith("a0") ? worker : undefined) } as unknown as Crew;
+  const tally = new Tally();
+  const begun: string[] = [];
+  return {
+    set,
+    tally,
+    link,
+    begun,
+    begin: async (planned) => {
+      const kind = faults[planned.fault];
+      if (kind === undefined) throw new Error(`no fault ${planned.fault}`);
+      return await kind.begin({
+        planned: { atMs: 0, ...planned },
+        set,
+        crew,
+        tally,
+        random: new Random(1, "test"),
+        signal: AbortSignal.timeout(30_000),
+        begins: (target) => begun.push(target),
+        missed: () => {},
+      });
+    },
+  };
+}
+
+const proxyTo = (link: WorkerLink, at: number): RedisProxy => {
+  const proxy: TcpProxy | undefined = link.proxies[at];
+  if (!(proxy instanceof RedisProxy)) throw new Error("no proxy that reads RESP");
+  return proxy;
+};
+
+describe("faults of one Redis", () => {
+  it("comes back empty as another process, and says what was there", async () => {
+    const { set, begin } = await bench({ kind: "redis" });
+    const node = redisOf(set).nodes[0];
+    await node?.command("SET", "x", 1);
+    const { evidence } = await begin({ fault: "redis.empty", target: "master" });
+    expect(evidence).toMatchObject({
+      servers: ["redis1"],
+      roles: { redis1: "master" },
+      before: { keys: 1 },
+      after: { keys: 0 },
+    });
+    const { before, after } = evidence as { before: { runId: string }; after: { runId: string } };
+    expect(after.runId).not.toBe(before.runId);
+  });
+
+  it("holds everybody back for as long as it says", async () => {
+    const { begin } = await bench({ kind: "redis" });
+    const { evidence } = await begin({
+      fault: "redis.client-pause",
+      target: "redis1",
+      options: { pauseMs: 300 },
+    });
+    expect((evidence as { heldBackMs: number }).heldBackMs).toBeGreaterThanOrEqual(290);
+  });
+
+  it("does not claim to have killed connections or lost answers where there were none", async () => {
+    const { begin } = await bench({ kind: "redis" });
+    await expect(
+      begin({ fault: "redis.kill-clients", target: "redis1", options: { type: "pubsub" } }),
+    ).rejects.toThrow("no connection of type pubsub");
+    await expect(begin({ fault: "redis.deafen", target: "worker(a0)" })).rejects.toThrow("no subscription");
+    const { heal } = await begin({ fault: "redis.lose-replies", target: "worker(a0)" });
+    await expect(heal?.()).rejects.toThrow("no answer was lost");
+  });
+
+  it("makes everything serve again, whatever was done to it", async () => {
+    const { set } = await bench({ kind: "redis" });
+    const [server] = set.servers;
+    await server?.pause();
+    expect(await server?.role()).toBeNull();
+    await set.heal();
+    expect(await rolesOf(set)).toEqual({ redis1: "master" });
+    await server?.kill();
+    expect(await server?.role()).toBeNull();
+    await set.heal();
+    expect(await rolesOf(set)).toEqual({ redis1: "master" });
+  });
+});
+
+describe("faults of independent masters", () => {
+  it("makes chosen servers unreachable for one worker", async () => {
+    const { link, begin } = await bench({ kind: "masters", count: 3 });
+    const { evidence, heal } = await begin({
+      fault: "redis.unreach",
+      target: "worker(a0)",
+      options: { servers: "redis2,redis3" },
+    });
+    expect(evidence).toMatchObject({ p: "a0#0", unreached: ["redis2", "redis3"] });
+    expect(link.proxies.map(({ mode }) => mode)).toEqual(["ok", "reset", "reset"]);
+    await heal?.();
+    expect(link.proxies.map(({ mode }) => mode)).toEqual(["ok", "ok", "ok"]);
+  });
+
+  it.each([
+    { how: "restart", persistence: "none", left: 0 },
+    { how: "restart", persistence: "aof-always", left: 2 },
+    { how: "tail", persistence: "aof-everysec", left: 1 },
+    { how: "stale", persistence: "none", left: 1 },
+  ] as const)("$how with persistence $persistence: $left of two writes are there afterwards", async (row) => {
+    const { set, tally, link, begin, begun } = await bench({
+      kind: "masters",
+      count: 3,
+      persistence: row.persistence,
+    });
+    const node = redisOf(set).nodes[2];
+    await node?.command("SET", "early", 1);
+    const waits = vi.spyOn(tally, "until");
+    const forgotten = begin({
+      fault: "redis.forget",
+      target: "redis3",
+      options: { group: "a", how: row.how },
+    });
+    // It has noted what is to be gone back to, and waits for a holder.
+    await expect.poll(() => waits.mock.calls.length).toBe(1);
+    await node?.command("SET", "late", 1);
+    const arrived = new Numbered((record) => tally.see(record));
+    arrived.add(invoke("b0#0", "acquire", "k1", 1), granted("b0#0", "k1", 1));
+    expect(begun).toEqual([]);
+    arrived.add(invoke("a0#0", "acquire", "k1", 1), granted("a0#0", "k1", 1));
+    const { evidence, heal } = await forgotten;
+    expect(evidence).toMatchObject({ servers: ["redis3"], how: row.how, hold: "a0#0:1" });
+    expect(link.proxies.map(({ mode }) => mode)).toEqual(["hole", "hole", "hole"]);
+    const [third] = await findServers(set, "redis3");
+    expect(begun).toEqual([third?.name]);
+    // Whoever serves at its address now.
+    expect(await valuesAt(proxyTo(link, 2).target.port)).toBe(row.left);
+    await heal?.();
+    expect(proxyTo(link, 0).mode).toBe("ok");
+    expect(await rolesOf(set)).toEqual({ redis1: "master", redis2: "master", redis3: "master" });
+  });
+
+  it("an outage lasts until there were grants without those servers", async () => {
+    const { set, tally, begin } = await bench({ kind: "masters", count: 3 });
+    const waits = vi.spyOn(tally, "until");
+    const away = begin({ fault: "redis.outage", target: "redis1,redis2", options: { grants: 1 } });
+    await expect.poll(() => waits.mock.calls.length).toBe(1);
+    expect(set.servers[0]?.running).toBe(false);
+    expect(set.servers[2]?.running).toBe(true);
+    new Numbered((record) => tally.see(record)).add(
+      invoke("a0#0", "acquire", "k1", 1),
+      granted("a0#0", "k1", 1),
+    );
+    expect((await away).evidence).toMatchObject({ servers: ["redis1", "redis2"], grants: [1] });
+    expect(await rolesOf(set)).toEqual({ redis1: "master", redis2: "master", redis3: "master" });
+  });
+});
+
+describe("faults of a master with replicas", () => {
+  it("hands over to the replica, and the address follows", async () => {
+    const { set, begin } = await bench({ kind: "replicated", replicas: 1, sentinels: 0 });
+    const { front } = redisOf(set);
+    const { evidence } = await begin({ fault: "redis.hand-over", target: "master" });
+    expect(evidence).toMatchObject({
+      promoted: "redis2",
+      rolesAfter: { redis1: "replica", redis2: "master" },
+    });
+    expect(front?.target.port).toBe(redisOf(set).nodes[1]?.port);
+  });
+
+  it("a set with two masters after a planned failover is whole again soon, with one", async () => {
+    const { set, begin } = await bench({ kind: "replicated", replicas: 2, sentinels: 3 });
+    const { evidence } = await begin({ fault: "redis.failover" });
+    const roles = Object.values((evidence as { rolesAfter: Record<string, string> }).rolesAfter);
+    expect(roles.filter((role) => role === "master")).toHaveLength(2);
+    await set.heal();
+    expect(Object.values(await rolesOf(set)).sort()).toEqual([
+      "master",
+      "replica",
+      "replica",
+      "sentinel",
+      "sentinel",
+      "sentinel",
+    ]);
+  });
+});
+
+/** How many of the two writes are at a port. */
+async function valuesAt(port: number): Promise<number> {
+  using connection = await RedisConnection.connect({ port });
+  return Number(await connection.command("EXISTS", "early", "late"));
+}

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import type { ScenarioOutcome } from "../../src/engine/outcome.js";
+import type { PlannedFault, Scenario } from "../../src/engine/scenario.js";
+import { shrink } from "../../src/engine/shrink.js";
+
+const fault = (name: string, after?: string): PlannedFault => ({
+  fault: name,
+  atMs: 0,
+  ...(after === undefined ? {} : { after }),
+});
+const scenario = {
+  id: "T",
+  groups: [{ name: "w", count: 8, recipe: "zookeeper", keys: ["k1"], holdMs: [1, 1] }],
+} as unknown as Scenario;
+const outcome = (plan: readonly PlannedFault[], convicted: boolean): ScenarioOutcome =>
+  ({
+    outcome: convicted ? "violation" : "as-expected",
+    unexpected: convicted ? ["mutex"] : [],
+    plan,
+  }) as unknown as ScenarioOutcome;
+
+/** Convicts while the plan has `guilty` and at least `crew` workers are there. */
+async function shrunk(plan: readonly PlannedFault[], guilty: string, crew: number, tries = 40) {
+  const asked: string[] = [];
+  const found = await shrink(scenario, outcome(plan, true), {
+    seed: 1,
+    capabilities: [],
+    folder: "/nowhere",
+    tries,
+    again: async (smaller, less) => {
+      asked.push(less.map((each) => each.fault).join(" "));
+      const enough = (smaller.groups[0]?.count ?? 0) >= crew;
+      return outcome(less, enough && less.some((each) => each.fault === guilty));
+    },
+  });
+  return { ...found, asked };
+}
+
+describe("shrinking", () => {
+  it("finds the one fault and the fewest workers that still show a violation", async () => {
+    const plan = ["a", "b", "c", "d", "e"].map((name) => fault(name));
+    const { plan: left, scenario: smallest } = await shrunk(plan, "d", 3);
+    expect(left.map((each) => each.fault)).toEqual(["d"]);
+    expect(smallest.groups[0]?.count).toBe(4);
+  });
+
+  it("gives up after its tries, with the smallest that was seen to convict", async () => {
+    const { tries, plan: left } = await shrunk(
+      ["a", "b", "c"].map((name) => fault(name)),
+      "c",
+      1,
+      2,
+    );
+    expect(tries).toBe(2);
+    expect(left.some((each) => each.fault === "c")).toBe(true);
+  });
+
+  it("never asks for a plan in which a fault waits for one that is gone", async () => {
+    const plan = [fault("a"), fault("b", "ended(a)"), fault("c", "begun(b)")];
+    const { asked } = await shrunk(plan, "c", 9);
+    expect(asked).not.toContain("b c");
+    expect(asked).not.toContain("a c");
+    expect(asked).not.toContain("c");
+  });
+
+  it("does not take another violation for the one that was found", async () => {
+    const found = await shrink(scenario, outcome([fault("a"), fault("b")], true), {
+      seed: 1,
+      capabilities: [],
+      folder: "/nowhere",
+      again: async (_, less) => ({ ...outcome(less, true), unexpected: ["leaks"] }),
+    });
+    expect(found.plan).toHaveLength(2);
+  });
+});

@@ -1,0 +1,81 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+import { main } from "../../src/cli/main.js";
+import { catalogueMarkdown, guaranteesMarkdown } from "../../src/report/summary.js";
+import { catalogue } from "../../src/scenarios/catalogue.js";
+import { unaligned } from "../unaligned.js";
+
+const at = (path: string): URL => new URL(`../../${path}`, import.meta.url);
+
+/** What a document is, and what it should be; written when that is asked for. */
+function document(path: string, made: (text: string) => string): { is: string; shouldBe: string } {
+  const read = (): string => {
+    try {
+      return readFileSync(at(path), "utf8");
+    } catch {
+      return "";
+    }
+  };
+  const shouldBe = made(read());
+  if (process.env.HOLDFAST_WRITE_DOCS === "1") writeFileSync(at(path), shouldBe);
+  return { is: read(), shouldBe };
+}
+
+it("README.md has the catalogue of today (HOLDFAST_WRITE_DOCS=1 writes it)", () => {
+  const [begin, end] = ["<!-- scenarios:", "<!-- end of scenarios -->"];
+  const { is, shouldBe } = document("README.md", (text) => {
+    const [head = "", rest = ""] = text.split(begin);
+    const comment = rest.slice(0, rest.indexOf("\n"));
+    const tail = text.slice(text.indexOf(end));
+    return `${head}${begin}${comment}\n\n${catalogueMarkdown(catalogue)}\n${tail}`;
+  });
+  expect(unaligned(is)).toBe(unaligned(shouldBe));
+});
+
+it("docs/guarantees.md says what the catalogue of today expects (HOLDFAST_WRITE_DOCS=1 writes it)", () => {
+  const { is, shouldBe } = document("docs/guarantees.md", () => guaranteesMarkdown(catalogue));
+  expect(unaligned(is)).toBe(unaligned(shouldBe));
+});
+
+it("README.md names every command and option of run that there is", async () => {
+  const readme = readFileSync(at("README.md"), "utf8");
+  const lines: string[] = [];
+  for (const args of [["--help"], ["run", "--help"]])
+    expect(await main(args, (line) => lines.push(line))).toBe(0);
+  const help = lines.join("\n");
+  const commands = [...help.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name = ""]) => name);
+  const options = [...help.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, name = ""]) => name);
+  expect(commands.length).toBeGreaterThan(4);
+  expect(options.length).toBeGreaterThan(5);
+  for (const name of [...commands, ...options]) expect(readme, name).toContain(`\`${name}`);
+});
+
+interface Step {
+  readonly run?: string;
+  readonly uses?: string;
+  readonly if?: string;
+}
+
+it("the workflow to copy runs options that there are, pins what it uses, and keeps the reports of a red run", async () => {
+  const text = readFileSync(at("workflows/chaos.yml"), "utf8");
+  const { jobs, permissions } = parse(text) as {
+    jobs: Record<string, { steps: Step[] }>;
+    permissions: Record<string, string>;
+  };
+  const steps = Object.values(jobs).flatMap((job) => job.steps);
+  expect(permissions).toEqual({ contents: "read" });
+  for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
+  const lines: string[] = [];
+  await main(["run", "--help"], (line) => lines.push(line));
+  const runs = steps.flatMap(({ run }) => (run?.includes("holdfast-chaos run") ? [run] : []));
+  expect(runs).toHaveLength(2);
+  for (const run of runs) {
+    expect(run).toContain("--require");
+    for (const [option] of run.matchAll(/(?<=\s)--(?!no-install)[a-z-]+/g))
+      expect(lines.join("\n")).toContain(option);
+    // What an event brings in must never be put into a script.
+    expect(run).not.toContain("${{");
+  }
+  expect(steps.find(({ uses }) => uses?.startsWith("actions/upload-artifact"))?.if).toBe("always()");
+});

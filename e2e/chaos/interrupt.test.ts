@@ -1,0 +1,77 @@
+import { eventually } from "@holdfast/test-servers";
+import { expect, it } from "vitest";
+import { alive, descendants, type Seen } from "./processes.js";
+import { ChaosRun } from "./run-cli.js";
+
+/** All processes that ever descended from a run, gathered while it goes. */
+class Family {
+  readonly seen = new Map<string, Seen>();
+  readonly #pid: number;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(pid: number) {
+    this.#pid = pid;
+    this.#timer = setInterval(() => this.look(), 50);
+  }
+
+  look(): Seen[] {
+    const now = descendants(this.#pid);
+    for (const each of now) this.seen.set(`${each.pid} ${each.began}`, each);
+    return now;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+const named = (processes: readonly Seen[], command: string): Seen[] =>
+  processes.filter((each) => each.command === command);
+
+/** Servers are there, and workers; one of the workers stands still. */
+const inTheMiddle = (now: readonly Seen[]): boolean =>
+  named(now, "java").length >= 1 && named(now, "node").length >= 6 && now.some(({ state }) => state === "T");
+
+/** The first server is about to come up, nobody waits for it yet. */
+const whileStarting = (now: readonly Seen[]): boolean => named(now, "java").length >= 1;
+
+const cases = [
+  { signal: "SIGINT", when: "a worker stands still", ready: inTheMiddle, code: 130 },
+  { signal: "SIGTERM", when: "a worker stands still", ready: inTheMiddle, code: 143 },
+  { signal: "SIGTERM", when: "its servers start", ready: whileStarting, code: 143 },
+  { signal: "SIGKILL", when: "a worker stands still", ready: inTheMiddle, code: null },
+] as const;
+
+it.each(cases)(
+  "a run that gets $signal while $when leaves no process and no temporary folder behind",
+  { timeout: 240_000 },
+  async ({ signal, ready, code }) => {
+    await using run = new ChaosRun((out) => ["run", "Z03f", "--seed", "1", "--out", out]);
+    const family = new Family(run.pid);
+    try {
+      await eventually(() => ready(family.look()), {
+        what: "the run to be there",
+        withinMs: 150_000,
+        everyMs: 20,
+        detail: () => run.output,
+      });
+      run.child.kill(signal);
+      const end = await run.exited;
+      family.stop();
+      expect(code === null ? end.signal : end.code).toBe(code ?? signal);
+      expect(family.seen.size).toBeGreaterThan(1);
+      await eventually(() => alive(family.seen.values()).length === 0, {
+        what: "every process of the run to be gone",
+        withinMs: 30_000,
+        detail: () => JSON.stringify(alive(family.seen.values())),
+      });
+      await eventually(() => run.left().length === 0, {
+        what: "nothing to be left in the temporary folder",
+        withinMs: 30_000,
+        detail: () => run.left().join(", "),
+      });
+    } finally {
+      family.stop();
+    }
+  },
+);

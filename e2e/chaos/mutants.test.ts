@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { mutants, PatchedPackages, runMutants } from "@holdfast/chaos/mutants";
+import { seededRandom } from "@holdfast/core/testing";
+import { expect, it, onTestFinished } from "vitest";
+import { share } from "../support/share.js";
+
+const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const count = share("mutants of our recipes", 2, mutants.length);
+
+it("each mutant can still be made from what is built", () => {
+  for (const mutant of mutants) {
+    using patched = new PatchedPackages(mutant);
+    expect(patched.worker.args.at(-1)).toContain("worker-main.js");
+  }
+});
+
+it("a patch that does not fit is an error that names it", () => {
+  const [first] = mutants;
+  if (first === undefined) throw new Error("there are no mutants");
+  expect(() => new PatchedPackages({ ...first, find: "a text that is nowhere" })).toThrow(
+    `mutant ${first.id}: "a text that is nowhere" is 0 times`,
+  );
+});
+
+it("recipes without a guard are convicted, and pass with it", { timeout: 60_000 * count }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "chaos-mutants-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
+  const draw = seededRandom(seed);
+  const drawn = [...mutants]
+    .map((mutant) => ({ mutant, at: draw() }))
+    .sort((one, other) => one.at - other.at)
+    .slice(0, count)
+    .map(({ mutant }) => mutant);
+  console.log(`seed ${seed}: ${drawn.map(({ id }) => id).join(", ")}`);
+  const outcomes = await runMutants({ mutants: drawn, seed, folder });
+  for (const { mutant, convictedBy, why } of outcomes)
+    console.log(`${mutant.id}: ${convictedBy.join(", ")}; ${why}`);
+  expect(outcomes.filter(({ killed }) => !killed).map(({ mutant, why }) => `${mutant.id}: ${why}`)).toEqual(
+    [],
+  );
+});
