@@ -108,6 +108,7 @@ export default defineConfig({
           ...patience,
           name: "chaos",
           include: chaos,
+          globalSetup: "e2e/chaos/support/build.ts",
           testTimeout: 180_000,
         },
       },

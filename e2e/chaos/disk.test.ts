@@ -1,8 +1,5 @@
-import { beforeAll, expect, test } from "vitest";
-import { buildPackages } from "../support/emit.js";
+import { expect, test } from "vitest";
 import { startInside } from "./support/inside.js";
-
-beforeAll(() => buildPackages("@holdfast/chaos"), 180_000);
 
 test("a small disk is filled to the last byte, freed, and unknown outside", async () => {
   await using inside = await startInside(`

@@ -1,10 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { eventually } from "@holdfast/test-servers";
-import { beforeAll, expect, test } from "vitest";
-import { buildPackages } from "../support/emit.js";
+import { expect, test } from "vitest";
 import { startInside } from "./support/inside.js";
-
-beforeAll(() => buildPackages("@holdfast/chaos"), 180_000);
 
 interface Inside {
   /** The runner inside, and the servers that it started. */

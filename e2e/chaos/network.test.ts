@@ -1,8 +1,5 @@
-import { beforeAll, expect, test } from "vitest";
-import { buildPackages } from "../support/emit.js";
+import { expect, test } from "vitest";
 import { startInside } from "./support/inside.js";
-
-beforeAll(() => buildPackages("@holdfast/chaos"), 180_000);
 
 /** A speaker and listener in each of three namespaces and one outside of them, and who reaches whom. */
 const agents = `

@@ -62,6 +62,8 @@ const relapses: readonly Relapse[] = [
 ];
 
 const runs = share("relapses of a master", 1, 5);
+/** Two at once have to be caught within one lease, for which a machine that does other things besides needs longer. */
+const unguardedLeaseMs = runs === 5 ? leaseMs : 3 * leaseMs;
 
 describe.each(relapses)("one of five masters comes back $title", ({ prepare, comeBack }) => {
   let masters: RedisNode[];
@@ -81,7 +83,7 @@ describe.each(relapses)("one of five masters comes back $title", ({ prepare, com
     );
     const locks = redLocks({
       nodes: urlsOf(links),
-      leaseMs,
+      leaseMs: restartGuard ? leaseMs : unguardedLeaseMs,
       nodeTimeoutMs: 400,
       restartGuard,
       releaseTimeoutMs: 100,
@@ -112,7 +114,7 @@ describe.each(relapses)("one of five masters comes back $title", ({ prepare, com
   it(`without the guard two clients hold at once, in ${runs} of ${runs} runs`, async () => {
     for (let run = 0; run < runs; run++) {
       const { a, b } = await relapse(`unguarded-${run}`, false);
-      const second = await b.mutex(`unguarded-${run}`).acquire({ waitMs: leaseMs / 2 });
+      const second = await b.mutex(`unguarded-${run}`).acquire({ waitMs: unguardedLeaseMs / 2 });
       a.assertHeld();
       second.assertHeld();
       await second.release();

@@ -20,11 +20,11 @@ const help = `Usage: holdfast-chaos attack --target URL --fault NAME --i-own-thi
 
 Runs workers of its own at a lock of its own in a cluster that you own, breaks the workers, and judges what happened. Nothing is done to the
 servers, to their data or to other clients; the load is that of a few clients at one lock.
-  --target zk://h1:p1,h2:p2/path   makes a node below that path, which must be there, and deletes it at the end
+  --target zk://h1:p1,h2:p2/path   makes a node below that path, which must be there, and deletes it at the end; SIGKILL leaves it
   --target redis://h:p             uses keys with a name of its own in database 0, and deletes them at the end
   --fault NAME                     ${attackNames.join(", ")}
   --i-own-this                     you may do this to that cluster; without it nothing is done, and you are told what would be
-  --times N                        how often, 1 to 100; default 3
+  --times N                        how often, 1 to 100; default 3. Whoever lets go in the moment in which it is hit does not count
   --workers N                      2 to 32; default 4
   --seed N                         default a fresh one, which is printed
   --out DIR                        reports; default ./chaos-results/attack-<name>
@@ -136,10 +136,10 @@ async function perform(
   const scenario = attackScenario(name, target, fault, times, workers);
   out(`seed ${seed}, reports in ${folder}`);
   const own = join(folder, name);
-  mkdirSync(own, { recursive: true });
   const set = await opened(target, name);
   let outcome: ScenarioOutcome;
   try {
+    mkdirSync(own, { recursive: true });
     outcome = await runScenario(scenario, {
       seed,
       folder: own,

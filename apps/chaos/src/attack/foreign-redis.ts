@@ -1,53 +1,61 @@
 import { RedisConnection, startRedisProxy } from "@holdfast/test-servers";
 import { proxiedLink } from "../engine/topologies/redis-link.js";
-import type { Address, Observer, ServerSet } from "../engine/topologies/server-set.js";
+import type { Address, ServerSet } from "../engine/topologies/server-set.js";
 import { namesKey } from "../workload/redis-names.js";
 
-const page = 500;
+const pageOf = 500;
+const answerWithinMs = 15_000;
 
 /**
- * Somebody's Redis. All keys of the attack carry a name that nobody else has; `close` deletes those that are left: the last tokens
- * of its locks, which would go by themselves in a week.
+ * Somebody's Redis. All keys of the attack carry `name`, which nobody else has; `close` deletes those that are left: the last
+ * tokens of its locks, which would go by themselves in a week.
  */
 export async function openForeignRedis(address: Address, name: string): Promise<ServerSet> {
-  const connection = await RedisConnection.connect({ ...address, timeoutMs: 15_000 });
-  await connection.command("PING");
-  const addresses = { kind: "redis", address } as const;
+  await connected(address, (connection) => connection.command("PING"));
   return {
     topology: { kind: "redis" },
     versions: {},
-    addresses,
+    addresses: { kind: "redis", address },
     // None that could be hit.
     servers: [],
     link: async (worker) => {
       const proxy = await startRedisProxy({ target: address, name: worker });
       return proxiedLink({ kind: "redis", address: { host: "127.0.0.1", port: proxy.port } }, [proxy]);
     },
-    observer: async () => observerOf(connection),
+    observer: async () => ({
+      // Nobody is asked who waits where: its locks here are not fair.
+      look: async () => ({ holders: [], queue: [] }),
+      left: ({ name: lock }) => connected(address, (connection) => leftOf(connection, lock)),
+      close: async () => {},
+    }),
     heal: async () => {},
     logs: () => [],
-    close: async () => {
-      for (const key of await keysWith(connection, name)) await connection.command("DEL", key);
-      connection.close();
-    },
+    close: () =>
+      connected(address, async (connection) => {
+        for (const key of await keysWith(connection, name)) await connection.command("DEL", key);
+      }),
   };
 }
 
-function observerOf(connection: RedisConnection): Observer {
-  return {
-    look: async () => ({ holders: [], queue: [] }),
-    left: async ({ name }) => {
-      const left: string[] = [];
-      for (const key of await keysWith(connection, name)) {
-        if (key === namesKey(name)) continue;
-        const ttlMs = Number(await connection.command("PTTL", key));
-        // -2: it went while it was looked at.
-        if (ttlMs === -1 || (key === name && ttlMs !== -2)) left.push(`${key} (${ttlMs} ms to live)`);
-      }
-      return left;
-    },
-    close: async () => {},
-  };
+async function connected<T>(address: Address, work: (connection: RedisConnection) => Promise<T>): Promise<T> {
+  const connection = await RedisConnection.connect({ ...address, timeoutMs: answerWithinMs });
+  try {
+    return await work(connection);
+  } finally {
+    connection.close();
+  }
+}
+
+/** The lock itself, and what has no end. */
+async function leftOf(connection: RedisConnection, name: string): Promise<string[]> {
+  const left: string[] = [];
+  for (const key of await keysWith(connection, name)) {
+    if (key === namesKey(name)) continue;
+    const ttlMs = Number(await connection.command("PTTL", key));
+    // -2: it went while it was looked at.
+    if (ttlMs === -1 || (key === name && ttlMs !== -2)) left.push(`${key} (${ttlMs} ms to live)`);
+  }
+  return left;
 }
 
 /** A page at a time: a server with many keys goes on with its work between two. */
@@ -55,10 +63,8 @@ async function keysWith(connection: RedisConnection, name: string): Promise<stri
   const found = new Set<string>();
   let cursor = "0";
   do {
-    const [next, keys] = (await connection.command("SCAN", cursor, "MATCH", `*${name}*`, "COUNT", page)) as [
-      string,
-      string[],
-    ];
+    const page = await connection.command("SCAN", cursor, "MATCH", `*${name}*`, "COUNT", pageOf);
+    const [next, keys] = page as [string, string[]];
     for (const key of keys) found.add(key);
     cursor = next;
   } while (cursor !== "0");

@@ -1,8 +1,9 @@
 import { systemRuntime } from "@holdfast/core";
 import { startZooKeeperProxy } from "@holdfast/test-servers";
-import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { CreateFlags, errorCodes, openAcl, ZooKeeperError } from "@holdfast/zk-protocol";
 import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
-import type { ServerSet, WorkerLink } from "../engine/topologies/server-set.js";
+import { UsageError } from "../cli/usage.js";
+import type { Address, ServerSet, WorkerLink } from "../engine/topologies/server-set.js";
 import { ProxiedLink } from "../engine/topologies/zookeeper.js";
 import { observeZooKeeper } from "../engine/topologies/zookeeper-observer.js";
 import type { AttackTarget } from "./target.js";
@@ -10,13 +11,10 @@ import type { AttackTarget } from "./target.js";
 const reachWithinMs = 15_000;
 const sessionTimeoutMs = 10_000;
 
-/** World, all: as ZooKeeper's own clients make nodes unless told otherwise. */
-const open = [{ perms: 31, scheme: "world", id: "anyone" }];
-const persistent = 0;
-
 /**
- * Somebody's ensemble, with a node of the attack's own, `scratch`, in which all of its locks are. Nothing of the servers can be reached
- * through it but as a client. `close` deletes the node and what is below it.
+ * Somebody's ensemble, with a node of the attack's own below the target's path, in which all of its locks are. Nothing of the servers
+ * can be reached through it but as a client. `close` deletes the node and what is below it.
+ * @throws UsageError when the target's path is not there
  */
 export async function openForeignZooKeeper(
   { servers, path }: Extract<AttackTarget, { kind: "zookeeper" }>,
@@ -25,16 +23,15 @@ export async function openForeignZooKeeper(
   const scratch = `${path}/${name}`;
   const hosts = servers.map(({ host, port }) => `${host}:${port}`);
   const connect = `${hosts.join(",")}${scratch}`;
-  const session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime });
-  try {
-    await session.whenConnected({ waitMs: reachWithinMs });
-    await session.request("create", { path: scratch, data: null, acl: open, flags: persistent });
-  } catch (error) {
-    await session.close();
-    if (codeOf(error) === errorCodes.NoNode)
-      throw new Error(`there is no node ${path}: make it first`, { cause: error });
-    throw error;
-  }
+  await inSession(servers, async (session) => {
+    const flags = CreateFlags.persistent;
+    try {
+      await session.request("create", { path: scratch, data: null, acl: openAcl, flags });
+    } catch (error) {
+      if (codeOf(error) !== errorCodes.NoNode) throw error;
+      throw new UsageError(`--target: there is no node ${path}`);
+    }
+  });
   return {
     topology: { kind: "zookeeper", members: 1 },
     versions: {},
@@ -48,15 +45,28 @@ export async function openForeignZooKeeper(
     logs: () => [],
     close: async () => {
       try {
-        await remove(session, scratch);
-      } finally {
-        await session.close();
+        await inSession(servers, (session) => remove(session, scratch));
+      } catch (cause) {
+        throw new Error(`${scratch} is left, and has to be deleted by hand: ${String(cause)}`, { cause });
       }
     },
   };
 }
 
-/** Parents last. Whoever took away a node meanwhile was one of ours. */
+async function inSession(
+  servers: readonly Address[],
+  work: (session: ZooKeeperSession) => Promise<void>,
+): Promise<void> {
+  const session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime });
+  try {
+    await session.whenConnected({ waitMs: reachWithinMs });
+    await work(session);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Children first. What went by itself meanwhile was to go. */
 async function remove(session: ZooKeeperSession, path: string): Promise<void> {
   try {
     const { children } = await session.request("getChildren2", { path, watch: false });

@@ -126,6 +126,8 @@ class Stage {
   readonly #run: string;
   readonly #startedMs: number;
   readonly #tally = new Tally();
+  /** Aborts when everything is taken down, however it came to that: nothing of the play goes on then. */
+  readonly #over = new AbortController();
   #phase: Phase = "workers";
 
   constructor(
@@ -176,6 +178,7 @@ class Stage {
       });
       return await Promise.race([this.#perform(crew, observing), crew.broken, aborted.promise]);
     } finally {
+      this.#over.abort(new Error("the scenario is over"));
       aborted.forget();
       clearInterval(ticking);
       await crew?.close();
@@ -201,8 +204,11 @@ class Stage {
     observing.watch(this.#keys.filter(({ fair, kind }) => fair === true || kind === "fair"));
     crew.start();
     const healing = [nemesis.run()];
-    await pass(runMs);
+    const over = this.#over.signal;
+    over.addEventListener("abort", () => nemesis.giveUp(), { once: true });
+    await pass(runMs, over);
     await withinLimit(Promise.all(healing), graceMs);
+    over.throwIfAborted();
     this.phase("healing");
     await nemesis.heal();
     await Promise.all(healing);
@@ -217,15 +223,17 @@ class Stage {
   /** Until each key was granted to two clients after the last fault and often enough, or the limit is over: the checkers tell. */
   async #liveness(): Promise<void> {
     const { check } = this.#scenario;
+    const { signal } = this.#over;
     const keys = this.#keys.filter(({ kind }) => kind !== "latch");
     const enough = (): boolean =>
       keys.every(({ id }) => this.#tally.of(id).grants >= (check?.minGrants ?? 20));
     if (this.#plan.length > 0) {
       this.#tally.forgetClients();
       const toTwo = (): boolean => keys.every(({ id }) => this.#tally.of(id).grantedTo.size >= 2);
-      await this.#tally.until(toTwo, { withinMs: this.#healLimitMs + 1_000 });
+      await this.#tally.until(toTwo, { signal, withinMs: this.#healLimitMs + 1_000 });
     }
-    await this.#tally.until(enough, { withinMs: 15_000 });
+    await this.#tally.until(enough, { signal, withinMs: 15_000 });
+    signal.throwIfAborted();
   }
 
   get #healLimitMs(): number {
@@ -265,7 +273,18 @@ class Stage {
   }
 }
 
-const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** Resolves after a time, or when the signal aborts: a timer that is left would keep the process. */
+function pass(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });
+}
 
 async function withinLimit(work: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;

@@ -165,14 +165,14 @@ describe("what the library gets wrong and the session does not:", () => {
       for (let number = 0; number < count; number += 1) {
         await other.request("create2", createRequest(`${base}/${number}`));
       }
-      const client = await make(server.connectString, { sessionTimeoutMs: 900 });
+      const client = await make(server.connectString, { sessionTimeoutMs: 2_000 });
       let fired = 0;
       await Promise.all(
         Array.from({ length: count }, (_, number) => client.watch(`${base}/${number}`, () => (fired += 1))),
       );
       for (let number = 0; number < count; number += 1) {
         await other.request("setData", { path: `${base}/${number}`, data: null, version: -1 });
-        await pause(80);
+        await pause(150);
       }
       expect(fired).toBeGreaterThan(5);
       return fired === count && !client.over;

@@ -267,17 +267,19 @@ export const sessions: readonly Item[] = [
   },
   {
     number: 19,
-    title: "a create with FIN behind it is applied and not answered, and its session lives until it runs out",
+    title: "a create with FIN behind it is applied, rarely answered, and its session lives until it runs out",
     async run(trial) {
       const other = await trial.open();
       const home = await trial.home(other);
       const wire = await trial.open({ timeoutMs: 1_000 });
-      const before = wire.frames.length;
       await ok(other.ask("getChildren", { path: home, watch: true }));
+      const answer = wire.expect("create");
       wire.socket.end(requestFrame(1, "create", createOf(`${home}/e`, ephemeral)));
       expect((await other.event(0)).type).toBe("children-changed");
       await wire.closed();
-      expect(wire.frames.length).toBe(before);
+      // ZooKeeper itself answers when it is done with the create before it reads the FIN, as a busy one may be.
+      const told = await answer.then(({ err }) => err).catch((error: Error) => error.message);
+      expect(["the server closed the connection", 0]).toContain(told);
       await ok(other.ask("exists", { path: `${home}/e`, watch: true }));
       expect((await other.event(1)).type).toBe("deleted");
     },
