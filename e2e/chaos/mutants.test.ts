@@ -1,25 +1,22 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mutants, PatchedPackages, runMutants } from "@holdfast/chaos/mutants";
+import { mutants, patchedText, runMutants } from "@holdfast/chaos/mutants";
 import { seededRandom } from "@holdfast/core/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { share } from "../support/share.js";
 
 const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const count = share("mutants of our recipes", 2, mutants.length);
+const count = share("mutants of our recipes", 1, mutants.length);
 
 it("each mutant can still be made from what is built", () => {
-  for (const mutant of mutants) {
-    using patched = new PatchedPackages(mutant);
-    expect(patched.worker.args.at(-1)).toContain("worker-main.js");
-  }
+  for (const mutant of mutants) expect(patchedText(mutant), mutant.id).toContain(mutant.replace);
 });
 
 it("a patch that does not fit is an error that names it", () => {
   const [first] = mutants;
   if (first === undefined) throw new Error("there are no mutants");
-  expect(() => new PatchedPackages({ ...first, find: "a text that is nowhere" })).toThrow(
+  expect(() => patchedText({ ...first, find: "a text that is nowhere" })).toThrow(
     `mutant ${first.id}: "a text that is nowhere" is 0 times`,
   );
 });

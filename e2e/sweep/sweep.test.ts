@@ -10,7 +10,7 @@ import { describePoint, faultsFor, type Point, pointsOf, tryPoint } from "./swee
 
 /** A normal run takes every so many of the points, spread over all requests and kinds; a full run takes all. */
 const mutexStride = 17;
-const stride = 80;
+const stride = 160;
 
 /** What to run for one point again: its words stand in the title of the failure. */
 const only = process.env.HOLDFAST_POINT;

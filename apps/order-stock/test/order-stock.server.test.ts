@@ -56,7 +56,7 @@ describe("the acts", () => {
   });
 
   test("holder, token, queue and stock are shown while the workers queue", async () => {
-    await lockedAct(stage, { workers: 3, items: 2, thinkMs: 1_000 });
+    await lockedAct(stage, { workers: 3, items: 2, thinkMs: 2_500 });
     expect(paper.text).toMatch(/holder: worker-\d, token \d+ \| queue: worker-\d, worker-\d \| stock: 2\n/);
     expect(paper.text).toMatch(/holder: worker-\d, token \d+ \| queue: worker-\d \| stock: 1\n/);
   });

@@ -43,7 +43,8 @@ export class PatchedPackages implements Disposable {
         cpSync(join(folder, "package.json"), join(target, "package.json"));
         linkDependencies(folder, modules);
       }
-      apply(patch, join(modules, scope));
+      const dist = join(modules, scope, patch.package, "dist");
+      writeFileSync(join(dist, `${patch.file}.js`), applied(patch, dist));
     } catch (error) {
       this[Symbol.dispose]();
       throw error;
@@ -60,15 +61,19 @@ export class PatchedPackages implements Disposable {
   }
 }
 
-function apply({ id, package: name, file, find, replace }: Patch, packages: string): void {
-  const path = join(packages, name, "dist", `${file}.js`);
-  const parts = readFileSync(path, "utf8").split(find);
+/** The built file as it is to be. */
+export function patchedText(patch: Patch): string {
+  return applied(patch, join(folderOf(patch.package, ownFolder()), "dist"));
+}
+
+function applied({ id, package: name, file, find, replace }: Patch, dist: string): string {
+  const parts = readFileSync(join(dist, `${file}.js`), "utf8").split(find);
   if (parts.length !== 2) {
     throw new Error(
       `mutant ${id}: ${JSON.stringify(find)} is ${parts.length - 1} times in ${name}/dist/${file}.js, and should be once`,
     );
   }
-  writeFileSync(path, parts.join(replace));
+  return parts.join(replace);
 }
 
 /** Dependencies that are none of ours: shared, since nobody changes them. */

@@ -128,7 +128,9 @@ export const redisFair: Scenario = setting({
   id: "redis-fair",
   topology: redis,
   key: { ...redisKey, kind: "fair", fair: true },
-  group: { recipe: "redis", holdMs: [20, 50], options: { named: true } },
+  // Long turns of many, so that whoever looks at the queue now and then has seen who stood in it.
+  group: { recipe: "redis", count: 6, holdMs: [60, 120], options: { named: true } },
+  runMs: 4_000,
   pass: [...exclusive, "fifo"],
 });
 

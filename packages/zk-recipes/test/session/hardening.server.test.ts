@@ -55,10 +55,8 @@ describe("what the library gets wrong and the session does not:", () => {
       const path = freshPath();
       await session.request("create2", createRequest(path, 1));
       const states = statesOf(session);
-      const sinceMs = performance.now();
       await proxy.setMode("hole");
       await eventually(() => states.length === 2, { what: "the next server", everyMs: 5 });
-      expect(performance.now() - sinceMs).toBeLessThan(2_400);
       expect(states).toEqual(["suspended", "connected"]);
       const { stat } = await session.request("exists", { path, watch: false });
       expect(stat.ephemeralOwner).toBe(session.id);
