@@ -6,7 +6,6 @@ const slow = [
   "e2e/sweep/sweep",
   "apps/order-stock/test/live.server",
   "apps/order-stock/test/order-stock.server",
-  "zk-recipes/test/session/hardening.server",
   "e2e/sweep/schedules",
   "e2e/zookeeper/conformance/",
   "e2e/interop/queueing",
