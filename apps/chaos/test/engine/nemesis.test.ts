@@ -95,6 +95,7 @@ describe("the nemesis", () => {
       { fault: "stop", atMs: 0, after: "ended(blow)", forMs: 0 },
     ]);
     const running = nemesis.run();
+    // Nothing is to happen: there is no condition to wait for.
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(did).toEqual([]);
     recorder.arrived(invoke("w0#0", "acquire", "k1", 1));
@@ -119,7 +120,7 @@ describe("the nemesis", () => {
       { bad: failing },
     );
     const running = nemesis.run();
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await expect.poll(() => nemesis.failures.length).toBe(2);
     nemesis.giveUp();
     await running;
     expect(did).toEqual([]);
@@ -135,7 +136,7 @@ describe("the nemesis", () => {
   it("is healed early from the middle of a fault, once", async () => {
     const { nemesis, did } = bench([{ fault: "stop", atMs: 0, forMs: 60_000 }]);
     const running = nemesis.run();
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await expect.poll(() => did).toEqual(["stop"]);
     await nemesis.heal();
     await running;
     expect(did).toEqual(["stop", "stop healed"]);

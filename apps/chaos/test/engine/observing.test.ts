@@ -30,6 +30,7 @@ describe("the observer", () => {
       key: "k1",
       state: { holders: ["w0#0:1"], queue: ["w1#0:1"] },
     });
+    // Nothing is to come any more: there is no condition to wait for.
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(seen.length).toBe(until);
   });

@@ -155,6 +155,7 @@ describe("a worker's desk", () => {
     client.lost.abort({ reason: "lease-expired" });
     client.remaining = 9_000;
     const before = said.length;
+    // Nothing is to be told any more: there is no condition to wait for.
     await new Promise((resolve) => setTimeout(resolve, 40));
     expect(said.length).toBe(before);
   });

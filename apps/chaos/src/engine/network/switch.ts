@@ -152,7 +152,7 @@ export class NetworkSwitch {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.#turn.catch(() => {});
+    await this.#turn.catch(() => {}); // told to whoever asked for that turn
     for (const namespace of this.#namespaces) namespace.close();
     // The ports go with their far ends, unless something runs there yet. Half-made ones may be missing.
     for (let node = 0; node < this.nodes; node++) {
@@ -174,6 +174,7 @@ export class NetworkSwitch {
 
   /** One after the other, and each with all that is wanted by then. */
   #apply(): Promise<void> {
+    // A turn that failed was told to whoever asked for it, and holds up no other.
     const next = this.#turn.catch(() => {}).then(() => tc(this.#filters()));
     this.#turn = next;
     return next;
