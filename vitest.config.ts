@@ -10,6 +10,12 @@ const shared = { resolve: source, ssr: { resolve: source } };
  */
 const patience = { expect: { poll: { timeout: 20_000, interval: 20 } }, hookTimeout: 180_000 };
 
+const common = {
+  ...patience,
+  // What is said of a failure at the end of a run names what was seen, and not only how many of it.
+  chaiConfig: { truncateThreshold: 1_000 },
+};
+
 /** Files that a worker runs after each other load what they import once: a third of the processor time of these projects. */
 const together = { isolate: false };
 
@@ -61,7 +67,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
-          ...patience,
+          ...common,
           name: "unit",
           include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"],
           exclude: ["**/*.server.test.ts"],
@@ -71,7 +77,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
-          ...patience,
+          ...common,
           ...together,
           name: "servers",
           include: withServers,
@@ -82,7 +88,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
-          ...patience,
+          ...common,
           name: "alone",
           include: alone,
           testTimeout: 180_000,
@@ -91,7 +97,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
-          ...patience,
+          ...common,
           ...together,
           name: "redis",
           include: redis,
@@ -101,7 +107,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
-          ...patience,
+          ...common,
           ...together,
           name: "dashboard",
           include: dashboard,
@@ -112,7 +118,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
-          ...patience,
+          ...common,
           name: "chaos",
           include: chaos,
           globalSetup: "e2e/chaos/support/build.ts",

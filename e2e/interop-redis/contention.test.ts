@@ -22,6 +22,7 @@ const leastShare = 0.1;
 const leaseMs = 5_000;
 const patienceMs = 6 * leaseMs;
 const withinMs = 60_000 + fullGrants * 100;
+const mostBouts = 5;
 
 const exclusive: { kind: RedissonExclusive; part: number }[] = [
   { kind: "plain", part: 100 },
@@ -59,29 +60,36 @@ withEachRedisson("two processes of ours and two of Java on one name", (redisson)
       const total = share(`grants of ${kind} with Redisson ${redisson}`, part, fullGrants);
       await using log = await ContentionLog.start();
       const contention = { name: `contend:${kind}`, ...log.files, grants: total / 4, holdMs: 1 };
-      const startedMs = performance.now();
-      const [java, ours] = await Promise.all([
-        Promise.all(
-          clients.map((client, at) => client.contend({ ...contention, label: `java-${at}` }, withinMs, kind)),
-        ),
+      const bout = () =>
         Promise.all([
-          takeTurns(locks, { ...contention, kind, label: "ours-0" }),
-          other.contend({ ...contention, kind, label: "ours-1" }, withinMs),
-        ]),
-      ]);
-      const seconds = (performance.now() - startedMs) / 1_000;
-      const granted = await log.expectOrderly(total);
-      expectRisingTokens(granted);
-      const across = acrossKinds(granted);
-      const longest = (had: readonly TurnsHad[]) =>
-        Math.round(Math.max(...had.map(({ longestWaitMs }) => longestWaitMs)));
-      console.log(
-        `${kind}, Redisson ${redisson}: ${total} grants in ${seconds.toFixed(1)} s, ${across} hand-overs between Java and us; ` +
-          `Java had ${sharesOfHalf(granted)}; longest wait ${longest(java)} ms of Java's, ${longest(ours)} ms of ours`,
-      );
-      // They did meet: a run in which each did its work alone would prove nothing.
+          Promise.all(
+            clients.map((client, at) =>
+              client.contend({ ...contention, label: `java-${at}` }, withinMs, kind),
+            ),
+          ),
+          Promise.all([
+            takeTurns(locks, { ...contention, kind, label: "ours-0" }),
+            other.contend({ ...contention, kind, label: "ours-1" }, withinMs),
+          ]),
+        ]);
+      let across = 0;
+      // A bout in which each did its work alone would prove nothing: whoever spins may have had all of it while the rest slept.
+      for (let bouts = 1; across <= 1 && bouts <= mostBouts; bouts++) {
+        const startedMs = performance.now();
+        const [java, ours] = await bout();
+        const seconds = (performance.now() - startedMs) / 1_000;
+        const granted = await log.expectOrderly(bouts * total);
+        expectRisingTokens(granted);
+        across = acrossKinds(granted);
+        const longest = (had: readonly TurnsHad[]) =>
+          Math.round(Math.max(...had.map(({ longestWaitMs }) => longestWaitMs)));
+        console.log(
+          `${kind}, Redisson ${redisson}: ${total} grants in ${seconds.toFixed(1)} s, ${across} hand-overs between Java and us; ` +
+            `Java had ${sharesOfHalf(granted)}; longest wait ${longest(java)} ms of Java's, ${longest(ours)} ms of ours`,
+        );
+        expect(longest([...java, ...ours])).toBeLessThan(patienceMs);
+      }
       expect(across).toBeGreaterThan(1);
-      expect(longest([...java, ...ours])).toBeLessThan(patienceMs);
     },
     withinMs,
   );

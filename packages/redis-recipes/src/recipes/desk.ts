@@ -10,6 +10,7 @@ import type { BoundCall } from "./exclusive-lock.js";
 import { conflictIn } from "./foreign-key.js";
 import { GrantChannel } from "./grant-channel.js";
 import { Holds } from "./holds.js";
+import { LastRequests } from "./last-requests.js";
 import { ServerClocks } from "./server-clock.js";
 import { Waits } from "./waits.js";
 import { WakeRooms } from "./wake-rooms.js";
@@ -37,6 +38,12 @@ export interface DeskParts {
   onUnknownGrant?(grant: { readonly key: string; readonly owner: string }): void;
 }
 
+/** What became of a request that was repeated until it was answered, or until it was too late. */
+export type Outcome<R> = { readonly repeated: boolean } & (
+  | { readonly reply: R; readonly runId: string }
+  | { readonly reply: null; readonly runId: null }
+);
+
 /** How many locks have their highest token remembered; those asked for last stay. */
 const rememberedTokens = 10_000;
 const pauseMs: Millis = 50;
@@ -53,6 +60,7 @@ export class RedisDesk {
   readonly clocks: ServerClocks;
   readonly waits: Waits;
   readonly holds: Holds;
+  readonly lastRequests: LastRequests;
   readonly grantChannel: GrantChannel;
   /** Those who wait for messages on channels that are not ours alone. */
   readonly rooms: WakeRooms;
@@ -72,12 +80,16 @@ export class RedisDesk {
     this.kinds = batchKinds(this);
     this.clocks = new ServerClocks((runId) => this.holds.clockStepped(runId));
     this.holds = new Holds(this);
+    this.lastRequests = new LastRequests(this);
     this.waits = new Waits(this);
     this.grantChannel = new GrantChannel(this);
     this.rooms = new WakeRooms(line);
     // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
     this.#stopListening = line.onRenewed((what) => {
-      if (what === "master") this.holds.masterChanged();
+      if (what === "master") {
+        this.holds.masterChanged();
+        this.lastRequests.masterChanged();
+      }
       this.waits.beatAll();
       this.holds.renewAll();
     });
@@ -117,23 +129,23 @@ export class RedisDesk {
 
   /**
    * Until it is answered, or until `endMs`: then nothing of ours can be left at the server. `repeated`: an attempt before the
-   * one that was answered may have run as well.
+   * one that was answered may have run as well. `runId`: of the master that answered.
    */
   async runUntilAnswered<R extends { readonly serverMs: number }>(
     call: BoundCall<R>,
     endMs: Millis,
-  ): Promise<{ readonly reply: R | null; readonly repeated: boolean }> {
+  ): Promise<Outcome<R>> {
     let repeated = false;
     for (;;) {
       try {
-        const { reply } = await this.run(call);
-        return { reply, repeated };
+        const { reply, runId, askedBy = runId } = await this.run(call);
+        return { reply, repeated, runId: askedBy };
       } catch (error) {
         if (this.line.closed) throw this.#unconfirmed(error);
         if (error instanceof OutcomeUnknownError) repeated = true;
         if (!(error instanceof BackendError && error.retryable)) throw error;
         const leftMs = endMs - this.runtime.nowMs();
-        if (leftMs <= 0) return { reply: null, repeated };
+        if (leftMs <= 0) return { reply: null, repeated, runId: null };
         if (this.line.state !== "connected") await this.#contact(leftMs);
         else await this.#pause(Math.min(pauseMs, leftMs));
       }

@@ -50,8 +50,8 @@ export interface PolledLock {
   readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
   readonly renewKeys: readonly string[];
   tryOnce(standing: Standing): BoundCall<PolledAnswer>;
-  /** Safe to send again, and whatever became of the tries. `mayHaveLapsed`: it was held, for longer than its lease by now. */
-  end(how: { readonly mayHaveLapsed: boolean }): BoundCall<PolledEnd>;
+  /** Safe to send again, and whatever became of the tries. */
+  end(): BoundCall<PolledEnd>;
   /** Where wake-ups come from; `null`: none. */
   readonly channel: { readonly name: string; readonly rule: WakeRule } | null;
   sleepMs(refusals: number): Millis;
@@ -212,17 +212,20 @@ export class PolledRequest {
 
   /** `false` when it was not ours any more; an earlier copy of the same request may have ended it. */
   async #end(): Promise<boolean> {
-    const untilMs = this.#hold?.validUntilMs() ?? Infinity;
-    const call = this.#lock.end({ mayHaveLapsed: untilMs <= this.#desk.runtime.nowMs() });
-    const { reply, repeated } = await this.#desk.runUntilAnswered(call, this.#overMs());
-    if (reply === null && this.#lock.outlivesLease === true) {
-      throw new BackendError(`the ${this.#lock.what} "${this.#lock.name}" could not be given back`, {
-        lockName: this.#lock.name,
-        backend: "redis",
-        retryable: false,
-      });
+    const { name, key, what, outlivesLease = false, wishes } = this.#lock;
+    const call = this.#lock.end();
+    const { reply, repeated, runId } = await this.#desk.runUntilAnswered(call, this.#overMs());
+    if (outlivesLease) {
+      if (reply === null) {
+        throw new BackendError(`the ${what} "${name}" could not be given back`, {
+          lockName: name,
+          backend: "redis",
+          retryable: false,
+        });
+      }
+      this.#desk.lastRequests.answered(call, key, runId);
     }
-    if (this.#revocable) this.#lock.wishes?.settle(this.#lock.key);
+    if (this.#revocable) wishes?.settle(key);
     if (reply === null) return false;
     this.#unsure = false;
     // Of permits taken together one that is gone is the loss of all.

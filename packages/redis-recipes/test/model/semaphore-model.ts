@@ -52,7 +52,7 @@ export class SemaphoreModel extends Wire<SemaphoreKeys> {
     if (typeof free === "string") return { status: "conflict", serverMs, found: free };
     const marker = space.string(keys.markerPrefix + owner);
     space.set(keys.markerPrefix + owner, "ended", args.markerMs);
-    if (marker === "ended" || (args.onlyIfTaken && marker === null)) return { status: "nothing", serverMs };
+    if (marker !== "taken") return { status: "nothing", serverMs };
     const value = addTo(space, keys.permits, args.permits);
     this.#tell(args, value);
     return { status: "given", serverMs, free: value, publishError: "" };

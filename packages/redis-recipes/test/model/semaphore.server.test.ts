@@ -48,7 +48,6 @@ test(
       const owner = some();
       const given = {
         permits: 1 + dice.below(3),
-        onlyIfTaken: dice.chance(0.5),
         markerMs: hours(1),
         ...publishing(),
       };

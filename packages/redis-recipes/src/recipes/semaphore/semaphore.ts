@@ -16,8 +16,12 @@ import type { PermitWishes } from "./permit-wishes.js";
 
 /** How long it is remembered that a take has ended, so that a late copy of it takes nothing. */
 const endedMs: Millis = 600_000;
-/** A marker outlives the lease by more than the time for which giving back is tried. */
-const markerExtraMs: Millis = 1_200_000;
+/**
+ * A marker outlives the lease by that, so that a process that was out of touch or asleep for less gives back what it had. Without its
+ * marker nothing is given back: a server that has lost the one may have lost the take as well, and one permit too many is worse
+ * than one too few.
+ */
+const markerExtraMs: Millis = 24 * 3_600_000;
 
 type TakeArguments = Parameters<typeof semaphoreTake.args>[0];
 
@@ -80,13 +84,11 @@ export function semaphoreTakes(
         markerMs: standing.leaseMs + markerExtraMs,
       }),
     }),
-    end: ({ mayHaveLapsed }) => ({
+    end: () => ({
       script: give,
       keys: [layout.permits, marker],
       args: semaphoreGive.args({
         permits: asked.permits,
-        // While the marker has to be there, its absence says that somebody has undone the take.
-        onlyIfTaken: !mayHaveLapsed,
         markerMs: endedMs,
         publish: publishAlways(desk),
         channel,

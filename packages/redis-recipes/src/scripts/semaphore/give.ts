@@ -7,8 +7,6 @@ import { answerReader, type CallScript, nothingMore } from "../script.js";
 
 export interface GiveArgs {
   readonly permits: number;
-  /** The take was never confirmed: give back only what its marker shows as taken. */
-  readonly onlyIfTaken: boolean;
   readonly markerMs: number;
   readonly publish: RedissonPublish;
   readonly channel: string;
@@ -34,11 +32,10 @@ const readGive = answerReader<GiveAnswer>("semaphore-give", {
 /**
  * Gives the permits of one take back, and is that take's last request.
  *
- * Keys: permits, marker of the take. Arguments: how many, whether only if the marker says taken, life of the marker ms, how to publish, Redisson's
- * channel. Answer: given (free, publish error) / nothing / conflict; server time in each.
+ * Keys: permits, marker of the take. Arguments: how many, life of the marker ms, how to publish, Redisson's channel. Answer: given (free, publish error) / nothing / conflict; server time in each.
  *
- * As Redisson's: the number is counted up without a bound, made where it is missing, and published. Unlike it, the same take is given back
- * once however often the request is sent, as long as the marker lives.
+ * As Redisson's: the number is counted up without a bound, made where it is missing, and published. Unlike it, only what the marker
+ * shows as taken is given back, and once, however often the request is sent.
  */
 export const semaphoreGive: CallScript<GiveArgs, GiveAnswer> = {
   name: "semaphore-give",
@@ -47,12 +44,12 @@ export const semaphoreGive: CallScript<GiveArgs, GiveAnswer> = {
 local free, found = permitsAt(KEYS[1])
 if free == nil then return {'conflict', nowUs, found} end
 local marker = redis.call('GET', KEYS[2])
-redis.call('SET', KEYS[2], 'ended', 'PX', ARGV[3])
-if marker == 'ended' or (ARGV[2] == '1' and marker ~= 'taken') then return {'nothing', nowUs} end
+redis.call('SET', KEYS[2], 'ended', 'PX', ARGV[2])
+if marker ~= 'taken' then return {'nothing', nowUs} end
 local value = redis.call('INCRBY', KEYS[1], ARGV[1])
-tellPermits(ARGV[4], ARGV[5], value)
+tellPermits(ARGV[3], ARGV[4], value)
 return {'given', nowUs, value, mute}
 `,
-  args: (given) => [given.permits, given.onlyIfTaken ? 1 : 0, given.markerMs, given.publish, given.channel],
+  args: (given) => [given.permits, given.markerMs, given.publish, given.channel],
   parse: readGive,
 };
