@@ -67,6 +67,23 @@ describe("a client of one's own", () => {
   });
 });
 
+describe("a cluster that is down", () => {
+  it("is waited for, and named as the reason by who waits no longer", async () => {
+    const cluster = await startRedisCluster({ masters: 3, replicas: 0 });
+    onTestFinished(() => cluster.stop());
+    for (const node of cluster.nodes) await node.command("CLUSTER", "DELSLOTS", "0");
+    const nodes = cluster.nodes.map(({ port }) => ({ host: "127.0.0.1", port }));
+    const { locks } = open({ cluster: { nodes }, connectTimeoutMs: 60_000 });
+    const patient = locks.mutex("orders").acquire({ waitMs: 60_000 });
+    const { locks: hasty } = open({ cluster: { nodes }, connectTimeoutMs: 2_000 });
+    const error = await refusal(hasty.mutex("orders").acquire({ waitMs: 60_000 }));
+    expect(error).toMatchObject({ code: "HF_BACKEND", retryable: true });
+    expect(error.message).toContain("the cluster is down");
+    await cluster.nodes[0]?.command("CLUSTER", "ADDSLOTS", "0");
+    expect(await (await patient).release()).toBe("released");
+  });
+});
+
 describe("sharded channels", () => {
   let cluster: RedisCluster;
   beforeAll(async () => {

@@ -11,7 +11,7 @@ const largestSeed = 2_000_000_000;
 
 it("keeps one holder at a time, serves everybody and leaves nothing behind under random faults at counted requests", async () => {
   const first = replaying ? given : 1 + Math.floor(Math.random() * largestSeed);
-  const count = replaying ? 1 : share("random schedules", 150, 20_000);
+  const count = replaying ? 1 : share("random schedules", 100, 20_000);
   console.log(`seeds of the schedules: ${first} to ${first + count - 1}`);
   let faults = 0;
   let grants = 0;

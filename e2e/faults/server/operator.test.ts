@@ -50,7 +50,7 @@ describe("an operator who deletes", () => {
     const overlapMs: number[] = [];
     const newsMs: number[] = [];
     const gate = tokenGate();
-    const count = share("nodes of a holder deleted by an operator", 20, 100);
+    const count = share("nodes of a holder deleted by an operator", 10, 100);
     for (let i = 0; i < count; i++) {
       const { handle, next, nodes } = await heldAndAwaited();
       gate.admit("stock", handle.token as bigint);

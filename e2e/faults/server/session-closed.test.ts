@@ -45,7 +45,7 @@ describe.each([
       const newsMs: number[] = [];
       const reasons = new Map<string, number>();
       const gate = tokenGate();
-      const count = share(`${where}: sessions of a holder closed at the server`, 20, 100);
+      const count = share(`${where}: sessions of a holder closed at the server`, 10, 100);
       for (let i = 0; i < count; i++) {
         holder.proxy.reset();
         const handle = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
@@ -115,7 +115,7 @@ describe.each([
       waiter.locks.events.on("requeued", ({ reason }) => requeued.push(reason));
       const chance = new Chance();
       const ends = { requeued: 0, "granted before the end": 0 };
-      const count = share(`${where}: sessions of a waiter closed as its turn comes`, 12, 100);
+      const count = share(`${where}: sessions of a waiter closed as its turn comes`, 6, 100);
       for (let i = 0; i < count; i++) {
         requeued.length = 0;
         const handle = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
@@ -232,7 +232,7 @@ describe.each([
       const log: string[] = [];
       actor.locks.events.on("requeued", ({ name, reason }) => log.push(`requeued ${reason} ${name}`));
       actor.locks.events.on("lost", ({ name }) => log.push(`lost ${name}`));
-      const count = share(`${where}: sessions of holder and waiter closed at the server`, 10, 100);
+      const count = share(`${where}: sessions of holder and waiter closed at the server`, 5, 100);
       for (let i = 0; i < count; i++) {
         actor.proxy.reset();
         log.length = 0;

@@ -23,7 +23,7 @@ for i = 0, 19999 do
   redis.call('PEXPIRE', 'order:' .. i, 600000)
 end`;
 
-const rounds = share("rounds of the lock path with and without a collector", 2, 24);
+const rounds = share("rounds of the lock path with and without a collector", 1, 24);
 
 async function paired(viewer: boolean): Promise<number> {
   const node = await startRedis();

@@ -8,7 +8,7 @@ import { share } from "../../support/share.js";
 import { makeLocks } from "./nodes.js";
 
 const count = 10_000;
-const rounds = share("rounds of the lock path with and without a collector on ZooKeeper", 2, 24);
+const rounds = share("rounds of the lock path with and without a collector on ZooKeeper", 1, 24);
 
 /** Looks at everything below the root, the locks that are measured among it: each of their changes is told to it. */
 const program = `

@@ -4,6 +4,7 @@ import { dialAll } from "./dial.js";
 import { isRefusal } from "./errors.js";
 import { MasterNode, type MasterNodeOptions } from "./master-node.js";
 import { clusterOptions } from "./settings.js";
+import { clusterState } from "./suitable.js";
 import { addressText, type RedisAddress, type RedisTarget, serversOf } from "./target.js";
 import { closeClient, type Topology, type TopologyEvents } from "./topology.js";
 
@@ -165,7 +166,7 @@ export class ClusterTopology implements Topology {
       servers: () => [address],
       redial: false,
       interruptible: false,
-      probes: [["pubsub", "shardnumsub"]],
+      probes: [["pubsub", "shardnumsub"], clusterState],
       cluster: true,
       onTrusted: (which, info, probed) => {
         const known = this.#knownRunIds.has(info.runId);

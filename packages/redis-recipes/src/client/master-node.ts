@@ -57,7 +57,10 @@ export class MasterNode {
       // Of interest to runs that wait for them alone: their connection asks.
       watchReplicas: false,
       probes: [...probes, rightsProbe({ acks: policy.acks > 0, cluster })],
-      unsuitable: (info, probed) => unsuitable(info, probed.at(-1), { servers: servers() }),
+      unsuitable: (info, probed) => {
+        const state = cluster ? probed.at(-2) : undefined;
+        return unsuitable(info, { rights: probed.at(-1), state }, { servers: servers() });
+      },
       onTrusted: (info, probed) => {
         options.onTrusted(this, info, probed);
         if (this.#acked !== null) this.#align(this.#acked, this.#acked.connection);

@@ -79,6 +79,8 @@ export function clusterOptions(target: RedisTarget & { readonly kind: "cluster" 
     clusterRetryStrategy: retryDelay,
     // For its own questions, which it would refuse itself while a node is only connecting.
     enableOfflineQueue: true,
+    // Ours asks the same of each node. That one drops all connections when it may not ask, before anybody can learn why.
+    enableReadyCheck: false,
     lazyConnect: true,
     scaleReads: "master",
     slotsRefreshTimeout: 1_000,

@@ -1,6 +1,6 @@
 import { BackendError } from "@holdfast/core";
-import type { LinkErrorDetails } from "./errors.js";
-import type { Outcome } from "./node-connection.js";
+import { type LinkErrorDetails, NotSentError } from "./errors.js";
+import type { Command, Outcome } from "./node-connection.js";
 import { MissingRightError, missingRights } from "./rights.js";
 import type { ServerInfo } from "./server-info.js";
 
@@ -23,18 +23,32 @@ export class ServerTooOldError extends BackendError {
   }
 }
 
+/** Asked of each node of a cluster: one that sees too little of the others serves nothing. */
+export const clusterState: Command = ["cluster", "info"];
+
+export interface Probed {
+  readonly rights: Outcome | undefined;
+  /** Of `clusterState`; `undefined` where there is no cluster. */
+  readonly state: Outcome | undefined;
+}
+
 /** Why a master cannot be trusted with locks; `null` when it can. */
 export function unsuitable(
   { version }: ServerInfo,
-  rights: Outcome | undefined,
+  { rights, state }: Probed,
   details: LinkErrorDetails,
-): MissingRightError | ServerTooOldError | null {
+): BackendError | null {
   if (isTooOld(version)) return new ServerTooOldError(version, details);
   if (rights !== undefined && "error" in rights && rights.error instanceof MissingRightError)
     return rights.error;
   const { needed } = missingRights(rights);
-  if (needed.length === 0) return null;
-  return new MissingRightError(needed, "asked when connecting, the server denies them", details);
+  if (needed.length > 0) {
+    return new MissingRightError(needed, "asked when connecting, the server denies them", details);
+  }
+  if (state === undefined) return null;
+  if ("error" in state) return state.error;
+  if (/^cluster_state:ok\b/m.test(String(state.reply))) return null;
+  return new NotSentError("the cluster is down: its nodes do not serve all slots", details);
 }
 
 /** A version that cannot be read is believed. */

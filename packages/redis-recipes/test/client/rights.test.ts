@@ -67,5 +67,5 @@ test.each([
     version,
     evictionPolicy: null,
   } as const;
-  expect(unsuitable(info, undefined, details) !== null).toBe(old);
+  expect(unsuitable(info, { rights: undefined, state: undefined }, details) !== null).toBe(old);
 });
