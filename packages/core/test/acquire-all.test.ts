@@ -206,6 +206,21 @@ describe("an acquire of several locks together", () => {
     expect((await acquiring)?.map(({ state }) => state)).toEqual(["held", "held"]);
   });
 
+  it("is taken back and asked for again when contact breaks once more before that is proven", async () => {
+    const acquiring = engine().acquireAll(specs({ waitMs: 20_000 }));
+    const grants = names.map(() => new ScriptedGrant(runtime.nowMs() + 10_000));
+    (grants[1] as ScriptedGrant).untold = { type: "uncertain" };
+    asked[0]?.granted.resolve(grants);
+    await runtime.advance(10);
+    grants[0]?.renewed(runtime.nowMs() + 9_000);
+    grants[1]?.renewals[0]?.answer.reject(new BackendError("the connection broke", { backend: "memory" }));
+    await runtime.advance(2_100);
+    expect(asked[0]?.cancels).toBe(1);
+    expect(asked).toHaveLength(2);
+    granting();
+    expect(await acquiring).toHaveLength(2);
+  });
+
   it("waits for a release of its own of any of the names", async () => {
     const first = script.provider.mutex("b").acquire();
     const grant = new ScriptedGrant(runtime.nowMs() + 60_000);

@@ -196,11 +196,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     ticket.granted.then(
       (granted) => this.#granted(ticket, granted === null ? null : grantsOf(granted)),
       (error) => {
-        if (ticket !== this.#ticket || this.#phase !== "queued") return;
-        this.#ticket = undefined;
-        this.#lastFailure = error;
-        // Whatever the failed request may have left behind would stand in the way of the next one.
-        this.#clean(ticket).then(() => this.#phase === "queued" && this.#failed(error));
+        if (ticket === this.#ticket && this.#phase === "queued") this.#again(ticket, error);
       },
     );
   }
@@ -220,36 +216,38 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     if (this.#engine.link.state === "connected" && !holds.some((hold) => hold.uncertain)) {
       if (allStand(holds)) this.#deliver(holds);
       else if (stolen(holds) !== undefined) this.#evicted(ticket, stolen(holds) as Hold);
-      else this.#again(ticket, "the lease was over before the grant could be delivered");
+      else this.#gone(ticket, "the lease was over before the grant could be delivered");
       return;
     }
     this.#phase = "proving";
-    this.#prove(ticket, holds);
+    const contact =
+      this.#engine.link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
+    contact.then(
+      () => this.#phase === "proving" && this.#prove(ticket, holds),
+      (error) => {
+        if (this.#phase === "proving") this.#decide("error", this.#engine.typed(error, this.#spec.name));
+      },
+    );
   }
 
   /** Contact broke between the grant and its delivery: it counts once a round trip has shown that it still stands. */
   #prove(ticket: Ticket<unknown>, holds: readonly Hold[]): void {
-    const { link, clockJump } = this.#engine;
-    const contact = link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
-    let epoch = 0;
-    const proof = contact.then(() => {
-      epoch = clockJump.read();
-      return Promise.all(holds.map((hold) => hold.grant.renew(hold.renewableMs)));
-    });
+    const epoch = this.#engine.clockJump.read();
+    const proof = Promise.all(holds.map((hold) => hold.grant.renew(hold.renewableMs)));
     proof.then(
       (proven) => {
         if (this.#phase !== "proving") return;
         const taken = stolen(holds);
         if (taken !== undefined) this.#evicted(ticket, taken);
         else if (proven.includes(null) || !allStand(holds))
-          this.#again(ticket, "the grant was gone when contact came back");
+          this.#gone(ticket, "the grant was gone when contact came back");
         else {
           for (const [i, hold] of holds.entries()) hold.standsProven(proven[i] as Millis, epoch);
           this.#deliver(holds);
         }
       },
       (error) => {
-        if (this.#phase === "proving") this.#decide("error", this.#engine.typed(error, this.#spec.name));
+        if (this.#phase === "proving") this.#again(ticket, error);
       },
     );
   }
@@ -260,10 +258,15 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     this.#decide("error", evictedAtGrant(this.#asked, name));
   }
 
-  #again(ticket: Ticket<unknown>, why: string): void {
+  #gone(ticket: Ticket<unknown>, why: string): void {
+    this.#again(ticket, goneBeforeDelivery(this.#asked, why));
+  }
+
+  /** Whatever the failed try may have left behind would stand in the way of the next one. */
+  #again(ticket: Ticket<unknown>, error: unknown): void {
     this.#phase = "queued";
     this.#ticket = undefined;
-    const error = goneBeforeDelivery(this.#asked, why);
+    this.#lastFailure = error;
     this.#clean(ticket).then(() => this.#phase === "queued" && this.#failed(error));
   }
 
