@@ -2,6 +2,7 @@ import type { LockFigures } from "@holdfast/core/observe";
 import type { Overview } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { rowOf } from "./rows.js";
+import { Turns } from "./turns.js";
 
 const hotRows = 10;
 
@@ -15,13 +16,16 @@ export interface Census {
   readonly hot: Overview["hot"];
 }
 
-export function takeCensus({ name, collector }: NamedCollector, nowMs: number): Census {
+/** Others get their turn meanwhile, and what changes then may be seen before or after. */
+export async function takeCensus({ name, collector }: NamedCollector, nowMs: number): Promise<Census> {
+  const turns = new Turns();
   let held = 0;
   let contended = 0;
   let waiting = 0;
   let oldestWaitAtMs: number | null = null;
   const hot: Hot[] = [];
   for (const lock of collector.figures()) {
+    if (turns.isOver()) await turns.next();
     if (lock.state === "idle") continue;
     // A contended lock is held too, unless its holder has just gone.
     if (lock.holderCount > 0) held += 1;
@@ -38,10 +42,13 @@ export function takeCensus({ name, collector }: NamedCollector, nowMs: number): 
     contended,
     waiting,
     oldestWaitAtMs,
-    hot: hot.flatMap(({ cluster, collector, lock }) => {
-      const row = collector.get(lock.key);
-      return row === undefined ? [] : [rowOf(cluster, row)];
-    }),
+    // As they are now, which need not be as they were counted.
+    hot: hottestFirst(
+      hot.flatMap(({ cluster, collector, lock }) => {
+        const row = collector.get(lock.key);
+        return row === undefined ? [] : [rowOf(cluster, row)];
+      }),
+    ),
   };
 }
 
@@ -55,10 +62,7 @@ export function mergeCensuses(parts: readonly Census[], nowMs: number): Census {
     contended: sum(({ contended }) => contended),
     waiting: sum(({ waiting }) => waiting),
     oldestWaitAtMs: waits.length === 0 ? null : Math.min(...waits),
-    hot: parts
-      .flatMap(({ hot }) => hot)
-      .sort((a, b) => (isHotter(a, b) ? -1 : isHotter(b, a) ? 1 : 0))
-      .slice(0, hotRows),
+    hot: hottestFirst(parts.flatMap(({ hot }) => hot)).slice(0, hotRows),
   };
 }
 
@@ -77,6 +81,10 @@ function place(hot: Hot[], one: Hot): void {
   const at = hot.findIndex(({ lock }) => isHotter(one.lock, lock));
   hot.splice(at === -1 ? hot.length : at, 0, one);
   if (hot.length > hotRows) hot.pop();
+}
+
+function hottestFirst(rows: Overview["hot"]): Overview["hot"] {
+  return [...rows].sort((a, b) => (isHotter(a, b) ? -1 : isHotter(b, a) ? 1 : 0));
 }
 
 function isHotter(a: Heat, b: Heat): boolean {

@@ -24,6 +24,7 @@ import { backendFailed, messageOf, notFound } from "./problems.js";
 import { sessionRowOf } from "./rows.js";
 import { pointEveryMs } from "./series.js";
 import { Tally } from "./tally.js";
+import { nextTurn } from "./turns.js";
 import { WaitGraph } from "./wait-graph.js";
 
 const keepMs = 2_000;
@@ -42,10 +43,6 @@ export type Change =
   | { readonly type: "clusters" }
   | { readonly type: "findings" };
 
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 class Watched implements NamedCollector {
   readonly name: string;
   readonly collector: NamedCollector["collector"];
@@ -53,8 +50,8 @@ class Watched implements NamedCollector {
   readonly sessions: Kept<readonly ObservedSession[]>;
   readonly servers: Kept<readonly ObservedServer[]>;
   readonly tally: Tally;
+  readonly census: Kept<Census>;
   readonly off: () => void;
-  #census: Census | undefined;
 
   constructor(
     { name, collector }: NamedCollector,
@@ -67,13 +64,8 @@ class Watched implements NamedCollector {
     this.tally = new Tally(now());
     this.sessions = new Kept(() => within(collector.sessions(), answerMs), keepMs, now);
     this.servers = new Kept(() => within(collector.servers(), answerMs), keepMs, now);
+    this.census = new Kept(() => takeCensus(this, now()), censusMs, now);
     this.off = collector.onEvent(listener);
-  }
-
-  census(nowMs: number): Census {
-    if (this.#census === undefined || nowMs - this.#census.takenMs >= censusMs)
-      this.#census = takeCensus(this, nowMs);
-    return this.#census;
   }
 }
 
@@ -129,10 +121,11 @@ export class Observatory {
   }
 
   /** Of one cluster, or of all. */
-  overview(only?: string): Overview {
+  async overview(only?: string): Promise<Overview> {
     const one = only === undefined ? undefined : this.#cluster(only);
+    const counted = one === undefined ? this.#counted() : one.census.get();
+    const { held, contended, waiting, oldestWaitAtMs, hot } = await counted;
     const nowMs = this.now();
-    const { held, contended, waiting, oldestWaitAtMs, hot } = one?.census(nowMs) ?? this.#counted();
     const tally = one?.tally ?? this.#all;
     const ours = ({ cluster }: { readonly cluster: string }): boolean =>
       only === undefined || cluster === only;
@@ -268,12 +261,11 @@ export class Observatory {
     return cluster;
   }
 
-  #counted(): Census {
-    const nowMs = this.now();
-    return mergeCensuses(
-      [...this.#watched.values()].map((each) => each.census(nowMs)),
-      nowMs,
-    );
+  async #counted(): Promise<Census> {
+    const parts: Census[] = [];
+    // One after the other: two at once would take twice as much of each turn.
+    for (const { census } of this.#watched.values()) parts.push(await census.get());
+    return mergeCensuses(parts, this.now());
   }
 
   #heard(cluster: string, event: CollectorEvent): void {
@@ -305,11 +297,10 @@ export class Observatory {
     if (sinceMs < pointEveryMs) return;
     this.#pointMs = nowMs;
     for (const watched of this.#watched.values()) {
-      await nextTurn();
-      const { waiting, held } = watched.census(this.now());
+      const { waiting, held } = await watched.census.get();
       watched.tally.point({ atMs: nowMs, waiting, held }, sinceMs);
     }
-    const { waiting, held } = this.#counted();
+    const { waiting, held } = await this.#counted();
     this.#all.point({ atMs: nowMs, waiting, held }, sinceMs);
   }
 

@@ -2,6 +2,11 @@ const sliceMs = 8;
 /** The clock is asked every so many steps. */
 const stepsAtATime = 64;
 
+/** Everything else that is due gets its turn first. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Work over very many things, in slices: streams and requests are served in between. */
 export class Turns {
   #steps = 0;
@@ -13,7 +18,7 @@ export class Turns {
   }
 
   async next(): Promise<void> {
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
     this.#sinceMs = performance.now();
   }
 }

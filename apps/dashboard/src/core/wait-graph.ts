@@ -2,6 +2,7 @@ import type { LockFigures, ObservedLock, ObservedLockDetail } from "@holdfast/co
 import type { Waits } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf } from "./lock-id.js";
+import { nextTurn } from "./turns.js";
 import { cycleRowOf, cyclesOf, type WaitCycle } from "./wait-cycles.js";
 import { actorIdOf, type ContendedLock, edgesOf, labelOf, type WaitEdge } from "./wait-edges.js";
 
@@ -134,6 +135,8 @@ export class WaitGraph {
     };
     await Promise.all(Array.from({ length: atOnce }, work));
     for (const id of this.#read.keys()) if (!kept.has(id)) this.#read.delete(id);
+    // To choose and to look for circles are each as much as one turn should hold.
+    await nextTurn();
     const edges = edgesOf(locks);
     const takenMs = this.#now();
     this.#remember(cyclesOf(edges), takenMs);

@@ -1,3 +1,4 @@
+import type { Overview } from "../contract/api.js";
 import { clusterRowOf } from "../core/cluster-row.js";
 import type { Observatory } from "../core/observatory.js";
 import { rowOf } from "../core/rows.js";
@@ -16,6 +17,7 @@ export class Flush {
   readonly nowMs: number;
   readonly overviewDue: boolean;
   readonly #observatory: Observatory;
+  readonly #figures: Overview | null;
   readonly #rows: Map<AskedRow, string | null> = new Map();
   readonly #sets: Map<string, { readonly event: Buffer | null; readonly gone: readonly string[] }> =
     new Map();
@@ -23,10 +25,12 @@ export class Flush {
   #findings: Buffer | undefined;
   #clusters: Buffer | undefined;
 
-  constructor(observatory: Observatory, nowMs: number, overviewDue: boolean) {
+  /** `figures`: `null` where nobody has asked for them. */
+  constructor(observatory: Observatory, nowMs: number, overviewDue: boolean, figures: Overview | null) {
     this.#observatory = observatory;
     this.nowMs = nowMs;
     this.overviewDue = overviewDue;
+    this.#figures = figures;
   }
 
   /** The rows as they are now, and the ids of those that are gone. */
@@ -47,8 +51,9 @@ export class Flush {
     return made;
   }
 
-  get overview(): Buffer {
-    this.#overview ??= Buffer.from(eventText("overview", JSON.stringify(this.#observatory.overview())));
+  get overview(): Buffer | null {
+    if (this.#figures === null) return null;
+    this.#overview ??= Buffer.from(eventText("overview", JSON.stringify(this.#figures)));
     return this.#overview;
   }
 

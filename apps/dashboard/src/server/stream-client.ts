@@ -50,6 +50,11 @@ export class StreamClient {
     return this.#rows;
   }
 
+  /** `due`: whether it is time for the next one of all clients. */
+  wantsOverview(due: boolean): boolean {
+    return this.#wishes.overview && (due || !this.#overviewSent);
+  }
+
   asked(row: AskedRow): void {
     this.#rows.add(row);
     this.#dirty.add(row);
@@ -111,9 +116,11 @@ export class StreamClient {
     this.#clustersStale = false;
     if (this.#wishes.findings && this.#findingsStale) events.push(flush.findings);
     this.#findingsStale = false;
-    if (this.#wishes.overview && (flush.overviewDue || !this.#overviewSent)) {
+    // One that came while all was counted gets it with the next flush.
+    const overview = this.wantsOverview(flush.overviewDue) ? flush.overview : null;
+    if (overview !== null) {
       this.#overviewSent = true;
-      events.push(flush.overview);
+      events.push(overview);
     }
     // What a client has seen is a count of changes: after a break it is told how many it missed.
     if (events.length > 0) events.push(`id: ${this.#hub.epoch}.${this.#toldChanges}\n\n`);

@@ -1,6 +1,7 @@
 import type { LockCollector } from "@holdfast/core/observe";
 import type { NamedCollector } from "../core/cluster-row.js";
 import type { Observatory } from "../core/observatory.js";
+import { nextTurn } from "../core/turns.js";
 import { Flush } from "./flush.js";
 import type { StreamClient } from "./stream-client.js";
 
@@ -156,20 +157,27 @@ export class StreamHub {
     this.#changed.clear();
   }
 
+  #wantOverview(due: boolean): boolean {
+    for (const client of this.#clients) if (client.wantsOverview(due)) return true;
+    return false;
+  }
+
   async #flush(): Promise<void> {
     if (this.#flushing) return;
     this.#flushing = true;
     try {
+      const overviewDue = performance.now() - this.#overviewMs >= overviewMs;
+      if (overviewDue) this.#overviewMs = performance.now();
+      // Before anything is handed on: to count all locks takes several turns.
+      const figures = this.#wantOverview(overviewDue) ? await this.observatory.overview() : null;
       const nowMs = performance.now();
-      const overviewDue = nowMs - this.#overviewMs >= overviewMs;
-      if (overviewDue) this.#overviewMs = nowMs;
       this.#hand();
-      const flush = new Flush(this.observatory, nowMs, overviewDue);
+      const flush = new Flush(this.observatory, nowMs, overviewDue, figures);
       let sinceMs = nowMs;
       for (const client of [...this.#clients]) {
         client.flush(flush, beatMs);
         if (performance.now() - sinceMs < sliceMs) continue;
-        await new Promise<void>((resolve) => setImmediate(resolve));
+        await nextTurn();
         sinceMs = performance.now();
       }
     } finally {

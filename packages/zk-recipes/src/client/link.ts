@@ -18,6 +18,7 @@ import { hookInto } from "./manager-hooks.js";
 import { Outgoing } from "./outgoing.js";
 import { type Packet, SentPacket } from "./packet.js";
 import { PendingQueue } from "./pending-queue.js";
+import { ReadTurns } from "./read-turns.js";
 import { leadEvents } from "./take-over.js";
 
 /**
@@ -35,6 +36,7 @@ export class Link {
   readonly #incoming: Incoming;
   readonly #handshake: Handshake;
   readonly #dialer: Dialer | null;
+  readonly #turns: ReadTurns | null;
   readonly #runtime: Runtime;
   #listener: LinkListener | null = null;
   #up = false;
@@ -43,8 +45,8 @@ export class Link {
   #lastError: Error | null = null;
   #attemptSinceMs: Millis | null = null;
 
-  /** `dialer`: of our own clients; null for a user's, which dials as it always did. */
-  constructor(client: Client, dialer: Dialer | null, runtime: Runtime) {
+  /** `dialer`: of our own clients; null for a user's, which dials as it always did. `turnMs`: see `SessionOptions`. */
+  constructor(client: Client, dialer: Dialer | null, runtime: Runtime, turnMs?: Millis) {
     this.#manager = managerOf(client);
     this.library = new LibrarySide(this.#manager);
     this.#outgoing = new Outgoing(this.#manager, this.pending);
@@ -52,6 +54,10 @@ export class Link {
     this.#handshake = new Handshake(this.#manager, this.#outgoing);
     this.#dialer = dialer;
     this.#runtime = runtime;
+    this.#turns =
+      turnMs === undefined
+        ? null
+        : new ReadTurns(turnMs, { nowMs: () => runtime.nowMs(), nextTurn: (fn) => void setImmediate(fn) });
     this.#hook();
   }
 
@@ -188,6 +194,12 @@ export class Link {
   }
 
   #onData(chunk: Buffer): void {
+    const { socket } = this.#manager;
+    if (this.#turns === null || socket === undefined) this.#take(chunk);
+    else this.#turns.take(socket, () => this.#take(chunk));
+  }
+
+  #take(chunk: Buffer): void {
     this.#incoming.add(chunk);
     guarded(() => this.#listener?.received());
     this.batch(() => this.#incoming.handOut());

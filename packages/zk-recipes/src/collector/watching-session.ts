@@ -18,6 +18,8 @@ export interface WatchingListener {
 }
 
 const reachedWithinMs = 5_000;
+/** A burst of events must not keep everybody else in the process waiting. */
+const turnMs = 10;
 
 /** The collector's session, and the next one when it is lost. It makes no nodes and sets no one-shot watch. */
 export class WatchingSession {
@@ -56,6 +58,7 @@ export class WatchingSession {
       auth,
       tls,
       runtime,
+      turnMs,
       onWatchEvent: (event) => {
         if (session === this.#session) this.#listener.event(event);
       },

@@ -16,7 +16,8 @@ export function openSession(options: SessionOptions): ZooKeeperSession {
   const client = createLibraryClient(servers, options.sessionTimeoutMs);
   for (const { scheme, auth } of options.auth ?? [])
     client.addAuthInfo(scheme, Buffer.from(auth as Uint8Array));
-  const link = new Link(client, new Dialer(servers, options.tls, options.runtime), options.runtime);
+  const { tls, runtime, turnMs } = options;
+  const link = new Link(client, new Dialer(servers, tls, runtime), runtime, turnMs);
   const session = new LinkedSession({ ...options, link, servers: servers.map(addressOf), owned: true });
   session.start();
   return session;

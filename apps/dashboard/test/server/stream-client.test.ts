@@ -1,0 +1,44 @@
+import type { ServerResponse } from "node:http";
+import { PassThrough } from "node:stream";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Observatory } from "../../src/core/observatory.js";
+import { Flush } from "../../src/server/flush.js";
+import { StreamClient } from "../../src/server/stream-client.js";
+import { StreamHub } from "../../src/server/stream-hub.js";
+import { FakeCollector } from "../fake-collector.js";
+
+/** A client that wants the overview, flushed by the test alone. */
+function scene(): {
+  readonly client: StreamClient;
+  flushed(due: boolean, counted: boolean): Promise<string>;
+} {
+  const observatory = new Observatory([{ name: "zoo", collector: new FakeCollector() }]);
+  const hub = new StreamHub(observatory);
+  const response = new PassThrough();
+  const wishes = { overview: true, findings: false, lastEventId: undefined };
+  const client = new StreamClient(hub, response as unknown as ServerResponse, wishes);
+  onTestFinished(() => {
+    hub.close();
+    observatory.close();
+  });
+  return {
+    client,
+    async flushed(due, counted) {
+      const figures = counted ? await observatory.overview() : null;
+      client.flush(new Flush(observatory, performance.now(), due, figures), 15_000);
+      return String(response.read() ?? "");
+    },
+  };
+}
+
+describe("a client of the stream", () => {
+  it("that came while all locks were counted gets the overview with the next flush, due or not, and then when it is due", async () => {
+    const { client, flushed } = scene();
+    expect(await flushed(true, false)).not.toContain("event: overview");
+    expect(client.wantsOverview(false)).toBe(true);
+    expect(await flushed(false, true)).toContain("event: overview");
+    expect(client.wantsOverview(false)).toBe(false);
+    expect(await flushed(false, true)).not.toContain("event: overview");
+    expect(await flushed(true, true)).toContain("event: overview");
+  });
+});
