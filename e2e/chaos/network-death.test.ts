@@ -47,11 +47,19 @@ function networks(): Map<number, string> {
   return all;
 }
 
-test.each<[string, (program: { child: { kill(signal: NodeJS.Signals): boolean } }, inside: Inside) => void]>([
-  ["SIGTERM to the runner", ({ child }) => child.kill("SIGTERM")],
-  ["SIGKILL to the runner outside", ({ child }) => child.kill("SIGKILL")],
-  ["SIGKILL to the runner inside", (_, { runner }) => process.kill(runner, "SIGKILL")],
-])("%s leaves no process, no network, no mount and no folder behind", async (_, blow) => {
+type Blow = (program: { child: { kill(signal: NodeJS.Signals): boolean } }, inside: Inside) => void;
+type End = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+test.each<[string, Blow, End]>([
+  // Passed on, and the one inside cleans up: its code is the one that comes out.
+  ["SIGTERM to the runner", ({ child }) => child.kill("SIGTERM"), { code: 143, signal: null }],
+  ["SIGKILL to the runner outside", ({ child }) => child.kill("SIGKILL"), { code: null, signal: "SIGKILL" }],
+  [
+    "SIGKILL to the runner inside",
+    (_, { runner }) => process.kill(runner, "SIGKILL"),
+    { code: 255, signal: null },
+  ],
+])("%s leaves no process, no network, no mount and no folder behind", async (_, blow, end) => {
   await using program = await startInside(everything);
   const inside = await program.said<Inside>();
   const pids = [inside.runner, ...inside.servers];
@@ -64,7 +72,7 @@ test.each<[string, (program: { child: { kill(signal: NodeJS.Signals): boolean } 
   expect(readFileSync(`/proc/${inside.runner}/mounts`, "utf8")).toContain(inside.folders[0]);
 
   blow(program, inside);
-  await program.ended;
+  expect(await program.ended).toEqual(end);
   await eventually(() => [...networks().values()].every((network) => !made.has(network)), {
     what: "the last process to leave the namespaces",
     withinMs: 60_000,

@@ -5,6 +5,7 @@ export type * from "./engine/outcome.js";
 export { type RunOptions, run } from "./engine/run.js";
 export { type RunScenarioOptions, runScenario } from "./engine/run-scenario.js";
 export type * from "./engine/scenario.js";
+export { type ShrinkOptions, type Shrunk, shrink } from "./engine/shrink.js";
 export { startServers } from "./engine/topologies/registry.js";
 export type * from "./engine/topologies/server-set.js";
 export { readHistory } from "./history/read.js";

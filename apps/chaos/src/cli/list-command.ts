@@ -33,5 +33,5 @@ const about = (scenario: Scenario): object => {
 
 function line({ id, title, tags, mode, expect }: Scenario): string {
   const convicts = expect.violation === undefined ? "" : `  [must convict: ${expect.violation.join(", ")}]`;
-  return `${id.padEnd(9)} ${tags.join(",").padEnd(11)} ${mode.padEnd(14)} ${title}${convicts}`;
+  return `${id.padEnd(16)} ${tags.join(",").padEnd(11)} ${mode.padEnd(14)} ${title}${convicts}`;
 }

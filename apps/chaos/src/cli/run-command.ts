@@ -1,17 +1,16 @@
 import { randomInt } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Capability } from "../engine/capability.js";
 import { needsOf } from "../engine/needs.js";
 import { allowedNamespaces, enterNamespaces, insideNamespaces } from "../engine/network/index.js";
 import type { OutcomeKind, RunOutcome } from "../engine/outcome.js";
 import { capabilities as allCapabilities, probe } from "../engine/probe/probe.js";
 import { run } from "../engine/run.js";
-import { shrink } from "../engine/shrink.js";
 import { readHistory } from "../history/read.js";
 import { ConsoleReporter } from "../report/console.js";
 import { writeReports } from "../report/write-reports.js";
 import { type Network, type RunArguments, readRunArguments, runHelp } from "./run-options.js";
+import { againOf, shrinkFound } from "./shrink-found.js";
 import { onSignals } from "./signals.js";
 import { exits } from "./usage.js";
 
@@ -66,38 +65,18 @@ async function perform(
     onProgress: (id, { phase, ...figures }) => console.phase(id, phase, figures),
     onOutcome: async (each) => {
       const convicted = each.folder !== null && each.results.some(({ verdict }) => verdict === "violation");
-      console.done(each, convicted ? await readHistory(`${each.folder}/history.jsonl`) : undefined);
+      const history = convicted ? await readHistory(`${each.folder}/history.jsonl`) : undefined;
+      console.done(each, history, againOf(wanted, each.scenario.id));
     },
   });
   for (const problem of await writeReports(outcome, wanted.out)) out(problem);
-  console.end(outcome);
-  if (wanted.shrink) await shrinkAll(wanted, outcome, capabilities, signal, out);
-  return outcome;
-}
-
-/** What was found smaller lies beside it, with a plan and a history of its own. */
-async function shrinkAll(
-  { scenarios, seed, out: folder }: RunArguments,
-  { outcomes }: RunOutcome,
-  capabilities: readonly Capability[],
-  signal: AbortSignal,
-  out: (line: string) => void,
-): Promise<void> {
-  for (const found of outcomes.filter((each) => each.outcome === "violation")) {
-    const scenario = scenarios.find(({ id }) => id === found.scenario.id);
-    if (scenario === undefined || scenario.judgeAlone !== undefined) continue;
-    const smallest = await shrink(scenario, found, {
-      seed,
-      capabilities,
-      folder: join(folder, scenario.id),
-      signal,
-    });
-    const workers = smallest.scenario.groups.reduce((sum, { count }) => sum + count, 0);
-    out(
-      `${scenario.id} shrunk in ${smallest.tries} tries to ${smallest.plan.length} faults and ${workers} workers: ` +
-        `${smallest.outcome.folder ?? "nothing smaller showed it"}`,
-    );
+  // After the reports: they are there even if this is interrupted. With what it found they are written again.
+  const outcomes = await shrinkFound(wanted, outcome, { capabilities, signal, out });
+  if (outcomes.some(({ smallest }) => smallest !== undefined)) {
+    await writeReports({ ...outcome, outcomes }, wanted.out);
   }
+  console.end(outcome);
+  return outcome;
 }
 
 /** Which namespaces this process is to be run in again; `null` for none, or when it is in them. */

@@ -12,11 +12,14 @@ export interface Decision {
 /**
  * Verdicts against what was expected. A conviction that nobody expected counts first, whichever checker it is from; then a
  * run in which too little happened; then what should have been shown and was not.
+ *
+ * `disorder`: the servers were not in order among themselves, by what they say. A conviction then tells nothing of the client.
  */
 export function decide(
   expect: Expectation,
   results: readonly CheckResult[],
   failures: readonly string[] = [],
+  disorder: readonly string[] = [],
 ): Decision {
   const verdicts = new Map(results.map((result) => [result.checker, result]));
   const open = new Set<string>([...(expect.violation ?? []), ...(expect.report ?? [])]);
@@ -24,9 +27,11 @@ export function decide(
   const figures = [...figuresOf(expect, verdicts)];
   const above = figures.filter(({ how }) => how === "above");
   if (convicted.length > 0 || above.length > 0) {
+    const why = convicted[0] === undefined ? (above[0]?.text ?? "") : textOf(convicted[0]);
+    const [odds] = disorder;
     return {
-      outcome: "violation",
-      why: convicted[0] === undefined ? (above[0]?.text ?? "") : textOf(convicted[0]),
+      outcome: odds === undefined ? "violation" : "unknown",
+      why: odds === undefined ? why : `the servers may have done it (${odds}): ${why}`,
       unexpected: [...convicted, ...above].map(({ checker }) => checker as CheckerName),
     };
   }

@@ -3,7 +3,7 @@ import type { Crew } from "./crew.js";
 import type { FaultKind, OngoingFault } from "./faults/fault.js";
 import { Random } from "./random.js";
 import type { Recorder } from "./recorder.js";
-import type { PlannedFault } from "./scenario.js";
+import type { Lane, PlannedFault } from "./scenario.js";
 import type { Tally } from "./tally.js";
 import type { ServerSet } from "./topologies/server-set.js";
 import { parseTrigger } from "./trigger.js";
@@ -17,6 +17,10 @@ export interface NemesisOptions {
   readonly tally: Tally;
   readonly seed: number;
   readonly scenario: string;
+  /** What is contended for: granted anew between faults of the servers. */
+  readonly keys?: readonly string[];
+  /** How long that may take. Default 30 s. */
+  readonly settleMs?: number;
 }
 
 interface Open {
@@ -40,7 +44,21 @@ export class Nemesis {
 
   /** Begins with the workload; resolves when every fault was done and, where it has an end, taken back. Never rejects. */
   async run(): Promise<void> {
-    await Promise.all(this.#options.plan.map((planned, at) => this.#one(planned, at)));
+    const beganMs = performance.now();
+    const last = new Map<Lane, Promise<void>>();
+    await Promise.all(
+      this.#options.plan.map((planned, at) => {
+        const lanes = planned.lanes ?? [];
+        const before = lanes.map(async (lane) => {
+          const previous = last.get(lane);
+          await previous;
+          if (lane === "servers" && previous !== undefined) await this.#settled();
+        });
+        const done = this.#one(planned, at, before, beganMs);
+        for (const lane of lanes) last.set(lane, done);
+        return done;
+      }),
+    );
   }
 
   /** Whatever waits for its moment does not happen any more. */
@@ -54,10 +72,18 @@ export class Nemesis {
     await Promise.all([...this.#open].map((open) => this.#end(open)));
   }
 
-  async #one(planned: PlannedFault, at: number): Promise<void> {
+  async #one(
+    planned: PlannedFault,
+    at: number,
+    before: readonly Promise<void>[],
+    beganMs: number,
+  ): Promise<void> {
     const { signal } = this.#over;
     try {
-      if (!(await this.#moment(planned))) {
+      await Promise.all(before);
+      // With a lane its time is that of the run; however long others took, it does not wait for that again.
+      const pastMs = planned.lanes === undefined ? 0 : performance.now() - beganMs;
+      if (!(await this.#moment({ ...planned, atMs: planned.atMs - pastMs }))) {
         this.failures.push(
           `${planned.fault} ${planned.target ?? ""}: ${planned.after ?? "its time"} did not come`,
         );
@@ -84,6 +110,17 @@ export class Nemesis {
     return !signal.aborted;
   }
 
+  /** Whoever waited through a fault of the servers is served again. */
+  async #settled(): Promise<void> {
+    const { tally, keys = [], settleMs = 30_000 } = this.#options;
+    const { signal } = this.#over;
+    const before = keys.map((key) => tally.of(key).grants);
+    const waits = (): string[] => keys.filter((key, at) => tally.of(key).grants === before[at]);
+    if (await tally.until(() => waits().length === 0, { signal, withinMs: settleMs })) return;
+    if (signal.aborted) return;
+    throw new Error(`${waits().join(", ")} was not granted within ${settleMs} ms after the fault before it`);
+  }
+
   async #begin(planned: PlannedFault, at: number): Promise<Open | null> {
     const { faults, set, crew, recorder, tally, seed, scenario } = this.#options;
     const kind = faults[planned.fault];
@@ -106,7 +143,10 @@ export class Nemesis {
         set,
         crew,
         tally,
-        random: new Random(seed, `${scenario}/fault ${at}`),
+        random: new Random(
+          seed,
+          `${scenario}/fault ${planned.number === undefined ? at : planned.number - 1}`,
+        ),
         signal: this.#over.signal,
         begins: (target) => {
           begun.push(target);

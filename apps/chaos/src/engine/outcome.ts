@@ -8,7 +8,8 @@ import type { PlannedFault, Scenario } from "./scenario.js";
  * - `as-expected`: everything that must pass did, and everything that must be convicted was.
  * - `violation`: a checker convicted that must pass.
  * - `not-demonstrated`: a checker passed that must convict.
- * - `unknown`: too little happened (too few grants, a planned fault that did not).
+ * - `unknown`: too little happened (too few grants, a planned fault that did not), or a checker convicted while the servers say
+ *   that they were at odds among themselves.
  * - `skipped`: this machine lacks a capability.
  * - `broken`: the runner itself failed; never counted as anything else.
  */
@@ -32,6 +33,23 @@ export interface ScenarioOutcome {
   readonly versions: Readonly<Record<string, string>>;
   readonly capabilities: readonly Capability[];
   /** Folder with history.jsonl, plan.json, logs and configuration; null when it was not kept. */
+  readonly folder: string | null;
+  /** What is left of a violation after shrinking; unset where nobody tried. */
+  readonly smallest?: Smallest;
+}
+
+/** The smallest case that was seen to show a violation. */
+export interface Smallest {
+  /** Of its plan: fewer than were drawn, or all where nothing smaller showed it. */
+  readonly faults: readonly PlannedFault[];
+  /** How many the plan had that convicted first. */
+  readonly drawn: number;
+  readonly workers: number;
+  /** Runs that it took. */
+  readonly tries: number;
+  /** A command line that runs it again. */
+  readonly command: string;
+  /** Its own history, plan and timeline; null when nothing smaller showed it. */
   readonly folder: string | null;
 }
 

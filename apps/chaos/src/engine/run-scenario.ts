@@ -13,11 +13,12 @@ import { faults as ourFaults } from "./faults/registry.js";
 import { Nemesis } from "./nemesis.js";
 import { Observing } from "./observing.js";
 import type { ScenarioOutcome } from "./outcome.js";
-import { drawPlan, writePlan } from "./plan.js";
+import { drawPlan, planFile, writePlan } from "./plan.js";
 import { type ProgramsByRecipe, programOf } from "./programs.js";
 import { Recorder } from "./recorder.js";
 import { ProtectedResource } from "./resource.js";
 import type { PlannedFault, Scenario } from "./scenario.js";
+import { ServerDisorder } from "./server-disorder.js";
 import { Tally } from "./tally.js";
 import type { ServerSet } from "./topologies/server-set.js";
 
@@ -47,8 +48,8 @@ export interface RunScenarioOptions {
   onProgress?(progress: Progress): void;
 }
 
-/** How much longer than planned a workload may run until all faults were done and enough was granted. */
-const graceMs = 30_000;
+/** How much longer than planned a workload may run until all faults were done: at least this, and as long again as planned. */
+const leastGraceMs = 30_000;
 
 let scenarios = 0;
 
@@ -62,10 +63,11 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
   const logFolder = join(folder, "logs");
   mkdirSync(logFolder, { recursive: true });
   const plan = options.plan ?? drawPlan(scenario, seed);
-  writePlan(join(folder, "plan.json"), { scenario: scenario.id, seed, plan });
+  writePlan(join(folder, "plan.json"), planFile(scenario, seed, plan));
   const run = `${process.pid}-${++scenarios}`;
   const history = join(folder, "history.jsonl");
   const recorder = new Recorder(history, new RunClock());
+  const disorder = new ServerDisorder(set);
   const stage = new Stage(scenario, options, plan, recorder, run, startedMs);
   try {
     const failures = await stage.play(logFolder);
@@ -80,7 +82,12 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
     return {
       scenario: aboutOf(scenario),
       // Whatever is expected, too little evidence is none.
-      ...decide({ ...scenario.expect, pass: ["stats", ...scenario.expect.pass] }, results, failures),
+      ...decide(
+        { ...scenario.expect, pass: ["stats", ...scenario.expect.pass] },
+        results,
+        failures,
+        disorder.seen(),
+      ),
       seed,
       tookMs: Math.round(performance.now() - startedMs),
       missing: [],
@@ -199,6 +206,7 @@ class Stage {
       tally: this.#tally,
       seed: this.#options.seed,
       scenario: this.#scenario.id,
+      keys: this.#keys.filter(({ kind }) => kind !== "latch").map(({ id }) => id),
     });
     this.phase("running");
     observing.watch(this.#keys.filter(({ fair, kind }) => fair === true || kind === "fair"));
@@ -207,7 +215,7 @@ class Stage {
     const over = this.#over.signal;
     over.addEventListener("abort", () => nemesis.giveUp(), { once: true });
     await pass(runMs, over);
-    await withinLimit(Promise.all(healing), graceMs);
+    await withinLimit(Promise.all(healing), Math.max(leastGraceMs, runMs));
     over.throwIfAborted();
     this.phase("healing");
     await nemesis.heal();

@@ -82,6 +82,8 @@ export interface WorkerGroup {
  * Targets are roles, found when the fault begins: `leader`, `follower`, `master`, `holder(k1)`, `waiter(k1)`, `worker(w0)`.
  */
 export interface PlannedFault {
+  /** Its place in the plan as it was drawn, from 1. Kept where others are left out, and with it what is drawn for this one. */
+  readonly number?: number;
   /** Of the registry of faults. */
   readonly fault: string;
   readonly target?: string;
@@ -92,7 +94,14 @@ export interface PlannedFault {
   /** Until it is healed; unset: at once, or never, as the fault has it. */
   readonly forMs?: number;
   readonly options?: Readonly<Record<string, string | number | boolean>>;
+  /**
+   * Never on at the same time as another with one of these, however long that one takes: it then begins late. After one of the
+   * lane `servers` every key must have been granted anew, too, so that what one fault took away is there before the next.
+   */
+  readonly lanes?: readonly Lane[];
 }
+
+export type Lane = "servers" | "clients";
 
 export interface Expectation {
   /** Checkers that must pass. */
@@ -121,7 +130,9 @@ export interface Scenario {
   readonly groups: readonly WorkerGroup[];
   /** How long the workload runs; what plan and healing need comes on top. */
   readonly runMs: number;
-  plan(random: Random): readonly PlannedFault[];
+  /** It may be told to run for any time from the one to the other: its plan is as long as that. Unset: always `runMs`. */
+  readonly lastsMs?: readonly [least: number, most: number];
+  plan(random: Random, runMs: number): readonly PlannedFault[];
   readonly expect: Expectation;
   /** Instead of servers and workers: gives its results by itself. Only with topology `none`. */
   judgeAlone?(): Promise<readonly CheckResult[]>;

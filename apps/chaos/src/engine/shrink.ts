@@ -1,12 +1,12 @@
 import { join } from "node:path";
+import { type Planned, withFaults } from "./fewer-faults.js";
+import { minimise } from "./minimise.js";
 import type { ScenarioOutcome } from "./outcome.js";
 import { type RunOptions, run } from "./run.js";
 import type { PlannedFault, Scenario } from "./scenario.js";
 
 /** A smaller case that still shows what was not expected. */
-export interface Shrunk {
-  readonly scenario: Scenario;
-  readonly plan: readonly PlannedFault[];
+export interface Shrunk extends Planned {
   readonly outcome: ScenarioOutcome;
   readonly tries: number;
 }
@@ -14,8 +14,12 @@ export interface Shrunk {
 export interface ShrinkOptions extends Pick<RunOptions, "seed" | "capabilities" | "folder"> {
   readonly programs?: RunOptions["programs"];
   readonly signal?: AbortSignal;
-  /** Default 10. */
+  /** Most runs. Default 30. */
   readonly tries?: number;
+  /** No run is begun after that, in milliseconds. Default 10 minutes. */
+  readonly budgetMs?: number;
+  /** After each try: what it ran with, and whether that still showed it. */
+  onTry?(attempt: number, planned: Planned, still: boolean): void;
   /** Instead of running it; for tests. */
   again?(scenario: Scenario, plan: readonly PlannedFault[], attempt: number): Promise<ScenarioOutcome>;
 }
@@ -29,45 +33,42 @@ export async function shrink(
   found: ScenarioOutcome,
   options: ShrinkOptions,
 ): Promise<Shrunk> {
-  const most = options.tries ?? 10;
+  const { tries: most = 30, budgetMs = 600_000, signal } = options;
   const again = options.again ?? ((smaller, plan, attempt) => replay(smaller, plan, attempt, options));
-  let best: Shrunk = { scenario, plan: found.plan, outcome: found, tries: 0 };
+  const endMs = performance.now() + budgetMs;
+  let best: Omit<Shrunk, "tries"> = { scenario, plan: found.plan, outcome: found };
   let tries = 0;
-  for (let candidates = smaller(best); candidates.length > 0 && tries < most; ) {
-    const [next, ...rest] = candidates as [Candidate, ...Candidate[]];
+  const more = (): boolean => tries < most && performance.now() < endMs;
+  const shows = async (planned: Planned): Promise<boolean> => {
+    signal?.throwIfAborted();
     tries += 1;
-    const outcome = await again(next.scenario, next.plan, tries);
+    const outcome = await again(planned.scenario, planned.plan, tries);
     const still =
       outcome.outcome === "violation" && outcome.unexpected.some((name) => found.unexpected.includes(name));
-    if (!still) candidates = rest;
-    else {
-      best = { ...next, outcome, tries };
-      candidates = smaller(best);
-    }
+    if (still) best = { ...planned, outcome };
+    options.onTry?.(tries, planned, still);
+    return still;
+  };
+  await minimise(
+    found.plan,
+    async (part) => possible(part) && (await shows(withFaults(scenario, part))),
+    more,
+  );
+  for (let crews = smallerCrews(best.scenario); crews.length > 0 && more(); ) {
+    const [groups, ...rest] = crews as [Scenario["groups"], ...Scenario["groups"][]];
+    const still = await shows({ scenario: { ...best.scenario, groups }, plan: best.plan });
+    crews = still ? smallerCrews(best.scenario) : rest;
   }
   return { ...best, tries };
 }
 
-type Candidate = Pick<Shrunk, "scenario" | "plan">;
-
-/** The next smaller cases, the boldest first. What waits for a fault goes with it. */
-function smaller({ scenario, plan }: Candidate): Candidate[] {
-  const half = plan.length > 2 ? [plan.slice(0, Math.ceil(plan.length / 2))] : [];
-  const fewer = plan.map((_, at) => plan.filter((__, other) => other !== at));
-  const crews = scenario.groups.flatMap((group, at) =>
+/** Half of one group of workers. */
+const smallerCrews = ({ groups }: Scenario): Scenario["groups"][] =>
+  groups.flatMap((group, at) =>
     group.count <= 2
       ? []
-      : [
-          scenario.groups.map((each, other) =>
-            other === at ? { ...each, count: Math.ceil(each.count / 2) } : each,
-          ),
-        ],
+      : [groups.map((each, other) => (other === at ? { ...each, count: Math.ceil(each.count / 2) } : each))],
   );
-  return [
-    ...[...half, ...fewer].filter(possible).map((less) => ({ scenario, plan: less })),
-    ...crews.map((groups) => ({ scenario: { ...scenario, groups }, plan })),
-  ];
-}
 
 /** No fault waits for one that is not in the plan any more. */
 const possible = (plan: readonly PlannedFault[]): boolean =>

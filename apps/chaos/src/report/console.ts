@@ -71,7 +71,8 @@ export class ConsoleReporter {
     this.#shown = true;
   }
 
-  done(outcome: ScenarioOutcome, history: History | null = null): void {
+  /** `again`: the command line that runs it as it was. */
+  done(outcome: ScenarioOutcome, history: History | null = null, again?: string): void {
     const line = consoleLine(outcome);
     const word = outcomeWords[outcome.outcome];
     this.#line(
@@ -83,7 +84,7 @@ export class ConsoleReporter {
     for (const each of asExpected ? lines.slice(0, 5) : lines) this.#line(`    ${each}`);
     if (!asExpected && outcome.folder !== null) this.#line(`    kept in ${outcome.folder}`);
     if (!asExpected && outcome.outcome !== "skipped")
-      this.#line(`    again: holdfast-chaos run ${outcome.scenario.id} --seed ${outcome.seed}`);
+      this.#line(`    again: ${again ?? `holdfast-chaos run ${outcome.scenario.id} --seed ${outcome.seed}`}`);
   }
 
   end(run: RunOutcome): void {

@@ -1,4 +1,5 @@
 import type { RunOutcome, ScenarioOutcome } from "../engine/outcome.js";
+import { smallestLines } from "./smallest.js";
 import { backendOf, expectedConvictions, outcomeWords } from "./words.js";
 
 const backends = ["checkers", "zookeeper", "redis"] as const;
@@ -59,6 +60,7 @@ function verdictOf(outcome: ScenarioOutcome): string[] {
         ...examples.map((each) => `  records ${each.records.join(", ")}: ${each.text}`),
       ])
       .concat(outcome.folder === null ? [] : [`kept in ${outcome.folder}`])
+      .concat(smallestLines(outcome))
       .join("\n"),
   );
   switch (outcome.outcome) {

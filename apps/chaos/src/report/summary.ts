@@ -2,6 +2,7 @@ import type { RunOutcome, ScenarioOutcome } from "../engine/outcome.js";
 import type { Scenario } from "../engine/scenario.js";
 import { guarantees } from "./guarantees.js";
 import { type Cell, entryOfOutcome, entryOfScenario, type Matrix, matricesOf } from "./matrix.js";
+import { smallestLines } from "./smallest.js";
 import { duration, outcomeWords, plural } from "./words.js";
 
 const marks: Readonly<Record<Cell, string>> = {
@@ -30,6 +31,10 @@ export function summaryMarkdown(run: RunOutcome): string {
     "|---|---|---|---|---:|---:|---:|",
     ...run.outcomes.map(rowOf),
     "",
+    ...run.outcomes.flatMap((outcome) => {
+      const lines = smallestLines(outcome);
+      return lines.length === 0 ? [] : [`${outcome.scenario.id}:`, "", "```text", ...lines, "```", ""];
+    }),
     "## Guarantees under faults",
     "",
     ...legend(),
@@ -42,9 +47,9 @@ export function guaranteesMarkdown(catalogue: readonly Scenario[]): string {
   return [
     "# What holds under which fault",
     "",
-    "Each cell is judged by the scenarios that it names, in every full run: a run is red when a guarantee that is written",
-    "here as held is broken, and also when one that is written here as broken is not shown to be. `summary.md` of a run",
-    "has the same tables with what that run showed.",
+    "Each cell is judged by the scenarios that it names, in every full run, those named S02 each night: a run is red when a",
+    "guarantee that is written here as held is broken, and also when one that is written here as broken is not shown to be.",
+    "`summary.md` of a run has the same tables with what that run showed.",
     "",
     ...legend(),
     ...matricesOf(catalogue.filter(({ topology }) => topology.kind !== "none").map(entryOfScenario)).flatMap(

@@ -1,5 +1,5 @@
 import type { OutcomeKind, ScenarioOutcome } from "../engine/outcome.js";
-import type { Topology } from "../engine/scenario.js";
+import type { PlannedFault, Topology } from "../engine/scenario.js";
 
 /** How an outcome is called on the console and in tables: a word that can be searched for. */
 export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
@@ -25,7 +25,16 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
 }
 
-export const plural = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`;
+export const plural = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`;
+
+/** A fault of a plan: `7 zk.kill at leader, 12.3 s in, for 2.0 s`. */
+export function faultText({ number, fault, target, atMs, forMs, after }: PlannedFault): string {
+  const what = [number, fault, ...(target === undefined ? [] : ["at", target])].filter(
+    (each) => each !== undefined,
+  );
+  const when = `${duration(atMs)} ${after === undefined ? "in" : `after ${after}`}`;
+  return `${what.join(" ")}, ${when}${forMs === undefined ? "" : `, for ${duration(forMs)}`}`;
+}
 
 /** Convictions that were to be shown, with how they came out: `mutex (expected)`. */
 export function expectedConvictions({ scenario, results }: ScenarioOutcome): string[] {

@@ -2,6 +2,7 @@ import type { Scenario } from "../engine/scenario.js";
 import { javaScenarios } from "./java.js";
 import { machineScenarios } from "./machine.js";
 import { networkScenarios } from "./network.js";
+import { randomScenarios } from "./random.js";
 import { redisScenarios } from "./redis.js";
 import { mastersScenarios } from "./redis-masters.js";
 import { replicatedScenarios } from "./redis-replicated.js";
@@ -22,4 +23,5 @@ export const catalogue: readonly Scenario[] = [
   ...networkScenarios,
   ...machineScenarios,
   ...javaScenarios,
+  ...randomScenarios,
 ];

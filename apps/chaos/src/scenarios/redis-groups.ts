@@ -7,7 +7,7 @@ export const naive: KeySpec = { kind: "naive", backend: "redis", leaseMs: 1_000 
 
 export const sentinels: Topology = { kind: "replicated", replicas: 2, sentinels: 3 };
 /** Whole again soon after a failover. */
-export const hurried: Topology = { kind: "replicated", replicas: 2, sentinels: 3, hurried: true };
+export const hurried = { kind: "replicated", replicas: 2, sentinels: 3, hurried: true } as const;
 
 /** A stays with the master that it knows; B follows Sentinels. */
 export const deafAndAware: readonly WorkerGroup[] = [

@@ -89,7 +89,7 @@ describe.each(attackNames)("the attack %s", (name) => {
     expect(known).toEqual([attacks[name].name]);
     expect(known[0]).toMatch(/^(worker\.(kill|pause)|link\.(reset|hole)|zk\.session-kill)$/);
     const scenario = attackScenario("a", parseTarget("zk://h/p"), name, 4, 3);
-    const plan = scenario.plan(new Random(1, "nemesis"));
+    const plan = scenario.plan(new Random(1, "nemesis"), scenario.runMs);
     expect(plan).toHaveLength(4);
     expect(plan.map(({ fault, target }) => `${fault} ${target}`)).toEqual(
       Array.from({ length: 4 }, () => `${known[0]} holder(k1)`),

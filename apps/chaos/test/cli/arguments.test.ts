@@ -1,7 +1,12 @@
-import { describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { main } from "../../src/cli/main.js";
 import { exitOf } from "../../src/cli/run-command.js";
 import { readRunArguments } from "../../src/cli/run-options.js";
+import { drawPlan, planFile, writePlan } from "../../src/engine/plan.js";
+import type { Scenario } from "../../src/engine/scenario.js";
 import { catalogue } from "../../src/scenarios/catalogue.js";
 
 const read = (...args: string[]) => readRunArguments(args, () => 99);
@@ -19,7 +24,8 @@ describe("arguments of run", () => {
       keep: "failed",
       jobs: 1,
       network: "auto",
-      shrink: false,
+      shrink: "drawn",
+      shrinkBudgetMs: 600_000,
       plan: null,
     });
     expect(read()?.scenarios).toEqual(catalogue.filter(({ tags }) => tags.includes("full")));
@@ -57,8 +63,58 @@ describe("arguments of run", () => {
       network: "proxy",
       require: ["java", "redis", "sentinel"],
       out: "/tmp/x",
-      shrink: true,
+      shrink: "all",
     });
+  });
+
+  it("--seconds draws a longer plan, whose beginning is the same", () => {
+    const wanted = read("S02-zk", "--seed", "7", "--seconds", "300");
+    const [scenario] = wanted?.scenarios ?? [];
+    expect(scenario?.runMs).toBe(300_000);
+    expect(wanted?.which).toBe("--seed 7 --seconds 300");
+    expect(() => read("S02-zk", "Z01", "--seconds", "60")).toThrow("whose faults are drawn; not Z01");
+    expect(drawPlan(scenario as Scenario, 7).length).toBeGreaterThan(60);
+  });
+
+  it("--faults runs only these, with their numbers, and no longer than they take", () => {
+    const [whole] = read("S02-zk", "--seed", "7")?.scenarios ?? [];
+    const drawn = drawPlan(whole as Scenario, 7);
+    const wanted = read("S02-zk", "--seed", "7", "--faults", "9,3");
+    expect(wanted?.plan?.plan.map(({ number, fault }) => [number, fault])).toEqual([
+      [3, drawn[2]?.fault],
+      [9, drawn[8]?.fault],
+    ]);
+    expect(wanted?.scenarios[0]?.runMs).toBeLessThan(60_000);
+    expect(wanted?.faults).toEqual([9, 3]);
+  });
+
+  it("--plan brings seed, time and crew of the run that wrote it, and --faults chooses from it", () => {
+    const folder = mkdtempSync(join(tmpdir(), "arguments-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, "plan.json");
+    const scenario = catalogue.find(({ id }) => id === "S02-zk") as Scenario;
+    const longer = {
+      ...scenario,
+      runMs: 90_000,
+      groups: scenario.groups.map((group) => ({ ...group, count: 2 })),
+    };
+    const plan = drawPlan(longer, 5);
+    writePlan(path, planFile(longer, 5, plan));
+    const wanted = read("--plan", path);
+    expect(wanted).toMatchObject({ seed: 5, which: `--plan ${path}`, plan: { plan } });
+    expect(wanted?.scenarios[0]).toMatchObject({ runMs: 90_000, groups: [{ count: 2 }] });
+    expect(read("--plan", path, "--faults", "2")?.plan?.plan).toMatchObject([{ number: 2 }]);
+    expect(() => read("--plan", path, "--seconds", "90")).toThrow("--plan says");
+    writePlan(path, { ...planFile(longer, 5, plan), workers: { nobody: 2 } });
+    expect(() => read("--plan", path)).toThrow("has no workers nobody");
+    writePlan(path, { ...planFile(longer, 5, plan), workers: { w: 0 } });
+    expect(() => read("--plan", path)).toThrow("not a number of workers");
+  });
+
+  it("--shrink is for all, --no-shrink for none, and without either it is for drawn faults", () => {
+    expect(read("--shrink")?.shrink).toBe("all");
+    expect(read("--no-shrink")?.shrink).toBe("none");
+    expect(read("--shrink-budget", "90s")?.shrinkBudgetMs).toBe(90_000);
   });
 
   it.each([
@@ -73,6 +129,13 @@ describe("arguments of run", () => {
     ["a capability that is none", ["--require", "magic"]],
     ["what to keep that is nothing", ["--keep", "some"]],
     ["a plan that is not there", ["--plan", "/nowhere/plan.json"]],
+    ["seconds for a scenario that takes what it takes", ["Z01", "--seconds", "60"]],
+    ["too few seconds", ["S02-zk", "--seconds", "59"]],
+    ["too many seconds", ["S02-zk", "--seconds", "601"]],
+    ["faults of several scenarios", ["S02-zk", "S02-redis", "--faults", "1"]],
+    ["a fault that the plan does not have", ["S02-zk", "--seed", "1", "--faults", "1,999"]],
+    ["a fault that is no number", ["S02-zk", "--faults", "1,x"]],
+    ["a budget for shrinking without a unit", ["--shrink-budget", "10"]],
   ])("with %s end with 254 before anything runs", async (_, args) => {
     const { code, text } = await ran("run", ...args);
     expect(code).toBe(254);

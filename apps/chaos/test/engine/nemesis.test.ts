@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RunClock } from "../../src/engine/clock.js";
 import type { Crew } from "../../src/engine/crew.js";
 import type { FaultKind } from "../../src/engine/faults/fault.js";
-import { Nemesis } from "../../src/engine/nemesis.js";
+import { Nemesis, type NemesisOptions } from "../../src/engine/nemesis.js";
 import { Recorder } from "../../src/engine/recorder.js";
 import type { PlannedFault } from "../../src/engine/scenario.js";
 import { Tally } from "../../src/engine/tally.js";
@@ -27,7 +27,11 @@ interface Bench {
   faults(): string[];
 }
 
-function bench(plan: readonly PlannedFault[], more: Readonly<Record<string, FaultKind>> = {}): Bench {
+function bench(
+  plan: readonly PlannedFault[],
+  more: Readonly<Record<string, FaultKind>> = {},
+  options: Pick<NemesisOptions, "keys" | "settleMs"> = {},
+): Bench {
   const recorder = new Recorder(join(folder, "history.jsonl"), new RunClock());
   const tally = new Tally();
   const records: HistoryRecord[] = [];
@@ -55,6 +59,7 @@ function bench(plan: readonly PlannedFault[], more: Readonly<Record<string, Faul
     crew: {} as Crew,
     recorder,
     tally,
+    ...options,
     seed: 1,
     scenario: "T",
   });
@@ -140,5 +145,110 @@ describe("the nemesis", () => {
     await nemesis.heal();
     await running;
     expect(did).toEqual(["stop", "stop healed"]);
+  });
+});
+
+describe("lanes", () => {
+  const lane = (fault: string, lanes: PlannedFault["lanes"], more: Partial<PlannedFault> = {}) => ({
+    fault,
+    atMs: 0,
+    ...(lanes && { lanes }),
+    ...more,
+  });
+
+  it("have one fault at a time, however long that takes; other lanes go on beside it", async () => {
+    let done = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    const slow: FaultKind = {
+      begin: async (context) => {
+        context.begins("zk1");
+        await held;
+        return { target: "zk1", evidence: {} };
+      },
+    };
+    const { nemesis, did, faults } = bench(
+      [
+        lane("slow", ["clients"]),
+        lane("stop", ["clients"], { forMs: 5 }),
+        lane("blow", ["servers"]),
+        lane("blow", ["servers", "clients"]),
+      ],
+      { slow },
+    );
+    const running = nemesis.run();
+    await expect.poll(() => did).toEqual(["blow"]);
+    done();
+    await running;
+    expect(did).toEqual(["blow", "stop", "stop healed", "blow"]);
+    expect(faults().filter((line) => line.includes("slow"))).toEqual(["slow begin zk1 -", "slow end zk1 {}"]);
+    expect(nemesis.failures).toEqual([]);
+  });
+
+  it("go on behind a fault that failed, which is named", async () => {
+    const bad: FaultKind = {
+      begin: async () => {
+        throw new Error("no");
+      },
+    };
+    const { nemesis, did } = bench([lane("bad", ["clients"]), lane("blow", ["clients"])], { bad });
+    await nemesis.run();
+    expect(did).toEqual(["blow"]);
+    expect(nemesis.failures).toEqual(["bad : no"]);
+  });
+
+  it("of servers wait until every key is granted anew after the fault before", async () => {
+    const { nemesis, did, recorder } = bench(
+      [lane("stop", ["servers"], { forMs: 1 }), lane("blow", ["servers"])],
+      {},
+      { keys: ["k1", "k2"] },
+    );
+    // Before the fault is over, so it counts for nothing.
+    recorder.arrived(granted("w0#0", "k1", 1));
+    recorder.arrived(granted("w0#0", "k2", 2));
+    const running = nemesis.run();
+    await expect.poll(() => did).toEqual(["stop", "stop healed"]);
+    recorder.arrived(granted("w0#0", "k1", 3));
+    // Nothing is to happen: there is no condition to wait for.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(did).toEqual(["stop", "stop healed"]);
+    recorder.arrived(granted("w0#0", "k2", 4));
+    await running;
+    expect(did).toEqual(["stop", "stop healed", "blow"]);
+  });
+
+  it("of servers say which key nobody was granted, and break no more", async () => {
+    const { nemesis, did, recorder } = bench(
+      [lane("stop", ["servers"], { forMs: 1 }), lane("blow", ["servers"], { target: "leader" })],
+      {},
+      { keys: ["k1", "k2"], settleMs: 200 },
+    );
+    const running = nemesis.run();
+    await expect.poll(() => did).toEqual(["stop", "stop healed"]);
+    recorder.arrived(granted("w0#0", "k1", 3));
+    await running;
+    expect(did).toEqual(["stop", "stop healed"]);
+    expect(nemesis.failures).toEqual([
+      expect.stringContaining("blow leader: k2 was not granted within 200 ms"),
+    ]);
+  });
+
+  it("draw for a fault what they drew in the whole plan, whichever others are left out", async () => {
+    const drawn = async (plan: readonly PlannedFault[]): Promise<number[]> => {
+      const numbers: number[] = [];
+      const draws: FaultKind = {
+        begin: async ({ random }) => {
+          numbers.push(random.next());
+          return { target: "", evidence: {} };
+        },
+      };
+      await bench(plan, { draws }).nemesis.run();
+      return numbers;
+    };
+    const whole = [1, 2, 3].map((number) => lane("draws", ["clients"], { number }));
+    const [, , third] = await drawn(whole);
+    expect(await drawn(whole.slice(2))).toEqual([third]);
+    expect(await drawn(whole.slice(0, 1))).not.toEqual([third]);
   });
 });

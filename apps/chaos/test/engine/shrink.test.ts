@@ -63,6 +63,56 @@ describe("shrinking", () => {
     expect(asked).not.toContain("c");
   });
 
+  it("of a scenario of free length runs no longer than what is left of its faults takes", async () => {
+    const free = { ...scenario, runMs: 60_000, lastsMs: [60_000, 600_000] } as Scenario;
+    const plan = ["a", "b", "c", "d"].map((name, at) => ({
+      ...fault(name),
+      number: at + 1,
+      atMs: 12_000 * at,
+    }));
+    const asked: [string, number][] = [];
+    const found = await shrink(free, outcome(plan, true), {
+      seed: 1,
+      capabilities: [],
+      folder: "/nowhere",
+      again: async ({ runMs }, less) => {
+        asked.push([less.map(({ number }) => number).join(), runMs]);
+        return outcome(
+          less,
+          less.some(({ number }) => number === 4),
+        );
+      },
+    });
+    expect(found.plan).toMatchObject([{ number: 4, atMs: 3_000 }]);
+    expect(found.scenario.runMs).toBe(6_000);
+    expect(asked.slice(0, 2)).toEqual([
+      ["1,2", 6_000],
+      ["3,4", 9_000],
+    ]);
+    expect(Math.max(...asked.map(([, runMs]) => runMs))).toBeLessThan(10_000);
+  });
+
+  it("begins no run after its budget, and none after an interruption", async () => {
+    const plan = ["a", "b", "c"].map((name) => fault(name));
+    const options = { seed: 1, capabilities: [], folder: "/nowhere" } as const;
+    const over = await shrink(scenario, outcome(plan, true), {
+      ...options,
+      budgetMs: 0,
+      again: async (_, less) => outcome(less, true),
+    });
+    expect(over).toMatchObject({ tries: 0, plan });
+    const interrupt = new AbortController();
+    const running = shrink(scenario, outcome(plan, true), {
+      ...options,
+      signal: interrupt.signal,
+      again: async (_, less) => {
+        interrupt.abort(new Error("enough"));
+        return outcome(less, true);
+      },
+    });
+    await expect(running).rejects.toThrow("enough");
+  });
+
   it("does not take another violation for the one that was found", async () => {
     const found = await shrink(scenario, outcome([fault("a"), fault("b")], true), {
       seed: 1,

@@ -86,6 +86,8 @@ describe("the reporter", () => {
     plain.end(run);
     expect(text()).toContain("again: holdfast-chaos run Z02 --seed 42");
     expect(text()).not.toContain("run Z01");
+    plain.done(outcome({ outcome: "unknown" }), null, "holdfast-chaos run S02-zk --seed 1 --seconds 90");
+    expect(text()).toContain("again: holdfast-chaos run S02-zk --seed 1 --seconds 90\n");
     expect(text()).toContain("not run here: Z08 (namespaces)");
     expect(text()).toContain(
       "7 scenarios in 12.3 s, seed 42: 2 as-expected, 1 violation, 1 not-demonstrated, 1 unknown, 1 skipped, 1 broken",

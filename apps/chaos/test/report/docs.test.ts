@@ -69,7 +69,12 @@ it("the workflow to copy runs options that there are, pins what it uses, and kee
   const lines: string[] = [];
   await main(["run", "--help"], (line) => lines.push(line));
   const runs = steps.flatMap(({ run }) => (run?.includes("holdfast-chaos run") ? [run] : []));
-  expect(runs).toHaveLength(2);
+  expect(runs).toHaveLength(3);
+  // Whatever the full set came to, faults are drawn; a fresh seed unless one is typed.
+  const drawn = steps.find(({ run }) => run?.includes("--tag nightly"));
+  expect(drawn?.if).toContain("success() || failure()");
+  expect(drawn?.if).toContain("schedule");
+  expect(drawn?.run).toMatch(/\$\{SEED:\+--seed "\$SEED"\}/);
   for (const run of runs) {
     expect(run).toContain("--require");
     for (const [option] of run.matchAll(/(?<=\s)--(?!no-install)[a-z-]+/g))

@@ -12,7 +12,7 @@ export interface Aim {
   stands(): boolean;
 }
 
-const within = 15_000;
+const within = 30_000;
 
 /** By then a holder has read what it is going to write over, on a busy machine too. */
 const readWithinMs = 40;

@@ -1,0 +1,41 @@
+import { tailMs } from "./random-plan.js";
+import type { PlannedFault, Scenario } from "./scenario.js";
+
+/** Longer times than this in which nothing is broken are cut to it. */
+const idleMs = 3_000;
+
+export interface Planned {
+  readonly scenario: Scenario;
+  readonly plan: readonly PlannedFault[];
+}
+
+/**
+ * A scenario with part of its faults. Where its length is free, the time without faults is left out too: a fault that was drawn for
+ * the fiftieth second is shown in the fifth. What is drawn for each fault stays the same.
+ */
+export function withFaults(scenario: Scenario, part: readonly PlannedFault[]): Planned {
+  const { lastsMs, runMs } = scenario;
+  // What waits for a trigger has no time of its own that could be left out.
+  if (lastsMs === undefined || part.some(({ after }) => after !== undefined)) return { scenario, plan: part };
+  let busyUntilMs = 0;
+  let leftOutMs = 0;
+  const plan = part.toSorted(byTime).map((planned) => {
+    leftOutMs += Math.max(0, planned.atMs - leftOutMs - busyUntilMs - idleMs);
+    const atMs = planned.atMs - leftOutMs;
+    busyUntilMs = Math.max(busyUntilMs, atMs + (planned.forMs ?? 0));
+    return { ...planned, atMs };
+  });
+  return { scenario: { ...scenario, runMs: Math.min(runMs, busyUntilMs + tailMs) }, plan };
+}
+
+/** Those with these numbers. Throws `RangeError` for numbers that the plan does not have. */
+export function numbered(plan: readonly PlannedFault[], numbers: readonly number[]): PlannedFault[] {
+  const known = plan.map(({ number }) => number);
+  const missing = numbers.filter((number) => !known.includes(number));
+  if (missing.length > 0) {
+    throw new RangeError(`the plan has no fault ${missing.join(", ")}: it has ${plan.length} of them`);
+  }
+  return plan.filter(({ number }) => number !== undefined && numbers.includes(number));
+}
+
+const byTime = (one: PlannedFault, other: PlannedFault): number => one.atMs - other.atMs;

@@ -1,0 +1,58 @@
+import { closeSync, openSync, readSync, statSync } from "node:fs";
+import type { ServerLog, ServerSet } from "./topologies/server-set.js";
+
+/**
+ * What a member of an ensemble writes when its tree is not that of its leader: it had nodes of a session that the leader had deleted,
+ * or lacked some that the leader had. Seen with 3.8.0 after a member had caught up with its leader by a DIFF (as ZOOKEEPER-4394 and
+ * ZOOKEEPER-4785 tell of it): such a member shows its clients a queue that nobody else has, until their sessions are over.
+ */
+const signs: readonly RegExp[] = [
+  /Unexpected extra paths under session/,
+  /Ignoring NoNodeException for path \S+ while removing ephemeral for dead session/,
+];
+
+/**
+ * Reads what servers write from now on for signs that they are not in order among themselves. Whoever is convicted then may not
+ * have been at fault.
+ */
+export class ServerDisorder {
+  readonly #logs: readonly { readonly log: ServerLog; readonly from: number }[];
+
+  constructor(set: Pick<ServerSet, "topology" | "logs">) {
+    const several = set.topology.kind === "zookeeper" && set.topology.members > 1;
+    this.#logs = several ? set.logs().map((log) => ({ log, from: sizeOf(log.path) })) : [];
+  }
+
+  /** A line for each server that says so. */
+  seen(): string[] {
+    return this.#logs.flatMap(({ log, from }) => {
+      const line = textFrom(log.path, from)
+        .split("\n")
+        .find((each) => signs.some((sign) => sign.test(each)));
+      return line === undefined
+        ? []
+        : [`${log.name} and its leader are at odds: ${line.trim().slice(0, 300)}`];
+    });
+  }
+}
+
+function sizeOf(path: string): number {
+  try {
+    return statSync(path).size;
+  } catch {
+    // It has written nothing yet.
+    return 0;
+  }
+}
+
+function textFrom(path: string, from: number): string {
+  const size = sizeOf(path);
+  if (size <= from) return "";
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(size - from);
+    return bytes.toString("utf8", 0, readSync(file, bytes, 0, bytes.length, from));
+  } finally {
+    closeSync(file);
+  }
+}
