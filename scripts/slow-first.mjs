@@ -3,6 +3,9 @@ import { BaseSequencer } from "vitest/node";
 /** Parts of the paths of test files that take long, roughly longest first. */
 const slow = [
   "e2e/chaos/smoke",
+  "e2e/chaos/mutants",
+  "e2e/chaos/network.test",
+  "e2e/chaos/timeline",
   "e2e/sweep/sweep",
   "apps/order-stock/test/live.server",
   "apps/order-stock/test/order-stock.server",

@@ -43,15 +43,15 @@ if (await nodeIsNewEnough()) {
   // Some of these files wait for timers; three at a time keep two cores at work.
   await tests("unit", ["--maxWorkers=3"], 10);
   if (servers) {
-    // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
-    await tests("servers", ["--maxWorkers=4"], 30);
+    // Most of these tests wait for sessions and JVMs, so five files at a time fit on two cores.
+    await tests("servers", ["--maxWorkers=5"], 30);
     // One file at a time: times are what is tested, and anything beside them distorts them.
     await tests("alone", ["--no-file-parallelism"], 15);
     await tests("redis", ["--maxWorkers=5"], 15);
     // A browser each, which mostly waits to be shown something.
     await tests("dashboard", ["--maxWorkers=2"], 10);
     // The smoke run waits for its faults; the others fit beside it.
-    await tests("chaos", ["--maxWorkers=3"], 15);
+    await tests("chaos", ["--maxWorkers=4"], 15);
   } else
     summary.push("tests servers, alone, redis, dashboard, chaos: not run, the stages before them failed");
 }
