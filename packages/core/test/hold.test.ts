@@ -14,7 +14,7 @@ async function held(lease: "session" | "ttl", settings: Parameters<typeof script
 
 function recorded(
   provider: LockProvider,
-  type: "renewed" | "recovered" | "renew-failed" | "lost" | "release-failed" | "released",
+  type: "renewed" | "uncertain" | "recovered" | "renew-failed" | "lost" | "release-failed" | "released",
 ) {
   const seen: unknown[] = [];
   provider.events.on(type, (event) => seen.push(event));
@@ -156,6 +156,16 @@ describe("a hold", () => {
     grant.untilMs = runtime.nowMs();
     grant.listener({ type: "recovered" });
     expect(recovered).toEqual([]);
+    expect(handle.state).toBe("lost");
+  });
+
+  it("is told as lost and not as uncertain when doubt comes after the deadline, before any timer ran", async () => {
+    const { runtime, grant, handle, provider } = await held("session");
+    const [uncertain, lost] = [recorded(provider, "uncertain"), recorded(provider, "lost")];
+    runtime.block(3_000);
+    grant.listener({ type: "uncertain" });
+    expect(uncertain).toEqual([]);
+    expect(lost).toHaveLength(1);
     expect(handle.state).toBe("lost");
   });
 

@@ -111,8 +111,7 @@ export class Hold extends Alarm implements HoldIdentity {
   }
 
   remainingMs(): Millis {
-    if (!this.check() || this.#distrusted()) return 0;
-    return Math.max(0, this.deadlineMs() - this.engine.runtime.nowMs());
+    return this.check() ? this.#leftMs() : 0;
   }
 
   /** Whether the hold is not over by the clock. When its time has passed it is lost here and now, however late the timers are. */
@@ -289,6 +288,10 @@ export class Hold extends Alarm implements HoldIdentity {
     if (untilMs < foreverMs) this.engine.alarms.set(this, untilMs);
   }
 
+  #leftMs(): Millis {
+    return this.#distrusted() ? 0 : Math.max(0, this.deadlineMs() - this.engine.runtime.nowMs());
+  }
+
   #distrusted(): boolean {
     if (this.engine.driver.capabilities.lease !== "ttl") return false;
     if (this.engine.clockJump.read() === this.#jumpEpoch) return false;
@@ -303,10 +306,11 @@ export class Hold extends Alarm implements HoldIdentity {
         this.lose(change.reason);
         return;
       case "uncertain":
-        if (this.#status !== "held") return;
+        // Doubt that comes after our deadline finds the hold lost, and nothing is told after that.
+        if (!this.check() || this.#status !== "held") return;
         this.#status = "uncertain";
         if (this.#delivered && events.has("uncertain"))
-          events.emit("uncertain", { ...this.eventBase(), remainingMs: this.remainingMs() });
+          events.emit("uncertain", { ...this.eventBase(), remainingMs: this.#leftMs() });
         return;
       case "recovered":
         // Contact that came back after our deadline finds the hold lost, and so it stays.
