@@ -47,9 +47,9 @@ if (await nodeIsNewEnough()) {
     await tests("servers", ["--maxWorkers=5"], 30);
     // One file at a time: times are what is tested, and anything beside them distorts them.
     await tests("alone", ["--no-file-parallelism"], 15);
-    await tests("redis", ["--maxWorkers=5"], 15);
+    await tests("redis", ["--maxWorkers=6"], 15);
     // A browser each, which mostly waits to be shown something.
-    await tests("dashboard", ["--maxWorkers=2"], 10);
+    await tests("dashboard", ["--maxWorkers=3"], 10);
     // The smoke run waits for its faults; the others fit beside it.
     await tests("chaos", ["--maxWorkers=4"], 15);
   } else
