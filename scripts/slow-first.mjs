@@ -10,7 +10,6 @@ const slow = [
   "apps/order-stock/test/live.server",
   "apps/order-stock/test/order-stock.server",
   "e2e/sweep/schedules",
-  "zk-recipes/test/session/hardening.server",
   "e2e/packaging/",
   "e2e/zookeeper/conformance/",
   "e2e/interop/queueing",

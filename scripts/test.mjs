@@ -43,8 +43,8 @@ if (await nodeIsNewEnough()) {
   // Some of these files wait for timers; three at a time keep two cores at work.
   await tests("unit", ["--maxWorkers=3"], 10);
   if (servers) {
-    // Most of these tests wait for sessions and JVMs, so five files at a time fit on two cores.
-    await tests("servers", ["--maxWorkers=5"], 30);
+    // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
+    await tests("servers", ["--maxWorkers=4"], 30);
     // One file at a time: times are what is tested, and anything beside them distorts them.
     await tests("alone", ["--no-file-parallelism"], 15);
     await tests("redis", ["--maxWorkers=6"], 15);
