@@ -41,7 +41,6 @@ const redis = [
 /** What measures times and sizes, or starves servers and processes: nothing else may run beside it. */
 const alone = [
   "packages/zk-recipes/test/session/hardening.server.test.ts",
-  "packages/zk-recipes/test/session/next-server.server.test.ts",
   "e2e/faults/silent/**/*.test.ts",
   "e2e/faults/server/leader.test.ts",
   "e2e/faults/server/restart.test.ts",

@@ -4,7 +4,7 @@ import { type RunOutcome, readHistory } from "@holdfast/chaos";
 import { systemRuntime } from "@holdfast/core";
 import { eventually, startRedis, startZooKeeper } from "@holdfast/test-servers";
 import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
-import { openSession, parseConnectString } from "@holdfast/zk-recipes/internal";
+import { openSession, parseConnectString, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { expect, it, onTestFinished } from "vitest";
 import { share } from "../support/share.js";
 import { ChaosRun } from "./run-cli.js";
@@ -35,15 +35,21 @@ async function attack(...args: string[]): Promise<Attacked> {
   };
 }
 
+/** Another client of the cluster, which nothing may happen to. */
+async function bystanderAt(connectString: string): Promise<ZooKeeperSession> {
+  const { servers } = parseConnectString(connectString);
+  const session = openSession({ servers, sessionTimeoutMs: 20_000, runtime: systemRuntime });
+  onTestFinished(() => session.close());
+  await session.whenConnected({ waitMs: 30_000 });
+  return session;
+}
+
 it("at a ZooKeeper ends sessions of its own workers, and leaves the node of another client and nothing else", {
   timeout,
 }, async () => {
   const server = await startZooKeeper({});
   onTestFinished(() => server.stop());
-  const { servers } = parseConnectString(server.connectString);
-  const bystander = openSession({ servers, sessionTimeoutMs: 20_000, runtime: systemRuntime });
-  onTestFinished(() => bystander.close());
-  await bystander.whenConnected({ waitMs: 30_000 });
+  const bystander = await bystanderAt(server.connectString);
   const node = { data: null, acl: openAcl };
   await bystander.request("create", { path: "/mine", ...node, flags: CreateFlags.persistent });
   await bystander.request("create", { path: "/mine/node", ...node, flags: CreateFlags.ephemeral });
@@ -102,10 +108,7 @@ it("at a path that is not there ends with what is wrong, and makes nothing", { t
 it("interrupted takes its node away all the same", { timeout }, async () => {
   const server = await startZooKeeper({});
   onTestFinished(() => server.stop());
-  const { servers } = parseConnectString(server.connectString);
-  const bystander = openSession({ servers, sessionTimeoutMs: 20_000, runtime: systemRuntime });
-  onTestFinished(() => bystander.close());
-  await bystander.whenConnected({ waitMs: 30_000 });
+  const bystander = await bystanderAt(server.connectString);
   const nodes = async (): Promise<readonly string[]> =>
     (await bystander.request("getChildren2", { path: "/", watch: false })).children;
   await using run = new ChaosRun((out) => [

@@ -35,7 +35,6 @@ it("permits that were given back to a master that dies before its replicas hear 
   const next = await replaceMaster();
   await eventually(async () => (await free(next, "given-back")) === permits, {
     what: "the permits to be free",
-    detail: () => "given back at the master that died",
   });
 });
 

@@ -126,7 +126,7 @@ function intentions({ target, text, fault, times, workers, name }: Wanted): stri
 }
 
 async function perform(
-  { target, fault, times, workers, seed, out: folder, name }: Wanted,
+  { target, text, fault, times, workers, seed, out: folder, name }: Wanted,
   signal: AbortSignal,
   out: (line: string) => void,
 ): Promise<ScenarioOutcome> {
@@ -152,7 +152,8 @@ async function perform(
   } finally {
     await set.close();
   }
-  console.done(outcome, await readHistory(join(own, "history.jsonl")));
+  const again = `holdfast-chaos attack --target ${text} --fault ${fault} --times ${times} --workers ${workers} --seed ${seed} --i-own-this`;
+  console.done(outcome, await readHistory(join(own, "history.jsonl")), again);
   const tookMs = Math.round(performance.now() - startedMs);
   for (const problem of await writeReports({ seed, startedAt, tookMs, outcomes: [outcome] }, folder))
     out(problem);

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { pass } from "../workload/pass.js";
 import type { Crew } from "./crew.js";
 import type { FaultKind, OngoingFault } from "./faults/fault.js";
 import { Random } from "./random.js";
@@ -106,7 +107,7 @@ export class Nemesis {
       const trigger = parseTrigger(after);
       if (!(await tally.until(() => trigger.met(tally), { signal }))) return false;
     }
-    await pass(atMs, signal);
+    await pass(Math.max(0, atMs), signal);
     return !signal.aborted;
   }
 
@@ -193,18 +194,4 @@ export class Nemesis {
       this.failures.push(`${open.planned.fault} could not be taken back: ${(error as Error).message}`);
     }
   }
-}
-
-/** Resolves after a time, or when the signal aborts. */
-function pass(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted || ms <= 0) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
 }

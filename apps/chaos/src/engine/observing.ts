@@ -1,3 +1,4 @@
+import { pass } from "../workload/pass.js";
 import type { WorkerKey } from "../workload/protocol.js";
 import type { Recorder } from "./recorder.js";
 import type { Observer } from "./topologies/server-set.js";
@@ -43,7 +44,7 @@ export class Observing {
           left = null;
         }
         if (left?.length === 0) break;
-        await pass(100);
+        await pass(100, null);
       } while (performance.now() < endMs);
       if (left === null) throw new Error(`what is left of ${key.id} cannot be seen: ${String(wrong)}`);
       this.#snapshot(key.id, { holders: [], queue: [], left });
@@ -57,7 +58,7 @@ export class Observing {
       } catch {
         // Servers are down or elect: there is nothing to be seen, and `fifo` says how many waiters it saw.
       }
-      await pass(this.#everyMs);
+      await pass(this.#everyMs, null);
     }
   }
 
@@ -68,5 +69,3 @@ export class Observing {
     this.#recorder.record({ type: "snapshot", p: "observer", key, state });
   }
 }
-
-const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

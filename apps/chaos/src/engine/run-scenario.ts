@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { judge } from "../checkers/judge.js";
 import { readHistory } from "../history/read.js";
 import type { MetaRecord } from "../history/record.js";
+import { pass } from "../workload/pass.js";
 import type { WorkerKey } from "../workload/protocol.js";
 import type { Capability } from "./capability.js";
 import { RunClock } from "./clock.js";
@@ -279,19 +280,6 @@ class Stage {
       capabilities: capabilities ?? [],
     });
   }
-}
-
-/** Resolves after a time, or when the signal aborts: a timer that is left would keep the process. */
-function pass(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
 }
 
 async function withinLimit(work: Promise<unknown>, ms: number): Promise<void> {

@@ -2,6 +2,7 @@ import type { Random } from "../engine/random.js";
 import type { WorkerGroup } from "../engine/scenario.js";
 import type { Desk } from "./desk.js";
 import type { Held } from "./held.js";
+import { pass } from "./pass.js";
 import type { WorkerKey } from "./protocol.js";
 
 export interface ContenderOptions {
@@ -131,18 +132,4 @@ export class Contender {
     const value = this.#options.group.options?.[option];
     return typeof value === "number" ? value : otherwise;
   }
-}
-
-/** Resolves after a time, or when the signal aborts. */
-function pass(ms: number, signal: AbortSignal | null): Promise<void> {
-  if (signal?.aborted === true) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener("abort", done);
-  });
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { RunClock } from "../../src/engine/clock.js";
 import type { Crew } from "../../src/engine/crew.js";
 import type { FaultKind } from "../../src/engine/faults/fault.js";
@@ -70,6 +70,15 @@ function bench(
   return { nemesis, recorder, did, records, faults };
 }
 
+/** Time that passes as it is told to, for what must not happen however long nothing else does. */
+function timeOfOurs(): (ms: number) => Promise<unknown> {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  return (ms) => vi.advanceTimersByTimeAsync(ms);
+}
+
 describe("the nemesis", () => {
   it("takes a fault back after its time, and records both ends with what shows that it happened", async () => {
     const { nemesis, did, faults } = bench([{ fault: "stop", atMs: 0, forMs: 5 }]);
@@ -99,12 +108,13 @@ describe("the nemesis", () => {
       { fault: "blow", atMs: 0, after: "held(k1)" },
       { fault: "stop", atMs: 0, after: "ended(blow)", forMs: 0 },
     ]);
+    const pass = timeOfOurs();
     const running = nemesis.run();
-    // Nothing is to happen: there is no condition to wait for.
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pass(10_000);
     expect(did).toEqual([]);
     recorder.arrived(invoke("w0#0", "acquire", "k1", 1));
     recorder.arrived(granted("w0#0", "k1", 1));
+    await pass(1_000);
     await running;
     expect(did).toEqual(["blow", "stop", "stop healed"]);
   });
@@ -207,13 +217,15 @@ describe("lanes", () => {
     // Before the fault is over, so it counts for nothing.
     recorder.arrived(granted("w0#0", "k1", 1));
     recorder.arrived(granted("w0#0", "k2", 2));
+    const pass = timeOfOurs();
     const running = nemesis.run();
-    await expect.poll(() => did).toEqual(["stop", "stop healed"]);
+    await pass(1_000);
+    expect(did).toEqual(["stop", "stop healed"]);
     recorder.arrived(granted("w0#0", "k1", 3));
-    // Nothing is to happen: there is no condition to wait for.
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pass(10_000);
     expect(did).toEqual(["stop", "stop healed"]);
     recorder.arrived(granted("w0#0", "k2", 4));
+    await pass(1_000);
     await running;
     expect(did).toEqual(["stop", "stop healed", "blow"]);
   });

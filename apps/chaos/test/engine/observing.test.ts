@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Observing } from "../../src/engine/observing.js";
 import type { Recorder } from "../../src/engine/recorder.js";
 import type { Observer } from "../../src/engine/topologies/server-set.js";
@@ -21,17 +21,23 @@ describe("the observer", () => {
         return { holders: ["w0#0:1"], queue: ["w1#0:1"] };
       },
     });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
     watch.watch([key]);
-    await expect.poll(() => seen.length).toBeGreaterThan(1);
-    await watch.stop();
+    await vi.advanceTimersByTimeAsync(10);
+    expect(seen.length).toBeGreaterThan(1);
+    const stopped = watch.stop();
+    await vi.advanceTimersByTimeAsync(1);
+    await stopped;
     const until = seen.length;
     expect(seen[0]).toMatchObject({
       type: "snapshot",
       key: "k1",
       state: { holders: ["w0#0:1"], queue: ["w1#0:1"] },
     });
-    // Nothing is to come any more: there is no condition to wait for.
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(seen.length).toBe(until);
   });
 

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { RunClock } from "../../src/engine/clock.js";
 import { historyOf } from "../../src/history/read.js";
 import type { HistoryRecord } from "../../src/history/record.js";
@@ -55,11 +55,8 @@ let said: Exclude<FromWorker, { say: unknown }>[];
 let client: FakeClient;
 let desk: Desk;
 
-beforeEach(() => {
-  notes = [];
-  said = [];
-  client = new FakeClient(notes);
-  desk = new Desk(
+const openDesk = (): Desk =>
+  new Desk(
     {
       p: "w0#0",
       clock: new RunClock(),
@@ -76,6 +73,12 @@ beforeEach(() => {
     },
     5,
   );
+
+beforeEach(() => {
+  notes = [];
+  said = [];
+  client = new FakeClient(notes);
+  desk = openDesk();
   return () => desk.close();
 });
 
@@ -146,17 +149,22 @@ describe("a worker's desk", () => {
   });
 
   it("tells when a promise was extended, but not when it was lost", async () => {
+    desk.close();
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    desk = openDesk();
     const held = await acquired();
     const first = said.at(-1) as { ret: { validUntil: number } };
     client.remaining = 2_000;
-    await expect.poll(() => said.at(-1)?.f).toBe("extended");
+    await vi.advanceTimersByTimeAsync(10);
     expect(said.at(-1)).toMatchObject({ hold: held.id });
     expect((said.at(-1) as { validUntil: number }).validUntil).toBeGreaterThan(first.ret.validUntil);
     client.lost.abort({ reason: "lease-expired" });
     client.remaining = 9_000;
     const before = said.length;
-    // Nothing is to be told any more: there is no condition to wait for.
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(said.length).toBe(before);
   });
 

@@ -123,10 +123,12 @@ export class WaitGraph {
           locks.push({ cluster: cluster.name, lock: known.lock });
           continue;
         }
-        // A backend that does not answer has told so in its sources; here there is one lock less to see.
-        const read = await cluster.collector
-          .detail(lock.key, { maxWaiters: mostWaiters })
-          .catch(() => undefined);
+        let read: ObservedLockDetail | undefined | null;
+        try {
+          read = await cluster.collector.detail(lock.key, { maxWaiters: mostWaiters });
+        } catch {
+          // A backend that does not answer has told why in its sources; here there is one lock less to see.
+        }
         if (read === undefined) blind.push(`${cluster.name} ${lock.key}: could not be read`);
         if (!read) continue;
         this.#read.set(id, { look, readMs: nowMs, lock: read });

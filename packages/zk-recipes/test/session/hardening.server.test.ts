@@ -9,7 +9,7 @@ import {
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type ClientUnderTest, type MakeClient, ours, stock } from "./clients-under-test.js";
 import { ScriptedServer } from "./scripted-server.js";
-import { createRequest, open } from "./support.js";
+import { createRequest, open, runtime, statesOf } from "./support.js";
 
 let server: ZooKeeperNode;
 let paths = 0;
@@ -42,6 +42,25 @@ describe("what the library gets wrong and the session does not:", () => {
     test("is believed by stock for as long as anybody looks", async () =>
       expect(await noticed(stock)).toBe(false));
     test("is noticed by us", async () => expect(await noticed(ours)).toBe(true));
+
+    test("is left for the next server in time to keep the session", async () => {
+      const proxy = await startProxy({ target: server.connectString });
+      onTestFinished(() => proxy.close());
+      const session = open(`${proxy.connectString},${server.connectString}`, {
+        sessionTimeoutMs: 3_000,
+        runtime: { ...runtime, random: () => 0.999_999 }, // leaves the order of the servers as it is
+      });
+      await session.whenConnected();
+      expect(proxy.accepted).toBe(1);
+      const path = freshPath();
+      await session.request("create2", createRequest(path, 1));
+      const states = statesOf(session);
+      await proxy.setMode("hole");
+      await eventually(() => states.length === 2, { what: "the next server", everyMs: 5 });
+      expect(states).toEqual(["suspended", "connected"]);
+      const { stat } = await session.request("exists", { path, watch: false });
+      expect(stat.ephemeralOwner).toBe(session.id);
+    });
   });
 
   describe("a server that accepts and never answers the handshake", () => {

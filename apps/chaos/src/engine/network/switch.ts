@@ -154,11 +154,9 @@ export class NetworkSwitch {
     this.#closed = true;
     await this.#turn.catch(() => {}); // told to whoever asked for that turn
     for (const namespace of this.#namespaces) namespace.close();
-    // The ports go with their far ends, unless something runs there yet. Half-made ones may be missing.
-    for (let node = 0; node < this.nodes; node++) {
-      await runProgram("ip", ["link", "delete", this.#port(node)]).catch(() => {});
-    }
-    await runProgram("ip", ["link", "delete", this.#bridge]).catch(() => {});
+    // The ports go with their far ends, unless something runs there yet.
+    for (let node = 0; node < this.nodes; node++) await deleteLink(this.#port(node));
+    await deleteLink(this.#bridge);
     taken.delete(this.#number);
   }
 
@@ -226,4 +224,13 @@ async function tc(lines: readonly string[]): Promise<void> {
 
 async function batch([program = "", ...args]: readonly string[], lines: readonly string[]): Promise<void> {
   await runProgram(program, args, { input: `${lines.join("\n")}\n` });
+}
+
+/** Half-made ones, and those that went with their far ends, are missing. */
+async function deleteLink(name: string): Promise<void> {
+  try {
+    await runProgram("ip", ["link", "delete", name]);
+  } catch (error) {
+    if (!/Cannot find device/.test((error as Error).message)) throw error;
+  }
 }
