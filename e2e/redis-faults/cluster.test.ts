@@ -1,6 +1,7 @@
 import { setTimeout as pass } from "node:timers/promises";
+import { redisLocks } from "@holdfast/redis-recipes";
 import { eventually, type RedisCluster, type RedisNode, startRedisCluster } from "@holdfast/test-servers";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { Crew, leaseMs } from "./crew.js";
 
 let cluster: RedisCluster;
@@ -27,12 +28,25 @@ afterEach(async () => {
 const mutex = () => crew.held.find(({ handle }) => handle.name === crew.mutexName);
 
 it("a killed master: its holds are in doubt at once, and whoever waits there is served by the next one", async () => {
-  await cluster.kill(master);
-  await eventually(() => mutex()?.doubtedMs !== Number.POSITIVE_INFINITY, {
-    what: "the doubt",
-    withinMs: 700,
+  // Whose first renewal, which would meet the end of the connection as well, is due in twenty seconds.
+  const slow = redisLocks({ cluster: { nodes: cluster.addresses }, leaseMs: 60_000 });
+  onTestFinished(async () => {
+    await slow.close();
   });
+  const here = await slow.mutex(await nameAt(master)).acquire();
+  const elsewhere = await slow.mutex(await nameAt(await anotherMaster())).acquire();
+  const doubted: string[] = [];
+  slow.events.on("uncertain", ({ name }) => doubted.push(name));
+  await cluster.kill(master);
+  await eventually(() => doubted.length > 0 && mutex()?.doubtedMs !== Number.POSITIVE_INFINITY, {
+    what: "the doubt",
+    withinMs: 5_000,
+  });
+  expect(doubted).toEqual([here.name]);
+  // Not by the change of the map, which is still to come.
+  expect(await nextMaster()).toBe(master);
   await crew.end();
+  await Promise.all([here.release(), elsewhere.release()]);
 });
 
 it("a frozen master, which its replica replaces: all losses are told in time, and all who wait are served", async () => {
@@ -64,6 +78,21 @@ it("subscriptions that are killed on all nodes cost no wake-up", async () => {
   await crew.end();
   expect(crew.beliefs.lost).toBe(0);
 });
+
+/** The name of a lock that this node has. */
+async function nameAt(node: RedisNode): Promise<string> {
+  for (let turn = 0; ; turn++) {
+    const name = `slow-${process.pid}-${turn}`;
+    if ((await cluster.nodeOfKey(name)) === node) return name;
+  }
+}
+
+async function anotherMaster(): Promise<RedisNode> {
+  for (const node of cluster.nodes) {
+    if (node !== master && (await node.role()).role === "master") return node;
+  }
+  throw new Error("no other master");
+}
 
 /** As the other nodes say, since this one does not answer. */
 async function nextMaster(): Promise<RedisNode | undefined> {

@@ -26,7 +26,8 @@ export const zookeeperScenarios: readonly Scenario[] = [
     tags: ["smoke", "full"],
     topology: one,
     keys: { k1: mutex(3_000), k2: mutex(3_000) },
-    groups: [ours("w", 6, ["k1", "k2"], { holdMs: [30, 80], writes: "fenced", proxied: true })],
+    // Long enough for the end to find the holder that it is meant for.
+    groups: [ours("w", 6, ["k1", "k2"], { holdMs: [150, 300], writes: "fenced", proxied: true })],
     runMs: 4_000,
     plan: (random) =>
       repeated(4, (at) => ({

@@ -178,6 +178,7 @@ export class ClusterTopology implements Topology {
         this.#events.changed();
       },
       onBroken: () => {
+        this.#events.broken();
         this.#events.changed();
         this.#mend();
       },

@@ -57,6 +57,7 @@ export class IoredisLine implements RedisLine {
   readonly #subscriptions: Subscriptions;
   readonly #checks: ServerChecks;
   readonly #renewed = new Set<(what: LineNotice) => void>();
+  readonly #broken = new Set<() => void>();
   readonly #changes = new Set<() => void>();
   #state: SessionState = "connecting";
   #sharded: boolean | null;
@@ -76,6 +77,9 @@ export class IoredisLine implements RedisLine {
     const events: TopologyEvents = {
       trusted: (node, info, probed) => this.#trusted(node, info, probed),
       notice: (what) => this.#tell(what),
+      broken: () => {
+        for (const listener of [...this.#broken]) listener();
+      },
       changed: () => this.#changed(),
     };
     this.#subscriptions = new Subscriptions({
@@ -171,12 +175,19 @@ export class IoredisLine implements RedisLine {
     return () => this.#renewed.delete(own);
   }
 
+  onBroken(listener: () => void): () => void {
+    const own = (): void => listener();
+    this.#broken.add(own);
+    return () => this.#broken.delete(own);
+  }
+
   async close(waitMs: Millis): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     const error = this.#closedError();
     this.#waiters.reject(error);
     this.#renewed.clear();
+    this.#broken.clear();
     for (const change of [...this.#changes]) change();
     const { runtime } = this.#options;
     const closed = Promise.all([this.#subscriptions.close(error), this.#topology.close()]);

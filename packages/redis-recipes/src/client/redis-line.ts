@@ -89,6 +89,12 @@ export interface RedisLine extends BackendLink {
    */
   onRenewed(listener: (what: LineNotice) => void): () => void;
 
+  /**
+   * In a cluster: the connection to a master broke, and `masterOf` is `null` for what it serves, while others may still answer.
+   * Elsewhere `state` tells it. The result takes the listener back.
+   */
+  onBroken(listener: () => void): () => void;
+
   readonly closed: boolean;
 
   /** Bounded by `waitMs`; closes what was opened here, never a client that was given. */

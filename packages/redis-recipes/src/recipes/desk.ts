@@ -67,7 +67,7 @@ export class RedisDesk {
   readonly onUnknownGrant: NonNullable<DeskParts["onUnknownGrant"]>;
   #owners = 0;
   readonly #tokens = new Map<string, bigint>();
-  readonly #stopListening: () => void;
+  readonly #stopListening: readonly (() => void)[];
   #identity: { close(): void } | undefined;
 
   constructor({ line, runtime, settings, onUnknownGrant = () => {} }: DeskParts) {
@@ -85,7 +85,7 @@ export class RedisDesk {
     this.grantChannel = new GrantChannel(this);
     this.rooms = new WakeRooms(line);
     // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
-    this.#stopListening = line.onRenewed((what) => {
+    const stopRenewed = line.onRenewed((what) => {
       if (what === "master") {
         this.holds.masterChanged();
         this.lastRequests.masterChanged();
@@ -93,6 +93,7 @@ export class RedisDesk {
       this.waits.beatAll();
       this.holds.renewAll();
     });
+    this.#stopListening = [stopRenewed, line.onBroken(() => this.holds.masterChanged())];
   }
 
   /** Fresh for each grant of the backend, and never used again however it ends. */
@@ -183,7 +184,7 @@ export class RedisDesk {
   }
 
   async close(waitMs: Millis): Promise<void> {
-    this.#stopListening();
+    for (const stop of this.#stopListening) stop();
     this.#identity?.close();
     this.waits.close();
     this.grantChannel.close();

@@ -76,7 +76,8 @@ export class Holds {
 
   /**
    * Rule 9: a master that was a replica, or that came back without its last writes, may know nothing of a hold. Its bound and every
-   * message of the old run id are void, also those that arrive later; a hold is in doubt until the new one confirms it.
+   * message of the old run id are void, also those that arrive later; a hold is in doubt until the new one confirms it. While no
+   * master is known for a key of a cluster, nobody can say more of its holds either.
    */
   masterChanged(): void {
     const { line } = this.#desk;

@@ -176,12 +176,18 @@ test("loses a master's keys alone when it is killed, and finds its replica", asy
   const [key = "", other = ""] = await names();
   await line.run(increment, [key], []);
   const before = line.masterOf(key);
+  const told: unknown[] = [];
+  line.onBroken(() =>
+    told.push([line.masterOf(key), line.masterOf(other) !== null, notices.includes("master")]),
+  );
   const killed = await cluster.nodeOfKey(key);
   await cluster.kill(killed);
   const killedMs = performance.now();
   await eventually(() => line.masterOf(key) === null, { what: "the loss to show", withinMs: 10_000 });
   expect((await settled(line.run(increment, [key], []))).error).toBeInstanceOf(NotSentError);
   expect((await line.run(increment, [other], [])).reply).toBe(1);
+  // At once, before anything is known of the next master.
+  expect(told).toEqual([[null, true, false]]);
   await eventually(async () => (await settled(line.run(increment, [key], []))).value !== undefined, {
     what: "the replica to serve",
     withinMs: 15_000,

@@ -22,6 +22,14 @@ test("rule 9: with another master a hold is uncertain at once, and lost when tha
   }
 });
 
+test("rule 9: a hold in a cluster is uncertain at once when its own master is gone, whoever else still answers", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const handle = await scene.acquire(client);
+  client.line.cutShard();
+  expect([client.line.state, handle.state]).toEqual(["connected", "uncertain"]);
+});
+
 test("rule 9: a message of a master that is none any more makes nobody a holder", async () => {
   const scene = new Scene();
   const first = await scene.acquire(scene.client());

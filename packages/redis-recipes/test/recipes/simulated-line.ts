@@ -61,6 +61,8 @@ export class SimulatedLine implements RedisLine {
   readonly #flying = new Set<Flying>();
   readonly #listeners = new Map<string, Set<(message: string) => void>>();
   readonly #renewed = new Set<(what: LineNotice) => void>();
+  readonly #brokenListeners = new Set<() => void>();
+  #shardGone = false;
   readonly #waiting = new Set<() => void>();
 
   constructor(redis: SimulatedRedis, client: Runtime, weather: Weather) {
@@ -78,6 +80,12 @@ export class SimulatedLine implements RedisLine {
     if (this.closed || this.state !== "connected") return;
     this.#set("suspended");
     for (const each of [...this.#flying]) each.breakOff();
+  }
+
+  /** As where this is a cluster, and the other masters still answer. */
+  cutShard(): void {
+    this.#shardGone = true;
+    for (const each of [...this.#brokenListeners]) each();
   }
 
   cutSubscriptions(): void {
@@ -125,7 +133,7 @@ export class SimulatedLine implements RedisLine {
   // -------- what it is asked for
 
   masterOf(): string | null {
-    return this.state === "connected" ? this.#runId : null;
+    return this.state === "connected" && !this.#shardGone ? this.#runId : null;
   }
 
   slotOf(): null {
@@ -143,6 +151,11 @@ export class SimulatedLine implements RedisLine {
   onRenewed(listener: (what: LineNotice) => void): () => void {
     this.#renewed.add(listener);
     return () => this.#renewed.delete(listener);
+  }
+
+  onBroken(listener: () => void): () => void {
+    this.#brokenListeners.add(listener);
+    return () => this.#brokenListeners.delete(listener);
   }
 
   whenConnected({ waitMs }: { waitMs: Millis }): Promise<void> {
