@@ -68,6 +68,7 @@ export default defineConfig({
         ...shared,
         test: {
           ...common,
+          ...together,
           name: "unit",
           include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"],
           exclude: ["**/*.server.test.ts"],

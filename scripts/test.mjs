@@ -31,17 +31,15 @@ const summary = [];
 
 if (await nodeIsNewEnough()) {
   const built = await stage("build", [bin("turbo"), "run", "build", "--output-logs=errors-only"], 10);
-  await stage(
-    "types and packages",
-    [bin("turbo"), "run", "typecheck", "publint", "--output-logs=errors-only"],
-    10,
-  );
+  // More at a time than two cores can work at take longer than these.
+  const checks = ["run", "typecheck", "publint", "--concurrency=4", "--output-logs=errors-only"];
+  await stage("types and packages", [bin("turbo"), ...checks], 10);
   await stage("style", [bin("biome"), "check", "--error-on-warnings", "."], 5);
   const servers =
     built && (await stage("servers", ["node", "packages/test-servers/dist/cli.js", "ensure"], 15));
   await mkdir("test-results", { recursive: true });
-  // Some of these files wait for timers; three at a time keep two cores at work.
-  await tests("unit", ["--maxWorkers=3"], 10);
+  // Some of these files wait for timers; four at a time keep two cores at work.
+  await tests("unit", ["--maxWorkers=4"], 10);
   if (servers) {
     // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
     await tests("servers", ["--maxWorkers=4"], 30);

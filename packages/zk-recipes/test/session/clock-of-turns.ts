@@ -1,5 +1,5 @@
 import type { Runtime } from "@holdfast/core";
-import { vi } from "vitest";
+import { afterAll, vi } from "vitest";
 import { runtime as system } from "./support.js";
 
 /** What a turn is worth. A round trip to a server in this process takes two or three turns. */
@@ -11,18 +11,24 @@ const turnMs = 4;
  * their time-outs are worth: a machine that is busy with other things slows the clock down with them, and an idle one
  * does not make a test wait for nothing.
  *
- * For a whole file: sessions that outlive a test keep the clock that they were born with.
+ * For a whole file: sessions that outlive a test keep the clock that they were born with. The next file of the process has real time.
  */
 export function countTurns(): void {
   const later = globalThis.setTimeout;
+  const clearLater = globalThis.clearTimeout;
   vi.useFakeTimers({
     toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"],
   });
+  let next: NodeJS.Timeout;
   const turn = (): void => {
-    later(turn, 1).unref();
+    next = later(turn, 1).unref();
     vi.advanceTimersByTime(turnMs);
   };
-  later(turn, 1).unref();
+  next = later(turn, 1).unref();
+  afterAll(() => {
+    clearLater(next);
+    vi.useRealTimers();
+  });
 }
 
 /** A runtime that can be blocked: time passes while nothing runs, then the timers that have become due come first. */

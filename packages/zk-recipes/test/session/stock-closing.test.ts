@@ -179,25 +179,22 @@ describe("closing, as the library does it and as we do:", () => {
     function armedTimers(): () => number[] {
       const armed = new Map<NodeJS.Timeout, number>();
       const { setTimeout: set, clearTimeout: clear } = globalThis;
-      const setting = vi.spyOn(globalThis, "setTimeout").mockImplementation(((
-        run: (...args: unknown[]) => void,
-        delayMs: number,
-        ...args: unknown[]
-      ) => {
+      // Not spies: those are restored once more when the file is over, and the clock that was fake before would come back.
+      globalThis.setTimeout = ((run: (...args: unknown[]) => void, delayMs: number, ...args: unknown[]) => {
         const timer = set(() => {
           armed.delete(timer);
           run(...args);
         }, delayMs);
         armed.set(timer, delayMs);
         return timer;
-      }) as typeof setTimeout);
-      const clearing = vi.spyOn(globalThis, "clearTimeout").mockImplementation((timer) => {
+      }) as typeof setTimeout;
+      globalThis.clearTimeout = (timer) => {
         armed.delete(timer as NodeJS.Timeout);
         clear(timer);
-      });
+      };
       onTestFinished(() => {
-        setting.mockRestore();
-        clearing.mockRestore();
+        globalThis.setTimeout = set;
+        globalThis.clearTimeout = clear;
       });
       return () => [...armed].filter(([timer]) => timer.hasRef()).map(([, delayMs]) => delayMs);
     }
