@@ -11,6 +11,11 @@ export class NotInstalledError extends TestServerError {
   override readonly name: string = "NotInstalledError";
 }
 
+/** A ZooKeeper does not know the session that was to be ended: it is over, or the password is another one. */
+export class UnknownSessionError extends TestServerError {
+  override readonly name: string = "UnknownSessionError";
+}
+
 /** Why a four-letter word had no answer. A stopped process times out; a dead one refuses. */
 export type UnreachableReason = "refused" | "timeout" | "closed";
 

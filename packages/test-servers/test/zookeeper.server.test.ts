@@ -6,6 +6,7 @@ import {
   expireSession,
   freePort,
   startZooKeeper,
+  UnknownSessionError,
   UnreachableError,
   type ZooKeeperNode,
 } from "../src/index.js";
@@ -71,7 +72,9 @@ test("expireSession ends a session at the server: its nodes are gone, its owner 
   expect(watcher.events).toEqual([{ type: "deleted", state: 3, path: "/victim" }]);
   await owner.closed;
   await expect(connect(server, { session: { sessionId, password } })).rejects.toThrow("session expired");
-  await expect(expireSession({ connectString: server.connectString, sessionId, password })).rejects.toThrow(
+  const again = expireSession({ connectString: server.connectString, sessionId, password });
+  await expect(again).rejects.toThrow(UnknownSessionError);
+  await expect(again).rejects.toThrow(
     /session 0x[0-9a-f]+ was not ended through .*the server does not know it/,
   );
 });

@@ -10,7 +10,7 @@ import {
   formatSessionId,
   opCodes,
 } from "@holdfast/zk-protocol";
-import { TestServerError } from "../errors.js";
+import { TestServerError, UnknownSessionError } from "../errors.js";
 
 export interface ExpireSessionOptions {
   /** `host:port`, several separated by commas: the first that accepts the connection is used. */
@@ -27,7 +27,7 @@ export interface ExpireSessionOptions {
  * nodes are gone when this resolves. The owner sees its connection closed and learns at its next handshake that the
  * session is over, exactly as after an expiry; a client-side "expiry" would leave session and nodes at the server.
  *
- * @throws TestServerError when the server does not know the session (any more), or within the limit does not answer.
+ * @throws UnknownSessionError when the server does not know the session (any more); TestServerError when it does not answer within the limit.
  */
 export async function expireSession(options: ExpireSessionOptions): Promise<void> {
   const withinMs = options.withinMs ?? 5_000;
@@ -43,7 +43,8 @@ export async function expireSession(options: ExpireSessionOptions): Promise<void
     }
   }
   const reason = cause instanceof Error ? cause.message : "there is no server in it";
-  throw new TestServerError(
+  const Failed = cause instanceof UnknownSessionError ? UnknownSessionError : TestServerError;
+  throw new Failed(
     `session ${formatSessionId(options.sessionId)} was not ended through ${options.connectString}: ${reason}`,
     { cause },
   );
@@ -55,15 +56,13 @@ class NotReached extends Error {}
 /** Closed without an answer: its owner took the session back before the server came to our goodbye, or to our handshake. */
 class TakenBack extends Error {}
 
-class Unknown extends Error {}
-
 async function closeUntilDone(server: string, options: ExpireSessionOptions, endMs: number): Promise<void> {
   for (let takenBack = false; ; ) {
     try {
       return await hijackAndClose(server, options, Math.max(1, endMs - performance.now()));
     } catch (error) {
       // The goodbye was heard after all, and only its answer was not.
-      if (error instanceof Unknown && takenBack) return;
+      if (error instanceof UnknownSessionError && takenBack) return;
       if (!(error instanceof TakenBack) || performance.now() >= endMs) throw error;
       takenBack = true;
     }
@@ -112,7 +111,7 @@ function hijackAndClose(server: string, options: ExpireSessionOptions, withinMs:
           if (handshake === undefined) {
             handshake = decodeConnectResponse(frame);
             if (handshake.timeoutMs <= 0)
-              throw new Unknown("the server does not know it, or not with this password");
+              throw new UnknownSessionError("the server does not know it, or not with this password");
           } else {
             const { xid, err } = decodeReplyHeader(frame);
             if (xid === 1 && err !== 0) throw new Error(`closeSession was answered with error ${err}`);

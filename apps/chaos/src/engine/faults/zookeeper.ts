@@ -1,4 +1,10 @@
-import { eventually, expireSession, type ProxiedSession, ZooKeeperProxy } from "@holdfast/test-servers";
+import {
+  eventually,
+  expireSession,
+  type ProxiedSession,
+  UnknownSessionError,
+  ZooKeeperProxy,
+} from "@holdfast/test-servers";
 import type { Worker } from "../crew.js";
 import type { ServerSet } from "../topologies/server-set.js";
 import { aim, strike } from "./aim.js";
@@ -25,7 +31,7 @@ const sessionKill: FaultKind = {
             return await expireSession({ connectString: addresses.connect, sessionId, password });
           } catch (error) {
             // It was over by itself, after another fault, and its owner is about to have its next.
-            if (tries >= 3 || !/does not know it/.test((error as Error).message)) throw error;
+            if (tries >= 3 || !(error instanceof UnknownSessionError)) throw error;
           }
         }
       },
