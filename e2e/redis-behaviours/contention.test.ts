@@ -1,13 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { expect, it } from "vitest";
-import { OneServer } from "../support/one-redis-server.js";
+import { OneServer, rare } from "../support/one-redis-server.js";
 import { share } from "../support/share.js";
 
 const server = new OneServer();
-
-/** Heartbeats so rare that whoever misses a message does not get the lock in time. */
-const rare = { heartbeatMs: 20_000, aliveMs: 70_000 };
 
 /** A number that nothing but the lock protects. */
 class Counter {

@@ -2,7 +2,7 @@ import { AcquireTimeoutError } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { eventually } from "@holdfast/test-servers";
 import { describe, expect, it } from "vitest";
-import { OneServer } from "../support/one-redis-server.js";
+import { OneServer, rare } from "../support/one-redis-server.js";
 import { forceOpen, forceOpenAsJava } from "../support/redis-force.js";
 import { share } from "../support/share.js";
 
@@ -12,8 +12,6 @@ const queueKeys = (name: string): [string, string] => [
   `holdfast_alive:{${name}}`,
 ];
 
-/** Heartbeats so rare that what comes in time has come for another reason. */
-const rare = { heartbeatMs: 20_000, aliveMs: 70_000 };
 /** What a busy machine may add to a timer. */
 const slackMs = 10_000;
 

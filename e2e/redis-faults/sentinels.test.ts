@@ -1,6 +1,7 @@
 import { setTimeout as pass } from "node:timers/promises";
+import { redisLocks } from "@holdfast/redis-recipes";
 import { eventually, type RedisReplicaSet, startRedisReplicaSet } from "@holdfast/test-servers";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { Crew, leaseMs } from "./crew.js";
 
 let set: RedisReplicaSet;
@@ -22,10 +23,23 @@ afterEach(async () => {
 });
 
 it("a killed master: every hold is in doubt at once, and what the next master does not confirm is told as lost", async () => {
+  // Whose first renewal, which would meet the end of the connection as well, is due in twenty seconds.
+  const slow = redisLocks({
+    sentinels: { sentinels: set.sentinelAddresses, name: set.name },
+    leaseMs: 60_000,
+  });
+  onTestFinished(async () => {
+    await slow.close();
+  });
+  const handle = await slow.mutex(`slow-${process.pid}`).acquire();
   await set.killMaster();
-  // Before the next renewal could show it.
-  await eventually(() => crew.beliefs.doubted === crew.held.length, { what: "the doubt", withinMs: 600 });
+  const doubted = () => crew.beliefs.doubted === crew.held.length && handle.state === "uncertain";
+  await eventually(doubted, { what: "the doubt", withinMs: 5_000 });
+  // Not by the change of master, which is still to come.
+  const roles = set.nodes.filter(({ running }) => running).map(async (node) => (await node.role()).role);
+  expect(await Promise.all(roles)).not.toContain("master");
   await crew.end();
+  await handle.release();
 });
 
 it("a frozen master, which another one replaces: all losses are told in time, and all who wait are served", async () => {

@@ -8,6 +8,9 @@ import {
 } from "@holdfast/test-servers";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 
+/** Heartbeats so rare that what comes in time has come for another reason. */
+export const rare = { heartbeatMs: 20_000, aliveMs: 70_000 };
+
 /** One real server for a file of tests, and providers on it that end with the test. */
 export class OneServer {
   #node: RedisNode | undefined;

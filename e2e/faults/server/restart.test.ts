@@ -60,7 +60,7 @@ describe("a single server that crashes and starts again within the session", () 
       await stage.server.kill();
       await eventually(() => handle.state === "uncertain", {
         what: "the holder to be told",
-        withinMs: 1_000,
+        withinMs: 5_000,
       });
       expect(() => handle.assertHeld()).not.toThrow();
       await stage.server.restart();
@@ -104,7 +104,7 @@ describe("a single server that stands still for longer than the session", () => 
       await stage.server.pause();
       await eventually(() => handle.lost.aborted, {
         what: "the holder to be told",
-        withinMs: 1_500,
+        withinMs: 5_000,
         everyMs: 5,
       });
       expect(() => handle.assertHeld()).toThrow(LockLostError);

@@ -82,7 +82,7 @@ test("a lost message costs the rest of a heartbeat, and no more", async () => {
   const releasedMs = performance.now();
   await held.release();
   await waiting;
-  expect(performance.now() - releasedMs).toBeLessThan(1_000);
+  expect(performance.now() - releasedMs).toBeLessThan(3_000);
 });
 
 test("an acquire and a release whose answers are lost end as if they had come", async () => {

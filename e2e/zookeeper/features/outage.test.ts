@@ -185,7 +185,7 @@ describe.concurrent("ready()", () => {
     expect(locks.state).toBe("connected");
     const startedMs = performance.now();
     await locks.ready({ waitMs: 0 });
-    expect(performance.now() - startedMs).toBeLessThan(500);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 
   it("is not satisfied with a session in suspense, and is again after that", async (t) => {
