@@ -36,17 +36,22 @@ const inTheMiddle = (now: readonly Seen[]): boolean =>
 const whileStarting = (now: readonly Seen[]): boolean => named(now, "java").length >= 1;
 
 const cases = [
-  { signal: "SIGINT", when: "a worker stands still", ready: inTheMiddle, code: 130 },
-  { signal: "SIGTERM", when: "a worker stands still", ready: inTheMiddle, code: 143 },
-  { signal: "SIGTERM", when: "its servers start", ready: whileStarting, code: 143 },
-  { signal: "SIGKILL", when: "a worker stands still", ready: inTheMiddle, code: null },
+  { signal: "SIGINT", to: "run", when: "a worker stands still", ready: inTheMiddle, code: 130 },
+  { signal: "SIGTERM", to: "run", when: "a worker stands still", ready: inTheMiddle, code: 143 },
+  { signal: "SIGTERM", to: "run", when: "its servers start", ready: whileStarting, code: 143 },
+  { signal: "SIGKILL", to: "run", when: "a worker stands still", ready: inTheMiddle, code: null },
+  // As a shell ends a job, and many a CI.
+  { signal: "SIGKILL", to: "group", when: "a worker stands still", ready: inTheMiddle, code: null },
 ] as const;
 
 it.each(cases)(
-  "a run that gets $signal while $when leaves no process and no temporary folder behind",
+  "a $to that gets $signal while $when leaves no process and no temporary folder behind",
   { timeout: 240_000 },
-  async ({ signal, ready, code }) => {
-    await using run = new ChaosRun((out) => ["run", "Z03f", "--seed", "1", "--out", out]);
+  async ({ signal, to, ready, code }) => {
+    const group = to === "group";
+    await using run = new ChaosRun((out) => ["run", "Z03f", "--seed", "1", "--out", out], {
+      ownGroup: group,
+    });
     const family = new Family(run.pid);
     try {
       await eventually(() => ready(family.look()), {
@@ -55,7 +60,7 @@ it.each(cases)(
         everyMs: 20,
         detail: () => run.output,
       });
-      run.child.kill(signal);
+      process.kill(group ? -run.pid : run.pid, signal);
       const end = await run.exited;
       family.stop();
       expect(code === null ? end.signal : end.code).toBe(code ?? signal);
@@ -75,3 +80,10 @@ it.each(cases)(
     }
   },
 );
+
+it("a reader that has had enough of what it says costs no crash, and not its exit code", async () => {
+  await using run = new ChaosRun(() => ["list"]);
+  run.child.stdout?.destroy();
+  const { code } = await run.exited;
+  expect({ code, output: run.output }).toEqual({ code: 0, output: "" });
+});

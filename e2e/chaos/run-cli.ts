@@ -20,7 +20,8 @@ export class ChaosRun {
   readonly #exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   #output = "";
 
-  constructor(args: (out: string) => readonly string[]) {
+  /** @param options `ownGroup`: it leads a process group, as a job of a shell does. */
+  constructor(args: (out: string) => readonly string[], options: { readonly ownGroup?: boolean } = {}) {
     this.#root = mkdtempSync(join(tmpdir(), "chaos-e2e-"));
     this.temp = mkdtempSync(join(this.#root, "temp-"));
     this.out = join(this.#root, "out");
@@ -31,6 +32,7 @@ export class ChaosRun {
     this.child = spawn(process.execPath, [cli, ...args(this.out)], {
       env: { ...process.env, TMPDIR: this.temp, NO_COLOR: "1" },
       stdio: ["ignore", "pipe", "pipe"],
+      detached: options.ownGroup === true,
     });
     if (this.child.pid === undefined) throw new Error("the CLI does not start");
     this.pid = this.child.pid;

@@ -125,6 +125,28 @@ test("the child and its folder go when the parent is killed with SIGKILL", async
   await eventually(() => !existsSync(scratch), { what: "the folder to be removed" });
 });
 
+test("a terminal's interrupt does not reach the child, and a group that is killed takes it and its folder along", async () => {
+  const [scratch, heard] = [join(folder, "scratch"), join(folder, "heard")];
+  writeFileSync(scratch, "");
+  const { parent, pid, ended } = await parentThat(`
+    const { writeFileSync } = await import("node:fs");
+    process.on("SIGINT", () => writeFileSync(${JSON.stringify(heard)}, ""));
+    setInterval(() => {}, 1_000);
+  `);
+  await eventually(
+    () => {
+      process.kill(-parent, "SIGINT");
+      return existsSync(heard);
+    },
+    { what: "the parent to hear it" },
+  );
+  expect(isRunning(pid)).toBe(true);
+  process.kill(-parent, "SIGKILL");
+  await ended;
+  await isGone(pid);
+  await eventually(() => !existsSync(scratch), { what: "the folder to be removed" });
+});
+
 test("a paused child goes, too, when the parent is killed with SIGKILL", async () => {
   const { parent, pid, ended } = await parentThat("await tethered.pause(); setInterval(() => {}, 1_000);");
   await eventually(() => isRunning(pid), { what: "the child" });

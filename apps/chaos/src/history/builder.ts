@@ -84,6 +84,11 @@ export class HistoryBuilder {
   build(): History {
     const meta = this.#meta;
     if (meta === null) throw new HistoryError(0, "no meta record: the history is empty");
+    for (const pending of this.#pending.values()) {
+      for (const operation of pending.values()) {
+        if (operation.f === "downgrade") this.#holds.downgradeUnanswered(operation);
+      }
+    }
     for (const records of this.#workers.values()) records.sort(byTime);
     for (const { holds, operations, effects, snapshots, events } of this.#keys.values()) {
       for (const hold of holds) endByDeath(hold, this.#workers.get(hold.p) ?? []);

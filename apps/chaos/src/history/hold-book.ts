@@ -36,13 +36,18 @@ export class HoldBook {
     if (hold !== null && record.type === "ok") hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
   }
 
+  /** Nobody knows whether it came about: from when it was asked for, others may read. */
+  downgradeUnanswered(operation: Operation): Hold | null {
+    const write = this.#innermost(operation.hold);
+    write?.endsAt(operation.invokedAt, operation.invoke, "downgrade");
+    return write;
+  }
+
   /** The write ends where it was asked to, the read begins where it is confirmed; a refused one changes nothing. */
   downgraded(operation: Operation, record: OutcomeRecord): void {
     if (record.type === "fail") return;
-    const write = this.#innermost(operation.hold);
-    if (write === null) return;
-    write.endsAt(operation.invokedAt, operation.invoke, "downgrade");
-    if (record.type === "info") return;
+    const write = this.downgradeUnanswered(operation);
+    if (write === null || record.type === "info") return;
     write.surelyOverAt = Math.min(write.surelyOverAt, record.t);
     const acquired = new Operation(
       { p: write.p, f: "acquire", key: write.key, op: operation.op, i: operation.invoke, t: write.invokedAt },

@@ -31,8 +31,6 @@ const leash = `
 ) >/dev/null 2>&1 &
 echo ready >&3
 unset HOLDFAST_SCRATCH
-# A terminal's interrupt reaches the whole process group: whoever holds locks on the server needs it a moment longer.
-trap '' INT
 exec "$@" 3<&-
 `;
 
@@ -90,6 +88,9 @@ export class TetheredProcess {
         env: { ...process.env, HOLDFAST_SCRATCH: options.scratchFolder ?? "" },
         // Not standard input: Node closes that by itself when the child ends, before we could say "done".
         stdio: ["ignore", log, log, "pipe"],
+        // What is sent to our process group as a whole reaches neither: whoever holds locks on the server needs it a moment longer
+        // than a terminal's interrupt takes, and a group that is killed has nobody else to clean up.
+        detached: true,
       });
       await new Promise<void>((resolve, reject) => {
         child.once("spawn", resolve);

@@ -31,10 +31,11 @@ export interface RunningModule {
   ended: Promise<unknown>;
 }
 
-/** Runs a module given as text and waits for its first line of output, which is JSON. */
+/** Runs a module given as text, as the leader of a process group, and waits for its first line of output, which is JSON. */
 export async function runModule(source: string): Promise<RunningModule> {
   const child = spawn(process.execPath, ["--input-type=module", "-e", source], {
     stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
   });
   const ended = once(child, "exit");
   let output = "";

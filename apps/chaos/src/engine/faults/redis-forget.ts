@@ -1,6 +1,7 @@
 import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
 import type { Worker } from "../crew.js";
 import type { LiveHold } from "../tally.js";
+import { redisOf } from "../topologies/redis-sets.js";
 import { rolesOf } from "../topologies/server-set.js";
 import type { FaultContext, FaultKind } from "./fault.js";
 import { targetNode } from "./redis.js";
@@ -113,6 +114,8 @@ const forget: FaultKind = {
     if (relapse === undefined) throw new RangeError(`redis.forget knows no ${how}`);
     const roles = await rolesOf(context.set);
     try {
+      // What a holder left at masters that it does not reach any more would keep the others out until its lease is over.
+      await Promise.all(redisOf(context.set).nodes.map((each) => whileFree(each, async () => {})));
       await relapse.prepare(node);
       const { hold, worker } = await lonelyHolder(context, server.name);
       const runId = await node.runId();
