@@ -12,10 +12,17 @@ export function reentry(history: History): CheckResult {
     const counts = new Map<string, number>();
     const owners = new Map<string, string>();
     const lost = new Map<string, number>();
+    const lostBy = (owner: string, t: number): void => {
+      lost.set(owner, Math.min(t, lost.get(owner) ?? Number.POSITIVE_INFINITY));
+    };
     for (const hold of about.holds) {
       owners.set(hold.id, hold.owner);
-      if (hold.cause === "lost")
-        lost.set(hold.owner, Math.min(hold.to, lost.get(hold.owner) ?? Number.POSITIVE_INFINITY));
+      if (hold.cause === "lost") lostBy(hold.owner, hold.to);
+    }
+    // A release that was refused has found nothing to give back.
+    for (const { f, outcome, hold, endedAt } of about.operations) {
+      const owner = owners.get(hold);
+      if (f === "release" && outcome === "fail" && owner !== undefined) lostBy(owner, endedAt);
     }
     // By their ends: an owner does one thing at a time.
     for (const done of [...about.operations].sort((a, b) => a.endedAt - b.endedAt)) {

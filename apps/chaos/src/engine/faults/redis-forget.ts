@@ -115,7 +115,8 @@ const forget: FaultKind = {
     const roles = await rolesOf(context.set);
     try {
       // What a holder left at masters that it does not reach any more would keep the others out until its lease is over.
-      await Promise.all(redisOf(context.set).nodes.map((each) => whileFree(each, async () => {})));
+      const others = redisOf(context.set).nodes.filter((each) => each !== node);
+      await Promise.all(others.map((each) => whileFree(each, async () => {})));
       await relapse.prepare(node);
       const { hold, worker } = await lonelyHolder(context, server.name);
       const runId = await node.runId();
