@@ -26,7 +26,6 @@ const sessionKill: FaultKind = {
         for (let tries = 1; ; tries++) {
           const { sessionId, password } = await livingSession(context, worker);
           id = BigInt.asUintN(64, sessionId).toString(16);
-          endedOf(context.set).add(sessionId);
           try {
             return await expireSession({ connectString: addresses.connect, sessionId, password });
           } catch (error) {
@@ -41,7 +40,7 @@ const sessionKill: FaultKind = {
   },
 };
 
-/** Sessions that were ended, by the servers that had them. */
+/** Sessions that were ended, or are about to be, by the servers that had them. */
 const ended = new WeakMap<ServerSet, Set<bigint>>();
 
 function endedOf(set: ServerSet): Set<bigint> {
@@ -50,13 +49,17 @@ function endedOf(set: ServerSet): Set<bigint> {
   return known;
 }
 
-/** The session that a worker has now; waits for its next where the last one was ended. */
+/** The session that a worker has now, which is the caller's to end; waits for its next where another has that one. */
 async function livingSession(context: FaultContext, worker: Worker): Promise<ProxiedSession> {
   if (worker.link.proxies.length === 0)
     throw new Error(`${worker.name} has no proxies: its group must be proxied`);
   const session = (): ProxiedSession | null => {
     const latest = worker.link.session();
-    return latest === null || endedOf(context.set).has(latest.sessionId) ? null : latest;
+    const ours = endedOf(context.set);
+    if (latest === null || ours.has(latest.sessionId)) return null;
+    // In the same turn: two that want the same session at once would take it from each other without an answer.
+    ours.add(latest.sessionId);
+    return latest;
   };
   return await eventually(session, { what: `a session of ${worker.name}`, everyMs: 2 });
 }
