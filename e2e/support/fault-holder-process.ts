@@ -25,6 +25,8 @@ export interface Blocked {
 
 /** What one waiter in the process has come to; times in nanoseconds of CLOCK_MONOTONIC, 0 before the grant. */
 export interface WaiterReport {
+  /** It has learnt of its place in the queue. */
+  readonly queued: boolean;
   /** How often it lost its place with its session. */
   readonly requeued: number;
   readonly grantedNs: bigint;
@@ -81,9 +83,14 @@ export class HolderProcess {
   async waiters(): Promise<WaiterReport[]> {
     const values = await this.#lines.request("waiters", [], answerWithinMs);
     const reports: WaiterReport[] = [];
-    for (let at = 0; at < values.length; at += 3) {
-      const [requeued = "", grantedNs = "", token = ""] = values.slice(at);
-      reports.push({ requeued: Number(requeued), grantedNs: BigInt(grantedNs), token: BigInt(token) });
+    for (let at = 0; at < values.length; at += 4) {
+      const [queued, requeued = "", grantedNs = "", token = ""] = values.slice(at);
+      reports.push({
+        queued: queued === "queued",
+        requeued: Number(requeued),
+        grantedNs: BigInt(grantedNs),
+        token: BigInt(token),
+      });
     }
     return reports;
   }

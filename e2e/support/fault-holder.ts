@@ -66,12 +66,17 @@ class Holder {
 /** Waits for a lock and says when it came to hold it. */
 class Waiter {
   readonly #locks: LockProvider;
+  /** It knows its place, and has looked at whom it waits for. */
+  queued = false;
   requeued = 0;
   grantedNs = 0n;
   token = 0n;
 
   constructor(connect: string, sessionTimeoutMs: number, path: string) {
     this.#locks = zookeeperLocks({ connect, sessionTimeoutMs });
+    this.#locks.events.on("request-settled", ({ op, outcome }) => {
+      this.queued ||= op === "getData" && outcome === "ok";
+    });
     this.#locks.events.on("requeued", () => {
       this.requeued += 1;
     });
@@ -89,7 +94,7 @@ class Waiter {
   }
 
   report(): string[] {
-    return [String(this.requeued), String(this.grantedNs), String(this.token)];
+    return [this.queued ? "queued" : "", String(this.requeued), String(this.grantedNs), String(this.token)];
   }
 
   close(): Promise<unknown> {

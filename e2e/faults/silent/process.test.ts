@@ -135,6 +135,10 @@ async function outwait(
   const held = await Promise.all(names.map((path) => first.mutex(path).acquire({ waitMs: 10_000 })));
   await others.wait(server.connectString, sessionTimeoutMs, names);
   await queued(names, 2);
+  // What is stopped before it has heard of its place has none to lose.
+  await eventually(async () => (await others.waiters()).every(({ queued: known }) => known), {
+    what: "the others to know that they wait",
+  });
   const granted = Promise.all(names.map((path) => wait(third, path)));
   granted.catch(() => {}); // told to those who await it
   await queued(names, 3);
