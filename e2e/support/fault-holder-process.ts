@@ -102,6 +102,15 @@ export class HolderProcess {
     return { beganNs: BigInt(beganNs), resumedNs: BigInt(resumedNs), outcomes };
   }
 
+  /** Resolves when the loop stands still that `block` has been asked for; to be called before that. */
+  async blocked(): Promise<void> {
+    await this.#lines.event(
+      "word that the loop stands still",
+      (event) => event === "blocked",
+      answerWithinMs,
+    );
+  }
+
   /** SIGSTOP; resolves when the process does not run any more. */
   async stop(): Promise<void> {
     this.#lines.signal("SIGSTOP");

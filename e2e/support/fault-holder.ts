@@ -123,6 +123,8 @@ async function run(command: string, args: readonly string[]): Promise<string[]> 
   }
   if (command === "block") {
     const beganNs = process.hrtime.bigint();
+    // Into the pipe before the loop stands still.
+    print(["!", "blocked"]);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(args[0]));
     // The same tick: no timer has run and no byte has been read since.
     const resumedNs = process.hrtime.bigint();

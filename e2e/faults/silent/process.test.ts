@@ -125,7 +125,8 @@ async function rounds(what: string, part: number, play: (count: number) => Promi
 async function outwait(
   what: string,
   count: number,
-  stop: (others: HolderProcess, until: Promise<unknown>) => Promise<void>,
+  /** Resolves when the other process does not run, to what resolves when it runs again: after `until`. */
+  stop: (others: HolderProcess, until: Promise<unknown>) => Promise<{ readonly over: Promise<unknown> }>,
 ): Promise<void> {
   await using tidy = new Tidy();
   const names = pathsFor(what, count);
@@ -142,10 +143,11 @@ async function outwait(
   const granted = Promise.all(names.map((path) => wait(third, path)));
   granted.catch(() => {}); // told to those who await it
   await queued(names, 3);
-  const released = stop(others, granted);
+  const { over } = await stop(others, granted);
+  over.catch(() => {}); // told below
   expect(await Promise.all(held.map((handle) => handle.release()))).toEqual(names.map(() => "released"));
   const grants = await granted;
-  await released;
+  await over;
   await eventually(
     async () => (await others.waiters()).every(({ requeued, grantedNs }) => requeued > 0 || grantedNs > 0n),
     { what: "the waiters of the dead sessions to stand at the tail" },
@@ -171,11 +173,7 @@ describe.concurrent("a waiter whose process does not run", () => {
       for (let done = 0; done < total; done += batch) {
         await outwait("stopped-waiter", Math.min(batch, total - done), async (others, until) => {
           await others.stop();
-          try {
-            await until;
-          } finally {
-            others.resume();
-          }
+          return { over: until.finally(() => others.resume()) };
         });
       }
     },
@@ -188,7 +186,10 @@ describe.concurrent("a waiter whose process does not run", () => {
       const total = share("blocked waiter", 2, 20);
       for (let done = 0; done < total; done += batch) {
         await outwait("blocked-waiter", Math.min(batch, total - done), async (others) => {
-          await others.block(blockMs);
+          const blocked = others.blocked();
+          const over = others.block(blockMs);
+          await blocked;
+          return { over };
         });
       }
     },
