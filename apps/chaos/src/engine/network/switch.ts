@@ -32,7 +32,7 @@ export class NetworkSwitch {
   /** `from>to`. */
   readonly #cut = new Map<string, Cut>();
   #loss = 0;
-  #turn: Promise<void> = Promise.resolve();
+  #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   private constructor(number: number, namespaces: readonly NetworkNamespace[]) {
@@ -152,7 +152,7 @@ export class NetworkSwitch {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.#turn.catch(() => {}); // told to whoever asked for that turn
+    await this.#turn;
     for (const namespace of this.#namespaces) namespace.close();
     // The ports go with their far ends, unless something runs there yet.
     for (let node = 0; node < this.nodes; node++) await deleteLink(this.#port(node));
@@ -172,9 +172,9 @@ export class NetworkSwitch {
 
   /** One after the other, and each with all that is wanted by then. */
   #apply(): Promise<void> {
-    // A turn that failed was told to whoever asked for it, and holds up no other.
-    const next = this.#turn.catch(() => {}).then(() => tc(this.#filters()));
-    this.#turn = next;
+    const next = this.#turn.then(() => tc(this.#filters()));
+    // A turn that failed is told to whoever asked for it, and holds up no other.
+    this.#turn = Promise.allSettled([next]);
     return next;
   }
 
