@@ -130,7 +130,8 @@ export class IoredisLine implements RedisLine {
     const node =
       known !== null && (slot === null || known.trusted)
         ? known
-        : await this.#trustedNode(() => this.#topology.nodeOf(slot));
+        : await this.#nodeSoon(() => this.#topology.nodeOf(slot));
+    if (node === null) throw this.#closed ? this.#closedError() : this.#noNode();
     return this.#answer(script, await this.#follow(run, node, wait));
   }
 
@@ -219,7 +220,7 @@ export class IoredisLine implements RedisLine {
     if (kind === "moved") this.#topology.outdated();
     const to = redirection(reply);
     const find = () => (to === null ? null : this.#topology.redirect(to));
-    const node = await this.#trustedNode(find).catch(() => null);
+    const node = await this.#nodeSoon(find);
     if (node === null) return result;
     const next = await node.run({ ...run, asking: kind === "ask" }, wait);
     if (kind === "moved") await this.#learns(run.keys, node);
@@ -238,7 +239,7 @@ export class IoredisLine implements RedisLine {
       this.#topology.outdated();
       return null;
     };
-    await this.#trustedNode(known).catch(() => {});
+    await this.#nodeSoon(known);
   }
 
   /** `async`, so that what `parse` throws is a rejection. */
@@ -254,24 +255,23 @@ export class IoredisLine implements RedisLine {
     return keys[0] === undefined ? null : this.#topology.slotOf(keys[0]);
   }
 
-  #trustedNode(find: () => MasterNode | null): Promise<MasterNode> {
+  /** `null` when it is not trusted within the limit, or this is closed meanwhile. */
+  #nodeSoon(find: () => MasterNode | null): Promise<MasterNode | null> {
     const found = find();
     if (found?.trusted === true) return Promise.resolve(found);
-    return new Promise((resolve, reject) => {
-      const done = (settle: () => void): void => {
+    return new Promise((resolve) => {
+      const done = (node: MasterNode | null): void => {
         this.#changes.delete(look);
         cancel();
-        settle();
+        resolve(node);
       };
       const look = (): void => {
         const node = find();
-        if (this.#closed) done(() => reject(this.#closedError()));
-        else if (node?.trusted === true) done(() => resolve(node));
+        if (this.#closed) done(null);
+        else if (node?.trusted === true) done(node);
       };
       this.#changes.add(look);
-      const cancel = this.#options.runtime.setTimer(newNodeWaitMs, () => done(() => reject(this.#noNode())), {
-        ref: true,
-      });
+      const cancel = this.#options.runtime.setTimer(newNodeWaitMs, () => done(null), { ref: true });
     });
   }
 
