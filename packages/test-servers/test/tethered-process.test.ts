@@ -99,7 +99,9 @@ test("a paused process stands still, goes on after resume, and can be killed whi
   await eventually(() => log() > 40, { what: "ticks" });
   await tethered.pause();
   const length = log();
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  // As long as a process that is not paused takes for ten ticks.
+  const clock = await start("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done");
+  await clock.exited;
   expect(log()).toBe(length);
   tethered.resume();
   await eventually(() => log() > length, { what: "more ticks" });
