@@ -4,21 +4,22 @@ import { performance } from "node:perf_hooks";
 const killAfterMs = 10_000;
 
 /**
- * Runs one command with our output and no input.
+ * Runs one command without input.
  *
  * @param {string} name what the log calls it
  * @param {readonly string[]} command program and arguments
- * @param {{ limitMs: number, env?: Record<string, string> }} options `Infinity` for no limit
+ * @param {{ limitMs: number, env?: Record<string, string>, log?: number }} options `Infinity` for no limit; `log`: a file
+ *   descriptor that takes the output
  * @returns {Promise<{ name: string, tookMs: number, failure: string | null }>} never rejects
  */
-export function runStage(name, command, { limitMs, env = {} }) {
+export function runStage(name, command, { limitMs, env = {}, log }) {
   const [program, ...args] = command;
   const startedAt = performance.now();
-  console.log(`\n== ${name}: ${[program, ...args].join(" ")}`);
+  if (log === undefined) console.log(`\n== ${name}: ${[program, ...args].join(" ")}`);
   return new Promise((resolve) => {
     let ending = null;
     const child = spawn(program, args, {
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", log ?? "inherit", log ?? "inherit"],
       env: { ...process.env, ...env },
     });
     const timers = [];

@@ -1,9 +1,9 @@
 // What `npm test` runs: everything, in the order in which a mistake is cheapest to find.
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { runStage } from "./stage.mjs";
-import { judge, readReport } from "./vitest-report.mjs";
+import { runTests, testStages } from "./test-stages.mjs";
 
 const help = `Usage: npm test [-- [--full] [-- <vitest filters and options>]]
 
@@ -30,28 +30,19 @@ const totals = { passed: 0, failed: 0 };
 const summary = [];
 
 if (await nodeIsNewEnough()) {
-  const built = await stage("build", [bin("turbo"), "run", "build", "--output-logs=errors-only"], 10);
+  const built = await stage("build", [bin("turbo"), "run", "build", "--output-logs=errors-only"], 4);
   // More at a time than two cores can work at take longer than these.
   const checks = ["run", "typecheck", "publint", "--concurrency=4", "--output-logs=errors-only"];
-  await stage("types and packages", [bin("turbo"), ...checks], 10);
-  await stage("style", [bin("biome"), "check", "--error-on-warnings", "."], 5);
+  await stage("types and packages", [bin("turbo"), ...checks], 4);
+  await stage("style", [bin("biome"), "check", "--error-on-warnings", "."], 1);
   const servers =
-    built && (await stage("servers", ["node", "packages/test-servers/dist/cli.js", "ensure"], 15));
+    built && (await stage("servers", ["node", "packages/test-servers/dist/cli.js", "ensure"], 9));
   await mkdir("test-results", { recursive: true });
-  // Some of these files wait for timers; four at a time keep two cores at work.
-  await tests("unit", ["--maxWorkers=4"], 10);
-  if (servers) {
-    // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
-    await tests("servers", ["--maxWorkers=4"], 30);
-    // One file at a time: times are what is tested, and anything beside them distorts them.
-    await tests("alone", ["--no-file-parallelism"], 15);
-    await tests("redis", ["--maxWorkers=6"], 15);
-    // A browser each, which mostly waits to be shown something.
-    await tests("dashboard", ["--maxWorkers=3"], 10);
-    // The smoke run waits for its faults; the others fit beside it.
-    await tests("chaos", ["--maxWorkers=4"], 15);
-  } else
-    summary.push("tests servers, alone, redis, dashboard, chaos: not run, the stages before them failed");
+  for (const each of testStages) {
+    // Only the unit tests need no server.
+    if (servers || each.project === "unit") await tests(each);
+    else summary.push(`tests ${each.project}: not run, a stage before it failed`);
+  }
 }
 
 console.log(`\n${summary.join("\n")}\n`);
@@ -101,18 +92,15 @@ async function stage(name, command, minutes) {
   return result.failure === null;
 }
 
-async function tests(project, options, minutes) {
-  const file = `test-results/${project}.json`;
-  await rm(file, { force: true });
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-  // A filter may well leave one of the projects without a test.
-  const partial = filters.length > 0 ? ["--passWithNoTests", ...filters] : [];
-  const command = [bin("vitest"), "run", "--project", project, ...options, ...reporters, ...partial];
-  const result = await runStage(`tests ${project}`, command, { limitMs: limitMs(minutes), env });
-  const { passed, failed, remarks } = judge(await readReport(file), result.failure, filters.length > 0);
+async function tests(each) {
+  const { passed, failed, remarks, tookMs } = await runTests(each, {
+    limitMs: limitMs(each.limitMinutes),
+    env,
+    filters,
+  });
   totals.passed += passed;
   totals.failed += failed;
-  summary.push(`tests ${project}: ${passed} passed, ${failed} failed (${seconds(result.tookMs)})`);
+  summary.push(`tests ${each.project}: ${passed} passed, ${failed} failed (${seconds(tookMs)})`);
   summary.push(...remarks.map((remark) => `  ${remark}`));
   if (process.exitCode === 130) finishInterrupted();
 }

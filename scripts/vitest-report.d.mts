@@ -3,6 +3,7 @@ export interface VitestReport {
   testResults: {
     name: string;
     status: string;
+    message?: string;
     assertionResults: { status: string; fullName: string; failureMessages?: string[] }[];
   }[];
 }
@@ -11,4 +12,10 @@ export function judge(
   runFailure: string | null,
   filtered: boolean,
 ): { passed: number; failed: number; remarks: string[] };
+export interface Red {
+  file: string;
+  test: string | null;
+  error: string;
+}
+export function redsOf(report: VitestReport | null): Red[];
 export function readReport(file: string): Promise<VitestReport | null>;

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 
 /** @typedef {{ status: string, fullName: string, failureMessages?: string[] }} TestReport */
-/** @typedef {{ name: string, status: string, assertionResults: TestReport[] }} FileReport */
+/** @typedef {{ name: string, status: string, message?: string, assertionResults: TestReport[] }} FileReport */
 
 /**
  * What vitest's JSON report and exit code come to. Nothing may turn green by not running: a skipped test counts as a
@@ -41,6 +41,24 @@ export function judge(report, runFailure, filtered) {
   // An error outside of any test, such as an unhandled rejection, shows in the exit code alone.
   if (runFailure !== null && verdict.failed === 0) fail(`vitest ${runFailure} although no test failed`);
   return verdict;
+}
+
+/** @typedef {{ file: string, test: string | null, error: string }} Red `test` is null where the file failed as a whole */
+
+/**
+ * The tests that failed, and the files that failed without one.
+ *
+ * @param {{ testResults: FileReport[] } | null} report
+ * @returns {Red[]}
+ */
+export function redsOf(report) {
+  return (report?.testResults ?? []).flatMap((file) => {
+    const reds = file.assertionResults
+      .filter(({ status }) => status === "failed")
+      .map((test) => ({ file: file.name, test: test.fullName, error: test.failureMessages?.[0] ?? "" }));
+    if (reds.length > 0 || file.status === "passed") return reds;
+    return [{ file: file.name, test: null, error: file.message ?? "" }];
+  });
 }
 
 function firstLine(messages = []) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { judge, type VitestReport } from "../../scripts/vitest-report.mjs";
+import { judge, redsOf, type VitestReport } from "../../scripts/vitest-report.mjs";
 
 const file = (status: string, ...tests: string[]): VitestReport["testResults"][number] => ({
   name: "some.test.ts",
@@ -54,4 +54,14 @@ describe("the verdict of a test run", () => {
     expect(judge(null, null, false).failed).toBe(1);
     expect(judge(null, "did not end within 600 s", false).failed).toBe(1);
   });
+});
+
+it("the red tests of a report are those that failed, and the files that failed as a whole", () => {
+  const broken = { ...file("failed"), message: "cannot find module" };
+  const found = redsOf(report(file("passed", "passed"), file("failed", "passed", "failed"), broken));
+  expect(found).toEqual([
+    { file: "some.test.ts", test: "test 1", error: "" },
+    { file: "some.test.ts", test: null, error: "cannot find module" },
+  ]);
+  expect(redsOf(null)).toEqual([]);
 });

@@ -1,0 +1,50 @@
+import { rm } from "node:fs/promises";
+import { runStage } from "./stage.mjs";
+import { judge, readReport, redsOf } from "./vitest-report.mjs";
+
+/**
+ * The projects of vitest.config.ts in the order in which a mistake is cheapest to find. `limitMinutes` is more than twice what
+ * the stage takes on two cores that are busy with other work as well: only a stage that hangs reaches it.
+ *
+ * @type {readonly { project: string, options: readonly string[], limitMinutes: number }[]}
+ */
+export const testStages = [
+  // Some of these files wait for timers; four at a time keep two cores at work.
+  { project: "unit", options: ["--maxWorkers=4"], limitMinutes: 8 },
+  // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
+  { project: "servers", options: ["--maxWorkers=4"], limitMinutes: 16 },
+  // One file at a time: times are what is tested, and anything beside them distorts them.
+  { project: "alone", options: ["--no-file-parallelism"], limitMinutes: 7 },
+  { project: "redis", options: ["--maxWorkers=6"], limitMinutes: 12 },
+  // A browser each, which mostly waits to be shown something.
+  { project: "dashboard", options: ["--maxWorkers=3"], limitMinutes: 6 },
+  // The smoke run waits for its faults; the others fit beside it.
+  { project: "chaos", options: ["--maxWorkers=4"], limitMinutes: 8 },
+];
+
+/**
+ * Runs the tests of one project and reads vitest's report of them.
+ *
+ * @param {typeof testStages[number]} stage
+ * @param {{ limitMs: number, env?: Record<string, string>, filters?: readonly string[], directory?: string, name?: string, log?: number }} options
+ *   `log`: a file descriptor that takes the output instead of ours
+ * @returns {Promise<{ passed: number, failed: number, remarks: string[], reds: import("./vitest-report.mjs").Red[], tookMs: number }>}
+ */
+export async function runTests(stage, options) {
+  const { project } = stage;
+  const { filters = [], directory = "test-results", name = project, limitMs, env, log } = options;
+  const file = `${directory}/${name}.json`;
+  await rm(file, { force: true });
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+  // A filter may well leave one of the projects without a test.
+  const partial = filters.length > 0 ? ["--passWithNoTests", ...filters] : [];
+  const command = ["node_modules/.bin/vitest", "run", "--project", project, ...stage.options];
+  const result = await runStage(`tests ${name}`, [...command, ...reporters, ...partial], {
+    limitMs,
+    env,
+    log,
+  });
+  const report = await readReport(file);
+  const verdict = judge(report, result.failure, filters.length > 0);
+  return { ...verdict, reds: redsOf(report), tookMs: result.tookMs };
+}
