@@ -24,26 +24,28 @@ function programThat(last: string): Promise<RunningModule> {
   `);
 }
 
+test("a server lives as long as its program, and neither java nor data are left when the program is killed with SIGKILL", async () => {
+  const { pid, said, ended } = await programThat("setInterval(() => {}, 1_000);");
+  expect(isRunning(Number(said.server))).toBe(true);
+  expect(existsSync(String(said.dataDir))).toBe(true);
+  process.kill(pid, "SIGKILL");
+  await nothingLeft({ said, ended });
+});
+
 test.each([
-  ["is killed with SIGKILL", "process.kill(process.pid, 'SIGKILL');"],
   [
     "is killed with SIGKILL while the server is paused",
     "await server.pause(); process.kill(process.pid, 'SIGKILL');",
   ],
   ["throws", "throw new Error('on purpose');"],
   ["forgets to stop it", ""],
-])("no java and no data are left when a program %s", async (_, last) => {
+])("neither java nor data are left when a program %s", async (_, last) => {
   const { said, ended } = await programThat(last);
+  await nothingLeft({ said, ended });
+});
+
+async function nothingLeft({ said, ended }: Pick<RunningModule, "said" | "ended">): Promise<void> {
   await ended;
   await isGone(Number(said.server));
   await eventually(() => !existsSync(String(said.dataDir)), { what: "the data to be removed" });
-});
-
-test("the server lives as long as the program does", async () => {
-  const { pid, said, ended } = await programThat("setInterval(() => {}, 1_000);");
-  expect(isRunning(Number(said.server))).toBe(true);
-  expect(existsSync(String(said.dataDir))).toBe(true);
-  process.kill(pid, "SIGKILL");
-  await ended;
-  await isGone(Number(said.server));
-});
+}
