@@ -51,6 +51,9 @@ const alone = [
   "e2e/zookeeper/collector/scale.test.ts",
 ];
 
+/** Matrices and figures that only `npm run test:full` has the time for; `scripts/test.mjs` says how many were left out. */
+const fullOnly = process.env.HOLDFAST_FULL === "1" ? [] : ["e2e/**/*.full.test.ts"];
+
 /** What drives a browser. */
 const dashboard = ["e2e/dashboard/**/*.test.ts"];
 
@@ -82,7 +85,7 @@ export default defineConfig({
           ...together,
           name: "servers",
           include: withServers,
-          exclude: [...alone, ...redis, ...dashboard, ...chaos],
+          exclude: [...alone, ...redis, ...dashboard, ...chaos, ...fullOnly],
           testTimeout: 180_000,
         },
       },
@@ -102,6 +105,7 @@ export default defineConfig({
           ...together,
           name: "redis",
           include: redis,
+          exclude: fullOnly,
           testTimeout: 180_000,
         },
       },

@@ -1,5 +1,5 @@
 // What `npm test` runs: everything, in the order in which a mistake is cheapest to find.
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { runStage } from "./stage.mjs";
@@ -43,6 +43,8 @@ if (await nodeIsNewEnough()) {
     if (servers || each.project === "unit") await tests(each);
     else summary.push(`tests ${each.project}: not run, a stage before it failed`);
   }
+  if (!full)
+    summary.push(`left to npm run test:full: ${await fullOnlyFiles()} files, and the rest of each share`);
 }
 
 console.log(`\n${summary.join("\n")}\n`);
@@ -78,6 +80,12 @@ async function nodeIsNewEnough() {
     summary.push(`Node.js ${process.versions.node} is too old: holdfast needs ${wanted}`);
   }
   return ok;
+}
+
+/** How many test files vitest.config.ts leaves to full runs. */
+async function fullOnlyFiles() {
+  const files = await readdir("e2e", { recursive: true });
+  return files.filter((file) => file.endsWith(".full.test.ts")).length;
 }
 
 function bin(name) {

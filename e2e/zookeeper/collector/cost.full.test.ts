@@ -4,11 +4,10 @@ import { expect, it, onTestFinished } from "vitest";
 import { buildPackages, scratchInside } from "../../support/emit.js";
 import { pairedRatio, percent, startWatcher } from "../../support/paired-cost.js";
 import { connected, operatorSession } from "../../support/providers.js";
-import { share } from "../../support/share.js";
 import { makeLocks } from "./nodes.js";
 
 const count = 10_000;
-const rounds = share("rounds of the lock path with and without a collector on ZooKeeper", 1, 24);
+const rounds = 24;
 
 /** Looks at everything below the root, the locks that are measured among it: each of their changes is told to it. */
 const program = `

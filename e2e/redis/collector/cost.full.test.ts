@@ -3,7 +3,6 @@ import { startRedis } from "@holdfast/test-servers";
 import { expect, it, onTestFinished } from "vitest";
 import { buildPackages, scratchInside } from "../../support/emit.js";
 import { pairedRatio, percent, startWatcher } from "../../support/paired-cost.js";
-import { share } from "../../support/share.js";
 
 const program = `
 import { redisCollector } from "@holdfast/redis-recipes/collector";
@@ -23,7 +22,7 @@ for i = 0, 19999 do
   redis.call('PEXPIRE', 'order:' .. i, 600000)
 end`;
 
-const rounds = share("rounds of the lock path with and without a collector", 1, 24);
+const rounds = 24;
 
 async function paired(viewer: boolean): Promise<number> {
   const node = await startRedis();
