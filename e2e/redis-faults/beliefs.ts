@@ -54,9 +54,10 @@ export class Beliefs {
     return this.#beliefs.filter(({ hold }) => hold.lost).length;
   }
 
-  /** How many were told of a doubt. */
-  get doubted(): number {
-    return this.#beliefs.filter(({ hold }) => hold.doubtedMs !== Number.POSITIVE_INFINITY).length;
+  /** How many were told that they may not rely on their hold: by a doubt, or by its loss where the lease ends before one. */
+  get warned(): number {
+    return this.#beliefs.filter(({ hold }) => hold.lost || hold.doubtedMs !== Number.POSITIVE_INFINITY)
+      .length;
   }
 
   /**
@@ -98,8 +99,12 @@ export class Beliefs {
   }
 }
 
-function endOf({ hold, releasedMs }: Belief): number {
-  return Math.min(hold.lostMs, releasedMs);
+/**
+ * `assertHeld()` reads the clock, so it throws from the deadline on, also while a busy event loop keeps the timer, and with it
+ * the event of the loss, from its turn. How late that event may be is for `#late` to judge.
+ */
+function endOf({ hold, releasedMs, deadlineMs }: Belief): number {
+  return Math.min(hold.lostMs, releasedMs, deadlineMs());
 }
 
 function doubtOf(belief: Belief): number {

@@ -55,7 +55,7 @@ it("a server that is frozen for longer than the leases: all holders are told by 
 it("a server that is killed and comes back with all it had: doubt, and then the same holders", async () => {
   await crew.holdAndWait();
   await node.kill();
-  await eventually(() => crew.beliefs.doubted === crew.held.length, { what: "all to be in doubt" });
+  await eventually(() => crew.beliefs.warned === crew.held.length, { what: "all to be in doubt" });
   await node.restart();
   await crew.end();
   expect(crew.beliefs.lost).toBe(0);

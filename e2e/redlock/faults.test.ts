@@ -16,8 +16,14 @@ afterEach(async () => {
 });
 afterAll(() => Promise.all(masters.map((node) => node.stop())));
 
-function client(urls: readonly string[] = urlsOf(masters)): LockProvider {
-  const locks = redLocks({ nodes: urls, leaseMs, maxLeaseMs, nodeTimeoutMs: 400, releaseTimeoutMs: 500 });
+function client(urls: readonly string[] = urlsOf(masters), lease = leaseMs): LockProvider {
+  const locks = redLocks({
+    nodes: urls,
+    leaseMs: lease,
+    maxLeaseMs,
+    nodeTimeoutMs: 400,
+    releaseTimeoutMs: 500,
+  });
   opened.push(locks);
   return locks;
 }
@@ -62,7 +68,8 @@ async function withoutTwo(
   mend: (node: RedisNode) => Promise<void>,
 ) {
   const name = "without-two";
-  const holder = client();
+  // A third of its lease is left to a round of extensions on a busy machine, where two of five answers never come.
+  const holder = client(urlsOf(masters), maxLeaseMs);
   const kept = await holder.mutex("kept").acquire({ waitMs: 10_000 });
   const { witness, progress, stop } = crew(name);
   await eventually(() => progress(0), { withinMs: 20_000, what: "turns of all" });
@@ -71,9 +78,9 @@ async function withoutTwo(
   const faultMs = performance.now();
   await eventually(() => progress(faultMs), { withinMs: 30_000, what: "turns of all without two masters" });
   // Longer than its lease: three masters have extended it.
-  await eventually(() => performance.now() > faultMs + 2 * leaseMs, {
-    withinMs: 5 * leaseMs,
-    what: "two leases to pass",
+  await eventually(() => performance.now() > faultMs + maxLeaseMs, {
+    withinMs: 5 * maxLeaseMs,
+    what: "its lease to pass",
   });
   kept.assertHeld();
   await Promise.all([mend(first), mend(second)]);

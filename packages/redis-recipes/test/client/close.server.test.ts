@@ -94,9 +94,8 @@ describe("a process", () => {
   }
 
   async function exits(running: ReturnType<typeof run>, output: string): Promise<void> {
-    const startedMs = performance.now();
+    // A process that does not exit by itself is waited for until the test's own limit.
     expect({ code: await running.ended, output: running.output }).toEqual({ code: 0, output });
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
   }
 
   test.each(["connected", "at-once"])(
