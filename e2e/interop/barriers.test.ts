@@ -1,12 +1,12 @@
 import { AcquireTimeoutError, LockLostError } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
 import { InteropFixture, watched } from "./fixture.js";
 import { shape } from "./shape.js";
 
 const waitMs = 30_000;
 
-describe.each(await curatorVersions())("barriers shared with Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("barriers shared with Curator %s", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 

@@ -1,10 +1,10 @@
 import { startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { curatorVersions, type JavaPeer, startJavaPeer } from "../support/java-peer.js";
+import { curatorVersionsInShare, type JavaPeer, startJavaPeer } from "../support/java-peer.js";
 import { ContentionLog } from "./contention-log.js";
 
 /** Java against Java: what the other interop tests take for granted of their peer. */
-describe.each(await curatorVersions())("two Java processes with Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("two Java processes with Curator %s", (curator) => {
   let server: ZooKeeperNode;
   let a: JavaPeer;
   let b: JavaPeer;

@@ -6,7 +6,7 @@ import {
   type CuratorClient,
   type CuratorLeaderLatch,
   type CuratorLeaderSelector,
-  curatorVersions,
+  curatorVersionsInShare,
 } from "../support/java-peer.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
@@ -19,7 +19,7 @@ type Layout = NonNullable<ZooKeeperElectionOptions["layout"]>;
 const curatorClass = { latch: "LeaderLatch", selector: "LeaderSelector" } as const;
 const layouts: readonly Layout[] = ["latch", "selector"];
 
-describe.each(await curatorVersions())("an election together with Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("an election together with Curator %s", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 

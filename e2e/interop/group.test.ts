@@ -1,14 +1,14 @@
 import { LayoutConflictError } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CuratorGroupMember } from "../support/java-group.js";
-import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
 import { InteropFixture } from "./fixture.js";
 import { shape } from "./shape.js";
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));
 const text = (data: Uint8Array): string => Buffer.from(data).toString();
 
-describe.each(await curatorVersions())("a group shared with Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("a group shared with Curator %s", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 

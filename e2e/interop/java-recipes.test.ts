@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ExclusiveRecipe } from "../support/java-contention.js";
-import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture } from "./fixture.js";
 import { presenceFolder } from "./presence.js";
@@ -8,7 +8,7 @@ import { presenceFolder } from "./presence.js";
 const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));
 
 /** That each of Curator's recipes can be driven from here: what the interop tests take for granted of their peer. */
-describe.each(await curatorVersions())("the Java peer with Curator %s drives", (curator) => {
+describe.each(await curatorVersionsInShare())("the Java peer with Curator %s drives", (curator) => {
   let fixture: InteropFixture;
   let one: CuratorClient;
   let two: CuratorClient;

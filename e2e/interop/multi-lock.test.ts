@@ -1,7 +1,7 @@
 import type { LockHandle } from "@holdfast/core";
 import { multiLock } from "@holdfast/multi-lock";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture, watched } from "./fixture.js";
@@ -14,7 +14,7 @@ const waitMs = 30_000;
  * Curator's multi lock is nothing but mutexes, taken one after the other as they were given. Ours takes the same mutexes
  * by their names, so the paths are given to Curator in that order.
  */
-describe.each(await curatorVersions())("a multi lock of Curator %s and ours", (curator) => {
+describe.each(await curatorVersionsInShare())("a multi lock of Curator %s and ours", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 

@@ -1,11 +1,11 @@
 import { type LockHandle, LockLostError } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, type CuratorMutex, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, type CuratorMutex, curatorVersionsInShare } from "../support/java-peer.js";
 import { InteropFixture, watched, watchesSet } from "./fixture.js";
 
 const waitMs = 30_000;
 
-describe.each(await curatorVersions())("one queue with Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("one queue with Curator %s", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
 import { InteropFixture, watchesSet } from "./fixture.js";
 
 const waitMs = 30_000;
 const limit = (): { signal: AbortSignal } => ({ signal: AbortSignal.timeout(15_000) });
 
-describe.each(await curatorVersions())("revocation with Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("revocation with Curator %s", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 

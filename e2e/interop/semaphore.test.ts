@@ -1,6 +1,6 @@
 import { LockLostError, type PermitHandle } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, type CuratorSemaphore, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, type CuratorSemaphore, curatorVersionsInShare } from "../support/java-peer.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture, watched } from "./fixture.js";
@@ -10,7 +10,7 @@ import { nameOf, shape } from "./shape.js";
 
 const waitMs = 30_000;
 
-describe.each(await curatorVersions())("permits shared with Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("permits shared with Curator %s", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 

@@ -1,13 +1,13 @@
 import { LayoutConflictError } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
 import { share } from "../support/share.js";
 import { InteropFixture } from "./fixture.js";
 import { shape } from "./shape.js";
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
 
-describe.each(await curatorVersions())("values shared with Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("values shared with Curator %s", (curator) => {
   let fixture: InteropFixture;
   let client: CuratorClient;
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { publish, run } from "./run.js";
+import { share } from "./share.js";
 
 /** The oldest Curator the layout promises to share locks with, and whatever `e2e/java/pom.xml` names. */
 export type CuratorVersion = "5.4.0" | "newest";
@@ -33,6 +34,15 @@ const debianJars = ["curator-recipes-5.4.0.jar", "slf4j-simple.jar"].map((jar) =
 const downloadWithinMs = 120_000;
 /** Each test file is a process of its own: without a memory of the failure each would wait for the network again. */
 const tryAgainAfterMs = 600_000;
+
+/**
+ * The Curator version that the normal run looks at, for `describe.each`; both in a full run. Only where the two differ, in nodes
+ * or in behaviour, does each run need both: a JVM costs seconds.
+ */
+export async function curatorVersionsInShare(): Promise<CuratorVersion[]> {
+  const all = await curatorVersions();
+  return all.slice(-share("releases of Curator", 1, all.length));
+}
 
 /**
  * The Curator versions this machine can run, for `describe.each`. The oldest is required: without it this rejects. When

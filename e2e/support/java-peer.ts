@@ -4,7 +4,7 @@ import { compileJava } from "./java-compile.js";
 import { JvmPeer, startJvm } from "./jvm-peer.js";
 import type { LineProcess } from "./line-process.js";
 
-export { type CuratorVersion, curatorVersions } from "./java-class-path.js";
+export { type CuratorVersion, curatorVersions, curatorVersionsInShare } from "./java-class-path.js";
 export { CuratorClient, type CuratorClientOptions, type DumpedNode } from "./java-client.js";
 export type { CuratorLeaderLatch, CuratorLeaderSelector } from "./java-leader.js";
 export type { CuratorMutex } from "./java-mutex.js";

@@ -6,14 +6,12 @@ import { type KazooPeer, startKazooPeer } from "../../foreign/kazoo-peer.js";
 import { startTarget, type Target, targetNames } from "../../foreign/target.js";
 import {
   type CuratorClient,
-  curatorVersions,
+  curatorVersionsInShare,
   type JavaPeer,
   startJavaPeer,
 } from "../../support/java-peer.js";
-import { share } from "../../support/share.js";
 
-const everyVersion = await curatorVersions();
-const versions = everyVersion.slice(-share("releases of Curator below a collector", 1, everyVersion.length));
+const versions = await curatorVersionsInShare();
 const waitMs = 30_000;
 
 describe.each(targetNames)("a collector on %s", (name) => {
