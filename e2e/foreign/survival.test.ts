@@ -3,7 +3,7 @@ import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { curatorVersions } from "../support/java-peer.js";
 import { curatorClients, type ForeignClient, type ForeignClients, kazooClients } from "./survivors.js";
-import { startTarget, type Target, type TargetName, targetNames } from "./target.js";
+import { maxSessionTimeoutMs, startTarget, type Target, type TargetName, targetNames } from "./target.js";
 
 const versions = await curatorVersions();
 
@@ -115,26 +115,35 @@ describe("holders and waiters of kazoo and Curator", () => {
     clients: readonly ForeignClient[],
     condition: () => boolean,
   ): Promise<void> {
-    const detail = (): string => clients.map(({ states }) => states.join(" ")).join("; ");
-    await eventually(condition, { what, withinMs: 30_000, detail });
+    await eventually(condition, { what, withinMs: 30_000, detail: () => statesOf(clients) });
+  }
+
+  const statesOf = (clients: readonly ForeignClient[]): string =>
+    clients.map(({ states }) => states.join(" ")).join("; ");
+
+  async function expectSessions(clients: readonly ForeignClient[], before: readonly bigint[]): Promise<void> {
+    expect(await ids(clients), statesOf(clients)).toEqual(before);
   }
 
   it("a waiter whose connection drops comes back to its session and its place", () =>
     onEach(async (stage) => {
       const { target } = stage;
-      const all = await pairs(stage, 10_000);
+      const all = await pairs(stage, maxSessionTimeoutMs);
       const waiters = all.map(({ waiter }) => waiter);
       const sessions = await Promise.all(waiters.map((waiter) => waiter.session()));
       target.dropConnections(sessions);
       await until("waiters back", waiters, () => waiters.every(isBack));
-      expect(await ids(waiters)).toEqual(sessions.map(({ id }) => id));
+      await expectSessions(
+        waiters,
+        sessions.map(({ id }) => id),
+      );
       for (const pair of all) await expectUnmoved(pair);
     }));
 
   it("a waiter that was cut off while its predecessor went is granted when it is back", () =>
     onEach(async (stage) => {
       const { target } = stage;
-      const all = await pairs(stage, 10_000);
+      const all = await pairs(stage, maxSessionTimeoutMs);
       const waiters = all.map(({ waiter }) => waiter);
       const sessions = await Promise.all(waiters.map((waiter) => waiter.session()));
       await target.cutOff(sessions);
@@ -149,18 +158,21 @@ describe("holders and waiters of kazoo and Curator", () => {
         await pair.releaseWaiter();
         expect(await pair.holder.queued(pair.path), pair.what).toBe(0);
       }
-      expect(await ids(waiters)).toEqual(sessions.map(({ id }) => id));
+      await expectSessions(
+        waiters,
+        sessions.map(({ id }) => id),
+      );
     }));
 
   it("all keep sessions and places through a restart of the server", () =>
     onEach(async (stage) => {
       const { target } = stage;
-      const all = await pairs(stage, 10_000);
+      const all = await pairs(stage, maxSessionTimeoutMs);
       const clients = all.flatMap(both);
       const before = await ids(clients);
       await target.restart();
       await until("all back", clients, () => clients.every(isBack));
-      expect(await ids(clients)).toEqual(before);
+      await expectSessions(clients, before);
       for (const pair of all) await expectUnmoved(pair);
     }));
 
@@ -177,7 +189,7 @@ describe("holders and waiters of kazoo and Curator", () => {
       await until("all back", clients, () =>
         clients.every((client) => isBack(client) || !isSuspended(client)),
       );
-      expect(await ids(clients)).toEqual(before);
+      await expectSessions(clients, before);
       for (const pair of all) await expectUnmoved(pair);
     }));
 

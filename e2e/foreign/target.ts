@@ -34,13 +34,19 @@ const tickTimeMs = 500;
 /** Of what ZooKeeper leaves open, such as the order of events of a dying session. Printed with each embedded server. */
 export const embeddedSeed: number = Number(process.env.HOLDFAST_SEED ?? randomInt(2 ** 31));
 
-/** Sessions of 1 to 10 s on either. */
+/**
+ * Longest session on either server. It outlasts a start of a real server at its limit of 30 s and the longest pause of
+ * kazoo between two attempts after that, 36 s: each doubles the one before, and differs from that by up to 40 %.
+ */
+export const maxSessionTimeoutMs = 75_000;
+
+/** Sessions of 1 to 75 s on either. */
 export function startTarget(name: TargetName): Promise<Target> {
   return name === "the embedded server" ? embedded() : real();
 }
 
 async function embedded(): Promise<Target> {
-  const server = await startEmbeddedZooKeeper({ tickTimeMs, seed: embeddedSeed });
+  const server = await startEmbeddedZooKeeper({ tickTimeMs, maxSessionTimeoutMs, seed: embeddedSeed });
   console.log(`embedded server with HOLDFAST_SEED=${server.seed}`);
   const dropConnections: Target["dropConnections"] = (sessions) => {
     for (const { id } of sessions) {
@@ -69,7 +75,7 @@ async function embedded(): Promise<Target> {
 }
 
 async function real(): Promise<Target> {
-  const server = await startZooKeeper({ tickTimeMs });
+  const server = await startZooKeeper({ tickTimeMs, maxSessionTimeoutMs });
   // A real server has no handle to drop a connection: for that, clients go through a proxy, which drops all.
   const proxy = await startProxy({ target: server.connectString });
   return {
