@@ -143,7 +143,12 @@ test("ZooKeeper members at addresses of their own elect another leader when thei
     say({ another: second !== first, dropped: (await network.dropped()).every((count) => count > 0) });
     await network.heal();
     await ensemble.ready(60_000);
-    say({ roles: [...(await ensemble.roles()).values()].sort() });
+    const roles = async () => [...(await ensemble.roles()).values()].sort();
+    const all = await eventually(async () => {
+      const now = await roles();
+      return now.includes(undefined) ? null : now;
+    }, { what: "an answer of every member" });
+    say({ roles: all });
     await ensemble.stop();
     await network.close();
     process.exit(0);

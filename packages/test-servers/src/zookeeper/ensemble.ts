@@ -82,14 +82,16 @@ export class ZooKeeperEnsemble {
   }
 
   /**
-   * Waits until the servers that run are one leader and its followers, all serving.
-   * @throws TestServerError with the ends of all logs.
+   * Waits until the servers that run are one leader and its followers, all serving, and say so at one look. A server that
+   * serves may be about to leave: an old leader that was cut off says for a while that it leads.
+   * @throws TestServerError with what each server said, and the ends of all logs.
    */
   async ready(withinMs: number = this.#startWithinMs): Promise<void> {
     const endMs = performance.now() + withinMs;
     const running = this.nodes.filter((node) => node.running);
     await Promise.all(running.map((node) => node.ready(withinMs)));
-    await this.leader(Math.max(1_000, endMs - performance.now()));
+    const leftMs = Math.max(1_000, endMs - performance.now());
+    await this.#electedWith(running, "one leader that all servers that run follow", leftMs);
   }
 
   /** What each server says of itself at this moment; undefined for one that does not serve. */
@@ -110,25 +112,7 @@ export class ZooKeeperEnsemble {
    * @throws TestServerError after `withinMs` (default 30,000), with what each server said.
    */
   leader(withinMs: number = this.#startWithinMs): Promise<ZooKeeperNode> {
-    let seen = new Map<ZooKeeperNode, ServerMode | undefined>();
-    return eventually(
-      async () => {
-        seen = await this.roles();
-        const leaders = this.nodes.filter((node) => seen.get(node) === "leader");
-        const followers = this.nodes.filter((node) => seen.get(node) === "follower");
-        const quorum = Math.floor(this.nodes.length / 2) + 1;
-        return leaders.length === 1 && followers.length >= quorum - 1 ? leaders[0] : undefined;
-      },
-      {
-        what: "one leader with a quorum",
-        withinMs,
-        everyMs: 25,
-        detail: () =>
-          this.nodes
-            .map((node) => `server ${node.id}: ${seen.get(node) ?? "not serving"}; ${node.logTail(15)}`)
-            .join("\n"),
-      },
-    );
+    return this.#electedWith([], "one leader with a quorum", withinMs);
   }
 
   /** The followers, once there is a leader. */
@@ -165,6 +149,30 @@ export class ZooKeeperEnsemble {
   /** Ends `cut`. */
   async heal(from: ZooKeeperNode, to: ZooKeeperNode): Promise<void> {
     await this.#links.heal(from.id, to.id);
+  }
+
+  /** The only leader, when a quorum stands behind it and `members` are part of that. */
+  #electedWith(members: readonly ZooKeeperNode[], what: string, withinMs: number): Promise<ZooKeeperNode> {
+    let seen = new Map<ZooKeeperNode, ServerMode | undefined>();
+    return eventually(
+      async () => {
+        seen = await this.roles();
+        const leaders = this.nodes.filter((node) => seen.get(node) === "leader");
+        const followers = this.nodes.filter((node) => seen.get(node) === "follower");
+        const quorum = Math.floor(this.nodes.length / 2) + 1;
+        const whole = members.every((node) => seen.get(node) !== undefined);
+        return whole && leaders.length === 1 && followers.length >= quorum - 1 ? leaders[0] : undefined;
+      },
+      {
+        what,
+        withinMs,
+        everyMs: 25,
+        detail: () =>
+          this.nodes
+            .map((node) => `server ${node.id}: ${seen.get(node) ?? "not serving"}; ${node.logTail(15)}`)
+            .join("\n"),
+      },
+    );
   }
 
   /** Ends all servers and removes their data. */

@@ -70,8 +70,8 @@ describe("a master, two replicas and three sentinels", () => {
     using connection = await connectBySentinel(set);
     await connection.command("SET", "kept", 1);
     await connection.command("WAIT", 2, 1_000);
-    const old = await set.killMaster();
     const startMs = performance.now();
+    const old = await set.killMaster();
     const next = await set.untilMaster({ not: old });
     // Nobody believes it before its silence has lasted for `downAfterMs`.
     expect(performance.now() - startMs).toBeGreaterThan(800);
