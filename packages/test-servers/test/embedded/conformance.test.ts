@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "../../src/embedded/index.js";
+import { type EmbeddedZooKeeper, ManualClock, startEmbeddedZooKeeper } from "../../src/embedded/index.js";
 import { conformance, holds } from "./conformance/list.js";
-import type { Target } from "./conformance/trial.js";
+import { maxSessionTimeoutMs, type Target } from "./conformance/trial.js";
 
 const nearTheLimit = ["/limit/a", "/limit/b"] as const;
 let server: EmbeddedZooKeeper;
@@ -17,7 +17,8 @@ beforeAll(async () => {
     sequences: { [nearTheLimit[0]]: 2_147_483_643, [nearTheLimit[1]]: 2_147_483_644 },
   });
   stock = await startEmbeddedZooKeeper();
-  members = await startEmbeddedZooKeeper();
+  const clock = new ManualClock();
+  members = await startEmbeddedZooKeeper({ clock, maxSessionTimeoutMs });
   const { faults } = members;
   target = {
     host: server.host,
@@ -25,8 +26,11 @@ beforeAll(async () => {
     stock,
     nearTheLimit,
     ensemble: {
-      members: [members, members],
-      moves: (session) => void faults.on({ op: "connect", session }, { do: "move" }),
+      members: async () => [members, members],
+      moves(session) {
+        clock.advance(2_000); // as on a slow machine, on which the list holds too
+        faults.on({ op: "connect", session }, { do: "move" });
+      },
       async lags(session) {
         faults.staleReads(session);
         return async () => {}; // the `sync` of the session has ended it

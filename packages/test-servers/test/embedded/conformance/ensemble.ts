@@ -1,15 +1,19 @@
 import type { OpName, RequestOf } from "@holdfast/zk-protocol";
 import { expect } from "vitest";
 import { childrenOf, create, createOf, ephemeral, errOf, ok, statOf } from "../support/requests.js";
-import type { Wire } from "../support/wire.js";
-import type { Item, Trial } from "./trial.js";
+import type { Address, Wire } from "../support/wire.js";
+import { type Item, maxSessionTimeoutMs, type Trial } from "./trial.js";
+
+const lasting = { timeoutMs: maxSessionTimeoutMs };
 
 /** A session with a connection to the first member that has been told nothing, and one to the second, which has it. */
-async function moved(trial: Trial): Promise<{ earlier: Wire; later: Wire }> {
-  const { members, moves } = trial.target.ensemble;
-  const earlier = await trial.open({}, members[0]);
-  moves(earlier.session.sessionId);
-  const later = await trial.open(earlier.credentials, members[1]);
+async function moved(
+  trial: Trial,
+  members: readonly [Address, Address],
+): Promise<{ earlier: Wire; later: Wire }> {
+  const earlier = await trial.open(lasting, members[0]);
+  trial.target.ensemble.moves(earlier.session.sessionId);
+  const later = await trial.open({ ...earlier.credentials, ...lasting }, members[1]);
   expect(later.session.sessionId).toBe(earlier.session.sessionId);
   return { earlier, later };
 }
@@ -30,15 +34,16 @@ export const ensemble: readonly Item[] = [
     title:
       "a session that moved reads at its old connection until it writes there, which has no effect; sync ends staleness",
     async run(trial) {
-      const { members, lags } = trial.target.ensemble;
-      const reader = await trial.open({}, members[0]);
-      const writer = await trial.open({}, members[1]);
+      const { lags } = trial.target.ensemble;
+      const members = await trial.target.ensemble.members();
+      const reader = await trial.open(lasting, members[0]);
+      const writer = await trial.open(lasting, members[1]);
       const home = await trial.home(writer);
 
       const path = `${home}/d`;
       await create(writer, path);
       for (const write of writesAt(path)) {
-        const { earlier, later } = await moved(trial);
+        const { earlier, later } = await moved(trial, members);
         await create(later, `${path}/there`, ephemeral);
         expect(await errOf(earlier, "ping", undefined)).toBe(0);
         expect(await errOf(earlier, "sync", { path: "/" })).toBe(0);
@@ -54,7 +59,7 @@ export const ensemble: readonly Item[] = [
       }
 
       // Of all that changes something, the end of the session alone is taken from the connection that has lost it.
-      const { earlier, later } = await moved(trial);
+      const { earlier, later } = await moved(trial, members);
       await create(later, `${home}/last`, ephemeral);
       expect(await errOf(earlier, "closeSession", undefined)).toBe(0);
       await Promise.all([earlier.closed(), later.closed()]);

@@ -11,10 +11,16 @@ export interface Target extends Address {
   readonly ensemble: Ensemble;
 }
 
-/** Several members, or what behaves like them. */
+/**
+ * For sessions that stay open however slow the machine is: none has keep-alive, so an idle one ends, and with it its
+ * connection. This is more than the followers' patience with a leader that is cut off.
+ */
+export const maxSessionTimeoutMs = 60_000;
+
+/** Several members, or what behaves like them. Sessions may last for `maxSessionTimeoutMs`. */
 export interface Ensemble {
-  /** Followers: a leader that loses a session closes its connection at once. */
-  readonly members: readonly [Address, Address];
+  /** Followers at this moment: a leader that loses a session closes its connection at once. */
+  members(): Promise<readonly [Address, Address]>;
   /** Told before a session is opened at the second member while its connection to the first is still there. */
   moves(session: bigint): void;
   /** Keeps changes from the first member, which serves this session. What it returns ends that, if `sync` has not. */

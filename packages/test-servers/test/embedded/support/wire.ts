@@ -168,9 +168,12 @@ export class Wire extends RawSocket {
     return replies;
   }
 
-  /** The next reply, to a request that is written by hand. */
+  /** The next reply, to a request that is written by hand. Rejects when the server closes the connection, or has done so. */
   expect<K extends OpName>(op: K): Promise<Reply<K>> {
-    const reply = new Promise<Reply>((resolve, reject) => this.#waiting.push({ op, resolve, reject }));
+    const reply = new Promise<Reply>((resolve, reject) => {
+      if (this.ended) reject(new Error("the server closed the connection"));
+      else this.#waiting.push({ op, resolve, reject });
+    });
     reply.catch(() => {}); // whoever does not await it does not care
     return reply as Promise<Reply<K>>;
   }
