@@ -2,6 +2,7 @@ import type { Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import type { Channel } from "./channel.js";
 import { refusalKind } from "./errors.js";
+import { copyOf } from "./heard-streams.js";
 import { type RequestMeter, tellSettled } from "./request-meter.js";
 import { commandSettings, pingMs } from "./settings.js";
 import { closeClient } from "./topology.js";
@@ -82,7 +83,7 @@ export class ChannelConnection {
       this.#later(againMs, () => this.#open());
       return;
     }
-    const redis = base.duplicate({ ...commandSettings(), readOnly: false });
+    const redis = copyOf(base, { ...commandSettings(), readOnly: false });
     this.#redis = redis;
     this.#vain = 0;
     redis.on("error", () => {});

@@ -13,7 +13,7 @@ function dial({ host, port }: RedisAddress): Promise<Error | null> {
       resolve(cause);
     };
     socket.setTimeout(limitMs, () => end(new Error(`connect ETIMEDOUT ${host}:${port}`)));
-    socket.once("error", end);
+    socket.on("error", end);
     socket.once("connect", () => end(null));
   });
 }

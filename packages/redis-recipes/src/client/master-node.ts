@@ -2,6 +2,7 @@ import { BackendError, type Millis, type Runtime, UnsupportedError } from "@hold
 import type { Redis } from "ioredis";
 import { AckedRuns, type PolicyRefusal, type RunResult } from "./acked-runs.js";
 import { TooFewReplicasError } from "./errors.js";
+import { copyOf } from "./heard-streams.js";
 import { type Command, type Flight, NodeConnection, type Outcome } from "./node-connection.js";
 import type { WaitRequest } from "./redis-line.js";
 import type { RequestMeter } from "./request-meter.js";
@@ -132,7 +133,7 @@ export class MasterNode {
     common: Pick<MasterNodeOptions, "runtime" | "servers" | "redial" | "meter">,
   ): AckedRuns {
     const { waitTimeoutMs } = this.#options.policy;
-    const own = redis.duplicate({ ...commandSettings(waitTimeoutMs), readOnly: false });
+    const own = copyOf(redis, { ...commandSettings(waitTimeoutMs), readOnly: false });
     const connection: NodeConnection = new NodeConnection(own, {
       ...common,
       extraWaitMs: waitTimeoutMs,

@@ -1,6 +1,7 @@
-import { type Redis, SentinelConnector } from "ioredis";
+import { type Redis, type RedisOptions, SentinelConnector } from "ioredis";
 
 interface Inner {
+  readonly options: RedisOptions;
   readonly failoverDetector: { cleanup(): void } | null | undefined;
   connectToSentinel(endpoint: unknown, options?: unknown): Redis;
 }
@@ -25,8 +26,9 @@ const inherited = (SentinelConnector.prototype as unknown as Inner).connectToSen
 
 // Private in its types, so that it cannot be overridden in the class.
 Object.defineProperty(QuietSentinels.prototype, "connectToSentinel", {
-  value(this: Inner, endpoint: unknown, options?: unknown): Redis {
-    const client = inherited.call(this, endpoint, options);
+  value(this: Inner, endpoint: unknown, options?: object): Redis {
+    const { Connector } = this.options;
+    const client = inherited.call(this, endpoint, { ...options, Connector });
     client.on("error", () => {});
     return client;
   },

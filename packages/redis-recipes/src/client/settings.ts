@@ -1,6 +1,6 @@
 import type { Millis } from "@holdfast/core";
 import type { ClusterOptions, RedisOptions } from "ioredis";
-import { QuietSentinels } from "./quiet-sentinels.js";
+import { heardStreams } from "./heard-streams.js";
 import type { Credentials, RedisTarget } from "./target.js";
 
 type Settings = Omit<RedisOptions, "replyMapping">;
@@ -28,6 +28,7 @@ const retryDelay = (attempt: number): Millis => Math.min(20 * attempt, retryCapM
  */
 export function commandSettings(extraWaitMs: Millis = 0): Settings {
   return {
+    Connector: heardStreams(undefined),
     failoverDetector: true,
     maxRetriesPerRequest: 0,
     commandTimeout: commandTimeoutMs + extraWaitMs,
@@ -58,7 +59,6 @@ export function clientOptions(target: RedisTarget & { readonly kind: "single" | 
     sentinels: target.sentinels.map((each) => ({ ...each })),
     name: target.masterName,
     role: "master",
-    Connector: QuietSentinels as unknown as NonNullable<RedisOptions["Connector"]>,
     enableTLSForSentinelMode: target.access.tls !== undefined,
     ...(sentinelAccess.username === undefined ? {} : { sentinelUsername: sentinelAccess.username }),
     ...(sentinelAccess.password === undefined ? {} : { sentinelPassword: sentinelAccess.password }),

@@ -1,5 +1,6 @@
 import type { Runtime } from "@holdfast/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { copyOf, heardStreams } from "../client/heard-streams.js";
 import { clientOptions, clusterOptions, commandSettings } from "../client/settings.js";
 import { addressText, type RedisAddress, type RedisTarget } from "../client/target.js";
 import { slotOfKey } from "../layout/hash-slot.js";
@@ -55,7 +56,7 @@ class SinglePlaces implements Places {
       target.kind === "given-redis" ? ({} as Settings) : clientOptions(target);
     const redis =
       target.kind === "given-redis"
-        ? target.client.duplicate({ ...lookingSettings(), commandTimeout: undefined } as RedisOptions)
+        ? copyOf(target.client, { ...lookingSettings(), commandTimeout: undefined } as Settings)
         : new Redis({ ...own, ...lookingSettings() } as Settings);
     this.#master = new Link(redis, runtime);
     this.masterName = target.kind === "sentinel" ? target.masterName : null;
@@ -136,7 +137,11 @@ class ClusterPlaces implements Places {
       this.#cluster = target.client.duplicate([], {
         scaleReads: "master",
         lazyConnect: true,
-        redisOptions: { ...node, commandTimeout: undefined } as object,
+        redisOptions: {
+          ...node,
+          commandTimeout: undefined,
+          Connector: heardStreams(target.client.options.redisOptions?.Connector),
+        } as object,
       });
     }
     this.#cluster.on("error", () => {});
