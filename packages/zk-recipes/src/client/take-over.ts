@@ -31,6 +31,10 @@ export function leadEvents(socket: Socket, readyEvent: string, manager: Connecti
   socket.on("drain", () => manager.onSocketDrain());
   // A peer that says goodbye will not answer any more; waiting for our unsent bytes could take for ever.
   socket.on("end", () => socket.destroy());
-  socket.on("error", (error) => manager.onSocketError(error));
+  socket.on("error", (error) => {
+    manager.onSocketError(error);
+    // A TLS socket that has read an alert stays open by itself, and nothing comes on it any more.
+    socket.destroy();
+  });
   socket.on("close", (hadError) => manager.onSocketClosed(hadError));
 }
