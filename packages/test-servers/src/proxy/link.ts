@@ -96,20 +96,17 @@ export class Link {
     const attempt = (): void => {
       const server = connect({ ...this.#rules.target, allowHalfOpen: true });
       server.setNoDelay(true);
-      const refused = (error: NodeJS.ErrnoException): void => {
-        if (this.#closed) return;
+      server.on("error", (error: NodeJS.ErrnoException) => {
+        if (this.#closed || this.#server === server) return;
         if (error.code === "ECONNREFUSED" && performance.now() < giveUpMs) {
-          server.removeAllListeners();
           this.#redial = setTimeout(attempt, redialMs);
         } else {
           // To the client, a server that cannot be reached looks like one that resets the connection.
           this.#server = server;
           this.#shapers.down.push("rst");
         }
-      };
-      server.once("error", refused);
+      });
       server.once("connect", () => {
-        server.off("error", refused);
         if (this.#closed) {
           server.destroy();
           return;
