@@ -1,47 +1,68 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import type { ResourceAnswer, ResourceRequest } from "../engine/resource.js";
 
-type Asked = ResourceRequest extends infer Each
+type Question = ResourceRequest extends infer Each
   ? Each extends { id: number }
     ? Omit<Each, "id">
     : never
   : never;
 
-/** A worker's connection to the protected resource. It is past all faults: once it breaks, the runner is gone. */
+interface Asked {
+  readonly resolve: (answer: ResourceAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A worker's connection to the protected resource. It is past all faults: once it breaks, the runner is gone, and `ask` rejects. */
 export class ResourceClient {
   readonly #socket: Socket;
-  readonly #pending = new Map<number, (answer: ResourceAnswer) => void>();
+  readonly #pending = new Map<number, Asked>();
   #last = 0;
+  #over: Error | null = null;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
-    createInterface({ input: socket }).on("line", (line) => {
+    socket.on("error", (error) => this.#end(error));
+    socket.on("close", () => this.#end(new Error("the protected resource is gone")));
+    const lines = createInterface({ input: socket });
+    lines.on("line", (line) => {
       const answer = JSON.parse(line) as ResourceAnswer;
-      this.#pending.get(answer.id)?.(answer);
+      this.#pending.get(answer.id)?.resolve(answer);
       this.#pending.delete(answer.id);
     });
+    // readline passes errors of its input on.
+    lines.on("error", (error) => this.#end(error));
   }
 
   /** `address`: `host:port`. */
-  static open(address: string): Promise<ResourceClient> {
+  static async open(address: string): Promise<ResourceClient> {
     const [host = "", port] = address.split(":");
     const socket = connect({ host, port: Number(port), noDelay: true });
-    return new Promise((resolve, reject) => {
-      socket.once("error", reject);
-      socket.once("connect", () => resolve(new ResourceClient(socket)));
-    });
+    const client = new ResourceClient(socket);
+    await once(socket, "connect");
+    return client;
   }
 
-  ask(request: Asked): Promise<ResourceAnswer> {
+  ask(request: Question): Promise<ResourceAnswer> {
     const id = ++this.#last;
-    return new Promise((resolve) => {
-      this.#pending.set(id, resolve);
+    return new Promise((resolve, reject) => {
+      if (this.#over !== null) {
+        reject(this.#over);
+        return;
+      }
+      this.#pending.set(id, { resolve, reject });
       this.#socket.write(`${JSON.stringify({ id, ...request })}\n`);
     });
   }
 
   close(): void {
     this.#socket.destroy();
+  }
+
+  #end(error: Error): void {
+    this.#over ??= error;
+    for (const { reject } of this.#pending.values()) reject(this.#over);
+    this.#pending.clear();
   }
 }

@@ -19,13 +19,17 @@ export class ShopClient {
     socket.setNoDelay(true);
     socket.on("error", (error) => this.#end(error));
     socket.on("close", () => this.#end(new Error("the shop has hung up")));
-    createInterface({ input: socket }).on("line", (line) => this.#pending.shift()?.resolve(JSON.parse(line)));
+    const lines = createInterface({ input: socket });
+    lines.on("line", (line) => this.#pending.shift()?.resolve(JSON.parse(line)));
+    // readline passes errors of its input on.
+    lines.on("error", (error) => this.#end(error));
   }
 
   static async connect(port: number): Promise<ShopClient> {
     const socket = connect({ host: "127.0.0.1", port });
+    const client = new ShopClient(socket);
     await once(socket, "connect");
-    return new ShopClient(socket);
+    return client;
   }
 
   async restock(items: number): Promise<void> {

@@ -17,9 +17,23 @@ function serve(shop: Shop, socket: Socket): void {
   socket.setNoDelay(true);
   // A worker that was killed resets its connection. Its sales count all the same, and nobody is left to tell.
   socket.on("error", () => socket.destroy());
-  createInterface({ input: socket }).on("line", (line) => {
-    socket.write(`${JSON.stringify(answer(shop, JSON.parse(line) as ShopRequest))}\n`);
+  const lines = createInterface({ input: socket });
+  lines.on("line", (line) => {
+    const request = requestOf(line);
+    if (request === null) socket.destroy();
+    else socket.write(`${JSON.stringify(answer(shop, request))}\n`);
   });
+  // readline passes errors of its input on.
+  lines.on("error", () => socket.destroy());
+}
+
+/** `null` for what is no request, such as the beginning of one whose worker was killed in the middle of writing it. */
+function requestOf(line: string): ShopRequest | null {
+  try {
+    return JSON.parse(line) as ShopRequest;
+  } catch {
+    return null;
+  }
 }
 
 function answer(shop: Shop, request: ShopRequest): ShopAnswers[ShopRequest["op"]] {
