@@ -1,4 +1,5 @@
 import { BackendError, LockLostError, type LockProvider, NotHeldError } from "@holdfast/core";
+import { Handle } from "@holdfast/core/internal";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
@@ -223,6 +224,17 @@ describe("a release", () => {
     await runtime.advance(200);
     expect(await closing).toEqual({ released: 0, unconfirmed: ["a"] });
     expect(await release).toBe("unconfirmed");
+  });
+
+  it("begins with the last handle's release, and from then on nothing can be entered again", async () => {
+    const { grant, handle } = await held("ttl");
+    grant.releaseAnswer = undefined;
+    const hold = Handle.holdOf(handle as Handle);
+    const released = handle.release();
+    expect(() => new Handle(hold, { revocable: false })).toThrow(NotHeldError);
+    grant.releases[0]?.resolve(true);
+    expect(await released).toBe("released");
+    expect(() => new Handle(hold, { revocable: false })).toThrow(NotHeldError);
   });
 
   it("settles as lost when the session ends first", async () => {

@@ -185,7 +185,7 @@ class Round {
     const hold = Handle.holdOf(handle);
     const leftMs = waitMs === 0 ? hold.engine.options.connectTimeoutMs : startedMs + waitMs - runtime.nowMs();
     const deadlineMs = hold.engine.runtime.nowMs() + leftMs;
-    return (await whenCertain(hold, { deadlineMs, signal })) === "certain";
+    return (await whenCertain(hold, { deadlineMs, signal }, () => true)) === true;
   }
 }
 

@@ -18,8 +18,10 @@ export class Handle implements LockHandle {
   #lossListeners: Set<(error: LockLostError) => void> | undefined;
   #lostBeforeRelease = false;
 
+  /** Throws `NotHeldError` for a hold that was given back: the backend may grant the lock to its next owner at any time. */
   constructor(hold: Hold, options: { readonly revocable: boolean }) {
     this.#hold = hold;
+    if (hold.givenBack) throw this.#notHeldError(0);
     this.#revocable = options.revocable;
     hold.open.push(this);
     if (hold.state === "lost") this.#lostBeforeRelease = true;
@@ -174,6 +176,7 @@ export class Handle implements LockHandle {
     if (this.#released !== undefined) {
       return new NotHeldError(`the lock "${hold.name}" was released by this handle`, details);
     }
+    if (hold.givenBack) return new NotHeldError(`the hold on "${hold.name}" was given back`, details);
     return new NotHeldError(
       `the lock "${hold.name}" is known to be held for ${Math.floor(hold.remainingMs())} ms only, ` +
         `${minimumMs} ms were asked for; confirm() asks the backend`,

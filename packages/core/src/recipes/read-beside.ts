@@ -88,10 +88,8 @@ class Taking {
     const { runtime } = this.#write.engine;
     const startedMs = runtime.nowMs();
     for (;;) {
-      const certain = await whenCertain(this.#write, this.#bounds);
-      if (certain !== "certain") return certain;
       try {
-        return await this.#ask();
+        return await whenCertain(this.#write, this.#bounds, () => this.#ask());
       } catch (error) {
         if (!(await this.#mayAskAgain(error, runtime.nowMs() - startedMs))) throw error;
       }

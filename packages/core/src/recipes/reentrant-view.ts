@@ -171,9 +171,9 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
   }
 
   async #reenter(hold: Hold, bounds: LocalBounds, options: ResolvedAcquireOptions): Promise<Handle | null> {
-    const certain = await whenCertain(hold, bounds);
-    if (certain === "too-late") throw this.timeoutError(options);
-    return certain === "given-back" ? null : new Handle(hold, options);
+    const entered = await whenCertain(hold, bounds, () => new Handle(hold, options));
+    if (entered === "too-late") throw this.timeoutError(options);
+    return entered === "given-back" ? null : entered;
   }
 
   async #take(

@@ -8,6 +8,7 @@ import { reentrantSidesCases } from "./read-write-reentrant-cases.js";
 import { sharingCases } from "./read-write-sharing-cases.js";
 import { type SidesMaker, sideAsMutex, sideAsReentrantMutex } from "./read-write-support.js";
 import { reentrantCases } from "./reentrant-cases.js";
+import { reentrantRaceCases } from "./reentrant-race-cases.js";
 import { derivedMutexConformance } from "./suites.js";
 
 const sidesCases = (of: SidesMaker) => [...sharingCases(of), ...sidesEndCases(of), ...sidesCrowdCases(of)];
@@ -42,8 +43,16 @@ export function reentrantReadWriteLockConformance(
     const lock = of(provider, lockName);
     return sideAsReentrantMutex(lock, lock.write);
   };
+  const readOf = (provider: LockProvider, lockName: string) => {
+    const lock = of(provider, lockName);
+    return sideAsReentrantMutex(lock, lock.read);
+  };
   derivedMutexConformance(name, "re-entrant write lock", writeOf, fixture, options);
   suite(`${name}: re-entrant read-write lock`, fixture, options, writeOf, sidesCases(of));
-  suite(`${name}: re-entrant write lock, re-entry`, fixture, options, writeOf, reentrantCases(writeOf));
+  suite(`${name}: re-entrant write lock, re-entry`, fixture, options, writeOf, [
+    ...reentrantCases(writeOf),
+    ...reentrantRaceCases(writeOf),
+  ]);
+  suite(`${name}: re-entrant read lock, re-entry`, fixture, options, writeOf, reentrantRaceCases(readOf));
   suite(`${name}: re-entry on two sides`, fixture, options, writeOf, reentrantSidesCases);
 }

@@ -6,6 +6,7 @@ import { type Case, type LockMaker, suite } from "./harness.js";
 import { lossCases } from "./loss-cases.js";
 import { foreignCases, providerCases } from "./provider-cases.js";
 import { reentrantCases } from "./reentrant-cases.js";
+import { reentrantRaceCases } from "./reentrant-race-cases.js";
 import { releaseCases } from "./release-cases.js";
 import { scopeCases } from "./scope-cases.js";
 
@@ -46,5 +47,8 @@ export function reentrantMutexConformance(
 ): void {
   const lockOf = (provider: LockProvider, lockName: string) => provider.reentrantMutex(lockName);
   suite(`${name}: re-entrant mutex as mutex`, fixture, options, lockOf, mutexCases(options));
-  suite(`${name}: re-entry`, fixture, options, lockOf, reentrantCases(lockOf));
+  suite(`${name}: re-entry`, fixture, options, lockOf, [
+    ...reentrantCases(lockOf),
+    ...reentrantRaceCases(lockOf),
+  ]);
 }
