@@ -1,11 +1,12 @@
 import type { Runtime } from "./api/runtime.js";
+import { outsideScopes } from "./scopes/frames.js";
 
 /** Longest delay Node's timers know; beyond it they fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 /**
  * The clocks, timers and chance of this process. A delay above 2^31 - 1 ms fires early, at that limit: whoever needs
- * the full time compares the clock when woken and sets the timer again.
+ * the full time compares the clock when woken and sets the timer again. Timers run in no scope of a `withLock`.
  */
 export const systemRuntime: Runtime = {
   nowMs: () => performance.now(),
@@ -13,7 +14,8 @@ export const systemRuntime: Runtime = {
   random: () => Math.random(),
   randomId: () => crypto.randomUUID(),
   setTimer(delayMs, fn, options) {
-    const timer = setTimeout(fn, Math.min(Math.max(delayMs, 0), longestTimerMs));
+    // One timer often serves many tasks, and a timer that sets the next one would keep the scope of the first for ever.
+    const timer = outsideScopes(() => setTimeout(fn, Math.min(Math.max(delayMs, 0), longestTimerMs)));
     if (options?.ref !== true) timer.unref();
     return () => clearTimeout(timer);
   },

@@ -83,6 +83,9 @@ export interface LockEventMap {
 }
 
 export interface LockEvents {
-  /** Listeners run synchronously; what they throw is reported by `process.emitWarning`, never to the locker. */
+  /**
+   * Listeners run synchronously; what they throw is reported by `process.emitWarning`, never to the locker. A listener is in no
+   * scope of a `withLock`, also when a call in such a body causes the event: a re-entrant lock takes it for a stranger.
+   */
   on<K extends keyof LockEventMap>(type: K, listener: (event: LockEventMap[K]) => void): Disposable;
 }

@@ -16,7 +16,8 @@ export interface LockHandle extends AsyncDisposable {
 
   /**
    * Aborts once, with a `LockLostError` as reason, when the hold can no longer be relied on. Never aborts
-   * because of `release()`. Created on first read, so an unwatched handle does not pay for it.
+   * because of `release()`. Created on first read, so an unwatched handle does not pay for it. Its listeners are in no
+   * scope of a `withLock`, as those of all signals of this library.
    */
   readonly lost: AbortSignal;
 

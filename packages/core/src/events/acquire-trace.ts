@@ -1,6 +1,7 @@
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
 import type { FencingToken, LockMode, Millis, Owner } from "../api/values.js";
+import { outsideScopes } from "../scopes/frames.js";
 
 /** What subscribers of `tracing:holdfast:acquire:*` get: one object for all messages of one acquire. */
 export interface AcquireTrace {
@@ -30,16 +31,18 @@ export function acquireTraced(): boolean {
 
 /** The synchronous part: until the request is on its way. */
 export function traceStart(trace: AcquireTrace): void {
-  channels.start.publish(trace);
+  outsideScopes(() => channels.start.publish(trace));
 }
 
 export function traceEnd(trace: AcquireTrace): void {
-  channels.end.publish(trace);
+  outsideScopes(() => channels.end.publish(trace));
 }
 
 /** The outcome is known; `error` is published first when there is one, as tracing channels do for promises. */
 export function traceSettled(trace: AcquireTrace): void {
-  if ("error" in trace) channels.error.publish(trace);
-  channels.asyncStart.publish(trace);
-  channels.asyncEnd.publish(trace);
+  outsideScopes(() => {
+    if ("error" in trace) channels.error.publish(trace);
+    channels.asyncStart.publish(trace);
+    channels.asyncEnd.publish(trace);
+  });
 }

@@ -2,6 +2,7 @@ import type { Capabilities } from "../api/capabilities.js";
 import type { LockEventMap, LockEvents, ProviderEventBase } from "../api/events.js";
 import type { Runtime } from "../api/runtime.js";
 import { systemRuntime } from "../runtime.js";
+import { outsideScopes } from "../scopes/frames.js";
 import { channelOf } from "./channels.js";
 
 type Listener<K extends keyof LockEventMap> = (event: LockEventMap[K]) => void;
@@ -18,6 +19,7 @@ export interface EventSource {
 
 /**
  * The events of one provider. In hot paths ask `has(type)` first, so that no detail is built when nobody listens.
+ * Listeners run at once, and in no caller's scope.
  */
 export class EventHub implements LockEvents {
   readonly source: EventSource;
@@ -52,15 +54,16 @@ export class EventHub implements LockEvents {
     if (listeners === undefined && !published) return;
     const { provider, backend, runtime = systemRuntime } = this.source;
     const event = { provider, backend, at: runtime.nowMs(), ...detail } as unknown as LockEventMap[K];
-    if (published) channel.publish(event);
-    if (listeners === undefined) return;
-    for (const listener of listeners) {
-      try {
-        (listener as Listener<K>)(event);
-      } catch (error) {
-        warnOfListener(type, error);
+    outsideScopes(() => {
+      if (published) channel.publish(event);
+      for (const listener of listeners ?? []) {
+        try {
+          (listener as Listener<K>)(event);
+        } catch (error) {
+          warnOfListener(type, error);
+        }
       }
-    }
+    });
   }
 }
 

@@ -60,7 +60,7 @@ export class Frame {
   }
 }
 
-let store: AsyncLocalStorage<Frame> | undefined;
+let store: AsyncLocalStorage<Frame | undefined> | undefined;
 
 /** From here on each await in the process is dearer, so this happens only on request. */
 export function createScopeStore(): void {
@@ -73,6 +73,16 @@ export function scopesTracked(): boolean {
 
 export function runInFrame<T>(frame: Frame, body: () => T): T {
   return store === undefined ? body() : store.run(frame, body);
+}
+
+/**
+ * Runs `fn` in no caller's scope. Node.js runs listeners, and timers, in the async context of the code that caused or set
+ * them. That may be the body of another task: a listener would be taken for a part of it, and enter its lock beside it. So
+ * whatever is run for others than the present caller goes through here. Free as long as no scope store exists.
+ */
+export function outsideScopes<T>(fn: () => T): T {
+  if (store === undefined || store.getStore() === undefined) return fn();
+  return store.run(undefined, fn);
 }
 
 export function currentFrame(): Frame | undefined {

@@ -1,4 +1,6 @@
-/** An abort signal that costs nothing until somebody looks at it. */
+import { outsideScopes } from "../scopes/frames.js";
+
+/** An abort signal that costs nothing until somebody looks at it. Its listeners run in no caller's scope. */
 export class LateSignal {
   #controller: AbortController | undefined;
   #aborted = false;
@@ -17,6 +19,7 @@ export class LateSignal {
     if (this.#aborted) return;
     this.#aborted = true;
     this.#reason = reason;
-    this.#controller?.abort(reason);
+    const controller = this.#controller;
+    if (controller !== undefined) outsideScopes(() => controller.abort(reason));
   }
 }

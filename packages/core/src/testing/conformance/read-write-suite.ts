@@ -1,6 +1,7 @@
 import type { LockProvider } from "../../api/provider.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { suite } from "./harness.js";
+import { listenerCases } from "./listener-cases.js";
 import { sidesCrowdCases } from "./read-write-crowd-cases.js";
 import { downgradeCases } from "./read-write-downgrade-cases.js";
 import { sidesEndCases } from "./read-write-end-cases.js";
@@ -52,6 +53,7 @@ export function reentrantReadWriteLockConformance(
   suite(`${name}: re-entrant write lock, re-entry`, fixture, options, writeOf, [
     ...reentrantCases(writeOf),
     ...reentrantRaceCases(writeOf),
+    ...listenerCases(writeOf),
   ]);
   suite(`${name}: re-entrant read lock, re-entry`, fixture, options, writeOf, reentrantRaceCases(readOf));
   suite(`${name}: re-entry on two sides`, fixture, options, writeOf, reentrantSidesCases);

@@ -3,6 +3,7 @@ import type { LockMode } from "../../api/values.js";
 import { acquireCases } from "./acquire-cases.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { type Case, type LockMaker, suite } from "./harness.js";
+import { listenerCases } from "./listener-cases.js";
 import { lossCases } from "./loss-cases.js";
 import { foreignCases, providerCases } from "./provider-cases.js";
 import { reentrantCases } from "./reentrant-cases.js";
@@ -50,5 +51,6 @@ export function reentrantMutexConformance(
   suite(`${name}: re-entry`, fixture, options, lockOf, [
     ...reentrantCases(lockOf),
     ...reentrantRaceCases(lockOf),
+    ...listenerCases(lockOf),
   ]);
 }

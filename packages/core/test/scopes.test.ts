@@ -1,0 +1,62 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { memoryLocks, systemRuntime } from "@holdfast/core";
+import { describe, expect, it } from "vitest";
+
+describe("no scope of a withLock contains", () => {
+  it("a listener of a request to let go that its body makes", async () => {
+    const locks = memoryLocks();
+    const lock = locks.reentrantMutex("a");
+    const wanted = await locks.mutex("b").acquire({ revocable: true });
+    const depths: number[] = [];
+    wanted.revokeRequested.addEventListener("abort", () => depths.push(lock.holdCount()));
+    await lock.withLock(() => locks.mutex("b").requestRevoke());
+    expect(depths).toEqual([0]);
+    await locks.close();
+  });
+
+  it("a listener of a signal that its body aborts", async () => {
+    const locks = memoryLocks();
+    const lock = locks.reentrantMutex("a");
+    const depths: number[] = [];
+    const stop = new AbortController();
+    await locks.mutex("b").withLock({ signal: stop.signal }, async (_, { signal }) => {
+      signal.addEventListener("abort", () => depths.push(lock.holdCount()));
+      await lock.withLock(() => stop.abort());
+    });
+    expect(depths).toEqual([0]);
+    await locks.close();
+  });
+
+  it("a subscriber of the diagnostics channels that hears of its body's calls", async () => {
+    const locks = memoryLocks();
+    const lock = locks.reentrantMutex("a");
+    const heard = new Map<string, number>();
+    const channels = ["start", "end", "asyncStart", "asyncEnd"].map(
+      (part) => `tracing:holdfast:acquire:${part}`,
+    );
+    const hear = (message: unknown, channel: string | symbol): void => {
+      if ((message as { name: string }).name === "b") heard.set(String(channel), lock.holdCount());
+    };
+    for (const channel of [...channels, "holdfast:lock:released"]) subscribe(channel, hear);
+    try {
+      await lock.withLock(async () => (await locks.mutex("b").acquire()).release());
+    } finally {
+      for (const channel of [...channels, "holdfast:lock:released"]) unsubscribe(channel, hear);
+    }
+    expect([...heard]).toEqual([...channels, "holdfast:lock:released"].map((channel) => [channel, 0]));
+    await locks.close();
+  });
+
+  it("a timer of the system's runtime that its body sets", async () => {
+    const locks = memoryLocks();
+    const lock = locks.reentrantMutex("a");
+    const depth = await lock.withLock(
+      () =>
+        new Promise<number>((resolve) => {
+          systemRuntime.setTimer(0, () => resolve(lock.holdCount()), { ref: true });
+        }),
+    );
+    expect(depth).toBe(0);
+    await locks.close();
+  });
+});
