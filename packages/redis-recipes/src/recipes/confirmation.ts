@@ -43,5 +43,6 @@ export async function confirmHold(
   if (askedBy !== line.masterOf(lock.key) || !trusts(desk, { sentMs, runId })) return null;
   // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.
   if (reply.token < desk.floorOf(lock.key)) return null;
-  return { token: reply.token, untilMs: sentMs + reply.pttlMs - marginMs(reply.pttlMs), runId };
+  const untilMs = sentMs + reply.pttlMs - marginMs(reply.pttlMs);
+  return { token: reply.token, untilMs, runId, askedMs: sentMs };
 }

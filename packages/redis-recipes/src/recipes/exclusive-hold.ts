@@ -24,7 +24,7 @@ export function enterHold(
   desk: RedisDesk,
   { owner, lock, leaseMs }: Standee,
   { revocable }: Pick<GrantRequest, "revocable">,
-  { token, untilMs, runId, roundTrips, contended, claimed }: HowGranted,
+  { token, untilMs, askedMs, runId, roundTrips, contended, claimed }: HowGranted,
   release: () => Promise<boolean>,
 ): RedisHold {
   desk.sawToken(lock.key, token);
@@ -35,6 +35,7 @@ export function enterHold(
     token,
     leaseMs,
     validUntilMs: untilMs,
+    askedMs,
     runId,
     roundTrips,
     contended,

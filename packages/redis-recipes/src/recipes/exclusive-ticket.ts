@@ -49,7 +49,7 @@ export class ExclusiveTicket implements Ticket, Wait {
   /** The token key's value in the last answer: no message with a token up to this is news. */
   #voidUpTo = 0n;
   /** A message that overtook the reply of the acquire. */
-  #early: HandOver | undefined;
+  #early: { readonly message: HandOver; readonly heardMs: Millis } | undefined;
   #cancelled: Promise<void> | undefined;
   readonly #watch: PlaceWatch;
 
@@ -85,6 +85,7 @@ export class ExclusiveTicket implements Ticket, Wait {
           token: reply.token,
           untilMs: trusts(this.#desk, answer) ? answer.sentMs + reply.pttlMs - marginMs(reply.pttlMs) : null,
           runId: answer.runId,
+          askedMs: answer.sentMs,
         });
         return;
       case "queued":
@@ -109,12 +110,12 @@ export class ExclusiveTicket implements Ticket, Wait {
     this.#reject(error);
   }
 
-  handedOver(message: HandOver): void {
-    if (this.#phase === "asking") this.#early = message;
+  handedOver(message: HandOver, heardMs: Millis): void {
+    if (this.#phase === "asking") this.#early = { message, heardMs };
     if (this.#phase !== "waiting") return;
     // Rule 1: an answer that said `queued` with this token or a later one was given after the message was written.
     if (message.token <= this.#voidUpTo) return;
-    const offer = offerOf(this.#desk, this.lock, message);
+    const offer = offerOf(this.#desk, this.lock, message, heardMs);
     if (offer === null) this.#desk.waits.beatNow(this);
     else this.#offer(offer);
   }
@@ -189,6 +190,7 @@ export class ExclusiveTicket implements Ticket, Wait {
             token: reply.token,
             untilMs: sentMs + reply.pttlMs - marginMs(reply.pttlMs),
             runId,
+            askedMs: sentMs,
           },
           { contended: false, claimed: false },
         );
@@ -196,7 +198,7 @@ export class ExclusiveTicket implements Ticket, Wait {
       case "queued":
         this.#phase = "waiting";
         this.#placed(reply);
-        if (this.#early !== undefined) this.handedOver(this.#early);
+        if (this.#early !== undefined) this.handedOver(this.#early.message, this.#early.heardMs);
         this.#desk.waits.stands(this);
         return;
       case "busy":

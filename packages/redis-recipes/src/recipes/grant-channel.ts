@@ -52,12 +52,12 @@ export class GrantChannel {
   #heard(text: string): void {
     const message = parseGrantMessage(text);
     if (message === null) return;
-    const { waits, holds } = this.#desk;
+    const { waits, holds, runtime } = this.#desk;
     const { owner } = message;
     const wait = waits.find(owner);
     switch (message.type) {
       case "granted":
-        if (wait !== undefined) wait.handedOver(message);
+        if (wait !== undefined) wait.handedOver(message, runtime.nowMs());
         // Of one that has it already it says nothing new.
         else if (holds.find(owner) === undefined) this.#unwanted(message);
         return;
@@ -65,7 +65,7 @@ export class GrantChannel {
         if (wait !== undefined) waits.beatNow(wait);
         return;
       case "stolen":
-        for (const hold of holds.of(owner)) hold.lost("stolen");
+        holds.stolen(owner);
         return;
       case "revoke":
         for (const hold of holds.of(owner)) hold.revokeAsked();

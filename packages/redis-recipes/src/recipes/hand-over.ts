@@ -10,6 +10,8 @@ export interface Offer {
   /** By our clock, with the margin taken off; `null` where only a renewal can tell. */
   readonly untilMs: Millis | null;
   readonly runId: string;
+  /** As in `HoldSpec`. */
+  readonly askedMs: Millis;
 }
 
 /** Below this share of the claim lease a hand-over is not relied on: its holder would be late for its own first renewal. */
@@ -21,7 +23,12 @@ export const freshBeats = 1.5;
  * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names the
  * end of it by the server's clock: ours has to know that clock, and lately. `null`: the present master has to be asked what is true.
  */
-export function offerOf(desk: RedisDesk, lock: ExclusiveLock, message: HandOver): Offer | null {
+export function offerOf(
+  desk: RedisDesk,
+  lock: ExclusiveLock,
+  message: HandOver,
+  heardMs: Millis,
+): Offer | null {
   const { line, clocks, runtime, settings } = desk;
   const { token, runId, pttlMs } = message;
   const master = line.masterOf(lock.key);
@@ -32,7 +39,7 @@ export function offerOf(desk: RedisDesk, lock: ExclusiveLock, message: HandOver)
   const clock = runId === "" ? undefined : clocks.of(master);
   const fresh = (clock?.ageMs(runtime.nowMs()) ?? Infinity) <= freshBeats * settings.heartbeatMs;
   const endMs = fresh ? (clock?.localMs(expiresServerMs(message)) ?? null) : null;
-  return { token, untilMs: endMs === null ? null : endMs - marginMs(pttlMs), runId };
+  return { token, untilMs: endMs === null ? null : endMs - marginMs(pttlMs), runId, askedMs: heardMs };
 }
 
 /** Whether it may reach its caller with no renewal before. */

@@ -1,6 +1,10 @@
+import type { Millis } from "@holdfast/core";
 import { writerField } from "../layout/owners.js";
 import type { RedisDesk } from "./desk.js";
 import type { RedisHold } from "./redis-hold.js";
+
+/** Older thefts than the last so many are forgotten: a hold that one of them was about is found gone by its first renewal. */
+const rememberedThefts = 10_000;
 
 /** All holds of one provider, by their field on the wire: an owner may write and read at once. */
 export class Holds {
@@ -8,6 +12,8 @@ export class Holds {
   readonly #holds = new Map<string, RedisHold>();
   readonly #byKey = new Map<string, Set<RedisHold>>();
   readonly #bySlot = new Map<number, Set<RedisHold>>();
+  /** When owners of ours were last told that their lock was taken by force. */
+  readonly #thefts = new Map<string, Millis>();
 
   constructor(desk: RedisDesk) {
     this.#desk = desk;
@@ -36,6 +42,28 @@ export class Holds {
       if (other.spec.field === writerField(other.spec.owner)) other.lost("lease-missing");
     }
     this.add(hold);
+  }
+
+  /**
+   * An operator freed the lock under this owner. The message may overtake the answer that makes the owner a holder. A hold that
+   * such an answer brings is in doubt from its start: it reaches its caller once a renewal that was sent later has confirmed it.
+   */
+  stolen(owner: string): void {
+    for (const hold of this.of(owner)) hold.lost("stolen");
+    if (!this.#desk.hasDrawn(owner)) return;
+    const { runtime, settings } = this.#desk;
+    const nowMs = runtime.nowMs();
+    this.#thefts.delete(owner);
+    this.#thefts.set(owner, nowMs);
+    for (const [each, toldMs] of this.#thefts) {
+      if (nowMs - toldMs < 10 * settings.aliveMs && this.#thefts.size <= rememberedThefts) break;
+      this.#thefts.delete(each);
+    }
+  }
+
+  /** Whether news of a theft came after the request for a grant was sent: the theft may have ended that very grant. */
+  stolenSince(owner: string, askedMs: Millis): boolean {
+    return askedMs <= (this.#thefts.get(owner) ?? -Infinity);
   }
 
   remove(hold: RedisHold): void {

@@ -178,11 +178,16 @@ function saysNothingDone(error: unknown): boolean {
   return error instanceof NotSentError || error instanceof ReplyError || error instanceof LayoutConflictError;
 }
 
-type Found = Pick<HowGranted, "token" | "untilMs" | "runId">;
+type Found = Pick<HowGranted, "token" | "untilMs" | "runId" | "askedMs">;
 
 function told(
   { sentMs, runId }: Answer<AcquireAllAnswer>,
   { grants }: Extract<AcquireAllAnswer, { status: "granted" }>,
 ): readonly Found[] {
-  return grants.map(({ token, pttlMs }) => ({ token, untilMs: sentMs + pttlMs - marginMs(pttlMs), runId }));
+  return grants.map(({ token, pttlMs }) => ({
+    token,
+    untilMs: sentMs + pttlMs - marginMs(pttlMs),
+    runId,
+    askedMs: sentMs,
+  }));
 }

@@ -12,7 +12,7 @@ import type { BatchKind } from "./batches.js";
 import type { RedisDesk } from "./desk.js";
 import type { BoundCall, Standing } from "./exclusive-lock.js";
 import { PollingTicket, type Tried } from "./polling-ticket.js";
-import { checkAcknowledged, RedisHold } from "./redis-hold.js";
+import { checkAcknowledged, type HoldSpec, RedisHold } from "./redis-hold.js";
 import { marginMs } from "./server-clock.js";
 import type { WakeRule } from "./wake-rooms.js";
 
@@ -139,7 +139,8 @@ export class PolledRequest {
         checkAcknowledged(this.#desk, acknowledged, name);
         this.#desk.sawToken(key, reply.token);
         const leftMs = Math.min(reply.pttlMs, this.#leaseMs);
-        this.#hold = this.#holdOf(reply.token, sentMs + leftMs - marginMs(leftMs), runId, counts);
+        const validUntilMs = sentMs + leftMs - marginMs(leftMs);
+        this.#hold = this.#holdOf({ token: reply.token, validUntilMs, runId, askedMs: sentMs, ...counts });
         await this.#settleIn(this.#hold);
         return { grant: this.#hold };
       }
@@ -168,17 +169,14 @@ export class PolledRequest {
     if (this.#unsure) await this.#end();
   }
 
-  #holdOf(token: bigint, validUntilMs: Millis, runId: string, counts: Counts): RedisHold {
+  #holdOf(granted: Counts & Pick<HoldSpec, "token" | "validUntilMs" | "runId" | "askedMs">): RedisHold {
     const { name, owner, key, field, permitIds, renewal, renewKeys } = this.#lock;
     const hold = new RedisHold(this.#desk, {
       lockName: name,
       owner,
       key,
-      token,
       leaseMs: this.#leaseMs,
-      validUntilMs,
-      runId,
-      ...counts,
+      ...granted,
       revocable: this.#revocable,
       claimed: false,
       renewal,

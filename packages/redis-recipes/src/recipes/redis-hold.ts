@@ -20,6 +20,8 @@ export interface HoldSpec {
   readonly token: FencingToken;
   readonly leaseMs: Millis;
   readonly validUntilMs: Millis;
+  /** When the request was sent, or the message came, that says that it is held. */
+  readonly askedMs: Millis;
   /** Of the master that granted it. */
   readonly runId: string;
   readonly roundTrips: number;
@@ -71,8 +73,8 @@ export class RedisHold implements Grant, Renewable {
     this.#validUntilMs = spec.validUntilMs;
     this.#runId = spec.runId;
     // Rule 9: the answer of a master that was replaced before it could be delivered.
-    if (desk.line.state !== "connected" || desk.line.masterOf(spec.key) !== spec.runId)
-      this.becomeUncertain();
+    const replaced = desk.line.state !== "connected" || desk.line.masterOf(spec.key) !== spec.runId;
+    if (replaced || desk.holds.stolenSince(spec.owner, spec.askedMs)) this.becomeUncertain();
   }
 
   get runId(): string {

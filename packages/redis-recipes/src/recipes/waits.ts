@@ -15,7 +15,7 @@ export interface Wait {
   readonly standing: boolean;
   beaten(answer: BatchAnswer<StandAnswer>): void;
   /** By a message of the grant channel. */
-  handedOver(message: HandOver): void;
+  handedOver(message: HandOver, heardMs: Millis): void;
   /** Refused for good. */
   failed(error: Error): void;
 }
