@@ -219,9 +219,14 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       else this.#gone(ticket, "the lease was over before the grant could be delivered");
       return;
     }
+    this.#regainContact(ticket, holds);
+  }
+
+  /** Contact broke between the grant and its delivery: it counts once a round trip has shown that it still stands. */
+  #regainContact(ticket: Ticket<unknown>, holds: readonly Hold[]): void {
+    const { link } = this.#engine;
     this.#phase = "proving";
-    const contact =
-      this.#engine.link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
+    const contact = link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
     contact.then(
       () => this.#phase === "proving" && this.#prove(ticket, holds),
       (error) => {
@@ -230,21 +235,16 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     );
   }
 
-  /** Contact broke between the grant and its delivery: it counts once a round trip has shown that it still stands. */
   #prove(ticket: Ticket<unknown>, holds: readonly Hold[]): void {
-    const epoch = this.#engine.clockJump.read();
-    const proof = Promise.all(holds.map((hold) => hold.grant.renew(hold.renewableMs)));
-    proof.then(
-      (proven) => {
+    Promise.all(holds.map((hold) => hold.prove())).then(
+      (stand) => {
         if (this.#phase !== "proving") return;
         const taken = stolen(holds);
         if (taken !== undefined) this.#evicted(ticket, taken);
-        else if (proven.includes(null) || !allStand(holds))
+        else if (stand.includes(false) || !allStand(holds))
           this.#gone(ticket, "the grant was gone when contact came back");
-        else {
-          for (const [i, hold] of holds.entries()) hold.standsProven(proven[i] as Millis, epoch);
-          this.#deliver(holds);
-        }
+        else if (holds.some((hold) => hold.uncertain)) this.#regainContact(ticket, holds);
+        else this.#deliver(holds);
       },
       (error) => {
         if (this.#phase === "proving") this.#again(ticket, error);

@@ -72,7 +72,9 @@ export class GrantEngine {
     this.waitAlarms = new AlarmClock(this.runtime, { ref: true });
     this.clockJump = new ClockJump(this.runtime);
     this.#linkListener = this.events.on("session-state", ({ state }) => {
-      if (state !== "connected") this.#linkDown();
+      // Contact that breaks again at once is an outage of its own, with the whole of its time.
+      if (state === "connected") this.#regained = undefined;
+      else this.#linkDown();
     });
   }
 
@@ -114,9 +116,12 @@ export class GrantEngine {
    * `connectTimeoutMs` has passed since contact broke, and not while a session that keeps the places may live.
    */
   contactRegained(): Promise<void> {
-    this.#regained ??= this.#sitOut().finally(() => {
-      this.#regained = undefined;
-    });
+    if (this.#regained === undefined) {
+      const regained = this.#sitOut().finally(() => {
+        if (this.#regained === regained) this.#regained = undefined;
+      });
+      this.#regained = regained;
+    }
     return this.#regained;
   }
 

@@ -62,6 +62,8 @@ export class Hold extends Alarm implements HoldIdentity {
   /** Until a renewal counts from after the last jump of the clock, only the backend knows whether we hold. */
   #jumpEpoch: number;
   readonly #finalUntilMs: Millis;
+  /** How often contact was told to be broken. */
+  #breaks = 0;
   #watchers: Set<() => void> | undefined;
 
   /** `sentEpoch`: the count of clock jumps when the request was sent, since that is what its lease counts from. */
@@ -122,10 +124,21 @@ export class Hold extends Alarm implements HoldIdentity {
     return false;
   }
 
-  /** Contact was in doubt before the delivery, and a round trip has shown that the grant stands. */
-  standsProven(untilMs: Millis, epoch: number): void {
-    if (this.#status === "uncertain") this.#status = "held";
+  /**
+   * Contact was in doubt before the delivery: a round trip shows whether the grant still stands. `false` when it is gone;
+   * rejects when no answer came. A hold stays `uncertain` when contact breaks again before the answer is heard here: that
+   * answer is older than the new doubt.
+   */
+  async prove(): Promise<boolean> {
+    const { link, clockJump } = this.engine;
+    const epoch = clockJump.read();
+    const breaks = this.#breaks;
+    const untilMs = await this.grant.renew(this.renewableMs);
+    if (untilMs === null) return false;
+    const unbroken = breaks === this.#breaks && link.state === "connected";
+    if (this.#status === "uncertain" && unbroken) this.#status = "held";
     this.proven(untilMs, epoch);
+    return true;
   }
 
   /** The grant reaches its caller: from now on the books, the events and the alarms know it. */
@@ -307,6 +320,7 @@ export class Hold extends Alarm implements HoldIdentity {
         return;
       case "uncertain":
         // Doubt that comes after our deadline finds the hold lost, and nothing is told after that.
+        this.#breaks++;
         if (!this.check() || this.#status !== "held") return;
         this.#status = "uncertain";
         if (this.#delivered && events.has("uncertain"))

@@ -122,18 +122,17 @@ class Taking {
   /** `undefined` when the read is certain. */
   async #proven(read: Hold): Promise<"given-back" | "too-late" | undefined> {
     const { engine } = this.#write;
-    if (engine.link.state === "connected" && !read.uncertain) return undefined;
-    let epoch = 0;
-    const contact = engine.link.state === "connected" ? undefined : engine.contactRegained();
-    const proof = this.#typed(async () => {
-      await contact;
-      epoch = engine.clockJump.read();
-      return await read.grant.renew(read.renewableMs);
-    });
-    const untilMs = await this.#awaited(proof);
-    if (typeof untilMs === "string") return untilMs;
-    if (untilMs === null) read.lose(read.missingReason);
-    else read.standsProven(untilMs, epoch);
+    while (engine.link.state !== "connected" || read.uncertain) {
+      const contact = engine.link.state === "connected" ? undefined : engine.contactRegained();
+      const proof = this.#typed(async () => {
+        await contact;
+        return await read.prove();
+      });
+      const stands = await this.#awaited(proof);
+      if (typeof stands === "string") return stands;
+      if (!stands) read.lose(read.missingReason);
+      if (!read.check()) break;
+    }
     return undefined;
   }
 
