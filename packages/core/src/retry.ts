@@ -1,5 +1,6 @@
 import type { RetryPolicy } from "./api/retry.js";
 import type { Millis } from "./api/values.js";
+import { show } from "./options/checks.js";
 
 export interface FullJitterOptions {
   /** Upper bound of the first delay. Default 50. */
@@ -21,6 +22,30 @@ export function fullJitterRetry(options: FullJitterOptions = {}): RetryPolicy {
     next(attempt) {
       if (attempt > maxAttempts) return null;
       return random() * Math.min(capMs, baseMs * 2 ** (attempt - 1));
+    },
+  };
+}
+
+/**
+ * A caller's policy, to be asked in the middle of any callback: a mistake in it must not leave an acquire without an end. It
+ * ends the tries, so that the acquire rejects with the failure it was asked about.
+ */
+export function guardedRetry(factoryName: string, policy: RetryPolicy): RetryPolicy {
+  const stop = (mistake: string): null => {
+    process.emitWarning(`${factoryName}: retry.next ${mistake}`, { type: "HoldfastWarning" });
+    return null;
+  };
+  return {
+    next(attempt, elapsedMs, error) {
+      let delayMs: unknown;
+      try {
+        delayMs = policy.next(attempt, elapsedMs, error);
+      } catch (thrown) {
+        return stop(`threw: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`);
+      }
+      if (delayMs === null || (Number.isFinite(delayMs) && (delayMs as Millis) >= 0))
+        return delayMs as Millis | null;
+      return stop(`must give null or a number of milliseconds, 0 or more and finite; got ${show(delayMs)}`);
     },
   };
 }

@@ -79,9 +79,10 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     this.#startedMs = this.#spec.startedMs ?? engine.runtime.nowMs();
     this.#deadlineMs = waitMs === 0 ? Infinity : this.#startedMs + waitMs;
     engine.waiting.add(this);
-    for (const report of this.#reports) report.started();
+    // Before the event is told, since a listener of it may abort: the call is over then.
     if (signal !== undefined) engine.signals.add(signal, this.#aborted);
-    this.#proceed();
+    for (const report of this.#reports) report.started();
+    if (this.#phase !== "settled") this.#proceed();
     for (const report of this.#reports) report.sent();
     // Behind the answers that are there already: a grant without I/O needs no timer.
     if (this.#deadlineMs !== Infinity) queueMicrotask(this.#armDeadline);

@@ -1,5 +1,5 @@
 import type { ProviderOptions } from "../api/provider.js";
-import { fullJitterRetry } from "../retry.js";
+import { fullJitterRetry, guardedRetry } from "../retry.js";
 import { systemRuntime } from "../runtime.js";
 import { checkBoolean, checkKnownKeys, checkMethods, checkMillis, checkObject } from "./checks.js";
 
@@ -42,7 +42,10 @@ export function resolveProviderOptions(
     defaultWaitMs: given.defaultWaitMs ?? Infinity,
     identity: given.identity ?? false,
     detectDeadlocks: given.detectDeadlocks ?? false,
-    retry: given.retry ?? fullJitterRetry({ random: () => runtime.random() }),
+    retry:
+      given.retry === undefined
+        ? fullJitterRetry({ random: () => runtime.random() })
+        : guardedRetry(factoryName, given.retry),
     runtime,
   };
 }
