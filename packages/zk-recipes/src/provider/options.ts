@@ -8,7 +8,7 @@ import {
   resolveProviderOptions,
 } from "@holdfast/core/internal";
 import { type Acl, openAcl } from "@holdfast/zk-protocol";
-import type { Client } from "../client/library.js";
+import { type Client, managerOf } from "../client/library.js";
 import { LockPaths } from "../layout/lock-path.js";
 import { type ConnectString, parseConnectString } from "../session/connect-string.js";
 import type { Credential } from "../session/options.js";
@@ -20,6 +20,7 @@ export interface ZooKeeperLocksOptions extends ProviderOptions {
   /**
    * A client of node-zookeeper-client 1.1.3 of your own, connected or not; it is hardened in place and never closed. One that
    * is connected reconnects once, as only a handshake of ours tells how long its session is good for. Once its session ends the provider stays `lost`: only with `connect` can it open another.
+   * The chroot of its connect string counts for our nodes as the one of `connect` does.
    */
   readonly client?: Client;
 
@@ -123,7 +124,7 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
     client: client ?? null,
     sessionTimeoutMs: options.sessionTimeoutMs ?? 30_000,
     paths: new LockPaths({
-      chroot: target?.chroot ?? "",
+      chroot: (client === undefined ? target?.chroot : managerOf(client).chrootPath) ?? "",
       namespace: namespace ?? "",
       root: root ?? "/holdfast",
     }),

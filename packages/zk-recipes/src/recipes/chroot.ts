@@ -11,7 +11,7 @@ export function missingChroot(
   cause: Error,
 ): BackendError {
   return new BackendError(
-    `the chroot ${chroot} does not exist on ${session.servers.join(", ")}: create it, or correct the path at the end of option connect`,
+    `the chroot ${chroot} does not exist on ${session.servers.join(", ")}: create it, or correct the path at the end of the connect string`,
     { cause, backend: "zookeeper", lockName, servers: session.servers, retryable: false },
   );
 }

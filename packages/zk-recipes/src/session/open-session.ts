@@ -35,8 +35,8 @@ const adopted = new WeakMap<Client, Adoption>();
 
 /**
  * A session over a user's own client of node-zookeeper-client 1.1.3, connected or not, with the same hardening. The client
- * is not closed here; if it is connected it reconnects once, and its own requests and watches go on working, and its chroot applies to them alone: paths of the
- * session are the server's. When the lease ends, this session is lost for good even if the client gets back in time; the ephemeral
+ * is not closed here; if it is connected it reconnects once, and its own requests and watches go on working. Its chroot applies to them alone: paths of the
+ * session are the server's, and `resolveOptions` puts the chroot in front of the provider's. When the lease ends, this session is lost for good even if the client gets back in time; the ephemeral
  * nodes made through it are then deleted one by one, and the client can be adopted again after that.
  *
  * Throws `InvalidArgumentError` for anything but such a client, and while another session has it.
