@@ -179,7 +179,7 @@ export class ZooKeeperDriver implements LockDriver {
         lockName: name,
       });
     }
-    return watchQueue(this.#line, this.#options.runtime, this.#options.paths.pathOf(name), changed);
+    return watchQueue(this.#line, this.#options.paths.pathOf(name), changed);
   }
 
   downgrade(write: Grant, { revocable }: Pick<GrantRequest, "revocable">): Promise<Grant> {

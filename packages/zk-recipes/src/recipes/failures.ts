@@ -23,6 +23,11 @@ export function isPassing(error: RequestError | Error): boolean {
   return error instanceof ZooKeeperError && passing.has(error.code);
 }
 
+/** Whether the server said no, and would say the same again. */
+export function isFinal(error: RequestError | Error): error is ZooKeeperError {
+  return error instanceof ZooKeeperError && !isPassing(error);
+}
+
 /** The typed error for a request that failed for good: what was tried, what the server said, what to change. */
 export function requestFailure(
   what: string,

@@ -11,7 +11,7 @@ import {
 import type { Outcome, RequestError, WatchHandle } from "../session/types.js";
 import type { AttemptListener } from "./attempt.js";
 import type { CreateSettings } from "./create-settings.js";
-import { isPassing, requestFailure } from "./failures.js";
+import { isFinal, requestFailure } from "./failures.js";
 import { Hold } from "./hold.js";
 import { MissingParents } from "./missing-parents.js";
 import { claim, isClaimed } from "./naive-claims.js";
@@ -28,8 +28,6 @@ export interface NaiveSpec {
 }
 
 type Exists = ResponseOf<"exists"> | null;
-
-const lookAgainMs: Millis = 250;
 
 /**
  * A lock that is one ephemeral node of a fixed name: whoever makes it holds, everybody else watches it and tries again when it
@@ -57,6 +55,7 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
   /** A create is on its way, or its answer was lost. */
   #doubt = false;
   #watch: WatchHandle | null = null;
+  #endPause: () => void = () => {};
   #withdrawn: ((refused: HoldfastError | null) => void) | null = null;
 
   constructor(
@@ -77,6 +76,7 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
 
   override drop(): void {
     super.drop();
+    this.#endPause();
     this.#watch?.drop();
   }
 
@@ -139,7 +139,7 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
       if (parents.levels.length === 0) return this.#create(levels);
       const refusal = parents.refusal(this.desk.session, lockName);
       if (refusal !== null) return this.fail(refusal);
-    } else if (!isPassing(error)) return this.fail(this.#failure(error));
+    } else if (isFinal(error)) return this.fail(this.#failure(error));
     this.#again(error);
   }
 
@@ -149,7 +149,7 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
     const failure = this.#failure(error);
     const delayMs = retry.next(this.#attempt, runtime.nowMs() - this.#startedMs, failure);
     if (delayMs === null) return this.fail(failure);
-    runtime.setTimer(delayMs, () => this.desk.whenUsable(() => this.#create([])));
+    this.#endPause = this.desk.pause(delayMs, () => this.#create([]));
   }
 
   /** Whose node it is, and a watch on it. */
@@ -188,8 +188,7 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
 
   #lookFailed(error: RequestError): void {
     this.#watch = null;
-    if (!(error instanceof ZooKeeperError)) this.desk.whenUsable(() => this.#look());
-    else if (isPassing(error)) this.settings.runtime.setTimer(lookAgainMs, () => this.#look());
+    if (!isFinal(error)) this.desk.again(error, () => this.#look());
     else this.fail(this.#failure(error));
   }
 

@@ -1,7 +1,7 @@
-import type { Millis, Runtime } from "@holdfast/core";
-import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { ZooKeeperError } from "@holdfast/zk-protocol";
+import { saysNoNode } from "../session/errors.js";
 import type { WatchHandle } from "../session/types.js";
-import { isPassing } from "./failures.js";
+import { isFinal } from "./failures.js";
 import type { SessionDesk } from "./session-desk.js";
 
 /** One of the two is called, once at most. */
@@ -10,8 +10,6 @@ export interface NeighbourListener {
   /** The server does not let us read the node, and so never will tell that it goes. */
   refused(watch: NeighbourWatch, error: ZooKeeperError): void;
 }
-
-const armAgainMs: Millis = 250;
 
 /**
  * The watch on a node ahead of us in the queue: getData, so that a node that is already gone leaves no watch behind.
@@ -23,14 +21,12 @@ export class NeighbourWatch {
   /** Session that owns the node, once the read was answered. */
   owner: bigint | null = null;
   readonly #desk: SessionDesk;
-  readonly #runtime: Runtime;
   readonly #listener: NeighbourListener;
   #handle: WatchHandle | null = null;
   #stopped = false;
 
-  constructor(desk: SessionDesk, runtime: Runtime, path: string, name: string, listener: NeighbourListener) {
+  constructor(desk: SessionDesk, path: string, name: string, listener: NeighbourListener) {
     this.#desk = desk;
-    this.#runtime = runtime;
     this.path = path;
     this.name = name;
     this.#listener = listener;
@@ -52,13 +48,10 @@ export class NeighbourWatch {
         }
         this.#handle = null;
         const { error } = outcome;
-        if (!(error instanceof ZooKeeperError)) this.#desk.whenUsable(() => this.arm());
-        else if (error.code === errorCodes.NoNode) this.#tellGone("read");
-        else if (isPassing(error)) this.#runtime.setTimer(armAgainMs, () => this.arm());
-        else {
-          this.#stopped = true;
-          this.#listener.refused(this, error);
-        }
+        if (saysNoNode(error)) return this.#tellGone("read");
+        if (!isFinal(error)) return this.#desk.again(error, () => this.arm());
+        this.#stopped = true;
+        this.#listener.refused(this, error);
       },
       fired: (type) => {
         this.#handle = null;

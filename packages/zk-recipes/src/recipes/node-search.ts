@@ -1,5 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import { baseName, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import { baseName, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../session/errors.js";
 import type { Outcome, RequestError, ZooKeeperSession } from "../session/types.js";
 import { isPassing } from "./failures.js";
@@ -11,7 +11,7 @@ export type OwnNodes = readonly [OwnNode, ...OwnNode[]];
 /** By the path of the parent. */
 export type Listings = ReadonlyMap<string, Children>;
 
-const lookAgainMs: Millis = 250;
+const firstPauseMs: Millis = 250;
 /** Nodes that nobody waits for any more are looked for ever less often, and at least so often. */
 const longestPauseMs: Millis = 30_000;
 
@@ -66,11 +66,9 @@ export class NodeSearch {
         if (!outcome.ok) synced = outcome.error;
       });
       listAll(session, this.#parents, (listings) => {
-        if (synced !== null) return this.#listener.unanswered(synced);
+        if (synced !== null) return this.#failed(synced, []);
         for (const listing of listings.values()) {
-          if (listing.ok) continue;
-          if (!(listing.error instanceof ZooKeeperError)) return this.#listener.unanswered(listing.error);
-          if (!saysNoNode(listing.error)) return this.#refused(listing.error, []);
+          if (!listing.ok && !saysNoNode(listing.error)) return this.#failed(listing.error, []);
         }
         this.#listed(this.#sought.map((node) => find(node, listings)));
       });
@@ -105,10 +103,9 @@ export class NodeSearch {
     const nodes: OwnNode[] = [];
     for (const [index, read] of reads.entries()) {
       if (read.ok) nodes.push(read.value);
-      else if (!(read.error instanceof ZooKeeperError)) return this.#listener.unanswered(read.error);
-      else if (read.error.code === errorCodes.NoNode) known.delete(paths[index] as string);
+      else if (saysNoNode(read.error)) known.delete(paths[index] as string);
       // They are there: others beside them would wait for them for ever.
-      else return this.#refused(read.error, paths);
+      else return this.#failed(read.error, paths);
     }
     if (nodes.length === paths.length)
       return this.#listener.found(nodes as [OwnNode, ...OwnNode[]], listings);
@@ -116,13 +113,11 @@ export class NodeSearch {
     deletions.deleteAll(left, () => this.#listener.none());
   }
 
-  #refused(error: ZooKeeperError, found: readonly string[]): void {
-    if (isPassing(error)) {
-      this.#runtime.setTimer(lookAgainMs, () => this.#desk.whenUsable(() => this.look()));
-      return;
-    }
+  #failed(error: RequestError, found: readonly string[]): void {
+    if (!(error instanceof ZooKeeperError)) return this.#listener.unanswered(error);
+    if (isPassing(error)) return this.#desk.again(error, () => this.look());
     this.#desk.deletions.deleteAll(found, () => this.#listener.failed(error));
-    if (found.length < this.#sought.length) this.#clearLater(lookAgainMs);
+    if (found.length < this.#sought.length) this.#clearLater(firstPauseMs);
   }
 
   /** A node that stayed would be waited for by everybody behind it, for as long as our session lives. */

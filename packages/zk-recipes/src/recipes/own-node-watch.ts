@@ -1,6 +1,8 @@
-import { errorCodes, type Stat, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { Stat } from "@holdfast/zk-protocol";
 import { isRevokeMessage } from "../layout/node-data.js";
+import { saysNoNode } from "../session/errors.js";
 import type { WatchHandle } from "../session/types.js";
+import { isFinal } from "./failures.js";
 import type { SessionDesk } from "./session-desk.js";
 
 export interface OwnNode {
@@ -60,9 +62,9 @@ export class OwnNodeWatch {
         }
         this.#handle = null;
         const { error } = outcome;
-        if (!(error instanceof ZooKeeperError)) this.#desk.whenUsable(() => this.arm());
-        else if (error.code === errorCodes.NoNode) this.listener.gone();
-        // Any other refusal, such as a node that its own maker may not read, leaves the session as the only witness.
+        if (saysNoNode(error)) this.listener.gone();
+        else if (!isFinal(error)) this.#desk.again(error, () => this.arm());
+        // Refused for good, such as a node that its own maker may not read: the session is the only witness.
       },
       fired: (type) => {
         this.#handle = null;

@@ -1,4 +1,4 @@
-import type { HoldfastError, Runtime } from "@holdfast/core";
+import type { HoldfastError } from "@holdfast/core";
 import type { ResponseOf } from "@holdfast/zk-protocol";
 import { decodeInt } from "../layout/numbers.js";
 import { requestFailure } from "./failures.js";
@@ -41,7 +41,7 @@ export class PermitGate {
   /** The head acts on what was seen: news waits. */
   #closed = false;
 
-  constructor(desk: SessionDesk, runtime: Runtime, spec: PermitGateSpec, listener: PermitGateListener) {
+  constructor(desk: SessionDesk, spec: PermitGateSpec, listener: PermitGateListener) {
     const { session } = desk;
     const { lockName, leases, limit } = spec;
     this.#desk = desk;
@@ -55,7 +55,6 @@ export class PermitGate {
     };
     this.#taken = new PermitReading(
       desk,
-      runtime,
       {
         arm: (watcher) => session.watchChildren(leases, watcher),
         valueOf: ({ children }) => this.#heardOf(children),
@@ -69,7 +68,6 @@ export class PermitGate {
       const { countPath } = limit;
       this.#count = new PermitReading(
         desk,
-        runtime,
         {
           arm: (watcher) => session.watchData(countPath, watcher),
           valueOf: ({ data }) => decodeInt(countPath, data),

@@ -1,8 +1,7 @@
-import type { HoldfastError, Millis, Runtime } from "@holdfast/core";
-import { ZooKeeperError } from "@holdfast/zk-protocol";
+import type { HoldfastError } from "@holdfast/core";
 import { saysNoNode } from "../session/errors.js";
 import type { Outcome, RequestError, WatchHandle, WatchListener } from "../session/types.js";
-import { isPassing } from "./failures.js";
+import { isFinal } from "./failures.js";
 import type { SessionDesk } from "./session-desk.js";
 
 export interface ReadingParts<T> {
@@ -22,14 +21,11 @@ export interface ReadingListener {
   failed(error: HoldfastError): void;
 }
 
-const readAgainMs: Millis = 250;
-
 /** One number in the tree, and a watch on it for as long as it matters. */
 export class PermitReading<T> {
   /** `null` while it is not known. */
   value: number | null = null;
   readonly #desk: SessionDesk;
-  readonly #runtime: Runtime;
   readonly #parts: ReadingParts<T>;
   readonly #listener: ReadingListener;
   #handle: WatchHandle | null = null;
@@ -37,9 +33,8 @@ export class PermitReading<T> {
   #absent = false;
   #stopped = false;
 
-  constructor(desk: SessionDesk, runtime: Runtime, parts: ReadingParts<T>, listener: ReadingListener) {
+  constructor(desk: SessionDesk, parts: ReadingParts<T>, listener: ReadingListener) {
     this.#desk = desk;
-    this.#runtime = runtime;
     this.#parts = parts;
     this.#listener = listener;
   }
@@ -105,8 +100,7 @@ export class PermitReading<T> {
 
   #unread(error: RequestError): void {
     this.#handle = null;
-    if (!(error instanceof ZooKeeperError)) this.#desk.whenUsable(() => this.#listener.again());
-    else if (isPassing(error)) this.#runtime.setTimer(readAgainMs, () => this.#listener.again());
+    if (!isFinal(error)) this.#desk.again(error, () => this.#listener.again());
     else if (saysNoNode(error) && this.#parts.whenAbsent !== null) {
       this.#absent = true;
       this.value = this.#parts.whenAbsent;

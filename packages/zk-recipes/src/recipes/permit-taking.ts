@@ -1,15 +1,13 @@
-import type { HoldfastError, Millis } from "@holdfast/core";
+import type { HoldfastError } from "@holdfast/core";
 import { leaseBase } from "../layout/queue-order.js";
 import type { TakingBack } from "./attempt.js";
 import type { CreateSettings } from "./create-settings.js";
-import { isPassing, requestFailure } from "./failures.js";
+import { isFinal, requestFailure } from "./failures.js";
 import { JointCreate } from "./joint-create.js";
 import type { Children } from "./node-search.js";
 import type { OwnNode } from "./own-node-watch.js";
 import type { NodePart } from "./protected-nodes.js";
 import type { SessionDesk } from "./session-desk.js";
-
-const listAgainMs: Millis = 250;
 
 export interface TakingSpec {
   readonly lockName: string;
@@ -97,11 +95,7 @@ export class PermitTaking {
     if (this.#stopped) return;
     if (!listing.ok) {
       const { error } = listing;
-      if (error.name !== "ZooKeeperError") return this.#desk.whenUsable(() => this.#listAgain());
-      if (isPassing(error)) {
-        this.#settings.runtime.setTimer(listAgainMs, () => this.#listAgain());
-        return;
-      }
+      if (!isFinal(error)) return this.#desk.again(error, () => this.#listAgain());
       return this.#listener.failed(this.#failure(`listing ${this.#spec.leases}`, error));
     }
     const { children } = listing.value;

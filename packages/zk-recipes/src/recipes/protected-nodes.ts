@@ -63,6 +63,8 @@ export class ProtectedNodes {
   #settled = false;
   /** Creates may have been applied without our having heard. */
   #unknown = false;
+  /** Set while the next try waits for its time: nothing of ours is there, and nothing is on its way. */
+  #endPause: (() => void) | null = null;
 
   constructor(desk: SessionDesk, settings: CreateSettings, plan: NodesPlan, listener: NodesListener) {
     this.#desk = desk;
@@ -101,6 +103,10 @@ export class ProtectedNodes {
   /** Gives up: tells the listener nothing more, and calls `gone` once no node of ours is left. */
   abandon(gone: () => void): void {
     if (this.#settled || this.#desk.over) return gone();
+    if (this.#endPause !== null) {
+      this.#endPause();
+      return gone();
+    }
     const notOver = this.#desk.whenOver(gone);
     this.#abandoned = () => {
       notOver();
@@ -189,7 +195,7 @@ export class ProtectedNodes {
     const failure = this.#failure(error);
     const delayMs = retry.next(this.#attempt, runtime.nowMs() - this.#startedMs, failure);
     if (delayMs === null) return this.#fail(failure);
-    runtime.setTimer(delayMs, () => this.#resume());
+    this.#endPause = this.#desk.pause(delayMs, () => this.#resume());
   }
 
   #lockNameAt(error: ZooKeeperError): string {
@@ -209,6 +215,7 @@ export class ProtectedNodes {
   }
 
   #resume(): void {
+    this.#endPause = null;
     if (this.#unknown) this.#search.look();
     else if (this.#abandoned !== null) this.#finishAbandoned();
     else if (this.#desk.session.state === "connected") this.#create([]);

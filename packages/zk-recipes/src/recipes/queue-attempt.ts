@@ -82,7 +82,7 @@ export class QueueAttempt extends SessionAttempt<Hold> {
     const { lockName, parent, rule } = this.#spec;
     this.#node = node;
     if (!this.checkNumber(lockName, parent, node, rule)) return;
-    const place = new QueuePlace(this.desk, this.runtime, this.#spec, node, {
+    const place = new QueuePlace(this.desk, this.#spec, node, {
       granted: (watch) => this.#grant(node, place, watch),
       unavailable: () => this.unavailable(),
       failed: (error) => this.fail(error),

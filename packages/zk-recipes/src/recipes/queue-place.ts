@@ -1,7 +1,9 @@
-import type { HoldfastError, Runtime } from "@holdfast/core";
-import { errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { HoldfastError } from "@holdfast/core";
+import { joinPath, type ZooKeeperError } from "@holdfast/zk-protocol";
 import type { QueueRule } from "../layout/queue-rules.js";
-import { eviction, isPassing, requestFailure } from "./failures.js";
+import { saysNoNode } from "../session/errors.js";
+import type { RequestError } from "../session/types.js";
+import { eviction, isFinal, requestFailure } from "./failures.js";
 import { NeighbourWatch } from "./neighbour-watch.js";
 import type { Children } from "./node-search.js";
 import { type OwnNode, OwnNodeWatch } from "./own-node-watch.js";
@@ -25,8 +27,6 @@ export interface PlaceListener {
   notified(): void;
 }
 
-const listAgainMs = 250;
-
 /**
  * A queue node on its way to a grant, by Curator's rule for its kind: everybody watches the one node ahead that keeps it waiting.
  *
@@ -38,7 +38,6 @@ export class QueuePlace {
   roundTrips = 0;
   contended = false;
   readonly #desk: SessionDesk;
-  readonly #runtime: Runtime;
   readonly #spec: PlaceSpec;
   readonly #node: OwnNode;
   readonly #listener: PlaceListener;
@@ -51,9 +50,8 @@ export class QueuePlace {
   #listing = false;
   #left = false;
 
-  constructor(desk: SessionDesk, runtime: Runtime, spec: PlaceSpec, node: OwnNode, listener: PlaceListener) {
+  constructor(desk: SessionDesk, spec: PlaceSpec, node: OwnNode, listener: PlaceListener) {
     this.#desk = desk;
-    this.#runtime = runtime;
     this.#spec = spec;
     this.#node = node;
     this.#listener = listener;
@@ -111,13 +109,9 @@ export class QueuePlace {
     this.#watchAhead(view);
   }
 
-  #listFailed(error: Error): void {
-    if (!(error instanceof ZooKeeperError)) return this.#desk.whenUsable(() => this.#list());
-    if (error.code === errorCodes.NoNode) return this.#ownNodeMissing();
-    if (isPassing(error)) {
-      this.#runtime.setTimer(listAgainMs, () => this.#list());
-      return;
-    }
+  #listFailed(error: RequestError): void {
+    if (saysNoNode(error)) return this.#ownNodeMissing();
+    if (!isFinal(error)) return this.#desk.again(error, () => this.#list());
     this.#fail(
       requestFailure(`listing ${this.#spec.parent}`, error, this.#desk.session, this.#spec.lockName),
     );
@@ -146,7 +140,7 @@ export class QueuePlace {
     const open = known.find((watch) => watch?.name === name && !watch.over);
     if (open != null) return open;
     const path = joinPath(this.#spec.parent, name);
-    return new NeighbourWatch(this.#desk, this.#runtime, path, name, {
+    return new NeighbourWatch(this.#desk, path, name, {
       gone: (watch, heardBy) => this.#aheadGone(watch, heardBy),
       refused: (watch, error) => this.#aheadRefused(watch, error),
     });
@@ -229,7 +223,7 @@ export class QueuePlace {
     if (this.#left) return;
     this.#desk.session.prove((outcome) => {
       if (this.#left) return;
-      if (!outcome.ok) return this.#desk.whenUsable(() => this.#list());
+      if (!outcome.ok) return this.#desk.again(outcome.error, () => this.#list());
       this.#fail(eviction(this.#spec.lockName, this.#node.path));
     });
   }

@@ -1,8 +1,9 @@
-import type { HoldfastError, Millis } from "@holdfast/core";
+import type { HoldfastError } from "@holdfast/core";
 import { saysNoNode } from "../session/errors.js";
+import type { RequestError } from "../session/types.js";
 import { type AttemptListener, TakingBack } from "./attempt.js";
 import type { CreateSettings } from "./create-settings.js";
-import { isPassing, requestFailure } from "./failures.js";
+import { isFinal, requestFailure } from "./failures.js";
 import type { Hold } from "./hold.js";
 import { JointCreate } from "./joint-create.js";
 import type { Children } from "./node-search.js";
@@ -102,7 +103,7 @@ export class RequestAllAttempt extends SessionAttempt<readonly Hold[]> {
   }
 
   #seat(part: QueueSpec, node: OwnNode): Seat {
-    const place = new QueuePlace(this.desk, this.runtime, part, node, {
+    const place = new QueuePlace(this.desk, part, node, {
       granted: (watch) => this.#turnCame(seat, watch),
       unavailable: () => this.unavailable(),
       failed: (error) => this.fail(error),
@@ -154,7 +155,7 @@ export class RequestAllAttempt extends SessionAttempt<readonly Hold[]> {
     const { session } = this.desk;
     let open = this.#seats.length;
     let missing: Seat | null = null;
-    let trouble: Error | null = null;
+    let trouble: RequestError | null = null;
     this.#checking = true;
     this.#checks++;
     session.batch(() => {
@@ -170,7 +171,7 @@ export class RequestAllAttempt extends SessionAttempt<readonly Hold[]> {
     });
   }
 
-  #lookedAtAll(missing: Seat | null, trouble: Error | null): void {
+  #lookedAtAll(missing: Seat | null, trouble: RequestError | null): void {
     this.#checking = false;
     if (this.over) return;
     if (missing !== null) return this.evicted(missing.part.lockName, missing.node.path);
@@ -179,11 +180,7 @@ export class RequestAllAttempt extends SessionAttempt<readonly Hold[]> {
       if (this.desk.leaseAhead) return this.#grant();
       return this.desk.whenUsable(() => this.#lookAtAll());
     }
-    if (trouble.name !== "ZooKeeperError") return this.desk.whenUsable(() => this.#lookAtAll());
-    if (isPassing(trouble)) {
-      this.runtime.setTimer(lookAgainMs, () => this.#lookAtAll());
-      return;
-    }
+    if (!isFinal(trouble)) return this.desk.again(trouble, () => this.#lookAtAll());
     this.fail(requestFailure("looking at the own queue nodes", trouble, this.desk.session, lockName));
   }
 
@@ -197,8 +194,6 @@ export class RequestAllAttempt extends SessionAttempt<readonly Hold[]> {
     this.listener.granted(holds);
   }
 }
-
-const lookAgainMs: Millis = 250;
 
 function asNodePart({ lockName, parent, rule, data }: QueueSpec): NodePart {
   return { lockName, parent, base: rule.base, data };

@@ -62,7 +62,6 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
     this.#queue = queue;
     this.#gate = new PermitGate(
       desk,
-      settings.runtime,
       { lockName, leases, permits, limit },
       {
         open: () => this.#take(),
@@ -147,7 +146,6 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
     let atOnce = true;
     this.#place = new QueuePlace(
       this.desk,
-      this.runtime,
       { lockName, parent: this.#queue, rule: mutexRule, mayWait },
       node,
       {

@@ -1,8 +1,12 @@
-import type { Runtime } from "@holdfast/core";
-import type { ZooKeeperSession } from "../session/types.js";
+import type { Millis, Runtime } from "@holdfast/core";
+import { ZooKeeperError } from "@holdfast/zk-protocol";
+import type { RequestError, ZooKeeperSession } from "../session/types.js";
 import { Deletions } from "./deletions.js";
 import { HoldSet } from "./hold-set.js";
 import { Turnstile } from "./turnstile.js";
+
+/** A server that is too busy for a request is asked again after this. */
+const askAgainMs: Millis = 250;
 
 /**
  * What the recipes keep for one session: deletes under way, holds, and who waits for the connection. After a reconnect
@@ -19,6 +23,7 @@ export class SessionDesk {
   readonly #runtime: Runtime;
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
+  readonly #pauses = new Set<() => void>();
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
     this.session = session;
@@ -29,6 +34,7 @@ export class SessionDesk {
       if (state === "connected") drain(this.#whenUsable);
       else if (state === "lost" || state === "closed") {
         this.#whenUsable.clear();
+        drain(this.#pauses);
         drain(this.#whenOver);
       }
     });
@@ -57,8 +63,38 @@ export class SessionDesk {
     this.session.prove((outcome) => {
       if (!wanted()) return;
       if (outcome.ok) fn();
-      else this.whenUsable(() => this.whenProven(fn, wanted));
+      else this.again(outcome.error, () => this.whenProven(fn, wanted));
     });
+  }
+
+  /**
+   * Runs `fn` when a request that failed so may be sent once more: with the next contact where the answer was lost, after a
+   * pause where the server refused it, since a server that is too busy must not be asked without end. Never once the session is over.
+   */
+  again(error: RequestError, fn: () => void): void {
+    if (error instanceof ZooKeeperError) this.pause(askAgainMs, fn);
+    else this.whenUsable(fn);
+  }
+
+  /**
+   * Runs `fn` with the first contact after so long; the result takes it back. Holds the process: nothing else does while
+   * an acquire waits for its next try.
+   */
+  pause(delayMs: Millis, fn: () => void): () => void {
+    const end = (): void => {
+      cancel();
+      this.#pauses.delete(end);
+    };
+    const cancel = this.#runtime.setTimer(
+      delayMs,
+      () => {
+        this.#pauses.delete(end);
+        this.whenUsable(fn);
+      },
+      { ref: true },
+    );
+    this.#pauses.add(end);
+    return end;
   }
 
   /** Runs `fn` when the session is over. The result takes it back. */

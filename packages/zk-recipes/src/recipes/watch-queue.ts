@@ -1,32 +1,24 @@
-import type { Millis, Runtime } from "@holdfast/core";
-import { errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import { joinPath } from "@holdfast/zk-protocol";
 import { holdersOf } from "../layout/recognise.js";
+import { saysNoNode } from "../session/errors.js";
 import type { RequestError, WatchHandle } from "../session/types.js";
-import { isPassing } from "./failures.js";
+import { isFinal } from "./failures.js";
 import type { SessionDesk } from "./session-desk.js";
 import type { SessionLine } from "./session-line.js";
-
-const armAgainMs: Millis = 250;
 
 /**
  * Calls `changed` whenever the queue of `path` may look different: its children, or the data of a node that holds. One watch on
  * the children and one on the data of the first holder, for each observer; nobody watches waiters. It is called once the new
  * watches are in place, so that a look that follows misses nothing, and goes on over reconnects and new sessions.
  */
-export function watchQueue(
-  line: SessionLine,
-  runtime: Runtime,
-  path: string,
-  changed: () => void,
-): () => void {
-  const watch = new QueueWatch(line, runtime, path, changed);
+export function watchQueue(line: SessionLine, path: string, changed: () => void): () => void {
+  const watch = new QueueWatch(line, path, changed);
   watch.start();
   return () => watch.stop();
 }
 
 class QueueWatch {
   readonly #line: SessionLine;
-  readonly #runtime: Runtime;
   readonly #path: string;
   readonly #changed: () => void;
   /** Counts listings: what belongs to an earlier one is not listened to any more. */
@@ -37,9 +29,8 @@ class QueueWatch {
   #notOver: () => void = () => {};
   #stopped = false;
 
-  constructor(line: SessionLine, runtime: Runtime, path: string, changed: () => void) {
+  constructor(line: SessionLine, path: string, changed: () => void) {
     this.#line = line;
-    this.#runtime = runtime;
     this.#path = path;
     this.#changed = changed;
   }
@@ -113,7 +104,7 @@ class QueueWatch {
         if (outcome.ok) return this.#tell();
         this.#head = null;
         const { error } = outcome;
-        if (!(error instanceof ZooKeeperError) || isPassing(error)) this.#listLater(desk, error);
+        if (!isFinal(error)) this.#listLater(desk, error);
         // Gone already, of which the watch on the children tells; or not for us to read.
         else this.#tell();
       },
@@ -132,8 +123,8 @@ class QueueWatch {
   }
 
   #refused(desk: SessionDesk, error: RequestError, otherwise: () => void): void {
-    if (!(error instanceof ZooKeeperError) || isPassing(error)) this.#listLater(desk, error);
-    else if (error.code === errorCodes.NoNode) otherwise();
+    if (!isFinal(error)) this.#listLater(desk, error);
+    else if (saysNoNode(error)) otherwise();
     // Refused for good: the next look is refused too, and says why.
     else this.#tell();
   }
@@ -144,8 +135,7 @@ class QueueWatch {
     const again = (): void => {
       if (this.#round === round) this.#list(desk);
     };
-    if (error instanceof ZooKeeperError) this.#runtime.setTimer(armAgainMs, again);
-    else desk.whenUsable(again);
+    desk.again(error, again);
   }
 
   #tell(): void {

@@ -24,21 +24,15 @@ function queue(own: number, children: readonly string[], mayWait = true): void {
   desk = new SessionDesk(session, systemRuntime);
   const node = { path: `/l/${name(own)}`, name: name(own), czxid: BigInt(100 + own) };
   desk.nodes.add(node.path);
-  place = new QueuePlace(
-    desk,
-    systemRuntime,
-    { lockName: "l", parent: "/l", rule: mutexRule, mayWait },
-    node,
-    {
-      granted: () => heard.push("granted"),
-      unavailable: () => heard.push("unavailable"),
-      failed: (error) => {
-        heard.push("failed");
-        failure = error;
-      },
-      notified: () => heard.push("notified"),
+  place = new QueuePlace(desk, { lockName: "l", parent: "/l", rule: mutexRule, mayWait }, node, {
+    granted: () => heard.push("granted"),
+    unavailable: () => heard.push("unavailable"),
+    failed: (error) => {
+      heard.push("failed");
+      failure = error;
     },
-  );
+    notified: () => heard.push("notified"),
+  });
   place.start({ ok: true, value: { children: [...children] }, zxid: 1n });
 }
 

@@ -1,4 +1,4 @@
-import { systemRuntime, type TicketProgress } from "@holdfast/core";
+import { type Runtime, systemRuntime, type TicketProgress } from "@holdfast/core";
 import { type MultiOp, type MultiRequest, openAcl } from "@holdfast/zk-protocol";
 import { LockPaths } from "../../src/layout/lock-path.js";
 import type { CreateSettings } from "../../src/recipes/create-settings.js";
@@ -12,21 +12,22 @@ export class ScriptedLine {
   readonly line: SessionLine;
   /** What the retry policy says. */
   nextTryMs: number | null = null;
-  readonly settings: CreateSettings = {
-    paths: new LockPaths({ chroot: "", namespace: "", root: "/holdfast" }),
-    runtime: systemRuntime,
-    retry: { next: () => this.nextTryMs },
-    aclOf: () => openAcl,
-  };
+  readonly settings: CreateSettings;
   readonly progress: TicketProgress = {
     notified: () => this.told.push("notified"),
     requeued: (reason) => this.told.push(`requeued ${reason}`),
     sequenceHigh: (sequence) => this.told.push(`high ${sequence}`),
   };
 
-  constructor() {
+  constructor(runtime: Runtime = systemRuntime) {
+    this.settings = {
+      paths: new LockPaths({ chroot: "", namespace: "", root: "/holdfast" }),
+      runtime,
+      retry: { next: () => this.nextTryMs },
+      aclOf: () => openAcl,
+    };
     this.line = new SessionLine({
-      runtime: systemRuntime,
+      runtime,
       connectTimeoutMs: 1_000,
       renewable: true,
       open: () => {

@@ -29,7 +29,7 @@ beforeEach(() => {
     onState: () => {},
   });
   calls = 0;
-  stop = watchQueue(line, systemRuntime, "/e", () => calls++);
+  stop = watchQueue(line, "/e", () => calls++);
 });
 
 const session = (): ScriptedSession => sessions.at(-1) as ScriptedSession;

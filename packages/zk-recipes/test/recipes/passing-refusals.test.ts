@@ -1,0 +1,156 @@
+import { EvictedError, type Runtime } from "@holdfast/core";
+import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import { errorCodes } from "@holdfast/zk-protocol";
+import { beforeEach, describe, expect, test } from "vitest";
+import { mutexRule } from "../../src/layout/queue-rules.js";
+import type { Hold } from "../../src/recipes/hold.js";
+import { requestNaive } from "../../src/recipes/naive-mutex.js";
+import { OwnNodeWatch } from "../../src/recipes/own-node-watch.js";
+import { requestPlace } from "../../src/recipes/queue-lock.js";
+import { SessionDesk } from "../../src/recipes/session-desk.js";
+import type { SessionTicket } from "../../src/recipes/session-ticket.js";
+import { ScriptedLine, stateOf } from "./scripted-line.js";
+import { ScriptedSession, stat } from "./scripted-session.js";
+
+const passing = [
+  ["ThrottledOp", errorCodes.ThrottledOp],
+  ["OperationTimeout", errorCodes.OperationTimeout],
+] as const;
+const askAgainMs = 250;
+
+let clock: SimulatedRuntime;
+/** Whether each timer that was set, in order, holds the process. */
+let holdsProcess: boolean[];
+let runtime: Runtime;
+
+beforeEach(() => {
+  clock = simulatedRuntime(1);
+  holdsProcess = [];
+  runtime = {
+    ...clock,
+    setTimer: (delayMs, fn, options) => {
+      holdsProcess.push(options?.ref === true);
+      return clock.setTimer(delayMs, fn, options);
+    },
+  };
+});
+
+function queueing(scripted: ScriptedLine): SessionTicket<Hold> {
+  const spec = { lockName: "l", parent: "/l", rule: mutexRule, data: new Uint8Array(0) };
+  const options = { mayWait: true, revocable: false };
+  return requestPlace(scripted.line, scripted.settings, { ...spec, ...options }, scripted.progress);
+}
+
+describe.each(passing)("a request that is refused with %s", (_name, code) => {
+  test("to watch the own node is repeated, and the end of the node is heard", async () => {
+    const session = new ScriptedSession();
+    const heard: string[] = [];
+    const node = { path: "/l/own", name: "own", czxid: 7n };
+    const listener = { gone: () => heard.push("gone"), revokeAsked: () => heard.push("revoke") };
+    const watch = new OwnNodeWatch(new SessionDesk(session, runtime), node, listener);
+    watch.arm();
+    session.refuse(session.pending("getData"), code);
+    expect(session.sent).toEqual([]);
+    await clock.advance(askAgainMs);
+    session.answer(session.pending("getData"), { data: null, stat: stat(7n, session.id) });
+    expect(watch.trusted).toBe(true);
+    session.fire("own", "deleted");
+    expect(heard).toEqual(["gone"]);
+  });
+
+  test("to prove the session is repeated after a pause, not at once", async () => {
+    const session = new ScriptedSession();
+    const proven: string[] = [];
+    new SessionDesk(session, runtime).whenProven(
+      () => proven.push("proven"),
+      () => true,
+    );
+    session.refuse(session.pending("sync"), code);
+    expect(session.sent).toEqual([]);
+    expect(holdsProcess).toEqual([true]);
+    await clock.advance(askAgainMs);
+    session.answer(session.pending("sync"), { path: "/" });
+    expect(proven).toEqual(["proven"]);
+  });
+
+  test("to prove the session before a node of a lost answer is looked for is repeated after a pause", async () => {
+    const scripted = new ScriptedLine(runtime);
+    const ticket = queueing(scripted);
+    const { session } = scripted;
+    const { path } = session.pending("create2");
+    session.cut();
+    session.mend();
+    const children = [`${path.slice(3)}0000000000`];
+    session.refuse(session.pending("sync"), code);
+    session.answer(session.pending("getChildren2"), { children });
+    expect(session.sent).toEqual([]);
+    await clock.advance(askAgainMs);
+    session.answer(session.pending("sync"), { path: "/" });
+    session.answer(session.pending("getChildren2"), { children });
+    session.answer(session.pending("exists"), { stat: stat(50n, session.id) });
+    session.answer(session.pending("getChildren2"), { children });
+    expect(await ticket.granted).toMatchObject({ token: 50n });
+  });
+
+  test("to prove that the own node was deleted by an operator is followed by a listing after a pause", async () => {
+    const scripted = new ScriptedLine(runtime);
+    const ticket = queueing(scripted);
+    const { session } = scripted;
+    const create = session.pending("create2");
+    const path = `${create.path}0000000001`;
+    const ahead = "lock-0000000000";
+    session.answer(create, { path, stat: stat(50n, session.id) });
+    session.answer(session.pending("getChildren2"), { children: [ahead, path.slice(3)] });
+    session.answer(session.pending("getData", path), { data: null, stat: stat(50n, session.id) });
+    session.answer(session.pending("getData", ahead), { data: null, stat: stat(40n, 0x99n) });
+    session.fire(path, "deleted");
+    session.refuse(session.pending("sync"), code);
+    expect(session.sent).toEqual([]);
+    await clock.advance(askAgainMs);
+    session.answer(session.pending("getChildren2"), { children: [ahead] });
+    session.answer(session.pending("sync"), { path: "/" });
+    session.noNode(session.pending("delete"));
+    await expect(ticket.granted).rejects.toThrow(EvictedError);
+  });
+
+  test("to create the queue node leaves a timer that holds the process, and ends at once when it is given up", async () => {
+    const scripted = new ScriptedLine(runtime);
+    scripted.nextTryMs = 60_000;
+    const ticket = queueing(scripted);
+    const { session } = scripted;
+    session.refuse(session.pending("create2"), code);
+    session.answer(session.pending("getChildren2"), { children: [] });
+    expect(holdsProcess).toEqual([true]);
+    expect(clock.pendingTimers).toBe(1);
+    await ticket.cancel();
+    expect(clock.pendingTimers).toBe(0);
+    expect(await ticket.granted).toBeNull();
+  });
+
+  test("to create a naive mutex leaves a timer that holds the process, and ends at once when it is given up", async () => {
+    const scripted = new ScriptedLine(runtime);
+    scripted.nextTryMs = 60_000;
+    const spec = { lockName: "n", path: "/n", data: new Uint8Array(0), mayWait: true, revocable: false };
+    const ticket = requestNaive(scripted.line, scripted.settings, spec, scripted.progress);
+    scripted.session.refuse(scripted.session.pending("create2"), code);
+    expect(holdsProcess).toEqual([true]);
+    await ticket.cancel();
+    expect(clock.pendingTimers).toBe(0);
+    expect(await ticket.granted).toBeNull();
+  });
+
+  test("to list the queue leaves a timer that holds the process, and ends with the session", async () => {
+    const scripted = new ScriptedLine(runtime);
+    const ticket = queueing(scripted);
+    const first = scripted.session;
+    const create = first.pending("create2");
+    first.answer(create, { path: `${create.path}0000000000`, stat: stat(50n, first.id) });
+    first.refuse(first.pending("getChildren2"), code);
+    expect(first.sent).toEqual([]);
+    expect(holdsProcess).toEqual([true]);
+    first.lose("expired");
+    expect(clock.pendingTimers).toBe(0);
+    expect(await stateOf(ticket.granted)).toBe("open");
+    expect(scripted.session.has("create2")).toBe(true);
+  });
+});
