@@ -14,7 +14,7 @@ import type { CreateSettings } from "./create-settings.js";
 import { isFinal, requestFailure } from "./failures.js";
 import { Hold } from "./hold.js";
 import { MissingParents } from "./missing-parents.js";
-import { claim, isClaimed } from "./naive-claims.js";
+import { claim, isClaimed } from "./node-claims.js";
 import { SessionAttempt } from "./session-attempt.js";
 import type { SessionDesk } from "./session-desk.js";
 

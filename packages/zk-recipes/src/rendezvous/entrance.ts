@@ -51,6 +51,8 @@ export class Entrance implements Watched<boolean> {
   #readyWatch: WatchHandle | null = null;
   #notOver: () => void = () => {};
   #opening: Promise<boolean> | null = null;
+  /** The last look, under way or answered. */
+  #looking: Promise<unknown> = Promise.resolve();
   #withdrawn = false;
 
   constructor(calls: SteadyCalls, name: string, parties: number, data: Uint8Array) {
@@ -91,10 +93,16 @@ export class Entrance implements Watched<boolean> {
     this.#withdrawn = true;
     const desk = this.#asked;
     if (desk === null || desk.over) return;
-    const gone = new Promise<void>((resolve) => desk.deletions.delete(this.#path, () => resolve()));
+    const gone = this.#leaveNothing(desk);
     this.#calls.engine.trackCleaning(gone);
     if (desk.session.state !== "connected") return;
     await this.#calls.within(gone, this.#calls.engine.options.releaseTimeoutMs);
+  }
+
+  /** Behind the look under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */
+  async #leaveNothing(desk: SessionDesk): Promise<void> {
+    await Promise.allSettled([this.#looking]);
+    await new Promise<void>((resolve) => desk.deletions.delete(this.#path, () => resolve()));
   }
 
   async read(): Promise<boolean> {
@@ -103,7 +111,11 @@ export class Entrance implements Watched<boolean> {
       path: this.#parent,
       patient: this.#place !== null,
     };
-    const look = await this.#calls.repeat(call, (desk) => this.#look(desk, call));
+    const look = await this.#calls.repeat(call, (desk) => {
+      const looking = this.#look(desk, call);
+      this.#looking = looking;
+      return looking;
+    });
     if (look === null || this.#withdrawn || this.#place === null) return false;
     const { desk, node } = this.place();
     const full = look.members.length >= this.#parties;
@@ -182,8 +194,6 @@ export class Entrance implements Watched<boolean> {
   }
 
   #seat(desk: SessionDesk, stat: Stat): void {
-    // Withdrawn while the create was on its way, so the delete may have come before it.
-    if (this.#withdrawn) desk.deletions.delete(this.#path, () => {});
     this.#place = {
       parent: this.#parent,
       desk,

@@ -1,5 +1,6 @@
 import { HoldfastError, LayoutConflictError } from "@holdfast/core";
 import { formatSessionId, type Stat } from "@holdfast/zk-protocol";
+import { claim, isClaimed } from "../recipes/node-claims.js";
 import { OwnNodeWatch } from "../recipes/own-node-watch.js";
 import type { SessionDesk } from "../recipes/session-desk.js";
 import {
@@ -25,6 +26,8 @@ export class GroupSeat implements AsyncDisposable {
   #desk: SessionDesk | null = null;
   #watch: OwnNodeWatch | null = null;
   #notOver: () => void = () => {};
+  /** The last create, under way or answered. */
+  #creating: Promise<unknown> = Promise.resolve();
   #disposed: Promise<void> | null = null;
   #warned = false;
 
@@ -50,8 +53,14 @@ export class GroupSeat implements AsyncDisposable {
     return this.#disposed;
   }
 
+  #create(desk: SessionDesk): Promise<Outcome<Stat | true>> {
+    const creating = this.#createOn(desk);
+    this.#creating = creating;
+    return creating;
+  }
+
   /** `true` when the node is there and ours; otherwise whose it is. */
-  async #create(desk: SessionDesk): Promise<Outcome<Stat | true>> {
+  async #createOn(desk: SessionDesk): Promise<Outcome<Stat | true>> {
     const { path } = this.#call;
     const { session } = desk;
     const mayBeOurs = this.#sessions.has(session.id);
@@ -64,21 +73,20 @@ export class GroupSeat implements AsyncDisposable {
     if (!found.ok) return found;
     // Gone since: the next try makes it.
     if (found.value === null) {
-      return this.#disposed === null ? this.#create(desk) : { ok: true, value: true, zxid: 0n };
+      return this.#disposed === null ? this.#createOn(desk) : { ok: true, value: true, zxid: 0n };
     }
     const { stat } = found.value;
-    if (mayBeOurs && stat.ephemeralOwner === session.id) return this.#seated(desk, stat);
+    const ours = mayBeOurs && stat.ephemeralOwner === session.id && !isClaimed(desk, path, stat.czxid);
+    if (ours) return this.#seated(desk, stat);
     return { ok: true, value: stat, zxid: 0n };
   }
 
   #seated(desk: SessionDesk, { czxid }: Stat): Outcome<true> {
     const { path } = this.#call;
-    if (this.#disposed !== null) {
-      // Disposed of while this create was on its way, so the delete may have come before it.
-      desk.deletions.delete(path, () => {});
-      return { ok: true, value: true, zxid: 0n };
-    }
+    claim(desk, path, czxid);
     this.#desk = desk;
+    // The delete waits for this create.
+    if (this.#disposed !== null) return { ok: true, value: true, zxid: 0n };
     const again = (): void => {
       watch.stop();
       notOver();
@@ -116,14 +124,27 @@ export class GroupSeat implements AsyncDisposable {
   async #leave(): Promise<void> {
     this.#watch?.stop();
     this.#notOver();
-    const { path } = this.#call;
-    const { engine, line } = this.#calls;
+    const { engine } = this.#calls;
     if (engine.closed) return; // the node goes with the session
+    const ended = this.#takeAway().then(
+      () => {},
+      (error) => {
+        if (!engine.closed) this.#warn(error);
+      },
+    );
+    engine.trackCleaning(ended);
+    await this.#calls.within(ended, engine.options.releaseTimeoutMs);
+  }
+
+  /** Behind the create under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */
+  async #takeAway(): Promise<void> {
+    await Promise.allSettled([this.#creating]);
+    const { path } = this.#call;
     // Also while it is being put back: whatever the present session has made there goes.
-    const { session } = this.#desk ?? line.desk;
+    const { session } = this.#desk ?? this.#calls.line.desk;
     let certain = this.#desk !== null;
     const done: Outcome<unknown> = { ok: true, value: null, zxid: 0n };
-    const gone = this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (now) => {
+    await this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (now) => {
       if (now.session !== session) return done;
       if (!certain) {
         // Once an answer was lost, the name may be somebody else's.
@@ -134,18 +155,11 @@ export class GroupSeat implements AsyncDisposable {
       certain = false;
       return orAbsent(await outcomeOf(session, "delete", { path, version: -1 }));
     });
-    const ended = gone.then(
-      () => {},
-      (error) => {
-        if (!engine.closed) this.#warn(error);
-      },
-    );
-    engine.trackCleaning(ended);
-    await this.#calls.within(ended, engine.options.releaseTimeoutMs);
   }
 
-  #isOurs({ ephemeralOwner }: Stat): boolean {
-    return this.#sessions.has(ephemeralOwner);
+  /** By a create of this seat, not of another member of this provider that has the id already. */
+  #isOurs({ ephemeralOwner, czxid }: Stat): boolean {
+    return this.#sessions.has(ephemeralOwner) && !isClaimed(this.#calls.line.desk, this.#call.path, czxid);
   }
 
   #warn(error: unknown): void {

@@ -1,0 +1,78 @@
+import { AcquireTimeoutError, LayoutConflictError } from "@holdfast/core";
+import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
+
+let server: EmbeddedZooKeeper;
+let locks: ZooKeeperLocks;
+
+async function connected(): Promise<ZooKeeperLocks> {
+  const provider = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 6_000 });
+  onTestFinished(async () => void (await provider.close({ releaseTimeoutMs: 500 })));
+  await provider.ready();
+  return provider;
+}
+
+beforeEach(async () => {
+  server = await startEmbeddedZooKeeper();
+  onTestFinished(() => server.stop());
+  locks = await connected();
+});
+
+describe("a member given up while its node is being made, whose create with the missing parents loses its answer", () => {
+  test("of a double barrier is gone before enter() rejects, so that nobody passes with it", async () => {
+    const path = "/barriers/new";
+    const abort = new AbortController();
+    const reason = new Error("given up");
+    server.faults.on({ op: "create2" }, { do: "run", call: () => abort.abort(reason) });
+    const lost = server.faults.on({ op: "create2", nth: 2 }, { do: "close", when: "applied" });
+    const entering = locks.doubleBarrier(path, 2).enter({ signal: abort.signal });
+    await expect(entering).rejects.toBe(reason);
+    await lost.reached();
+    expect(server.operator.getChildren(path)).toEqual([]);
+    const alone = (await connected()).doubleBarrier(path, 2).enter({ waitMs: 300 });
+    await expect(alone).rejects.toThrow(AcquireTimeoutError);
+  });
+
+  test("of a group is gone once it is disposed of", async () => {
+    const path = "/groups/g";
+    const member = await locks.groupMembership(path).join("m");
+    let disposed: Promise<void> | null = null;
+    server.faults.on(
+      { op: "create2" },
+      {
+        do: "run",
+        call: () => {
+          disposed = Promise.resolve(member[Symbol.asyncDispose]());
+        },
+      },
+    );
+    const lost = server.faults.on({ op: "create2", nth: 2 }, { do: "close", when: "applied" });
+    server.operator.delete(`${path}/m`);
+    server.operator.delete(path);
+    await lost.reached();
+    await disposed;
+    expect(server.operator.getChildren(path)).toEqual([]);
+  });
+});
+
+describe("a second join of an id in one provider", () => {
+  test("is refused when the answer to its create was lost, and the first member stays", async () => {
+    const group = locks.groupMembership("/groups/twice");
+    await group.join("m");
+    const before = server.operator.exists("/groups/twice/m");
+    const lost = server.faults.on({ op: "create2" }, { do: "close", when: "applied" });
+    await expect(group.join("m")).rejects.toThrow(LayoutConflictError);
+    expect(lost.hits).toHaveLength(1);
+    expect(server.operator.exists("/groups/twice/m")?.czxid).toBe(before?.czxid);
+  });
+
+  test("is let in where only its own create made the node and lost the answer", async () => {
+    const group = locks.groupMembership("/groups/once");
+    server.faults.on({ op: "create2", path: "/groups/once/m", nth: 2 }, { do: "close", when: "applied" });
+    const member = await group.join("m");
+    expect(server.operator.getChildren("/groups/once")).toEqual(["m"]);
+    await member[Symbol.asyncDispose]();
+    await eventually(() => server.operator.getChildren("/groups/once").length === 0, { what: "no member" });
+  });
+});
