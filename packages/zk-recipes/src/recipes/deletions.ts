@@ -13,6 +13,8 @@ interface Deletion {
   readonly path: string;
   /** Of a node whose name others use too; `null`: the name is ours alone. */
   readonly czxid: bigint | null;
+  /** The connection that was there when it was last sent: the answer comes over this one or never. */
+  sentOn: number;
   /** One of our requests was sent and never answered, so a missing node may be its work. */
   unanswered: boolean;
   readonly settled: ((outcome: DeletionOutcome, error: RequestError | null) => void)[];
@@ -29,6 +31,7 @@ export class Deletions {
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
   readonly #nodes: Set<string>;
+  /** By `keyOf`. */
   readonly #open = new Map<string, Deletion>();
 
   /** `nodes`: the session's own queue nodes; a path leaves it when its delete has settled. */
@@ -37,7 +40,7 @@ export class Deletions {
     this.#runtime = runtime;
     this.#nodes = nodes;
     session.onState((state) => {
-      if (state === "connected") for (const deletion of this.#open.values()) this.#repeat(deletion);
+      if (state === "connected") this.#repeatAll();
       if (state === "lost" || state === "closed") {
         for (const deletion of [...this.#open.values()]) this.#settle(deletion, "session-over", null);
       }
@@ -56,13 +59,14 @@ export class Deletions {
     settled: (outcome: DeletionOutcome, error: RequestError | null) => void,
     czxid: bigint | null = null,
   ): void {
-    const open = this.#open.get(path);
+    const key = keyOf(path, czxid);
+    const open = this.#open.get(key);
     if (open !== undefined) {
       open.settled.push(settled);
       return;
     }
-    const deletion: Deletion = { path, czxid, unanswered: false, settled: [settled] };
-    this.#open.set(path, deletion);
+    const deletion: Deletion = { path, czxid, sentOn: 0, unanswered: false, settled: [settled] };
+    this.#open.set(key, deletion);
     this.#send(deletion);
   }
 
@@ -80,31 +84,42 @@ export class Deletions {
     });
   }
 
-  /** Calls `settled` with the end of a delete that is under way; `false` when there is none of that path. */
+  /** Calls `settled` with the end of a delete that is under way; `false` when there is none of that path, whose name is ours alone. */
   whenSettled(path: string, settled: (outcome: DeletionOutcome) => void): boolean {
-    const open = this.#open.get(path);
+    const open = this.#open.get(keyOf(path, null));
     open?.settled.push(settled);
     return open !== undefined;
   }
 
+  /**
+   * Contact may come back on the connection on which they were sent: then the answers are still to come, and a second
+   * delete would find the node of whoever has made one of that name in between.
+   */
+  #repeatAll(): void {
+    const { connection } = this.#session;
+    for (const deletion of this.#open.values()) if (deletion.sentOn !== connection) this.#repeat(deletion);
+  }
+
   #repeat(deletion: Deletion): void {
     if (deletion.czxid === null || !deletion.unanswered) return this.#send(deletion);
+    deletion.sentOn = this.#session.connection;
     let synced = false;
     this.#session.batch(() => {
       this.#session.prove((outcome) => {
         synced = outcome.ok;
       });
       this.#session.send("exists", { path: deletion.path, watch: false }, (outcome) => {
-        if (this.#open.get(deletion.path) !== deletion) return;
+        if (!this.#isOpen(deletion)) return;
         if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
         else if (outcome.ok && synced) this.#settle(deletion, "deleted", null);
         else if (!outcome.ok) this.#refused(deletion, outcome.error);
-        else this.#runtime.setTimer(sendAgainMs, () => this.#sendAgain(deletion));
+        else this.#sendLater(deletion);
       });
     });
   }
 
   #send(deletion: Deletion): void {
+    deletion.sentOn = this.#session.connection;
     this.#session.send("delete", { path: deletion.path, version: -1 }, (outcome) => {
       if (outcome.ok) return this.#settle(deletion, "deleted", null);
       if (outcome.error.name === "OutcomeUnknownError") deletion.unanswered = true;
@@ -120,17 +135,32 @@ export class Deletions {
     if (error.code === errorCodes.NoNode) {
       return this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
     }
-    if (isPassing(error)) this.#runtime.setTimer(sendAgainMs, () => this.#sendAgain(deletion));
+    if (isPassing(error)) this.#sendLater(deletion);
     else this.#settle(deletion, "gone", error);
   }
 
-  #sendAgain(deletion: Deletion): void {
-    if (this.#open.get(deletion.path) === deletion) this.#repeat(deletion);
+  /** Holds the process meanwhile: somebody may wait for the release. */
+  #sendLater(deletion: Deletion): void {
+    const { sentOn } = deletion;
+    const sendAgain = (): void => {
+      // Unless it was sent on the next connection meanwhile.
+      if (this.#isOpen(deletion) && deletion.sentOn === sentOn) this.#repeat(deletion);
+    };
+    this.#runtime.setTimer(sendAgainMs, sendAgain, { ref: true });
+  }
+
+  #isOpen(deletion: Deletion): boolean {
+    return this.#open.get(keyOf(deletion.path, deletion.czxid)) === deletion;
   }
 
   #settle(deletion: Deletion, outcome: DeletionOutcome, error: RequestError | null): void {
-    if (!this.#open.delete(deletion.path)) return;
+    if (!this.#open.delete(keyOf(deletion.path, deletion.czxid))) return;
     this.#nodes.delete(deletion.path);
     for (const settled of deletion.settled) settled(outcome, error);
   }
+}
+
+/** Two nodes of one name, one after the other, are two things to delete. Every path begins with a slash, so that no key is a path. */
+function keyOf(path: string, czxid: bigint | null): string {
+  return czxid === null ? path : `${czxid}:${path}`;
 }

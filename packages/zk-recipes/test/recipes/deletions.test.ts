@@ -63,4 +63,35 @@ describe("a delete", () => {
     session.refuse(session.pending("delete"), errorCodes.NoAuth);
     expect(heard).toEqual(["ZooKeeperError"]);
   });
+
+  it("whose answer is still to come is not sent again when contact comes back on the same connection", () => {
+    remove("/l/a");
+    session.become("suspended");
+    session.become("connected");
+    expect(session.sent).toHaveLength(1);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["deleted"]);
+  });
+
+  it("that found no connection is sent with the next", () => {
+    session.cut();
+    remove("/l/a");
+    expect(session.sent).toEqual([]);
+    session.mend();
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["deleted"]);
+  });
+
+  it("of the next node of a name is a request of its own", () => {
+    const removeNode = (czxid: bigint): void =>
+      deletions.delete("/n", (outcome) => heard.push(`${czxid} ${outcome}`), czxid);
+    removeNode(1n);
+    removeNode(2n);
+    removeNode(2n);
+    expect(session.sent).toHaveLength(2);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["1 deleted"]);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["1 deleted", "2 deleted", "2 deleted"]);
+  });
 });
