@@ -4,9 +4,14 @@ import type { Millis, Runtime } from "@holdfast/core";
 import type { ServerAddress } from "./library.js";
 
 const firstPauseMs: Millis = 50;
-const longestPauseMs: Millis = 1_000;
+const longestOfAllMs: Millis = 1_000;
 const leastSpreadMs: Millis = 5;
 const spreadMs: Millis = 20;
+
+/** The longest pause after so many rounds without progress. */
+export function longestPauseMs(rounds: number, timeoutMs: Millis): Millis {
+  return Math.min(longestOfAllMs, timeoutMs / 4, firstPauseMs * 2 ** Math.min(rounds, 10));
+}
 
 /** How a socket says that bytes may be written: after the TLS handshake, where there is one. */
 export interface Dialled {
@@ -69,7 +74,7 @@ export class Dialer {
       // A server that goes takes all its clients along: they need not arrive at the next one in the same instant.
       return afterService ? leastSpreadMs + random * spreadMs : 0;
     }
-    const limitMs = Math.min(longestPauseMs, timeoutMs / 4, firstPauseMs * 2 ** Math.min(this.#rounds, 10));
+    const limitMs = longestPauseMs(this.#rounds, timeoutMs);
     this.#rounds += 1;
     this.#triedInRound = 0;
     return limitMs * (0.5 + 0.5 * random);

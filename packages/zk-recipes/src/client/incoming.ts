@@ -20,8 +20,8 @@ export interface IncomingListener {
   /** The answer to credentials: 0 when they are accepted. */
   credentials(code: number): void;
   event(event: WatcherEvent): void;
-  /** A request is about to be answered. */
-  served(): void;
+  /** A request is about to be answered. Only values over 0 are zxids. */
+  served(zxid: bigint): void;
   /** The connection is of no use any more. To be reset from within. */
   nonsense(reason: string): void;
 }
@@ -96,7 +96,7 @@ export class Incoming {
     if (expected !== header.xid) {
       return this.#listener.nonsense(`an answer out of turn: xid ${header.xid}, not ${expected}`);
     }
-    this.#listener.served();
+    this.#listener.served(header.zxid);
     if (header.zxid > 0n) frame.copy(this.#manager.zxid, 0, 4, 12);
     if (head instanceof SentPacket) {
       this.#pending.shift();

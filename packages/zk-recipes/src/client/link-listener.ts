@@ -1,4 +1,5 @@
 import type { WatcherEvent } from "@holdfast/zk-protocol";
+import type { WatchedPaths } from "./set-watches.js";
 
 /** What a session hears of its link. All of it is synchronous with the bytes or the socket event it is about. */
 export interface LinkListener {
@@ -8,7 +9,9 @@ export interface LinkListener {
   greeting(): void;
   /** Bytes have come, before any of their frames is looked at. */
   received(): void;
-  /** The server knows the session. What is sent from within leaves behind the credentials and ahead of everything else. */
+  /** What it watches: put back on a new connection ahead of everything else but the credentials. */
+  watched(): WatchedPaths;
+  /** The server knows the session. What is sent from within leaves behind the credentials and the watches, ahead of everything else. */
   greeted(): void;
   /** The library and its listeners know of the connection too; once more when the credentials have been accepted. */
   up(): void;

@@ -1,5 +1,13 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import { type ConnectResponse, errorCodes, type WatcherEvent } from "@holdfast/zk-protocol";
+import {
+  type ConnectResponse,
+  encodeRequest,
+  errorCodes,
+  opCodes,
+  type SetWatchesRequest,
+  type WatcherEvent,
+} from "@holdfast/zk-protocol";
+import { DialPace } from "./dial-pace.js";
 import type { Dialer } from "./dialer.js";
 import { guarded } from "./guarded.js";
 import { Handshake } from "./handshake.js";
@@ -19,22 +27,27 @@ import { Outgoing } from "./outgoing.js";
 import { type Packet, SentPacket } from "./packet.js";
 import { PendingQueue } from "./pending-queue.js";
 import { ReadTurns } from "./read-turns.js";
+import { mergePaths, noPaths } from "./set-watches.js";
 import { leadEvents } from "./take-over.js";
+import { WatchRestorer } from "./watch-restorer.js";
 
 /**
  * A client of the library with its weak parts replaced on the instance, so that no other client in the process changes.
  *
  * Kept: its state machine, its events, its queue of requests made through its own API, its round of sockets where the
  * client is the user's. Replaced: frame parsing (stock keeps half a frame across connections, stops at a throwing callback, and
- * dies of unknown error codes), the handshake and the order of what follows it, zxid and xid keeping, the end of a connection.
+ * dies of unknown error codes), the handshake and the order of what follows it, zxid and xid keeping, the return of watches to a new connection, the end of a connection.
  */
 export class Link {
   readonly pending: PendingQueue<SentPacket | LibraryPacket> = new PendingQueue();
   readonly #manager: ConnectionManager;
   readonly library: LibrarySide;
+  /** Of a given client; our own have a `Dialer`. */
+  readonly pace: DialPace | null;
   readonly #outgoing: Outgoing;
   readonly #incoming: Incoming;
   readonly #handshake: Handshake;
+  readonly #restorer: WatchRestorer;
   readonly #dialer: Dialer | null;
   readonly #turns: ReadTurns | null;
   readonly #runtime: Runtime;
@@ -52,7 +65,9 @@ export class Link {
     this.#outgoing = new Outgoing(this.#manager, this.pending);
     this.#incoming = this.#makeIncoming();
     this.#handshake = new Handshake(this.#manager, this.#outgoing);
+    this.#restorer = this.#makeRestorer();
     this.#dialer = dialer;
+    this.pace = dialer === null ? new DialPace(this.#manager) : null;
     this.#runtime = runtime;
     this.#turns =
       turnMs === undefined
@@ -156,6 +171,7 @@ export class Link {
       readable: () => this.#outgoing.makeWay(),
       // A dialler of ours counts from the socket, not from the pause before it.
       connecting: () => {
+        this.pace?.dialling();
         if (this.#dialer === null) this.#dialling();
       },
       closing: () => {
@@ -210,9 +226,22 @@ export class Link {
       handshake: (response) => this.#onHandshake(response),
       credentials: (code) => this.#onCredentials(code),
       event: (event) => this.#onEvent(event),
-      served: () => this.#dialer?.progress(),
+      served: (zxid) => {
+        this.#dialer?.progress();
+        this.pace?.progress();
+        this.#restorer.saw(zxid);
+      },
       nonsense: (reason) => this.cut(reason),
     });
+  }
+
+  #makeRestorer(): WatchRestorer {
+    const setWatches = (request: SetWatchesRequest, answered: Packet["answered"]): void => {
+      const packet = { sentAtMs: this.#runtime.nowMs(), answered, unanswered: () => {} };
+      this.send(opCodes.setWatches, encodeRequest("setWatches", request), packet);
+    };
+    const failed = (error: Error): void => this.cut(`watches were not restored: ${error.message}`);
+    return new WatchRestorer({ setWatches, failed }, this.lastZxid);
   }
 
   #onHandshake(response: ConnectResponse): void {
@@ -229,6 +258,8 @@ export class Link {
     this.library.dropHousekeeping();
     this.batch(() => {
       this.#handshake.sendCredentials();
+      // The library's own too, whether or not there is a session of ours above: its hook for them is ours now.
+      this.#restorer.restore(mergePaths(this.#listener?.watched() ?? noPaths, this.library.watches()));
       guarded(() => this.#listener?.greeted());
     });
     this.#outgoing.flush();
@@ -276,6 +307,7 @@ export class Link {
     this.#attemptSinceMs = null;
     this.#outgoing.clear();
     this.#incoming.reset();
+    this.#restorer.reset();
     this.#clearConnectTimer();
     const { closeCode } = this.library;
     const code = closeCode ?? errorCodes.ConnectionLoss;

@@ -3,6 +3,7 @@ import { opCodes } from "@holdfast/zk-protocol";
 import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
 import type { Packet } from "../client/packet.js";
+import { noPaths, type WatchedPaths } from "../client/set-watches.js";
 
 const nothing = Buffer.alloc(0);
 
@@ -44,6 +45,10 @@ export class Farewell implements LinkListener {
     this.#cancelLimit = this.#runtime.setTimer(limitMs, () => this.#end(), { ref: true });
     this.#link.hold(true);
     return this.done;
+  }
+
+  watched(): WatchedPaths {
+    return noPaths;
   }
 
   dialling(): void {}

@@ -14,6 +14,7 @@ import {
 import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
 import type { Packet } from "../client/packet.js";
+import { noPaths, type WatchedPaths } from "../client/set-watches.js";
 import { saysNoNode } from "./errors.js";
 import type { Settle } from "./types.js";
 
@@ -96,6 +97,10 @@ export class Leftovers implements LinkListener {
   /** Leaves what is left to the end of the client's session. */
   giveUp(): void {
     this.#end();
+  }
+
+  watched(): WatchedPaths {
+    return noPaths;
   }
 
   dialling(): void {}

@@ -185,7 +185,6 @@ export class LinkedSession implements ZooKeeperSession {
       { link, runtime, lease: this.#lease, states: this.#states, leftovers, quorum, onRequestSettled },
       {
         sent: (atMs) => this.#watchdog.sent(atMs),
-        saw: (zxid) => this.#contact.restorer.saw(zxid),
         proven: () => this.#contact.reconsider(),
       },
     );
@@ -218,7 +217,6 @@ export class LinkedSession implements ZooKeeperSession {
       watches: this.#watches,
       watchdog: this.#watchdog,
       waiters: this.#waiters,
-      owned: this.#owned,
       onWatchEvent,
       lose: (reason, cause) => this.#lose(reason, cause),
     });

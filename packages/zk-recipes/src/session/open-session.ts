@@ -28,8 +28,6 @@ interface Adoption {
   taken: boolean;
 }
 
-const adoptedPauseMs = 50;
-
 /** Hooks stay on a client for good: a second session finds them there. */
 const adopted = new WeakMap<Client, Adoption>();
 
@@ -51,13 +49,12 @@ export function adoptSession(client: Client, options: SessionBasics): ZooKeeperS
     );
   }
   if (adoption === undefined) {
-    // A holder must hear soon that its session is over; the library's default pause is up to a second.
-    manager.spinDelay = Math.min(manager.spinDelay, adoptedPauseMs);
     adoption = { link: new Link(client, null, options.runtime), taken: false };
     adopted.set(client, adoption);
   }
   const taken = adoption;
   taken.taken = true;
+  taken.link.pace?.begin();
   const session = new LinkedSession({
     ...options,
     link: taken.link,
@@ -65,6 +62,7 @@ export function adoptSession(client: Client, options: SessionBasics): ZooKeeperS
     owned: false,
     released: () => {
       taken.taken = false;
+      taken.link.pace?.end();
     },
   });
   session.start();

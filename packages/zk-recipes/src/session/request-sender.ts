@@ -34,8 +34,6 @@ export interface SenderParts {
 export interface SenderDesk {
   /** A request left. */
   sent(atMs: number): void;
-  /** An answer came; only values over 0 are zxids. */
-  saw(zxid: bigint): void;
   /** The lease was proven anew. */
   proven(): void;
 }
@@ -127,7 +125,6 @@ export class RequestSender {
 
   #answered(call: { readonly op: OpName; readonly sent: Stamp }, header: ReplyHeader): void {
     const { link, lease, states } = this.#parts;
-    this.#desk.saw(header.zxid);
     if (!this.proofs.answered(call.op, header) || states.over) return;
     const counted = this.activity.countedBy(call.sent, link.timeoutMs);
     if (counted === null) return;

@@ -3,13 +3,12 @@ import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { guarded } from "../client/guarded.js";
 import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
+import type { WatchedPaths } from "../client/set-watches.js";
 import type { LeaseClock, Stamp } from "./lease-clock.js";
 import type { RequestSender } from "./request-sender.js";
 import type { SessionStates } from "./session-states.js";
-import { mergePaths } from "./set-watches.js";
 import type { SessionLossReason } from "./types.js";
 import type { WatchRegistry } from "./watch-registry.js";
-import { WatchRestorer } from "./watch-restorer.js";
 import type { Watchdog } from "./watchdog.js";
 
 export interface ContactParts {
@@ -20,8 +19,6 @@ export interface ContactParts {
   readonly watches: WatchRegistry;
   readonly watchdog: Watchdog;
   readonly waiters: ConnectionWaiters;
-  /** `false` for a user's own client. */
-  readonly owned: boolean;
   readonly onWatchEvent: ((event: WatcherEvent) => void) | undefined;
   lose(reason: SessionLossReason, cause: unknown): void;
 }
@@ -34,24 +31,13 @@ export class SessionContact implements LinkListener {
   lastCause: unknown;
   /** Attempts in a row that a server refused. */
   refusals = 0;
-  readonly restorer: WatchRestorer;
   readonly #parts: ContactParts;
   /** Of the connection under way; null when the handshake left before an adopted client was ours. */
   #greetingSent: Stamp | null = null;
   #greetingAsksForNew = false;
 
   constructor(parts: ContactParts) {
-    const { link, sender } = parts;
     this.#parts = parts;
-    this.restorer = new WatchRestorer(
-      {
-        setWatches: (piece, settle) => sender.send("setWatches", piece, settle),
-        failed: (error) => {
-          if (link.up) link.cut(`watches were not restored: ${error.message}`);
-        },
-      },
-      link.lastZxid,
-    );
   }
 
   /** An adopted client has a connection already. */
@@ -86,8 +72,13 @@ export class SessionContact implements LinkListener {
     this.#parts.watchdog.received();
   }
 
+  /** Put back before anything else, so that `connected` finds every watch in its place. */
+  watched(): WatchedPaths {
+    return this.#parts.watches.armedPaths();
+  }
+
   greeted(): void {
-    const { link, lease, sender, watches, owned } = this.#parts;
+    const { link, lease, sender } = this.#parts;
     this.connection += 1;
     // A leader that lost its quorum without noticing greets an old session all the same, but cannot make a new one.
     const proves = this.#greetingSent !== null && (!sender.proofs.quorum || this.#greetingAsksForNew);
@@ -95,9 +86,6 @@ export class SessionContact implements LinkListener {
     if (this.#greetingSent === null) this.#takeUpAnew();
     if (proves) lease.prove(this.#greetingSent as Stamp, link.timeoutMs);
     else lease.shorten(link.timeoutMs);
-    // Before anything else on a new connection, so that `connected` finds every watch in its place.
-    const own = watches.armedPaths();
-    this.restorer.restore(owned ? own : mergePaths(own, link.library.watches()));
   }
 
   up(): void {
@@ -127,7 +115,6 @@ export class SessionContact implements LinkListener {
 
   down(cause: Error | null, wasUp: boolean): void {
     const { sender, states, waiters, watchdog } = this.#parts;
-    this.restorer.reset();
     sender.proofs.reset();
     this.#greetingSent = null;
     if (cause !== null) this.lastCause = cause;

@@ -1,10 +1,16 @@
-import { startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import {
+  type EmbeddedZooKeeper,
+  type EmbeddedZooKeeperOptions,
+  eventually,
+  startEmbeddedZooKeeper,
+} from "@holdfast/test-servers";
 import zookeeper, { type Client } from "node-zookeeper-client";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { ManagerState, managerOf } from "../../src/client/library.js";
 import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "../../src/index.js";
 
-async function startServer(): ReturnType<typeof startEmbeddedZooKeeper> {
-  const server = await startEmbeddedZooKeeper();
+async function startServer(options: EmbeddedZooKeeperOptions = {}): Promise<EmbeddedZooKeeper> {
+  const server = await startEmbeddedZooKeeper(options);
   onTestFinished(() => server.stop());
   return server;
 }
@@ -15,12 +21,110 @@ function locksOf(options: ZooKeeperLocksOptions): ZooKeeperLocks {
   return locks;
 }
 
-function clientOf(connect: string): Client {
-  const client = zookeeper.createClient(connect, { sessionTimeout: 6_000 });
+function clientOf(connect: string, sessionTimeout = 6_000): Client {
+  const client = zookeeper.createClient(connect, { sessionTimeout });
   onTestFinished(() => client.close());
   client.connect();
   return client;
 }
+
+function sessionOf(client: Client): bigint {
+  return client.getSessionId().readBigInt64BE();
+}
+
+/** A watch of its owner's own on a node that is there. */
+async function watchOwn(client: Client, path: string): Promise<{ fired: number }> {
+  const heard = { fired: 0 };
+  await new Promise<void>((resolve, reject) => {
+    client.getData(
+      path,
+      () => {
+        heard.fired += 1;
+      },
+      (error) => (error ? reject(error) : resolve()),
+    );
+  });
+  return heard;
+}
+
+/** Waits for the next connection after the present one is cut. */
+async function reconnect(server: EmbeddedZooKeeper, client: Client): Promise<void> {
+  const again = new Promise<void>((resolve) => client.once("connected", resolve));
+  server.dropConnection(sessionOf(client));
+  await again;
+}
+
+describe("a watch of a given client's owner is heard after a reconnect", () => {
+  test("once the provider was closed", async () => {
+    const server = await startServer();
+    server.operator.create("/watched");
+    const client = clientOf(server.connectString);
+    const locks = locksOf({ client });
+    await locks.ready();
+    const heard = await watchOwn(client, "/watched");
+    await locks.close();
+    await reconnect(server, client);
+    server.operator.setData("/watched", null);
+    await eventually(() => heard.fired === 1, { what: "the event" });
+  });
+
+  test("with what happened during the outage, once the provider was closed", async () => {
+    const server = await startServer();
+    server.operator.create("/watched");
+    const client = clientOf(server.connectString);
+    const locks = locksOf({ client });
+    await locks.ready();
+    const heard = await watchOwn(client, "/watched");
+    await locks.close();
+    await server.restart({ whileDown: () => void server.operator.setData("/watched", null) });
+    await eventually(() => heard.fired === 1, { what: "the event" });
+  });
+
+  test("once our lease ran out and the client got back in time", async () => {
+    const server = await startServer({ tickTimeMs: 200 });
+    server.operator.create("/watched");
+    const client = clientOf(server.connectString, 1_000);
+    const locks = locksOf({ client });
+    await locks.ready();
+    const heard = await watchOwn(client, "/watched");
+    const states: string[] = [];
+    locks.events.on("session-state", ({ state }) => states.push(state));
+    server.pause({ clock: "frozen" });
+    await eventually(() => states.includes("lost"), { what: "the lease to run out" });
+    const again = new Promise<void>((resolve) => client.once("connected", resolve));
+    server.resume();
+    await again;
+    server.operator.setData("/watched", null);
+    await eventually(() => heard.fired === 1, { what: "the event" });
+  });
+});
+
+describe("the dials of a given client", () => {
+  test("come ever less often in an outage, as slowly as its owner wished in the end, and so again after close()", async () => {
+    const server = await startServer();
+    const client = clientOf(server.connectString);
+    const manager = managerOf(client);
+    const locks = locksOf({ client });
+    await locks.ready();
+    const before = manager.spinDelay;
+    const pauses: number[] = [];
+    manager.on("state", (state: number) => {
+      if (state === ManagerState.connecting) pauses.push(manager.spinDelay);
+    });
+    const refused = server.faults.refuseConnections();
+    server.dropConnection(sessionOf(client));
+    await eventually(() => pauses.at(-1) === 1_000, {
+      what: "the longest pause",
+      detail: () => pauses.join(", "),
+    });
+    expect(before).toBe(50);
+    expect([...new Set(pauses)]).toEqual([50, 100, 200, 400, 800, 1_000]);
+    refused.release();
+    await eventually(() => manager.spinDelay === 50, { what: "short pauses after a connection that serves" });
+    await locks.close();
+    expect(manager.spinDelay).toBe(1_000);
+  });
+});
 
 describe("a given client with a chroot", () => {
   test("excludes those who connect with the same chroot, on the same nodes", async () => {

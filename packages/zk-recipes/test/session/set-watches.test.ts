@@ -1,7 +1,7 @@
 import { encodeRequest } from "@holdfast/zk-protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { maxPieceBytes, setWatchesPieces } from "../../src/session/set-watches.js";
+import { maxPieceBytes, setWatchesPieces } from "../../src/client/set-watches.js";
 
 describe("the pieces of setWatches", () => {
   test("are none without watches", () => {

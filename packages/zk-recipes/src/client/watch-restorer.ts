@@ -1,10 +1,10 @@
-import type { RequestOf } from "@holdfast/zk-protocol";
+import { type ReplyHeader, type SetWatchesRequest, ZooKeeperError } from "@holdfast/zk-protocol";
 import { setWatchesPieces, type WatchedPaths } from "./set-watches.js";
-import type { Outcome, Settle } from "./types.js";
 
-/** What the restorer does through its session. */
+/** What the restorer does through its link. */
 export interface RestoreDesk {
-  setWatches(request: RequestOf<"setWatches">, settle: Settle<undefined>): void;
+  /** An answer that never comes is not told: the next connection starts with `reset()`. */
+  setWatches(request: SetWatchesRequest, answered: (header: ReplyHeader) => void): void;
   /** Watches are not in place: the connection is of no use. */
   failed(error: Error): void;
 }
@@ -31,7 +31,7 @@ export class WatchRestorer {
   restore(paths: WatchedPaths): void {
     for (const piece of setWatchesPieces(paths, this.#zxid)) {
       this.#piecesOut += 1;
-      this.#desk.setWatches(piece, (outcome) => this.#restored(outcome));
+      this.#desk.setWatches(piece, (header) => this.#restored(header));
     }
   }
 
@@ -40,13 +40,13 @@ export class WatchRestorer {
     this.#piecesOut = 0;
   }
 
-  #restored(outcome: Outcome<undefined>): void {
-    if (!outcome.ok) {
+  #restored({ err, zxid }: ReplyHeader): void {
+    if (err !== 0) {
       // Without them a waiter would sleep for ever.
-      this.#desk.failed(outcome.error);
+      this.#desk.failed(new ZooKeeperError(err, { op: "setWatches" }));
       return;
     }
     this.#piecesOut -= 1;
-    this.saw(outcome.zxid);
+    this.saw(zxid);
   }
 }

@@ -37,6 +37,8 @@ export function* setWatchesPieces(paths: WatchedPaths, relativeZxid: bigint): Ge
   if (bytes > fixedBytes) yield requestOf(piece, relativeZxid);
 }
 
+export const noPaths: WatchedPaths = { data: [], exist: [], child: [] };
+
 /** What is in either. */
 export function mergePaths(a: WatchedPaths, b: WatchedPaths): WatchedPaths {
   const union = (name: keyof WatchedPaths): string[] => [...new Set([...a[name], ...b[name]])];
