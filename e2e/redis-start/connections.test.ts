@@ -1,3 +1,4 @@
+import { ClusterNodeError } from "@holdfast/redis-recipes";
 import {
   type RedisCluster,
   startRedis,
@@ -82,6 +83,15 @@ describe("a cluster that is down", () => {
     await cluster.nodes[0]?.command("CLUSTER", "ADDSLOTS", "0");
     expect(await (await patient).release()).toBe("released");
   });
+});
+
+it("a node of a cluster that is given as url refuses an acquire without a limit instead of leaving it to wait", async () => {
+  const cluster = await startRedisCluster({ masters: 3, replicas: 0 });
+  onTestFinished(() => cluster.stop());
+  const { locks } = open({ url: `redis://127.0.0.1:${cluster.nodes[0]?.port}` });
+  const error = await refusal(locks.mutex("orders").acquire());
+  expect(error).toBeInstanceOf(ClusterNodeError);
+  expect(error.message).toContain("use the option cluster");
 });
 
 describe("sharded channels", () => {

@@ -1,6 +1,6 @@
 export { type ReplicaShortage, TooFewReplicasError } from "./client/errors.js";
 export { MissingRightError } from "./client/rights.js";
-export { ServerTooOldError } from "./client/suitable.js";
+export { ClusterNodeError, ServerTooOldError } from "./client/suitable.js";
 export type { NatMap, RedisAddress } from "./client/target.js";
 export type { RedisClusterOptions, RedisLocksOptions, RedisSentinelOptions } from "./provider/options.js";
 export { type PermitSemaphore, type RedisLocks, redisLocks } from "./provider/redis-locks.js";

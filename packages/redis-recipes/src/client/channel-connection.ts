@@ -70,6 +70,11 @@ export class ChannelConnection {
     ).catch(() => {});
   }
 
+  /** Ends the connection; ioredis dials again, and all channels are subscribed there. */
+  redial(): void {
+    this.#redis?.disconnect(true);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#drop();

@@ -86,6 +86,11 @@ export function unsafeOptions(client: Redis | Cluster): readonly UnsafeOption[] 
       "commands of yours that were queued during an outage run late, when a lock they belong to is gone; set false",
     );
     tell(
+      !Array.isArray(options.sentinels) && !endsOnReplicas(client as Redis),
+      "reconnectOnError",
+      'a primary behind a name is not followed when it becomes a replica; set (error) => error.message.startsWith("READONLY")',
+    );
+    tell(
       Array.isArray(options.sentinels) && options.failoverDetector !== true,
       "failoverDetector",
       "a master that was replaced while frozen is never left; set true",
@@ -97,6 +102,13 @@ export function unsafeOptions(client: Redis | Cluster): readonly UnsafeOption[] 
     );
   }
   return found;
+}
+
+/** Whether the owner of a given client has it dial again where a server says that it is a replica. */
+export function endsOnReplicas({ options }: Redis): boolean {
+  const { reconnectOnError } = options;
+  if (typeof reconnectOnError !== "function") return false;
+  return Boolean(reconnectOnError(new Error("READONLY You can't write against a read only replica.")));
 }
 
 function above(value: Millis | null | undefined, mostMs: Millis): boolean {

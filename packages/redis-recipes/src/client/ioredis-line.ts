@@ -77,6 +77,7 @@ export class IoredisLine implements RedisLine {
     const events: TopologyEvents = {
       trusted: (node, info, probed) => this.#trusted(node, info, probed),
       notice: (what) => this.#tell(what),
+      relocated: () => this.#subscriptions.redial(),
       broken: () => {
         for (const listener of [...this.#broken]) listener();
       },

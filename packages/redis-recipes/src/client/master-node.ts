@@ -26,6 +26,7 @@ export interface MasterNodeOptions {
   readonly servers: () => readonly string[];
   readonly policy: ReplicaPolicy;
   readonly meter?: RequestMeter | undefined;
+  /** The connection for commands may be ended where it leads to a replica. */
   readonly redial: boolean;
   /** The client for commands is ours, and makes a new connection by itself: a connection of it may be ended. */
   readonly interruptible: boolean;
@@ -33,6 +34,8 @@ export interface MasterNodeOptions {
   readonly probes: readonly Command[];
   readonly cluster: boolean;
   onTrusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void;
+  /** The server says to the connection for commands that it is a replica. */
+  onReplica?(): void;
   onBroken(node: MasterNode): void;
   onFailed(node: MasterNode): void;
 }
@@ -51,12 +54,11 @@ export class MasterNode {
   constructor(redis: Redis, options: MasterNodeOptions) {
     this.#options = options;
     const { runtime, servers, redial, meter, policy, probes, cluster } = options;
-    const common = { runtime, servers, redial, meter };
+    const common = { runtime, servers, meter };
     this.commands = new NodeConnection(redis, {
       ...common,
+      redial,
       extraWaitMs: 0,
-      // Of interest to runs that wait for them alone: their connection asks.
-      watchReplicas: false,
       probes: [...probes, rightsProbe({ acks: policy.acks > 0, cluster })],
       unsuitable: (info, probed) => {
         const state = cluster ? probed.at(-2) : undefined;
@@ -66,6 +68,7 @@ export class MasterNode {
         options.onTrusted(this, info, probed);
         if (this.#acked !== null) this.#align(this.#acked, this.#acked.connection);
       },
+      onReplica: () => options.onReplica?.(),
       onBroken: () => options.onBroken(this),
       onFailed: () => options.onFailed(this),
     });
@@ -128,16 +131,14 @@ export class MasterNode {
     return this.commands.flight(run.asking ? [["asking"], command] : [command]);
   }
 
-  #openAcked(
-    redis: Redis,
-    common: Pick<MasterNodeOptions, "runtime" | "servers" | "redial" | "meter">,
-  ): AckedRuns {
+  #openAcked(redis: Redis, common: Pick<MasterNodeOptions, "runtime" | "servers" | "meter">): AckedRuns {
     const { waitTimeoutMs } = this.#options.policy;
     const own = copyOf(redis, { ...commandSettings(waitTimeoutMs), readOnly: false });
     const connection: NodeConnection = new NodeConnection(own, {
       ...common,
+      // Ours in any case. In a cluster it is told where to lead by the map of the slots, and dialling again changes nothing.
+      redial: !this.#options.cluster,
       extraWaitMs: waitTimeoutMs,
-      watchReplicas: true,
       probes: [["wait", 0, 0]],
       onTrusted: (_info, [probed]) => {
         this.#waitRefused = probed !== undefined && "error" in probed ? probed.error.message : null;

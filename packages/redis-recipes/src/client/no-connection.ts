@@ -1,13 +1,14 @@
 import { BackendError } from "@holdfast/core";
 import type { VainWait } from "@holdfast/core/internal";
 import { MissingRightError, refusalOf } from "./rights.js";
-import { ServerTooOldError } from "./suitable.js";
+import { ClusterNodeError, ServerTooOldError } from "./suitable.js";
 
 /** For those who waited for a connection that did not come. */
 export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
   const details = { servers, cause: lastCause };
   // Each waiter gets an error of its own, of the kind that tells what to change.
   if (lastCause instanceof ServerTooOldError) return new ServerTooOldError(lastCause.version, details);
+  if (lastCause instanceof ClusterNodeError) return new ClusterNodeError(details);
   if (lastCause instanceof MissingRightError) {
     return new MissingRightError(lastCause.rights, lastCause.reply, details);
   }

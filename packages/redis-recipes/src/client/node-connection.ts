@@ -5,7 +5,7 @@ import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./erro
 import { inTime } from "./in-time.js";
 import { MeteredFlight, type RequestMeter } from "./request-meter.js";
 import { refusalOf } from "./rights.js";
-import { onlineReplicasOf, parseServerInfo, type ServerInfo } from "./server-info.js";
+import { parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
 import { commandTimeoutMs, pingMs, silenceMs } from "./settings.js";
 import { addressText } from "./target.js";
 
@@ -32,9 +32,10 @@ export interface NodeConnectionOptions {
   readonly servers: () => readonly string[];
   /** On top of the time a command may take, where commands block by design. */
   readonly extraWaitMs: Millis;
-  /** Asks each second for the replicas, instead of a mere PING. */
-  readonly watchReplicas: boolean;
-  /** Drops a connection that leads to a replica, so that the sentinels are asked again. */
+  /**
+   * A connection that leads to a replica is ended, so that ioredis dials again: the sentinels, or the name behind which there is
+   * another primary by now. A server that became a replica keeps its connections, and would be asked for its role for ever.
+   */
   readonly redial: boolean;
   /** Hears of each command of a flight. */
   readonly meter?: RequestMeter | undefined;
@@ -45,6 +46,8 @@ export interface NodeConnectionOptions {
   onTrusted(info: ServerInfo, probed: readonly Outcome[]): void;
   /** Was trusted and is not any more. */
   onBroken(): void;
+  /** The server at the other end says that it is a replica. */
+  onReplica?(): void;
   /** An attempt to connect came to nothing; `lastCause` and `refused` tell of it. */
   onFailed(): void;
 }
@@ -243,6 +246,7 @@ export class NodeConnection {
         : info.loading
           ? "it is still loading its data"
           : "it is a replica";
+    if (info?.role === "replica") this.#options.onReplica?.();
     const error =
       failed !== undefined && "error" in failed ? failed.error : new NotSentError(why, this.#where());
     this.#turnDown(error, info);
@@ -267,8 +271,9 @@ export class NodeConnection {
     });
   }
 
+  /** Asks for the role instead of a mere PING: a holder that writes nothing before its next renewal hears of a failover within a second. */
   async #ping(): Promise<void> {
-    const { runtime, extraWaitMs, watchReplicas } = this.#options;
+    const { runtime, extraWaitMs } = this.#options;
     const since = this.#unansweredSinceMs;
     if (since !== null) {
       // A given client may have no time-out of its own: then this is how a frozen server is noticed.
@@ -278,9 +283,7 @@ export class NodeConnection {
     if (!this.#writable) return;
     const epoch = this.#epoch;
     this.#unansweredSinceMs = runtime.nowMs();
-    const { outcomes } = await this.#send([watchReplicas ? ["info", "replication"] : ["ping"]], "", {
-      withinMs: Infinity,
-    });
+    const { outcomes } = await this.#send([["info", "replication"]], "", { withinMs: Infinity });
     if (epoch !== this.#epoch || this.#closed) return;
     this.#unansweredSinceMs = null;
     if (this.#info === null) {
@@ -288,9 +291,9 @@ export class NodeConnection {
       return;
     }
     const [outcome] = outcomes;
-    if (watchReplicas && outcome !== undefined && "reply" in outcome) {
-      this.#info = { ...this.#info, connectedReplicas: onlineReplicasOf(outcome.reply) };
-    }
+    const said = outcome !== undefined && "reply" in outcome ? parseReplication(outcome.reply) : null;
+    if (said?.role === "replica") this.#demoted();
+    else if (said !== null) this.#info = { ...this.#info, ...said };
   }
 
   #stop(): void {
@@ -353,6 +356,7 @@ export class NodeConnection {
     if (this.#info === null) return;
     this.#epoch++;
     this.#breakOff();
+    this.#options.onReplica?.();
     if (this.#options.redial) this.redis.disconnect(true);
     else void this.#introduce();
   }

@@ -1,7 +1,11 @@
+export type ServerRole = "master" | "replica";
+
 /** What is read of a server before anything it says is trusted. */
 export interface ServerInfo {
   readonly runId: string;
-  readonly role: "master" | "replica";
+  readonly role: ServerRole;
+  /** One node of a cluster, which serves some of the names. */
+  readonly clustered: boolean;
   /** Replicas that are connected and in step, as the master says. */
   readonly connectedReplicas: number;
   readonly loading: boolean;
@@ -14,11 +18,12 @@ export interface ServerInfo {
 export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null {
   const fields = fieldsOf(texts);
   const runId = fields.get("run_id");
-  const role = fields.get("role");
-  if (runId === undefined || runId === "" || role === undefined) return null;
+  const role = roleIn(fields);
+  if (runId === undefined || runId === "" || role === null) return null;
   return {
     runId,
-    role: role === "master" ? "master" : "replica",
+    role,
+    clustered: fields.get("redis_mode") === "cluster",
     connectedReplicas: countOnline(fields),
     loading: (fields.get("loading") ?? "0") !== "0",
     version: fields.get("redis_version") ?? "unknown",
@@ -26,9 +31,17 @@ export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null
   };
 }
 
-/** Of the answer to INFO replication. */
-export function onlineReplicasOf(text: unknown): number {
-  return countOnline(fieldsOf([text]));
+/** Of the answer to INFO replication; `null` where it does not tell a role. */
+export function parseReplication(text: unknown): Pick<ServerInfo, "role" | "connectedReplicas"> | null {
+  const fields = fieldsOf([text]);
+  const role = roleIn(fields);
+  return role === null ? null : { role, connectedReplicas: countOnline(fields) };
+}
+
+function roleIn(fields: ReadonlyMap<string, string>): ServerRole | null {
+  const role = fields.get("role");
+  if (role === undefined) return null;
+  return role === "master" ? "master" : "replica";
 }
 
 function fieldsOf(texts: readonly unknown[]): ReadonlyMap<string, string> {

@@ -1,5 +1,6 @@
 import { Redis } from "ioredis";
 import { dialAll } from "./dial.js";
+import { endsOnReplicas } from "./given-client.js";
 import { MasterNode, type MasterNodeOptions } from "./master-node.js";
 import { clientOptions } from "./settings.js";
 import { type RedisAddress, type RedisTarget, serversOf } from "./target.js";
@@ -12,6 +13,8 @@ export class SingleTopology implements Topology {
   readonly #own: Redis | null;
   readonly #sentinels: boolean;
   #lastRunId: string | null = null;
+  /** The connection for commands has led to a replica, and so may the one for messages. */
+  #replicaMet = false;
   #dialling = false;
   #closed = false;
   /** Why no sentinel can be asked. */
@@ -29,8 +32,8 @@ export class SingleTopology implements Topology {
     this.#node = new MasterNode(client, {
       ...options,
       servers: () => this.servers,
-      // A given client carries its owner's commands too: those are not ours to interrupt.
-      redial: target.kind === "sentinel",
+      // A given client carries its owner's commands too: those are not ours to interrupt, unless its owner has said so.
+      redial: this.#own !== null || endsOnReplicas(client),
       interruptible: this.#own !== null,
       probes: [],
       cluster: false,
@@ -38,9 +41,14 @@ export class SingleTopology implements Topology {
         const before = this.#lastRunId;
         this.#lastRunId = info.runId;
         this.#unreachable = null;
+        if (this.#replicaMet) events.relocated();
+        this.#replicaMet = false;
         events.trusted(node, info, probed);
         if (before !== null) events.notice(before === info.runId ? "commands" : "master");
         events.changed();
+      },
+      onReplica: () => {
+        this.#replicaMet = true;
       },
       onBroken: () => events.changed(),
       onFailed: () => {

@@ -53,6 +53,14 @@ export class Subscriptions {
     }
   }
 
+  /**
+   * The plain channels are subscribed on a new connection. Where a primary became a replica the old one lives on and still hears, but the
+   * scripts of the new primary count only who listens at that server.
+   */
+  redial(): void {
+    this.#plain.redial();
+  }
+
   async close(error: Error): Promise<void> {
     this.#closedBy = error;
     for (const channel of this.#channels.values()) channel.closed(error);

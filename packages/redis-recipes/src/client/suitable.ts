@@ -23,6 +23,18 @@ export class ServerTooOldError extends BackendError {
   }
 }
 
+/** One node of a cluster was given as if it were all there is: it refuses the names of the other nodes. Not tried again. */
+export class ClusterNodeError extends BackendError {
+  override readonly name = "ClusterNodeError";
+
+  constructor(details: LinkErrorDetails) {
+    super(
+      "this server is part of a cluster: use the option cluster, or as client a Cluster of ioredis, instead of a single server",
+      { ...details, backend: "redis", retryable: false },
+    );
+  }
+}
+
 /** Asked of each node of a cluster: one that sees too little of the others serves nothing. */
 export const clusterState: Command = ["cluster", "info"];
 
@@ -34,11 +46,12 @@ export interface Probed {
 
 /** Why a master cannot be trusted with locks; `null` when it can. */
 export function unsuitable(
-  { version }: ServerInfo,
+  { version, clustered }: ServerInfo,
   { rights, state }: Probed,
   details: LinkErrorDetails,
 ): BackendError | null {
   if (isTooOld(version)) return new ServerTooOldError(version, details);
+  if (clustered && state === undefined) return new ClusterNodeError(details);
   if (rights !== undefined && "error" in rights && rights.error instanceof MissingRightError)
     return rights.error;
   const { needed } = missingRights(rights);

@@ -30,6 +30,8 @@ export interface TopologyEvents {
   /** A master is trusted; `probed` are the answers to the topology's probes. */
   trusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void;
   notice(what: LineNotice): void;
+  /** A master is reached again by an address that led to a replica meanwhile: other connections may still lead there. */
+  relocated(): void;
   /** One master of several is not trusted any more. */
   broken(): void;
   /** `connected`, `nodeOf` or the causes may be different now. */

@@ -1,5 +1,5 @@
 import { eventually, freePort, type RedisCluster, startRedisCluster } from "@holdfast/test-servers";
-import { Cluster } from "ioredis";
+import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { NotSentError, ReplyError } from "../../src/client/errors.js";
 import { commandSettings } from "../../src/client/settings.js";
@@ -46,6 +46,17 @@ test("rejects within a second where nobody listens", async () => {
   const { error, tookMs } = await settled(line.whenConnected());
   expect(String(error)).toContain("every server refused");
   expect(tookMs).toBeLessThan(9_000);
+});
+
+test("a node of a cluster that is given as the only server is refused by an error that names the option cluster", async () => {
+  const [{ port }] = cluster.nodes as [(typeof cluster.nodes)[number]];
+  const client = new Redis({ ...commandSettings(), host: "127.0.0.1", port });
+  onTestFinished(() => client.disconnect());
+  for (const options of [{ url: `redis://127.0.0.1:${port}` }, { client }]) {
+    const { error } = await settled(openLine(options).line.whenConnected());
+    expect(error).toMatchObject({ name: "ClusterNodeError", code: "HF_BACKEND", retryable: false });
+    expect(String(error)).toContain("this server is part of a cluster: use the option cluster");
+  }
 });
 
 test("sends many runs in one flight for each master", async () => {

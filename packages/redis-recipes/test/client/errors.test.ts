@@ -59,6 +59,7 @@ test("counts replicas that are in step, not those that are still copying", () =>
   expect(info).toEqual({
     runId: "abc",
     role: "master",
+    clustered: false,
     connectedReplicas: 1,
     loading: false,
     version: "7.0.15",

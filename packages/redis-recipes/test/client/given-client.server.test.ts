@@ -19,7 +19,7 @@ test("works on a client with ioredis' defaults, with a warning for each, and lea
   const subscription = line.subscribe("given", "plain", () => {});
   await line.whenConnected();
   await subscription.ready;
-  expect(warnings.map(({ code }) => code)).toEqual(Array.from({ length: 6 }, () => "HF_UNSAFE_OPTION"));
+  expect(warnings.map(({ code }) => code)).toEqual(Array.from({ length: 7 }, () => "HF_UNSAFE_OPTION"));
   expect(warnings[0]?.message).toContain("maxRetriesPerRequest");
   expect((await line.run(increment, [freshName("given")], [])).reply).toBe(1);
   await line.close(1_000);
@@ -31,7 +31,9 @@ test("works on a client with ioredis' defaults, with a warning for each, and lea
 });
 
 test("takes a client that was not connected yet, and one that is ready", async () => {
-  const client = new Redis({ ...commandSettings(), port: server.port, host: server.host, lazyConnect: true });
+  const reconnectOnError = ({ message }: Error): boolean => message.startsWith("READONLY");
+  const address = { port: server.port, host: server.host };
+  const client = new Redis({ ...commandSettings(), ...address, reconnectOnError, lazyConnect: true });
   onTestFinished(() => client.disconnect());
   const first = openLine({ client });
   await first.line.whenConnected();

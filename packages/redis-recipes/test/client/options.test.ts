@@ -151,6 +151,7 @@ test("names each unsafe option of a client with ioredis' defaults, what it costs
     "commandTimeout",
     "connectTimeout",
     "enableOfflineQueue",
+    "reconnectOnError",
     "retryStrategy",
   ]);
   for (const { advice } of found) expect(advice).toMatch(/; set /);
@@ -167,8 +168,9 @@ test("names failoverDetector where there are sentinels, and resending that never
   expect(options).toContain("autoResendUnfulfilledCommands");
 });
 
-test("has nothing to say against its own settings, for one server and for a cluster", () => {
-  expect(unsafeOptions(idle(commandSettings()))).toEqual([]);
+test("has nothing to say against its own settings, for one server that may change its role and for a cluster", () => {
+  const reconnectOnError = ({ message }: Error): boolean => message.startsWith("READONLY");
+  expect(unsafeOptions(idle({ ...commandSettings(), reconnectOnError }))).toEqual([]);
   const { lazyConnect: _, retryStrategy: __, enableOfflineQueue: ___, ...redisOptions } = commandSettings();
   const cluster = new Cluster([{ host: "127.0.0.1", port: 1 }], { lazyConnect: true, redisOptions });
   onTestFinished(() => cluster.disconnect());

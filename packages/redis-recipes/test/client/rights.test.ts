@@ -62,6 +62,7 @@ test.each([
   const info = {
     runId: "a",
     role: "master",
+    clustered: false,
     connectedReplicas: 0,
     loading: false,
     version,

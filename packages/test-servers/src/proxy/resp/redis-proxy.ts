@@ -17,7 +17,7 @@ import { RespTap } from "./resp-tap.js";
 export interface RedisProxyOptions extends ProxyOptions {
   /**
    * Commands that are left out of `counts().commands` and of flights; default the ones with which a client introduces
-   * itself, and PING: `["AUTH", "CLIENT", "HELLO", "PING", "SELECT"]`.
+   * itself and asks whether the server is there: `["AUTH", "CLIENT", "HELLO", "INFO", "PING", "SELECT"]`.
    */
   ignore?: RespIgnored;
   /** How many entries the trace keeps; default 20,000. Counts know no limit. */
@@ -30,7 +30,7 @@ export interface RedisProxyOptions extends ProxyOptions {
   rewritePorts?: PortMap;
 }
 
-const introduction: readonly string[] = ["AUTH", "CLIENT", "HELLO", "PING", "SELECT"];
+const introduction: readonly string[] = ["AUTH", "CLIENT", "HELLO", "INFO", "PING", "SELECT"];
 
 /**
  * A TCP proxy that reads RESP, version 2 and 3: it records and counts commands, replies and messages, and can hold,
