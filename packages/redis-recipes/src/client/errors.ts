@@ -105,8 +105,16 @@ export class ReplyError extends BackendError {
 export function refusalKind(reply: string): RefusalKind {
   const [word = ""] = reply.split(" ", 1);
   if (reply.startsWith("ERR max number of clients")) return "busy";
-  if (reply.startsWith("ERR The user executing the script can't")) return "denied";
+  if (isDeniedInScript(reply)) return "denied";
   return kinds.get(word) ?? "other";
+}
+
+/** The rules denied what a script called: Redis up to 7.1, and after it Redis and Valkey. */
+export function isDeniedInScript(reply: string): boolean {
+  return (
+    reply.startsWith("ERR The user executing the script can't ") ||
+    reply.startsWith("ERR ACL failure in script: ")
+  );
 }
 
 /** The node named by `MOVED slot host:port` and `ASK slot host:port`; an empty host means the one that answered. */

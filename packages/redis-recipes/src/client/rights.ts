@@ -1,5 +1,5 @@
 import { suffixed } from "../layout/names.js";
-import { type LinkErrorDetails, ReplyError, refusalKind } from "./errors.js";
+import { isDeniedInScript, type LinkErrorDetails, ReplyError } from "./errors.js";
 import type { Command, Outcome } from "./node-connection.js";
 
 /**
@@ -78,16 +78,18 @@ export function refusalOf(reply: string, details: LinkErrorDetails, command: Com
   return rights === null ? new ReplyError(reply, details) : new MissingRightError(rights, reply, details);
 }
 
+/** Redis has said each of these in two ways: one up to 7.1, and another, which Valkey has taken over, from 7.2 on. */
 function missingIn(reply: string, command: Command | null): readonly string[] | null {
   const keys = keysOf(command);
   const [key = ""] = keys;
-  // Of keys that a script derives itself: those of read holds.
-  if (reply.includes("can't access at least one of the keys")) return [`~${suffixed(key, "*")}`];
-  if (reply.includes("The user executing the script can't run")) return ["+@read", "+@write"];
-  if (!/^NOPERM /.test(reply) || refusalKind(reply) !== "denied") return null;
+  const inScript = isDeniedInScript(reply);
+  if (!inScript && !reply.startsWith("NOPERM ")) return null;
   const [, name] = /run the '([^']+)' command/.exec(reply) ?? [];
   if (name !== undefined) return [`+${name}`];
-  if (reply.includes("channels")) return ["&holdfast_*", "&redisson_*"];
+  if (reply.includes("can't run this command")) return ["+@read", "+@write"];
+  if (/\bchannels?\b/.test(reply)) return ["&holdfast_*", "&redisson_*"];
+  // Of keys that a script derives itself: those of read holds.
+  if (inScript) return [`~${suffixed(key, "*")}`];
   return keys.length === 0 ? null : keys.map((each) => `~${each}`);
 }
 
@@ -121,7 +123,8 @@ for index = 2, calls + 1 do
   local call = words(ARGV[index])
   local reply = redis.pcall(unpack(call))
   local said = type(reply) == 'table' and reply.err or ''
-  if string.find(said, "can't run this command", 1, true) or string.find(said, 'Unknown Redis command', 1, true) then
+  local denied = string.find(said, "can't run this command", 1, true) or string.find(said, 'no permissions to run', 1, true)
+  if denied or string.find(said, 'Unknown Redis command', 1, true) then
     table.insert(missing[1], call[1])
   end
 end

@@ -44,6 +44,8 @@ export function commandSettings(extraWaitMs: Millis = 0): Settings {
     // Re-subscribed here, so that each channel is known to be there before anybody is told.
     autoResubscribe: false,
     lazyConnect: true,
+    // CLIENT SETINFO would need a right that servers before 7.2 do not know, and fill the ACL log of those that do.
+    disableClientInfo: true,
     maxLoadingRetryTime: 500,
   };
 }

@@ -25,6 +25,8 @@ test("the probe asks for each command that a script calls, and for no other", as
   expect([...scriptCommands].sort()).toEqual([...called].sort());
 });
 
+const channels = ["&holdfast_*", "&redisson_*"];
+
 test.each([
   ["NOPERM this user has no permissions to run the 'cluster|slots' command", null, ["+cluster|slots"]],
   [
@@ -37,6 +39,31 @@ test.each([
     ["eval", "", 1, "a"],
     ["~{a}:*"],
   ],
+  [
+    "ERR The user executing the script can't run this command or subcommand script: 1, on @user_script:2.",
+    ["eval", "", 1, "a"],
+    ["+@read", "+@write"],
+  ],
+  [
+    "ERR The user executing the script can't publish to the channel mentioned in the command",
+    ["eval", "", 1, "a"],
+    ["&holdfast_*", "&redisson_*"],
+  ],
+  ["NOPERM this user has no permissions to access one of the channels used as arguments", null, channels],
+  ["NOPERM User app has no permissions to run the 'cluster|slots' command", null, ["+cluster|slots"]],
+  ["NOPERM No permissions to access a key", ["evalsha", "0", 2, "a", "b:{a}", "x"], ["~a", "~b:{a}"]],
+  ["NOPERM No permissions to access a channel", null, channels],
+  [
+    "ERR ACL failure in script: User app has no permissions to run the 'pexpire' command script: 1, on @user_script:2.",
+    ["eval", "", 1, "a"],
+    ["+pexpire"],
+  ],
+  [
+    "ERR ACL failure in script: No permissions to access a key script: 1, on @user_script:2.",
+    ["eval", "", 1, "a"],
+    ["~{a}:*"],
+  ],
+  ["ERR ACL failure in script: No permissions to access a channel", ["eval", "", 1, "a"], channels],
 ] as const)("reads the right out of %s", (reply, command, rights) => {
   const error = refusalOf(reply, details, command as never);
   expect(error).toBeInstanceOf(MissingRightError);
