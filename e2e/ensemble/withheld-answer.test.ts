@@ -45,16 +45,18 @@ describe("an answer that is held back until a ping comes", () => {
     );
     // Had the ping come by itself, the answer would not have been held back for so long.
     expect(tookMs).toBeGreaterThan(90);
-    expect(tookMs).toBeLessThan(500);
+    // When a keep-alive would have come.
+    expect(tookMs).toBeLessThan(sessionTimeoutMs / 3);
   });
 
   it("to the keep-alive of an idle holder is chased too", async () => {
-    const locks = await connected(proxy.connectString, { sessionTimeoutMs: 3_000 });
+    const locks = await connected(proxy.connectString, { sessionTimeoutMs });
     await using handle = await locks.mutex("/withheld-sync").acquire();
     const rule = proxy.holdReply({ op: "sync", until: "ping" });
     const held = await rule.hit();
     const ping = await proxy.waitFor((entry) => entry.op === "ping" && entry.at >= held.at);
-    expect(ping.at - held.at).toBeLessThan(500);
+    // The stock library's next ping would come after that.
+    expect(ping.at - held.at).toBeLessThan(sessionTimeoutMs / 3);
     const answer = await proxy.waitFor(
       (entry) => entry.kind === "reply" && entry.op === "sync" && entry.at > ping.at,
     );
@@ -78,6 +80,5 @@ describe("an answer that is held back until a ping comes", () => {
       `stock: an answer held back came after ${Math.round(tookMs)} ms of a session of ${sessionTimeoutMs} ms`,
     );
     expect(tookMs).toBeGreaterThan(sessionTimeoutMs / 3 - 100);
-    expect(tookMs).toBeLessThan(sessionTimeoutMs / 3 + 1_000);
   });
 });

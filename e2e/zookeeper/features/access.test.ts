@@ -127,10 +127,10 @@ describe("somebody without permission", () => {
       as(bob, { acl: [onlyFor(alice), onlyFor(bob)] }),
     ]);
     const holder = await locks.mutex("/blind/lock").acquire();
-    const { error, tookMs } = await rejection(() => guest.mutex("/blind/lock").acquire({ waitMs: 3_000 }));
+    const { error, tookMs } = await rejection(() => guest.mutex("/blind/lock").acquire({ waitMs: 60_000 }));
     expect(error).toMatchObject({ code: "HF_BACKEND", retryable: false });
     expect(error.message).toMatch(/NoAuth.*options auth and acl/);
-    expect(tookMs).toBeLessThan(2_900);
+    expect(tookMs).toBeLessThan(50_000);
     const operator = await Operator.connect(server.connectString, alice);
     expect(await operator.children("/blind/lock")).toHaveLength(1);
     await holder.release();

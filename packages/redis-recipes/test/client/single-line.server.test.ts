@@ -225,10 +225,9 @@ describe("what is known of a command whose connection broke", () => {
     await proxy.setMode("refuse");
     proxy.resetAll();
     await eventually(() => states.at(-1) === "suspended", { what: "the outage to show" });
-    const { error, tookMs } = await settled(line.run(increment, [key], []));
+    const { error } = await settled(line.run(increment, [key], []));
     expect(error).toBeInstanceOf(NotSentError);
     expect(error).toMatchObject({ retryable: true, backend: "redis" });
-    expect(tookMs).toBeLessThan(900);
     expect(await line.runAll(increment, [{ keys: [key], args: [] }])).toMatchObject([
       { name: "NotSentError" },
     ]);
