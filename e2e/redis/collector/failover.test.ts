@@ -1,8 +1,15 @@
+import type { LockCollector } from "@holdfast/core/observe";
 import { redisCollector } from "@holdfast/redis-recipes/collector";
 import { eventually, startRedisCluster, startRedisReplicaSet } from "@holdfast/test-servers";
 import { expect, it, onTestFinished } from "vitest";
 
 const owner = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
+
+/** As an operator sees it: a picture that cannot be read while a connection is made again is read again. */
+async function versionOf(collector: LockCollector, key: string): Promise<string> {
+  const read = async () => (await collector.detail(key, { maxWaiters: 1 }))?.version;
+  return eventually(read, { what: "the lock's picture" });
+}
 
 it("follows the master that sentinels name after the old one has died", async () => {
   await using set = await startRedisReplicaSet();
@@ -19,7 +26,7 @@ it("follows the master that sentinels name after the old one has died", async ()
     withinMs: 20_000,
     detail: () => JSON.stringify(collector.sources()),
   });
-  const version = (await collector.detail("f:after", { maxWaiters: 1 }))?.version ?? "";
+  const version = await versionOf(collector, "f:after");
   const request = { action: "force-release", key: "f:after", entry: null, dryRun: false } as const;
   expect((await collector.act({ ...request, expectedVersion: version })).outcome).toBe("done");
   expect(await next.command("EXISTS", "f:after")).toBe(0);
@@ -42,7 +49,7 @@ it("follows a cluster whose master has been replaced", async () => {
     withinMs: 20_000,
     detail: () => JSON.stringify(collector.sources()),
   });
-  const version = (await collector.detail("f:key", { maxWaiters: 1 }))?.version ?? "";
+  const version = await versionOf(collector, "f:key");
   const request = { action: "force-release", key: "f:key", entry: null, dryRun: false } as const;
   expect((await collector.act({ ...request, expectedVersion: version })).outcome).toBe("done");
 });

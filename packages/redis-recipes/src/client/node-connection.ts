@@ -3,8 +3,8 @@ import type { Millis, Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
 import { inTime } from "./in-time.js";
+import { failureOf, takesCommands } from "./ioredis-words.js";
 import { MeteredFlight, type RequestMeter } from "./request-meter.js";
-import { refusalOf } from "./rights.js";
 import { parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
 import { commandTimeoutMs, pingMs, silenceMs } from "./settings.js";
 import { addressText } from "./target.js";
@@ -146,8 +146,7 @@ export class NodeConnection {
   }
 
   get #writable(): boolean {
-    // A stream that is ended, while the status lags behind, would send commands to the offline queue of a given client.
-    return this.redis.status === "ready" && this.redis.stream?.writable === true;
+    return takesCommands(this.redis);
   }
 
   readonly #ready = (): void => {
@@ -340,11 +339,12 @@ export class NodeConnection {
   }
 
   #outcome(epoch: number, command: Command, error: Error | null, reply: unknown): Outcome {
-    if (error?.name === "ReplyError") return { error: refusalOf(error.message, this.#where(), command) };
-    if (error?.message.startsWith("Stream isn't writeable") === true) {
-      return { error: new NotSentError("there is no connection", this.#where(error)) };
+    if (error !== null) {
+      const failure = failureOf(error, this.#where(), command);
+      // A given client may have written it on the connection before, and been refused only when it sent it again.
+      const again = failure instanceof NotSentError && epoch !== this.#epoch;
+      return { error: again ? this.#unknown("it was sent before the connection was replaced") : failure };
     }
-    if (error !== null) return { error: this.#unknown(error.message, error) };
     // A given client may have sent it again on its next connection, and perhaps it ran twice.
     if (epoch !== this.#epoch)
       return { error: this.#unknown("the connection was replaced before its answer came") };
@@ -367,8 +367,8 @@ export class NodeConnection {
     return { outcomes: commands.map(() => ({ error })), sentMs: nowMs, answeredMs: nowMs, runId: "" };
   }
 
-  #unknown(why: string, cause?: unknown): OutcomeUnknownError {
-    return new OutcomeUnknownError(why, this.#where(cause));
+  #unknown(why: string): OutcomeUnknownError {
+    return new OutcomeUnknownError(why, this.#where());
   }
 
   #where(cause?: unknown): { servers: readonly string[]; cause: unknown } {

@@ -1,21 +1,24 @@
+import type { Millis, Runtime } from "@holdfast/core";
 import type { ActionResult } from "@holdfast/core/observe";
-import type { ReplyError } from "../client/errors.js";
+import { NotSentError, OutcomeUnknownError, ReplyError } from "../client/errors.js";
 import type { RedissonPublish } from "../layout/channels.js";
-import type { Link } from "./link.js";
+import { type Link, linkLimitMs } from "./link.js";
 import type { Places } from "./places.js";
-import { isMoved } from "./reader.js";
 
 export type Outcome = Pick<ActionResult, "outcome" | "effects">;
 
-const maxRedirections = 3;
+/** Between two looks for the master's link. */
+const againMs: Millis = 200;
 
 /** Where the scripts of actions run. Rejects where the backend cannot be asked, or refuses. */
 export class ActionDesk {
   readonly places: Places;
   readonly fairLockWaitTimeoutMs: number;
+  readonly #runtime: Runtime;
 
-  constructor(places: Places, fairLockWaitTimeoutMs: number) {
+  constructor(places: Places, runtime: Runtime, fairLockWaitTimeoutMs: number) {
     this.places = places;
+    this.#runtime = runtime;
     this.fairLockWaitTimeoutMs = fairLockWaitTimeoutMs;
   }
 
@@ -24,31 +27,57 @@ export class ActionDesk {
     return this.places.clustered ? "both" : "publish";
   }
 
-  master(key: string): Link {
-    const link = this.places.masterOf(key);
-    if (link === null) throw new Error(`no server is known that serves ${JSON.stringify(key)}; try again`);
-    return link;
+  /** Reads at the master that serves the key; a reading whose answer was lost is repeated. */
+  read<T>(key: string, work: (link: Link) => Promise<T>): Promise<T> {
+    return this.#atMaster(key, work, (error) => error instanceof OutcomeUnknownError || wasNotDone(error));
   }
 
+  /** Repeated where it is known that nothing was done, never where the outcome is unknown. */
   async eval(
     key: string,
     lua: string,
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
-    for (let tries = 0; ; tries++) {
-      try {
-        const reply = await this.master(key).ask("eval", lua, keys.length, ...keys, ...args);
-        if (Array.isArray(reply)) return reply;
-        throw new Error(`a script answered ${JSON.stringify(reply)}`);
-      } catch (error) {
-        // Refused as a whole: nothing was done.
-        if (!isMoved(error) || (error as ReplyError).kind === "ask" || tries >= maxRedirections) throw error;
-        this.places.outdated();
-        await new Promise((resolve) => setTimeout(resolve, 200));
+    const ask = (link: Link): Promise<unknown> => link.ask("eval", lua, keys.length, ...keys, ...args);
+    const reply = await this.#atMaster(key, ask, wasNotDone);
+    if (Array.isArray(reply)) return reply;
+    throw new Error(`a script answered ${JSON.stringify(reply)}`);
+  }
+
+  /** Right after a failover the master's link is on its way: it is waited for, for 5,000 ms in all. Rejects with the last trouble. */
+  async #atMaster<T>(
+    key: string,
+    work: (link: Link) => Promise<T>,
+    repeatable: (error: unknown) => boolean,
+  ): Promise<T> {
+    const endMs = this.#runtime.nowMs() + linkLimitMs;
+    for (;;) {
+      const link = this.places.masterOf(key);
+      let trouble: unknown;
+      if (link?.open === true) {
+        try {
+          return await work(link);
+        } catch (error) {
+          if (!repeatable(error)) throw error;
+          if (error instanceof ReplyError) this.places.outdated();
+          trouble = error;
+        }
+      } else if (link === null) {
+        trouble = new Error(`no server is known that serves ${JSON.stringify(key)}; try again`);
+      } else {
+        trouble = new NotSentError(link.lastCause ?? "there is no connection", { servers: [link.name] });
       }
+      if (this.#runtime.nowMs() + againMs > endMs) throw trouble;
+      await new Promise<void>((resolve) => this.#runtime.setTimer(againMs, resolve));
     }
   }
+}
+
+/** Not sent, or refused as a whole by a server that does not serve the key, or is no master. */
+function wasNotDone(error: unknown): boolean {
+  if (error instanceof NotSentError) return true;
+  return error instanceof ReplyError && (error.kind === "moved" || error.kind === "not-master");
 }
 
 /** What a script answered. `done`: its word for having done it. */

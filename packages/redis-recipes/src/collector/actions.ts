@@ -1,3 +1,4 @@
+import type { Runtime } from "@holdfast/core";
 import type { ActionRequest, ActionResult, ObservedLock } from "@holdfast/core/observe";
 import { ActionDesk, type Outcome } from "./action-desk.js";
 import { force } from "./force-action.js";
@@ -8,6 +9,7 @@ import { revoke } from "./revoke-action.js";
 
 export interface ActionParts {
   readonly places: Places;
+  readonly runtime: Runtime;
   readonly fairLockWaitTimeoutMs: number;
   /** Reads the lock with all that is beside it, at its master. */
   readonly reread: (key: string) => Promise<LockRecord | null>;
@@ -16,7 +18,7 @@ export interface ActionParts {
 
 /**
  * What an operator may do. Each is one script at the master, which compares what the operator saw with what is there and acts in the same
- * moment. Rejects where the backend cannot be asked, or refuses.
+ * moment. Rejects where the backend cannot be asked within 5,000 ms, or refuses.
  */
 export class Actions {
   readonly #parts: ActionParts;
@@ -24,12 +26,12 @@ export class Actions {
 
   constructor(parts: ActionParts) {
     this.#parts = parts;
-    this.#desk = new ActionDesk(parts.places, parts.fairLockWaitTimeoutMs);
+    this.#desk = new ActionDesk(parts.places, parts.runtime, parts.fairLockWaitTimeoutMs);
   }
 
   async act(request: ActionRequest): Promise<ActionResult> {
     const { key, dryRun } = request;
-    const record = await this.#parts.reread(key);
+    const record = await this.#desk.read(key, () => this.#parts.reread(key));
     // The record changes with the next reading.
     const before = this.#row(record);
     // The row may be of a moment before: what was read now is not what the scripts compare, that is `expectedVersion`.
@@ -37,7 +39,7 @@ export class Actions {
       return { outcome: "nothing-there", effects: [], before, after: null };
     const done = await this.#run(request, record, before);
     const acted = !dryRun && done.outcome === "done";
-    const after = acted ? this.#row(await this.#parts.reread(key)) : null;
+    const after = acted ? this.#row(await this.#desk.read(key, () => this.#parts.reread(key))) : null;
     return { ...done, before, after };
   }
 

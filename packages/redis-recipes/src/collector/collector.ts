@@ -112,6 +112,7 @@ class RedisCollector implements LockCollector {
     } else if (scanCallsPerSecond === 0) this.#sources.scan.off("switched off: scanCallsPerSecond is 0");
     this.#actions = new Actions({
       places: this.#places,
+      runtime,
       fairLockWaitTimeoutMs: options.fairLockWaitTimeoutMs,
       reread: (key) => this.#reread(key),
       rowOf: (record) => this.#rows.lock(record),

@@ -1,8 +1,8 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import { BackendError, type Millis, type Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import { NotSentError, OutcomeUnknownError, ReplyError } from "../client/errors.js";
+import { failureOf, takesCommands } from "../client/ioredis-words.js";
 import type { Command } from "../client/node-connection.js";
-import { refusalOf } from "../client/rights.js";
 import { addressText } from "../client/target.js";
 import { closeClient } from "../client/topology.js";
 
@@ -16,8 +16,8 @@ export interface SendOptions {
   readonly binary?: boolean;
 }
 
-/** A server that does not answer within this is told as down. */
-const limitMs: Millis = 5_000;
+/** A server that does not answer within this is told as down. An operator's action waits as long for a master's link. */
+export const linkLimitMs: Millis = 5_000;
 const againMs: Millis = 500;
 
 /** One connection to one server, for looking. Nothing is sent again by itself, and nothing waits for a connection. */
@@ -44,8 +44,9 @@ export class Link {
     return addressText({ host, port: stream?.remotePort ?? options.port ?? 6379 });
   }
 
+  /** Commands that are sent in this turn are written. */
   get open(): boolean {
-    return this.redis.status === "ready";
+    return takesCommands(this.redis);
   }
 
   /** Why there is no connection. */
@@ -53,12 +54,15 @@ export class Link {
     return this.open ? null : this.#lastCause;
   }
 
-  /** Replies in order; a refusal is in its place. Rejects with `NotSentError` or `OutcomeUnknownError`. */
+  /**
+   * Replies in order; a refusal is in its place. Rejects with `NotSentError` where no command was sent, and with `OutcomeUnknownError`
+   * where one was sent and its answer did not come, on this connection and within 5,000 ms.
+   */
   async send(commands: readonly Command[], options: SendOptions = {}): Promise<readonly Reply[]> {
     const where = { servers: [this.name] };
     // A node of a cluster connects when it is first asked; any other is connecting by itself.
-    if (!this.open && this.redis.options.enableOfflineQueue !== true)
-      throw new NotSentError(this.#lastCause ?? "there is no connection", where);
+    if (!this.open && this.#ofCluster) await this.#connected();
+    if (!this.open) throw new NotSentError(this.#lastCause ?? "there is no connection", where);
     const batch = options.atomic === true ? this.redis.multi() : this.redis.pipeline();
     for (const [name, ...args] of commands) {
       if (options.binary === true) batch.callBuffer(name, ...args);
@@ -66,28 +70,25 @@ export class Link {
     }
     let cancel = (): void => {};
     const late = new Promise<never>((_, reject) => {
-      cancel = this.#runtime.setTimer(limitMs, () =>
-        reject(new OutcomeUnknownError(`no answer within ${limitMs} ms`, where)),
+      cancel = this.#runtime.setTimer(linkLimitMs, () =>
+        reject(new OutcomeUnknownError(`no answer within ${linkLimitMs} ms`, where)),
       );
     });
     try {
       const done = batch.exec();
       done.catch(() => {});
       const replies = await Promise.race([done, late]);
-      return (replies ?? []).map(([error, value], index) => {
-        if (!(error instanceof Error)) return value;
-        if (error.name !== "ReplyError") throw new OutcomeUnknownError(error.message, where);
-        return refusalOf(error.message, where, commands[index] ?? null);
-      });
+      return answered(
+        (replies ?? []).map(([error, value], index) =>
+          error instanceof Error ? failureOf(error, where, commands[index] ?? null) : value,
+        ),
+      );
     } catch (error) {
-      if (error instanceof OutcomeUnknownError) throw error;
-      const told = error instanceof Error ? error.message : String(error);
+      if (error instanceof BackendError) throw error;
+      if (!(error instanceof Error)) throw new OutcomeUnknownError(String(error), where);
       // MULTI itself was refused, with the reason of the first command that was.
-      if (error instanceof Error && error.name === "ReplyError") {
-        const [first] = (error as { previousErrors?: Error[] }).previousErrors ?? [];
-        throw refusalOf(first?.message ?? told, where, null);
-      }
-      throw new OutcomeUnknownError(told, where);
+      const [first] = (error as { previousErrors?: Error[] }).previousErrors ?? [];
+      throw failureOf(error.name === "ReplyError" ? (first ?? error) : error, where, null);
     } finally {
       cancel();
     }
@@ -107,9 +108,28 @@ export class Link {
     await closeClient(this.redis);
   }
 
+  get #ofCluster(): boolean {
+    return this.redis.options.enableOfflineQueue === true;
+  }
+
+  /** Its attempt to connect has come to something, or to nothing within 5,000 ms. */
+  #connected(): Promise<void> {
+    const { redis } = this;
+    if (redis.status === "end") return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        cancel();
+        redis.off("ready", done).off("end", done);
+        resolve();
+      };
+      const cancel = this.#runtime.setTimer(linkLimitMs, done);
+      redis.on("ready", done).on("end", done);
+    });
+  }
+
   /** ioredis gives up in the middle of some failovers. A node of a cluster is replaced by the cluster's client instead. */
   readonly #over = (): void => {
-    if (this.redis.options.enableOfflineQueue === true) return;
+    if (this.#ofCluster) return;
     this.#cancelAgain = this.#runtime.setTimer(againMs, () => {
       if (this.redis.status === "end") this.redis.connect().catch(this.#failed);
     });
@@ -118,6 +138,19 @@ export class Link {
   readonly #failed = (error: unknown): void => {
     this.#lastCause = error instanceof Error ? error.message || error.name : String(error);
   };
+}
+
+/** Each command was judged by itself. The whole was not sent only where no part of it was. */
+function answered(outcomes: readonly Reply[]): readonly Reply[] {
+  const lost = outcomes.find((each) => each instanceof OutcomeUnknownError);
+  if (lost !== undefined) throw lost;
+  const unsent = outcomes.filter((each) => each instanceof NotSentError);
+  const [first] = unsent;
+  if (first === undefined) return outcomes;
+  if (unsent.length === outcomes.length) throw first;
+  throw new OutcomeUnknownError(`of ${outcomes.length} commands ${unsent.length} were not sent`, {
+    servers: first.servers,
+  });
 }
 
 /** Fields of INFO, of whatever sections. */

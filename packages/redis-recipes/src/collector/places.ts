@@ -81,7 +81,10 @@ class SinglePlaces implements Places {
     return this.#master;
   }
 
-  outdated(): void {}
+  /** Where sentinels name the master, a connection to what is none any more is made again, after they were asked. */
+  outdated(): void {
+    if (this.#target.kind === "sentinel") this.#master.redis.disconnect(true);
+  }
 
   /** Behind sentinels Redisson may listen at a replica. Of a lone server nobody says that its replicas can be reached from here. */
   heardReplication(info: ReadonlyMap<string, string>): void {

@@ -52,7 +52,7 @@ export class Servers {
     if (this.#places.masterName === null) return;
     const [master] = this.#places.masters();
     const info = master === undefined ? null : told[nodes.indexOf(master)]?.info;
-    if (info?.get("role") === "slave") master?.redis.disconnect(true);
+    if (info?.get("role") === "slave") this.#places.outdated();
   }
 
   async #info(link: Link): Promise<{ info: ReadonlyMap<string, string>; behindMs: Millis | null } | null> {
