@@ -176,9 +176,15 @@ function checkAcl(what: string, acl: readonly Acl[]): readonly Acl[] {
     Array.isArray(acl) &&
     acl.length > 0 &&
     acl.every(
-      (entry) =>
-        Number.isInteger(entry?.perms) && typeof entry.scheme === "string" && typeof entry.id === "string",
+      (entry) => isInt32(entry?.perms) && typeof entry.scheme === "string" && typeof entry.id === "string",
     );
   if (fits) return acl;
-  throw new InvalidArgumentError(`${what} must be a list of at least one { perms, scheme, id }`);
+  throw new InvalidArgumentError(
+    `${what} must be a list of at least one { perms, scheme, id }, perms a whole number of 32 bits`,
+  );
+}
+
+/** What ZooKeeper's protocol has room for. */
+function isInt32(value: unknown): value is number {
+  return typeof value === "number" && (value | 0) === value;
 }

@@ -1,13 +1,5 @@
 import { LockLostError } from "@holdfast/core";
-import {
-  type Acl,
-  baseName,
-  CreateFlags,
-  errorCodes,
-  joinPath,
-  parentOf,
-  ZooKeeperError,
-} from "@holdfast/zk-protocol";
+import { baseName, CreateFlags, errorCodes, joinPath, parentOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import { protectionPrefix } from "../layout/protected-name.js";
 import { readBase, sortKey, writeBase } from "../layout/queue-order.js";
 import { saysNodeExists, saysNoNode } from "../session/errors.js";
@@ -66,25 +58,25 @@ class Downgrade {
   #try(): void {
     const { session, nodes } = this.#write.desk;
     if (this.#write.over) return this.#lost();
-    let acl: readonly Acl[];
-    try {
-      acl = this.#settings.aclOf(this.#path);
-    } catch (error) {
-      return this.#reject(error);
-    }
     this.#attempts++;
     const path = this.#path;
     let made: RequestError | null = null;
     let node: OwnNode | null = null;
-    nodes.add(path);
     session.batch(() => {
-      session.send(
-        "create2",
-        { path, data: this.#write.data, acl, flags: CreateFlags.ephemeral },
-        (outcome) => {
-          if (!outcome.ok) made = outcome.error;
-        },
-      );
+      try {
+        // Code of the caller's, and an ACL that may be too large to send: a mistake in them is that of this one call.
+        const acl = this.#settings.aclOf(path);
+        session.send(
+          "create2",
+          { path, data: this.#write.data, acl, flags: CreateFlags.ephemeral },
+          (outcome) => {
+            if (!outcome.ok) made = outcome.error;
+          },
+        );
+      } catch (error) {
+        return this.#giveUp(error);
+      }
+      nodes.add(path);
       // The czxid of a node that was there already, too.
       session.send("exists", { path, watch: false }, (outcome) => {
         if (outcome.ok) node = { path, name: baseName(path), czxid: outcome.value.stat.czxid };
@@ -130,19 +122,20 @@ class Downgrade {
   #failed(error: RequestError): void {
     if (!(error instanceof ZooKeeperError)) return this.#write.desk.whenUsable(() => this.#try());
     if (isPassing(error)) return this.#again(error);
-    this.#giveUp(error);
+    this.#giveUp(this.#failure(error));
   }
 
   #again(error: RequestError): void {
     const { runtime, retry } = this.#settings;
     const delayMs = retry.next(this.#attempts, runtime.nowMs() - this.#startedMs, this.#failure(error));
-    if (delayMs === null) return this.#giveUp(error);
+    if (delayMs === null) return this.#giveUp(this.#failure(error));
     runtime.setTimer(delayMs, () => this.#try(), { ref: true });
   }
 
-  #giveUp(error: RequestError): void {
+  /** An earlier try may have made the node. */
+  #giveUp(error: unknown): void {
     const { deletions } = this.#write.desk;
-    deletions.delete(this.#path, () => this.#reject(this.#failure(error)));
+    deletions.delete(this.#path, () => this.#reject(error));
   }
 
   #failure(error: Error): Error {

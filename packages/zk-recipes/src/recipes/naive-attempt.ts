@@ -1,6 +1,5 @@
 import { type HoldfastError, LayoutConflictError, type Millis } from "@holdfast/core";
 import {
-  type Acl,
   baseName,
   CreateFlags,
   errorCodes,
@@ -105,24 +104,26 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
   #send(missingLevels: readonly string[]): void {
     const { session, creating } = this.desk;
     const { path, data } = this.#spec;
-    let parents: MissingParents;
-    let acl: readonly Acl[];
-    try {
-      parents = new MissingParents(this.settings, missingLevels);
-      acl = this.settings.aclOf(path);
-    } catch (error) {
-      creating.leave();
-      return this.fail(error as HoldfastError);
-    }
-    this.roundTrips++;
-    this.#doubt = true;
+    let mistake: HoldfastError | null = null;
     session.batch(() => {
-      parents.send(session);
-      session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
-        creating.leave();
-        this.#created(outcome, parents);
-      });
+      try {
+        // Code of the caller's, and values that may be too large to send: a mistake in them is that of this one acquire.
+        const parents = new MissingParents(this.settings, missingLevels);
+        const acl = this.settings.aclOf(path);
+        parents.send(session);
+        session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
+          creating.leave();
+          this.#created(outcome, parents);
+        });
+        this.roundTrips++;
+        this.#doubt = true;
+      } catch (error) {
+        mistake = error as HoldfastError;
+      }
     });
+    if (mistake === null) return;
+    creating.leave();
+    this.fail(mistake);
   }
 
   #created(outcome: Outcome<ResponseOf<"create2">>, parents: MissingParents): void {

@@ -124,28 +124,22 @@ export class ProtectedNodes {
 
   #send(missingLevels: readonly string[]): void {
     const { session, creating } = this.#desk;
-    let parents: MissingParents;
-    let requests: [CreateRequest, ...CreateRequest[]];
-    try {
-      // Code of the caller's: it runs before anything is sent, and its mistakes are those of this one acquire.
-      parents = new MissingParents(this.#settings, missingLevels);
-      requests = this.#requests();
-    } catch (error) {
-      creating.leave();
-      return this.#fail(error as HoldfastError);
-    }
     let made: Outcome<OwnNodes> | null = null;
-    let tooLarge: HoldfastError | null = null;
+    let mistake: HoldfastError | null = null;
     this.#creates++;
     session.batch(() => {
-      parents.send(session);
+      let parents: MissingParents;
       try {
+        // Code of the caller's, and values that may be too large to send: a mistake in them is that of this one acquire.
+        parents = new MissingParents(this.#settings, missingLevels);
+        const requests = this.#requests();
+        parents.send(session);
         this.#plan.send(this.#desk, requests, (outcome) => {
           made = outcome;
           if (outcome.ok) for (const { path } of outcome.value) this.#desk.nodes.add(path);
         });
       } catch (error) {
-        tooLarge = error as HoldfastError;
+        mistake = error as HoldfastError;
         return;
       }
       this.#plan.readAlong?.();
@@ -154,9 +148,9 @@ export class ProtectedNodes {
         this.#answered(made as Outcome<OwnNodes>, listings, parents);
       });
     });
-    if (tooLarge === null) return;
+    if (mistake === null) return;
     creating.leave();
-    this.#fail(tooLarge);
+    this.#fail(mistake);
   }
 
   #requests(): [CreateRequest, ...CreateRequest[]] {

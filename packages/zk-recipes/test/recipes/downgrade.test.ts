@@ -1,6 +1,6 @@
-import { LockLostError, systemRuntime } from "@holdfast/core";
+import { InvalidArgumentError, LockLostError, systemRuntime } from "@holdfast/core";
 import { errorCodes, openAcl } from "@holdfast/zk-protocol";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { LockPaths } from "../../src/layout/lock-path.js";
 import { downgrade } from "../../src/recipes/downgrade.js";
 import { Hold } from "../../src/recipes/hold.js";
@@ -85,6 +85,22 @@ describe("a read beside a write", () => {
     session.answer(session.pending("exists", name), { stat: stat(70n, session.id) });
     expect(answer("NodeExists")).toBe(first);
     expect((await reading).backendId).toBe(first);
+  });
+
+  it("that cannot be sent again fails, once a node of the try before is gone", async () => {
+    const mistake = new InvalidArgumentError("too large");
+    const reading = take();
+    const { path } = session.pending("create2");
+    session.cut();
+    const { send } = session;
+    vi.spyOn(session, "send").mockImplementation((op, request, settle) => {
+      if (op === "create2") throw mistake;
+      send.call(session, op, request, settle);
+    });
+    session.mend();
+    session.answer(session.pending("delete", path), undefined);
+    await expect(reading).rejects.toBe(mistake);
+    expect(write.over).toBe(false);
   });
 
   it("is given up with the session", async () => {

@@ -1,6 +1,6 @@
-import { LayoutConflictError } from "@holdfast/core";
+import { InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
 import { errorCodes } from "@holdfast/zk-protocol";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Hold } from "../../src/recipes/hold.js";
 import { requestNaive } from "../../src/recipes/naive-mutex.js";
 import type { SessionTicket } from "../../src/recipes/session-ticket.js";
@@ -112,6 +112,18 @@ describe("a naive mutex", () => {
     session.leaseUntil = Number.MAX_SAFE_INTEGER;
     seen(9n, session.id);
     await holdOf(ticket);
+  });
+
+  it("that cannot be sent fails, and leaves the turns of creates to others", async () => {
+    const mistake = new InvalidArgumentError("too large");
+    const send = vi.spyOn(session, "send").mockImplementation(() => {
+      throw mistake;
+    });
+    // More than there are creates under way at one time.
+    for (let i = 0; i < 501; i++) await expect(ask().granted).rejects.toBe(mistake);
+    send.mockRestore();
+    ask();
+    expect(session.has("create2")).toBe(true);
   });
 
   it("makes its parents, not its own path, as containers", () => {
