@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { memoryLocks, systemRuntime } from "@holdfast/core";
+import { memoryLocks, systemRuntime, tokenGate } from "@holdfast/core";
 import { describe, expect, it } from "vitest";
 
 describe("no scope of a withLock contains", () => {
@@ -44,6 +44,22 @@ describe("no scope of a withLock contains", () => {
       for (const channel of [...channels, "holdfast:lock:released"]) unsubscribe(channel, hear);
     }
     expect([...heard]).toEqual([...channels, "holdfast:lock:released"].map((channel) => [channel, 0]));
+    await locks.close();
+  });
+
+  it("a subscriber of the diagnostics channels that hears what a token gate refuses in its body", async () => {
+    const locks = memoryLocks();
+    const lock = locks.reentrantMutex("a");
+    const gate = tokenGate();
+    const depths: number[] = [];
+    const hear = (): void => void depths.push(lock.holdCount());
+    subscribe("holdfast:fencing:rejected", hear);
+    try {
+      await lock.withLock(() => [gate.admit("account", 2n), gate.admit("account", 1n)]);
+    } finally {
+      unsubscribe("holdfast:fencing:rejected", hear);
+    }
+    expect(depths).toEqual([0]);
     await locks.close();
   });
 

@@ -4,6 +4,7 @@ import type { TokenGate, TokenGateOptions } from "../api/fencing.js";
 import { channelNames } from "../events/channels.js";
 import type { EventHub } from "../events/event-hub.js";
 import { checkKnownKeys, checkObject, checkString, show } from "../options/checks.js";
+import { outsideScopes } from "../scopes/frames.js";
 
 const rejections = channel(channelNames["fencing-rejected"]);
 const known: ReadonlySet<string> = new Set(["group", "provider", "maxResources"]);
@@ -23,7 +24,8 @@ export function tokenGate(options: TokenGateOptions = {}): TokenGate {
   const rejected = (): void => {
     const events = provider?.events as Partial<EventHub> | undefined;
     if (typeof events?.emit === "function") (events as EventHub).emit("fencing-rejected", { group });
-    else if (rejections.hasSubscribers) rejections.publish({ group, at: performance.now() });
+    else if (rejections.hasSubscribers)
+      outsideScopes(() => rejections.publish({ group, at: performance.now() }));
   };
   return {
     admit(resource, token) {
