@@ -72,6 +72,11 @@ export interface Grant {
    */
   validUntilMs(): Millis;
   /**
+   * Up to when less is sure than `validUntilMs()` says: bounds what `remainingMs()` promises and ends nothing. For a driver
+   * that suspects by itself that the machine slept. Default: as `validUntilMs()`.
+   */
+  sureUntilMs?(): Millis;
+  /**
    * Where the backend grants for a short time first and the driver itself extends that to the lease asked for: when that lease
    * ends. Bounds a hold with `renew: false`; without it `validUntilMs()` at the grant does.
    */

@@ -302,7 +302,9 @@ export class Hold extends Alarm implements HoldIdentity {
   }
 
   #leftMs(): Millis {
-    return this.#distrusted() ? 0 : Math.max(0, this.deadlineMs() - this.engine.runtime.nowMs());
+    if (this.#distrusted()) return 0;
+    const untilMs = Math.min(this.deadlineMs(), this.grant.sureUntilMs?.() ?? Infinity);
+    return Math.max(0, untilMs - this.engine.runtime.nowMs());
   }
 
   #distrusted(): boolean {

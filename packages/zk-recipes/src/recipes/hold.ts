@@ -56,6 +56,8 @@ export class Hold implements Grant {
   #untold: GrantChange[] = [];
   #revokeTold = false;
   #uncertain = false;
+  /** The connection on which a hold that ends with contact came in doubt by a suspected sleep alone. */
+  #asleepOn: number | null = null;
   #over = false;
   #lost = false;
 
@@ -90,6 +92,10 @@ export class Hold implements Grant {
 
   /** Goes on during a release: until the delete is confirmed, only the end of the session ends the hold. */
   validUntilMs(): Millis {
+    return this.#lost ? 0 : Math.max(0, this.#desk.session.leaseEndMs());
+  }
+
+  sureUntilMs(): Millis {
     return this.#lost ? 0 : Math.max(0, this.#desk.session.leaseUntilMs());
   }
 
@@ -187,17 +193,25 @@ export class Hold implements Grant {
     return this.#uncertain;
   }
 
-  /** Contact is broken; the deadline is still ahead. */
+  /** Contact is broken, or the machine may have slept; the deadline is still ahead. */
   doubt(): void {
     if (this.#over || this.#uncertain) return;
     // What nobody has been told of yet is only delivered once it is proven.
-    if (this.#endsWhenSuspended && this.#listener !== null) return this.lose("suspended");
+    if (this.#endsWhenSuspended && this.#listener !== null) {
+      const { asleep, connection } = this.#desk.session;
+      if (!asleep) return this.lose("suspended");
+      this.#asleepOn = connection;
+    }
     this.#uncertain = true;
     this.#tell({ type: "uncertain" });
   }
 
   recover(): void {
     if (this.#over || !this.#uncertain) return;
+    // Contact broke after all, while the session was in doubt already.
+    if (this.#asleepOn !== null && this.#asleepOn !== this.#desk.session.connection)
+      return this.lose("suspended");
+    this.#asleepOn = null;
     this.#uncertain = false;
     this.#tell({ type: "recovered" });
   }

@@ -73,11 +73,12 @@ export class LeaseClock {
   }
 
   /**
-   * What may be promised: `endMs()`, less a suspected sleep. The monotonic clock stands still while a
-   * machine sleeps and the server's does not, so a wall clock that ran ahead is believed until the next proof.
+   * What may be promised: nothing while `slept`, then `endMs()` less what was slept since the activity that counts. The
+   * monotonic clock stands still while a machine sleeps and the server's does not. A wall clock that was set forward looks the
+   * same, so that this never ends anything: `endMs()` and the server's answers do.
    */
   untilMs(): Millis {
-    return this.endMs() - this.#sleepSince(this.#proof);
+    return this.slept ? -Infinity : this.endMs() - this.#sleepSince(this.#proof);
   }
 
   /** The machine seems to have slept since the last proof was sent: nothing is sure until the next is answered. */

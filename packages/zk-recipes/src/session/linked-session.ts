@@ -102,8 +102,18 @@ export class LinkedSession implements ZooKeeperSession {
     return this.#contact.connection;
   }
 
+  get asleep(): boolean {
+    return this.#lease.slept && this.#link.up && !this.#states.over;
+  }
+
   leaseUntilMs(): Millis {
+    this.#noticeSleep();
     return this.#lease.untilMs();
+  }
+
+  leaseEndMs(): Millis {
+    this.#noticeSleep();
+    return this.#lease.endMs();
   }
 
   send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void {
@@ -162,6 +172,11 @@ export class LinkedSession implements ZooKeeperSession {
   close(options: { waitMs?: Millis } = {}): Promise<void> {
     this.#closing ??= this.#close(options.waitMs ?? defaultCloseMs);
     return this.#closing;
+  }
+
+  /** Before anything is promised, so that holds are in doubt first. */
+  #noticeSleep(): void {
+    if (this.#lease.slept && this.#states.told === "connected") this.#watchdog.check();
   }
 
   // ---- sending

@@ -70,9 +70,18 @@ export interface ZooKeeperSession {
   /**
    * Monotonic time until which the server is known to keep this session, less the margin: counted from when a request
    * was *sent* of which an answered sync, write or handshake proves that the leader has counted it. `-Infinity` once the
-   * session is lost or closed.
+   * session is lost or closed, and while `asleep`.
    */
   leaseUntilMs(): Millis;
+
+  /** The same by the monotonic clock alone: when it comes, the session is lost. A suspected sleep does not shorten it. */
+  leaseEndMs(): Millis;
+
+  /**
+   * The machine seems to have slept since the last proof was sent, and contact is not broken: the session is `suspended`
+   * until a proof sent after that is answered. Reading the lease notices it, whatever the timers do.
+   */
+  readonly asleep: boolean;
 
   /**
    * Settles exactly once, and never before `send` has returned. Fails with `NotConnectedError`

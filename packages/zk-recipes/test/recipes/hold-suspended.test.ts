@@ -54,6 +54,23 @@ describe("a hold that ends when contact breaks", () => {
     expect(heard).toEqual([{ type: "uncertain" }, { type: "recovered" }]);
   });
 
+  it("is only in doubt while the machine seems to have slept, and is lost if contact broke meanwhile", () => {
+    const [kept, cut] = [grant(true), grant(true)];
+    for (const hold of [kept, cut]) hold.onState((change) => heard.push(change));
+    session.asleep = true;
+    session.become("suspended");
+    expect(heard).toEqual([{ type: "uncertain" }, { type: "uncertain" }]);
+    expect(kept.sureUntilMs()).toBe(0);
+    expect(kept.validUntilMs()).toBeGreaterThan(0);
+    session.asleep = false;
+    session.become("connected");
+    kept.recover();
+    expect(heard.at(-1)).toEqual({ type: "recovered" });
+    session.connection++;
+    cut.recover();
+    expect(heard.at(-1)).toEqual({ type: "lost", reason: "suspended" });
+  });
+
   it("is another than one that does not, which stays in doubt", () => {
     const hold = grant(false);
     hold.onState((change) => heard.push(change));

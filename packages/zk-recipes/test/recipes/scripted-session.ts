@@ -46,6 +46,7 @@ export class ScriptedSession implements ZooKeeperSession {
   servers: readonly string[] = ["127.0.0.1:1"];
   lossReason: SessionLossReason | null = null;
   leaseUntil = Number.MAX_SAFE_INTEGER;
+  asleep = false;
   readonly sent: Sent[] = [];
   #write = 0;
   #batches = 0;
@@ -53,6 +54,10 @@ export class ScriptedSession implements ZooKeeperSession {
   readonly #stateListeners = new Set<(state: SessionState | "closed") => void>();
 
   leaseUntilMs(): number {
+    return this.asleep ? Number.NEGATIVE_INFINITY : this.leaseUntil;
+  }
+
+  leaseEndMs(): number {
     return this.leaseUntil;
   }
 

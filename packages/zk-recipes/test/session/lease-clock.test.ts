@@ -48,13 +48,17 @@ describe("the lease clock", () => {
     expect(lease.endMs()).toBe(1_900);
   });
 
-  test("takes a wall clock over 100 ms ahead for a sleep, one that went back for an adjustment", () => {
+  test("promises nothing after a wall clock over 100 ms ahead until a proof sent after it, less the sleep, and never ends by it", () => {
     const clocks = { nowMs: 0, wallMs: 0 };
     const lease = clockAt(clocks);
     lease.prove(lease.stamp(), 4_000);
     clocks.wallMs = 100;
     expect(lease.untilMs()).toBe(3_900);
     clocks.wallMs = 101;
+    expect(lease.untilMs()).toBe(-Infinity);
+    expect(lease.endMs()).toBe(3_900);
+    // Sent after the sleep, and proves an activity from before it.
+    lease.prove({ atMs: 0, wallMs: 0 }, 4_000, { atMs: 1, wallMs: 102 });
     expect(lease.untilMs()).toBe(3_799);
     clocks.wallMs = -3_600_000;
     expect(lease.untilMs()).toBe(3_900);

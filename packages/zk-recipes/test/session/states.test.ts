@@ -175,12 +175,17 @@ describe("the lease", () => {
     asleepMs = 90;
     expect(session.leaseUntilMs()).toBe(before);
     asleepMs = 1_990;
-    expect(session.leaseUntilMs()).toBeLessThan(runtime.nowMs());
     const states = statesOf(session);
+    const endMs = session.leaseEndMs();
+    expect(endMs).toBe(before);
+    expect(session.leaseUntilMs()).toBe(-Infinity);
+    expect(states).toEqual(["suspended"]);
+    expect(session.asleep).toBe(true);
     await eventually(() => session.leaseUntilMs() > runtime.nowMs() + 1_000, {
       what: "proofs of what was sent after the sleep",
     });
     expect(states).toEqual(["suspended", "connected"]);
+    expect(session.asleep).toBe(false);
   });
 
   test.each([
