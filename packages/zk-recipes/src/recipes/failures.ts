@@ -1,5 +1,6 @@
 import { BackendError, EvictedError, UnsupportedError } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { isPassingCode } from "../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../session/types.js";
 
 const advice = new Map<number, string>([
@@ -16,11 +17,9 @@ const advice = new Map<number, string>([
   [errorCodes.ThrottledOp, "the server is overloaded and refused the request"],
 ]);
 
-const passing: ReadonlySet<number> = new Set([errorCodes.ThrottledOp, errorCodes.OperationTimeout]);
-
 /** Whether the server may well say yes to the same request a little later. */
 export function isPassing(error: RequestError | Error): boolean {
-  return error instanceof ZooKeeperError && passing.has(error.code);
+  return error instanceof ZooKeeperError && isPassingCode(error.code);
 }
 
 /** Whether the server said no, and would say the same again. */

@@ -3,6 +3,11 @@ import type { VainWait } from "@holdfast/core/internal";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 
 /** The server's own word that a node, or its parent, is not there. */
+/** Whether a server that answers so may well say yes to the same request a little later. */
+export function isPassingCode(code: number): boolean {
+  return code === errorCodes.ThrottledOp || code === errorCodes.OperationTimeout;
+}
+
 export function saysNoNode(error: unknown): error is ZooKeeperError {
   return error instanceof ZooKeeperError && error.code === errorCodes.NoNode;
 }

@@ -1,11 +1,13 @@
-import type { Millis } from "@holdfast/core";
+import type { Millis, Runtime } from "@holdfast/core";
 import {
   CreateFlags,
   decodeResponse,
   encodeRequest,
+  joinPath,
   type MultiOp,
   type OpName,
   opCodes,
+  parentOf,
   type ReplyHeader,
   type RequestOf,
   type ResponseOf,
@@ -15,12 +17,15 @@ import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
 import type { Packet } from "../client/packet.js";
 import { noPaths, type WatchedPaths } from "../client/set-watches.js";
-import { saysNoNode } from "./errors.js";
+import { isPassingCode, saysNoNode } from "./errors.js";
 import type { Settle } from "./types.js";
 
 /** A name with a UUID in it is nobody else's, so what has it may be deleted unseen. */
 const unique = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
-const sequence = /^-?\d{9,10}$/;
+const sequence = /-?\d{9,10}$/;
+
+/** A server that is too busy is asked again after this. */
+const askAgainMs: Millis = 250;
 
 /**
  * The ephemeral nodes of a session over an adopted client. When our lease ends first, the client may still get its session back,
@@ -28,15 +33,21 @@ const sequence = /^-?\d{9,10}$/;
  * lives. So they are deleted one by one as soon as the client is connected.
  */
 export class Leftovers implements LinkListener {
+  readonly #runtime: Runtime;
   readonly #paths = new Set<string>();
-  /** Creates without an answer: the paths as asked for, to which the server may have added a number. */
+  /** Creates without an answer of names that are ours alone: the paths as asked for, to which the server may have added a number. */
   readonly #doubtful = new Set<string>();
+  /** Paths about which an answer is on its way. */
+  readonly #asked = new Set<string>();
+  #looking = false;
+  #cancelPause: (() => void) | null = null;
   /** Resolves when nothing is left, or nothing more can be done. */
   readonly done: Promise<void>;
   #link: Link | null = null;
   #cleared!: () => void;
 
-  constructor() {
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
     this.done = new Promise((resolve) => {
       this.#cleared = resolve;
     });
@@ -53,7 +64,7 @@ export class Leftovers implements LinkListener {
       if (!isEphemeral(flags)) return settle;
       return (outcome) => {
         if (outcome.ok) this.#paths.add((outcome.value as ResponseOf<"create">).path);
-        else if (!(outcome.error instanceof ZooKeeperError)) this.#doubtful.add(path);
+        else if (!(outcome.error instanceof ZooKeeperError)) this.#doubt(path);
         settle(outcome);
       };
     }
@@ -73,7 +84,7 @@ export class Leftovers implements LinkListener {
     if (asked.length === 0) return settle;
     return (outcome) => {
       if (!outcome.ok) {
-        if (!(outcome.error instanceof ZooKeeperError)) for (const path of asked) this.#doubtful.add(path);
+        if (!(outcome.error instanceof ZooKeeperError)) for (const path of asked) this.#doubt(path);
       } else {
         const { results } = outcome.value as ResponseOf<"multi">;
         for (const [index, result] of results.entries()) {
@@ -86,12 +97,21 @@ export class Leftovers implements LinkListener {
     };
   }
 
+  /** Of a name that others use too, its one node shows by its owner whether it is ours. */
+  #doubt(path: string): void {
+    if (unique.test(path)) this.#doubtful.add(path);
+    else this.#paths.add(path);
+  }
+
   /** Takes over the link until everything is gone or the client's session is. */
-  clear(link: Link, nowMs: Millis): void {
+  clear(link: Link): void {
     this.#link = link;
     link.listen(this);
-    if (link.stopped || (this.#doubtful.size === 0 && this.#paths.size === 0)) this.#end();
-    else if (link.up) this.#sweep(nowMs);
+    // The lease may have been judged in the end of a connection, whose requests are told after that.
+    queueMicrotask(() => {
+      if (link.stopped) this.#end();
+      else this.#sweep();
+    });
   }
 
   /** Leaves what is left to the end of the client's session. */
@@ -109,10 +129,15 @@ export class Leftovers implements LinkListener {
   greeted(): void {}
   event(): void {}
   broken(): void {}
-  down(): void {}
+
+  /** No answer comes any more: `up` begins again. */
+  down(): void {
+    this.#asked.clear();
+    this.#looking = false;
+  }
 
   up(): void {
-    this.#sweep(0);
+    this.#sweep();
   }
 
   expired(): void {
@@ -127,46 +152,110 @@ export class Leftovers implements LinkListener {
     this.#end();
   }
 
-  #sweep(sentAtMs: Millis): void {
+  #sweep(): void {
     const link = this.#link;
     if (link === null) return;
     if (this.#doubtful.size === 0 && this.#paths.size === 0) return this.#end();
+    if (!link.up) return;
     link.batch(() => {
-      for (const path of this.#paths) this.#delete(link, path, sentAtMs);
-      if (this.#doubtful.size > 0) this.#lookForDoubtful(link, sentAtMs);
+      for (const path of this.#paths) {
+        if (this.#asked.has(path)) continue;
+        this.#asked.add(path);
+        if (unique.test(path)) this.#delete(link, path);
+        else this.#deleteIfOurs(link, path);
+      }
+      this.#lookForDoubtful(link);
     });
   }
 
-  #delete(link: Link, path: string, sentAtMs: Millis): void {
-    const body = encodeRequest("delete", { path, version: -1 });
-    const answered = (): void => {
+  #delete(link: Link, path: string): void {
+    this.#ask(link, "delete", { path, version: -1 }, ({ err }) => {
       // Refused for good (no permission) is as much as can be done.
-      this.#paths.delete(path);
-      if (this.#paths.size === 0 && this.#doubtful.size === 0) this.#end();
-    };
-    link.send(opCodes.delete, body, packetOf(sentAtMs, answered));
+      if (isPassingCode(err)) this.#later(path);
+      else this.#forget(path);
+    });
   }
 
-  #lookForDoubtful(link: Link, sentAtMs: Millis): void {
-    const answered = (header: ReplyHeader, body: Buffer): void => {
-      const own = header.err === 0 ? decodeResponse("getEphemerals", body).ephemerals : [];
-      for (const asked of this.#doubtful) {
-        for (const path of own) if (isNodeOf(asked, path)) this.#paths.add(path);
-      }
-      this.#doubtful.clear();
-      this.#sweep(sentAtMs);
+  /** An earlier delete may have been applied without an answer, and the name taken by others since. */
+  #deleteIfOurs(link: Link, path: string): void {
+    this.#ask(link, "exists", { path, watch: false }, ({ err }, body) => {
+      if (isPassingCode(err)) this.#later(path);
+      else if (err === 0 && decodeResponse("exists", body).stat.ephemeralOwner === link.sessionId)
+        this.#delete(link, path);
+      else this.#forget(path);
+    });
+  }
+
+  /** By their parents' children, behind a `sync`: the server that is asked may lag behind the one that made them. */
+  #lookForDoubtful(link: Link): void {
+    if (this.#doubtful.size === 0 || this.#looking) return;
+    this.#looking = true;
+    const sought = new Set(this.#doubtful);
+    const parents = new Set([...sought].map(parentOf));
+    const found: string[] = [];
+    let busy = false;
+    let open = parents.size;
+    this.#ask(link, "sync", { path: "/" }, ({ err }) => {
+      busy = err !== 0;
+    });
+    for (const parent of parents) {
+      this.#ask(link, "getChildren", { path: parent, watch: false }, ({ err }, body) => {
+        if (isPassingCode(err)) busy = true;
+        const children = err === 0 ? decodeResponse("getChildren", body).children : [];
+        const paths = children.map((name) => joinPath(parent, name));
+        found.push(...paths.filter((path) => isOneOf(sought, path)));
+        open -= 1;
+        if (open === 0) this.#looked(sought, found, busy);
+      });
+    }
+  }
+
+  #looked(sought: ReadonlySet<string>, found: readonly string[], busy: boolean): void {
+    this.#looking = false;
+    if (busy) return this.#later();
+    for (const path of found) this.#paths.add(path);
+    for (const path of sought) this.#doubtful.delete(path);
+    this.#sweep();
+  }
+
+  /** A connection that ends first is followed by another, on which `up` begins again. */
+  #ask<K extends OpName>(
+    link: Link,
+    op: K,
+    request: RequestOf<K>,
+    answered: (header: ReplyHeader, body: Buffer) => void,
+  ): void {
+    const sentAtMs = this.#runtime.nowMs();
+    const packet: Packet = {
+      sentAtMs,
+      answered: (header, body) => {
+        if (this.#link !== null) answered(header, body);
+      },
+      unanswered: () => {},
     };
-    link.send(
-      opCodes.getEphemerals,
-      encodeRequest("getEphemerals", { prefix: null }),
-      packetOf(sentAtMs, answered),
-    );
+    link.send(opCodes[op], encodeRequest(op, request), packet);
+  }
+
+  #forget(path: string): void {
+    this.#asked.delete(path);
+    this.#paths.delete(path);
+    if (this.#paths.size === 0 && this.#doubtful.size === 0) this.#end();
+  }
+
+  /** The server was too busy, for this path or for the look. */
+  #later(path?: string): void {
+    if (path !== undefined) this.#asked.delete(path);
+    this.#cancelPause ??= this.#runtime.setTimer(askAgainMs, () => {
+      this.#cancelPause = null;
+      this.#sweep();
+    });
   }
 
   #end(): void {
     const link = this.#link;
     if (link === null) return;
     this.#link = null;
+    this.#cancelPause?.();
     link.listen(null);
     this.#cleared();
   }
@@ -182,14 +271,8 @@ function isEphemeral(flags: number): boolean {
   return flags === CreateFlags.ephemeral || flags === CreateFlags.ephemeralSequential;
 }
 
-function isNodeOf(asked: string, path: string): boolean {
-  return (
-    path === asked ||
-    (path.startsWith(asked) && unique.test(asked) && sequence.test(path.slice(asked.length)))
-  );
-}
-
-/** A connection that ends first is followed by another, on which `up` begins again. */
-function packetOf(sentAtMs: Millis, answered: Packet["answered"]): Packet {
-  return { sentAtMs, answered, unanswered: () => {} };
+/** A number has ten characters, or eleven with its sign. */
+function isOneOf(asked: ReadonlySet<string>, path: string): boolean {
+  if (asked.has(path)) return true;
+  return sequence.test(path) && (asked.has(path.slice(0, -10)) || asked.has(path.slice(0, -11)));
 }

@@ -56,7 +56,7 @@ export class LinkedSession implements ZooKeeperSession {
 
   constructor(parts: LinkedSessionParts) {
     const { link, runtime, owned } = parts;
-    const leftovers = owned ? null : new Leftovers();
+    const leftovers = owned ? null : new Leftovers(runtime);
     this.servers = parts.servers;
     this.#link = link;
     this.#runtime = runtime;

@@ -46,7 +46,7 @@ export class SessionEnding {
   }
 
   async #letGo(leftovers: Leftovers): Promise<void> {
-    leftovers.clear(this.#link, this.#runtime.nowMs());
+    leftovers.clear(this.#link);
     await leftovers.done;
     this.#released?.();
   }

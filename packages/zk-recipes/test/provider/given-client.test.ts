@@ -1,3 +1,4 @@
+import { type Runtime, systemRuntime } from "@holdfast/core";
 import {
   type EmbeddedZooKeeper,
   type EmbeddedZooKeeperOptions,
@@ -96,6 +97,53 @@ describe("a watch of a given client's owner is heard after a reconnect", () => {
     await again;
     server.operator.setData("/watched", null);
     await eventually(() => heard.fired === 1, { what: "the event" });
+  });
+});
+
+describe("nodes of a given client's session whose creates lost their answers, once our lease is over", () => {
+  /** Our lease runs out while the client is cut off; then it gets its session back. */
+  async function leaveInDoubt(server: EmbeddedZooKeeper): Promise<void> {
+    let aheadMs = 0;
+    const runtime: Runtime = { ...systemRuntime, nowMs: () => systemRuntime.nowMs() + aheadMs };
+    const locks = locksOf({ client: clientOf(server.connectString), runtime });
+    await locks.ready();
+    server.operator.create("/queue");
+    server.faults.on({ op: "create2", path: /lock-$/ }, { do: "no-reply" });
+    const cut = server.faults.on({ op: "create2", path: "/naive" }, { do: "close", when: "applied" });
+    const refused = server.faults.refuseConnections();
+    const acquires = [locks.mutex("/queue").acquire(), locks.naiveMutex("/naive").acquire()];
+    const settled = Promise.allSettled(acquires);
+    await cut.reached();
+    aheadMs = 20_000;
+    expect((await settled).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(server.sessions().map(({ ephemerals }) => ephemerals.length)).toEqual([2]);
+    refused.release();
+  }
+
+  test.each(["3.5", "3.8"] as const)("are found and deleted on a server like %s", async (compat) => {
+    const server = await startServer({ compat });
+    await leaveInDoubt(server);
+    await eventually(() => server.sessions().every(({ ephemerals }) => ephemerals.length === 0), {
+      what: "no node of ours",
+      detail: () => server.describe(),
+    });
+    expect(server.sessions()).toHaveLength(1);
+  });
+
+  test("are looked for again, and deleted again, when the server is too busy", async () => {
+    const server = await startServer();
+    const busy = ["sync", "getChildren", "exists", "delete"].map((op) =>
+      server.faults.on(
+        { op: op as "sync", path: op === "sync" ? "/" : /queue|naive/ },
+        { do: "answer", err: "ThrottledOp" },
+      ),
+    );
+    await leaveInDoubt(server);
+    await eventually(() => server.sessions().every(({ ephemerals }) => ephemerals.length === 0), {
+      what: "no node of ours",
+      detail: () => server.describe(),
+    });
+    expect(busy.map(({ hits }) => hits.length)).toEqual([1, 1, 1, 1]);
   });
 });
 
