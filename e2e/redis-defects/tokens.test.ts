@@ -22,6 +22,18 @@ it("defect 37: token keys end some time after the last grant, of every kind, and
   }
 });
 
+it("a write lock whose token key has ended meanwhile is downgraded, and stays held", async () => {
+  const locks = await server.locks();
+  const name = server.name("downgraded");
+  const write = await locks.readWriteLock(name).write.acquire();
+  await server.node.command("DEL", tokenKey(name));
+  const read = await write.downgrade();
+  expect(read.state).toBe("held");
+  expect(read.token).toBeGreaterThanOrEqual(write.token as bigint);
+  expect(await server.node.command("HGET", name, "mode")).toBe("read");
+  expect(await read.release()).toBe("released");
+});
+
 it.each(kindNames)(
   "defect 38: tokens of a %s rise after its keys were deleted, by whomever",
   async (kind) => {

@@ -8,7 +8,7 @@ const answerWithinMs = 15_000;
 
 /**
  * Somebody's Redis. All keys of the attack carry `name`, which nobody else has; `close` deletes those that are left: the last
- * tokens of its locks, which would go by themselves in a week.
+ * tokens of its locks, which would go by themselves in an hour.
  */
 export async function openForeignRedis(address: Address, name: string): Promise<ServerSet> {
   await connected(address, (connection) => connection.command("PING"));

@@ -52,7 +52,7 @@ export interface RedLocksOptions extends ProviderOptions {
   readonly restartGuard?: boolean;
   /** Put in front of every lock name. Default none. */
   readonly keyPrefix?: string;
-  /** How long a token key outlives the last vote. Default 7 days, at least 100 leases; 0: for ever. */
+  /** How long a token key outlives the last vote. Default the longer of 100 leases and 1 hour; at least 100 leases; 0: for ever. */
   readonly tokenTtlMs?: Millis;
   /**
    * Where fencing tokens come from. `"none"` (default): there are none. `"write-back"`: the highest of the majority's counters, written back to a

@@ -79,7 +79,9 @@ export interface RedisLocksOptions extends ProviderOptions {
   readonly shardedPubSub?: "auto" | "on" | "off";
 
   /**
-   * How long a token outlives the last grant of its name. Default 7 days, at least 100 leases. 0: for ever, for fleets in which
+   * How long the key with the last token of a name is kept after the last grant. Default the longer of 100 leases and 1 hour; at least
+   * 100 leases. Without that key the next token is the server's time in microseconds, so that it still rises unless the server's clock
+   * went back: the key guards against that alone, and costs some 150 bytes for each name. 0: for ever, for fleets in which
    * `RFencedLock` alone takes tokens for longer than that, as it does not renew this time.
    */
   readonly tokenTtlMs?: Millis;
@@ -141,7 +143,7 @@ const ownKeys = [
   "fairLockWaitTimeoutMs",
 ] as const satisfies readonly (keyof RedisLocksOptions)[];
 
-const dayMs: Millis = 24 * 60 * 60 * 1_000;
+const hourMs: Millis = 3_600_000;
 
 /** Checks all options at once, before any I/O. Throws `InvalidArgumentError` naming the option and what it takes. */
 export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
@@ -228,7 +230,7 @@ function shardedPubSubOf(
 
 function tokenTtlOf(what: string, given: Millis | undefined, leaseMs: Millis): Millis {
   const leastMs = 100 * leaseMs;
-  if (given === undefined) return Math.max(7 * dayMs, leastMs);
+  if (given === undefined) return Math.max(hourMs, leastMs);
   if (given === 0 || given >= leastMs) return given;
   throw new InvalidArgumentError(
     `${what} must be 0 or at least 100 leases (${leastMs} ms), so that no token restarts while one is in use; got ${show(given)}`,

@@ -17,8 +17,16 @@ import { marginMs } from "./server-clock.js";
 import type { WakeRule } from "./wake-rooms.js";
 
 /** What a try was answered, in the words that all kinds share. */
-export type PolledAnswer = { readonly serverMs: number } & (
-  | { readonly status: "granted"; readonly token: bigint; readonly pttlMs: Millis }
+export type PolledAnswer = {
+  readonly serverMs: number;
+} & /** `beside`: a read that was granted because its owner holds the write. */
+(
+  | {
+      readonly status: "granted";
+      readonly token: bigint;
+      readonly pttlMs: Millis;
+      readonly beside?: boolean;
+    }
   /** `againMs`: something that is in the way ends by then at the latest; `null`: nobody can say. */
   | { readonly status: "busy"; readonly againMs: Millis | null }
   | { readonly status: "late" }
@@ -142,7 +150,7 @@ export class PolledRequest {
         const validUntilMs = sentMs + leftMs - marginMs(leftMs);
         this.#hold = this.#holdOf({ token: reply.token, validUntilMs, runId, askedMs: sentMs, ...counts });
         await this.#settleIn(this.#hold);
-        return { grant: this.#hold };
+        return { grant: this.#hold, beside: reply.beside === true };
       }
       case "late":
         this.#unsure = before;

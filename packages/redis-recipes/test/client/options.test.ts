@@ -40,7 +40,7 @@ test("fills in the defaults that fit Redisson's", () => {
     acks: 0,
     waitTimeoutMs: 1_000,
     shardedPubSub: "auto",
-    tokenTtlMs: 7 * 24 * 3_600_000,
+    tokenTtlMs: 3_600_000,
     javaPeers: true,
     heartbeatMs: 1_000,
     aliveMs: 3_500,

@@ -75,11 +75,11 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     if (last === null) return this.conflict("token");
     const token = this.raised(last, args.floor, found.state === "held", args.tokenTtlMs);
     const hold = this.#hold(args.owner);
-    if (found.state === "held" && space.hash(keys.lock).has(args.owner)) {
-      return { status: "granted", serverMs, token, pttlMs: Math.max(0, space.pttl(hold)) };
-    }
     const written = found.state === "held" && found.mode === "write";
     const beside = written && this.#writes(args.owner);
+    if (found.state === "held" && space.hash(keys.lock).has(args.owner)) {
+      return { status: "granted", serverMs, token, pttlMs: Math.max(0, space.pttl(hold)), beside };
+    }
     if (!beside) {
       let behindWriter = false;
       if (!written && this.liveHead() !== null) {
@@ -103,7 +103,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     space.set(hold, "1", args.leaseMs);
     if (space.pttl(keys.lock) < args.leaseMs) space.expire(keys.lock, args.leaseMs);
     const granted = beside ? token : this.grantToken(token, args.tokenTtlMs);
-    return { status: "granted", serverMs, token: granted, pttlMs: space.pttl(hold) };
+    return { status: "granted", serverMs, token: granted, pttlMs: space.pttl(hold), beside };
   }
 
   readRelease(args: ReadReleaseArgs): ReadReleaseAnswer {

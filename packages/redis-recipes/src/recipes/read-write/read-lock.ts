@@ -81,7 +81,8 @@ export function readLock(
 
 /**
  * A read beside a write of the same wire owner, as Redisson's layout asks; the write is given up by its own release, which tells waiting
- * readers. Where the write is gone, the script may have made a first reader of us: its token then is a new one, and it is taken back.
+ * readers. Where the write is gone, the script may have made a first reader of us: it says so, and that read is taken back. The token does
+ * not tell: its key may have expired under a write that was held for long, or been deleted.
  */
 export async function readBeside(
   desk: RedisDesk,
@@ -96,7 +97,7 @@ export async function readBeside(
   try {
     const tried = await request.tryOnce({ roundTrips: 1, contended: false });
     if ("grant" in tried) {
-      beside = tried.grant.token === write.token;
+      beside = tried.beside === true;
       if (beside) return tried.grant;
     }
     throw new LockLostError(`the write lock "${lockName}" was gone when a read was asked for beside it`, {

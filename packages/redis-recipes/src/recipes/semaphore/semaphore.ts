@@ -14,8 +14,11 @@ import { cappedSleepMs } from "../polling-ticket.js";
 import { publishAlways } from "../publish-how.js";
 import type { PermitWishes } from "./permit-wishes.js";
 
-/** How long it is remembered that a take has ended, so that a late copy of it takes nothing. */
-const endedMs: Millis = 600_000;
+/**
+ * How long it is remembered that a take has ended, so that a late copy of it takes nothing. The script refuses copies of more than some
+ * seconds by the server's clock; this is for those sent before that clock was known, and outlasts every connection that could carry one.
+ */
+const endedMs: Millis = 60_000;
 /**
  * A marker outlives the lease by that, so that a process that was out of touch or asleep for less gives back what it had. Without its
  * marker nothing is given back: a server that has lost the one may have lost the take as well, and one permit too many is worse

@@ -16,7 +16,8 @@ export interface ReadArgs {
 }
 
 export type ReadAnswer =
-  | Granted
+  /** `beside`: the same owner holds the write, and that is why. */
+  | (Granted & { readonly beside: boolean })
   | Late
   | Conflict
   | {
@@ -31,7 +32,7 @@ export type ReadAnswer =
     };
 
 const readRead = answerReader<ReadAnswer>("read-acquire", {
-  granted: (reply) => ({ token: reply.token(), pttlMs: reply.integer() }),
+  granted: (reply) => ({ token: reply.token(), pttlMs: reply.integer(), beside: reply.flag() }),
   late: nothingMore,
   conflict: conflictPart,
   busy: (reply) => ({
@@ -46,7 +47,7 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  * Takes the read side of a read-write lock, once.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token floor, what read-hold keys
- * begin with. Answer: granted (token, PTTL of this hold) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) /
+ * begin with. Answer: granted (token, PTTL of this hold, whether beside the owner's write) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) /
  * late / conflict; server time in each.
  *
  * As Redisson's: `mode` `read`, one field and one key with the lease for each hold, TTL of the hash the longest of all; a writer may read too.
@@ -69,10 +70,10 @@ if floor > last then
   raiseToken(k.token, last, ttlMs)
 end
 local hold = holdOf(ARGV[6], owner, 1)
-if state == 'held' and redis.call('HEXISTS', k.lock, owner) == 1 then
-  return {'granted', nowUs, string.format('%.0f', last), math.max(0, redis.call('PTTL', hold))}
-end
 local beside = mode == 'write' and holder == owner
+if state == 'held' and redis.call('HEXISTS', k.lock, owner) == 1 then
+  return {'granted', nowUs, string.format('%.0f', last), math.max(0, redis.call('PTTL', hold)), beside and 1 or 0}
+end
 local behind = 0
 if not beside and mode ~= 'write' and liveHead(k) then
   local turn = string.match(redis.call('GET', k.run) or '', '^r(%d+)')
@@ -87,7 +88,7 @@ if state == 'free' then redis.call('HSET', k.lock, 'mode', 'read') end
 redis.call('HSET', k.lock, owner, '1')
 if state == 'free' or redis.call('PTTL', k.lock) < leaseMs then redis.call('PEXPIRE', k.lock, leaseMs) end
 local text = beside and string.format('%.0f', last) or nextToken(k.token, last, ttlMs)
-return {'granted', nowUs, text, redis.call('PTTL', hold)}
+return {'granted', nowUs, text, redis.call('PTTL', hold), beside and 1 or 0}
 `,
   args: (given) => [
     given.owner,
