@@ -1,4 +1,5 @@
 import type { MutexKeys } from "../../src/layout/keys.js";
+import { farPlace } from "../../src/scripts/lua/waiters.js";
 import type { StandArgs } from "../../src/scripts/mutex/acquire.js";
 import type { Conflict, Gone, Passed, StandAnswer } from "../../src/scripts/mutex/answers.js";
 import type { HeartbeatArgs, HeartbeatEntry } from "../../src/scripts/mutex/heartbeat.js";
@@ -75,7 +76,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
       space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
     }
     this.touch(ask.aliveMs);
-    const position = space.list(keys.waiters).indexOf(entry);
+    const position = Math.min(farPlace, space.list(keys.waiters).indexOf(entry));
     return { status: "queued", ...refused, position, appended: !stood };
   }
 
@@ -88,13 +89,12 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     const head = this.liveHead();
     space.del(keys.lock);
     const bounded = args.maxDirectRun >= 0 && run >= args.maxDirectRun;
-    if (head !== null && last !== null && !bounded) {
+    if (head?.alive === true && last !== null && !bounded) {
       space.shift(keys.waiters);
       space.unscore(keys.alive, head.owner);
       this.put(head.owner, Math.min(args.claimMs, head.leaseMs));
       const token = this.grantToken(last, args.tokenTtlMs);
-      space.set(keys.run, `${run + 1} ${beganMs}`);
-      this.touch(args.aliveMs);
+      space.set(keys.run, `${run + 1} ${beganMs}`, 10 * args.aliveMs);
       this.tell(head.owner, {
         type: "granted",
         token: String(token),
@@ -107,8 +107,8 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     }
     space.del(keys.run);
     const turns = head === null ? [] : [this.ownTurn(args), this.javasTurn(args, beganMs)];
-    if (turns.join("") !== "") space.set(keys.run, turns.filter((turn) => turn !== "").join(" "));
-    if (head !== null) this.touch(args.aliveMs);
+    const turn = turns.filter((each) => each !== "").join(" ");
+    if (turn !== "") space.set(keys.run, turn, 10 * args.aliveMs);
     this.tellRedisson(args, this.freed());
     this.nudge(head);
     if (args.changes !== "") space.publish(args.changes, "1");
@@ -139,22 +139,24 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return { status: "conflict", serverMs: this.serverMs, found };
   }
 
-  protected liveHead(): { owner: string; leaseMs: number } | null {
+  /** `alive: false`: whether it or anybody behind it is alive is not known, after so many who were dead. */
+  protected liveHead(): { owner: string; leaseMs: number; alive: boolean } | null {
     const { space, keys } = this;
-    for (let dropped = 0; dropped < 64; dropped++) {
+    for (let dropped = 0; ; dropped++) {
       const [first] = space.list(keys.waiters);
       if (first === undefined) return null;
       const [owner, lease] = first.split(" ") as [string, string];
-      if ((space.zset(keys.alive).get(owner) ?? 0) > space.nowMs) return { owner, leaseMs: Number(lease) };
+      const alive = (space.zset(keys.alive).get(owner) ?? 0) > space.nowMs;
+      if (dropped === 1_000) return { owner, leaseMs: Number(lease), alive: false };
+      if (alive) return { owner, leaseMs: Number(lease), alive };
       space.shift(keys.waiters);
       space.unscore(keys.alive, owner);
     }
-    return null;
   }
 
   protected touch(aliveMs: number): void {
     for (const key of [this.keys.waiters, this.keys.alive, this.keys.run]) {
-      this.space.expire(key, 10 * aliveMs);
+      if (this.space.pttl(key) < 10 * aliveMs) this.space.expire(key, 10 * aliveMs);
     }
   }
 

@@ -45,16 +45,15 @@ local function passOn(k, opts)
   local count, began = string.match(redis.call('GET', k.run) or '', '^(%d+) (%d+)$')
   local run = tonumber(count or '0')
   began = tonumber(began) or nowMs
-  local head, leaseMs = liveHead(k)
+  local head, leaseMs, alive = liveHead(k)
   redis.call('DEL', k.lock)
   local told = 'freed'
-  if head and last and (opts.maxRun < 0 or run < opts.maxRun) then
+  if head and alive and last and (opts.maxRun < 0 or run < opts.maxRun) then
     redis.call('LPOP', k.waiters)
     redis.call('ZREM', k.alive, head)
     put(k.lock, head, math.min(opts.claimMs, leaseMs))
     local text = nextToken(k.token, last, opts.tokenTtlMs)
-    redis.call('SET', k.run, string.format('%.0f %.0f', run + 1, began))
-    touch(k, opts.aliveMs)
+    redis.call('SET', k.run, string.format('%.0f %.0f', run + 1, began), 'PX', 10 * opts.aliveMs)
     tellOwner(head, {type = 'granted', key = k.lock, owner = head, token = text,
       pttl = string.format('%.0f', redis.call('PTTL', k.lock)), at = string.format('%.0f', nowUs), run = runId()})
     told = 'handed'
@@ -64,8 +63,7 @@ local function passOn(k, opts)
       local turns = {}
       if opts.turnMs then turns[1] = 'r' .. string.format('%.0f', nowMs + opts.turnMs) end
       turns[#turns + 1] = javasTurn(k, opts, began)
-      if #turns > 0 then redis.call('SET', k.run, table.concat(turns, ' ')) end
-      touch(k, opts.aliveMs)
+      if #turns > 0 then redis.call('SET', k.run, table.concat(turns, ' '), 'PX', 10 * opts.aliveMs) end
     end
     tellRedisson(opts.how, opts.channel, opts.message)
     nudge(k, head)

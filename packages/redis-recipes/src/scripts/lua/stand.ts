@@ -1,3 +1,5 @@
+import { places } from "./waiters.js";
+
 /** `leave(k, owner, leaseMs)`: out of our queue; whether it was in it. */
 export const leaveQueue = `
 local function leave(k, owner, leaseMs)
@@ -21,14 +23,14 @@ export const longestTurnMs = 500;
  * `floor` is the highest token that the client has seen. After a failover that lost writes the key is raised to it, and
  * past it while somebody holds: that holder's token, read again, must not equal one which another client had.
  */
-export const stand: string = `${leaveQueue}
+export const stand: string = `${leaveQueue}${places}
 local function stand(k, ask)
   local state, holder = look(k.lock, ask.owner)
   if state == 'conflict' then return {'conflict', nowUs, holder} end
   local last = lastToken(k.token)
   if not last then return {'conflict', nowUs, 'token'} end
   local me = entryOf(ask.owner, ask.leaseMs)
-  local queued = redis.call('LPOS', k.waiters, me)
+  local queued = isQueued(k.waiters, me, k.alive, ask.owner)
   if queued then redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner) end
   if ask.floor > last then
     last = state == 'free' and ask.floor or ask.floor + 1
@@ -58,7 +60,6 @@ local function stand(k, ask)
     redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner)
   end
   touch(k, ask.aliveMs)
-  local position = redis.call('LPOS', k.waiters, me)
-  return {'queued', nowUs, place[1], place[2], place[3], position, queued and 0 or 1}
+  return {'queued', nowUs, place[1], place[2], place[3], placeOf(k.waiters, me), queued and 0 or 1}
 end
 `;

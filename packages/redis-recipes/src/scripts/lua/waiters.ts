@@ -1,25 +1,66 @@
+/** Places in a queue are counted up to this one; of a waiter further back it is only known that it stands there or behind. */
+export const farPlace = 100;
+
+/**
+ * `isQueued(list, entry, scores, owner)`: whether an owner stands in a queue that has a list for the order and a sorted set beside
+ * it. Our scripts and Redisson's write both at once, so the set, which finds a member without a search, answers for the list. Only
+ * where the two have different sizes, as after the loss of one key, the list is searched. `placeOf` looks at the front of a list.
+ */
+export const places = `
+local function isQueued(list, entry, scores, owner)
+  local length = redis.call('LLEN', list)
+  if length == 0 then return false end
+  if length == redis.call('ZCARD', scores) then
+    return redis.call('ZSCORE', scores, owner) ~= false
+  end
+  return redis.call('LPOS', list, entry) ~= false
+end
+local function placeOf(list, entry)
+  return redis.call('LPOS', list, entry, 'MAXLEN', ${farPlace}) or ${farPlace}
+end
+`;
+
 /**
  * Our queue beside a lock. An entry of the list is `<owner> <leaseMs>`; the owner's score in the other key says until when it
- * counts as alive. `liveHead` drops dead entries before the first live one, at most 64 in a call, so that no call
- * grows with the dead. `touch` lets everything of ours vanish ten windows after the last client has.
+ * counts as alive.
+ *
+ * `liveHead` drops dead entries before the first live one and gives that one: owner, lease, true. It drops 1,000 in a call at most,
+ * so that no call grows with the dead. After so many it gives the entry behind them, and false: it may be dead or alive. The lock is
+ * not free for others then, as a live waiter may stand behind; but it is not handed to that entry either.
+ *
+ * `touch` lets everything of ours vanish ten windows after the last client has. It lowers no time, since other clients may have longer
+ * windows; PEXPIRE with GT would leave a new key without any.
  */
 export const waiters = `
 local function entryOf(owner, leaseMs) return owner .. ' ' .. string.format('%.0f', leaseMs) end
+local function dropFirst(k, dead)
+  if #dead == 0 then return end
+  redis.call('LPOP', k.waiters, #dead)
+  redis.call('ZREM', k.alive, unpack(dead))
+end
 local function liveHead(k)
-  for _ = 1, 64 do
-    local entry = redis.call('LINDEX', k.waiters, 0)
-    if not entry then return nil end
-    local owner, leaseMs = string.match(entry, '^(.*) (%d+)$')
-    local score = owner and redis.call('ZSCORE', k.alive, owner)
-    if score and tonumber(score) > nowMs then return owner, tonumber(leaseMs) end
-    redis.call('LPOP', k.waiters)
-    if owner then redis.call('ZREM', k.alive, owner) end
+  for _, most in ipairs({1, 9, 90, 900}) do
+    local dead = {}
+    for _, each in ipairs(redis.call('LRANGE', k.waiters, 0, most - 1)) do
+      local owner, leaseMs = string.match(each, '^(.*) (%d+)$')
+      local score = owner and redis.call('ZSCORE', k.alive, owner)
+      if score and tonumber(score) > nowMs then
+        dropFirst(k, dead)
+        return owner, tonumber(leaseMs), true
+      end
+      dead[#dead + 1] = owner or each
+    end
+    dropFirst(k, dead)
+    if #dead < most then return nil end
   end
-  return nil
+  local entry = redis.call('LINDEX', k.waiters, 0)
+  if not entry then return nil end
+  local owner, leaseMs = string.match(entry, '^(.*) (%d+)$')
+  return owner or entry, tonumber(leaseMs or '0'), false
 end
 local function touch(k, aliveMs)
-  redis.call('PEXPIRE', k.waiters, 10 * aliveMs)
-  redis.call('PEXPIRE', k.alive, 10 * aliveMs)
-  redis.call('PEXPIRE', k.run, 10 * aliveMs)
+  for _, key in ipairs({k.waiters, k.alive, k.run}) do
+    if redis.call('PTTL', key) < 10 * aliveMs then redis.call('PEXPIRE', key, 10 * aliveMs) end
+  end
 end
 `;

@@ -33,7 +33,7 @@ export interface Busy extends Refused {
 
 export interface Queued extends Refused {
   readonly status: "queued";
-  /** 0 is next. */
+  /** 0 is next; `farPlace` is that place or any behind it. */
   readonly position: number;
   /** Appended by this very call: of a heartbeat, the place had been lost. */
   readonly appended: boolean;
