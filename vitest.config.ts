@@ -47,6 +47,7 @@ const alone = [
   "e2e/ensemble/**/*.test.ts",
   "e2e/behaviours/ensemble.test.ts",
   "e2e/embedded/bench.test.ts",
+  "e2e/redis-crowds/**/*.test.ts",
   "e2e/zookeeper/scale.test.ts",
   "e2e/zookeeper/collector/scale.test.ts",
 ];

@@ -41,7 +41,6 @@ const scriptCalls = [
   ...[
     "zadd holdfast_probe 1 m",
     "zcard holdfast_probe",
-    "zincrby holdfast_probe 1 m",
     "zrange holdfast_probe 0 0",
     "zrangebyscore holdfast_probe 0 0",
     "zrem holdfast_probe m",

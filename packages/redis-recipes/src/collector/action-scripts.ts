@@ -2,6 +2,7 @@ import { clock } from "../scripts/lua/clock.js";
 import { fairQueue } from "../scripts/lua/fair.js";
 import { mutexState } from "../scripts/lua/mutex-state.js";
 import { publish } from "../scripts/lua/publish.js";
+import { places } from "../scripts/lua/waiters.js";
 import type { CallScript } from "../scripts/script.js";
 
 /**
@@ -58,7 +59,7 @@ function dry(answer: string): string {
  * publish, the lock's channel of Redisson's, `dry` or `act`, the version. Answer: `changed` when that is another now; else server time, owners that were or would be taken out, whether the
  * lock is held, who is first now, publish error. Where the lock is free and the first is another one than before, that one is told.
  */
-export const takeOut: string = `${unchanged("fields", 6)}${clock}${publish}${mutexState}${fairQueue}
+export const takeOut: string = `${unchanged("fields", 6)}${clock}${publish}${mutexState}${places}${fairQueue}
 local k = {lock = KEYS[1], waiters = KEYS[2], alive = KEYS[3], queue = KEYS[4], deadlines = KEYS[5]}
 local what, wanted, waitMs, dry = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[6] == 'dry'
 local out = {}
@@ -66,38 +67,31 @@ local function chosen(owner, dead)
   if wanted ~= '' and owner ~= wanted then return false end
   return what == 'one' or dead
 end
-local function heard(owner)
-  local score = redis.call('ZSCORE', k.alive, owner)
-  return score and tonumber(score) > nowMs
-end
-local headBefore = redis.call('LINDEX', k.queue, 0)
-for _, owner in ipairs(redis.call('LRANGE', k.queue, 0, -1)) do
-  local deadline = redis.call('ZSCORE', k.deadlines, owner)
-  local over = not deadline or tonumber(deadline) <= nowMs
-  local silent = channelOf(owner) and not heard(owner)
-  if chosen(owner, over or silent) then
+local heard = heardOf(k)
+local headBefore, queue, gone = redis.call('LINDEX', k.queue, 0), redis.call('LRANGE', k.queue, 0, -1), {}
+local deadlines = scoresOf(k.deadlines)
+for _, owner in ipairs(queue) do
+  local over = tonumber(deadlines[owner] or 0) <= nowMs
+  if chosen(owner, over or not heard[owner] and channelOf(owner)) then
     out[#out + 1] = owner
-    if not dry then
-      if over then
-        redis.call('LREM', k.queue, 0, owner)
-        redis.call('ZREM', k.deadlines, owner)
-        redis.call('ZREM', k.alive, owner)
-      else
-        giveUp(k, owner, waitMs)
-      end
-    end
+    gone[owner] = over and 0 or 1
   end
 end
-local firstBefore = redis.call('LINDEX', k.waiters, 0)
-for _, entry in ipairs(redis.call('LRANGE', k.waiters, 0, -1)) do
+local firstBefore, entries, dropped, count = redis.call('LINDEX', k.waiters, 0), redis.call('LRANGE', k.waiters, 0, -1), {}, 0
+local owners = {}
+for _, entry in ipairs(entries) do
   local owner = string.match(entry, '^(.*) %d+$') or entry
-  if chosen(owner, not heard(owner)) then
+  if chosen(owner, not heard[owner]) then
     out[#out + 1] = owner
-    if not dry then
-      redis.call('LREM', k.waiters, 0, entry)
-      redis.call('ZREM', k.alive, owner)
-    end
+    dropped[entry] = true
+    owners[#owners + 1] = owner
+    count = count + 1
   end
+end
+if not dry then
+  if next(gone) then giveUp(k, gone, waitMs, queue, deadlines) end
+  without(k.waiters, entries, dropped, count)
+  dropAll(k.alive, owners)
 end
 local held = redis.call('EXISTS', k.lock)
 local head = redis.call('LINDEX', k.queue, 0)

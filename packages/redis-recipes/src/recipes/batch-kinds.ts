@@ -4,10 +4,13 @@ import { type RenewAnswer, type RenewEntry, renew } from "../scripts/mutex/renew
 import type { BatchKind } from "./batches.js";
 import type { RedisDesk } from "./desk.js";
 
-/** 10,000 waits are 50 calls of some milliseconds each. */
+/** 10,000 waits are 50 calls of some milliseconds each, be they for one lock or for many. */
 export const heartbeatLimit = 200;
 /** 10,000 holds are 20 calls. */
 export const renewalLimit = 500;
+
+/** So many leave a fair queue in one pass over it: a provider that closes with 2,000 waiters makes 4 passes. */
+export const cancelLimit = 500;
 
 export interface BatchKinds {
   /** Mutex, fair and spin lock, leadership, and the write side by its field. */

@@ -5,8 +5,8 @@ import { commandTimeoutMs } from "../client/settings.js";
 import { parseOwner, wireOwner, wireUuid } from "../layout/owners.js";
 import type { ResolvedRedisOptions } from "../provider/options.js";
 import { type BatchKinds, batchKinds } from "./batch-kinds.js";
-import { Batches } from "./batches.js";
-import type { BoundCall } from "./exclusive-lock.js";
+import { type BatchAnswer, Batches, type BatchKind } from "./batches.js";
+import type { BoundCall, Call } from "./exclusive-lock.js";
 import { conflictIn } from "./foreign-key.js";
 import { GrantChannel } from "./grant-channel.js";
 import { Holds } from "./holds.js";
@@ -123,6 +123,15 @@ export class RedisDesk {
     return answer;
   }
 
+  /** As `run`; what can go with others in one call does. */
+  async ask<R extends { readonly serverMs: number }>(call: Call<R>): Promise<BatchAnswer<R>> {
+    if (!("kind" in call)) return await this.run(call);
+    const kind = call.kind as BatchKind<unknown, R>;
+    const answer = await this.batches.ask(kind, call.keys, call.entry);
+    this.heard(answer.reply.serverMs, answer);
+    return answer;
+  }
+
   heard(serverMs: number, answer: { sentMs: Millis; answeredMs: Millis; runId: string }): void {
     const { sentMs, answeredMs, runId } = answer;
     this.clocks.observe(runId, { serverMs, sentMs, answeredMs });
@@ -133,13 +142,13 @@ export class RedisDesk {
    * one that was answered may have run as well. `runId`: of the master that answered.
    */
   async runUntilAnswered<R extends { readonly serverMs: number }>(
-    call: BoundCall<R>,
+    call: Call<R>,
     endMs: Millis,
   ): Promise<Outcome<R>> {
     let repeated = false;
     for (;;) {
       try {
-        const { reply, runId, askedBy = runId } = await this.run(call);
+        const { reply, runId, askedBy = runId } = await this.ask(call);
         return { reply, repeated, runId: askedBy };
       } catch (error) {
         if (this.line.closed) throw this.#unconfirmed(error);

@@ -12,6 +12,15 @@ export interface BoundCall<R> {
   readonly args: readonly (string | number)[];
 }
 
+/** A call that is made together with others of its kind. */
+export interface BatchedCall<R> {
+  readonly kind: BatchKind<never, R>;
+  readonly keys: readonly string[];
+  readonly entry: unknown;
+}
+
+export type Call<R> = BoundCall<R> | BatchedCall<R>;
+
 export interface Standing {
   readonly owner: string;
   readonly leaseMs: Millis;
@@ -43,7 +52,7 @@ export interface ExclusiveLock {
   acquire(standing: Standing): BoundCall<StandAnswer>;
   release(owner: string): BoundCall<Ended>;
   /** The owner's last request, whatever became of it. */
-  cancel(owner: string, leaseMs: Millis): BoundCall<Ended>;
+  cancel(owner: string, leaseMs: Millis): Call<Ended>;
   /** The hash field of a hold. */
   fieldOf(owner: string): string;
   /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */

@@ -114,7 +114,7 @@ export class Waits {
     const past = this.#past.get(owner);
     if (past === undefined) return false;
     const { lock, leaseMs } = past;
-    this.#desk.run(lock.cancel(owner, leaseMs)).catch(() => {
+    this.#desk.ask(lock.cancel(owner, leaseMs)).catch(() => {
       // It costs one claim lease then, as that of any client that died.
     });
     return true;

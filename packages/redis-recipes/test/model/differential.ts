@@ -30,12 +30,15 @@ export class Dice {
   }
 }
 
-/** How many steps this run does, printed as a share of the full number. */
-export function steps(what: string): number {
-  const full = 20_000;
-  const count = fullRun ? full : 2_000;
-  console.log(`share ${count}/${full} steps of ${what}, script against model`);
+/** How many this run does, printed as a share of the full number. */
+export function share(what: string, part: number, full: number): number {
+  const count = fullRun ? full : part;
+  console.log(`share ${count}/${full} ${what}`);
   return count;
+}
+
+export function steps(what: string): number {
+  return share(`steps of ${what}, script against model`, 2_000, 20_000);
 }
 
 /** For the full number of steps on a busy machine. */

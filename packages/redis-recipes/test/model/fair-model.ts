@@ -1,9 +1,11 @@
 import type { FairKeys } from "../../src/layout/keys.js";
 import type { FairStandArgs } from "../../src/scripts/fair/acquire.js";
+import type { FairCancelArgs, FairCancelEntry } from "../../src/scripts/fair/cancel.js";
 import type { FairForceArgs } from "../../src/scripts/fair/force.js";
 import type { FairHeartbeatArgs } from "../../src/scripts/fair/heartbeat.js";
 import type { FairEndArgs } from "../../src/scripts/fair/release.js";
-import type { StandAnswer } from "../../src/scripts/mutex/answers.js";
+import { farPlace } from "../../src/scripts/lua/waiters.js";
+import type { Passed, StandAnswer } from "../../src/scripts/mutex/answers.js";
 import type { CancelAnswer } from "../../src/scripts/mutex/cancel.js";
 import type { ForceAnswer } from "../../src/scripts/mutex/force.js";
 import type { HeartbeatEntry } from "../../src/scripts/mutex/heartbeat.js";
@@ -13,20 +15,33 @@ import { lookAtMutex } from "./mutex-model.js";
 import { type Look, type Publishing, Wire } from "./wire.js";
 
 interface Ask extends Omit<FairStandArgs, "notAfterMs"> {
+  readonly queued: boolean;
   readonly grantMs: number;
 }
 
 /** Redisson's fair lock as its layout and arithmetic are described, with our liveness beside. */
 export class FairModel extends Wire<FairKeys> {
   acquire(args: FairStandArgs): StandAnswer {
-    return this.late(args.notAfterMs) ?? this.#stand({ ...args, grantMs: args.leaseMs });
+    const late = this.late(args.notAfterMs);
+    if (late !== null) return late;
+    const queued = this.#stay(args.owner, args.aliveMs);
+    this.#sweep(args.waitMs);
+    return this.#stand({ ...args, queued, grantMs: args.leaseMs });
   }
 
   heartbeat(common: FairHeartbeatArgs, entries: readonly HeartbeatEntry[]): readonly StandAnswer[] {
-    return entries.map(
-      (entry) =>
-        this.late(common.notAfterMs) ??
-        this.#stand({ ...common, ...entry, mayWait: true, grantMs: Math.min(common.claimMs, entry.leaseMs) }),
+    const late = this.late(common.notAfterMs);
+    if (late !== null) return entries.map(() => late);
+    const queued = entries.map(({ owner }) => this.#stay(owner, common.aliveMs));
+    this.#sweep(common.waitMs);
+    return entries.map((entry, place) =>
+      this.#stand({
+        ...common,
+        ...entry,
+        queued: queued[place] === true,
+        mayWait: true,
+        grantMs: Math.min(common.claimMs, entry.leaseMs),
+      }),
     );
   }
 
@@ -38,14 +53,20 @@ export class FairModel extends Wire<FairKeys> {
     return { status: "gone", serverMs: this.serverMs };
   }
 
-  cancel(args: FairEndArgs): CancelAnswer {
+  cancel({ waitMs, publish }: FairCancelArgs, entries: readonly FairCancelEntry[]): readonly CancelAnswer[] {
+    const { serverMs } = this;
     const found = this.#look();
-    const first = this.space.list(this.keys.queue)[0] === args.owner;
-    const removed = this.giveUp(args.owner, args.waitMs);
-    const head = this.#sweep(args.waitMs);
-    if (found.state === "held" && found.holder === args.owner) return this.#free(args, head);
-    if (first && found.state === "free") this.#poke(args, head);
-    return { status: removed ? "removed" : "none", serverMs: this.serverMs, publishError: "" };
+    const [first] = this.space.list(this.keys.queue);
+    const removed = entries.map(({ owner }) => this.giveUp(owner, waitMs));
+    const head = this.#sweep(waitMs);
+    const answers = entries.map(({ owner, channel }, place): CancelAnswer => {
+      if (found.state === "held" && found.holder === owner) return this.#free({ publish, channel }, head);
+      return { status: removed[place] === true ? "removed" : "none", serverMs, publishError: "" };
+    });
+    const leader = entries.find(({ owner }) => owner === first);
+    if (leader !== undefined && found.state === "free")
+      this.#poke({ publish, channel: leader.channel }, head);
+    return answers;
   }
 
   force(args: FairForceArgs): ForceAnswer {
@@ -62,17 +83,20 @@ export class FairModel extends Wire<FairKeys> {
     return { status: "forced", serverMs, holder, told, publishError: "" };
   }
 
+  #stay(owner: string, aliveMs: number): boolean {
+    const { space, keys } = this;
+    const queued = space.list(keys.queue).includes(owner);
+    if (queued) space.score(keys.alive, owner, space.nowMs + aliveMs);
+    return queued;
+  }
+
   #stand(ask: Ask): StandAnswer {
     const { space, keys, serverMs } = this;
     const found = this.#look();
     if (found.state === "conflict") return { status: "conflict", serverMs, found: found.found };
     const last = this.lastToken();
     if (last === null) return { status: "conflict", serverMs, found: "token" };
-    const place = space.list(keys.queue).indexOf(ask.owner);
-    if (place >= 0) {
-      space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
-    }
-    const head = this.#sweep(ask.waitMs, ask.owner);
+    const head = space.list(keys.queue)[0] ?? null;
     const token = this.raised(last, ask.floor, found.state === "held", ask.tokenTtlMs);
     if (found.state === "held" && found.holder === ask.owner) {
       return { status: "granted", serverMs, token, pttlMs: space.pttl(keys.lock) };
@@ -95,8 +119,8 @@ export class FairModel extends Wire<FairKeys> {
       lastToken: token,
     };
     if (!ask.mayWait) return { status: "busy", ...refused };
-    if (place >= 0) {
-      this.#raise(ask.owner, space.list(keys.queue).indexOf(ask.owner), ask.waitMs);
+    if (ask.queued) {
+      this.#raise(ask.owner, ask.waitMs);
     } else {
       const tail = space.list(keys.queue).at(-1);
       const behind =
@@ -106,12 +130,12 @@ export class FairModel extends Wire<FairKeys> {
       space.push(keys.queue, ask.owner);
       space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
     }
-    space.expire(keys.alive, 10 * ask.aliveMs);
-    const position = space.list(keys.queue).indexOf(ask.owner);
-    return { status: "queued", ...refused, position, appended: place < 0 };
+    if (space.pttl(keys.alive) < 10 * ask.aliveMs) space.expire(keys.alive, 10 * ask.aliveMs);
+    const position = Math.min(farPlace, space.list(keys.queue).indexOf(ask.owner));
+    return { status: "queued", ...refused, position, appended: !ask.queued };
   }
 
-  #free(args: FairEndArgs, head: string | null): Extract<ReleaseAnswer, { status: "handed" | "freed" }> {
+  #free(args: Publishing, head: string | null): Passed {
     this.space.del(this.keys.lock);
     this.#poke(args, head);
     return { status: "freed", serverMs: this.serverMs, next: head ?? "", publishError: "" };
@@ -134,32 +158,41 @@ export class FairModel extends Wire<FairKeys> {
     return out.includes(true);
   }
 
-  #sweep(waitMs: number, asking?: string): string | null {
+  /** Whoever of ours has not been heard gives up, one after the other; heads of Redisson's go when their deadline is over. */
+  #sweep(waitMs: number): string | null {
     const { space, keys } = this;
-    const dead = [...space.zset(keys.alive)].filter(([, till]) => till <= space.nowMs).sort(byScore);
-    for (const [owner] of dead) this.giveUp(owner, waitMs);
+    const lapsed = [...space.zset(keys.alive)].filter(([, till]) => till <= space.nowMs);
+    for (const [owner] of lapsed) this.giveUp(owner, waitMs);
     for (;;) {
       const [head] = space.list(keys.queue);
       if (head === undefined) return null;
-      if (head === asking) return head;
-      const deadline = space.zset(keys.deadlines).get(head);
-      if (deadline !== undefined && deadline <= space.nowMs) {
-        space.shift(keys.queue);
-        space.unscore(keys.deadlines, head);
-        space.unscore(keys.alive, head);
-      } else if (this.isOurs(head) && !space.zset(keys.alive).has(head)) {
-        this.giveUp(head, waitMs);
-      } else {
-        return head;
+      if (this.isOurs(head)) {
+        if (space.zset(keys.alive).has(head)) return head;
+        this.#giveUpUnheard(waitMs);
+        continue;
       }
+      const deadline = space.zset(keys.deadlines).get(head);
+      if (deadline === undefined || deadline > space.nowMs) return head;
+      space.shift(keys.queue);
+      space.unscore(keys.deadlines, head);
     }
   }
 
-  #raise(owner: string, place: number, waitMs: number): void {
+  #giveUpUnheard(waitMs: number): void {
     const { space, keys } = this;
-    const before =
-      place > 0 ? space.zset(keys.deadlines).get(space.list(keys.queue)[place - 1] as string) : undefined;
-    const least = (before ?? space.nowMs + Math.max(0, space.pttl(keys.lock))) + waitMs;
+    for (const each of [...space.list(keys.queue)]) {
+      if (this.isOurs(each) && !space.zset(keys.alive).has(each)) this.giveUp(each, waitMs);
+    }
+  }
+
+  #raise(owner: string, waitMs: number): void {
+    const { space, keys } = this;
+    const queue = space.list(keys.queue);
+    const place = Math.min(farPlace, queue.indexOf(owner));
+    const inNear = place > 0 && place < farPlace;
+    const before = inNear ? space.zset(keys.deadlines).get(queue[place - 1] as string) : undefined;
+    const soon = space.nowMs + Math.max(0, space.pttl(keys.lock));
+    const least = (before ?? (place < farPlace ? soon : soon + farPlace * waitMs)) + waitMs;
     const own = space.zset(keys.deadlines).get(owner);
     if (own === undefined || own < least) space.score(keys.deadlines, owner, least);
   }
@@ -171,10 +204,6 @@ export class FairModel extends Wire<FairKeys> {
   #look(): Look {
     return lookAtMutex(this.space, this.keys.lock);
   }
-}
-
-function byScore([left, one]: [string, number], [right, other]: [string, number]): number {
-  return one - other || (left < right ? -1 : 1);
 }
 
 /** What a Redisson client does to a fair lock, in the least that matters to us. */

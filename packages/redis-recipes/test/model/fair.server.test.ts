@@ -85,8 +85,12 @@ test(
       await both.run(fairRelease, list, fairRelease.args(given), () => model.release(given), byStatus);
     };
     const cancel = async () => {
-      const given = end(dice.of(ourOwners));
-      await both.run(fairCancel, list, fairCancel.args(given), () => model.cancel(given), byStatus);
+      const { publish, channel } = end("");
+      const some = ourOwners.filter(() => dice.chance(0.3));
+      const entries = (some.length > 0 ? some : [dice.of(ourOwners)]).map((owner) => ({ owner, channel }));
+      const keysOf = entries.flatMap(() => list);
+      const args = fairCancel.args({ waitMs, publish }, entries);
+      await both.run(fairCancel, keysOf, args, () => model.cancel({ waitMs, publish }, entries), byStatuses);
     };
     const force = async () => {
       const given = { ...end(""), expected: dice.of(["", "", ...ourOwners]) };
@@ -141,6 +145,7 @@ test(
       "fair-acquire late",
       "fair-acquire queued",
       "fair-cancel none",
+      "fair-cancel none+removed",
       "fair-cancel removed",
       "fair-force forced",
       "fair-force free",

@@ -49,7 +49,11 @@ export function executeFair(
     case "fair-release":
       return model.release(ending);
     case "fair-cancel":
-      return model.cancel(ending);
+      return groups(args.slice(2), 2).flatMap(([owner, channel], place) =>
+        modelOf(keys[5 * place] as string).cancel({ waitMs: number(0), publish: text(1) as "publish" }, [
+          { owner: String(owner), channel: String(channel) },
+        ]),
+      );
     default:
       throw new Error(`no model of the script ${name}`);
   }

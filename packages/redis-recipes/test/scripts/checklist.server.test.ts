@@ -257,7 +257,7 @@ describe("layout 8: deadline arithmetic", () => {
     expect(scores(granted)).toEqual(
       new Map([bert, carl].map((owner) => [owner, (before.get(owner) ?? 0) - 300_000])),
     );
-    const gone = await see(fairCancel, fairKeyList(fair), fairCancel.args(fairEnd(bert)));
+    const gone = await see(fairCancel, fairKeyList(fair), fairCancel.args(fairEnd(bert), [fairEnd(bert)]));
     expect(scores(gone)).toEqual(new Map([[carl, (before.get(carl) ?? 0) - 600_000]]));
   });
 

@@ -9,13 +9,13 @@ import { ExclusiveTicket } from "../exclusive-ticket.js";
 import { defaultMaxPending, lockSnapshot } from "../inspect-mutex.js";
 import { publishAlways } from "../publish-how.js";
 import type { Recipe } from "../recipe.js";
-import { fairHeartbeats, fairLock } from "./fair-mutex.js";
+import { fairBatches, fairLock } from "./fair-mutex.js";
 
 const kind = "fair-mutex";
 
 /** Redisson's `RFairLock`. */
 export function fairRecipe(desk: RedisDesk): Recipe {
-  const heartbeat = fairHeartbeats(desk);
+  const batches = fairBatches(desk);
   const conflict = (name: string, found: string): LayoutConflictError =>
     new LayoutConflictError(`"${name}" is no ${kind}: its key holds a ${found}`, {
       lockName: name,
@@ -23,7 +23,7 @@ export function fairRecipe(desk: RedisDesk): Recipe {
     });
   return {
     request: (request, key, progress) =>
-      new ExclusiveTicket(desk, fairLock(desk, heartbeat, request.name, key), request, progress),
+      new ExclusiveTicket(desk, fairLock(desk, batches, request.name, key), request, progress),
     async inspect(name, key, options) {
       options.signal?.throwIfAborted();
       const { reply } = await desk.run({

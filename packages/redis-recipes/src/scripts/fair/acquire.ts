@@ -3,6 +3,7 @@ import { fairQueue, fairStand } from "../lua/fair.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
+import { places } from "../lua/waiters.js";
 import { type StandArgs, standArgs } from "../mutex/acquire.js";
 import { type StandAnswer, standReader } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
@@ -24,11 +25,13 @@ export interface FairStandArgs extends Omit<StandArgs, "changes"> {
 export const fairAcquire: CallScript<FairStandArgs, StandAnswer> = {
   name: "fair-acquire",
   keyCount: 5,
-  lua: `${clock}${publish}${token}${mutexState}${fairQueue}${fairStand}
+  lua: `${clock}${publish}${token}${mutexState}${places}${fairQueue}${fairStand}
 if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then return {'late', nowUs} end
 local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], alive = KEYS[5]}
-return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[2]), grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
-  aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), waitMs = tonumber(ARGV[8])})
+local queued = stay(k, ARGV[1], tonumber(ARGV[4]))
+return stand(k, {owner = ARGV[1], queued = queued, grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
+  aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), waitMs = tonumber(ARGV[8])},
+  sweep(k, tonumber(ARGV[8])))
 `,
   args: (given) => standArgs(given, given.waitMs),
   parse: standReader("fair-acquire"),

@@ -3,6 +3,7 @@ import { clock } from "../lua/clock.js";
 import { fairQueue } from "../lua/fair.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
+import { places } from "../lua/waiters.js";
 import { type ForceAnswer, forceReader } from "../mutex/force.js";
 import type { CallScript } from "../script.js";
 
@@ -23,7 +24,7 @@ export interface FairForceArgs {
 export const fairForce: CallScript<FairForceArgs, ForceAnswer> = {
   name: "fair-force",
   keyCount: 5,
-  lua: `${clock}${publish}${mutexState}${fairQueue}
+  lua: `${clock}${publish}${mutexState}${places}${fairQueue}
 local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], alive = KEYS[5]}
 local state, holder = look(k.lock)
 if state == 'conflict' then return {'conflict', nowUs, holder} end

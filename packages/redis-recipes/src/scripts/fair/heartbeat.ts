@@ -3,6 +3,7 @@ import { fairQueue, fairStand } from "../lua/fair.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
+import { places } from "../lua/waiters.js";
 import type { StandAnswer } from "../mutex/answers.js";
 import { type HeartbeatArgs, type HeartbeatEntry, heartbeatArgs, standsReader } from "../mutex/heartbeat.js";
 import type { BatchScript } from "../script.js";
@@ -18,25 +19,34 @@ export interface FairHeartbeatArgs extends Omit<HeartbeatArgs, "changes"> {
  * TTL ms, the fleet's wait ms; then for each entry owner, wanted lease ms, token floor. Answer: for each entry as
  * `mutex-heartbeat`.
  *
+ * All of them count as alive before the first queue is swept, and each queue is swept once in a call.
+ *
  * Redisson's waiters write nothing while they wait, and lose their place when their deadline is over.
  */
 export const fairHeartbeat: BatchScript<FairHeartbeatArgs, HeartbeatEntry, StandAnswer> = {
   name: "fair-heartbeat",
   keyCount: 5,
-  lua: `${clock}${publish}${token}${mutexState}${fairQueue}${fairStand}
+  lua: `${clock}${publish}${token}${mutexState}${places}${fairQueue}${fairStand}
 local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
-local answers = {}
+local aliveMs, claimMs, tokenTtlMs, waitMs = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local entries, swept, answers = {}, {}, {}
 for i = 0, #KEYS / 5 - 1 do
   if late then
     answers[i + 1] = {'late', nowUs}
   else
     local k = {lock = KEYS[5 * i + 1], token = KEYS[5 * i + 2], queue = KEYS[5 * i + 3],
       deadlines = KEYS[5 * i + 4], alive = KEYS[5 * i + 5]}
-    local leaseMs = tonumber(ARGV[3 * i + 7])
-    answers[i + 1] = stand(k, {owner = ARGV[3 * i + 6], leaseMs = leaseMs, mayWait = true,
-      grantMs = math.min(tonumber(ARGV[2]), leaseMs), aliveMs = tonumber(ARGV[1]), tokenTtlMs = tonumber(ARGV[4]),
-      floor = tonumber(ARGV[3 * i + 8]), waitMs = tonumber(ARGV[5])})
+    local owner = ARGV[3 * i + 6]
+    entries[i + 1] = {k = k, owner = owner, queued = stay(k, owner, aliveMs), mayWait = true,
+      grantMs = math.min(claimMs, tonumber(ARGV[3 * i + 7])), aliveMs = aliveMs, tokenTtlMs = tokenTtlMs,
+      floor = tonumber(ARGV[3 * i + 8]), waitMs = waitMs}
   end
+end
+for i, ask in ipairs(entries) do
+  local k = ask.k
+  if not swept[k.queue] then sweep(k, waitMs) end
+  swept[k.queue] = true
+  answers[i] = stand(k, ask, redis.call('LINDEX', k.queue, 0))
 end
 return answers
 `,

@@ -3,6 +3,7 @@ import { clock } from "../lua/clock.js";
 import { fairQueue } from "../lua/fair.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
+import { places } from "../lua/waiters.js";
 import { type ReleaseAnswer, readRelease } from "../mutex/release.js";
 import type { CallScript } from "../script.js";
 
@@ -30,7 +31,7 @@ export function fairEndArgs(given: FairEndArgs): (string | number)[] {
 export const fairRelease: CallScript<FairEndArgs, ReleaseAnswer> = {
   name: "fair-release",
   keyCount: 5,
-  lua: `${clock}${publish}${mutexState}${fairQueue}
+  lua: `${clock}${publish}${mutexState}${places}${fairQueue}
 local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], alive = KEYS[5]}
 local state, holder = look(k.lock)
 local head = sweep(k, tonumber(ARGV[2]))
