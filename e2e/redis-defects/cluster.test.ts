@@ -176,6 +176,28 @@ it("defect 25: while a slot is on its way its locks are renewed, and handed on a
   expect(await (await waiting).release()).toBe("released");
 });
 
+it("defect 25: a reader ends as a whole while another's hold has gone ahead of its slot, and that one reads on", async () => {
+  const [one, other] = [await open({ leaseMs: 60_000 }), await open({ leaseMs: 60_000 })];
+  const name = freshName("readers");
+  const from = await cluster.nodeOfKey(name);
+  const to = cluster.nodes.find((node) => node !== from) as RedisNode;
+  const staying = await other.readWriteLock(name).read.acquire();
+  const owner = ((await from.command("HKEYS", name)) as string[]).find((field) => field !== "mode") as string;
+  const ending = await one.readWriteLock(name).read.acquire();
+  // What a release touches has to be there, as Redis would not know on which side it is.
+  await from.command("SET", `holdfast_run:{${name}}`, "0 0");
+  await from.command("RPUSH", `holdfast_waiters:{${name}}`, "nobody 1");
+  await from.command("ZADD", `holdfast_alive:{${name}}`, 1, "nobody");
+  const move = await cluster.startMove(cluster.slotOf(name), from, to);
+  const gone = `{${name}}:${owner}:rwlock_timeout:1`;
+  await from.command("MIGRATE", to.host, to.port, gone, 0, 2_000);
+  expect(await ending.release()).toBe("released");
+  expect(await from.command("HGETALL", name)).toEqual(["mode", "read", owner, "1"]);
+  await move.moveKeys();
+  await move.finish();
+  expect(await staying.release()).toBe("released");
+});
+
 it("defect 25: of two locks in a slot under way, one gone and one not, both are renewed", async () => {
   const holder = await open({ leaseMs: 1_200 });
   const losses: string[] = [];

@@ -52,6 +52,21 @@ it.each(kindNames)(
   },
 );
 
+it("a write whose token key is gone can be downgraded, and the read carries the write's token", async () => {
+  const locks = await server.locks();
+  const name = server.name("downgraded");
+  const write = await locks.readWriteLock(name).write.acquire();
+  await server.node.command("DEL", tokenKey(name));
+  const read = await write.downgrade();
+  expect(read.token).toBe(write.token);
+  const others = await server.locks();
+  expect(await others.readWriteLock(name).write.tryAcquire()).toBeNull();
+  const beside = await others.readWriteLock(name).read.tryAcquire();
+  expect(beside?.token).toBeGreaterThan(read.token as bigint);
+  expect(await read.release()).toBe("released");
+  expect(await beside?.release()).toBe("released");
+});
+
 it("defect 38: tokens rise after a server has lost all data, for clients that have seen none of it", async () => {
   const own = await startRedis();
   onTestFinished(() => own.stop());

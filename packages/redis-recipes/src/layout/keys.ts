@@ -73,6 +73,11 @@ export function readHoldKey(name: string, owner: string, level = 1): string {
   return suffixed(name, `${owner}:rwlock_timeout:${level}`);
 }
 
+/** In the order in which scripts take them that are about the hold of one reader. */
+export function readHoldKeyList(name: string, owner: string): readonly string[] {
+  return [...mutexKeyList(mutexKeys(name)), readHoldKey(name, owner)];
+}
+
 /** Redisson's semaphore without leases. */
 export interface SemaphoreKeys {
   /** String: free permits, may be below zero. */

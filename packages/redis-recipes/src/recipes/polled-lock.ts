@@ -17,14 +17,12 @@ import { marginMs } from "./server-clock.js";
 import type { WakeRule } from "./wake-rooms.js";
 
 /** What a try was answered, in the words that all kinds share. */
-export type PolledAnswer = {
-  readonly serverMs: number;
-} & /** `beside`: a read that was granted because its owner holds the write. */
-(
+export type PolledAnswer = { readonly serverMs: number } & (
   | {
       readonly status: "granted";
       readonly token: bigint;
       readonly pttlMs: Millis;
+      /** As in `Tried`. */
       readonly beside?: boolean;
     }
   /** `againMs`: something that is in the way ends by then at the latest; `null`: nobody can say. */
@@ -53,6 +51,8 @@ export interface PolledLock {
   /** As a renewal and `inspect` know the hold. */
   readonly field: string;
   readonly permitIds: readonly string[];
+  /** Of a read that is asked for beside a write: it carries the write's token. */
+  readonly writeToken?: bigint;
   /** Who may hold beside it. */
   readonly company: "none" | "readers" | "any";
   readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
@@ -148,9 +148,10 @@ export class PolledRequest {
         this.#desk.sawToken(key, reply.token);
         const leftMs = Math.min(reply.pttlMs, this.#leaseMs);
         const validUntilMs = sentMs + leftMs - marginMs(leftMs);
-        this.#hold = this.#holdOf({ token: reply.token, validUntilMs, runId, askedMs: sentMs, ...counts });
+        const token = reply.beside === true ? (this.#lock.writeToken ?? reply.token) : reply.token;
+        this.#hold = this.#holdOf({ token, validUntilMs, runId, askedMs: sentMs, ...counts });
         await this.#settleIn(this.#hold);
-        return { grant: this.#hold, beside: reply.beside === true };
+        return { grant: this.#hold, beside: reply.beside };
       }
       case "late":
         this.#unsure = before;

@@ -4,7 +4,11 @@ import type { Place, WakeRooms, WakeRule } from "./wake-rooms.js";
 
 /** What one try came to: a grant, or after how long trying again may help without any message; `null`: nobody can say. */
 export type Tried =
-  | { readonly grant: Grant; readonly beside?: boolean }
+  | {
+      readonly grant: Grant;
+      /** Of a read: the same owner holds the write too. */
+      readonly beside?: boolean | undefined;
+    }
   | { readonly againMs: Millis | null };
 
 /** How one request for a grant is made, made again and taken back. All tries are of one wire owner, so none counts twice. */

@@ -28,7 +28,6 @@ async function open(): Promise<{ client: IdleClient; connection: NodeConnection 
       runtime: systemRuntime,
       servers: () => ["a:1"],
       extraWaitMs: 0,
-      watchReplicas: false,
       redial: false,
       onTrusted: () => resolve(made),
       onBroken: () => {},

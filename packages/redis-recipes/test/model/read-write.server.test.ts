@@ -1,6 +1,6 @@
 import { test } from "vitest";
 import { redissonChannels } from "../../src/layout/channels.js";
-import { mutexKeyList, readHoldKey, readWriteKeys } from "../../src/layout/keys.js";
+import { mutexKeyList, readHoldKey, readHoldKeyList, readWriteKeys } from "../../src/layout/keys.js";
 import { writerField } from "../../src/layout/owners.js";
 import { renew } from "../../src/scripts/mutex/renew.js";
 import { readWriteAsk } from "../../src/scripts/read-write/ask.js";
@@ -78,10 +78,16 @@ test(
         notAfterMs: dice.of([null, null, null, 1]),
         tokenTtlMs: dice.of([0, hours(24)]),
         floor: floor(),
-        holdPrefix,
       };
+      const keysOf = readHoldKeyList(name, given.owner);
       learn(
-        await both.run(readAcquire, list, readAcquire.args(given), () => model.readAcquire(given), byStatus),
+        await both.run(
+          readAcquire,
+          keysOf,
+          readAcquire.args(given),
+          () => model.readAcquire(given),
+          byStatus,
+        ),
       );
     };
     const beat = async () => {
@@ -116,14 +122,15 @@ test(
     };
     const endRead = async () => {
       const given = { owner: reader(), holdPrefix, ...pass() };
-      await both.run(readRelease, list, readRelease.args(given), () => model.readRelease(given), byStatus);
+      const keysOf = readHoldKeyList(name, given.owner);
+      await both.run(readRelease, keysOf, readRelease.args(given), () => model.readRelease(given), byStatus);
     };
     const renewRead = async () => {
       const entries = ourOwners
         .filter(() => dice.chance(0.5))
-        .map((owner) => ({ owner, leaseMs: hours(1 + dice.below(8)), holdPrefix }));
+        .map((owner) => ({ owner, leaseMs: hours(1 + dice.below(8)) }));
       if (entries.length === 0) return;
-      const keysOf = entries.flatMap(() => [keys.lock, keys.token]);
+      const keysOf = entries.flatMap(({ owner }) => [keys.lock, keys.token, readHoldKey(name, owner)]);
       await both.run(
         readRenew,
         keysOf,

@@ -62,7 +62,6 @@ export function executeReadWrite(
         notAfterMs: notAfter(2),
         tokenTtlMs: number(3),
         floor: BigInt(text(4)),
-        holdPrefix: text(5),
       });
       if (answer.status !== "busy") return answer;
       // What the recipe makes of it before anybody sees it.
@@ -74,10 +73,8 @@ export function executeReadWrite(
       return { serverMs, ended: status !== "gone" };
     }
     case "read-renew":
-      return groups(args, 3).flatMap(([owner, leaseMs, holdPrefix], place) =>
-        modelOf(keys[2 * place] as string).readRenew([
-          { owner: String(owner), leaseMs: Number(leaseMs), holdPrefix: String(holdPrefix) },
-        ]),
+      return groups(args, 2).flatMap(([owner, leaseMs], place) =>
+        modelOf(keys[3 * place] as string).readRenew([{ owner: String(owner), leaseMs: Number(leaseMs) }]),
       );
     case "read-write-force": {
       const mode = text(0) as "read" | "write";

@@ -7,6 +7,7 @@ import {
   mutexKeys,
   permitKeyList,
   permitKeys,
+  readHoldKeyList,
   readWriteKeys,
   semaphoreKeys,
 } from "../../src/layout/keys.js";
@@ -91,15 +92,15 @@ export function callsOn(stage: Stage) {
   const write = (owner: string, more: object = {}) =>
     see(writeAcquire, mutexKeyList(rw), writeAcquire.args(standing(owner, more)));
   const read = (owner: string, leaseMs = 30_000) =>
-    see(
-      readAcquire,
-      mutexKeyList(rw),
-      readAcquire.args({ ...standing(owner), leaseMs, holdPrefix: rw.holdPrefix }),
-    );
+    see(readAcquire, readHoldKeyList(name, owner), readAcquire.args({ ...standing(owner), leaseMs }));
   const rwEnd = (owner: string) => passing(owner, { channel: redissonChannels.readWrite(name) });
   const unwrite = (owner: string) => see(writeRelease, mutexKeyList(rw), writeRelease.args(rwEnd(owner)));
   const unread = (owner: string) =>
-    see(readRelease, mutexKeyList(rw), readRelease.args({ ...rwEnd(owner), holdPrefix: rw.holdPrefix }));
+    see(
+      readRelease,
+      readHoldKeyList(name, owner),
+      readRelease.args({ ...rwEnd(owner), holdPrefix: rw.holdPrefix }),
+    );
   const sc = { publish: "publish" as const, channel: redissonChannels.semaphore(name) };
   const ids = (...digits: string[]) => digits.map((digit) => digit.repeat(32));
   const takePermits = (given: string[], more: object = {}) =>

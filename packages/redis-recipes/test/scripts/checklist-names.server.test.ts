@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import { redissonChannels } from "../../src/layout/channels.js";
 import { slotOfKey } from "../../src/layout/hash-slot.js";
-import { fairKeyList, fairKeys, mutexKeyList, mutexKeys, readWriteKeys } from "../../src/layout/keys.js";
+import { fairKeyList, fairKeys, mutexKeyList, mutexKeys, readHoldKeyList } from "../../src/layout/keys.js";
 import { redisLocks } from "../../src/provider/redis-locks.js";
 import { fairAcquire } from "../../src/scripts/fair/acquire.js";
 import { mutexForce } from "../../src/scripts/mutex/force.js";
@@ -41,9 +41,7 @@ describe("layout 1: names", () => {
     for (const kind of ["redisson_lock_queue", "redisson_lock_timeout", "holdfast_alive"])
       expect([...queued.keys.keys()]).toContain(token.replace("redisson_lock_token", kind));
     await on.server.redis.flushall();
-    const rw = readWriteKeys(raw);
-    const args = readAcquire.args({ ...asked, holdPrefix: rw.holdPrefix });
-    const reading = await see(readAcquire, mutexKeyList(rw), args);
+    const reading = await see(readAcquire, readHoldKeyList(raw, asked.owner), readAcquire.args(asked));
     expect([...reading.keys.keys()]).toContain(`${before}:${anna}:rwlock_timeout:1`);
     for (const key of [...queued.keys.keys(), ...reading.keys.keys()])
       expect(slotOfKey(key)).toBe(slotOfKey(raw));

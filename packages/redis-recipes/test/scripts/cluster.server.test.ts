@@ -11,6 +11,8 @@ import {
   mutexKeys,
   permitKeyList,
   permitKeys,
+  readHoldKey,
+  readHoldKeyList,
   readWriteKeys,
   semaphoreKeys,
 } from "../../src/layout/keys.js";
@@ -125,14 +127,17 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
 
     const rw = readWriteKeys(name);
     const { holdPrefix } = rw;
-    await run(readAcquire, list, readAcquire.args({ ...standing, owner: anna, holdPrefix }));
-    const renewal = readRenew.args(null, [{ owner: anna, leaseMs: 60_000, holdPrefix }]);
-    expect(await run(readRenew, [rw.lock, rw.token], renewal)).toMatchObject([{ status: "renewed" }]);
+    const reading = readHoldKeyList(name, anna);
+    await run(readAcquire, reading, readAcquire.args({ ...standing, owner: anna }));
+    const renewal = readRenew.args(null, [{ owner: anna, leaseMs: 60_000 }]);
+    expect(await run(readRenew, [rw.lock, rw.token, readHoldKey(name, anna)], renewal)).toMatchObject([
+      { status: "renewed" },
+    ]);
     expect(
       await run(readWriteInspect, list, readWriteInspect.args({ maxPending: 1, holdPrefix })),
     ).toMatchObject({ found: "held" });
     const endRead = readRelease.args({ ...passing, channel: redissonChannels.readWrite(name), holdPrefix });
-    expect(await run(readRelease, list, endRead)).toMatchObject({ status: "freed", publishError: "" });
+    expect(await run(readRelease, reading, endRead)).toMatchObject({ status: "freed", publishError: "" });
 
     const sc = { publish: "both" as const, channel: redissonChannels.semaphore(name) };
     const { permits, token, markerPrefix } = semaphoreKeys(name);

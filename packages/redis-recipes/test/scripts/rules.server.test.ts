@@ -7,6 +7,8 @@ import {
   mutexKeyList,
   mutexKeys,
   permitKeys,
+  readHoldKey,
+  readHoldKeyList,
   readWriteKeys,
 } from "../../src/layout/keys.js";
 import { fairAcquire } from "../../src/scripts/fair/acquire.js";
@@ -18,6 +20,7 @@ import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
 import { permitTake } from "../../src/scripts/permit/take.js";
 import { readAcquire } from "../../src/scripts/read-write/read-acquire.js";
+import { readRelease } from "../../src/scripts/read-write/read-release.js";
 import { javaOwners, ourOwners, stage } from "../model/stage.js";
 
 const on = stage();
@@ -215,8 +218,8 @@ test("a picture of a read-write lock shows each reader's own time, and readers t
     [anna, 30_000],
     [bert, 60_000],
   ] as const) {
-    const args = readAcquire.args({ ...standing(owner), leaseMs, holdPrefix: rw.holdPrefix });
-    await on.server.run(readAcquire, mutexKeyList(rw), args);
+    const args = readAcquire.args({ ...standing(owner), leaseMs });
+    await on.server.run(readAcquire, readHoldKeyList(name, owner), args);
   }
   await on.server.redis.del(`{orders}:${bert}:rwlock_timeout:1`);
   const args = readWriteInspect.args({ maxPending: 10, holdPrefix: rw.holdPrefix });
@@ -258,4 +261,55 @@ test("a picture of permits shows ids and the time they have left", async () => {
     heldTotal: 2,
     held: [{ id: "0a".repeat(16) }, { id: "ff".repeat(16), leaseLeftMs: -1 }],
   });
+});
+
+test("a reader among a thousand ends with no more commands than one among two hundred", async () => {
+  const uuid = anna.split(":")[0];
+  const keysOf = (owner: string) => readHoldKeyList(name, owner);
+  const readers = Array.from({ length: 1_000 }, (_, place) => `${uuid}:${place + 1}`);
+  for (const owner of readers)
+    await on.server.run(readAcquire, keysOf(owner), readAcquire.args(standing(owner)));
+  const { holdPrefix } = readWriteKeys(name);
+  const end = (owner: string) =>
+    on.server.run(
+      readRelease,
+      keysOf(owner),
+      readRelease.args({ ...passing(owner), readersTurnMs: 0, holdPrefix }),
+    );
+  // One that is not among the first to end, and is to be the last.
+  const last = readers[500] as string;
+  await on.server.redis.pexpire(readHoldKey(name, last), 60_000);
+  await on.server.redis.pexpire(name, 60_000);
+  const before = await commandCalls();
+  expect((await end(readers[0] as string)).status).toBe("shared");
+  expect((await commandCalls()) - before).toBeLessThanOrEqual(220);
+  for (const owner of readers.slice(1)) {
+    if (owner === last) continue;
+    expect((await end(owner)).status).toBe("shared");
+    expect(await on.server.redis.pttl(name)).toBeGreaterThan(50_000);
+  }
+  expect((await end(last)).status).toBe("freed");
+  expect(await on.server.redis.exists(name)).toBe(0);
+});
+
+test("a reader ends as a whole where the holds of others cannot be read, and those count as alive", async () => {
+  for (const owner of [anna, bert])
+    await on.server.run(readAcquire, readHoldKeyList(name, owner), readAcquire.args(standing(owner)));
+  // As of a key that has gone ahead of its slot: it cannot be read at this server.
+  const own = readHoldKeyList(name, anna).flatMap((key) => `~${key}`);
+  await on.server.redis.call("ACL", "SETUSER", "apart", "on", ">secret", ...own, "+@all", "allchannels");
+  const apart = on.server.redis.duplicate({ username: "apart", password: "secret", lazyConnect: true });
+  try {
+    await apart.connect();
+    const keysOf = readHoldKeyList(name, anna);
+    const { holdPrefix } = readWriteKeys(name);
+    const args = readRelease.args({ ...passing(anna), readersTurnMs: 0, holdPrefix });
+    const raw = await apart.eval(readRelease.lua, keysOf.length, ...keysOf, ...args);
+    expect(readRelease.parse(raw)).toMatchObject({ status: "shared" });
+    expect(await on.server.redis.hgetall(name)).toEqual({ mode: "read", [bert]: "1" });
+    expect(await on.server.redis.pttl(name)).toBeGreaterThan(20_000);
+  } finally {
+    apart.disconnect();
+    await on.server.redis.call("ACL", "DELUSER", "apart");
+  }
 });

@@ -1,6 +1,6 @@
 import { type Grant, type GrantRequest, LockLostError } from "@holdfast/core";
 import { redissonChannels } from "../../layout/channels.js";
-import { mutexKeyList, readWriteKeys } from "../../layout/keys.js";
+import { readHoldKeyList, readWriteKeys } from "../../layout/keys.js";
 import { mappedScript } from "../../scripts/mapped-script.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import { readAcquire } from "../../scripts/read-write/read-acquire.js";
@@ -26,17 +26,13 @@ const release = mappedScript(
   ({ status, serverMs }): PolledEnd => ({ serverMs, ended: status !== "gone" }),
 );
 
-/** Entries of one call: what read-hold keys begin with follows from the lock's key. */
 export function readRenewals(): BatchKind<RenewEntry, RenewAnswer> {
   return {
     script: readRenew,
-    args: (entries, keys) =>
+    args: (entries) =>
       readRenew.args(
         null,
-        entries.map(({ field, leaseMs }, i) => {
-          const { holdPrefix } = readWriteKeys(keys[2 * i] as string);
-          return { owner: field, leaseMs, holdPrefix };
-        }),
+        entries.map(({ field, leaseMs }) => ({ owner: field, leaseMs })),
       ),
     limit: renewalLimit,
   };
@@ -50,9 +46,9 @@ export function readLock(
   key: string,
   owner: string,
 ): PolledLock {
-  const layout = readWriteKeys(key);
-  const keys = mutexKeyList(layout);
-  const { holdPrefix } = layout;
+  const keys = readHoldKeyList(key, owner);
+  const [lock, token, , , , hold] = keys as [string, string, string, string, string, string];
+  const { holdPrefix } = readWriteKeys(key);
   const { tokenTtlMs } = desk.settings;
   return {
     name,
@@ -63,11 +59,11 @@ export function readLock(
     permitIds: [],
     company: "readers",
     renewal,
-    renewKeys: keys.slice(0, 2),
+    renewKeys: [lock, token, hold],
     tryOnce: (standing) => ({
       script: acquire,
       keys,
-      args: readAcquire.args({ ...standing, tokenTtlMs, holdPrefix }),
+      args: readAcquire.args({ ...standing, tokenTtlMs }),
     }),
     end: () => ({
       script: release,
@@ -81,8 +77,7 @@ export function readLock(
 
 /**
  * A read beside a write of the same wire owner, as Redisson's layout asks; the write is given up by its own release, which tells waiting
- * readers. Where the write is gone, the script may have made a first reader of us: it says so, and that read is taken back. The token does
- * not tell: its key may have expired under a write that was held for long, or been deleted.
+ * readers. Where the write is gone, the script may have made a first reader of us: it says so, and that hold is taken back.
  */
 export async function readBeside(
   desk: RedisDesk,
@@ -91,7 +86,9 @@ export async function readBeside(
   read: Pick<GrantRequest, "leaseMs" | "revocable">,
 ): Promise<Grant> {
   const { lockName, key, owner } = write.spec;
-  const lock = readLock(desk, renewal, lockName, key, owner);
+  const lock = { ...readLock(desk, renewal, lockName, key, owner), writeToken: write.token };
+  // The token key may be gone by now: the next holder's token shall not be behind that of the write.
+  desk.sawToken(key, write.token);
   const request = new PolledRequest(desk, lock, read);
   let beside = false;
   try {

@@ -12,12 +12,13 @@ export interface ReadArgs {
   readonly notAfterMs: number | null;
   readonly tokenTtlMs: number;
   readonly floor: bigint;
-  readonly holdPrefix: string;
 }
 
 export type ReadAnswer =
-  /** `beside`: the same owner holds the write, and that is why. */
-  | (Granted & { readonly beside: boolean })
+  | (Granted & {
+      /** The same owner holds the write too: its token goes on, and no other may hold. */
+      readonly beside: boolean;
+    })
   | Late
   | Conflict
   | {
@@ -46,8 +47,8 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
 /**
  * Takes the read side of a read-write lock, once.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token floor, what read-hold keys
- * begin with. Answer: granted (token, PTTL of this hold, whether beside the owner's write) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) /
+ * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token
+ * floor. Answer: granted (token, PTTL of this hold, whether beside a write of the same owner) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) /
  * late / conflict; server time in each.
  *
  * As Redisson's: `mode` `read`, one field and one key with the lease for each hold, TTL of the hash the longest of all; a writer may read too.
@@ -56,7 +57,7 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  */
 export const readAcquire: CallScript<ReadArgs, ReadAnswer> = {
   name: "read-acquire",
-  keyCount: 5,
+  keyCount: 6,
   lua: `${clock}${token}${waiters}${readWriteState}
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 local owner, leaseMs, ttlMs, floor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -69,7 +70,7 @@ if floor > last then
   last = state == 'free' and floor or floor + 1
   raiseToken(k.token, last, ttlMs)
 end
-local hold = holdOf(ARGV[6], owner, 1)
+local hold = KEYS[6]
 local beside = mode == 'write' and holder == owner
 if state == 'held' and redis.call('HEXISTS', k.lock, owner) == 1 then
   return {'granted', nowUs, string.format('%.0f', last), math.max(0, redis.call('PTTL', hold)), beside and 1 or 0}
@@ -82,7 +83,6 @@ end
 if behind == 1 or (mode == 'write' and not beside) then
   return {'busy', nowUs, redis.call('PTTL', k.lock), holder, string.format('%.0f', last), behind}
 end
--- First what access rules may refuse, as this key is not declared: a hash without its TTL would be held for ever.
 redis.call('SET', hold, '1', 'PX', leaseMs)
 if state == 'free' then redis.call('HSET', k.lock, 'mode', 'read') end
 redis.call('HSET', k.lock, owner, '1')
@@ -96,7 +96,6 @@ return {'granted', nowUs, text, redis.call('PTTL', hold), beside and 1 or 0}
     notAfterUs(given.notAfterMs),
     given.tokenTtlMs,
     String(given.floor),
-    given.holdPrefix,
   ],
   parse: readRead,
 };

@@ -30,36 +30,48 @@ function readReleased(raw: unknown): ReadReleaseAnswer {
   throw reply.unknownStatus(status);
 }
 
+/** Of so many other readers all are looked at, when one ends. */
+const nearReaders = 100;
+
 /**
  * Ends a read hold, also one whose acquire had no answer: readers stand in no queue, so there is no other cancel. When it was the
  * last, our first live writer is next.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: as `write-release`, then what read-hold keys begin with. Answer: handed / freed / shared /
- * gone; server time in each.
+ * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: as `write-release`, then what read-hold keys begin with. Answer:
+ * handed / freed / shared / gone; server time in each.
  *
  * As Redisson's: while others read, the hash lives as long as the longest of their holds; readers whose holds are all over do not count,
- * and go with the last live one; `0` on its channel when freed.
+ * and go with the last live one; `0` on its channel when freed. Of more than 100 others it is enough that one is alive: the
+ * hash then keeps its time, which is never less than any reader's, and may outlive the last of them by what this hold had left.
+ *
+ * Keys of other holds are not declared. While their slot moves to another node, reading one fails: they are looked at before the
+ * first write, and one that cannot be read counts as alive for as long as the hash is.
  */
 export const readRelease: CallScript<ReadReleaseArgs, ReadReleaseAnswer> = {
   name: "read-release",
-  keyCount: 5,
+  keyCount: 6,
   lua: `${clock}${publish}${token}${waiters}${readWriteState}${passOn}${passOptions}
 opts.turnMs = tonumber(ARGV[9])
 local state, _, mode = look(k.lock, ARGV[1])
 if state ~= 'held' or redis.call('HEXISTS', k.lock, ARGV[1]) == 0 then return {'gone', nowUs} end
-redis.call('HDEL', k.lock, ARGV[1])
-redis.call('DEL', holdOf(ARGV[10], ARGV[1], 1))
-local longest = 0
-local fields = redis.call('HGETALL', k.lock)
-for i = 1, #fields, 2 do
-  if fields[i] ~= 'mode' then
-    for level = 1, tonumber(fields[i + 1]) or 0 do
-      longest = math.max(longest, redis.call('PTTL', holdOf(ARGV[10], fields[i], level)))
+local ttl = redis.call('PTTL', k.lock)
+if ttl < 0 then ttl = math.huge end
+local longest, looks, all = 0, 0, true
+for _, field in ipairs(redis.call('HKEYS', k.lock)) do
+  if field ~= 'mode' and field ~= ARGV[1] then
+    for level = 1, tonumber(redis.call('HGET', k.lock, field)) or 0 do
+      local left = redis.pcall('PTTL', holdOf(ARGV[10], field, level))
+      longest = math.max(longest, type(left) == 'number' and left or ttl)
     end
+    looks = looks + 1
+    all = longest < ttl - 2 and (longest == 0 or looks < ${nearReaders})
+    if not all then break end
   end
 end
+redis.call('HDEL', k.lock, ARGV[1])
+redis.call('DEL', KEYS[6])
 if longest > 0 then
-  redis.call('PEXPIRE', k.lock, longest)
+  if all or longest > ttl then redis.call('PEXPIRE', k.lock, longest) end
   return {'shared', nowUs}
 end
 if mode == 'write' then return {'shared', nowUs} end

@@ -1,4 +1,5 @@
 import { clock } from "../lua/clock.js";
+import { evenWhenFull } from "../lua/even-when-full.js";
 import { heldToken } from "../lua/held-token.js";
 import { type RenewAnswer, renewalsReader } from "../mutex/renew.js";
 import type { BatchScript } from "../script.js";
@@ -6,13 +7,12 @@ import type { BatchScript } from "../script.js";
 export interface ReadRenewEntry {
   readonly owner: string;
   readonly leaseMs: number;
-  readonly holdPrefix: string;
 }
 
 /**
  * Sets the time that read holds of one client have left to their full leases, and never to less than they have.
  *
- * Keys of each entry: lock, token. Arguments of each entry: owner, lease ms, what read-hold keys begin with. Answer for each entry: renewed
+ * Keys of each entry: lock, token, the hold's own. Arguments of each entry: owner, lease ms. Answer for each entry: renewed
  * (token, PTTL of the hold) / gone, with server time.
  *
  * As Redisson's since it renews its own owners only. Unlike it, writes the key of the hold again where that had lapsed: while the
@@ -20,23 +20,28 @@ export interface ReadRenewEntry {
  */
 export const readRenew: BatchScript<null, ReadRenewEntry, RenewAnswer> = {
   name: "read-renew",
-  keyCount: 2,
-  lua: `${clock}${heldToken}
+  keyCount: 3,
+  lua: `${evenWhenFull}${clock}${heldToken}
 local answers = {}
-for i = 0, #KEYS / 2 - 1 do
-  local lock, owner, leaseMs = KEYS[2 * i + 1], ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2])
+for i = 0, #KEYS / 3 - 1 do
+  local lock, hold = KEYS[3 * i + 1], KEYS[3 * i + 3]
+  local owner, leaseMs = ARGV[2 * i + 1], tonumber(ARGV[2 * i + 2])
   local found = redis.pcall('HMGET', lock, 'mode', owner)
   if not found.err and found[1] and found[2] then
-    local hold = ARGV[3 * i + 3] .. owner .. ':rwlock_timeout:1'
-    if redis.call('PTTL', hold) < leaseMs then redis.call('SET', hold, '1', 'PX', leaseMs) end
+    local left = redis.call('PTTL', hold)
+    if left == -2 then
+      redis.call('SET', hold, '1', 'PX', leaseMs)
+    elseif left < leaseMs then
+      redis.call('PEXPIRE', hold, leaseMs)
+    end
     if redis.call('PTTL', lock) < leaseMs then redis.call('PEXPIRE', lock, leaseMs) end
-    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[2 * i + 2]), redis.call('PTTL', hold)}
+    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[3 * i + 2]), redis.call('PTTL', hold)}
   else
     answers[i + 1] = {'gone', nowUs}
   end
 end
 return answers
 `,
-  args: (_common, entries) => entries.flatMap((each) => [each.owner, each.leaseMs, each.holdPrefix]),
+  args: (_common, entries) => entries.flatMap((each) => [each.owner, each.leaseMs]),
   parse: renewalsReader("read-renew"),
 };
