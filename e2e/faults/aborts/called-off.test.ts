@@ -42,15 +42,15 @@ describe("an acquire that is called off before it starts", () => {
   });
 });
 
-describe.each(ways)("an acquire called off by $what", ({ what, begin }) => {
-  it("while it waits rejects, with its node gone and the holder's in place", async () => {
+describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) => {
+  it("while it waits rejects, and its node goes while the holder's stays", async () => {
     const handle = await holder.locks.mutex(path).acquire();
     const count = share(`waits called off by ${what}`, 3, 50);
     for (let i = 0; i < count; i++) {
       const { options, expectError } = begin(30);
       expect(await handleOrApproved(caller.locks.mutex(path).acquire(options), expectError)).toBeNull();
-      // Nobody is told before the queue is clear.
-      expect(await stage.operator.children(path)).toHaveLength(1);
+      // The call does not wait for its clean-up, and the next one of this provider does.
+      await expect.poll(() => stage.operator.children(path)).toHaveLength(1);
     }
     expect(handle.state).toBe("held");
     expect(await handle.release()).toBe("released");
@@ -111,7 +111,9 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin }) => {
       await expectFree(stage, path, holder, caller);
     }
     console.log(`free acquire called off by ${what}: ${JSON.stringify(ends)}, seed ${chance.seed}`);
-    expect(ends.refused).toBeGreaterThan(0);
+    if (atOnce) expect(ends.refused).toBeGreaterThan(0);
+    // An answer that is a moment late is taken.
+    else expect(ends.granted).toBeGreaterThan(0);
   });
 });
 
@@ -120,11 +122,11 @@ describe("tryAcquire", () => {
     const handle = await holder.locks.mutex(path).acquire();
     const mutex = caller.locks.mutex(path);
     expect(await mutex.tryAcquire()).toBeNull();
-    expect(await mutex.tryAcquire({ waitMs: 20 })).toBeNull();
-    expect(await stage.operator.children(path)).toHaveLength(1);
+    expect(await mutex.tryAcquire({ waitMs: 200 })).toBeNull();
+    await expect.poll(() => stage.operator.children(path)).toHaveLength(1);
     const { signal, reason } = abortAfter(20);
     await expect(mutex.tryAcquire({ waitMs: 10_000, signal })).rejects.toBe(reason);
-    expect(await stage.operator.children(path)).toHaveLength(1);
+    await expect.poll(() => stage.operator.children(path)).toHaveLength(1);
     await handle.release();
     await expectFree(stage, path, holder, caller);
   });

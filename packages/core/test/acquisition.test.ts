@@ -23,46 +23,136 @@ function follow<T>(promise: Promise<T>): { settled: boolean; value?: T; error?: 
 const outage = () => new BackendError("the connection broke", { backend: "memory" });
 
 describe("an acquire under way", () => {
-  it("takes back a grant that comes after its time-out, and rejects only when that is confirmed", async () => {
+  it("settles at its limit, and what is left is taken back before the next acquire of that name is sent", async () => {
     const runtime = simulatedRuntime(1);
-    const { provider, last } = scripted(runtime, "session", { cancelsAnswered: false });
-    let error: unknown;
-    provider
-      .mutex("a")
-      .acquire({ waitMs: 100 })
-      .catch((reason) => {
-        error = reason;
-      });
-    await runtime.advance(100);
+    const { provider, requests, last } = scripted(runtime, "session", { cancelsAnswered: false });
+    const waiting = follow(provider.mutex("a").acquire({ waitMs: 100 }));
+    await runtime.advance(50);
+    last().progress.waiting();
+    await runtime.advance(50);
+    expect(waiting.error).toBeInstanceOf(AcquireTimeoutError);
     expect(last().cancels).toBe(1);
     last().granted.resolve(new ScriptedGrant(farMs));
+    const next = follow(provider.mutex("a").tryAcquire());
     await runtime.advance(10);
-    expect(error).toBeUndefined();
+    expect(provider.holds()).toEqual([]);
+    expect(requests).toHaveLength(1);
     last().cancelled.resolve();
     await runtime.advance(0);
-    expect(error).toBeInstanceOf(AcquireTimeoutError);
-    expect(provider.holds()).toEqual([]);
+    expect(requests).toHaveLength(2);
+    last().granted.resolve(new ScriptedGrant(farMs));
+    await runtime.advance(0);
+    expect(next.value).toBe(provider.holds()[0]);
   });
 
-  it("does not wait for a clean-up beyond releaseTimeoutMs, nor without contact", async () => {
+  it("settles at an abort, whatever the server does, and the clean-up goes on behind", async () => {
     const runtime = simulatedRuntime(2);
-    const { provider, setState } = scripted(runtime, "session", {
-      cancelsAnswered: false,
-      releaseTimeoutMs: 700,
-    });
-    const errors: unknown[] = [];
-    const keep = (reason: unknown) => errors.push(reason);
-    provider.mutex("a").acquire({ waitMs: 100 }).catch(keep);
-    await runtime.advance(799);
-    expect(errors).toHaveLength(0);
-    await runtime.advance(2);
-    expect(errors).toHaveLength(1);
-    provider.mutex("a").acquire({ waitMs: 100 }).catch(keep);
-    await runtime.advance(110);
-    expect(errors).toHaveLength(1);
-    setState("suspended");
+    const { provider, last } = scripted(runtime, "session", { cancelsAnswered: false });
+    const controller = new AbortController();
+    const waiting = follow(provider.mutex("a").acquire({ signal: controller.signal }));
+    await runtime.advance(200);
+    controller.abort("enough");
     await runtime.advance(0);
-    expect(errors).toHaveLength(2);
+    expect(waiting).toMatchObject({ settled: true, error: "enough" });
+    expect(last().cancels).toBe(1);
+    const closing = follow(provider.close());
+    await runtime.advance(0);
+    expect(closing.settled).toBe(false);
+    last().cancelled.resolve();
+    await runtime.advance(0);
+    expect(closing.settled).toBe(true);
+  });
+
+  it("others that give up meanwhile do not put off a request again and again", async () => {
+    const runtime = simulatedRuntime(2);
+    const { provider, requests } = scripted(runtime, "session", { cancelsAnswered: false });
+    const mutex = provider.mutex("a");
+    const early = [follow(mutex.acquire({ waitMs: 100 })), follow(mutex.acquire({ waitMs: 200 }))];
+    await runtime.advance(150);
+    expect(early.map(({ settled }) => settled)).toEqual([true, false]);
+    const next = follow(mutex.acquire());
+    await runtime.advance(100);
+    expect(early.map(({ settled }) => settled)).toEqual([true, true]);
+    expect(requests).toHaveLength(2);
+    requests[0]?.cancelled.resolve();
+    await runtime.advance(1);
+    expect(requests).toHaveLength(3);
+    expect(next.settled).toBe(false);
+  });
+
+  it("a wait in which no server has answered is an outage and no contention", async () => {
+    const runtime = simulatedRuntime(2);
+    const { provider, last } = scripted(runtime, "session", {
+      cancelsAnswered: false,
+      connectTimeoutMs: 500,
+    });
+    const bounded = follow(provider.mutex("a").acquire({ waitMs: 300 }));
+    const patient = follow(provider.mutex("b").tryAcquire({ waitMs: 300 }));
+    const once = follow(provider.mutex("c").tryAcquire());
+    const held = follow(provider.mutex("d").tryAcquire({ waitMs: 300 }));
+    last().progress.waiting();
+    await runtime.advance(300);
+    expect([held.settled, bounded.settled]).toEqual([true, false]);
+    await runtime.advance(50);
+    expect(bounded.error).toMatchObject({
+      code: "HF_BACKEND",
+      lockName: "a",
+      retryable: true,
+      message: 'acquire of "a": no answer from memory after 350 ms (waitMs = 300)',
+    });
+    expect(patient.error).toBeInstanceOf(BackendError);
+    expect(held).toEqual({ settled: true, value: null });
+    expect(once.settled).toBe(false);
+    await runtime.advance(200);
+    expect(once.error).toMatchObject({
+      code: "HF_BACKEND",
+      message: 'acquire of "c": no answer from memory after 550 ms (connectTimeoutMs = 500)',
+    });
+  });
+
+  it("that asks once has connectTimeoutMs from the call for connecting, its answer and the clean-up together", async () => {
+    const runtime = simulatedRuntime(2);
+    const { provider, last, contacts, setState } = scripted(runtime, "session", {
+      cancelsAnswered: false,
+      connectTimeoutMs: 500,
+    });
+    setState("connecting");
+    const [slow, refused] = ["a", "b"].map((name) => follow(provider.mutex(name).tryAcquire()));
+    await runtime.advance(300);
+    setState("connected");
+    contacts[0]?.resolve();
+    await runtime.advance(0);
+    last().granted.reject(outage());
+    await runtime.advance(249);
+    expect([slow?.settled, refused?.settled]).toEqual([false, false]);
+    await runtime.advance(1);
+    expect([slow?.error, refused?.error]).toEqual([expect.any(BackendError), expect.any(BackendError)]);
+    expect(refused?.error).toMatchObject({ cause: { message: "the connection broke" } });
+  });
+
+  it("a limit that passes while the event loop is blocked is contention if the answer lies there unread", async () => {
+    const runtime = simulatedRuntime(2);
+    const { provider, last } = scripted(runtime, "session");
+    const waiting = follow(provider.mutex("a").acquire({ waitMs: 100 }));
+    await runtime.advance(1);
+    runtime.block(5_000);
+    await runtime.advance(1);
+    expect(waiting.settled).toBe(false);
+    last().progress.waiting();
+    expect(last().cancels).toBe(0);
+    await runtime.advance(0);
+    expect(waiting.error).toBeInstanceOf(AcquireTimeoutError);
+    expect(last().cancels).toBe(1);
+  });
+
+  it("that asks once is granted by a server that takes its time", async () => {
+    const runtime = simulatedRuntime(2);
+    const { provider, last } = scripted(runtime, "session");
+    const once = follow(provider.mutex("a").tryAcquire());
+    await runtime.advance(9_000);
+    last().granted.resolve(new ScriptedGrant(farMs));
+    await runtime.advance(0);
+    expect(once.value).toBe(provider.holds()[0]);
   });
 
   it("lets an abort win over a grant that the driver has made but the caller has not got", async () => {
@@ -114,7 +204,7 @@ describe("an acquire under way", () => {
     expect(requests).toHaveLength(2);
   });
 
-  it("waits for contact before asking, and rejects with the link's own error, whatever waitMs", async () => {
+  it("waits for contact before asking, and rejects with what the link says of its attempts, whatever waitMs", async () => {
     const runtime = simulatedRuntime(6);
     const { provider, requests, contacts, setState } = scripted(runtime, "session");
     setState("connecting");
@@ -123,10 +213,15 @@ describe("an acquire under way", () => {
     await runtime.advance(5_000);
     expect(requests).toHaveLength(0);
     expect(contacts).toHaveLength(1);
-    const error = new BackendError("refused by h1:2181", { servers: ["h1:2181"] });
-    contacts[0]?.reject(error);
-    await expect(first).rejects.toBe(error);
-    await expect(second).rejects.toBe(error);
+    contacts[0]?.reject(new BackendError("refused by h1:2181", { servers: ["h1:2181"] }));
+    const error = {
+      code: "HF_BACKEND",
+      lockName: "a",
+      servers: ["h1:2181"],
+      message: 'acquire of "a": no connection after 5000 ms (connectTimeoutMs = 10000): refused by h1:2181',
+    };
+    await expect(first).rejects.toMatchObject(error);
+    await expect(second).rejects.toMatchObject(error);
   });
 
   it("keeps queued waiters through refusals while the session may live, however long", async () => {

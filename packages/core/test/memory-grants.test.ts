@@ -15,7 +15,7 @@ import { describe, expect, it } from "vitest";
 import { MemoryDriver } from "../src/memory/memory-driver.js";
 import { MemoryLink } from "../src/memory/memory-link.js";
 
-const progress = { notified() {}, requeued() {}, sequenceHigh() {} };
+const progress = { waiting() {}, notified() {}, requeued() {}, sequenceHigh() {} };
 
 function request(overrides: Partial<GrantRequest> = {}): GrantRequest {
   return {

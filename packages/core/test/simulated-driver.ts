@@ -271,14 +271,17 @@ class Place implements Ticket, Grant {
     } else {
       this.contended = added.ahead > 0;
       if (added.token !== null) this.#grant(added.token, this.#sentMs);
-      else this.#state = "waiting";
+      else {
+        this.#state = "waiting";
+        this.#progress.waiting();
+      }
     }
   }
 
   /** A read beside this write, confirmed by the server; a request that got no answer leaves nothing behind. */
   async readBeside(): Promise<Place> {
     const { link, server } = this.#driver;
-    const progress = { notified() {}, requeued() {}, sequenceHigh() {} };
+    const progress = { waiting() {}, notified() {}, requeued() {}, sequenceHigh() {} };
     const read = new Place(this.#driver, { ...this.#request, mode: "shared" }, progress, "beside a write");
     const { entry, id, tell } = read.#newEntry();
     read.#sentMs = server.runtime.nowMs();

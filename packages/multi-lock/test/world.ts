@@ -69,7 +69,12 @@ function addRequestAll(provider: LockProvider): void {
   };
 }
 
-const silent: TicketProgress = { notified: () => {}, requeued: () => {}, sequenceHigh: () => {} };
+const silent: TicketProgress = {
+  waiting: () => {},
+  notified: () => {},
+  requeued: () => {},
+  sequenceHigh: () => {},
+};
 
 class JointTicket implements Ticket<readonly Grant[]> {
   readonly granted: Promise<readonly Grant[] | null>;

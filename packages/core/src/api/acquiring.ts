@@ -3,13 +3,18 @@ import type { Millis } from "./values.js";
 
 export interface AcquireOptions {
   /**
-   * Longest wait for the grant. `0` asks once; `Infinity` (the default) waits for `signal`. Having no connection is never
-   * a time-out: it rejects with `BackendError` after `waitMs` or the provider's `connectTimeoutMs`, whichever is shorter;
-   * with `0` after `connectTimeoutMs`. Counted once for everything that one call waits for.
+   * Longest wait for the grant, in milliseconds. `Infinity` (the default) waits for `signal`. `0` asks once: the server may take up to
+   * the provider's `connectTimeoutMs` for its answer, connecting included.
+   *
+   * Bounds the whole call, whatever the server does: the promise settles at its time, and what is left of the request is taken back
+   * behind it. The next acquire of this name by this provider waits for that, so nothing is granted twice.
+   *
+   * `AcquireTimeoutError` means contention. A call in which no server has answered, or that has no connection, rejects with
+   * `BackendError`: after `waitMs` or `connectTimeoutMs`, whichever is shorter.
    */
   waitMs?: Millis;
 
-  /** Gives up waiting. The promise rejects with `signal.reason`. Has no effect once granted. */
+  /** Gives up waiting. The promise rejects with `signal.reason` at once, whatever the server does. Has no effect once granted. */
   signal?: AbortSignal;
 
   /**

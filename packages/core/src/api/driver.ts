@@ -45,6 +45,12 @@ export interface Ticket<G = Grant> {
  * Calls after the ticket has settled are ignored.
  */
 export interface TicketProgress {
+  /**
+   * The backend has answered that the request has to wait. Without this call a wait that comes to its limit counts as an outage and
+   * rejects with `BackendError`. `blockedBy`: where no hold of another client is in the way but something that a person has to change
+   * or wait for, what that is; it becomes the `cause` of a time-out. May be called again; the last call counts.
+   */
+  waiting(blockedBy?: Error): void;
   /** The wake-up of a waiter was seen: hand-off time counts from here. */
   notified(): void;
   /** The place in the queue was lost and taken again at the tail. */

@@ -68,7 +68,10 @@ export abstract class HoldfastError extends Error {
   }
 }
 
-/** `waitMs` passed without a grant. Nothing of ours is left in the queue, or it is being removed. */
+/**
+ * `waitMs` passed without a grant, and a server has said that the request has to wait. Nothing of ours is left in the queue, or it is
+ * being removed.
+ */
 export class AcquireTimeoutError extends HoldfastError {
   readonly code = "HF_ACQUIRE_TIMEOUT";
   readonly waitedMs: Millis;

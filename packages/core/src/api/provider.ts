@@ -13,7 +13,7 @@ import type { Millis, SessionState } from "./values.js";
 
 /** What every provider factory takes besides its connection. */
 export interface ProviderOptions {
-  /** Bounds every wait for a connection, whatever `waitMs`. Default 10,000. */
+  /** Bounds every wait for a connection, and the whole of a call that asks once (`waitMs: 0`). Milliseconds; default 10,000. */
   connectTimeoutMs?: Millis;
   /** When a `release()` without an answer settles as `unconfirmed`. Default 5,000. */
   releaseTimeoutMs?: Millis;

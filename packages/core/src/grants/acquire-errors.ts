@@ -9,7 +9,7 @@ export interface Asked {
   readonly backend: Capabilities["backend"];
 }
 
-/** `cause`: the last failure on the way, where there was one beside somebody else's hold. */
+/** `cause`: what was in the way beside the hold of another client, or the last failure on the way. */
 export function timedOut({ specs, backend }: Asked, waitedMs: Millis, cause: unknown): AcquireTimeoutError {
   const [{ name, options }] = specs;
   const what = specs.length === 1 ? `the lock ${namesOf(specs)} was` : `the locks ${namesOf(specs)} were`;
@@ -21,12 +21,49 @@ export function timedOut({ specs, backend }: Asked, waitedMs: Millis, cause: unk
   });
 }
 
-export function noConnection({ specs, backend }: Asked): BackendError {
-  const [{ name, options }] = specs;
+/** How a call came to its limit without an answer. */
+export interface Unanswered {
+  /** Since the call. */
+  readonly passedMs: Millis;
+  readonly connectTimeoutMs: Millis;
+  /** It waited for what an earlier request of this provider had left behind, and asked for nothing itself. */
+  readonly guarded: boolean;
+  /** The last failure on the way, if there was one. */
+  readonly cause: unknown;
+}
+
+/** No server has said whether the lock is free, so this is an outage and not contention. */
+export function noAnswer({ specs, backend }: Asked, unanswered: Unanswered): BackendError {
+  const { guarded, cause } = unanswered;
+  const what = guarded
+    ? `${backend} has not confirmed the end of an earlier request of this provider`
+    : `no answer from ${backend}`;
+  const { name } = specs[0];
+  return new BackendError(`acquire of ${namesOf(specs)}: ${what} ${limitOf(specs, unanswered)}`, {
+    lockName: name,
+    backend,
+    ...(cause !== undefined && { cause }),
+  });
+}
+
+/** `error`: what the link says of its own attempts. */
+export function unreachable(
+  { specs, backend }: Asked,
+  unanswered: Unanswered,
+  error: BackendError,
+): BackendError {
+  const { message, servers, cause } = error;
   return new BackendError(
-    `acquire of ${namesOf(specs)}: no connection to ${backend} within ${options.waitMs} ms`,
-    { lockName: name, backend },
+    `acquire of ${namesOf(specs)}: no connection ${limitOf(specs, unanswered)}: ${message}`,
+    { lockName: specs[0].name, backend, servers, cause: cause ?? error },
   );
+}
+
+/** The time that has passed, and the option that says how long it may be. */
+function limitOf([{ options }]: AcquireSpecs, { passedMs, connectTimeoutMs }: Unanswered): string {
+  const byCall = options.waitMs > 0 && options.waitMs < connectTimeoutMs;
+  const limit = byCall ? `waitMs = ${options.waitMs}` : `connectTimeoutMs = ${connectTimeoutMs}`;
+  return `after ${Math.round(passedMs)} ms (${limit})`;
 }
 
 /** Granted, and over again before the caller could have it: to be asked for anew. */

@@ -1,14 +1,21 @@
 import type { Grant, Ticket, TicketProgress } from "../api/driver.js";
-import { BackendError, type ProviderClosedError, QuorumError } from "../api/errors.js";
+import {
+  type AcquireTimeoutError,
+  BackendError,
+  type ProviderClosedError,
+  QuorumError,
+} from "../api/errors.js";
 import type { Millis } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
 import {
   type Asked,
   evictedAtGrant,
   goneBeforeDelivery,
-  noConnection,
+  noAnswer,
   notTogether,
   timedOut,
+  type Unanswered,
+  unreachable,
 } from "./acquire-errors.js";
 import { AcquireReport, type Outcome, type SettledDetail } from "./acquire-report.js";
 import { type AcquireSpec, type AcquireSpecs, requestOf } from "./acquire-spec.js";
@@ -17,19 +24,25 @@ import { Handle } from "./handle.js";
 import { Hold } from "./hold.js";
 
 type Phase =
-  | "connecting" // waits for the link, or for a delete of our own on this name
+  | "connecting" // waits for the link
+  | "guarded" // waits for what an earlier request of ours on this name has left behind
   | "queued" // the driver has the request
   | "proving" // granted, but contact broke before the caller could be told
   | "resting" // between two tries
-  | "cleaning" // decided against; takes itself off the queue
-  | "settled";
+  | "settled"; // what is left of the request is cleaned up behind the call
 
-/** How long past its own bound the link may be late in saying that there is no connection. */
-const linkGraceMs = 250;
+/**
+ * What may have come to the process already is heard before a call ends without an answer: the link's own error, which says what
+ * servers it tried, or an answer that lies unread in the socket because the event loop was late.
+ */
+const unheardMs: Millis = 50;
 
 /**
  * One acquire under way, of one lock or of several together. Time-out, abort, loss of contact, closing and the grant
  * race here: the first to reach `#decide` or `#deliver` wins, and the others find the phase changed.
+ *
+ * The limit of a call bounds the call and not its requests: the promise settles at its time whatever the server does. What is
+ * left of the request is taken back behind the call, and the next acquire of that name by this provider waits for it.
  */
 export class Acquisition extends Alarm implements TicketProgress, Waiting {
   readonly #engine: GrantEngine;
@@ -47,7 +60,12 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #lastFailure: unknown;
   #sentEpoch = 0;
   #rest: Rest | undefined;
-  #settle: (() => void) | undefined;
+  /** A server has answered that the request has to wait: what ends the wait is contention, and no outage. */
+  #answered = false;
+  /** The limit has passed. */
+  #late = false;
+  /** Why the request waits, where no hold of another client is in the way. */
+  #blockedBy: Error | undefined;
   readonly #reports: readonly AcquireReport[];
 
   constructor(
@@ -77,7 +95,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       return;
     }
     this.#startedMs = this.#spec.startedMs ?? engine.runtime.nowMs();
-    this.#deadlineMs = waitMs === 0 ? Infinity : this.#startedMs + waitMs;
+    this.#deadlineMs = this.#startedMs + (waitMs === 0 ? engine.options.connectTimeoutMs : waitMs);
     engine.waiting.add(this);
     // Before the event is told, since a listener of it may abort: the call is over then.
     if (signal !== undefined) engine.signals.add(signal, this.#aborted);
@@ -89,6 +107,14 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   // -------- what others tell
+
+  waiting(blockedBy?: Error): void {
+    if (this.#phase !== "queued") return;
+    this.#answered = true;
+    this.#blockedBy = blockedBy;
+    // Not at once: a driver that is in the middle of its step must not be cancelled from inside it.
+    if (this.#late) this.#engine.waitAlarms.set(this, this.#deadlineMs);
+  }
 
   notified(): void {
     if (this.#phase === "queued") for (const report of this.#reports) report.notified();
@@ -103,17 +129,12 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   providerClosed(error: ProviderClosedError): void {
-    if (this.#phase === "cleaning") this.#settle?.();
     this.#decide("error", error);
   }
 
-  linkDown(): void {
-    // Nobody can say when the clean-up will be confirmed now: the caller need not wait for it.
-    if (this.#phase === "cleaning") this.#settle?.();
-  }
-
   outage(error: unknown): void {
-    if (this.#phase === "queued" || this.#phase === "proving") this.#decide("error", error);
+    if (this.#phase === "guarded" || this.#phase === "queued" || this.#phase === "proving")
+      this.#decide("error", error);
   }
 
   readonly #aborted = (): void => {
@@ -121,50 +142,56 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   };
 
   ring(): void {
-    if (this.#phase === "cleaning") {
-      this.#settle?.();
-      return;
-    }
     const { runtime, waitAlarms } = this.#engine;
     const nowMs = runtime.nowMs();
     if (nowMs < this.#deadlineMs) {
       waitAlarms.set(this, this.#deadlineMs);
-    } else if (this.#phase !== "connecting" || this.#engine.link.state === "connected") {
+    } else if (this.#answered) {
       this.#decide("timeout");
-    } else if (nowMs < this.#deadlineMs + linkGraceMs) {
-      // No connection is an outage, not contention; the link's own error says which servers were tried.
-      waitAlarms.set(this, this.#deadlineMs + linkGraceMs);
+    } else if (!this.#late) {
+      this.#late = true;
+      waitAlarms.set(this, nowMs + unheardMs);
     } else {
-      this.#decide("error", noConnection(this.#asked));
+      this.#decide("error", noAnswer(this.#asked, this.#unanswered(nowMs)));
     }
+  }
+
+  #unanswered(nowMs: Millis): Unanswered {
+    const { connectTimeoutMs } = this.#engine.options;
+    const passedMs = nowMs - this.#startedMs;
+    return { passedMs, connectTimeoutMs, guarded: this.#phase === "guarded", cause: this.#lastFailure };
   }
 
   // -------- the way to a grant
 
   #proceed(): void {
-    const engine = this.#engine;
-    this.#phase = "connecting";
-    const pending = this.#pendingRelease();
-    if (pending !== undefined) {
-      if (this.#spec.options.waitMs === 0) this.#decide("unavailable");
-      else pending.then(() => this.#phase === "connecting" && this.#proceed());
-    } else if (engine.link.state === "connected") {
-      this.#ask();
-    } else {
+    if (this.#engine.link.state !== "connected") {
       this.#connect();
+      return;
     }
+    const left = this.#leftBehind();
+    if (left === undefined) {
+      this.#ask();
+      return;
+    }
+    // Only for what was left when this request came: others that give up meanwhile must not put it off for ever.
+    this.#phase = "guarded";
+    left.then(() => {
+      if (this.#phase !== "guarded") return;
+      if (this.#engine.link.state === "connected") this.#ask();
+      else this.#connect();
+    });
   }
 
-  #pendingRelease(): Promise<void> | undefined {
-    for (const { name } of this.#specs) {
-      const pending = this.#engine.pendingRelease(name);
-      if (pending !== undefined) return pending;
-    }
-    return undefined;
+  /** A late grant is given back, and an entry of ours is gone, before the next request for that name is sent. */
+  #leftBehind(): Promise<unknown> | undefined {
+    const pending = this.#specs.map(({ name }) => this.#engine.pendingRelease(name)).filter(isPending);
+    return pending.length === 0 ? undefined : Promise.all(pending);
   }
 
   #connect(): void {
     const { link, options, runtime } = this.#engine;
+    this.#phase = "connecting";
     const leftMs = this.#deadlineMs - runtime.nowMs();
     const contact =
       leftMs < options.connectTimeoutMs
@@ -172,8 +199,14 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
         : this.#engine.contact();
     contact.then(
       () => this.#phase === "connecting" && this.#proceed(),
-      (error) => this.#phase === "connecting" && this.#decide("error", error),
+      (error) => this.#phase === "connecting" && this.#decide("error", this.#withoutContact(error)),
     );
+  }
+
+  /** The link knows how long it tried which servers, and not for what call. */
+  #withoutContact(error: unknown): unknown {
+    if (!(error instanceof BackendError) || !error.retryable) return error;
+    return unreachable(this.#asked, this.#unanswered(this.#engine.runtime.nowMs()), error);
   }
 
   #ask(): void {
@@ -310,36 +343,21 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   #decide(outcome: Outcome, error?: unknown): void {
-    if (this.#phase === "cleaning" || this.#phase === "settled") return;
-    const contended = outcome === "unavailable" || outcome === "timeout" || this.#phase === "queued";
+    if (this.#phase === "settled") return;
+    const contended = outcome === "unavailable" || outcome === "timeout" || this.#answered;
     const ticket = this.#ticket;
     this.#unhook();
-    this.#settle = (): void => {
-      if (this.#phase === "settled") return;
-      this.#engine.waitAlarms.clear(this);
-      const detail = { roundTrips: 0, contended, token: null };
-      this.#finish(outcome, () => (outcome === "error" ? { ...detail, error } : detail));
-      if (outcome === "error" || outcome === "aborted") this.#reject(error);
-      else if (this.#spec.throws)
-        this.#reject(
-          timedOut(this.#asked, this.#engine.runtime.nowMs() - this.#startedMs, this.#lastFailure),
-        );
-      else this.#resolve(null);
-    };
-    if (ticket === undefined) {
-      this.#settle();
-      return;
-    }
-    this.#phase = "cleaning";
-    const cleaned = this.#clean(ticket);
-    if (this.#engine.link.state !== "connected") {
-      this.#settle();
-      return;
-    }
-    const settle = this.#settle;
-    cleaned.then(settle);
-    const { runtime, waitAlarms, options } = this.#engine;
-    waitAlarms.set(this, runtime.nowMs() + options.releaseTimeoutMs);
+    const detail = { roundTrips: 0, contended, token: null };
+    this.#finish(outcome, () => (outcome === "error" ? { ...detail, error } : detail));
+    if (ticket !== undefined) this.#clean(ticket);
+    if (outcome === "error" || outcome === "aborted") this.#reject(error);
+    else if (this.#spec.throws) this.#reject(this.#timedOut());
+    else this.#resolve(null);
+  }
+
+  #timedOut(): AcquireTimeoutError {
+    const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
+    return timedOut(this.#asked, waitedMs, this.#blockedBy ?? this.#lastFailure);
   }
 
   /** Takes the request back. Never rejects; a failure is told by `release-failed`, since something may be left. */
@@ -348,6 +366,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       for (const report of this.#reports) report.cleanUpFailed(error);
     });
     this.#engine.trackCleaning(cleaned);
+    for (const { name } of this.#specs) this.#engine.rememberPendingRelease(name, cleaned);
     return cleaned;
   }
 
@@ -372,9 +391,13 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   readonly #armDeadline = (): void => {
-    if (this.#phase === "cleaning" || this.#phase === "settled") return;
+    if (this.#phase === "settled") return;
     this.#engine.waitAlarms.set(this, this.#deadlineMs);
   };
+}
+
+function isPending(pending: Promise<void> | undefined): pending is Promise<void> {
+  return pending !== undefined;
 }
 
 /** Looks at each of them: whatever is over has to know it. */

@@ -23,10 +23,9 @@ export interface EngineParts {
   readonly options: ResolvedProviderOptions;
 }
 
-/** Something that waits on behalf of a caller and must end when the provider closes or its link breaks. */
+/** Something that waits on behalf of a caller and must end when the provider closes. */
 export interface Waiting {
   providerClosed(error: ProviderClosedError): void;
-  linkDown?(): void;
   /** The link has been down for longer than a place in the queue is kept. */
   outage?(error: unknown): void;
 }
@@ -140,7 +139,7 @@ export class GrantEngine {
     }
   }
 
-  /** Our own delete of an entry on `name` that was not confirmed in time: a new request would queue behind it. */
+  /** Our own last requests on `name` that are not confirmed yet: a new request would queue behind what they end. */
   pendingRelease(name: string): Promise<void> | undefined {
     return this.#pendingReleases.get(name);
   }
@@ -218,7 +217,6 @@ export class GrantEngine {
   }
 
   #linkDown(): void {
-    for (const each of [...this.waiting]) each.linkDown?.();
     if (this.waiting.size === 0 || this.closed) return;
     this.contactRegained().catch((error) => {
       for (const each of [...this.waiting]) each.outage?.(error);

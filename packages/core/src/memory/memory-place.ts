@@ -78,6 +78,7 @@ export class MemoryPlace implements Ticket, Grant, MemoryEntry {
             this.#settle = { resolve, reject };
           })
         : Promise.resolve<Grant>(this);
+    if (this.token === null) progress?.waiting();
   }
 
   // -------- the space tells

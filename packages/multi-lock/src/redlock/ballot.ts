@@ -81,10 +81,10 @@ export function votesOf<N extends { readonly name: string }, R>(
   ];
 }
 
-/** Too few nodes could be asked to know anything. */
+/** Too few nodes could be asked to know anything. `lockName`: `undefined` for what concerns no lock. */
 export function quorumError(
   what: string,
-  lockName: string,
+  lockName: string | undefined,
   needed: number,
   votes: readonly NodeVote[],
 ): QuorumError {
@@ -93,7 +93,7 @@ export function quorumError(
     .filter(([, found]) => found.length > 0)
     .map(([vote, found]) => `${vote}: ${found.map(nodeText).join(", ")}`);
   return new QuorumError(
-    `${what} "${lockName}": ${needed} of ${votes.length} nodes are needed (${counted.join("; ")})`,
+    `${lockName === undefined ? what : `${what} "${lockName}"`}: ${needed} of ${votes.length} nodes are needed (${counted.join("; ")})`,
     {
       backend: "redlock",
       lockName,

@@ -49,7 +49,7 @@ export class MajorityLink implements BackendLink {
             }
             votes.push({ node: name, vote: "error", tookMs: waitMs, error });
             if (votes.length === nodes.length && there < this.#majority) {
-              reject(quorumError("no connection to a majority for", "", this.#majority, votes));
+              reject(quorumError("no connection to a majority", undefined, this.#majority, votes));
             }
           },
         );

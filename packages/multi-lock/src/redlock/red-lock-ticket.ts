@@ -95,6 +95,9 @@ export class RedLockTicket implements Ticket {
           if (defeat.contested) return null;
           throw noQuorum(name, this.#desk.majority, defeat.votes);
         }
+        this.#progress.waiting(
+          defeat.contested ? undefined : noQuorum(name, this.#desk.majority, defeat.votes),
+        );
         if (defeat.holderLeftMs !== null) this.#listen();
         await this.#sleep(defeat, tookMs, defeats);
         if (this.#over) return null;

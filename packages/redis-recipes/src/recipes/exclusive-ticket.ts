@@ -215,6 +215,7 @@ export class ExclusiveTicket implements Ticket, Wait {
   }
 
   #placed(place: Queued): void {
+    this.#progress.waiting();
     this.#voidUpTo = place.lastToken;
     if (place.appended) this.lock.stood?.(this.owner);
     this.#desk.sawToken(this.lock.key, place.lastToken);

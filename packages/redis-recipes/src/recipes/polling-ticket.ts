@@ -9,7 +9,13 @@ export type Tried =
       /** Of a read: the same owner holds the write too. */
       readonly beside?: boolean | undefined;
     }
-  | { readonly againMs: Millis | null };
+  | Refused;
+
+interface Refused {
+  readonly againMs: Millis | null;
+  /** As in `TicketProgress.waiting`. */
+  readonly blockedBy?: Error | undefined;
+}
 
 /** How one request for a grant is made, made again and taken back. All tries are of one wire owner, so none counts twice. */
 export interface PollingSpec {
@@ -114,7 +120,9 @@ export class PollingTicket implements Ticket {
     this.#asked = true;
     this.#woken = false;
     this.#roundTrips++;
-    return await this.#spec.tryOnce({ roundTrips: this.#roundTrips, contended });
+    const tried = await this.#spec.tryOnce({ roundTrips: this.#roundTrips, contended });
+    if (!("grant" in tried) && this.#spec.mayWait) this.#progress.waiting(tried.blockedBy);
+    return tried;
   }
 
   /** Somebody who waits already sits an outage out: how long that may last is core's to say. */

@@ -226,7 +226,12 @@ export class Schedule {
       const happened = await this.#step();
       if (working() && (!happened || this.#runtime.nowMs() > until)) this.#broken("somebody is stuck");
     }
-    for (const client of alive) this.#checkLeft(client);
+    // A call that gave up has settled before its request was taken back.
+    for (const client of alive) {
+      while (this.#leftOf(client) !== null && this.#runtime.nowMs() <= until && (await this.#step()));
+      const left = this.#leftOf(client);
+      if (left !== null) this.#broken(`${this.#nameOf(client)} ${left}`);
+    }
     let closed = false;
     void Promise.all(alive.map((client) => client.close())).then(() => {
       closed = true;
@@ -238,14 +243,12 @@ export class Schedule {
     if (left.length > 0) this.#broken(`left behind: ${left.join(", ")}`);
   }
 
-  /** Of a process that neither waits nor holds. */
-  #checkLeft(client: SimulatedClient): void {
-    const { desk, provider, line } = client;
+  /** What a process that neither waits nor holds still has; `null`: nothing. */
+  #leftOf({ desk, provider, line }: SimulatedClient): string | null {
     const found = { waits: desk.waits.size, holds: provider.holds().length };
-    if (found.waits + found.holds > 0) this.#broken(`left in the books: ${JSON.stringify(found)}`);
-    if (this.#lock.java !== null && line.listensTo(this.#lock.java.channel)) {
-      this.#broken(`${this.#nameOf(client)} still listens to Java`);
-    }
+    if (found.waits + found.holds > 0) return `has in its books: ${JSON.stringify(found)}`;
+    if (this.#lock.java !== null && line.listensTo(this.#lock.java.channel)) return "still listens to Java";
+    return null;
   }
 
   /** `false`: nothing is left to happen. */

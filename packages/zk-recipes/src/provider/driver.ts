@@ -82,7 +82,12 @@ const queued: ReadonlySet<PrimitiveKind> = new Set([
   "reentrant-read-write-lock",
 ]);
 
-const silent: TicketProgress = { notified: () => {}, requeued: () => {}, sequenceHigh: () => {} };
+const silent: TicketProgress = {
+  waiting: () => {},
+  notified: () => {},
+  requeued: () => {},
+  sequenceHigh: () => {},
+};
 
 /** Curator's recipes as core's driver. */
 export class ZooKeeperDriver implements LockDriver {

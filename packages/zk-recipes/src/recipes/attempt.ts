@@ -9,6 +9,8 @@ export interface AttemptListener<G> {
   /** Waiting was not asked for. */
   unavailable(): void;
   failed(error: HoldfastError): void;
+  /** Others are ahead, and the try waits for them. */
+  waiting(): void;
   /** Nodes ahead have gone; it may be our turn. */
   notified(): void;
   /** The counter behind a node's name is on its way to the end of its range. */

@@ -221,8 +221,8 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
       );
     }
     this.#contended = true;
-    if (mayWait) return;
-    this.unavailable();
+    if (mayWait) this.listener.waiting();
+    else this.unavailable();
   }
 
   #isOurs({ czxid, ephemeralOwner }: { czxid: bigint; ephemeralOwner: bigint }): boolean {

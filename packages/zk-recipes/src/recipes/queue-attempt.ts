@@ -86,6 +86,7 @@ export class QueueAttempt extends SessionAttempt<Hold> {
       granted: (watch) => this.#grant(node, place, watch),
       unavailable: () => this.unavailable(),
       failed: (error) => this.fail(error),
+      waiting: () => this.listener.waiting(),
       notified: () => this.listener.notified(),
     });
     this.#place = place;

@@ -23,6 +23,8 @@ export interface PlaceListener {
   /** Not first, and waiting was not asked for. */
   unavailable(): void;
   failed(error: HoldfastError): void;
+  /** Not first: waits for the node ahead. */
+  waiting(): void;
   /** The node ahead has gone. */
   notified(): void;
 }
@@ -106,6 +108,7 @@ export class QueuePlace {
       return this.#listener.unavailable();
     }
     this.contended = true;
+    this.#listener.waiting();
     this.#watchAhead(view);
   }
 

@@ -107,6 +107,7 @@ export class RequestAllAttempt extends SessionAttempt<readonly Hold[]> {
       granted: (watch) => this.#turnCame(seat, watch),
       unavailable: () => this.unavailable(),
       failed: (error) => this.fail(error),
+      waiting: () => this.listener.waiting(),
       notified: () => this.listener.notified(),
     });
     const seat: Seat = { part, node, place, turn: null };

@@ -152,6 +152,7 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
         granted: (watch) => this.#head(watch, atOnce),
         unavailable: () => this.unavailable(),
         failed: (error) => this.fail(error),
+        waiting: () => this.listener.waiting(),
         notified: () => this.listener.notified(),
       },
     );
@@ -185,6 +186,7 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
     if (this.over) return;
     if (!this.#spec.mayWait) return this.unavailable();
     this.#waited = true;
+    this.listener.waiting();
     this.desk.session.batch(() => {
       this.#ownWatch?.arm();
       this.#gate.watch();

@@ -71,6 +71,7 @@ export class SessionTicket<G> implements Ticket<G> {
       granted: (grant) => this.#granted(desk, grant),
       unavailable: () => this.#leave((refused) => this.#leftUngranted(refused)),
       failed: (error) => this.#leave(() => this.#reject(error)),
+      waiting: () => this.#progress.waiting(),
       notified: () => this.#progress.notified(),
       sequenceHigh: (sequence) => this.#progress.sequenceHigh(sequence),
     };

@@ -31,6 +31,8 @@ function queue(own: number, children: readonly string[], mayWait = true): void {
       heard.push("failed");
       failure = error;
     },
+    waiting: () => {},
+    },
     notified: () => heard.push("notified"),
   });
   place.start({ ok: true, value: { children: [...children] }, zxid: 1n });

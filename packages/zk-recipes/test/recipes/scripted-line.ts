@@ -14,6 +14,7 @@ export class ScriptedLine {
   nextTryMs: number | null = null;
   readonly settings: CreateSettings;
   readonly progress: TicketProgress = {
+    waiting: () => {},
     notified: () => this.told.push("notified"),
     requeued: (reason) => this.told.push(`requeued ${reason}`),
     sequenceHigh: (sequence) => this.told.push(`high ${sequence}`),
