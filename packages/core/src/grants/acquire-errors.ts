@@ -38,8 +38,9 @@ export function noAnswer({ specs, backend }: Asked, unanswered: Unanswered): Bac
   const what = guarded
     ? `${backend} has not confirmed the end of an earlier request of this provider`
     : `no answer from ${backend}`;
+  const last = cause instanceof Error ? `; the last failure: ${cause.message}` : "";
   const { name } = specs[0];
-  return new BackendError(`acquire of ${namesOf(specs)}: ${what} ${limitOf(specs, unanswered)}`, {
+  return new BackendError(`acquire of ${namesOf(specs)}: ${what} ${limitOf(specs, unanswered)}${last}`, {
     lockName: name,
     backend,
     ...(cause !== undefined && { cause }),

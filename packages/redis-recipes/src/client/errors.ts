@@ -102,6 +102,14 @@ export class ReplyError extends BackendError {
   }
 }
 
+/**
+ * Nothing happened at the server, so there is nothing to take back: not sent, or refused by what refuses a command as a whole. A
+ * refusal for good may come from the middle of a script, such as a missing right.
+ */
+export function nothingDone(error: unknown): boolean {
+  return error instanceof NotSentError || (error instanceof ReplyError && error.retryable);
+}
+
 export function refusalKind(reply: string): RefusalKind {
   const [word = ""] = reply.split(" ", 1);
   if (reply.startsWith("ERR max number of clients")) return "busy";

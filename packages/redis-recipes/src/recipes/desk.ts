@@ -163,6 +163,30 @@ export class RedisDesk {
   }
 
   /**
+   * An owner's last request, as `runUntilAnswered` asks it. `lateUntilMs`: a request of this owner whose outcome is unknown may still
+   * run up to this server time, as one that waits for replicas travels on a connection of its own; then the last request is asked
+   * again behind it. Without that the lock would be held by nobody for a whole lease. `null`: nothing can come any more.
+   */
+  async runLast<R extends { readonly serverMs: number }>(
+    call: Call<R>,
+    endMs: Millis,
+    lateUntilMs: number | null,
+  ): Promise<Outcome<R>> {
+    for (;;) {
+      const outcome = await this.runUntilAnswered(call, endMs);
+      if (lateUntilMs === null || outcome.reply === null) return outcome;
+      const leftMs = lateUntilMs - outcome.reply.serverMs;
+      if (leftMs < 0) return outcome;
+      await this.#pause(leftMs + 1);
+    }
+  }
+
+  /** For `runLast`: up to when a request that failed so may still run. */
+  lateUntilMs(error: unknown, notAfterMs: number | null): number | null {
+    return this.settings.acks > 0 && error instanceof OutcomeUnknownError ? notAfterMs : null;
+  }
+
+  /**
    * Server time after which a request does nothing: a copy that comes late, from a connection long given up, must not put an
    * owner back that was cancelled meanwhile.
    */

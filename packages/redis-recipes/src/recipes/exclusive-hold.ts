@@ -59,8 +59,12 @@ export async function releaseHold(desk: RedisDesk, { owner, lock, leaseMs }: Sta
   return reply.status !== "gone" || repeated;
 }
 
-/** The owner's last request, whatever became of those before it. */
-export async function cancelStanding(desk: RedisDesk, { owner, lock, leaseMs }: Standee): Promise<void> {
+/** The owner's last request, whatever became of those before it. `lateUntilMs`: as in `RedisDesk.runLast`. */
+export async function cancelStanding(
+  desk: RedisDesk,
+  { owner, lock, leaseMs }: Standee,
+  lateUntilMs: number | null,
+): Promise<void> {
   const endMs = desk.runtime.nowMs() + leaseMs + desk.settings.aliveMs;
-  await desk.runUntilAnswered(lock.cancel(owner, leaseMs), endMs);
+  await desk.runLast(lock.cancel(owner, leaseMs), endMs, lateUntilMs);
 }

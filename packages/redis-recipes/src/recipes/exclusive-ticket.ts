@@ -6,7 +6,7 @@ import {
   type Ticket,
   type TicketProgress,
 } from "@holdfast/core";
-import { NotSentError, OutcomeUnknownError } from "../client/errors.js";
+import { nothingDone, OutcomeUnknownError } from "../client/errors.js";
 import type { Answer } from "../client/redis-line.js";
 import type { HandOver } from "../layout/grant-message.js";
 import type { Queued, StandAnswer } from "../scripts/mutex/answers.js";
@@ -46,6 +46,8 @@ export class ExclusiveTicket implements Ticket, Wait {
   #roundTrips = 0;
   /** Something of this owner may be at the server. */
   #mayBeThere = false;
+  /** As in `RedisDesk.runLast`. */
+  #lateUntilMs: number | null = null;
   /** The token key's value in the last answer: no message with a token up to this is news. */
   #voidUpTo = 0n;
   /** A message that overtook the reply of the acquire. */
@@ -138,7 +140,7 @@ export class ExclusiveTicket implements Ticket, Wait {
       waits.forget(this.owner);
       return;
     }
-    await cancelStanding(this.#desk, this);
+    await cancelStanding(this.#desk, this, this.#lateUntilMs);
   }
 
   // -------- the way to a grant
@@ -162,7 +164,8 @@ export class ExclusiveTicket implements Ticket, Wait {
     try {
       this.#answered(await this.#desk.run(call, options));
     } catch (error) {
-      if (error instanceof NotSentError) this.#mayBeThere = false;
+      if (nothingDone(error)) this.#mayBeThere = false;
+      this.#lateUntilMs = this.#desk.lateUntilMs(error, notAfterMs);
       // Rule 3: the same owner asks again; a heartbeat says what became of the first request, and does it where nothing did.
       if (error instanceof OutcomeUnknownError && mayWait && this.#phase === "asking") {
         this.#phase = "waiting";

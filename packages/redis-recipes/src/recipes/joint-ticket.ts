@@ -7,7 +7,7 @@ import {
   type Ticket,
   UnsupportedError,
 } from "@holdfast/core";
-import { NotSentError, ReplyError } from "../client/errors.js";
+import { nothingDone } from "../client/errors.js";
 import type { Answer } from "../client/redis-line.js";
 import { type AcquireAllAnswer, mutexAcquireAll } from "../scripts/mutex/acquire-all.js";
 import { confirmHold, trusts } from "./confirmation.js";
@@ -63,6 +63,8 @@ class JointTicket implements Ticket<readonly Grant[]> {
   #over = false;
   /** Something of these owners may be at the server. */
   #mayBeThere = false;
+  /** As in `RedisDesk.runLast`. */
+  #lateUntilMs: number | null = null;
   #holds: readonly RedisHold[] = [];
   #cancelled: Promise<void> | undefined;
 
@@ -91,7 +93,9 @@ class JointTicket implements Ticket<readonly Grant[]> {
     // No order between a request that waits for replicas and one that does not; and whether there is anything to take back.
     await this.#settled;
     if (!this.#mayBeThere) return;
-    const ends = await Promise.allSettled(this.#parts.map((part) => cancelStanding(this.#desk, part)));
+    const ends = await Promise.allSettled(
+      this.#parts.map((part) => cancelStanding(this.#desk, part, this.#lateUntilMs)),
+    );
     const failed = ends.find((end) => end.status === "rejected");
     if (failed !== undefined) throw failed.reason;
   }
@@ -144,7 +148,8 @@ class JointTicket implements Ticket<readonly Grant[]> {
     try {
       return await desk.run(call, options);
     } catch (error) {
-      if (saysNothingDone(error)) this.#mayBeThere = false;
+      if (nothingDone(error) || error instanceof LayoutConflictError) this.#mayBeThere = false;
+      this.#lateUntilMs = desk.lateUntilMs(error, notAfterMs);
       throw error;
     }
   }
@@ -172,10 +177,6 @@ class JointTicket implements Ticket<readonly Grant[]> {
   get #names(): string {
     return this.#parts.map(({ lock }) => lock.name).join(", ");
   }
-}
-
-function saysNothingDone(error: unknown): boolean {
-  return error instanceof NotSentError || error instanceof ReplyError || error instanceof LayoutConflictError;
 }
 
 type Found = Pick<HowGranted, "token" | "untilMs" | "runId" | "askedMs">;

@@ -6,7 +6,7 @@ import {
   type Ticket,
   type TicketProgress,
 } from "@holdfast/core";
-import { NotSentError } from "../client/errors.js";
+import { nothingDone } from "../client/errors.js";
 import type { RenewAnswer, RenewEntry } from "../scripts/mutex/renew.js";
 import type { BatchKind } from "./batches.js";
 import type { RedisDesk } from "./desk.js";
@@ -109,6 +109,8 @@ export class PolledRequest {
   #hold: RedisHold | null = null;
   /** Something of ours may be at the server, or on its way there. */
   #unsure = false;
+  /** As in `RedisDesk.runLast`. */
+  #lateUntilMs: number | null = null;
   #sentMs: Millis = 0;
 
   constructor(
@@ -126,11 +128,12 @@ export class PolledRequest {
     const { acks, waitTimeoutMs } = this.#desk.settings;
     const { line } = this.#desk;
     const { key, name, what, owner } = this.#lock;
+    const notAfterMs = this.#desk.notAfterMs(line.masterOf(key), acks > 0 ? 2 * waitTimeoutMs : 0);
     const call = this.#lock.tryOnce({
       owner,
       leaseMs: this.#leaseMs,
       mayWait: false,
-      notAfterMs: this.#desk.notAfterMs(line.masterOf(key)),
+      notAfterMs,
       floor: this.#desk.floorOf(key),
     });
     const before = this.#unsure;
@@ -138,7 +141,8 @@ export class PolledRequest {
     this.#sentMs = this.#desk.runtime.nowMs();
     const wait = acks > 0 ? { wait: { replicas: acks, timeoutMs: waitTimeoutMs } } : {};
     const answer = await this.#desk.run(call, wait).catch((error: unknown) => {
-      if (error instanceof NotSentError) this.#unsure = before;
+      if (nothingDone(error)) this.#unsure = before;
+      this.#lateUntilMs = this.#desk.lateUntilMs(error, notAfterMs) ?? this.#lateUntilMs;
       throw error;
     });
     const { reply, sentMs, runId, acknowledged } = answer;
@@ -221,7 +225,7 @@ export class PolledRequest {
   async #end(): Promise<boolean> {
     const { name, key, what, outlivesLease = false, wishes } = this.#lock;
     const call = this.#lock.end();
-    const { reply, repeated, runId } = await this.#desk.runUntilAnswered(call, this.#overMs());
+    const { reply, repeated, runId } = await this.#desk.runLast(call, this.#overMs(), this.#lateUntilMs);
     if (outlivesLease) {
       if (reply === null) {
         throw new BackendError(`the ${what} "${name}" could not be given back`, {

@@ -1,5 +1,5 @@
 import type { Grant, Millis, Runtime, Ticket, TicketProgress } from "@holdfast/core";
-import { NotSentError, OutcomeUnknownError, ReplyError } from "../client/errors.js";
+import { nothingDone, OutcomeUnknownError } from "../client/errors.js";
 import type { Place, WakeRooms, WakeRule } from "./wake-rooms.js";
 
 /** What one try came to: a grant, or after how long trying again may help without any message; `null`: nobody can say. */
@@ -132,8 +132,7 @@ export class PollingTicket implements Ticket {
     } catch (error) {
       // The owner may hold by now, and the lease runs: that is looked at as soon as anything can be.
       if (error instanceof OutcomeUnknownError && this.#spec.mayRepeat) return { againMs: 50 };
-      const nothingDone = error instanceof NotSentError || (error instanceof ReplyError && error.retryable);
-      if (!nothingDone) throw error;
+      if (!nothingDone(error)) throw error;
       return { againMs: againMs === 0 ? null : againMs };
     }
   }

@@ -32,7 +32,6 @@ function queue(own: number, children: readonly string[], mayWait = true): void {
       failure = error;
     },
     waiting: () => {},
-    },
     notified: () => heard.push("notified"),
   });
   place.start({ ok: true, value: { children: [...children] }, zxid: 1n });

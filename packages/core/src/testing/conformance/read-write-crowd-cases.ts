@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { AcquireTimeoutError } from "../../api/errors.js";
+import { AcquireTimeoutError, BackendError } from "../../api/errors.js";
 import type { LockHandle } from "../../api/handle.js";
 import type { LockProvider } from "../../api/provider.js";
 import { seededRandom } from "../random.js";
@@ -38,7 +38,9 @@ export function sidesCrowdCases(of: SidesMaker): readonly Case[] {
               try {
                 handle = await asked;
               } catch (error) {
-                if (error !== reason) expect(error).toBeInstanceOf(AcquireTimeoutError);
+                // So short a limit may pass before the backend has said anything.
+                const passing = error instanceof AcquireTimeoutError || error instanceof BackendError;
+                if (error !== reason) expect([passing, error]).toEqual([true, error]);
                 continue;
               }
               room.enter(handle.mode);

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { ReplyError } from "../../src/client/errors.js";
+import { lockName, Scene } from "./scene.js";
+import type { SimulatedClient } from "./simulated-client.js";
+
+const kinds: readonly [what: string, ask: (client: SimulatedClient) => Promise<unknown>][] = [
+  ["a mutex", ({ provider }) => provider.mutex(lockName).tryAcquire()],
+  ["a fair mutex", ({ provider }) => provider.fairMutex(lockName).tryAcquire()],
+  ["a read lock", ({ provider }) => provider.readWriteLock(lockName).read.tryAcquire()],
+];
+
+test.each([
+  "NOREPLICAS Not enough good replicas",
+  "OOM command not allowed",
+  "MISCONF cannot persist",
+  "READONLY",
+])("a request that the server refuses by %s is not taken back: it left nothing behind", async (reply) => {
+  for (const [, ask] of kinds) {
+    const scene = new Scene();
+    const client = scene.client();
+    let asked = 0;
+    client.line.run = async () => {
+      asked++;
+      throw new ReplyError(reply, { servers: ["s:1"] });
+    };
+    await expect(scene.settle(ask(client))).rejects.toMatchObject({ name: "ReplyError", reply });
+    await scene.runtime.advance(5_000);
+    expect(asked).toBe(1);
+  }
+});
+
+test("a refusal for good may come from the middle of a script, so what it left is taken back", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const asked: string[] = [];
+  const run = client.line.run.bind(client.line);
+  client.line.run = async (script, keys, args, options) => {
+    asked.push(script.name);
+    if (asked.length === 1) throw new ReplyError("ERR unknown command 'pexpire'", { servers: ["s:1"] });
+    return await run(script, keys, args, options);
+  };
+  await expect(scene.settle(client.mutex(lockName).tryAcquire())).rejects.toThrow(/pexpire/);
+  expect(asked).toHaveLength(2);
+});
+
+test.each(kinds)(
+  "%s that comes late on the connection that waits for replicas is taken back behind that",
+  async (_what, ask) => {
+    const scene = new Scene();
+    const client = scene.client({ acks: 1, replicas: 1 }, { strayMs: () => 2_600 });
+    // The server's clock is known from here on.
+    await scene.settle((await scene.acquire(client)).release());
+    const asked = ask(client);
+    const failed = expect(scene.settle(asked)).rejects.toThrow(/outcome is unknown/);
+    client.line.cut();
+    client.line.mend();
+    await failed;
+    await scene.runtime.advance(2_700);
+    await scene.runtime.advance(6_000);
+    expect(scene.redis.now.keys.has(lockName)).toBe(false);
+    // And nothing stands in the way of the next one.
+    await scene.settle((await scene.acquire(client, { waitMs: 1_000 })).release());
+  },
+);
