@@ -13,8 +13,8 @@ export interface Semaphore {
   readonly name: string;
 
   /**
-   * All permits (default 1) or none; one handle for the batch. More than the limit rejects with `InvalidArgumentError` at once; where
-   * only the backend knows the limit, the request waits for it to be raised.
+   * All permits (default 1) or none; one handle for the batch. More than the limit, more than 10,000, or more than the backend can take in
+   * one step rejects with `InvalidArgumentError` at once; where only the backend knows the limit, the request waits for it to be raised.
    */
   acquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle>;
   tryAcquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle | null>;

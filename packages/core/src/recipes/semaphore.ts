@@ -31,6 +31,9 @@ const permitScopeKeys: ReadonlySet<string> = new Set([...acquireKeys.scope, "per
 /** What Java's `int` holds: Curator keeps a limit in a `SharedCount`, Redisson in a key that it reads as one. */
 const mostPermits = 2 ** 31 - 1;
 
+/** Each permit of a batch has an id of its own, in this process and at the backend: a million take seconds and block the loop. */
+const mostAtOnce = 10_000;
+
 /**
  * A semaphore over any driver. Grants are shared ones, also with a limit of one. A body of `withPermit` may ask for more
  * of the same semaphore: there is no owner that could wait for itself, so `DeadlockError` is never thrown, and two
@@ -118,6 +121,12 @@ export class SemaphoreView extends View implements Semaphore {
     if (typeof this.#limit === "number" && permits > this.#limit) {
       throw new InvalidArgumentError(
         `${what}: permits = ${permits} are more than the limit of "${this.name}", which is ${this.#limit}`,
+        { lockName: this.name },
+      );
+    }
+    if (permits > mostAtOnce) {
+      throw new InvalidArgumentError(
+        `${what}: permits = ${permits} are more than one call may ask for, which is ${mostAtOnce}; a semaphore that counts in larger units needs fewer`,
         { lockName: this.name },
       );
     }

@@ -1,4 +1,4 @@
-import { BackendError, EvictedError, LayoutConflictError } from "@holdfast/core";
+import { BackendError, EvictedError, InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Hold } from "../../src/recipes/hold.js";
@@ -533,5 +533,26 @@ describe("held permits", () => {
     });
     expect(changes).toEqual(["lost"]);
     expect(session.has("delete", second)).toBe(true);
+  });
+});
+
+describe("a batch of permits that no transaction of a server takes", () => {
+  const askFor = (permits: number): void => {
+    const path = `/${"long-".repeat(10)}`;
+    const spec = { lockName: "s", path, data: new Uint8Array(0), permits, limit: 20_000 };
+    const progress = scripted.progress;
+    requestPermits(scripted.line, scripted.settings, { ...spec, mayWait: true, revocable: false }, progress);
+  };
+
+  it("is refused at once, with the number that fits, and sends nothing", () => {
+    expect(() => askFor(10_000)).toThrow(InvalidArgumentError);
+    expect(() => askFor(10_000)).toThrow(/permits = 10000 do not fit .* ask for \d+ at most/);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("is told by its size, to the permit", () => {
+    expect(() => askFor(6_854)).toThrow(/ask for 6853 at most/);
+    askFor(6_853);
+    expect(session.has("create2")).toBe(true);
   });
 });
