@@ -23,7 +23,8 @@ export class PendingQueue<T> {
     if (this.#head === this.#items.length) {
       this.#items.length = 0;
       this.#head = 0;
-    } else if (this.#head >= 1024) {
+    } else if (this.#head >= 1024 && 2 * this.#head >= this.#items.length) {
+      // No more are moved than were taken out since the last time.
       this.#items = this.#items.slice(this.#head);
       this.#head = 0;
     }

@@ -81,7 +81,7 @@ export class QueuePlace {
     if (this.#left || this.#listing) return;
     this.#listing = true;
     this.roundTrips++;
-    this.#desk.session.send("getChildren2", { path: this.#spec.parent, watch: false }, (outcome) => {
+    this.#desk.list(this.#spec.parent, (outcome) => {
       this.#listing = false;
       this.#listed(outcome);
     });

@@ -22,9 +22,8 @@ export function viewQueue(
   own: string,
   rule: QueueRule,
 ): QueueView {
-  const order = inQueueOrder(children, ...rule.bases);
+  const { order, foreign } = sorted(children, rule.bases);
   const position = order.indexOf(own);
-  const foreign = order.filter((name) => !isContender(name, ...rule.bases));
   for (const name of foreign) {
     const family = familyOf(name);
     if (family !== null && family !== rule.family) {
@@ -43,6 +42,25 @@ export function viewQueue(
   if (position < 0) return { present: false, predecessor: null, twoAhead: null, nextIfGone: false };
   const nextIfGone = rule.appendsOnly && position === 1 && foreign.length === 0;
   return { present: true, nextIfGone, ...rule.ahead(order, position) };
+}
+
+interface Sorted {
+  readonly bases: readonly string[];
+  readonly order: readonly string[];
+  readonly foreign: readonly string[];
+}
+
+/** Many waiters look at one listing: it is sorted once for all of a kind. */
+const known = new WeakMap<readonly string[], Sorted>();
+
+function sorted(children: readonly string[], bases: readonly string[]): Sorted {
+  const before = known.get(children);
+  if (before?.bases === bases) return before;
+  const order = inQueueOrder(children, ...bases);
+  const foreign = order.filter((name) => !isContender(name, ...bases));
+  const now = { bases, order, foreign };
+  known.set(children, now);
+  return now;
 }
 
 /** The number of a new queue node. Throws `LayoutConflictError` where the server's counter is nearly spent. */

@@ -1,6 +1,7 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import { ZooKeeperError } from "@holdfast/zk-protocol";
-import type { RequestError, ZooKeeperSession } from "../session/types.js";
+import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
+import { guarded } from "../client/guarded.js";
+import type { RequestError, Settle, ZooKeeperSession } from "../session/types.js";
 import { Deletions } from "./deletions.js";
 import { HoldSet } from "./hold-set.js";
 import { Turnstile } from "./turnstile.js";
@@ -24,6 +25,8 @@ export class SessionDesk {
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
   readonly #pauses = new Set<() => void>();
+  /** By path, who waits for a listing that was sent in this turn. */
+  readonly #listings = new Map<string, Settle<ResponseOf<"getChildren2">>[]>();
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
     this.session = session;
@@ -95,6 +98,28 @@ export class SessionDesk {
     );
     this.#pauses.add(end);
     return end;
+  }
+
+  /**
+   * Lists the children. Waiters that one event wakes together share one request and one array: all that any of them has
+   * heard had arrived before it was sent, so it tells each what its own would. Not for what must be listed behind a request of the caller's.
+   */
+  list(path: string, settle: Settle<ResponseOf<"getChildren2">>): void {
+    const asked = this.#listings.get(path);
+    if (asked !== undefined) {
+      asked.push(settle);
+      return;
+    }
+    const waiting = [settle];
+    this.#listings.set(path, waiting);
+    const closed = (): void => {
+      if (this.#listings.get(path) === waiting) this.#listings.delete(path);
+    };
+    queueMicrotask(closed);
+    this.session.send("getChildren2", { path, watch: false }, (outcome) => {
+      closed();
+      for (const each of waiting) guarded(() => each(outcome));
+    });
   }
 
   /** Runs `fn` when the session is over. The result takes it back. */

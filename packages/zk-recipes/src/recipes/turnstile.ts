@@ -1,10 +1,12 @@
+import { PendingQueue } from "../client/pending-queue.js";
+
 /**
  * Lets a limited number through at once; the rest wait in order. Answers come in the order of the requests, keep-alives
  * among them: a burst that the server works on for longer than the session lasts would cost all its nodes.
  */
 export class Turnstile {
   readonly #limit: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new PendingQueue<() => void>();
   #inside = 0;
   #admitting = false;
 
