@@ -67,6 +67,23 @@ it("a write whose token key is gone can be downgraded, and the read carries the 
   expect(await beside?.release()).toBe("released");
 });
 
+it("a token key with too many digits costs no lock of the same client its renewal", async () => {
+  const { locks } = await server.client({ leaseMs: 900 });
+  const lost: string[] = [];
+  locks.events.on("lost", ({ name }) => lost.push(name));
+  const renewed = new Map<string, number>();
+  locks.events.on("renewed", ({ name }) => renewed.set(name, (renewed.get(name) ?? 0) + 1));
+  const names = Array.from({ length: 5 }, () => server.name("digits"));
+  const held = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+  await server.node.command("SET", tokenKey(names[2] as string), "12345678901234567890");
+  renewed.clear();
+  await eventually(() => lost.length > 0 || names.every((name) => (renewed.get(name) ?? 0) >= 4), {
+    what: "more than a lease of renewals",
+  });
+  expect(lost).toEqual([]);
+  for (const each of held) expect(await each.release()).toBe("released");
+});
+
 it("defect 38: tokens rise after a server has lost all data, for clients that have seen none of it", async () => {
   const own = await startRedis();
   onTestFinished(() => own.stop());

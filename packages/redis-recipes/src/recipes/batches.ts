@@ -11,6 +11,8 @@ export interface BatchKind<E, R> {
   args(entries: readonly E[], keys: readonly string[]): (string | number)[];
   /** Entries in one call at most, so that no call keeps the server busy for more than a few milliseconds. */
   readonly limit: number;
+  /** As how many an entry counts. Default 1. One that is above the limit goes alone. */
+  weightOf?(entry: E): number;
 }
 
 export interface BatchAnswer<R> {
@@ -115,7 +117,7 @@ export class Batches {
       }
       this.#waiting.delete(slot);
       for (const [kind, all] of items) {
-        const chunks = chunksOf(all.filter(stillWanted), kind.limit);
+        const chunks = chunksOf(all.filter(stillWanted), kind);
         calls.set(kind, [...(calls.get(kind) ?? []), ...chunks]);
       }
     }
@@ -160,8 +162,9 @@ export class Batches {
   }
 }
 
-/** Of one entry, it may be, with foreign data beside its lock; or of those locks of a slot under way that have gone already, or have not. */
+/** Of one entry, it may be, with foreign data beside its lock, or an answer that cannot be read; or of those locks of a slot under way that have gone already, or have not. */
 function isOfSome(answer: unknown): boolean {
+  if (answer instanceof ReplyShapeError) return true;
   return answer instanceof ReplyError && (!answer.retryable || answer.kind === "try-again");
 }
 
@@ -171,8 +174,17 @@ function stillWanted(item: Item): boolean {
   return false;
 }
 
-function chunksOf(items: readonly Item[], limit: number): Item[][] {
+function chunksOf(items: readonly Item[], { limit, weightOf = () => 1 }: AnyKind): Item[][] {
   const chunks: Item[][] = [];
-  for (let from = 0; from < items.length; from += limit) chunks.push(items.slice(from, from + limit));
+  let leftOver = 0;
+  for (const item of items) {
+    const weight = weightOf(item.entry);
+    if (weight > leftOver) {
+      chunks.push([]);
+      leftOver = limit;
+    }
+    chunks.at(-1)?.push(item);
+    leftOver -= weight;
+  }
   return chunks;
 }

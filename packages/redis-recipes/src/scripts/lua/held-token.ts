@@ -1,7 +1,11 @@
-/** `heldToken(key)`: the token of whoever holds, for its renewal; 0 where the key is gone or holds something else. */
+/**
+ * `heldToken(key)`: the token of whoever holds, for its renewal; 0 where the key is gone or holds something else, such as a number
+ * that no script would go on from.
+ */
 export const heldToken = `
 local function heldToken(key)
   local last = redis.pcall('GET', key)
-  return type(last) == 'string' and string.match(last, '^%d+$') or '0'
+  local known = type(last) == 'string' and #last <= 16 and string.match(last, '^%d+$')
+  return known and tonumber(known) < 9007199254740000 and known or '0'
 end
 `;
