@@ -14,10 +14,7 @@ import { permitRenewals, permitTakes } from "../permit/permits.js";
 import { requestPolled } from "../polled-lock.js";
 import type { Recipe } from "../recipe.js";
 import { PermitWishes } from "./permit-wishes.js";
-import { markerRenewals, semaphoreTakes } from "./semaphore.js";
-
-/** So many permits are shown at most; more are counted only. */
-const mostShown = 10_000;
+import { markerRenewals, mostShown, semaphoreTakes } from "./semaphore.js";
 
 /** Redisson's `RSemaphore`. */
 export function semaphoreRecipe(desk: RedisDesk): Recipe {
@@ -34,7 +31,7 @@ export function semaphoreRecipe(desk: RedisDesk): Recipe {
     async inspect(name, key, options, limit = 0) {
       const seen = await look(desk, name, key, options, 0);
       // Nobody writes down who takes: known are how many are gone, and which of them are ours.
-      const taken = seen.free === null ? 0 : Math.max(0, limit - seen.free);
+      const taken = seen.free === null ? 0 : Math.min(mostShown, Math.max(0, limit - seen.free));
       const own = desk.holds.on(key).flatMap((hold) => hold.permitIds);
       const others = Array.from({ length: Math.max(0, taken - own.length) }, (_, i) => `taken/${i + 1}`);
       const held = [...own.slice(0, taken), ...others].map((id) => permit(id, null));

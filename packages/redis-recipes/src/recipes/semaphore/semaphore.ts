@@ -26,6 +26,9 @@ const endedMs: Millis = 60_000;
  */
 const markerExtraMs: Millis = 24 * 3_600_000;
 
+/** So many permits have ids and are shown at most; more are counted only. Where a permit is a byte, a take has millions. */
+export const mostShown = 10_000;
+
 type TakeArguments = Parameters<typeof semaphoreTake.args>[0];
 
 const take = mappedScript(semaphoreTake, (answer): PolledAnswer => {
@@ -71,7 +74,7 @@ export function semaphoreTakes(
     what: "semaphore",
     owner,
     field: owner,
-    permitIds: Array.from({ length: asked.permits }, (_, i) => `${owner}/${i}`),
+    permitIds: Array.from({ length: Math.min(asked.permits, mostShown) }, (_, i) => `${owner}/${i}`),
     company: "any",
     renewal,
     renewKeys: [layout.permits, layout.token, marker],

@@ -5,7 +5,9 @@
 export const permitGrants = `
 local never = 922337203685477
 local function bytesOf(hex)
-  return (string.gsub(hex, '..', function(pair) return string.char(tonumber(pair, 16)) end))
+  local bytes = {}
+  for from = 1, #hex, 8 do bytes[#bytes + 1] = struct.pack('>I4', tonumber(string.sub(hex, from, from + 7), 16)) end
+  return table.concat(bytes)
 end
 local function permitState(k)
   local free, found = permitsAt(k.permits)

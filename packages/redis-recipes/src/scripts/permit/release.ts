@@ -1,4 +1,5 @@
 import { clock } from "../lua/clock.js";
+import { lists } from "../lua/lists.js";
 import { permitGrants } from "../lua/permit-grants.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
@@ -47,20 +48,21 @@ const readRelease = answerReader<PermitReleaseAnswer>("permit-release", {
 export const permitRelease: CallScript<PermitReleaseArgs, PermitReleaseAnswer> = {
   name: "permit-release",
   keyCount: 3,
-  lua: `${clock}${publish}${permits}${permitGrants}
+  lua: `${clock}${publish}${permits}${lists}${permitGrants}
 local k = {permits = KEYS[1], grants = KEYS[2]}
-local free, found = permitState(k)
-if free == nil then return {'conflict', nowUs, found} end
-local inTime, late = 0, 0
+local free, instead = permitState(k)
+if free == nil then return {'conflict', nowUs, instead} end
+local inTime, late, found = 0, 0, {}
 for i = 3, #ARGV do
   local id = bytesOf(ARGV[i])
   local till = redis.call('ZSCORE', k.grants, id)
   if till then
-    redis.call('ZREM', k.grants, id)
+    found[#found + 1] = id
     if tonumber(till) > nowMs then inTime = inTime + 1 else late = late + 1 end
   end
 end
 if inTime + late == 0 then return {'gone', nowUs} end
+dropAll(k.grants, found)
 local value = redis.call('INCRBY', k.permits, inTime + late)
 tellPermits(ARGV[1], ARGV[2], value)
 return {'released', nowUs, inTime, late, value, mute}

@@ -1,5 +1,7 @@
 import { clock } from "../lua/clock.js";
+import { evenWhenFull } from "../lua/even-when-full.js";
 import { heldToken } from "../lua/held-token.js";
+import { lists } from "../lua/lists.js";
 import { permitGrants } from "../lua/permit-grants.js";
 import { type RenewAnswer, renewalsReader } from "../mutex/renew.js";
 import type { BatchScript } from "../script.js";
@@ -21,24 +23,26 @@ export interface PermitRenewEntry {
 export const permitRenew: BatchScript<null, PermitRenewEntry, RenewAnswer> = {
   name: "permit-renew",
   keyCount: 3,
-  lua: `${clock}${permitGrants}${heldToken}
+  lua: `${evenWhenFull}${clock}${lists}${permitGrants}${heldToken}
 local answers = {}
 local at = 1
 for i = 0, #KEYS / 3 - 1 do
   local grants, leaseMs, count = KEYS[3 * i + 2], tonumber(ARGV[at]), tonumber(ARGV[at + 1])
   local least
+  local wanted, raised = nowMs + leaseMs, {}
   for j = at + 2, at + 1 + count do
-    local till = redis.pcall('ZSCORE', grants, bytesOf(ARGV[j]))
+    local id = bytesOf(ARGV[j])
+    local till = redis.pcall('ZSCORE', grants, id)
     till = type(till) == 'string' and tonumber(till) or 0
     least = math.min(least or till, till)
+    if till < wanted then
+      raised[#raised + 1] = wanted
+      raised[#raised + 1] = id
+    end
   end
   if least and least > nowMs then
-    local till = nowMs + leaseMs
-    for j = at + 2, at + 1 + count do
-      local id = bytesOf(ARGV[j])
-      if tonumber(redis.call('ZSCORE', grants, id)) < till then redis.call('ZADD', grants, till, id) end
-    end
-    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[3 * i + 3]), math.max(least, till) - nowMs}
+    scoreAll(grants, raised)
+    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[3 * i + 3]), math.max(least, wanted) - nowMs}
   else
     answers[i + 1] = {'gone', nowUs}
   end

@@ -1,4 +1,5 @@
 import { clock } from "../lua/clock.js";
+import { lists } from "../lua/lists.js";
 import { permitGrants } from "../lua/permit-grants.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
@@ -54,7 +55,7 @@ const readTake = answerReader<PermitTakeAnswer>("permit-take", {
 export const permitTake: CallScript<PermitTakeArgs, PermitTakeAnswer> = {
   name: "permit-take",
   keyCount: 3,
-  lua: `${clock}${publish}${token}${permits}${permitGrants}
+  lua: `${clock}${publish}${token}${permits}${lists}${permitGrants}
 if tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3]) then return {'late', nowUs} end
 local k = {permits = KEYS[1], grants = KEYS[2]}
 local how, channel, wanted = ARGV[6], ARGV[7], #ARGV - 7
@@ -83,7 +84,12 @@ if free < wanted then
 end
 local till = tonumber(ARGV[1]) < 0 and never or nowMs + tonumber(ARGV[1])
 redis.call('DECRBY', k.permits, wanted)
-for i = 8, #ARGV do redis.call('ZADD', k.grants, till, bytesOf(ARGV[i])) end
+local given = {}
+for i = 8, #ARGV do
+  given[#given + 1] = till
+  given[#given + 1] = bytesOf(ARGV[i])
+end
+scoreAll(k.grants, given)
 local pttl = redis.call('PTTL', k.permits)
 if pttl > 0 then redis.call('PEXPIRE', k.grants, pttl) end
 return {'granted', nowUs, nextToken(KEYS[3], math.max(last, tonumber(ARGV[5])), tonumber(ARGV[4])), till - nowMs, free - wanted}

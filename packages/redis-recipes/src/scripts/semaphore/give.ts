@@ -1,5 +1,6 @@
 import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
+import { evenWhenFull } from "../lua/even-when-full.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
 import { type Conflict, conflictPart } from "../mutex/answers.js";
@@ -40,7 +41,7 @@ const readGive = answerReader<GiveAnswer>("semaphore-give", {
 export const semaphoreGive: CallScript<GiveArgs, GiveAnswer> = {
   name: "semaphore-give",
   keyCount: 2,
-  lua: `${clock}${publish}${permits}
+  lua: `${evenWhenFull}${clock}${publish}${permits}
 local free, found = permitsAt(KEYS[1])
 if free == nil then return {'conflict', nowUs, found} end
 local marker = redis.call('GET', KEYS[2])

@@ -63,8 +63,8 @@ if not set or set < wanted then
   return {'busy', nowUs, set or 0, set and 1 or 0}
 end
 if not free then redis.call('SET', KEYS[1], string.format('%.0f', set)) end
-redis.call('DECRBY', KEYS[1], wanted)
 redis.call('SET', KEYS[3], 'taken', 'PX', ARGV[6])
+redis.call('DECRBY', KEYS[1], wanted)
 return {'granted', nowUs, nextToken(KEYS[2], math.max(last, tonumber(ARGV[5])), tonumber(ARGV[4])), set - wanted}
 `,
   args: (given) => [

@@ -1,0 +1,57 @@
+import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
+import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Held, kindNames, kinds } from "./faulty-server.js";
+
+let server: RedisNode;
+beforeAll(async () => {
+  server = await startRedis();
+  await server.command("CONFIG", "SET", "maxmemory-policy", "noeviction");
+});
+afterAll(() => server?.stop());
+
+const semaphore = (locks: RedisLocks, name: string): Promise<Held> => locks.semaphore(name, 3).acquire();
+
+it("a server without memory renews all that is held, takes waiters out and gives back what is released", async () => {
+  const locks = redisLocks({ url: server.url, leaseMs: 900 });
+  try {
+    const lost: string[] = [];
+    locks.events.on("lost", ({ name }) => lost.push(name));
+    const renewed = new Map<string, number>();
+    locks.events.on("renewed", ({ name }) => renewed.set(name, (renewed.get(name) ?? 0) + 1));
+    const held = new Map<string, Held>();
+    for (const kind of kindNames) held.set(kind, await kinds[kind](locks, kind));
+    held.set("semaphore", await semaphore(locks, "semaphore"));
+    const ended = new AbortController();
+    const waiting = [
+      locks.mutex("mutex"),
+      locks.fairMutex("fair mutex"),
+      locks.readWriteLock("read").write,
+    ].map((lock) =>
+      lock.acquire({ waitMs: 60_000, signal: ended.signal }).catch((error: Error) => error.name),
+    );
+    const queues = [
+      "holdfast_waiters:{mutex}",
+      "redisson_lock_queue:{fair mutex}",
+      "holdfast_waiters:{read}",
+    ];
+    await eventually(async () => (await server.command("EXISTS", ...queues)) === 3, { what: "all to wait" });
+
+    await server.command("CONFIG", "SET", "maxmemory", "1");
+    await expect(locks.mutex("new").tryAcquire({ signal: AbortSignal.timeout(200) })).rejects.toThrow();
+    renewed.clear();
+    const all = [...held.keys()];
+    await eventually(() => lost.length > 0 || all.every((name) => (renewed.get(name) ?? 0) >= 5), {
+      what: "more than a lease of renewals of each",
+    });
+    expect(lost).toEqual([]);
+    ended.abort();
+    expect(await Promise.all(waiting)).toEqual(["AbortError", "AbortError", "AbortError"]);
+    expect(await server.command("EXISTS", ...queues)).toBe(0);
+    for (const [kind, each] of held) expect([kind, await each.release()]).toEqual([kind, "released"]);
+    expect(await server.command("GET", "semaphore")).toBe("3");
+  } finally {
+    await server.command("CONFIG", "SET", "maxmemory", "0");
+    await locks.close();
+  }
+});
