@@ -48,6 +48,40 @@ it("defect 34: a permit that was lost gives nothing back, so that there are neve
   await all.release();
 });
 
+it("more permits than one request can name are refused at once, and a plain semaphore counts them", async () => {
+  const locks = await server.locks();
+  const leased = locks.permitSemaphore(server.name("leased"));
+  await leased.setLimit(200_000);
+  const refused = await leased.acquire({ permits: 130_000 }).catch((error: Error) => error);
+  expect(refused).toMatchObject({ name: "InvalidArgumentError", message: expect.stringContaining("10000") });
+  const most = await leased.acquire({ permits: 10_000 });
+  expect(most.permitIds).toHaveLength(10_000);
+  await most.confirm();
+  expect(await most.release()).toBe("released");
+
+  const name = server.name("bytes");
+  const bytes = locks.semaphore(name, 5_000_000);
+  const taken = await bytes.acquire({ permits: 4_000_000 });
+  expect(await server.number("GET", name)).toBe(1_000_000);
+  expect(taken.permitIds).toHaveLength(10_000);
+  expect((await bytes.inspect()).held).toHaveLength(10_000);
+  expect(await taken.release()).toBe("released");
+  expect(await server.number("GET", name)).toBe(5_000_000);
+});
+
+it("a lease that Redis cannot set is refused before anything is taken", async () => {
+  const locks = await server.locks();
+  const name = server.name("endless");
+  const semaphore = locks.semaphore(name, 3);
+  for (const leaseMs of [30, 9.3e18]) {
+    await expect(semaphore.acquire({ leaseMs })).rejects.toMatchObject({ name: "InvalidArgumentError" });
+    await expect(locks.mutex(server.name("endless")).tryAcquire({ leaseMs })).rejects.toMatchObject({
+      name: "InvalidArgumentError",
+    });
+  }
+  expect(await server.number("EXISTS", name)).toBe(0);
+});
+
 it("defect 35: permits are renewed while they are held, by the server's clock", async () => {
   const realNow = Date.now;
   const spy = vi.spyOn(Date, "now").mockImplementation(() => realNow() - 6 * 3_600_000);

@@ -17,6 +17,7 @@ import type { RedisDesk } from "../recipes/desk.js";
 import { requestJointly } from "../recipes/joint-ticket.js";
 import { mutexLock } from "../recipes/mutex.js";
 import type { Recipe } from "../recipes/recipe.js";
+import { checkLease } from "./lease.js";
 import { recipesOf } from "./recipes.js";
 
 export interface DriverSettings {
@@ -64,6 +65,7 @@ export class RedisDriver implements LockDriver {
   }
 
   request(request: GrantRequest, progress: TicketProgress): Ticket {
+    checkLease(`${request.kind} "${request.name}": leaseMs`, request.leaseMs);
     return this.#recipe(request.kind, request.name).request(request, this.keyOf(request.name), progress);
   }
 
@@ -76,7 +78,8 @@ export class RedisDriver implements LockDriver {
   requestAll(requests: readonly GrantRequest[]): Ticket<readonly Grant[]> {
     const groups = new Set<number>();
     const parts = requests.map((request) => {
-      const { kind, name } = request;
+      const { kind, name, leaseMs } = request;
+      checkLease(`${kind} "${name}": leaseMs`, leaseMs);
       const group = this.jointGroup(kind, name);
       if (group === null) throw unsupported(`a ${kind} cannot be acquired together with others`, name);
       groups.add(group);

@@ -10,6 +10,7 @@ import {
 } from "@holdfast/core/internal";
 import type { Cluster, Redis } from "ioredis";
 import type { NatMap, RedisAddress, RedisTarget } from "../client/target.js";
+import { checkLease } from "./lease.js";
 import { targetOf } from "./target-options.js";
 
 export interface RedisSentinelOptions {
@@ -55,7 +56,10 @@ export interface RedisLocksOptions extends ProviderOptions {
   /** Number of the database; default 0. In the url or here; a cluster has 0 alone. */
   readonly db?: number;
 
-  /** How long a hold outlives its client, and what renewals renew to. Default 30,000, as Redisson's `lockWatchdogTimeout`. */
+  /**
+   * How long a hold outlives its client, and what renewals renew to. From 100 ms, so that no seconds are taken for it, to 2^31
+   * seconds; an acquire of its own `leaseMs` has the same bounds. Default 30,000, as Redisson's `lockWatchdogTimeout`.
+   */
   readonly leaseMs?: Millis;
   /** Put in front of every lock name, as a `NameMapper` of Redisson may do. Default none. */
   readonly keyPrefix?: string;
@@ -160,6 +164,7 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
   checkWhole(of("replicas"), options.replicas, 0);
   const target = targetOf(options);
   const leaseMs = options.leaseMs ?? 30_000;
+  checkLease(of("leaseMs"), leaseMs);
   const heartbeatMs = options.heartbeatMs ?? 1_000;
   const replicas = options.replicas ?? 0;
   return {

@@ -98,6 +98,8 @@ test.each<[string, unknown, RegExp]>([
   ["an unknown part", { cluster: { nodes: [], natMaps: {} } }, /did you mean natMap\?/],
   ["a database in a cluster", { cluster: { nodes: [{ host: "a", port: 1 }] }, db: 1 }, /leave out db/],
   ["a lease that is none", { url, leaseMs: 0 }, /leaseMs must be a number of milliseconds, 1 or more/],
+  ["a lease in seconds", { url, leaseMs: 30 }, /leaseMs must be from 100 to 2147483648000 ms/],
+  ["a lease longer than Redis takes", { url, leaseMs: 9e15 }, /leaseMs must be from 100 to/],
   ["a broken lease", { url, leaseMs: 1.5 }, /leaseMs must be a whole number/],
   [
     "more acks than replicas",
