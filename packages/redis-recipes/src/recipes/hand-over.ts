@@ -39,7 +39,10 @@ export function offerOf(
   const clock = runId === "" ? undefined : clocks.of(master);
   const fresh = (clock?.ageMs(runtime.nowMs()) ?? Infinity) <= freshBeats * settings.heartbeatMs;
   const endMs = fresh ? (clock?.localMs(expiresServerMs(message)) ?? null) : null;
-  return { token, untilMs: endMs === null ? null : endMs - marginMs(pttlMs), runId, askedMs: heardMs };
+  // The lease began before the message came, whatever a step of the server's clock since its last answer makes of the date.
+  const mostMs = heardMs + pttlMs;
+  const untilMs = endMs === null ? null : Math.min(endMs, mostMs) - marginMs(pttlMs);
+  return { token, untilMs, runId, askedMs: heardMs };
 }
 
 /** Whether it may reach its caller with no renewal before. */

@@ -32,6 +32,20 @@ test("rule 1: a message that comes at once is believed until its own date, not f
   expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
 });
 
+test("rule 1: a message of a server whose clock was stepped forward gives no more time than its claim lease", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client();
+  const { granted } = await scene.queue(waiter);
+  waiter.line.weather = { ...waiter.line.weather, delayMs: () => 950 };
+  scene.redis.offsetMs += 2_000;
+  await scene.settle(first.release());
+  const handle = await scene.settle(granted);
+  // Its renewal, which shows the step, is still on the way.
+  expect(scene.pttlMs).toBeLessThanOrEqual(3_000);
+  expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+});
+
 test("rule 1: a message whose claim lease is over makes nobody a holder", async () => {
   const scene = new Scene();
   const first = await scene.acquire(scene.client());
