@@ -1,4 +1,5 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import { OutcomeUnknownError } from "@holdfast/redis-recipes/internal";
 import type { NodeLock } from "./node-locks.js";
 import type { VotingNode } from "./voting-node.js";
 
@@ -60,8 +61,8 @@ export class Withdrawal {
         this.found.set(node, reply.status !== "gone" || repeated);
         return;
       } catch (error) {
-        // One that was not answered may have ended it. Refusals that do not pass leave it to its lease.
-        repeated = true;
+        // One that was sent and not answered may have ended it. Refusals that do not pass leave it to its lease.
+        if (error instanceof OutcomeUnknownError) repeated = true;
         if (!(error instanceof BackendError && error.retryable)) return;
       }
       const leftMs = endMs - runtime.nowMs();
