@@ -43,6 +43,14 @@ it("49: an acquire without a number set waits or is refused, and a number lets i
   await (await waiting).release();
 });
 
+it("49: a time-out of an acquire without a number set says that there is none", async () => {
+  const semaphore = (await server.locks()).permitSemaphore(server.name("unset"));
+  await expect(semaphore.acquire({ waitMs: 300 })).rejects.toMatchObject({
+    code: "HF_ACQUIRE_TIMEOUT",
+    cause: { message: expect.stringMatching(/has no limit yet: call setLimit/) },
+  });
+});
+
 it("50: a limit is set once by trySetLimit, and changed by setLimit", async () => {
   const name = server.name("once");
   const semaphore = (await server.locks()).permitSemaphore(name);

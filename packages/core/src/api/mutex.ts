@@ -15,7 +15,11 @@ export interface LockView {
   requestRevoke(options?: { signal?: AbortSignal }): Promise<boolean>;
 }
 
-/** Not re-entrant. Acquiring again inside its own `withLock` body rejects with `DeadlockError`. */
+/**
+ * Not re-entrant. Acquiring it again inside its own `withLock` body rejects with `DeadlockError` where the provider has the option
+ * `detectDeadlocks`. Without that option the inner call waits for ever unless `waitMs` or `signal` bounds it, and the process warning
+ * `HF_SELF_WAIT` says so after 5 s. Use `reentrantMutex` to enter again.
+ */
 export interface Mutex extends Acquirable, LockView {}
 
 export interface ReentrantAcquireOptions extends AcquireOptions {

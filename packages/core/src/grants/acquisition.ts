@@ -22,6 +22,7 @@ import { type AcquireSpec, type AcquireSpecs, requestOf } from "./acquire-spec.j
 import type { GrantEngine, Waiting } from "./engine.js";
 import { Handle } from "./handle.js";
 import { Hold } from "./hold.js";
+import type { LongWait } from "./long-waits.js";
 
 type Phase =
   | "connecting" // waits for the link
@@ -49,8 +50,8 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   readonly #specs: AcquireSpecs;
   /** Speaks for all where they have to be alike. */
   readonly #spec: AcquireSpec;
-  readonly #resolve: (handles: readonly Handle[] | null) => void;
-  readonly #reject: (error: unknown) => void;
+  #resolve: (settled: Settled) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
   #phase: Phase = "connecting";
   #ticket: Ticket<unknown> | undefined;
   #startedMs: Millis = 0;
@@ -64,26 +65,29 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #answered = false;
   /** The limit has passed. */
   #late = false;
+  #wait: Queued | undefined;
   /** Why the request waits, where no hold of another client is in the way. */
   #blockedBy: Error | undefined;
   readonly #reports: readonly AcquireReport[];
 
-  constructor(
-    engine: GrantEngine,
-    specs: AcquireSpecs,
-    resolve: (handles: readonly Handle[] | null) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(engine: GrantEngine, specs: AcquireSpecs) {
     super();
     this.#engine = engine;
     this.#specs = specs;
     this.#spec = specs[0];
     this.#reports = specs.map((spec) => new AcquireReport(engine, spec));
-    this.#resolve = resolve;
-    this.#reject = reject;
   }
 
-  start(): void {
+  /** `null`: not granted in time. `Queued`, once, when a wait without a limit begins. */
+  start(): Promise<Settled> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#start();
+    });
+  }
+
+  #start(): void {
     const engine = this.#engine;
     const { signal, waitMs } = this.#spec.options;
     if (engine.closed) {
@@ -110,10 +114,27 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
 
   waiting(blockedBy?: Error): void {
     if (this.#phase !== "queued") return;
-    this.#answered = true;
     this.#blockedBy = blockedBy;
+    if (!this.#answered && this.#deadlineMs === Infinity) this.#waitsLong();
+    this.#answered = true;
     // Not at once: a driver that is in the middle of its step must not be cancelled from inside it.
     if (this.#late) this.#engine.waitAlarms.set(this, this.#deadlineMs);
+  }
+
+  #waitsLong(): void {
+    const { longWaits, runtime } = this.#engine;
+    const began = this.#resolve;
+    const { kind, name } = this.#spec;
+    const blockedBy = (): Error | undefined => this.#blockedBy;
+    const end = new Promise<readonly Handle[] | null>((resolve, reject) => {
+      this.#resolve = resolve as (settled: Settled) => void;
+      this.#reject = reject;
+    });
+    // Heard by whoever got the wait; this only says so before it has.
+    end.catch(() => {});
+    this.#wait = new Queued({ kind, name, queuedMs: runtime.nowMs(), blockedBy }, end);
+    longWaits.add(this.#wait);
+    began(this.#wait);
   }
 
   notified(): void {
@@ -381,6 +402,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #finish(outcome: Outcome, detailOf: (index: number) => SettledDetail): void {
     this.#phase = "settled";
     this.#engine.waiting.delete(this);
+    if (this.#wait !== undefined) this.#engine.longWaits.remove(this.#wait);
     const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
     for (const [i, report] of this.#reports.entries()) report.settled(outcome, waitedMs, detailOf(i));
   }
@@ -398,6 +420,44 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
 
 function isPending(pending: Promise<void> | undefined): pending is Promise<void> {
   return pending !== undefined;
+}
+
+type Settled = readonly Handle[] | null | Queued;
+
+/** A wait without a limit that has begun. */
+export class Queued implements LongWait {
+  readonly kind: LongWait["kind"];
+  readonly name: string;
+  readonly queuedMs: Millis;
+  callSite: Error | undefined;
+  readonly #blockedBy: () => Error | undefined;
+  readonly #end: Promise<readonly Handle[] | null>;
+
+  constructor(
+    {
+      kind,
+      name,
+      queuedMs,
+      blockedBy,
+    }: Pick<LongWait, "kind" | "name" | "queuedMs"> & { blockedBy(): Error | undefined },
+    end: Promise<readonly Handle[] | null>,
+  ) {
+    this.kind = kind;
+    this.name = name;
+    this.queuedMs = queuedMs;
+    this.#blockedBy = blockedBy;
+    this.#end = end;
+  }
+
+  get blockedBy(): Error | undefined {
+    return this.#blockedBy();
+  }
+
+  /** How it ends. `callSite`: whose stack names the callers. */
+  from(callSite: Error): Promise<readonly Handle[] | null> {
+    this.callSite = callSite;
+    return this.#end;
+  }
 }
 
 /** Looks at each of them: whatever is over has to know it. */

@@ -11,9 +11,10 @@ import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { SignalHub } from "../signals/signal-hub.js";
 import { within } from "../signals/within.js";
 import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
-import { Acquisition } from "./acquisition.js";
+import { Acquisition, Queued } from "./acquisition.js";
 import type { Handle } from "./handle.js";
 import type { Hold } from "./hold.js";
+import { LongWaits } from "./long-waits.js";
 
 export interface EngineParts {
   readonly id: string;
@@ -52,6 +53,7 @@ export class GrantEngine {
   readonly holds: Set<Hold> = new Set();
   readonly releasing: Set<Hold> = new Set();
   readonly waiting: Set<Waiting> = new Set();
+  readonly longWaits: LongWaits = new LongWaits(this);
 
   #ownerCount = 0;
   #closing: Promise<CloseReport> | undefined;
@@ -87,16 +89,16 @@ export class GrantEngine {
   }
 
   /** Resolves to `null`, instead of rejecting with `AcquireTimeoutError`, when `spec.throws` is false. */
-  acquire(spec: AcquireSpec): Promise<Handle | null> {
-    return new Promise((resolve, reject) => {
-      const first = (handles: readonly Handle[] | null): void => resolve(handles?.[0] ?? null);
-      new Acquisition(this, [spec], first, reject).start();
-    });
+  async acquire(spec: AcquireSpec): Promise<Handle | null> {
+    return (await this.acquireAll([spec]))?.[0] ?? null;
   }
 
   /** As `acquire`, of several together: all or none. Rejects with `UnsupportedError` where the driver cannot do that. */
-  acquireAll(specs: AcquireSpecs): Promise<readonly Handle[] | null> {
-    return new Promise((resolve, reject) => new Acquisition(this, specs, resolve, reject).start());
+  async acquireAll(specs: AcquireSpecs): Promise<readonly Handle[] | null> {
+    const acquisition = new Acquisition(this, specs);
+    const settled = await acquisition.start();
+    // Here, since the stack of an async function names those that await it; a lock that is free pays nothing for it.
+    return settled instanceof Queued ? await settled.from(new Error("waits since this call")) : settled;
   }
 
   /**

@@ -271,3 +271,18 @@ it("a server with two names has one vote, also when the second name is reached o
   await scene.pass(10_000);
   expect(handle.state).toBe("lost");
 });
+
+it("nodes that sit out after a restart are the cause of a time-out, and are told to whoever waits without a limit", async () => {
+  const told = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  const scene = new Scene(3);
+  for (const node of scene.nodes) node.restart("nothing");
+  const { locks } = scene.process();
+  const error = await failed(scene.done(locks.mutex("a").acquire({ waitMs: 2_000 })));
+  expect(error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT", cause: expect.any(QuorumError) });
+  const waiting = locks.mutex("b").acquire();
+  await scene.pass(6_000);
+  expect(told.mock.calls.map(([message, options]) => [String(message), options])).toEqual([
+    [expect.stringMatching(/"b".*votes again in/s), expect.objectContaining({ code: "HF_BLOCKED_WAIT" })],
+  ]);
+  await scene.done((await scene.done(waiting)).release());
+});

@@ -26,7 +26,12 @@ export type PolledAnswer = { readonly serverMs: number } & (
       readonly beside?: boolean;
     }
   /** `againMs`: something that is in the way ends by then at the latest; `null`: nobody can say. */
-  | { readonly status: "busy"; readonly againMs: Millis | null }
+  | {
+      readonly status: "busy";
+      readonly againMs: Millis | null;
+      /** What has to be done before anything can be granted, where no hold is in the way. */
+      readonly missing?: string;
+    }
   | { readonly status: "late" }
   | { readonly status: "conflict"; readonly found: string }
 );
@@ -172,8 +177,17 @@ export class PolledRequest {
       case "busy":
         // A try before it whose answer was lost may still be on its way.
         this.#unsure = before;
-        return { againMs: reply.againMs };
+        return { againMs: reply.againMs, blockedBy: this.#blockedBy(reply.missing) };
     }
+  }
+
+  #blockedBy(missing: string | undefined): Error | undefined {
+    if (missing === undefined) return undefined;
+    const { name, what } = this.#lock;
+    return new BackendError(`the ${what} "${name}" grants nothing: ${missing}`, {
+      lockName: name,
+      backend: "redis",
+    });
   }
 
   /** Also ends a grant that was made meanwhile. */

@@ -32,6 +32,7 @@ export class PermitModel extends Wire<PermitKeys> {
     } else if (args.limit !== null && (free as number) + grants.size !== args.limit) {
       return { status: "limit", serverMs, limit: (free as number) + grants.size };
     }
+    if (free === null && grants.size === 0) return { status: "unset", serverMs };
     const now = (free ?? 0) + this.#reap(args.ids.length, args);
     if (now < args.ids.length) {
       const first = Math.min(...space.zset(keys.grants).values());

@@ -125,6 +125,7 @@ if redis.call('ZSCORE', KEYS[1], id) then redis.call('ZADD', KEYS[1], 5, id) end
       "permit-take granted",
       "permit-take late",
       "permit-take limit",
+      "permit-take unset",
     ]);
   },
   limitMs,

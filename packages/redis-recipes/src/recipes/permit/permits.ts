@@ -16,6 +16,9 @@ import type { PermitWishes } from "../semaphore/permit-wishes.js";
 
 const take = mappedScript(permitTake, (answer): PolledAnswer => {
   const { status, serverMs } = answer;
+  if (status === "unset") {
+    return { status: "busy", serverMs, againMs: null, missing: "it has no limit yet: call setLimit()" };
+  }
   if (status === "busy") {
     return { status, serverMs, againMs: answer.leaseLeftMs < 0 ? null : answer.leaseLeftMs };
   }

@@ -1,0 +1,150 @@
+import type { PrimitiveKind } from "../api/capabilities.js";
+import type { Millis } from "../api/values.js";
+import { Alarm } from "../clock/alarm-clock.js";
+import { within } from "../signals/within.js";
+import type { GrantEngine } from "./engine.js";
+import type { Hold } from "./hold.js";
+
+/** An acquire without a limit of time that the backend has told to wait. */
+export interface LongWait {
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  /** When it was told to wait. */
+  readonly queuedMs: Millis;
+  /** As in `TicketProgress.waiting`. */
+  readonly blockedBy: Error | undefined;
+  /** Its stack names the callers. */
+  readonly callSite: Error | undefined;
+}
+
+/** A wait that cannot end by itself is told this early. */
+const hopelessMs: Millis = 5_000;
+const longMs: Millis = 30_000;
+/** For the question who holds. */
+const askingMs: Millis = 1_000;
+
+/**
+ * Tells, by one process warning for each lock, of acquires that wait without a limit: else a program that waits for itself, or for
+ * something that will not happen, stands still and says nothing. One alarm for all of them; what is granted at once is never here.
+ */
+export class LongWaits extends Alarm {
+  readonly #engine: GrantEngine;
+  /** Both in the order of their time. */
+  readonly #fresh = new Set<LongWait>();
+  readonly #looked = new Set<LongWait>();
+  /** By name: whose wait has been told of. Others on that name are silent as long as it lasts. */
+  readonly #told = new Map<string, LongWait>();
+
+  constructor(engine: GrantEngine) {
+    super();
+    this.#engine = engine;
+  }
+
+  add(wait: LongWait): void {
+    this.#fresh.add(wait);
+    if (this.heapIndex === -1) this.#arm();
+  }
+
+  remove(wait: LongWait): void {
+    this.#fresh.delete(wait);
+    this.#looked.delete(wait);
+    if (this.#told.get(wait.name) === wait) this.#told.delete(wait.name);
+  }
+
+  ring(): void {
+    for (const wait of this.#due(this.#fresh, hopelessMs)) {
+      this.#looked.add(wait);
+      this.#lookFor(wait);
+    }
+    for (const wait of this.#due(this.#looked, longMs)) void this.#tellLong(wait);
+    this.#arm();
+  }
+
+  #due(waits: Set<LongWait>, afterMs: Millis): readonly LongWait[] {
+    const sinceMs = this.#engine.runtime.nowMs() - afterMs;
+    const due: LongWait[] = [];
+    for (const wait of waits) {
+      if (wait.queuedMs > sinceMs) break;
+      waits.delete(wait);
+      due.push(wait);
+    }
+    return due;
+  }
+
+  #arm(): void {
+    const [fresh] = this.#fresh;
+    const [looked] = this.#looked;
+    const nextMs = Math.min(
+      fresh === undefined ? Infinity : fresh.queuedMs + hopelessMs,
+      looked === undefined ? Infinity : looked.queuedMs + longMs,
+    );
+    this.#engine.alarms.set(this, nextMs);
+  }
+
+  #lookFor(wait: LongWait): void {
+    const { name, blockedBy } = wait;
+    if (this.#told.has(name)) return;
+    if (blockedBy !== undefined) {
+      const why = `no hold of another client is in the way, but this: ${blockedBy.message}`;
+      this.#tell(
+        wait,
+        "HF_BLOCKED_WAIT",
+        `acquire of "${name}" waits for more than ${hopelessMs} ms; ${why}`,
+      );
+    } else if (wait.kind.endsWith("mutex") && wait.kind !== "reentrant-mutex") {
+      const own = this.#ownHold(wait);
+      if (own !== undefined && own.grantedAtMs <= wait.queuedMs)
+        this.#tell(wait, "HF_SELF_WAIT", selfWait(own));
+    }
+  }
+
+  async #tellLong(wait: LongWait): Promise<void> {
+    const { name, queuedMs } = wait;
+    if (this.#told.has(name)) return;
+    this.#told.set(name, wait);
+    const holder = await this.#holderOf(wait);
+    // Granted, or given up, while the holder was asked for.
+    if (this.#told.get(name) !== wait) return;
+    const waitedMs = Math.round(this.#engine.runtime.nowMs() - queuedMs);
+    this.#tell(
+      wait,
+      "HF_LONG_WAIT",
+      `acquire of "${name}" has waited for ${waitedMs} ms, and has neither waitMs nor an end in sight; ${holder}`,
+    );
+  }
+
+  async #holderOf(wait: LongWait): Promise<string> {
+    const engine = this.#engine;
+    const own = this.#ownHold(wait);
+    if (own !== undefined) return `this provider holds it itself (${Math.round(own.heldMs())} ms by now)`;
+    // A driver that throws instead of rejecting is treated alike.
+    const asked = new Promise<string>((resolve, reject) => {
+      engine.driver.inspect(wait.kind, wait.name, { maxPending: 0 }).then(({ held }) => {
+        const [first] = held;
+        resolve(
+          first === undefined ? "its holder is not known" : `held by ${first.label ?? first.backendId}`,
+        );
+      }, reject);
+    });
+    const { value } = await within(engine, asked, askingMs);
+    return value ?? "its holder is not known";
+  }
+
+  #ownHold({ name, kind }: LongWait): Hold | undefined {
+    for (const hold of this.#engine.holds) if (hold.name === name && hold.kind === kind) return hold;
+    return undefined;
+  }
+
+  #tell(wait: LongWait, code: string, message: string): void {
+    this.#told.set(wait.name, wait);
+    const detail = wait.callSite?.stack;
+    process.emitWarning(message, { type: "HoldfastWarning", code, ...(detail !== undefined && { detail }) });
+  }
+}
+
+function selfWait({ name, kind }: Hold): string {
+  return (
+    `acquire of "${name}" waits for more than ${hopelessMs} ms for a ${kind} that this provider holds itself. If the code that holds it ` +
+    "makes this call, it waits for ever: use reentrantMutex, or set the provider's option detectDeadlocks to get a DeadlockError"
+  );
+}

@@ -1,0 +1,106 @@
+import { BackendError, DeadlockError, memoryLocks } from "@holdfast/core";
+import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ScriptedGrant, scripted } from "./scripted-driver.js";
+
+const farMs = 1e12;
+
+interface Told {
+  readonly code: string;
+  readonly message: string;
+  readonly detail: string;
+}
+
+describe("a wait without a limit", () => {
+  let told: Told[];
+  let runtime: SimulatedRuntime;
+  const hear = (warning: Error): void => {
+    const { code, detail } = warning as Error & { code?: string; detail?: string };
+    if (warning.name !== "HoldfastWarning") return;
+    told.push({ code: code ?? "", message: warning.message, detail: detail ?? "" });
+  };
+  beforeEach(() => {
+    told = [];
+    runtime = simulatedRuntime(3);
+    process.on("warning", hear);
+  });
+  afterEach(() => {
+    process.off("warning", hear);
+  });
+
+  it("is told once after 30 s, with lock, holder and call site, however many wait for that lock", async () => {
+    const inspect = async () => ({ held: [{ label: "billing-7", backendId: "n-1" }] }) as never;
+    const { provider, requests } = scripted(runtime, "session", { driver: { inspect } });
+    async function chargeTheCustomer(): Promise<void> {
+      await provider.mutex("orders").acquire();
+    }
+    for (let i = 0; i < 3; i++) void chargeTheCustomer();
+    await runtime.advance(1);
+    for (const { progress } of requests) progress.waiting();
+    await runtime.advance(29_998);
+    expect(told).toEqual([]);
+    await runtime.advance(120_000);
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatchObject({ code: "HF_LONG_WAIT" });
+    expect(told[0]?.message).toMatch(/"orders" has waited for 30000 ms.*held by billing-7/);
+    expect(told[0]?.detail).toMatch(/at (async )?chargeTheCustomer/);
+  });
+
+  it("is told without its holder where the server does not say who that is", async () => {
+    const { provider, last } = scripted(runtime, "session", {
+      driver: { inspect: () => new Promise(() => {}) },
+    });
+    void provider.mutex("orders").acquire();
+    last().progress.waiting();
+    await runtime.advance(32_000);
+    expect(told.map(({ message }) => message)).toEqual([expect.stringMatching(/its holder is not known/)]);
+  });
+
+  it("is not told when it ends before, or has a limit, and then nothing is left in the books", async () => {
+    const { provider, requests } = scripted(runtime, "session");
+    const limited = provider.mutex("a").tryAcquire({ waitMs: 60_000 });
+    const granted = provider.mutex("b").acquire();
+    for (const { progress } of requests) progress.waiting();
+    await runtime.advance(20_000);
+    requests[1]?.granted.resolve(new ScriptedGrant(farMs));
+    await (await granted).release();
+    await runtime.advance(60_000);
+    expect([await limited, told]).toEqual([null, []]);
+    expect(runtime.pendingTimers).toBe(0);
+  });
+
+  it("for a plain mutex that the same provider holds is told after 5 s, with the options that help", async () => {
+    const locks = memoryLocks({ runtime });
+    await locks.mutex("a").acquire();
+    const again = expect(locks.mutex("a").acquire()).rejects.toMatchObject({ code: "HF_PROVIDER_CLOSED" });
+    await runtime.advance(4_999);
+    expect(told).toEqual([]);
+    await runtime.advance(60_000);
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatchObject({ code: "HF_SELF_WAIT" });
+    expect(told[0]?.message).toMatch(/"a".*reentrantMutex.*detectDeadlocks.*DeadlockError/);
+    await locks.close();
+    await again;
+  });
+
+  it("for a plain mutex inside its own body rejects with DeadlockError where detectDeadlocks is set", async () => {
+    const locks = memoryLocks({ runtime, detectDeadlocks: true });
+    const nested = locks.mutex("a").withLock(() => locks.mutex("a").acquire());
+    await expect(nested).rejects.toBeInstanceOf(DeadlockError);
+    await locks.close();
+  });
+
+  it("for something that is no hold is told after 5 s, and that is the cause of a time-out", async () => {
+    const { provider, requests } = scripted(runtime, "session");
+    const limited = provider.mutex("a").acquire({ waitMs: 1_000 });
+    void provider.mutex("b").acquire();
+    const why = new BackendError("three nodes sit out for 25 s more");
+    for (const { progress } of requests) progress.waiting(why);
+    const failed = expect(limited).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT", cause: why });
+    await runtime.advance(60_000);
+    await failed;
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatchObject({ code: "HF_BLOCKED_WAIT" });
+    expect(told[0]?.message).toMatch(/"b".*three nodes sit out for 25 s more/);
+  });
+});
