@@ -6,7 +6,7 @@ export const farPlace: number = 100;
  * it. Our scripts and Redisson's write both at once, so the set, which finds a member without a search, answers for the list. Only
  * where the two have different sizes, as after the loss of one key, the list is searched. `placeOf` looks at the front of a list.
  */
-export const places = `
+export const places: string = `
 local function isQueued(list, entry, scores, owner)
   local length = redis.call('LLEN', list)
   if length == 0 then return false end
