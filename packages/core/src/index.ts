@@ -19,6 +19,10 @@ export * from "./api/values.js";
 export { tokenGate } from "./fencing/token-gate.js";
 export { type MemoryLocksOptions, memoryLocks } from "./memory/memory-locks.js";
 export { MemorySpace } from "./memory/memory-space.js";
-export { closeOnSignals } from "./provider/close-on-signals.js";
+export {
+  type CloseOnSignalsOptions,
+  type ClosingSignal,
+  closeOnSignals,
+} from "./provider/close-on-signals.js";
 export { type FullJitterOptions, fullJitterRetry } from "./retry.js";
 export { systemRuntime } from "./runtime.js";

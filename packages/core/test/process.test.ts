@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { closeOnSignals, InvalidArgumentError, memoryLocks } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
@@ -107,9 +108,143 @@ describe("a process of its own", () => {
        console.log("ready");`,
     );
     const child = spawn(process.execPath, [path], { stdio: ["ignore", "pipe", "inherit"] });
-    const output = await untilExit(child, "ready\n", () => child.kill("SIGTERM"));
+    const output = await untilExit(child, [["ready\n", "SIGTERM"]]);
     expect(child.signalCode).toBe("SIGTERM");
     expect(output).toBe("ready\nstate closed\ntold provider-closed\n");
+  });
+
+  const signalCases: readonly SignalCase[] = [
+    {
+      title: "a leader ends by the signal, and lead() resolves before",
+      source: `closeOnSignals(locks);
+        locks.leaderElection("e").lead({ signal: never }, async (term, { signal }) => {
+          say("leads");
+          await aborted(signal);
+          throw signal.reason;
+        }).then(() => say("led"));`,
+      steps: [["leads", "SIGTERM"]],
+      expected: ["leads", "led"],
+    },
+    {
+      title: "a leader ends without an error where the process has a handler of its own and goes on",
+      source: `closeOnSignals(locks);
+        process.on("SIGTERM", () => {});
+        locks.leaderElection("e").lead({ signal: never }, async (term, { signal }) => {
+          say("leads");
+          await aborted(signal);
+          throw signal.reason;
+        }).then(() => { say("led"); clearInterval(alive); });`,
+      steps: [["leads", "SIGTERM"]],
+      signal: null,
+      expected: ["leads", "led"],
+    },
+    {
+      title:
+        "a candidate ends by the signal, as does its leader, whose body asks for another lock on the way out",
+      source: `closeOnSignals(locks, { graceMs: 60_000 });
+        const election = locks.leaderElection("e");
+        election.lead({ signal: never }, async (term, { signal }) => {
+          say("leads");
+          await aborted(signal);
+          say(term.state);
+          await locks.mutex("a").acquire();
+        }).then(() => say("led"));
+        election.lead({ signal: never }, () => say("never")).then(() => say("stood"));`,
+      steps: [["leads", "SIGINT"]],
+      signal: "SIGINT",
+      expected: ["leads", "held", "stood", "led"],
+    },
+    {
+      title: "a lead() that begins while the provider closes does nothing",
+      source: `closeOnSignals(locks, { graceMs: 60_000 });
+        const lock = await locks.mutex("a").acquire();
+        process.once("SIGTERM", async () => {
+          await locks.leaderElection("e").lead({ signal: never }, () => say("never"));
+          say("not led");
+          await lock.release();
+        });
+        say("ready");`,
+      steps: [["ready", "SIGTERM"]],
+      expected: ["ready", "not led"],
+    },
+    {
+      title: "requests in flight finish within the grace, and new ones are refused",
+      source: `closeOnSignals(locks, { graceMs: 60_000 });
+        const request = (name, done) => locks.mutex(name).withLock(() => done).then(
+          () => name + " 200", (error) => name + " " + error.code);
+        const working = gate();
+        const inFlight = request("first", working.opened);
+        const queued = request("first", working.opened);
+        process.once("SIGTERM", async () => {
+          for (const refused of [queued, request("second")]) say(await refused);
+          say(locks.state);
+          working.open();
+          say(await inFlight);
+        });
+        say("ready");`,
+      steps: [["ready", "SIGTERM"]],
+      expected: ["ready", "first HF_PROVIDER_CLOSED", "second HF_PROVIDER_CLOSED", "connected", "first 200"],
+    },
+    {
+      title: "a request that takes longer than the grace loses its lock, and the process ends",
+      source: `closeOnSignals(locks, { graceMs: 50 });
+        locks.mutex("a").withLock(async (lock, { signal }) => {
+          say("works");
+          await aborted(signal);
+          say(signal.reason.reason);
+        }).catch((error) => say(error.code));`,
+      steps: [["works", "SIGTERM"]],
+      expected: ["works", "provider-closed", "HF_LOCK_LOST"],
+    },
+    {
+      title: "a second signal within the grace ends the process at once",
+      source: `closeOnSignals(locks, { graceMs: 3_600_000 });
+        await locks.mutex("a").acquire();
+        locks.mutex("a").acquire().catch((error) => say(error.code));
+        say("ready");`,
+      steps: [
+        ["ready", "SIGTERM"],
+        ["HF_PROVIDER_CLOSED", "SIGINT"],
+      ],
+      signal: "SIGINT",
+      expected: ["ready", "HF_PROVIDER_CLOSED"],
+    },
+    {
+      title: "of two providers both have closed before the process ends",
+      source: `closeOnSignals(locks);
+        const others = memoryLocks();
+        closeOnSignals(others, { graceMs: 60_000 });
+        const lock = await others.mutex("a").acquire();
+        locks.leaderElection("e").lead({ signal: never }, (term, { signal }) => aborted(signal)).then(async () => {
+          say("led");
+          setTimeout(async () => say(await lock.release()), 50);
+        });
+        say("ready");`,
+      steps: [["ready", "SIGTERM"]],
+      expected: ["ready", "led", "released"],
+    },
+  ];
+
+  it.each(signalCases)("on a signal: $title", async ({ source, steps, signal = "SIGTERM", expected }) => {
+    const path = await script(
+      "signals.js",
+      `import { closeOnSignals, memoryLocks } from ${JSON.stringify(entry)};
+       const say = (line) => console.log(line);
+       const aborted = (signal) => new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+       const gate = () => { let open; const opened = new Promise((resolve) => { open = resolve; }); return { open, opened }; };
+       const never = new AbortController().signal;
+       const locks = memoryLocks();
+       const alive = setInterval(() => {}, 1000);
+       ${source}`,
+    );
+    const child = spawn(process.execPath, [path], { stdio: ["ignore", "pipe", "pipe"] });
+    let complaints = "";
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+      complaints += chunk;
+    });
+    const output = await untilExit(child, steps);
+    expect({ complaints, output: output.trim().split("\n") }).toEqual({ complaints: "", output: expected });
+    expect([child.exitCode, child.signalCode]).toEqual([signal === null ? 0 : null, signal]);
   });
 
   it("keeps its own behaviour on signals once closeOnSignals is disposed of", async () => {
@@ -123,9 +258,31 @@ describe("a process of its own", () => {
        console.log(process.listenerCount("SIGHUP"), process.listenerCount("SIGTERM"));`,
     );
     const child = spawn(process.execPath, [path], { stdio: ["ignore", "pipe", "inherit"] });
-    const output = await untilExit(child, "\n", () => child.kill("SIGTERM"));
+    const output = await untilExit(child, [["\n", "SIGTERM"]]);
     expect(child.signalCode).toBe("SIGTERM");
     expect(output).toBe("0 0\n");
+  });
+
+  it("closeOnSignals refuses what is no provider and what are no signals at once", async () => {
+    const locks = memoryLocks();
+    const wrong: [unknown[], RegExp][] = [
+      [[], /provider must be given/],
+      [[[locks, locks]], /provider must be one provider; got an array: call it for each of them/],
+      [[{}], /provider must be an object with the method close\(\); got an object/],
+      [[locks, "SIGTERM"], /options must be an object; got "SIGTERM"/],
+      [[locks, []], /signals must be an array of one signal or more; got an array/],
+      [[locks, ["SIGKILL"]], /a signal must be one of SIGTERM, SIGINT, SIGHUP; got "SIGKILL"/],
+      [[locks, { signals: "SIGINT" }], /signals must be an array of one signal or more; got "SIGINT"/],
+      [[locks, { graceMs: -1 }], /graceMs must be a number of milliseconds, 0 or more and finite; got -1/],
+      [[locks, { grace: 1 }], /does not know the option "grace" Known: graceMs, signals/],
+    ];
+    const before = process.listenerCount("SIGTERM");
+    for (const [given, message] of wrong) {
+      const call = () => closeOnSignals(...(given as Parameters<typeof closeOnSignals>));
+      expect(call).toThrow(InvalidArgumentError);
+      expect(call).toThrow(message);
+    }
+    expect(process.listenerCount("SIGTERM")).toBe(before);
   });
 
   it("may be CommonJS: require() loads the package", async () => {
@@ -139,20 +296,34 @@ describe("a process of its own", () => {
   });
 });
 
-/** Calls `then` once the output contains `marker`, and gives all output when the child has ended. */
-function untilExit(child: ChildProcess, marker: string, then: () => void): Promise<string> {
+/** Each signal is sent once, when the output contains the text before it. */
+type Steps = readonly (readonly [text: string, signal: NodeJS.Signals])[];
+
+interface SignalCase {
+  readonly title: string;
+  readonly source: string;
+  readonly steps: Steps;
+  /** The one that the process ends by, default SIGTERM; `null`: it ends by itself, with the code 0. */
+  readonly signal?: NodeJS.Signals | null;
+  /** All lines of its output. */
+  readonly expected: readonly string[];
+}
+
+/** Sends the signals, and gives all output when the child has ended. */
+function untilExit(child: ChildProcess, steps: Steps): Promise<string> {
   return new Promise((resolve, reject) => {
     const limit = setTimeout(() => {
       child.kill("SIGKILL");
       reject(new Error(`the child did not end; it said: ${output}`));
     }, 45_000);
     let output = "";
-    let marked = false;
+    let sent = 0;
     child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
       output += chunk;
-      if (marked || !output.includes(marker)) return;
-      marked = true;
-      then();
+      const [text, signal] = steps[sent] ?? [];
+      if (text === undefined || !output.includes(text)) return;
+      sent++;
+      child.kill(signal);
     });
     child.on("error", reject);
     child.on("close", () => {

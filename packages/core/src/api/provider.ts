@@ -54,13 +54,31 @@ export interface LockProvider extends AsyncDisposable {
   holds(): readonly LockHandle[];
 
   /**
-   * Refuses new work, rejects waiters with `ProviderClosedError`, releases every hold, then lets go of
-   * what it owns. Does not close a client it was given.
+   * Refuses new work and rejects waiters with `ProviderClosedError` at once. With `graceMs` it then waits until every hold was
+   * released by its owner, or until that time is over. After that it releases every hold that is left, whose handle is
+   * lost with the reason "provider-closed", and lets go of what it owns. Does not close a client it was given.
+   *
+   * All calls have one answer. A later call can only shorten the grace of an earlier one: `close()` ends it at once.
+   * Rejects with `InvalidArgumentError` for wrong options, and then closes nothing.
    */
-  close(options?: { releaseTimeoutMs?: Millis }): Promise<CloseReport>;
+  close(options?: CloseOptions): Promise<CloseReport>;
+}
+
+export interface CloseOptions {
+  /** How long the releases that `close()` makes itself may take in all. Default: the provider's `releaseTimeoutMs`. */
+  releaseTimeoutMs?: Millis;
+
+  /**
+   * How long the present holders may go on before their holds are taken from them. Default 0. Holds are renewed meanwhile,
+   * and a scope may enter its own re-entrant lock again and downgrade a write. The bodies of `lead()` are told to stop at
+   * once.
+   */
+  graceMs?: Millis;
 }
 
 export interface CloseReport {
+  /** Locks that `close()` gave back itself, and not those that their owners released during the grace. */
   readonly released: number;
+  /** Names of the locks whose release the backend did not confirm in time. */
   readonly unconfirmed: readonly string[];
 }

@@ -90,7 +90,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   #start(): void {
     const engine = this.#engine;
     const { signal, waitMs } = this.#spec.options;
-    if (engine.closed) {
+    if (engine.closing) {
       this.#reject(engine.closedError(this.#spec.name));
       return;
     }
@@ -150,6 +150,10 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
   }
 
   providerClosed(error: ProviderClosedError): void {
+    this.#decide("error", error);
+  }
+
+  closing(error: ProviderClosedError): void {
     this.#decide("error", error);
   }
 

@@ -12,6 +12,7 @@ import { SignalHub } from "../signals/signal-hub.js";
 import { within } from "../signals/within.js";
 import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
 import { Acquisition, Queued } from "./acquisition.js";
+import { Grace } from "./grace.js";
 import type { Handle } from "./handle.js";
 import type { Hold } from "./hold.js";
 import { LongWaits } from "./long-waits.js";
@@ -27,6 +28,8 @@ export interface EngineParts {
 /** Something that waits on behalf of a caller and must end when the provider closes. */
 export interface Waiting {
   providerClosed(error: ProviderClosedError): void;
+  /** `close()` was called, and the holders have time to finish: what asks for something new ends now. */
+  closing?(error: ProviderClosedError): void;
   /** The link has been down for longer than a place in the queue is kept. */
   outage?(error: unknown): void;
 }
@@ -56,7 +59,11 @@ export class GrantEngine {
   readonly longWaits: LongWaits = new LongWaits(this);
 
   #ownerCount = 0;
+  /** What `close()` answers, from its first call on. */
   #closing: Promise<CloseReport> | undefined;
+  #grace: Grace | undefined;
+  #closed = false;
+  readonly #stopping = new AbortController();
   #contact: Promise<void> | undefined;
   #regained: Promise<void> | undefined;
   readonly #pendingReleases = new Map<string, Promise<void>>();
@@ -79,8 +86,25 @@ export class GrantEngine {
     });
   }
 
+  /** Nothing works any more. */
   get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** `close()` was called: nothing new is granted, while holders may have time to finish. */
+  get closing(): boolean {
     return this.#closing !== undefined;
+  }
+
+  /** Aborts with `ProviderClosedError` when `close()` is called: what goes on by itself has to end. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** The hold has left the books of those who hold, or of those who release. */
+  noteEnd(hold: Hold): void {
+    this.holds.delete(hold);
+    if (this.holds.size === 0 && this.releasing.size === 0) this.#grace?.end();
   }
 
   freshOwner(label: string | null): Owner {
@@ -174,16 +198,33 @@ export class GrantEngine {
     });
   }
 
-  close(releaseTimeoutMs: Millis): Promise<CloseReport> {
-    this.#closing ??= this.#close(releaseTimeoutMs);
+  /** A second call can only shorten the grace of the first. */
+  close(releaseTimeoutMs: Millis, graceMs: Millis): Promise<CloseReport> {
+    if (this.#closing === undefined) {
+      if (graceMs > 0 && this.holds.size + this.releasing.size > 0) this.#grace = new Grace(this.waitAlarms);
+      else this.#closed = true;
+      this.#closing = this.#graceThenClose(releaseTimeoutMs);
+    }
+    if (graceMs > 0) this.#grace?.endBy(this.runtime.nowMs() + graceMs);
+    else this.#grace?.end();
     return this.#closing;
+  }
+
+  async #graceThenClose(releaseTimeoutMs: Millis): Promise<CloseReport> {
+    // Yields first, so that `closing` is true before anything below can call back.
+    await Promise.resolve();
+    this.#stopping.abort(this.closedError());
+    if (this.#grace !== undefined) {
+      for (const each of [...this.waiting]) each.closing?.(this.closedError());
+      await this.#grace.over;
+      this.#closed = true;
+    }
+    return await this.#close(releaseTimeoutMs);
   }
 
   async #close(releaseTimeoutMs: Millis): Promise<CloseReport> {
     const endMs = this.runtime.nowMs() + releaseTimeoutMs;
     const bounded = (work: Promise<unknown>) => within(this, work, Math.max(0, endMs - this.runtime.nowMs()));
-    // Yields first, so that `closed` is true before anything below can call back.
-    await Promise.resolve();
     let released = 0;
     const unconfirmed: string[] = [];
     const ends = [...this.releasing].map((hold) => ({ name: hold.name, done: hold.releaseDone() }));

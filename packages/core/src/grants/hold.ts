@@ -159,13 +159,14 @@ export class Hold extends Alarm implements HoldIdentity {
   release(signal: AbortSignal | undefined): Promise<ReleaseOutcome> {
     this.#status = "releasing";
     this.#renewal?.stop();
-    this.engine.holds.delete(this);
     this.engine.releasing.add(this);
+    this.engine.noteEnd(this);
     this.#ended();
     this.#notifyWatchers();
     this.#release = new Release(this, () => {
       this.#status = "released";
       this.engine.releasing.delete(this);
+      this.engine.noteEnd(this);
       this.engine.alarms.clear(this);
     });
     return this.#release.start(signal);
@@ -212,7 +213,7 @@ export class Hold extends Alarm implements HoldIdentity {
     this.#lossReason = reason;
     this.#renewal?.stop();
     this.engine.alarms.clear(this);
-    this.engine.holds.delete(this);
+    this.engine.noteEnd(this);
     if (this.#delivered) {
       for (const handle of [...this.open]) handle.holdLost(this.lossError());
       this.#ended();

@@ -1,15 +1,36 @@
+import { InvalidArgumentError } from "../api/errors.js";
 import type { LockProvider } from "../api/provider.js";
+import type { Millis } from "../api/values.js";
+import { checkKnownKeys, checkMethods, checkMillis, checkObject, show } from "../options/checks.js";
 
-type Signal = "SIGTERM" | "SIGINT" | "SIGHUP";
+export type ClosingSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
+
+export interface CloseOnSignalsOptions {
+  /** Default SIGTERM and SIGINT. */
+  signals?: readonly ClosingSignal[];
+  /** As in `CloseOptions`: how long the present holders may go on. Default 0. */
+  graceMs?: Millis;
+}
+
+const optionKeys: ReadonlySet<string> = new Set(["signals", "graceMs"]);
+const knownSignals: ReadonlySet<unknown> = new Set(["SIGTERM", "SIGINT", "SIGHUP"]);
+
+/** Providers that close because of a signal. The signal is raised again when the last of them has closed. */
+const closing = new Set<object>();
 
 /**
- * `close()` on the first of the signals (default SIGTERM and SIGINT), then re-raise it, so that the process ends by it
- * as it would have without us, unless somebody else handles it too. Disposing undoes it.
+ * `close({ graceMs })` on the first of the signals, then re-raise it, so that the process ends by it as it would have
+ * without us, unless somebody else handles it too. A second signal meanwhile ends the process at once. Disposing undoes it.
+ *
+ * One call for each provider: the signal is raised again when all of them have closed. Throws `InvalidArgumentError` at
+ * once for what is not a provider, and for wrong options.
  */
 export function closeOnSignals(
   provider: LockProvider,
-  signals: readonly Signal[] = ["SIGTERM", "SIGINT"],
+  options: readonly ClosingSignal[] | CloseOnSignalsOptions = {},
 ): Disposable {
+  checkProvider(provider);
+  const { signals, graceMs } = resolve(options);
   const undo = (): void => {
     for (const signal of signals) process.off(signal, onSignal);
   };
@@ -17,16 +38,49 @@ export function closeOnSignals(
     // A second signal while we close finds no handler of ours and ends the process at once.
     undo();
     const keepAlive = setInterval(() => {}, 1_000);
+    closing.add(undo);
     provider
-      .close()
+      .close({ graceMs })
       .catch((error) =>
         process.emitWarning(`close() failed on ${signal}: ${error}`, { type: "HoldfastWarning" }),
       )
       .finally(() => {
         clearInterval(keepAlive);
-        process.kill(process.pid, signal);
+        closing.delete(undo);
+        if (closing.size > 0) return;
+        // What ended with the provider, such as a `lead()`, has a turn before the process ends.
+        setImmediate(() => process.kill(process.pid, signal));
       });
   };
   for (const signal of signals) process.on(signal, onSignal);
   return { [Symbol.dispose]: undo };
+}
+
+function checkProvider(provider: unknown): void {
+  const what = "closeOnSignals: provider";
+  if (Array.isArray(provider)) {
+    throw new InvalidArgumentError(`${what} must be one provider; got an array: call it for each of them`);
+  }
+  if (provider === undefined) throw new InvalidArgumentError(`${what} must be given`);
+  checkMethods(what, provider, ["close", "holds"]);
+}
+
+function resolve(options: readonly ClosingSignal[] | CloseOnSignalsOptions): Required<CloseOnSignalsOptions> {
+  const given = (Array.isArray(options) ? { signals: options } : options) as CloseOnSignalsOptions;
+  checkObject("closeOnSignals: options", given);
+  checkKnownKeys("closeOnSignals", given, optionKeys);
+  const { signals = ["SIGTERM", "SIGINT"], graceMs = 0 } = given;
+  checkMillis("closeOnSignals: graceMs", graceMs, { minimumMs: 0, infinite: false });
+  if (!Array.isArray(signals) || signals.length === 0) {
+    throw new InvalidArgumentError(
+      `closeOnSignals: signals must be an array of one signal or more; got ${show(signals)}`,
+    );
+  }
+  for (const signal of signals) {
+    if (knownSignals.has(signal)) continue;
+    throw new InvalidArgumentError(
+      `closeOnSignals: a signal must be one of ${[...knownSignals].join(", ")}; got ${show(signal)}`,
+    );
+  }
+  return { signals, graceMs };
 }

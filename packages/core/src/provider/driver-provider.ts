@@ -7,7 +7,7 @@ import type { LockEvents } from "../api/events.js";
 import type { LockHandle } from "../api/handle.js";
 import type { BackendLink } from "../api/link.js";
 import type { Mutex, ReentrantMutex } from "../api/mutex.js";
-import type { CloseReport, LockProvider } from "../api/provider.js";
+import type { CloseOptions, CloseReport, LockProvider } from "../api/provider.js";
 import type { ReadWriteLock, ReentrantReadWriteLock } from "../api/read-write-lock.js";
 import type { Barrier, CountDownLatch, DoubleBarrier } from "../api/rendezvous.js";
 import type { Semaphore } from "../api/semaphore.js";
@@ -19,7 +19,7 @@ import {
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "../options/acquire-options.js";
-import { checkMillis, checkSignal } from "../options/checks.js";
+import { checkKnownKeys, checkMillis, checkObject, checkSignal } from "../options/checks.js";
 import { validateLockName } from "../options/lock-name.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { LeaderElectionView } from "../recipes/leader-election.js";
@@ -30,6 +30,8 @@ import { ReentrantReadWriteLockView } from "../recipes/reentrant-read-write-lock
 import { SemaphoreView } from "../recipes/semaphore.js";
 import { createScopeStore } from "../scopes/frames.js";
 import { abortable } from "../signals/abortable.js";
+
+const closeKeys: ReadonlySet<string> = new Set(["releaseTimeoutMs", "graceMs"]);
 
 export interface ProviderParts {
   /** Default: that of the `events`. */
@@ -83,12 +85,12 @@ export class DriverProvider implements LockProvider {
     checkMillis("ready: waitMs", options.waitMs, { minimumMs: 0, infinite: true });
     checkSignal("ready: signal", options.signal);
     const { signal } = options;
-    if (engine.closed) throw engine.closedError();
+    if (engine.closing) throw engine.closedError();
     signal?.throwIfAborted();
     if (engine.link.state === "connected") return;
     const waitMs = options.waitMs ?? engine.options.connectTimeoutMs;
     await abortable(engine, signal, () => engine.link.whenConnected({ waitMs }), "");
-    if (engine.closed) throw engine.closedError();
+    if (engine.closing) throw engine.closedError();
   }
 
   mutex(name: string, options?: AcquireOptions): Mutex {
@@ -143,13 +145,17 @@ export class DriverProvider implements LockProvider {
     return handles;
   }
 
-  close(options: { releaseTimeoutMs?: Millis } = {}): Promise<CloseReport> {
+  close(options: CloseOptions = {}): Promise<CloseReport> {
     try {
+      checkObject("close: options", options);
+      checkKnownKeys("close", options, closeKeys);
+      checkMillis("close: graceMs", options.graceMs, { minimumMs: 0, infinite: false });
       checkMillis("close: releaseTimeoutMs", options.releaseTimeoutMs, { minimumMs: 0, infinite: false });
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.#engine.close(options.releaseTimeoutMs ?? this.#engine.options.releaseTimeoutMs);
+    const { releaseTimeoutMs = this.#engine.options.releaseTimeoutMs, graceMs = 0 } = options;
+    return this.#engine.close(releaseTimeoutMs, graceMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

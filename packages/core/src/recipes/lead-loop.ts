@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ScopeContext } from "../api/acquiring.js";
-import { BackendError, QuorumError } from "../api/errors.js";
+import { BackendError, LockLostError, ProviderClosedError, QuorumError } from "../api/errors.js";
 import type { Millis } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
 import { Handle } from "../grants/handle.js";
@@ -11,11 +11,29 @@ import type { Leadership } from "./leadership.js";
 export type TermBody = (term: Leadership, context: ScopeContext) => PromiseLike<void> | void;
 
 /**
- * Stands, leads, gives back, and stands again at the tail, until `signal` aborts, which is the normal end. Nothing is held
- * when it settles. What of the body's errors only repeats that the term is over is no error: a body that
- * passes its signal on will reject with just that.
+ * Stands, leads, gives back, and stands again at the tail, until `signal` aborts or the provider closes, which are the
+ * normal ends. Nothing is held when it settles. What of the body's errors only repeats that the term is over is no error: a
+ * body that passes its signal on will reject with just that.
  */
 export async function leadLoop(
+  engine: GrantEngine,
+  signal: AbortSignal,
+  campaign: (signal: AbortSignal) => Promise<Leadership>,
+  body: TermBody,
+): Promise<void> {
+  const ends = [signal, engine.stopping];
+  const stop = new AbortController();
+  const stopped = (): void => stop.abort(ends.find((end) => end.aborted)?.reason);
+  if (ends.some((end) => end.aborted)) return;
+  for (const end of ends) engine.signals.add(end, stopped);
+  try {
+    await leadUntil(engine, stop.signal, () => campaign(stop.signal), body);
+  } finally {
+    for (const end of ends) engine.signals.remove(end, stopped);
+  }
+}
+
+async function leadUntil(
   engine: GrantEngine,
   signal: AbortSignal,
   campaign: () => Promise<Leadership>,
@@ -29,8 +47,9 @@ export async function leadLoop(
     try {
       await runScope(engine, term, { onLoss: "ignore", signal }, body, undefined);
     } catch (error) {
-      if (!saysThatTermIsOver(error, term, signal)) throw error;
+      if (!saysThatTermIsOver(error, term, signal) && !saysThatProviderCloses(error, engine)) throw error;
     }
+    if (signal.aborted) return;
     // A body that returns at once, with a backend that answers at once, would otherwise let nothing else in the process run.
     await nextTurn();
   }
@@ -73,6 +92,13 @@ async function rest(engine: GrantEngine, signal: AbortSignal, delayMs: Millis): 
   } catch (error) {
     if (!signal.aborted) throw error;
   }
+}
+
+/** Of any lock of this provider: a body that waits for or holds others hears of the close from those as well. */
+function saysThatProviderCloses(error: unknown, engine: GrantEngine): boolean {
+  if (!engine.closing) return false;
+  if (error instanceof LockLostError) return error.reason === "provider-closed";
+  return error instanceof ProviderClosedError;
 }
 
 function saysThatTermIsOver(error: unknown, term: Leadership, signal: AbortSignal): boolean {

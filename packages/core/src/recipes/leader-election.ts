@@ -56,7 +56,7 @@ export class LeaderElectionView extends View implements LeaderElection {
     if (typeof body !== "function") {
       throw new InvalidArgumentError(`lead: the body must be a function; got ${show(body)}`);
     }
-    await leadLoop(this.engine, signal, () => this.#campaign(resolved), body);
+    await leadLoop(this.engine, signal, (end) => this.#campaign({ ...resolved, signal: end }), body);
   }
 
   async leader(): Promise<Participant | null> {

@@ -1,4 +1,4 @@
-import type { CloseReport, LockProvider, Mutex } from "@holdfast/core";
+import type { CloseOptions, CloseReport, LockProvider, Mutex } from "@holdfast/core";
 import { type ConformanceOptions, derivedMutexConformance, type Fixture } from "@holdfast/core/testing";
 import { multiLock } from "../multi-lock.js";
 import { asMutex, leadOf } from "./as-mutex.js";
@@ -89,14 +89,16 @@ const suffixed = /\.(second|third)$/;
 /** The provider as if it held nothing but leads. */
 function leadsOf(provider: LockProvider): LockProvider {
   let closing: Promise<CloseReport> | undefined;
+  let others = 0;
+  provider.events.on("lost", ({ name, reason }) => {
+    if (reason === "provider-closed" && suffixed.test(name)) others++;
+  });
   const held = () => provider.holds().filter(({ name }) => !suffixed.test(name));
   const shown = {
     holds: held,
-    close(options?: { releaseTimeoutMs?: number }): Promise<CloseReport> {
-      const others = provider.holds().length - held().length;
-      closing ??= provider
-        .close(options)
-        .then(({ released, unconfirmed }) => ({ released: released - others, unconfirmed }));
+    close(options?: CloseOptions): Promise<CloseReport> {
+      const closed = provider.close(options);
+      closing ??= closed.then(({ released, unconfirmed }) => ({ released: released - others, unconfirmed }));
       return closing;
     },
   };

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
+import type { ScopeContext } from "../../api/acquiring.js";
 import type { LeadershipHandle } from "../../api/election.js";
 import {
   AcquireTimeoutError,
@@ -227,7 +228,7 @@ export const electionLeadCases: readonly Case[] = [
     },
   ],
   [
-    "the end of the provider deposes, and ends lead with ProviderClosedError",
+    "lead resolves when its provider closes: a leader is deposed, a candidate leaves, a later lead does nothing",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();
@@ -237,14 +238,73 @@ export const electionLeadCases: readonly Case[] = [
         term = given;
         await untilTold(context.signal);
       });
-      const following = rejection(provider.leaderElection(name).lead({ signal }, () => {}));
-      const failed = rejection(leading);
+      const following = provider.leaderElection(name).lead({ signal }, () => {});
       await untilStanding(h, provider.leaderElection(name), 2);
       await h.until("a term", () => term !== undefined);
       await provider.close();
-      expect(await failed).toBeInstanceOf(ProviderClosedError);
-      expect(await following).toBeInstanceOf(ProviderClosedError);
+      expect(await Promise.all([leading, following])).toEqual([undefined, undefined]);
       expect(term?.lost.reason).toMatchObject({ reason: "provider-closed" });
+      let ran = false;
+      await provider.leaderElection(name).lead({ signal }, () => {
+        ran = true;
+      });
+      expect(ran).toBe(false);
+    },
+  ],
+  [
+    "what a body hears of its closing provider through other locks is no error of lead; its own error is",
+    async (h) => {
+      const provider = await h.provider();
+      const { signal } = new AbortController();
+      const own = new Error("from the body");
+      let inside = 0;
+      const lead = (body: (context: ScopeContext) => Promise<unknown>): Promise<void> =>
+        provider.leaderElection(h.name()).lead({ signal }, async (_term, context) => {
+          inside++;
+          await body(context);
+        });
+      const other = await provider.leaderElection(h.name()).campaign();
+      const ended = [
+        lead(async (context) => {
+          await rejection(untilTold(context.signal));
+          await provider.leaderElection(h.name()).campaign();
+        }),
+        lead(() => untilTold(other.lost)),
+      ];
+      const failed = rejection(
+        lead(async (context) => {
+          await rejection(untilTold(context.signal));
+          throw own;
+        }),
+      );
+      await h.until("three terms", () => inside === 3);
+      await provider.close();
+      expect(await Promise.all(ended)).toEqual([undefined, undefined]);
+      expect(await failed).toBe(own);
+    },
+  ],
+  [
+    "close with graceMs stops the body of lead at once, and its term stays until the body has ended",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const released = h.record(provider, "released", name);
+      const { signal } = new AbortController();
+      const seen: string[] = [];
+      const leading = provider.leaderElection(name).lead({ signal }, async (term, context) => {
+        seen.push("leads");
+        await rejection(untilTold(context.signal));
+        expect(context.signal.reason).toBeInstanceOf(ProviderClosedError);
+        await term.confirm();
+        seen.push(term.state);
+        throw context.signal.reason;
+      });
+      await h.until("a term", () => seen.length > 0);
+      const closing = provider.close({ graceMs: 60_000 });
+      await leading;
+      expect(seen).toEqual(["leads", "held"]);
+      expect(released.map((event) => event.outcome)).toEqual(["released"]);
+      expect(await closing).toEqual({ released: 0, unconfirmed: [] });
     },
   ],
   [

@@ -2,6 +2,7 @@ import type { LockProvider } from "../../api/provider.js";
 import type { LockMode } from "../../api/values.js";
 import { acquireCases } from "./acquire-cases.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
+import { graceCases } from "./grace-cases.js";
 import { type Case, type LockMaker, suite } from "./harness.js";
 import { listenerCases } from "./listener-cases.js";
 import { lossCases } from "./loss-cases.js";
@@ -12,7 +13,14 @@ import { releaseCases } from "./release-cases.js";
 import { scopeCases } from "./scope-cases.js";
 
 function mutexCases(options: ConformanceOptions): readonly Case[] {
-  const cases = [...acquireCases, ...releaseCases, ...lossCases, ...scopeCases, ...providerCases];
+  const cases = [
+    ...acquireCases,
+    ...releaseCases,
+    ...lossCases,
+    ...scopeCases,
+    ...providerCases,
+    ...graceCases,
+  ];
   return options.foreign === true ? [...cases, ...foreignCases] : cases;
 }
 

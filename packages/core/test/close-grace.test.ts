@@ -1,0 +1,51 @@
+import { InvalidArgumentError, LockLostError, memoryLocks } from "@holdfast/core";
+import { simulatedRuntime } from "@holdfast/core/testing";
+import { describe, expect, it } from "vitest";
+import { ScriptedGrant, scripted } from "./scripted-driver.js";
+
+async function held() {
+  const runtime = simulatedRuntime(20);
+  const made = scripted(runtime, "ttl", { leaseMs: 3_000 });
+  const grant = new ScriptedGrant(runtime.nowMs() + 3_000);
+  const acquired = made.provider.mutex("a").acquire();
+  made.last().granted.resolve(grant);
+  return { runtime, grant, handle: await acquired, ...made };
+}
+
+describe("a provider that closes with graceMs", () => {
+  it("lets a scope enter its own lock again and downgrade, renews the holds, and takes them at the end", async () => {
+    const { runtime, grant, handle, provider } = await held();
+    const closing = provider.close({ graceMs: 5_000 });
+    await runtime.advance(1_000);
+    expect(grant.renewals).toHaveLength(1);
+    grant.renewed(runtime.nowMs() + 60_000);
+    await runtime.advance(3_999);
+    expect(handle.state).toBe("held");
+    await runtime.advance(1);
+    expect(await closing).toEqual({ released: 1, unconfirmed: [] });
+    expect(handle.lost.reason).toBeInstanceOf(LockLostError);
+    expect(handle.lost.reason).toMatchObject({ reason: "provider-closed" });
+
+    const locks = memoryLocks();
+    const lock = locks.reentrantMutex("a");
+    const write = await locks.readWriteLock("b").write.acquire();
+    let closed: Promise<unknown> | undefined;
+    await lock.withLock(async () => {
+      closed = locks.close({ graceMs: 60_000 });
+      await lock.withLock((inner) => inner.confirm());
+      await expect(locks.mutex("c").acquire()).rejects.toMatchObject({ code: "HF_PROVIDER_CLOSED" });
+      const read = await write.downgrade();
+      await read.release();
+    });
+    expect(await closed).toEqual({ released: 0, unconfirmed: [] });
+  });
+
+  it("refuses wrong options, and closes nothing then", async () => {
+    const locks = memoryLocks();
+    for (const options of [{ graceMs: -1 }, { graceMs: Infinity }, { grace: 5 }, 5_000]) {
+      await expect(locks.close(options as never)).rejects.toBeInstanceOf(InvalidArgumentError);
+    }
+    expect(locks.state).toBe("connected");
+    await locks.close();
+  });
+});
