@@ -231,10 +231,10 @@ describe("a release", () => {
     grant.releaseAnswer = undefined;
     const hold = Handle.holdOf(handle as Handle);
     const released = handle.release();
-    expect(() => new Handle(hold, { revocable: false })).toThrow(NotHeldError);
+    expect(() => new Handle(hold, { revocable: false, holdAtLeastMs: 0 })).toThrow(NotHeldError);
     grant.releases[0]?.resolve(true);
     expect(await released).toBe("released");
-    expect(() => new Handle(hold, { revocable: false })).toThrow(NotHeldError);
+    expect(() => new Handle(hold, { revocable: false, holdAtLeastMs: 0 })).toThrow(NotHeldError);
   });
 
   it("settles as lost when the session ends first", async () => {

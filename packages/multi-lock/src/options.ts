@@ -27,7 +27,7 @@ export interface MultiAsk {
   readonly onLoss: "reject" | "ignore";
 }
 
-const keys: ReadonlySet<string> = new Set([...acquireKeys.scope, "order"]);
+const keys: ReadonlySet<string> = new Set([...acquireKeys.candidacy, "onLoss", "order"]);
 
 /** `waitMs`: where the caller gives none. Default: the shortest that a part would wait by itself. */
 export function resolveAsk(
@@ -67,4 +67,5 @@ const nothingSaid: ResolvedAcquireOptions = {
   label: null,
   onLoss: "reject",
   owner: undefined,
+  holdAtLeastMs: 0,
 };

@@ -25,6 +25,7 @@ export function checkParts(locks: readonly Acquirable[]): Parts {
     checkMethods(`multiLock: parts[${i}]`, lock, ["acquire", "tryAcquire"]);
     const { name } = lock as { name?: unknown };
     const part = { lock, name: typeof name === "string" ? name : undefined, view: viewPartsOf(lock) };
+    checkGivenBack(part, i);
     const same = parts.findIndex((other) => isSame(other, part));
     if (same !== -1) {
       throw new InvalidArgumentError(
@@ -36,6 +37,16 @@ export function checkParts(locks: readonly Acquirable[]): Parts {
     parts.push(part);
   }
   return parts as unknown as Parts;
+}
+
+/** A part is given back when a later one is not granted, and must not stay taken then. */
+function checkGivenBack({ view, name }: Part, index: number): void {
+  const holdAtLeastMs = view?.defaults.holdAtLeastMs ?? 0;
+  if (holdAtLeastMs === 0) return;
+  throw new InvalidArgumentError(
+    `multiLock: parts[${index}] has holdAtLeastMs = ${holdAtLeastMs}, which no part of several locks can have`,
+    name === undefined ? {} : { lockName: name },
+  );
 }
 
 /** Whatever the kind: two kinds on one name of one provider stand in each other's way, or are one lock. */

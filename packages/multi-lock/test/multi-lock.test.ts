@@ -91,12 +91,19 @@ describe("multiLock", () => {
     multiLock([mutex, memoryLocks().mutex("a")]);
   });
 
+  it("refuses a part that stays taken after its release, since a part goes back when a later one is missing", () => {
+    const parts = [locks.mutex("b"), locks.mutex("a", { holdAtLeastMs: 1_000 })];
+    expect(() => multiLock(parts)).toThrow(InvalidArgumentError);
+    expect(() => multiLock(parts)).toThrow(/parts\[1\] has holdAtLeastMs = 1000/);
+  });
+
   it("refuses wrong options before anything is asked for", async () => {
     const lock = multiLock(mutexes("ab"));
     for (const [options, message] of [
       [{ order: "up" }, /order must be "sorted" or "given"; got "up"/],
       [{ waitMs: -1 }, /waitMs/],
       [{ orders: "given" }, /did you mean order/],
+      [{ holdAtLeastMs: 1_000 }, /does not know the option "holdAtLeastMs"/],
     ] as const) {
       await expect(lock.acquire(options as object)).rejects.toThrow(message);
     }

@@ -29,6 +29,21 @@ export interface AcquireOptions {
   /** Listen for requests to let go: `LockHandle.revokeRequested`. Default `false`. */
   revocable?: boolean;
 
+  /**
+   * The lock stays taken for at least so long after its grant, although its holder is done earlier; default 0, always
+   * finite. For jobs that several replicas start by their own clocks: with a time longer than the clocks differ, only one
+   * of them runs the job.
+   *
+   * A `release()` before that time ends the handle and resolves at once, to `"still-held"`. The provider gives the lock
+   * back when the time is over, and `close()` gives it back at once. What remains when the process ends without
+   * `close()`: on Redis the lease, which is extended at the release where it would end earlier; on ZooKeeper and in memory
+   * nothing, since the node goes with the session. An error of the holder's work changes nothing: the lock stays taken.
+   *
+   * A re-entry counts its time from when it entered, and the later end applies. `downgrade()` hands the time on to the read.
+   * Elections and multi-locks refuse it with `InvalidArgumentError`, as does `renew: false` with a shorter `leaseMs`.
+   */
+  holdAtLeastMs?: Millis;
+
   /** Shown to operators by `inspect()`, by other processes only with the provider's `identity`. Never interpreted. */
   label?: string;
 }

@@ -8,13 +8,16 @@ export interface Participant {
   readonly leader: boolean;
 }
 
+/** Those of an acquire, without `holdAtLeastMs`: a term of office ends with its leader. */
+export type CandidacyOptions = Omit<AcquireOptions, "holdAtLeastMs">;
+
 export interface LeaderElection {
   readonly name: string;
   /**
    * Stand once. The handle is the term of office; `lost` is deposition; `release()` is resignation. Here `label` is what all
    * others see, so unlike that of a lock it always leaves the process.
    */
-  campaign(options?: AcquireOptions): Promise<LeadershipHandle>;
+  campaign(options?: CandidacyOptions): Promise<LeadershipHandle>;
 
   /**
    * Leads whenever elected until `signal` aborts or the provider closes, which are its normal ends, and resolves once the
@@ -27,7 +30,7 @@ export interface LeaderElection {
    * the provider's retry policy gives up on; an aborted `signal` beats all of these.
    */
   lead(
-    options: AcquireOptions & { signal: AbortSignal },
+    options: CandidacyOptions & { signal: AbortSignal },
     body: (term: LeadershipHandle, context: ScopeContext) => PromiseLike<void> | void,
   ): Promise<void>;
 

@@ -37,7 +37,8 @@ export interface LockHandle extends AsyncDisposable {
   confirm(options?: { signal?: AbortSignal }): Promise<void>;
 
   /**
-   * Idempotent; concurrent calls share one request; never removes anyone else's hold. Settles at the first of: confirmed
+   * Idempotent; concurrent calls share one request; never removes anyone else's hold. Before `holdAtLeastMs` has passed, and
+   * while another handle has entered the same hold, resolves to `still-held` at once. Else settles at the first of: confirmed
    * (`released`), session or lease over (`lost`), `signal` or the provider's `releaseTimeoutMs` (`unconfirmed`: the
    * delete goes on in the background and `release-failed` tells). Rejects with `BackendError` only for an answer that
    * says no, such as NoAuth.

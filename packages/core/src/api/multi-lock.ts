@@ -1,7 +1,7 @@
 import type { ScopeContext, WithLockOptions } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 
-export interface MultiLockOptions extends WithLockOptions {
+export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs"> {
   /** `"sorted"` (default) acquires by `name`, so that overlapping sets cannot deadlock. */
   order?: "sorted" | "given";
 }

@@ -1,6 +1,6 @@
 import type { AcquireOptions } from "./acquiring.js";
 import type { Capabilities } from "./capabilities.js";
-import type { LeaderElection } from "./election.js";
+import type { CandidacyOptions, LeaderElection } from "./election.js";
 import type { LockEvents } from "./events.js";
 import type { LockHandle } from "./handle.js";
 import type { Mutex, ReentrantMutex } from "./mutex.js";
@@ -48,7 +48,7 @@ export interface LockProvider extends AsyncDisposable {
   countDownLatch(name: string): CountDownLatch;
   barrier(name: string): Barrier;
   doubleBarrier(name: string, parties: number): DoubleBarrier;
-  leaderElection(name: string, options?: AcquireOptions): LeaderElection;
+  leaderElection(name: string, options?: CandidacyOptions): LeaderElection;
 
   /** What this provider holds and waits for now. Local and synchronous. */
   holds(): readonly LockHandle[];
@@ -71,7 +71,7 @@ export interface CloseOptions {
   /**
    * How long the present holders may go on before their holds are taken from them. Default 0. Holds are renewed meanwhile,
    * and a scope may enter its own re-entrant lock again and downgrade a write. The bodies of `lead()` are told to stop at
-   * once.
+   * once. A lock that is kept by `holdAtLeastMs` is not waited for.
    */
   graceMs?: Millis;
 }

@@ -35,7 +35,11 @@ export type LossReason =
   | "stolen" // ended by somebody else: own node deleted while the session lives, or a force script told us
   | "provider-closed";
 
-export type ReleaseOutcome = "released" | "still-held" | "lost" | "unconfirmed";
+export type ReleaseOutcome =
+  | "released"
+  | "still-held" // this handle is released, the lock is still taken: by a re-entry, or until `holdAtLeastMs` has passed
+  | "lost"
+  | "unconfirmed";
 
 /** ZooKeeper: the session. Redis: the command connection, or a majority of them. */
 export type SessionState = "connecting" | "connected" | "suspended" | "lost";

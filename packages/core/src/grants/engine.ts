@@ -55,6 +55,8 @@ export class GrantEngine {
 
   readonly holds: Set<Hold> = new Set();
   readonly releasing: Set<Hold> = new Set();
+  /** Given back by their holders, and taken until `holdAtLeastMs` has passed. */
+  readonly kept: Set<Hold> = new Set();
   readonly waiting: Set<Waiting> = new Set();
   readonly longWaits: LongWaits = new LongWaits(this);
 
@@ -230,6 +232,7 @@ export class GrantEngine {
     const ends = [...this.releasing].map((hold) => ({ name: hold.name, done: hold.releaseDone() }));
     // Holders hear of it before their entries go: a body may still be running.
     for (const hold of [...this.holds]) ends.push({ name: hold.name, done: hold.closeDown() });
+    for (const hold of [...this.kept]) ends.push({ name: hold.name, done: hold.endKeeping() });
     for (const each of [...this.waiting]) each.providerClosed(this.closedError());
     await Promise.all(
       ends.map(async ({ name, done }) => {

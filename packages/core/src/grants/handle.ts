@@ -1,10 +1,14 @@
 import { InvalidArgumentError, type LockLostError, NotHeldError } from "../api/errors.js";
 import type { LockHandle } from "../api/handle.js";
 import type { FencingToken, HoldState, LockMode, Millis, Owner, ReleaseOutcome } from "../api/values.js";
+import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { checkSignal, show } from "../options/checks.js";
 import { LateSignal } from "../signals/late-signal.js";
 import { confirmHold } from "./confirm.js";
 import type { Hold } from "./hold.js";
+
+/** What a handle has of the options that it was acquired with. */
+export type HandleOptions = Pick<ResolvedAcquireOptions, "revocable" | "holdAtLeastMs">;
 
 /** One successful acquire: a share in a hold. */
 export class Handle implements LockHandle {
@@ -19,11 +23,12 @@ export class Handle implements LockHandle {
   #lostBeforeRelease = false;
 
   /** Throws `NotHeldError` for a hold that was given back: the backend may grant the lock to its next owner at any time. */
-  constructor(hold: Hold, options: { readonly revocable: boolean }) {
+  constructor(hold: Hold, options: HandleOptions) {
     this.#hold = hold;
     if (hold.givenBack) throw this.#notHeldError(0);
     this.#revocable = options.revocable;
     hold.open.push(this);
+    hold.holdAtLeast(options.holdAtLeastMs);
     if (hold.state === "lost") this.#lostBeforeRelease = true;
   }
 

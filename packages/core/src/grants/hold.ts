@@ -53,7 +53,9 @@ export class Hold extends Alarm implements HoldIdentity {
   /** Called once when nobody can enter this hold any more: lost, or its last handle released. */
   onEnd: (() => void) | undefined;
 
-  #status: "held" | "uncertain" | "releasing" | "released" | "lost" = "held";
+  /** `"kept"`: all handles are released, and the lock stays taken until `#keepUntilMs`. */
+  #status: "held" | "uncertain" | "kept" | "releasing" | "released" | "lost" = "held";
+  #keepUntilMs: Millis = 0;
   #delivered = false;
   #lossReason: LossReason | undefined;
   #lossError: LockLostError | undefined;
@@ -99,12 +101,19 @@ export class Hold extends Alarm implements HoldIdentity {
   /** As `LockHandle.state`, of the hold as a whole. Reads the clock. */
   get state(): HoldState {
     this.check();
-    if (this.#status === "releasing") return "released";
+    if (this.#status === "releasing" || this.#status === "kept") return "released";
     return this.#status === "held" && this.#distrusted() ? "uncertain" : this.#status;
   }
 
-  /** What a renewal or `confirm()` may ask for: with `renew: false` never more than is left. */
+  /**
+   * What a renewal or `confirm()` may ask for: with `renew: false` never more than is left. Of a hold that is kept, the
+   * rest of its time and a little more, because a hold is relied on for up to 1 % and 2 ms less than its lease.
+   */
   get renewableMs(): Millis {
+    if (this.#status === "kept") {
+      const restMs = this.#keepUntilMs - this.engine.runtime.nowMs();
+      return Math.max(1, Math.ceil(restMs + restMs / 50 + 10));
+    }
     return Math.min(this.leaseMs, Math.max(1, Math.floor(this.#finalUntilMs - this.engine.runtime.nowMs())));
   }
 
@@ -149,6 +158,23 @@ export class Hold extends Alarm implements HoldIdentity {
     this.#renewal?.start();
   }
 
+  /** From now on, see `AcquireOptions.holdAtLeastMs`. */
+  holdAtLeast(forMs: Millis): void {
+    if (forMs === 0) return;
+    this.#keepUntilMs = Math.max(this.#keepUntilMs, this.engine.runtime.nowMs() + forMs);
+  }
+
+  /** Another hold on the same lock stays for as long as this one had to. */
+  handKeepingOn(to: Hold): void {
+    to.#keepUntilMs = Math.max(to.#keepUntilMs, this.#keepUntilMs);
+    this.#keepUntilMs = 0;
+  }
+
+  /** Nothing has to be renewed any more: the lease lasts as long as the lock has to stay taken. */
+  get outlastsKeeping(): boolean {
+    return this.#status === "kept" && this.deadlineMs() >= this.#keepUntilMs;
+  }
+
   /** `null` for the last handle, which then has to call `release`. */
   closeHandle(handle: Handle): "still-held" | null {
     const index = this.open.indexOf(handle);
@@ -157,6 +183,7 @@ export class Hold extends Alarm implements HoldIdentity {
   }
 
   release(signal: AbortSignal | undefined): Promise<ReleaseOutcome> {
+    if (this.engine.runtime.nowMs() < this.#keepUntilMs) return Promise.resolve(this.#keep());
     this.#status = "releasing";
     this.#renewal?.stop();
     this.engine.releasing.add(this);
@@ -170,6 +197,33 @@ export class Hold extends Alarm implements HoldIdentity {
       this.engine.alarms.clear(this);
     });
     return this.#release.start(signal);
+  }
+
+  /** The holder is done before `holdAtLeastMs` has passed. To its owner and to the events this is the release. */
+  #keep(): "still-held" {
+    const { engine } = this;
+    this.#status = "kept";
+    engine.kept.add(this);
+    engine.noteEnd(this);
+    this.#ended();
+    this.#notifyWatchers();
+    engine.alarms.set(this, this.#keepUntilMs);
+    this.#renewal?.keep();
+    const { events } = engine;
+    if (events.has("released"))
+      events.emit("released", { ...this.eventBase(), outcome: "still-held", heldMs: this.heldMs() });
+    return "still-held";
+  }
+
+  /** The time is over, the hold is lost, or the provider closes: whatever is left at the backend goes. */
+  endKeeping(): Promise<boolean> {
+    this.#status = "released";
+    this.#renewal?.stop();
+    this.engine.kept.delete(this);
+    this.engine.alarms.clear(this);
+    const dropped = this.#dropGrant();
+    this.engine.trackCleaning(dropped);
+    return dropped;
   }
 
   addReleaseSignal(signal: AbortSignal): void {
@@ -207,6 +261,10 @@ export class Hold extends Alarm implements HoldIdentity {
     if (this.#status === "lost" || this.#status === "released") return;
     if (this.#status === "releasing") {
       this.#release?.lost();
+      return;
+    }
+    if (this.#status === "kept") {
+      this.endKeeping();
       return;
     }
     this.#status = "lost";
@@ -277,7 +335,7 @@ export class Hold extends Alarm implements HoldIdentity {
 
   /** The last handle was released: nobody can enter it again. */
   get givenBack(): boolean {
-    return this.#status === "releasing" || this.#status === "released";
+    return this.#status === "kept" || this.#status === "releasing" || this.#status === "released";
   }
 
   heldMs(): Millis {
@@ -294,7 +352,8 @@ export class Hold extends Alarm implements HoldIdentity {
   }
 
   ring(): void {
-    if (this.check()) this.#arm();
+    if (this.#status === "kept") this.endKeeping();
+    else if (this.check()) this.#arm();
   }
 
   #arm(): void {
@@ -337,7 +396,7 @@ export class Hold extends Alarm implements HoldIdentity {
         if (this.#delivered && events.has("recovered")) events.emit("recovered", this.eventBase());
         return;
       case "revoke-requested":
-        if (this.revokeRequested || this.#status === "lost" || this.#status === "released") return;
+        if (this.revokeRequested || this.#status === "lost" || this.givenBack) return;
         this.revokeRequested = true;
         for (const handle of [...this.open]) handle.revokeAsked();
         if (events.has("revoke-requested")) events.emit("revoke-requested", this.eventBase());

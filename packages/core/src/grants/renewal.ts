@@ -27,6 +27,14 @@ export class Renewal extends Alarm {
     this.#hold.engine.alarms.clear(this);
   }
 
+  /** The holder is done, and its lock has to stay taken: goes on only until the lease lasts that long. */
+  keep(): void {
+    // What was due by the clock is asked for now, or is not wanted any more.
+    this.#hold.engine.alarms.clear(this);
+    if (this.#hold.outlastsKeeping || !this.#periodic) this.#stopped = true;
+    else this.now();
+  }
+
   /** Out of turn, because the present validity is in doubt. */
   now(): void {
     if (!this.#stopped && !this.#inFlight) this.#send(false);
@@ -56,7 +64,7 @@ export class Renewal extends Alarm {
     renewOnce(hold, due).then(
       (renewed) => {
         this.#inFlight = false;
-        if (renewed) this.#next(this.#restMs());
+        if (renewed && !this.#hold.outlastsKeeping) this.#next(this.#restMs());
       },
       () => {
         this.#inFlight = false;
@@ -101,7 +109,7 @@ export async function renewOnce(hold: Hold, due = false): Promise<boolean> {
     return false;
   }
   hold.proven(validUntilMs, epoch);
-  if (leased && engine.events.has("renewed")) {
+  if (leased && !hold.givenBack && engine.events.has("renewed")) {
     engine.events.emit("renewed", {
       ...hold.eventBase(),
       tookMs: nowMs - sentMs,

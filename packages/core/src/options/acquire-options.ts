@@ -22,19 +22,29 @@ export interface ResolvedAcquireOptions {
   readonly label: string | null;
   readonly onLoss: "reject" | "ignore";
   readonly owner: Owner | undefined;
+  readonly holdAtLeastMs: Millis;
 }
 
 type AnyAcquireOptions = AcquireOptions & Pick<WithLockOptions, "onLoss"> & ReentrantAcquireOptions;
 
-const viewKeys: ReadonlySet<string> = new Set(["waitMs", "signal", "leaseMs", "renew", "revocable", "label"]);
+const candidacyKeys: ReadonlySet<string> = new Set([
+  "waitMs",
+  "signal",
+  "leaseMs",
+  "renew",
+  "revocable",
+  "label",
+]);
+const viewKeys: ReadonlySet<string> = new Set([...candidacyKeys, "holdAtLeastMs"]);
 const scopeKeys: ReadonlySet<string> = new Set([...viewKeys, "onLoss"]);
 const reentrantKeys: ReadonlySet<string> = new Set([...viewKeys, "owner"]);
 const reentrantScopeKeys: ReadonlySet<string> = new Set([...scopeKeys, "owner"]);
 
 /** Which call the options are for; each knows some more than the one before. */
 export const acquireKeys: Readonly<
-  Record<"view" | "scope" | "reentrant" | "reentrantScope", ReadonlySet<string>>
+  Record<"candidacy" | "view" | "scope" | "reentrant" | "reentrantScope", ReadonlySet<string>>
 > = {
+  candidacy: candidacyKeys,
   view: viewKeys,
   scope: scopeKeys,
   reentrant: reentrantKeys,
@@ -59,7 +69,8 @@ export function resolveAcquireOptions(
   checkString(`${what}: label`, options.label);
   checkOnLoss(what, options.onLoss);
   checkOwner(what, options.owner);
-  return {
+  checkMillis(`${what}: holdAtLeastMs`, options.holdAtLeastMs, { minimumMs: 0, infinite: false });
+  const resolved: ResolvedAcquireOptions = {
     waitMs: options.waitMs ?? defaults.waitMs,
     signal: options.signal ?? defaults.signal,
     leaseMs: options.leaseMs ?? defaults.leaseMs,
@@ -68,7 +79,15 @@ export function resolveAcquireOptions(
     label: options.label ?? defaults.label,
     onLoss: options.onLoss ?? defaults.onLoss,
     owner: options.owner ?? defaults.owner,
+    holdAtLeastMs: options.holdAtLeastMs ?? defaults.holdAtLeastMs,
   };
+  const { holdAtLeastMs, leaseMs, renew } = resolved;
+  if (!renew && holdAtLeastMs > leaseMs) {
+    throw new InvalidArgumentError(
+      `${what}: with renew: false the hold ends after leaseMs = ${leaseMs}, so holdAtLeastMs = ${holdAtLeastMs} is too long`,
+    );
+  }
+  return resolved;
 }
 
 function checkOnLoss(what: string, value: unknown): void {

@@ -1,7 +1,7 @@
 import type { AcquireOptions } from "../api/acquiring.js";
 import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
 import type { LockDriver, PermitLimit } from "../api/driver.js";
-import type { LeaderElection } from "../api/election.js";
+import type { CandidacyOptions, LeaderElection } from "../api/election.js";
 import { UnsupportedError } from "../api/errors.js";
 import type { LockEvents } from "../api/events.js";
 import type { LockHandle } from "../api/handle.js";
@@ -68,6 +68,7 @@ export class DriverProvider implements LockProvider {
       label: null,
       onLoss: "reject",
       owner: undefined,
+      holdAtLeastMs: 0,
     };
     if (options.detectDeadlocks) createScopeStore();
   }
@@ -131,7 +132,7 @@ export class DriverProvider implements LockProvider {
     throw this.unsupported("double-barrier", name);
   }
 
-  leaderElection(name: string, options?: AcquireOptions): LeaderElection {
+  leaderElection(name: string, options?: CandidacyOptions): LeaderElection {
     return this.electionOfVariant(null, name, options);
   }
 
@@ -186,10 +187,11 @@ export class DriverProvider implements LockProvider {
   protected electionOfVariant(
     variant: string | null,
     name: string,
-    options?: AcquireOptions,
+    options?: CandidacyOptions,
   ): LeaderElection {
     const kind = "leader-election";
-    return new LeaderElectionView(this.#engine, kind, name, this.#view(kind, kind, name, options), variant);
+    const defaults = this.#view(kind, kind, name, options, acquireKeys.candidacy);
+    return new LeaderElectionView(this.#engine, kind, name, defaults, variant);
   }
 
   protected unsupported(kind: PrimitiveKind, name?: string): UnsupportedError {
@@ -209,9 +211,10 @@ export class DriverProvider implements LockProvider {
     kind: PrimitiveKind,
     name: string,
     options: AcquireOptions | undefined,
+    known: ReadonlySet<string> = acquireKeys.view,
   ): ResolvedAcquireOptions {
     this.checkNamed(kind, name);
-    return resolveAcquireOptions(what, options, this.#defaults, acquireKeys.view);
+    return resolveAcquireOptions(what, options, this.#defaults, known);
   }
 }
 

@@ -1,6 +1,6 @@
-import type { AcquireOptions, ScopeContext } from "../api/acquiring.js";
+import type { ScopeContext } from "../api/acquiring.js";
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { LeaderElection, LeadershipHandle, Participant } from "../api/election.js";
+import type { CandidacyOptions, LeaderElection, LeadershipHandle, Participant } from "../api/election.js";
 import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
 import type { InspectOptions, LockSnapshot, ParticipantInfo } from "../api/inspect.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
@@ -37,16 +37,18 @@ export class LeaderElectionView extends View implements LeaderElection {
     this.#variant = variant;
   }
 
-  async campaign(options?: AcquireOptions): Promise<LeadershipHandle> {
-    return await this.#campaign(resolveAcquireOptions("campaign", options, this.defaults, acquireKeys.view));
+  async campaign(options?: CandidacyOptions): Promise<LeadershipHandle> {
+    return await this.#campaign(
+      resolveAcquireOptions("campaign", options, this.defaults, acquireKeys.candidacy),
+    );
   }
 
   /** After each term, also when the body returned, as Curator's `LeaderSelector` with auto-requeue. */
   async lead(
-    options: AcquireOptions & { signal: AbortSignal },
+    options: CandidacyOptions & { signal: AbortSignal },
     body: (term: LeadershipHandle, context: ScopeContext) => PromiseLike<void> | void,
   ): Promise<void> {
-    const resolved = resolveAcquireOptions("lead", options, this.defaults, acquireKeys.view);
+    const resolved = resolveAcquireOptions("lead", options, this.defaults, acquireKeys.candidacy);
     const { signal } = resolved;
     if (signal === undefined) {
       throw new InvalidArgumentError("lead: signal must be given; it is what ends it", {

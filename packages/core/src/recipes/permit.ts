@@ -1,5 +1,5 @@
 import type { PermitHandle } from "../api/semaphore.js";
-import { Handle } from "../grants/handle.js";
+import { Handle, type HandleOptions } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 
 /** A batch of permits. They come, go and are lost together: when any one of them is gone, so is the handle. */
@@ -7,7 +7,7 @@ export class Permit extends Handle implements PermitHandle {
   readonly permits: number;
   readonly permitIds: readonly string[];
 
-  constructor(hold: Hold, options: { readonly revocable: boolean }, permits: number) {
+  constructor(hold: Hold, options: HandleOptions, permits: number) {
     super(hold, options);
     this.permits = permits;
     this.permitIds = hold.grant.permitIds;

@@ -109,7 +109,7 @@ export abstract class View implements LockView {
 /** Adds what only this process knows of its own holds: owner, label, token, re-entries, exact age. */
 function withOwnHolds(engine: GrantEngine, snapshot: LockSnapshot): LockSnapshot {
   const own = new Map<string, Hold>();
-  for (const hold of [...engine.holds, ...engine.releasing]) {
+  for (const hold of [...engine.holds, ...engine.releasing, ...engine.kept]) {
     for (const id of [hold.grant.backendId, ...hold.grant.permitIds]) own.set(id, hold);
   }
   const held = snapshot.held.map((info): HoldInfo => {

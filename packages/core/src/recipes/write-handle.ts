@@ -31,7 +31,8 @@ export class WriteLockHandle extends Handle implements WriteHandle {
         { deadlineMs: Infinity, signal },
       );
       if (typeof read === "string") throw this.#notHeld("was released while it was being downgraded");
-      const handle = new Handle(read, this.#options);
+      Handle.holdOf(this).handKeepingOn(read);
+      const handle = new Handle(read, { ...this.#options, holdAtLeastMs: 0 });
       await this.#letGo(signal);
       return handle;
     } finally {

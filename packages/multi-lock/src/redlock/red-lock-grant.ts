@@ -139,7 +139,7 @@ export class RedLockGrant implements Grant {
     const { runtime, settings, nodes, majority } = this.#desk;
     const { lock, owner, startedMs } = this.#won;
     const allowedMs = startedMs + settings.maxHoldMs - runtime.nowMs();
-    const leaseMs = Math.floor(Math.max(0, Math.min(wantedMs, allowedMs)));
+    const leaseMs = Math.floor(Math.max(0, Math.min(wantedMs, allowedMs, settings.maxLeaseMs)));
     // Votes that come from now on are for the next round.
     const asked = this.#votes.entries();
     this.#repair(nodes.filter((node) => !asked.has(node)));

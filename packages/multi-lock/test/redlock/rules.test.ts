@@ -143,6 +143,27 @@ it("a hold is not extended beyond maxHoldMs, not even when a node comes back as 
   expect(lostMs - startedMs).toBeLessThanOrEqual(12_000);
 });
 
+it("a lock with holdAtLeastMs stays taken for the whole time after its release, by leases of maxLeaseMs at most", async () => {
+  const scene = new Scene(3);
+  const [living, dying] = [scene.process(), scene.process()];
+  for (const [{ locks }, name] of [
+    [living, "a"],
+    [dying, "b"],
+  ] as const) {
+    const handle = await scene.done(locks.mutex(name).acquire({ holdAtLeastMs: 60_000 }));
+    expect(await scene.done(handle.release())).toBe("still-held");
+  }
+  await scene.pass(25_000);
+  expect([scene.heldOn("a"), scene.heldOn("b")]).toEqual([3, 3]);
+  dying.crash();
+  await scene.pass(10_050);
+  expect([scene.heldOn("a"), scene.heldOn("b")]).toEqual([3, 0]);
+  await scene.pass(24_900);
+  expect(scene.heldOn("a")).toBe(3);
+  await scene.pass(100);
+  expect(scene.heldOn("a")).toBe(0);
+});
+
 it("a majority that is lost while held is noticed within a third of the lease, without renewal too", async () => {
   for (const renew of [true, false]) {
     const scene = new Scene(3);

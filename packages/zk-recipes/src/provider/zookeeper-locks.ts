@@ -1,6 +1,7 @@
 import {
   type AcquireOptions,
   type Barrier,
+  type CandidacyOptions,
   type CountDownLatch,
   type DoubleBarrier,
   InvalidArgumentError,
@@ -76,7 +77,7 @@ export interface ZooKeeperLocks extends LockProvider {
   groupMembership(name: string): GroupMembership;
 }
 
-export interface ZooKeeperElectionOptions extends AcquireOptions {
+export interface ZooKeeperElectionOptions extends CandidacyOptions {
   /**
    * Whose nodes the candidates make: Curator's `LeaderLatch` (default) or its `LeaderSelector`, which are those of a mutex. All
    * candidates for one name must agree: a candidate that finds the other form rejects with `LayoutConflictError`. Looking on

@@ -308,6 +308,20 @@ export const electionLeadCases: readonly Case[] = [
     },
   ],
   [
+    "holdAtLeastMs is refused for a term of office",
+    async (h) => {
+      const provider = await h.provider();
+      const election = provider.leaderElection(h.name());
+      const options = { holdAtLeastMs: 1_000 };
+      const { signal } = new AbortController();
+      expect(() => provider.leaderElection(h.name(), options as never)).toThrow(InvalidArgumentError);
+      expect(await rejection(election.campaign(options as never))).toBeInstanceOf(InvalidArgumentError);
+      expect(await rejection(election.lead({ signal, ...options } as never, () => {}))).toBeInstanceOf(
+        InvalidArgumentError,
+      );
+    },
+  ],
+  [
     "waitMs bounds one candidacy of lead; wrong arguments are refused at once",
     async (h) => {
       const name = h.name();

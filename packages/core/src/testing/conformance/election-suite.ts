@@ -14,5 +14,5 @@ export function leaderElectionConformance(
 ): void {
   const cases = [...electionCases, ...electionLeadCases, ...electionObserveCases];
   suite(`${name}: leader election`, fixture, options, leadership, cases);
-  derivedMutexConformance(name, "leadership", leadership, fixture, options);
+  derivedMutexConformance(name, "leadership", leadership, fixture, { ...options, keeps: false });
 }

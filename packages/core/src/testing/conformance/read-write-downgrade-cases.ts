@@ -49,6 +49,26 @@ export const downgradeCases: readonly Case[] = [
     },
   ],
   [
+    "a read with holdAtLeastMs keeps writers out after its release, and readers come in; a downgrade hands the time on",
+    async (h) => {
+      const name = h.name();
+      const holdAtLeastMs = 3_600_000;
+      const provider = await h.provider();
+      const other = (await h.provider()).readWriteLock(name);
+      const write = await provider.readWriteLock(name).write.acquire({ holdAtLeastMs });
+      const read = await write.downgrade();
+      expect(await write.release()).toBe("released");
+      expect(await heldModes(other)).toEqual(["shared"]);
+      expect(await read.release()).toBe("still-held");
+      expect(await other.write.tryAcquire()).toBeNull();
+      const beside = await other.read.acquire();
+      expect(await beside.release()).toBe("released");
+      expect(await provider.close()).toEqual({ released: 1, unconfirmed: [] });
+      await (await other.write.acquire()).release();
+      await h.untilEmpty(other);
+    },
+  ],
+  [
     "the read is granted before the write is given up, and the events say so in that order",
     async (h) => {
       const name = h.name();

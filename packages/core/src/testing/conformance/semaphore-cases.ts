@@ -28,6 +28,22 @@ export const semaphoreCases: readonly Case[] = [
     },
   ],
   [
+    "permits with holdAtLeastMs stay taken after their release, and the others are free",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const other = (await h.provider()).semaphore(name, 3);
+      const batch = await provider.semaphore(name, 3).acquire({ permits: 2, holdAtLeastMs: 3_600_000 });
+      expect(await batch.release()).toBe("still-held");
+      expect(await other.tryAcquire({ permits: 2 })).toBeNull();
+      const single = await other.acquire();
+      expect((await other.inspect()).available).toBe(0);
+      await single.release();
+      expect(await provider.close()).toEqual({ released: 1, unconfirmed: [] });
+      await untilAvailable(h, other, 3);
+    },
+  ],
+  [
     "a batch is one handle, which says all about itself and has an id for each permit",
     async (h) => {
       const provider = await h.provider();

@@ -4,6 +4,7 @@ import { acquireCases } from "./acquire-cases.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { graceCases } from "./grace-cases.js";
 import { type Case, type LockMaker, suite } from "./harness.js";
+import { keepCases } from "./keep-cases.js";
 import { listenerCases } from "./listener-cases.js";
 import { lossCases } from "./loss-cases.js";
 import { foreignCases, providerCases } from "./provider-cases.js";
@@ -31,21 +32,23 @@ export function mutexConformance(
   options: ConformanceOptions = {},
 ): void {
   const lockOf = (provider: LockProvider, lockName: string) => provider.mutex(lockName);
-  suite(`${name}: mutex`, fixture, options, lockOf, mutexCases(options));
+  suite(`${name}: mutex`, fixture, options, lockOf, [...mutexCases(options), ...keepCases]);
 }
 
 /**
  * All that a mutex owes, of something else that behaves as one: `form` says what. `mode`: what its handles say of
- * themselves; default "exclusive".
+ * themselves; default "exclusive". `keeps: false`: it has no `holdAtLeastMs`.
  */
 export function derivedMutexConformance(
   name: string,
   form: string,
   lockOf: LockMaker,
   fixture: () => Promise<Fixture>,
-  options: ConformanceOptions & { readonly mode?: LockMode } = {},
+  options: ConformanceOptions & { readonly mode?: LockMode; readonly keeps?: boolean } = {},
 ): void {
-  suite(`${name}: ${form} as mutex`, fixture, options, lockOf, mutexCases(options), options.mode);
+  const { mode, keeps = true } = options;
+  const cases = keeps ? [...mutexCases(options), ...keepCases] : mutexCases(options);
+  suite(`${name}: ${form} as mutex`, fixture, options, lockOf, cases, mode);
 }
 
 /** All that a mutex owes, of a re-entrant one, and what re-entry adds. */
@@ -55,7 +58,10 @@ export function reentrantMutexConformance(
   options: ConformanceOptions = {},
 ): void {
   const lockOf = (provider: LockProvider, lockName: string) => provider.reentrantMutex(lockName);
-  suite(`${name}: re-entrant mutex as mutex`, fixture, options, lockOf, mutexCases(options));
+  suite(`${name}: re-entrant mutex as mutex`, fixture, options, lockOf, [
+    ...mutexCases(options),
+    ...keepCases,
+  ]);
   suite(`${name}: re-entry`, fixture, options, lockOf, [
     ...reentrantCases(lockOf),
     ...reentrantRaceCases(lockOf),
