@@ -37,6 +37,7 @@ const redis = [
   "e2e/interop-redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",
   "e2e/redis-multi/**/*.test.ts",
+  "e2e/upgrade/redis.test.ts",
 ];
 /** What measures times and sizes, or starves servers and processes: nothing else may run beside it. */
 const alone = [
