@@ -325,6 +325,37 @@ setInterval(() => {}, 1_000);
     },
   );
 
+  it("within its grace ends lead() first, lets a request finish, refuses others, and ends by the signal", async () => {
+    const file = await consumer.write(
+      "graceful.mjs",
+      `import { closeOnSignals } from "@holdfast/core";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
+const locks = zookeeperLocks({ connect: process.argv[2], sessionTimeoutMs: 10_000 });
+closeOnSignals(locks, { graceMs: 60_000 });
+const request = await locks.mutex("/graceful").acquire();
+const aborted = (signal) => new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+const { signal: never } = new AbortController();
+const leading = locks.leaderElection("/graceful-leader").lead({ signal: never }, async (term, { signal }) => {
+  console.log("leading");
+  await aborted(signal);
+});
+process.once("SIGTERM", async () => {
+  await leading;
+  console.log("led");
+  await locks.mutex("/graceful-other").acquire().catch((error) => console.log(error.code));
+  await request.confirm();
+  console.log(await request.release());
+});
+`,
+    );
+    const program = Program.start(file, consumer.folder, [server.connectString]);
+    await program.says("leading");
+    program.child.kill("SIGTERM");
+    expect(await program.end(), program.errors).toMatchObject({ code: null, signal: "SIGTERM" });
+    expect(program.lines).toEqual(["leading", "led", "HF_PROVIDER_CLOSED", "released"]);
+    expect(program.errors).toBe("");
+  });
+
   it("without closeOnSignals leaves its hold to the end of its session: the library sets no handlers", async () => {
     const file = await consumer.write(
       "unsignalled.mjs",
