@@ -302,7 +302,7 @@ describe("on Redis, where Redisson and we share", () => {
     };
     const theirs = await java.semaphore(key);
     await theirs.trySetPermits(2);
-    const permit = await (await world.redisClient()).semaphore(key, 2).acquire();
+    const permit = await (await world.redisClient()).plainSemaphore(key, 2).acquire();
     await view.open(await world.dashboard.urlOf(key));
     await shows(1);
     await theirs.acquire();

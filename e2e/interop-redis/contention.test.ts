@@ -106,7 +106,7 @@ withEachRedisson(
         const limit = 5;
         expect(await (await clients[0]?.[kind](name))?.trySetPermits(limit)).toBe(true);
         const contention = { name, limit, folder, grants: total / 4, mostAtOnce: 3 };
-        const ours = kind === "semaphore" ? locks.semaphore(name, limit) : locks.permitSemaphore(name);
+        const ours = kind === "semaphore" ? locks.plainSemaphore(name, limit) : locks.permitSemaphore(name);
         const startedMs = performance.now();
         const [java, own] = await Promise.all([
           Promise.all(

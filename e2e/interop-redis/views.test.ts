@@ -25,7 +25,7 @@ async function oursTakes(locks: RedisLocks, kind: Woken, name: string): Promise<
     fair: () => locks.fairMutex(name).acquire({ waitMs }),
     write: () => locks.readWriteLock(name).read.acquire({ waitMs }),
     read: () => locks.readWriteLock(name).write.acquire({ waitMs }),
-    semaphore: () => locks.semaphore(name, 1).acquire({ waitMs }),
+    semaphore: () => locks.plainSemaphore(name, 1).acquire({ waitMs }),
     permitSemaphore: () => locks.permitSemaphore(name).acquire({ waitMs }),
   }[kind];
   const hold = await from();
@@ -232,7 +232,7 @@ withEachRedisson(
     it("of semaphores: how many are free, which permits are taken, and for how long", async () => {
       const plain = await client.semaphore("semaphore");
       expect(await plain.trySetPermits(3)).toBe(true);
-      const semaphore = locks.semaphore("semaphore", 3);
+      const semaphore = locks.plainSemaphore("semaphore", 3);
       const two = await semaphore.acquire({ permits: 2, waitMs });
       expect(await plain.availablePermits()).toBe(1);
       expect(await plain.acquire(2, { waitMs: 50 })).toBe(false);

@@ -27,7 +27,7 @@ const exclusive: readonly [string, Take][] = [
   ["fair mutex", (provider, name) => provider.fairMutex(name).acquire({ waitMs: 10_000 })],
   ["spin mutex", (provider, name) => provider.spinMutex(name).acquire({ waitMs: 10_000 })],
   ["write lock", (provider, name) => provider.readWriteLock(name).write.acquire({ waitMs: 10_000 })],
-  ["semaphore of one", (provider, name) => provider.semaphore(name, 1).acquire({ waitMs: 10_000 })],
+  ["semaphore of one", (provider, name) => provider.plainSemaphore(name, 1).acquire({ waitMs: 10_000 })],
   ["leadership", (provider, name) => provider.leaderElection(name).campaign({ waitMs: 10_000 })],
 ];
 
@@ -152,7 +152,7 @@ const factories: readonly [string, (provider: RedisLocks, name: string) => unkno
   ["spin mutex", (provider, name) => provider.spinMutex(name)],
   ["read-write lock", (provider, name) => provider.readWriteLock(name)],
   ["re-entrant read-write lock", (provider, name) => provider.reentrantReadWriteLock(name)],
-  ["semaphore", (provider, name) => provider.semaphore(name, 1)],
+  ["semaphore", (provider, name) => provider.plainSemaphore(name, 1)],
   ["permit semaphore", (provider, name) => provider.permitSemaphore(name)],
   ["leader election", (provider, name) => provider.leaderElection(name)],
   ["latch", (provider, name) => provider.countDownLatch(name)],

@@ -47,7 +47,7 @@ const kinds: readonly Kind[] = [
   {
     title: "semaphore",
     layout: "number",
-    take: (l, name, waitMs) => l.semaphore(name, 2).tryAcquire({ waitMs }),
+    take: (l, name, waitMs) => l.plainSemaphore(name, 2).tryAcquire({ waitMs }),
   },
   {
     title: "permit semaphore",
@@ -142,9 +142,9 @@ describe("two kinds on one name", () => {
     const locks = await server.locks();
     const permits = locks.permitSemaphore(name);
     await permits.setLimit(2);
-    const held = [await permits.acquire(), await locks.semaphore(name, 2).acquire()];
+    const held = [await permits.acquire(), await locks.plainSemaphore(name, 2).acquire()];
     expect(await permits.tryAcquire()).toBeNull();
-    expect(await locks.semaphore(name, 2).tryAcquire()).toBeNull();
+    expect(await locks.plainSemaphore(name, 2).tryAcquire()).toBeNull();
     for (const each of held) await each.release();
     expect(await server.number("GET", name)).toBe(2);
   });

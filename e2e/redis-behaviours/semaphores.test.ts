@@ -12,7 +12,7 @@ const channelOf = (name: string): string => `redisson_sc:{${name}}`;
 
 /** Both kinds, with a limit of so many. */
 const kinds: readonly [string, (locks: RedisLocks, name: string, limit: number) => Promise<Semaphore>][] = [
-  ["semaphore", async (locks, name, limit) => locks.semaphore(name, limit)],
+  ["semaphore", async (locks, name, limit) => locks.plainSemaphore(name, limit)],
   [
     "permit semaphore",
     async (locks, name, limit) => {
@@ -64,11 +64,11 @@ it("50: a limit is set once by trySetLimit, and changed by setLimit", async () =
 it("50: the first take of a semaphore sets the number, and a number that is there stays", async () => {
   const name = server.name("first");
   const locks = await server.locks();
-  const permit = await locks.semaphore(name, 3).acquire();
+  const permit = await locks.plainSemaphore(name, 3).acquire();
   expect(await server.number("GET", name)).toBe(2);
   await permit.release();
   await server.node.command("SET", name, 1);
-  const other = await locks.semaphore(name, 3).acquire();
+  const other = await locks.plainSemaphore(name, 3).acquire();
   expect(await server.number("GET", name)).toBe(0);
   await other.release();
 });
@@ -97,7 +97,7 @@ it("50: a number with a time to live takes the permits with it: holders are told
 
 it("51: permits added by another client, with Redisson's message, wake a waiter that needs several", async () => {
   const name = server.name("added");
-  const semaphore = (await server.locks()).semaphore(name, 3);
+  const semaphore = (await server.locks()).plainSemaphore(name, 3);
   await server.node.command("SET", name, 0);
   const waiting = semaphore.acquire({ permits: 3, waitMs: 10_000 });
   await server.node.command("SET", name, 3);
@@ -110,9 +110,9 @@ it("51: permits added by another client, with Redisson's message, wake a waiter 
 it("51: a negative number of permits refuses, and a release repairs it", async () => {
   const name = server.name("negative");
   const locks = await server.locks();
-  const held = await locks.semaphore(name, 1).acquire();
+  const held = await locks.plainSemaphore(name, 1).acquire();
   await server.node.command("SET", name, -1);
-  expect(await locks.semaphore(name, 1).tryAcquire()).toBeNull();
+  expect(await locks.plainSemaphore(name, 1).tryAcquire()).toBeNull();
   expect(await held.release()).toBe("released");
   expect(await server.number("GET", name)).toBe(0);
 });
@@ -147,7 +147,7 @@ it.each(kinds)("52: no permits of a %s is nothing to ask for, and refused at onc
 
 it("53: permits that Java drains are not there for us, and those that it makes by releasing are", async () => {
   const name = server.name("drained");
-  const semaphore = (await server.locks()).semaphore(name, 3);
+  const semaphore = (await server.locks()).plainSemaphore(name, 3);
   await server.node.command("SET", name, 0);
   expect(await semaphore.tryAcquire()).toBeNull();
   const waiting = semaphore.acquire({ permits: 2, waitMs: 10_000 });
@@ -163,7 +163,7 @@ it("53: permits that Java drains are not there for us, and those that it makes b
 it("53: a release gives back what was taken, once, and publishes the new number", async () => {
   const name = server.name("give");
   const locks = await server.locks();
-  const permit = await locks.semaphore(name, 4).acquire({ permits: 2 });
+  const permit = await locks.plainSemaphore(name, 4).acquire({ permits: 2 });
   expect(await server.number("GET", name)).toBe(2);
   expect(await permit.release()).toBe("released");
   expect(await permit.release()).toBe("released");

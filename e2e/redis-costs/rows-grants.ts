@@ -72,8 +72,9 @@ const kinds: readonly Kind[] = [
   {
     what: "semaphore, two permits",
     next: "woken",
-    acquire: (locks, name, options) => locks.semaphore(name, 3).acquire({ ...options, permits: 2 }),
-    tryAcquire: (locks, name, options) => locks.semaphore(name, 3).tryAcquire({ ...options, permits: 2 }),
+    acquire: (locks, name, options) => locks.plainSemaphore(name, 3).acquire({ ...options, permits: 2 }),
+    tryAcquire: (locks, name, options) =>
+      locks.plainSemaphore(name, 3).tryAcquire({ ...options, permits: 2 }),
   },
   {
     what: "permit semaphore, two permits",

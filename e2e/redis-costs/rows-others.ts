@@ -163,7 +163,7 @@ const looking: readonly Row[] = [
   lookup("fair mutex: inspect", ({ client, name }) => client.fairMutex(name).inspect()),
   lookup("spin mutex: inspect", ({ client, name }) => client.spinMutex(name).inspect()),
   lookup("read-write lock: inspect", ({ client, name }) => client.readWriteLock(name).inspect()),
-  lookup("semaphore: inspect", ({ client, name }) => client.semaphore(name, 3).inspect()),
+  lookup("semaphore: inspect", ({ client, name }) => client.plainSemaphore(name, 3).inspect()),
   lookup(
     "permit semaphore: inspect, and read its limit",
     ({ client, name }) => client.permitSemaphore(name).inspect(),

@@ -120,7 +120,7 @@ const moving: readonly [
   ["mutex", kinds.mutex],
   ["fair mutex", kinds["fair mutex"]],
   ["write", kinds.write],
-  ["semaphore", (locks, name) => locks.semaphore(name, 1).acquire()],
+  ["semaphore", (locks, name) => locks.plainSemaphore(name, 1).acquire()],
   ["permit", kinds.permit],
 ];
 

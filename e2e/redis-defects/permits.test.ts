@@ -23,7 +23,7 @@ it("defect 34: a permit is given back once, however often and however late that 
   const { locks, link } = await server.client();
   for (const kind of ["semaphore", "permit-semaphore"] as const) {
     const name = server.name(kind);
-    const semaphore = kind === "semaphore" ? locks.semaphore(name, 2) : locks.permitSemaphore(name);
+    const semaphore = kind === "semaphore" ? locks.plainSemaphore(name, 2) : locks.permitSemaphore(name);
     if (kind === "permit-semaphore") await locks.permitSemaphore(name).setLimit(2);
     const permit = await semaphore.acquire();
     const lost = link.dropReply({ name: ["EVALSHA", "EVAL"] });

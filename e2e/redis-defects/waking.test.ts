@@ -20,8 +20,8 @@ const waiters: readonly [string, Take, Take][] = [
   ["writer", kinds.read, (locks, name) => locks.readWriteLock(name).write.acquire(bounded)],
   [
     "semaphore",
-    (locks, name) => locks.semaphore(name, 1).acquire(),
-    (locks, name) => locks.semaphore(name, 1).acquire(bounded),
+    (locks, name) => locks.plainSemaphore(name, 1).acquire(),
+    (locks, name) => locks.plainSemaphore(name, 1).acquire(bounded),
   ],
   ["permit", kinds.permit, (locks, name) => locks.permitSemaphore(name).acquire(bounded)],
 ];
@@ -120,10 +120,10 @@ it("defect 12: kinds with a channel for each name share one connection, without 
   const [holder, waiter] = [await server.client(), await server.client()];
   const clean = (await server.texts("PUBSUB", "CHANNELS", "*")).length;
   const names = Array.from({ length: 200 }, () => server.name("channel"));
-  const held = await Promise.all(names.map((name) => holder.locks.semaphore(name, 1).acquire()));
+  const held = await Promise.all(names.map((name) => holder.locks.plainSemaphore(name, 1).acquire()));
   waiter.link.reset();
   const accepted = waiter.link.accepted;
-  const waiting = names.map((name) => waiter.locks.semaphore(name, 1).acquire({ waitMs: 30_000 }));
+  const waiting = names.map((name) => waiter.locks.plainSemaphore(name, 1).acquire({ waitMs: 30_000 }));
   await eventually(
     async () => (await server.texts("PUBSUB", "CHANNELS", "*")).length === clean + names.length,
     {
@@ -211,7 +211,7 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
           if (number % 20 === 0) await waiting;
           await held.release();
           await (await waiting)?.release();
-          await (await waiter.semaphore(`${name}-permits`, 1).acquire()).release();
+          await (await waiter.plainSemaphore(`${name}-permits`, 1).acquire()).release();
         }),
       );
     }

@@ -61,7 +61,7 @@ function posts(): Readonly<Record<"mutex" | "fair" | "write" | "read" | "semapho
       ...two,
       what: "semaphore",
       name: name("semaphore"),
-      take: (locks, waitMs) => locks.semaphore(name("semaphore"), 2).acquire({ waitMs }),
+      take: (locks, waitMs) => locks.plainSemaphore(name("semaphore"), 2).acquire({ waitMs }),
     },
     permit: {
       ...two,

@@ -53,7 +53,7 @@ it("permits whose take died with the master are not given back at the next one, 
 });
 
 function takeAll(name: string): Promise<readonly PermitHandle[]> {
-  const semaphore = locks.semaphore(name, permits);
+  const semaphore = locks.plainSemaphore(name, permits);
   return Promise.all(Array.from({ length: permits }, () => semaphore.acquire({ waitMs: 30_000 })));
 }
 

@@ -60,7 +60,7 @@ const kinds: Readonly<Record<string, Take>> = {
   "spin mutex": (locks, name, waitMs = 2_000) => locks.spinMutex(name).acquire({ waitMs }),
   write: (locks, name, waitMs = 2_000) => locks.readWriteLock(name).write.acquire({ waitMs }),
   read: (locks, name, waitMs = 2_000) => locks.readWriteLock(name).read.acquire({ waitMs }),
-  semaphore: (locks, name, waitMs = 2_000) => locks.semaphore(name, 2).acquire({ waitMs }),
+  semaphore: (locks, name, waitMs = 2_000) => locks.plainSemaphore(name, 2).acquire({ waitMs }),
   "permit semaphore": async (locks, name, waitMs = 2_000) => {
     const semaphore = locks.permitSemaphore(name);
     await semaphore.trySetLimit(2);

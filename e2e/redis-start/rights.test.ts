@@ -19,6 +19,7 @@ async function everything(one: RedisLocks, two: RedisLocks, what: string): Promi
     (locks: RedisLocks) => locks.readWriteLock(name("rw")).write,
     (locks: RedisLocks) => locks.readWriteLock(name("rw")).read,
     (locks: RedisLocks) => locks.semaphore(name("semaphore"), 1),
+    (locks: RedisLocks) => locks.plainSemaphore(name("plain"), 1),
     (locks: RedisLocks) => locks.permitSemaphore(name("permits")),
   ]) {
     const held = await take(one).acquire({ waitMs });

@@ -30,7 +30,8 @@ async function run(command: string, given: unknown): Promise<unknown> {
     }
     case "contendSemaphore": {
       const { kind, name, limit, ...contention } = given as OurSemaphoreContention;
-      const semaphore = kind === "semaphore" ? locks.semaphore(name, limit) : locks.permitSemaphore(name);
+      const semaphore =
+        kind === "semaphore" ? locks.plainSemaphore(name, limit) : locks.permitSemaphore(name);
       return await contendSemaphore(semaphore, { ...contention, maxLeases: limit });
     }
     case "hold":

@@ -1,4 +1,4 @@
-import type { AcquireOptions, Semaphore } from "@holdfast/core";
+import type { LockProvider } from "@holdfast/core";
 import {
   barrierConformance,
   countDownLatchConformance,
@@ -13,7 +13,6 @@ import {
   semaphoreConformance,
 } from "@holdfast/core/testing";
 import type { RedisLocks } from "@holdfast/redis-recipes";
-import { RedisProvider } from "@holdfast/redis-recipes/internal";
 import { afterAll, beforeAll } from "vitest";
 import { type Share, sharePrinted } from "../../support/share-of-cases.js";
 import { expirePermits, loseLeadership, loseReadOrWrite, loseSeats, undoTake } from "./losses.js";
@@ -63,9 +62,9 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   readWriteLockConformance(name, on(readWrite), { chosen });
   reentrantReadWriteLockConformance(name, on(readWrite), { chosen });
   const waiting: FixtureParts["waiting"] = (desk, lock) => desk.rooms.waitingOn(`redisson_sc:{${lock}}`);
-  semaphoreConformance(name, on({ anonymous: true, loseHold: undoTake, waiting }), { chosen });
-  const permits: FixtureParts = { adapt: givePermitsLeases, loseHold: expirePermits, waiting };
-  semaphoreConformance(`${name}, permits with leases`, on(permits), { chosen });
+  semaphoreConformance(name, on({ loseHold: expirePermits, waiting }), { chosen });
+  const plain: FixtureParts = { adapt: takePlain, anonymous: true, loseHold: undoTake, waiting };
+  semaphoreConformance(`${name}, plain numbers`, on(plain), { chosen });
   leaderElectionConformance(name, on({ loseHold: loseLeadership }), { chosen });
   countDownLatchConformance(name, on(), { chosen });
   barrierConformance(name, on({ loseHold: loseSeats }), { chosen });
@@ -73,14 +72,7 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   shared.print();
 }
 
-type WithLimit = {
-  semaphoreOfKind(kind: string, name: string, limit: number, options?: AcquireOptions): Semaphore;
-};
-
-/** The suite's semaphores are told their limit: as a permit semaphore would be whose limit everybody gives. */
-function givePermitsLeases(provider: RedisLocks): void {
-  if (!(provider instanceof RedisProvider)) throw new Error("not a provider on Redis");
-  const inner = provider as unknown as WithLimit;
-  provider.semaphore = (name, limit, options) =>
-    inner.semaphoreOfKind("permit-semaphore", name, limit, options);
+/** The suite's semaphores become Redisson's plain ones. */
+function takePlain(provider: LockProvider & Pick<RedisLocks, "plainSemaphore">): void {
+  provider.semaphore = (name, limit, options) => provider.plainSemaphore(name, limit, options);
 }

@@ -28,7 +28,7 @@ it("a take whose answer is lost takes once, and so does its give-back", async ()
   const { locks, link } = await linked();
   const name = server.name("take");
   lose(link, name);
-  const permit = await locks.semaphore(name, 5).acquire({ permits: 2, waitMs: 10_000 });
+  const permit = await locks.plainSemaphore(name, 5).acquire({ permits: 2, waitMs: 10_000 });
   expect(await server.number("GET", name)).toBe(3);
   lose(link, name);
   expect(await permit.release()).toBe("released");

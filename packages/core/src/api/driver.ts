@@ -141,7 +141,7 @@ export interface LockDriver {
    */
   downgrade?(write: Grant, read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">): Promise<Grant>;
   /** Semaphores: the limit as the backend keeps it; `given` is what the client was told, and the answer where there is no other. */
-  limit?(name: string, given: PermitLimit | null): Promise<number>;
+  limit?(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number>;
   /** Leadership: changes what other participants read of this grant. Rejects when it is not held any more. */
   announce?(grant: Grant, label: string): Promise<void>;
   /**

@@ -90,7 +90,7 @@ export class SemaphoreView extends View implements Semaphore {
     }
     if (engine.link.state !== "connected") await engine.contact();
     try {
-      return await driver.limit(name, given);
+      return await driver.limit(name, given, this.kind);
     } catch (error) {
       throw engine.typed(error, name);
     }

@@ -112,12 +112,11 @@ export class RedisDriver implements LockDriver {
     return recipe.watch(this.keyOf(name), changed);
   }
 
-  async limit(name: string, given: PermitLimit | null): Promise<number> {
-    if (typeof given === "number") return given;
-    // What counts in the backend is the one kind that keeps it there.
-    const recipe = this.#recipe("permit-semaphore", name);
-    if (given === null && recipe.limit !== undefined) return recipe.limit(name, this.keyOf(name));
-    throw unsupported("Redis keeps no such limit", name);
+  async limit(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number> {
+    const recipe = this.#recipe(kind, name);
+    if (typeof given === "object" && given !== null) throw unsupported("Redis keeps no such limit", name);
+    const kept = await recipe.limit?.(name, this.keyOf(name));
+    return kept ?? given ?? 0;
   }
 
   async announce(grant: Grant, label: string): Promise<void> {

@@ -25,15 +25,16 @@ import { RedisDoubleBarrier } from "../recipes/barrier/double-barrier.js";
 import { RedisDesk } from "../recipes/desk.js";
 import { IdentityRecord } from "../recipes/identity-record.js";
 import { RedisLatch } from "../recipes/latch/latch.js";
-import { checkLimit, permitLimit } from "../recipes/permit/permit-limit.js";
+import { checkLimit, setPermitLimit } from "../recipes/permit/permit-limit.js";
 import { SteadyRuns } from "../recipes/steady-runs.js";
 import { RedisDriver } from "./driver.js";
 import { type RedisLocksOptions, resolveOptions } from "./options.js";
 
-/** Permits with ids and leases of their own, renewed unless told otherwise. */
+/** Permits with ids and leases of their own, renewed unless told otherwise. Those of a process that dies come back with their lease. */
 export interface PermitSemaphore extends Semaphore {
   /** `false` when a limit is already stored. */
   trySetLimit(limit: number): Promise<boolean>;
+  /** Changes the limit for all clients. With fewer permits than are held, nothing is granted until enough have come back. */
   setLimit(limit: number): Promise<void>;
 }
 
@@ -43,7 +44,21 @@ export interface RedisLocks extends LockProvider {
   fairMutex(name: string, options?: AcquireOptions): Mutex;
   /** No pub/sub: polls with growing, jittered delays. */
   spinMutex(name: string, options?: AcquireOptions): Mutex;
+  /**
+   * Redisson's `RPermitExpirableSemaphore`. Each permit has a lease, so that those of a process that dies come back. The first who asks
+   * stores `limit`; where another one is stored, acquiring rejects with `LayoutConflictError`: give that one, or change it with
+   * `setLimit()`. `limit()` tells the stored one.
+   */
+  semaphore(name: string, limit: number, options?: AcquireOptions): PermitSemaphore;
+  /** As `semaphore`, with whatever limit is stored. Where none is, a request waits until one is set. */
   permitSemaphore(name: string, options?: AcquireOptions): PermitSemaphore;
+  /**
+   * Redisson's `RSemaphore`: one number, and nothing else. What that loses: **the permits of a process that dies stay taken for good**,
+   * until `RSemaphore.addPermits` adds them again; and no limit is stored, only how many are free. `limit` is what the number is set
+   * to where there is none yet, and is not checked later: clients with different limits share the first one's, and `limit()` and
+   * `inspect()` tell the caller's own. For names that Java uses with `RSemaphore`; everywhere else take `semaphore`.
+   */
+  plainSemaphore(name: string, limit: number, options?: AcquireOptions): Semaphore;
 }
 
 /** How long `close()` waits for the connections to end. */
@@ -145,15 +160,27 @@ export class RedisProvider extends DriverProvider implements RedisLocks {
     return this.mutexOfKind("spin-mutex", name, options);
   }
 
+  override semaphore(name: string, limit: number, options?: AcquireOptions): PermitSemaphore {
+    return this.#withSetters(this.semaphoreOfKind("permit-semaphore", name, limit, options));
+  }
+
   permitSemaphore(name: string, options?: AcquireOptions): PermitSemaphore {
-    const semaphore = this.semaphoreOfKind("permit-semaphore", name, null, options);
+    return this.#withSetters(this.semaphoreOfKind("permit-semaphore", name, null, options));
+  }
+
+  plainSemaphore(name: string, limit: number, options?: AcquireOptions): Semaphore {
+    return this.semaphoreOfKind("semaphore", name, limit, options);
+  }
+
+  #withSetters(semaphore: Semaphore): PermitSemaphore {
+    const { name } = semaphore;
     const { engine } = this;
     const change = (method: string, limit: number, onlyIfUnset: boolean): Promise<boolean> => {
       checkLimit(method, name, limit);
       return backendCall(engine, name, async () => {
         if (engine.link.state !== "connected") await engine.contact();
         const key = this.#driver.keyOf(name);
-        return (await permitLimit(this.#desk, name, key, { limit, onlyIfUnset })).changed;
+        return await setPermitLimit(this.#desk, name, key, { limit, onlyIfUnset });
       });
     };
     return Object.assign(semaphore, {

@@ -33,7 +33,8 @@ export type PolledAnswer = { readonly serverMs: number } & (
       readonly missing?: string;
     }
   | { readonly status: "late" }
-  | { readonly status: "conflict"; readonly found: string }
+  /** `advice`: what to do about it, where that is known. */
+  | { readonly status: "conflict"; readonly found: string; readonly advice?: string }
 );
 
 /** What the last request of an owner was answered. */
@@ -171,7 +172,7 @@ export class PolledRequest {
       case "conflict":
         this.#unsure = before;
         throw new LayoutConflictError(
-          `the key ${JSON.stringify(key)} cannot be used as a ${what}: there is something else (${reply.found})`,
+          `the key ${JSON.stringify(key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
           { lockName: name, backend: "redis" },
         );
       case "busy":

@@ -16,5 +16,6 @@ export interface Recipe extends Pick<LockDriver, "announce" | "downgrade"> {
   /** An operator frees it under its holder, who is told; `false` when nobody held it. */
   force?(name: string, key: string): Promise<boolean>;
   watch?(key: string, changed: () => void): () => void;
-  limit?(name: string, key: string): Promise<number>;
+  /** Of a semaphore whose limit is kept in Redis; `null` where none is set. */
+  limit?(name: string, key: string): Promise<number | null>;
 }

@@ -232,7 +232,7 @@ describe("what an operator may do", () => {
 
   it("asks nobody for permits when they are not out as they were", async () => {
     const locks = await lockOn(node);
-    const semaphore = locks.semaphore("permits:ask", 3);
+    const semaphore = locks.plainSemaphore("permits:ask", 3);
     const held = await semaphore.acquire({ revocable: true });
     const { collector } = collect({ url: node.url });
     const seen = await look(collector, "permits:ask");
@@ -286,7 +286,7 @@ describe("what an operator may do", () => {
 
   it("says what it cannot do", async () => {
     const locks = await lockOn(node);
-    await locks.semaphore("plain", 2).acquire();
+    await locks.plainSemaphore("plain", 2).acquire();
     const { collector } = collect({ url: node.url });
     const seen = await look(collector, "plain");
     expect(seen.kind).toBe("semaphore");

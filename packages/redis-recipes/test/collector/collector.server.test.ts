@@ -20,8 +20,8 @@ describe("what a collector shows", () => {
     await locks.mutex("x:mutex").acquire();
     await locks.readWriteLock("x:read").read.acquire();
     await locks.readWriteLock("x:write").write.acquire();
-    await locks.semaphore("x:semaphore", 3).acquire();
-    await locks.semaphore("x:none-left", 1).acquire();
+    await locks.plainSemaphore("x:semaphore", 3).acquire();
+    await locks.plainSemaphore("x:none-left", 1).acquire();
     const permits = locks.permitSemaphore("x:permits");
     await permits.setLimit(4);
     await permits.acquire();

@@ -14,6 +14,7 @@ const operations: Readonly<Record<string, (locks: RedisLocks) => Promise<unknown
   "readWriteLock, read": async (locks) => (await locks.readWriteLock(name).read.acquire()).release(),
   "readWriteLock, write": async (locks) => (await locks.readWriteLock(name).write.acquire()).release(),
   semaphore: async (locks) => (await locks.semaphore(name, 3).acquire()).release(),
+  plainSemaphore: async (locks) => (await locks.plainSemaphore(name, 3).acquire()).release(),
   permitSemaphore: async (locks) => {
     const semaphore = locks.permitSemaphore(name);
     await semaphore.setLimit(3);

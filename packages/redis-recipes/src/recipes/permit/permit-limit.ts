@@ -7,18 +7,17 @@ import type { RedisDesk } from "../desk.js";
 import { publishAlways } from "../publish-how.js";
 
 export interface LimitChange {
-  /** `null`: only looks. */
-  readonly limit: number | null;
+  readonly limit: number;
   readonly onlyIfUnset: boolean;
 }
 
-/** The limit of a permit semaphore in all, held permits among it; 0 where none is set. Safe to ask again. */
-export async function permitLimit(
+/** Sets how many permits there are in all, held ones among them. `false` where that was so already. Safe to ask again. */
+export async function setPermitLimit(
   desk: RedisDesk,
   name: string,
   key: string,
   change: LimitChange,
-): Promise<{ readonly limit: number; readonly changed: boolean }> {
+): Promise<boolean> {
   const { reply } = await desk.run({
     script: permitSet,
     keys: permitKeyList(permitKeys(key)),
@@ -34,7 +33,7 @@ export async function permitLimit(
       { lockName: name, backend: "redis" },
     );
   }
-  return { limit: reply.free + reply.held, changed: reply.changed };
+  return reply.changed;
 }
 
 /** As of every semaphore: what Java's `int` holds. */

@@ -14,6 +14,9 @@ import { cappedSleepMs } from "../polling-ticket.js";
 import { publishAlways } from "../publish-how.js";
 import type { PermitWishes } from "../semaphore/permit-wishes.js";
 
+const otherLimit =
+  "; give that limit, or change it for all with setLimit(); a number that Redisson's RSemaphore keeps is for plainSemaphore()";
+
 const take = mappedScript(permitTake, (answer): PolledAnswer => {
   const { status, serverMs } = answer;
   if (status === "unset") {
@@ -23,7 +26,7 @@ const take = mappedScript(permitTake, (answer): PolledAnswer => {
     return { status, serverMs, againMs: answer.leaseLeftMs < 0 ? null : answer.leaseLeftMs };
   }
   if (status === "limit") {
-    return { status: "conflict", serverMs, found: `a limit of ${answer.limit}` };
+    return { status: "conflict", serverMs, found: `a limit of ${answer.limit}`, advice: otherLimit };
   }
   return answer;
 });

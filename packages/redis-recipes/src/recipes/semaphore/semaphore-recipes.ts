@@ -9,14 +9,13 @@ import {
 import { permitKeys } from "../../layout/keys.js";
 import { type PermitsPicture, permitsInspect } from "../../scripts/inspect/permits.js";
 import type { RedisDesk } from "../desk.js";
-import { permitLimit } from "../permit/permit-limit.js";
 import { permitRenewals, permitTakes } from "../permit/permits.js";
 import { requestPolled } from "../polled-lock.js";
 import type { Recipe } from "../recipe.js";
 import { PermitWishes } from "./permit-wishes.js";
 import { markerRenewals, mostShown, semaphoreTakes } from "./semaphore.js";
 
-/** Redisson's `RSemaphore`. */
+/** Redisson's `RSemaphore`: `plainSemaphore()`. */
 export function semaphoreRecipe(desk: RedisDesk): Recipe {
   const renewal = markerRenewals();
   const wishes = new PermitWishes(desk);
@@ -40,7 +39,7 @@ export function semaphoreRecipe(desk: RedisDesk): Recipe {
   };
 }
 
-/** Redisson's `RPermitExpirableSemaphore`. */
+/** Redisson's `RPermitExpirableSemaphore`: `permitSemaphore()`, and `semaphore()`, which says how many permits there are. */
 export function permitSemaphoreRecipe(desk: RedisDesk): Recipe {
   const renewal = permitRenewals();
   const wishes = new PermitWishes(desk);
@@ -64,8 +63,10 @@ export function permitSemaphoreRecipe(desk: RedisDesk): Recipe {
         held.map((each) => permit(each.id, each.leaseLeftMs < 0 ? null : each.leaseLeftMs)),
       );
     },
-    limit: async (name, key) =>
-      (await permitLimit(desk, name, key, { limit: null, onlyIfUnset: false })).limit,
+    limit: async (name, key) => {
+      const { free, heldTotal } = await look(desk, name, key, {}, 0);
+      return free === null ? null : free + heldTotal;
+    },
   };
 }
 
