@@ -17,7 +17,7 @@ import {
   SignalHub,
   whenCertain,
 } from "@holdfast/core/internal";
-import type { MultiAsk } from "./options.js";
+import { type MultiAsk, optionsOf } from "./options.js";
 import { giveBack, onPartLost, partLossError } from "./part-handle.js";
 import { type Part, togetherFrom } from "./parts.js";
 
@@ -127,10 +127,11 @@ class Round {
   async #takeTogether(parts: readonly Part[]): Promise<readonly LockHandle[] | null> {
     const leftMs = this.#leftMs();
     if (leftMs === null) return null;
-    const given = { ...this.#ask.partOptions, waitMs: leftMs, signal: this.#wait.signal };
     const specs: AcquireSpec[] = [];
-    for (const { view } of parts) {
+    for (const part of parts) {
+      const { view } = part;
       if (view === undefined) return null;
+      const given = { ...optionsOf(part, this.#ask), waitMs: leftMs, signal: this.#wait.signal };
       const spec = view.spec(resolveAcquireOptions("acquire", given, view.defaults, acquireKeys.view));
       if (spec === null) return null;
       specs.push({ ...spec, asksOnce: true });
@@ -138,10 +139,11 @@ class Round {
     return (await parts[0]?.view?.engine.acquireAll(specs as unknown as AcquireSpecs)) ?? null;
   }
 
-  async #takeOne({ lock }: Part): Promise<LockHandle | null> {
+  async #takeOne(part: Part): Promise<LockHandle | null> {
     const waitMs = this.#leftMs();
     if (waitMs === null) return null;
-    return await lock.tryAcquire({ ...this.#ask.partOptions, waitMs, signal: this.#wait.signal });
+    const given = { ...optionsOf(part, this.#ask), waitMs, signal: this.#wait.signal };
+    return await part.lock.tryAcquire(given);
   }
 
   /** `null` when the time is over; 0 only for an ask that does not wait at all. */

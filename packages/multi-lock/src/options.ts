@@ -12,7 +12,7 @@ import {
   resolveAcquireOptions,
   show,
 } from "@holdfast/core/internal";
-import { type Parts, sorted } from "./parts.js";
+import { type Part, type Parts, sorted } from "./parts.js";
 
 /** One acquire of the whole, with nothing left open. */
 export interface MultiAsk {
@@ -36,7 +36,9 @@ export function resolveAsk(
   options: MultiLockOptions | undefined,
   waitMs: Millis = Math.min(...given.map(({ view }) => view?.defaults.waitMs ?? Infinity)),
 ): MultiAsk {
-  const resolved = resolveAcquireOptions(what, options, { ...nothingSaid, waitMs }, keys);
+  // Refused where no part would keep a lease.
+  const lease = given.some(keepsLease) ? "ttl" : (given[0]?.view?.defaults.lease ?? "ttl");
+  const resolved = resolveAcquireOptions(what, options, { ...nothingSaid, lease, waitMs }, keys);
   const { order = "sorted", leaseMs, renew, revocable, label } = options ?? {};
   if (order !== "sorted" && order !== "given") {
     throw new InvalidArgumentError(`${what}: order must be "sorted" or "given"; got ${show(order)}`);
@@ -58,7 +60,22 @@ export function resolveAsk(
   };
 }
 
-const nothingSaid: ResolvedAcquireOptions = {
+/**
+ * What one part is asked with. A part that has no lease of its own is not told of one: its hold is released when another part's lease
+ * ends, since the loss of one is the loss of the whole.
+ */
+export function optionsOf(part: Part, { partOptions }: MultiAsk): AcquireOptions {
+  if (keepsLease(part)) return partOptions;
+  const { leaseMs: _, renew: __, ...others } = partOptions;
+  return others;
+}
+
+/** A lock that is not ours, and a multi-lock, judge for themselves. */
+function keepsLease({ view }: Part): boolean {
+  return view === undefined || view.defaults.lease === "ttl";
+}
+
+const nothingSaid: Omit<ResolvedAcquireOptions, "lease"> = {
   waitMs: Infinity,
   signal: undefined,
   leaseMs: 30_000,

@@ -18,12 +18,15 @@ export interface AcquireOptions {
   signal?: AbortSignal;
 
   /**
-   * How long the backend keeps us without news; default 30,000. Providers with sessions ignore it and say so in
-   * `capabilities.lease`.
+   * How long the backend keeps us without news; default 30,000. Only where `capabilities.lease` is `"ttl"`: elsewhere, as on
+   * ZooKeeper and in memory, giving it is an `UnsupportedError`.
    */
   leaseMs?: Millis;
 
-  /** Renew until released (default). `false` makes the lease final: it ends at `leaseMs`, whatever we do. */
+  /**
+   * Renew until released (default). `false` makes the lease final: it ends at `leaseMs`, whatever we do. Where there is no lease,
+   * `false` is an `UnsupportedError`.
+   */
   renew?: boolean;
 
   /** Listen for requests to let go: `LockHandle.revokeRequested`. Default `false`. */

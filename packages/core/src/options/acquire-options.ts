@@ -1,5 +1,6 @@
 import type { AcquireOptions, WithLockOptions } from "../api/acquiring.js";
-import { InvalidArgumentError } from "../api/errors.js";
+import type { Capabilities } from "../api/capabilities.js";
+import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
 import type { ReentrantAcquireOptions } from "../api/mutex.js";
 import type { Millis, Owner } from "../api/values.js";
 import {
@@ -18,6 +19,8 @@ export interface ResolvedAcquireOptions {
   readonly signal: AbortSignal | undefined;
   readonly leaseMs: Millis;
   readonly renew: boolean;
+  /** What a hold lives by: only one with a time to live has a lease that a caller may choose. */
+  readonly lease: Capabilities["lease"];
   readonly revocable: boolean;
   readonly label: string | null;
   readonly onLoss: "reject" | "ignore";
@@ -51,7 +54,10 @@ export const acquireKeys: Readonly<
   reentrantScope: reentrantScopeKeys,
 };
 
-/** Options of a call over those of its view. Throws `InvalidArgumentError` for what is unknown, mistyped or out of range. */
+/**
+ * Options of a call over those of its view. Throws `InvalidArgumentError` for what is unknown, mistyped or out of range, and
+ * `UnsupportedError` for a lease that the backend would not keep.
+ */
 export function resolveAcquireOptions(
   what: string,
   options: AnyAcquireOptions | undefined,
@@ -70,11 +76,13 @@ export function resolveAcquireOptions(
   checkOnLoss(what, options.onLoss);
   checkOwner(what, options.owner);
   checkMillis(`${what}: holdAtLeastMs`, options.holdAtLeastMs, { minimumMs: 0, infinite: false });
+  checkLease(what, options, defaults.lease);
   const resolved: ResolvedAcquireOptions = {
     waitMs: options.waitMs ?? defaults.waitMs,
     signal: options.signal ?? defaults.signal,
     leaseMs: options.leaseMs ?? defaults.leaseMs,
     renew: options.renew ?? defaults.renew,
+    lease: defaults.lease,
     revocable: options.revocable ?? defaults.revocable,
     label: options.label ?? defaults.label,
     onLoss: options.onLoss ?? defaults.onLoss,
@@ -88,6 +96,17 @@ export function resolveAcquireOptions(
     );
   }
   return resolved;
+}
+
+/** An option that would be ignored is an error: its caller would rely on a hold that ends by itself. */
+function checkLease(what: string, { leaseMs, renew }: AcquireOptions, lease: Capabilities["lease"]): void {
+  if (lease === "ttl" || (leaseMs === undefined && renew !== false)) return;
+  const option = leaseMs === undefined ? "renew: false" : "leaseMs";
+  const how =
+    lease === "session"
+      ? "its holds last as long as the session, whose length is the option sessionTimeoutMs of the provider"
+      : "its holds last until they are released";
+  throw new UnsupportedError(`${what}: this backend does not keep ${option}: ${how}`);
 }
 
 function checkOnLoss(what: string, value: unknown): void {

@@ -64,6 +64,7 @@ export class DriverProvider implements LockProvider {
       signal: undefined,
       leaseMs: parts.defaultLeaseMs ?? 30_000,
       renew: true,
+      lease: driver.capabilities.lease,
       revocable: false,
       label: null,
       onLoss: "reject",

@@ -58,6 +58,9 @@ export function multiLockAcrossConformance(
         await companion.ready();
         return provider;
       },
+      // One part with a lease ends the whole.
+      leases: (provider) =>
+        [provider, companions.get(provider)].some((each) => each?.capabilities.lease === "ttl"),
       async close() {
         await Promise.all(opened.map((companion) => companion.close()));
         await first.close?.();

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { AcquireTimeoutError, InvalidArgumentError } from "../../api/errors.js";
+import { AcquireTimeoutError, InvalidArgumentError, UnsupportedError } from "../../api/errors.js";
 import type { LockHandle } from "../../api/handle.js";
 import { type Case, follow, rejection } from "./harness.js";
 
@@ -302,6 +302,26 @@ export const acquireCases: readonly Case[] = [
         expect((error as Error).message).toMatch(message);
       }
       expect((await lock.inspect()).held).toEqual([]);
+    },
+  ],
+  [
+    "a lease that the backend would not keep is refused, by leaseMs and by renew: false",
+    async (h) => {
+      const provider = await h.provider();
+      const lock = h.lockOf(provider, h.name());
+      const kept = h.fixture.leases?.(provider) ?? provider.capabilities.lease === "ttl";
+      for (const options of [{ leaseMs: 3_000 }, { renew: false }]) {
+        if (kept) {
+          expect(await (await lock.acquire(options)).release()).toBe("released");
+          continue;
+        }
+        for (const refused of [lock.acquire(options), lock.tryAcquire(options)]) {
+          const error = await rejection(refused);
+          expect(error).toBeInstanceOf(UnsupportedError);
+          expect((error as Error).message).toContain(Object.keys(options)[0]);
+        }
+      }
+      expect(await (await lock.acquire({ renew: true })).release()).toBe("released");
     },
   ],
 ];

@@ -30,6 +30,9 @@ export interface Fixture {
   /** The backend counts what is held of the lock under test, and does not keep who holds: others' holds have no names. */
   readonly anonymous?: boolean;
 
+  /** Whether holds of the lock under test have leases. Default: where the provider's `capabilities.lease` is `"ttl"`. */
+  leases?(provider: LockProvider): boolean;
+
   /** The clock that the providers live by, for the kit's own waits. Default: the system's. */
   runtime?: Runtime;
 
