@@ -91,7 +91,9 @@ class Round {
       for (const stop of this.#stops) stop();
     }
     if (failure === undefined && missing === undefined) return this.#held;
-    await giveBack(this.#held);
+    const givenBack = giveBack(this.#held);
+    // The limit bounds the whole call: a part whose server is silent is given back behind it.
+    if (!this.#ask.signal?.aborted && this.#leftMs() !== null) await givenBack;
     const lost = this.#lost;
     if (lost !== undefined && (failure === undefined || failure.error === lost)) {
       if (this.#ask.waitMs > 0 && passing.has(lost.reason)) return "again";

@@ -44,8 +44,11 @@ const mutexes = (names: string, provider = locks) => [...names].map((name) => pr
 const entries = (name: string) => memoryControls(other).entries(name);
 const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 20_000, interval: 1 });
 
-/** From here on the releases of these names are refused. */
-function refuseReleases(...names: string[]): void {
+/** From here on `release` is what gives these names back. Default: it is refused. */
+function refuseReleases(
+  names: readonly string[],
+  release: (name: string) => Promise<boolean> = refusal,
+): void {
   const driver = viewPartsOf(locks.mutex("any"))?.engine.driver;
   if (driver === undefined) throw new Error("not a view of core's");
   const request = driver.request.bind(driver);
@@ -53,17 +56,15 @@ function refuseReleases(...names: string[]): void {
     const ticket = request(asked, progress);
     if (!names.includes(asked.name)) return ticket;
     const refuse = (grant: Grant | null): Grant | null => {
-      if (grant !== null) {
-        const error = new BackendError(`NoAuth for ${asked.name}`, {
-          lockName: asked.name,
-          retryable: false,
-        });
-        grant.release = () => Promise.reject(error);
-      }
+      if (grant !== null) grant.release = () => release(asked.name);
       return grant;
     };
     return { granted: ticket.granted.then(refuse), cancel: () => ticket.cancel() };
   };
+}
+
+function refusal(lockName: string): Promise<boolean> {
+  return Promise.reject(new BackendError(`NoAuth for ${lockName}`, { lockName, retryable: false }));
 }
 
 describe("multiLock", () => {
@@ -203,8 +204,24 @@ describe("multiLock", () => {
     await holder.release();
   });
 
+  it("settles at its limit although the server of a part that it holds does not answer the release", async () => {
+    let asked = 0;
+    refuseReleases(["a"], () => {
+      asked++;
+      return new Promise(() => {});
+    });
+    const holder = await other.mutex("b").acquire();
+    const lock = multiLock(mutexes("ab"));
+    const startedMs = performance.now();
+    expect(await lock.tryAcquire({ waitMs: 100 })).toBeNull();
+    expect(asked).toBe(1);
+    // A release without an answer is waited for, for 5 s.
+    expect(performance.now() - startedMs).toBeLessThan(4_000);
+    await holder.release();
+  });
+
   it("keeps the first error when giving back fails, and gives back the rest", async () => {
-    refuseReleases("b");
+    refuseReleases(["b"]);
     const holder = await other.mutex("c").acquire();
     const acquiring = multiLock(mutexes("abc")).acquire();
     await until(() => entries("c") === 2);
@@ -353,7 +370,7 @@ describe("the handle of several locks", () => {
   });
 
   it("releases the others when one release is refused, and rejects with that error", async () => {
-    refuseReleases("b");
+    refuseReleases(["b"]);
     const handle = await multiLock(mutexes("abc")).acquire();
     await expect(handle.release()).rejects.toThrow("NoAuth for b");
     await expect(handle.release()).rejects.toThrow("NoAuth for b");
@@ -362,7 +379,7 @@ describe("the handle of several locks", () => {
   });
 
   it("collects the errors of several releases that were refused", async () => {
-    refuseReleases("a", "c");
+    refuseReleases(["a", "c"]);
     const handle = await multiLock(mutexes("abc")).acquire();
     const error = await handle.release().catch((failure: unknown) => failure);
     expect(error).toBeInstanceOf(BackendError);
