@@ -75,7 +75,7 @@ const held: readonly Row[] = [
   {
     operation: "mutex: a wait that runs out",
     scripts: 2,
-    awaited: 2,
+    awaited: 1,
     redisson: 2,
     run: async (scene) => {
       const theirs = await scene.rival.mutex(scene.name).acquire();

@@ -189,10 +189,11 @@ export const exclusiveRows: readonly Row[] = [
     fewer: true,
     ours: {
       requests: 5,
-      awaited: 3,
+      awaited: 2,
       run: async (scene) => {
         const held = await heldByRival(scene);
-        await scene.cost(() => scene.client.mutex(scene.path).tryAcquire({ waitMs: 300 }));
+        const tried = () => scene.client.mutex(scene.path).tryAcquire({ waitMs: 300 });
+        await scene.cost(tried, { unawaited: "delete" });
         await held.release();
       },
     },

@@ -7,6 +7,8 @@ import {
   QuorumError,
   UnsupportedError,
 } from "../api/errors.js";
+import type { Millis } from "../api/values.js";
+import { noAnswer } from "../grants/acquire-errors.js";
 import { AcquireReport, type Outcome } from "../grants/acquire-report.js";
 import { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
@@ -120,7 +122,7 @@ class Taking {
   }
 
   /** `undefined` when the read is certain. */
-  async #proven(read: Hold): Promise<"given-back" | "too-late" | undefined> {
+  async #proven(read: Hold): Promise<"given-back" | undefined> {
     const { engine } = this.#write;
     while (engine.link.state !== "connected" || read.uncertain) {
       const contact = engine.link.state === "connected" ? undefined : engine.contactRegained();
@@ -137,11 +139,14 @@ class Taking {
   }
 
   /** What `work` gives, unless the write ends, the signal aborts or the deadline comes first. */
-  async #awaited<T>(work: Promise<T>): Promise<T | "given-back" | "too-late"> {
+  async #awaited<T>(work: Promise<T>): Promise<T | "given-back"> {
     const write = this.#write;
     const { deadlineMs, signal } = this.#bounds;
-    // Asking once has no deadline, as everywhere: the answer comes without waiting for anybody.
-    const bounds = { signal, deadlineMs: this.#options.waitMs === 0 ? Infinity : deadlineMs };
+    // As everywhere, asking once has the time that a connection may take.
+    const { connectTimeoutMs } = write.engine.options;
+    const startedMs = write.engine.runtime.nowMs();
+    const onceMs = startedMs + connectTimeoutMs;
+    const bounds = { signal, deadlineMs: this.#options.waitMs === 0 ? onceMs : deadlineMs };
     let answered = false;
     const noteAnswer = (): void => {
       answered = true;
@@ -153,9 +158,21 @@ class Taking {
         return write.watch(wake);
       });
       if (this.#writeGivenBack()) return "given-back";
-      if (!woken) return "too-late";
+      if (!woken) throw this.#noAnswer(write.engine.runtime.nowMs() - startedMs);
     }
     return await work;
+  }
+
+  /** Nobody else can be in the way of a read beside its own write: a limit that passes is an outage. */
+  #noAnswer(passedMs: Millis): BackendError {
+    const { engine } = this.#write;
+    const { backend, options } = engine;
+    const { connectTimeoutMs } = options;
+    const spec = { ...this.#identity(), permits: 1, options: this.#options, throws: true };
+    return noAnswer(
+      { specs: [spec], backend },
+      { passedMs, connectTimeoutMs, guarded: false, cause: undefined },
+    );
   }
 
   /** Throws the write's error when it is lost. */
