@@ -69,10 +69,14 @@ function ending(name: string, when: "before" | "applied", silent: boolean): Faul
 }
 
 function answering(err: ErrorName, refuses: readonly string[]): FaultKind {
+  return { ...plain(`is answered ${err}`, { do: "answer", err }), refuses };
+}
+
+/** As a server does that is too busy for the moment: asked again, it serves, so that nobody may be refused for it. */
+function passing(err: ErrorName, times: number): FaultKind {
   return {
-    name: `answers ${err}`,
-    arm: (world, match) => world.server.faults.on(match, { do: "answer", err }),
-    refuses,
+    name: `is answered ${err} ${times === 1 ? "once" : `${times} times in a row`}`,
+    arm: (world, match) => world.server.faults.on({ ...match, times }, { do: "answer", err }),
   };
 }
 
@@ -184,8 +188,9 @@ export const requestFaults: readonly FaultKind[] = [
   plain("has its reply cut in the body", { do: "cut-reply", bytes: 22 }),
   plain("has its reply cut, followed by silence", { do: "cut-reply", bytes: 11, next: "stall" }),
   plain("has a reply larger than usual", { do: "grow-reply", bytes: 70_000 }),
-  answering("ThrottledOp", backend),
-  answering("OperationTimeout", backend),
+  passing("ThrottledOp", 1),
+  passing("ThrottledOp", 3),
+  passing("OperationTimeout", 1),
   answering("SystemError", backend),
   answering("NoAuth", backend),
   {

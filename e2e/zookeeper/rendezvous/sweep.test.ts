@@ -28,6 +28,7 @@ const actions: readonly FaultAction[] = [
   { do: "close", when: "applied", reset: true },
   { do: "expire", when: "applied", silent: true },
   { do: "answer", err: "OperationTimeout" },
+  { do: "answer", err: "ThrottledOp" },
 ];
 
 /** What a run has: one client whose link fails, another that has none of it, and a look at the tree. */
