@@ -3,7 +3,7 @@ import { setWatchesPieces, type WatchedPaths } from "./set-watches.js";
 
 /** What the restorer does through its link. */
 export interface RestoreDesk {
-  /** An answer that never comes is not told: the next connection starts with `reset()`. */
+  /** `answered` does not run for an answer that never comes: the next connection starts with `reset()`. */
   setWatches(request: SetWatchesRequest, answered: (header: ReplyHeader) => void): void;
   /** Watches are not in place: the connection is of no use. */
   failed(error: Error): void;

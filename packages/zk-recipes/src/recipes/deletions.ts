@@ -93,7 +93,7 @@ export class Deletions {
 
   /**
    * Contact may come back on the connection on which they were sent: then the answers are still to come, and a second
-   * delete would find the node of whoever has made one of that name in between.
+   * delete would find the node that another client has made under that name in between.
    */
   #repeatAll(): void {
     const { connection } = this.#session;
@@ -139,7 +139,7 @@ export class Deletions {
     else this.#settle(deletion, "gone", error);
   }
 
-  /** Holds the process meanwhile: somebody may wait for the release. */
+  /** The timer holds the process: a caller may await the release. */
   #sendLater(deletion: Deletion): void {
     const { sentOn } = deletion;
     const sendAgain = (): void => {

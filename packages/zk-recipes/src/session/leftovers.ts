@@ -107,7 +107,7 @@ export class Leftovers implements LinkListener {
   clear(link: Link): void {
     this.#link = link;
     link.listen(this);
-    // The lease may have been judged in the end of a connection, whose requests are told after that.
+    // The session may have found its lease over in the end of a connection, whose requests settle after that.
     queueMicrotask(() => {
       if (link.stopped) this.#end();
       else this.#sweep();

@@ -48,7 +48,7 @@ describe("the end of an own node whose watch was refused once is heard by", () =
     expect(held.lost.aborted).toBe(false);
     await refused.reached();
     for (const node of nodesLike(path)) server.operator.delete(node);
-    await eventually(() => held.lost.aborted, { what: "the loss to be told" });
+    await eventually(() => held.lost.aborted, { what: "the lost signal" });
   });
 
   test("a waiter", async () => {

@@ -28,9 +28,9 @@ describe("a wall clock that is set an hour forward", () => {
   test("puts a hold in doubt at once, ends nothing, and is forgotten once the server has answered", async () => {
     const locks = await start("session");
     const handle = await locks.mutex("m").acquire();
-    const told: string[] = [];
-    locks.events.on("uncertain", ({ remainingMs }) => told.push(`uncertain, ${remainingMs} ms left`));
-    locks.events.on("recovered", () => told.push("recovered"));
+    const heard: string[] = [];
+    locks.events.on("uncertain", ({ remainingMs }) => heard.push(`uncertain, ${remainingMs} ms left`));
+    locks.events.on("recovered", () => heard.push("recovered"));
     stepMs = 3_600_000;
     expect(handle.state).toBe("uncertain");
     expect(handle.remainingMs()).toBe(0);
@@ -38,7 +38,7 @@ describe("a wall clock that is set an hour forward", () => {
     expect(handle.lost.aborted).toBe(false);
     await eventually(() => handle.state === "held", { what: "the hold to be held again" });
     await eventually(() => handle.remainingMs() > 0, { what: "time to be promised again" });
-    expect(told).toEqual(["uncertain, 0 ms left", "recovered"]);
+    expect(heard).toEqual(["uncertain, 0 ms left", "recovered"]);
     expect(await handle.release()).toBe("released");
   });
 
@@ -56,13 +56,15 @@ describe("a wall clock that is set 150 ms forward", () => {
   test("deposes no leader whose policy ends a term with the contact", async () => {
     const locks = await start("standard");
     const leadership = await locks.leaderElection("e").campaign();
-    const told: string[] = [];
+    const heard: string[] = [];
     for (const type of ["uncertain", "recovered", "lost"] as const) {
-      locks.events.on(type, () => told.push(type));
+      locks.events.on(type, () => heard.push(type));
     }
     stepMs = 150;
-    await eventually(() => told.includes("recovered") || told.includes("lost"), { what: "news of the term" });
-    expect(told).toEqual(["uncertain", "recovered"]);
+    await eventually(() => heard.includes("recovered") || heard.includes("lost"), {
+      what: "news of the term",
+    });
+    expect(heard).toEqual(["uncertain", "recovered"]);
     expect(leadership.state).toBe("held");
   });
 });

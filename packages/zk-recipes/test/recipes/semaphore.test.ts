@@ -550,7 +550,7 @@ describe("a batch of permits that no transaction of a server takes", () => {
     expect(session.sent).toEqual([]);
   });
 
-  it("is told by its size, to the permit", () => {
+  it("is found by its size, to the permit", () => {
     expect(() => askFor(6_854)).toThrow(/ask for 6853 at most/);
     askFor(6_853);
     expect(session.has("create2")).toBe(true);

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe("a member given up while its node is being made, whose create with the missing parents loses its answer", () => {
-  test("of a double barrier is gone before enter() rejects, so that nobody passes with it", async () => {
+  test("of a double barrier is gone before enter() rejects, so that the next member does not pass with it", async () => {
     const path = "/barriers/new";
     const abort = new AbortController();
     const reason = new Error("given up");
