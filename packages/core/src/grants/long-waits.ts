@@ -35,6 +35,8 @@ export class LongWaits extends Alarm {
   /** By name: whose wait has been told of. Others on that name are silent as long as it lasts. */
   readonly #told = new Map<string, LongWait>();
 
+  #own: ReadonlyMap<string, Hold> | undefined;
+
   constructor(engine: GrantEngine) {
     super();
     this.#engine = engine;
@@ -57,6 +59,7 @@ export class LongWaits extends Alarm {
       this.#lookFor(wait);
     }
     for (const wait of this.#due(this.#looked, longMs)) void this.#tellLong(wait);
+    this.#own = undefined;
     this.#arm();
   }
 
@@ -130,9 +133,10 @@ export class LongWaits extends Alarm {
     return value ?? "its holder is not known";
   }
 
+  /** Looked up in one pass over the holds for all waits of a turn: of both there may be ten thousand. */
   #ownHold({ name, kind }: LongWait): Hold | undefined {
-    for (const hold of this.#engine.holds) if (hold.name === name && hold.kind === kind) return hold;
-    return undefined;
+    this.#own ??= new Map([...this.#engine.holds].map((hold) => [`${hold.kind} ${hold.name}`, hold]));
+    return this.#own.get(`${kind} ${name}`);
   }
 
   #tell(wait: LongWait, code: string, message: string): void {
