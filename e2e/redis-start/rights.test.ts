@@ -153,7 +153,7 @@ describe("a user without one of its rights", () => {
     const name = `${below}no-read-holds`;
     const error = await refusal(locks.readWriteLock(name).read.acquire());
     expect(error).toBeInstanceOf(MissingRightError);
-    expect(error.rights).toEqual([`~{${name}}:*`]);
+    expect(error.rights).toContain(`~{${name}}:*`);
     expect(await server.command("EXISTS", name)).toBe(0);
     // All else may be locked.
     expect(await (await locks.readWriteLock(name).write.acquire()).release()).toBe("released");

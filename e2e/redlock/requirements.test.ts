@@ -88,11 +88,12 @@ it("a shard of a cluster has no vote", async () => {
   const cluster = await startRedisCluster({ masters: 3, replicas: 0 });
   opened.push({ close: () => cluster.stop() });
   const locks = client(cluster.nodes.map(({ port }) => `redis://127.0.0.1:${port}`));
-  await locks.ready({ waitMs: 10_000 });
-  const error = await failed(locks.mutex("shard").tryAcquire());
-  expect(error).toBeInstanceOf(QuorumError);
-  expect((error as QuorumError).votes.map(({ vote }) => vote)).toEqual(["error", "error", "error"]);
-  expect(String(error)).toMatch(/CROSSSLOT|MOVED/);
+  for (const work of [locks.ready({ waitMs: 10_000 }), locks.mutex("shard").tryAcquire()]) {
+    const error = await failed(work);
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes.map(({ vote }) => vote)).toEqual(["error", "error", "error"]);
+    expect(String(error)).toContain("this server is part of a cluster");
+  }
 }, 300_000);
 
 it("a node that may evict locks is a warning that names it", async () => {

@@ -210,7 +210,7 @@ describe("what only a server can find wrong", () => {
     ]) {
       const { error, tookMs } = await rejection(work);
       expect(error).toMatchObject({ code: "HF_BACKEND", retryable: false });
-      expect(error.message).toMatch(/chroot \/no\/such\/place does not exist.*option connect/);
+      expect(error.message).toMatch(/chroot \/no\/such\/place does not exist.*connect string/);
       expect(error.message).toContain(server.connectString);
       expect(tookMs).toBeLessThan(9_000);
     }

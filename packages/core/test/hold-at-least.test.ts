@@ -130,7 +130,7 @@ describe("holdAtLeastMs", () => {
   });
 
   it("is refused when it is no time, and when renew: false ends the hold before", async () => {
-    const lock = memoryLocks().mutex("a");
+    const lock = scripted(simulatedRuntime(20), "ttl", { leaseMs: 3_000 }).provider.mutex("a");
     const wrong: [object, RegExp][] = [
       [{ holdAtLeastMs: -1 }, /holdAtLeastMs must be a number of milliseconds, 0 or more and finite; got -1/],
       [{ holdAtLeastMs: Infinity }, /holdAtLeastMs .* got Infinity/],

@@ -142,6 +142,11 @@ export interface LockDriver {
   downgrade?(write: Grant, read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">): Promise<Grant>;
   /** Semaphores: the limit as the backend keeps it; `given` is what the client was told, and the answer where there is no other. */
   limit?(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number>;
+  /**
+   * Semaphores: how many permits one call may ask for. Default 10,000: each permit has an id of its own, in this process and at the
+   * backend, and a million ids take seconds in which the event loop does nothing else.
+   */
+  mostPermits?(kind: PrimitiveKind): number;
   /** Leadership: changes what other participants read of this grant. Rejects when it is not held any more. */
   announce?(grant: Grant, label: string): Promise<void>;
   /**

@@ -64,10 +64,11 @@ export class LongWaits extends Alarm {
   }
 
   #due(waits: Set<LongWait>, afterMs: Millis): readonly LongWait[] {
-    const sinceMs = this.#engine.runtime.nowMs() - afterMs;
+    const nowMs = this.#engine.runtime.nowMs();
     const due: LongWait[] = [];
     for (const wait of waits) {
-      if (wait.queuedMs > sinceMs) break;
+      // The very sum that armed the alarm: a difference may be rounded otherwise, and the alarm would ring for ever.
+      if (wait.queuedMs + afterMs > nowMs) break;
       waits.delete(wait);
       due.push(wait);
     }

@@ -31,8 +31,8 @@ const permitScopeKeys: ReadonlySet<string> = new Set([...acquireKeys.scope, "per
 /** What Java's `int` holds: Curator keeps a limit in a `SharedCount`, Redisson in a key that it reads as one. */
 const mostPermits = 2 ** 31 - 1;
 
-/** Each permit of a batch has an id of its own, in this process and at the backend: a million take seconds and block the loop. */
-const mostAtOnce = 10_000;
+/** See `LockDriver.mostPermits`. */
+const defaultMostAtOnce = 10_000;
 
 /**
  * A semaphore over any driver. Grants are shared ones, also with a limit of one. A body of `withPermit` may ask for more
@@ -124,6 +124,7 @@ export class SemaphoreView extends View implements Semaphore {
         { lockName: this.name },
       );
     }
+    const mostAtOnce = this.engine.driver.mostPermits?.(this.kind) ?? defaultMostAtOnce;
     if (permits > mostAtOnce) {
       throw new InvalidArgumentError(
         `${what}: permits = ${permits} are more than one call may ask for, which is ${mostAtOnce}; a semaphore that counts in larger units needs fewer`,

@@ -89,7 +89,9 @@ function missingIn(reply: string, command: Command | null): readonly string[] | 
   if (/\bchannels?\b/.test(reply)) return ["&holdfast_*", "&redisson_*"];
   // Of keys that a script derives itself: those of read holds.
   if (inScript) return [`~${suffixed(key, "*")}`];
-  return keys.length === 0 ? null : keys.map((each) => `~${each}`);
+  if (keys.length === 0) return null;
+  // The key of a read hold is another one each time.
+  return keys.map((each) => `~${each.includes(":rwlock_timeout:") ? suffixed(key, "*") : each}`);
 }
 
 function keysOf(command: Command | null): readonly string[] {

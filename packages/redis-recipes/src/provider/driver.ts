@@ -112,6 +112,11 @@ export class RedisDriver implements LockDriver {
     return recipe.watch(this.keyOf(name), changed);
   }
 
+  /** A plain semaphore is a number, so a take of many permits is one subtraction. */
+  mostPermits(kind: PrimitiveKind): number {
+    return kind === "semaphore" ? 2 ** 31 - 1 : 10_000;
+  }
+
   async limit(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number> {
     const recipe = this.#recipe(kind, name);
     if (typeof given === "object" && given !== null) throw unsupported("Redis keeps no such limit", name);

@@ -6,6 +6,8 @@ import type { RedisDesk } from "./desk.js";
 
 /** 10,000 waits are 50 calls of some milliseconds each, be they for one lock or for many. */
 export const heartbeatLimit = 200;
+/** Of fair locks: an entry costs more, and a call may have to take the dead out of a long line besides. */
+export const fairHeartbeatLimit = 100;
 /** 10,000 holds are 20 calls. */
 export const renewalLimit = 500;
 

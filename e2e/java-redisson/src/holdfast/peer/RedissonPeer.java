@@ -57,7 +57,9 @@ public final class RedissonPeer {
             failure.printStackTrace();
             line.add("error");
             line.add(failure.getClass().getSimpleName());
-            line.add(String.valueOf(failure.getMessage()));
+            // Redisson wraps what a future failed with.
+            Throwable cause = failure.getCause();
+            line.add(failure.getMessage() + (cause == null ? "" : ", caused by " + cause));
         }
         print(line);
     }

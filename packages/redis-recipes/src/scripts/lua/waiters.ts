@@ -1,5 +1,5 @@
 /** Places in a queue are counted up to this one; of a waiter further back it is only known that it stands there or behind. */
-export const farPlace: number = 100;
+export const farPlace = 100;
 
 /**
  * `isQueued(list, entry, scores, owner)`: whether an owner stands in a queue that has a list for the order and a sorted set beside
