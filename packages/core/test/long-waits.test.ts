@@ -46,6 +46,27 @@ describe("a wait without a limit", () => {
     expect(told[0]?.detail).toMatch(/at (async )?chargeTheCustomer/);
   });
 
+  it("is told in few looks, at whatever fraction of a millisecond it began", async () => {
+    let timers = 0;
+    const counting = Object.create(runtime, {
+      setTimer: {
+        value: (...args: Parameters<SimulatedRuntime["setTimer"]>) => {
+          timers += 1;
+          if (timers > 10_000) throw new Error("the alarm rings again and again");
+          return runtime.setTimer(...args);
+        },
+      },
+    }) as SimulatedRuntime;
+    const { provider, requests } = scripted(counting, "session");
+    for (let at = 0; at < 300; at++) {
+      void provider.mutex(`orders-${at}`).acquire();
+      requests[at]?.progress.waiting();
+      await runtime.advance(0.1);
+    }
+    await runtime.advance(32_000);
+    expect(told).toHaveLength(300);
+  });
+
   it("is told without its holder where the server does not say who that is", async () => {
     const { provider, last } = scripted(runtime, "session", {
       driver: { inspect: () => new Promise(() => {}) },
