@@ -13,6 +13,8 @@ const slow = [
   "e2e/packaging/",
   "e2e/zookeeper/conformance/",
   "e2e/interop/queueing",
+  "e2e/upgrade/",
+  "e2e/faults/sockets",
   "test-servers/test/ensemble.server",
   "e2e/foreign/",
   "redis-recipes/test/client/sentinel-line.server",
