@@ -9,8 +9,8 @@ import { writeLog } from "./support/artefact.js";
 import { describePoint, faultsFor, type Point, pointsOf, tryPoint } from "./sweep.js";
 
 /** A normal run takes every so many of the points, spread over all requests and kinds; a full run takes all. */
-const mutexStride = 37;
-const stride = 370;
+const mutexStride = 61;
+const stride = 610;
 
 /** What to run for one point again: its words stand in the title of the failure. */
 const only = process.env.HOLDFAST_POINT;

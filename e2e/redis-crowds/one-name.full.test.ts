@@ -3,9 +3,8 @@ import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
 import { eventually, type RedisNode, startRedis, startRedisProxy } from "@holdfast/test-servers";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { share } from "../support/share.js";
 
-const count = share("waiters on one name, of which two fifths die", 500, 5_000);
+const count = 5_000;
 const dying = (2 * count) / 5;
 const waitMs = 600_000;
 const alive = "holdfast_alive:{orders}";
