@@ -39,7 +39,7 @@ const redis = [
   "e2e/redis-multi/**/*.test.ts",
   "e2e/upgrade/redis.test.ts",
 ];
-/** What measures times and sizes, or starves servers and processes: nothing else may run beside it. */
+/** What measures times and sizes, or starves servers and processes: a core for each file, and no other stage beside it. */
 const alone = [
   "packages/zk-recipes/test/session/hardening.server.test.ts",
   "e2e/faults/silent/**/*.test.ts",
