@@ -107,7 +107,7 @@ describe("the events of a lock", () => {
       heard.filter((event) => event.type === "acquire-settled").map((event) => event.outcome);
     await locks.mutex(path).tryAcquire();
     expect(outcomes()).toEqual(["unavailable"]);
-    await expect(locks.mutex(path).acquire({ waitMs: 50 })).rejects.toMatchObject({
+    await expect(locks.mutex(path).acquire({ waitMs: 300 })).rejects.toMatchObject({
       code: "HF_ACQUIRE_TIMEOUT",
     });
     expect(outcomes()).toEqual(["unavailable", "timeout"]);

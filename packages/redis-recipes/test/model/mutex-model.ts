@@ -11,6 +11,7 @@ import type { ReleaseAnswer, ReleaseArgs } from "../../src/scripts/mutex/release
 import type { RenewAnswer, RenewEntry } from "../../src/scripts/mutex/renew.js";
 import type { Keyspace } from "./keyspace.js";
 import { type Look, QueueModel } from "./queue-model.js";
+import { knownToken } from "./wire.js";
 
 /** The plain mutex, with our queue. */
 export class MutexModel extends QueueModel {
@@ -127,7 +128,7 @@ export function renewModel(
     if (space.type(lock) !== "hash" || !space.hash(lock).has(field)) return { status: "gone", serverMs };
     if (space.pttl(lock) < leaseMs) space.expire(lock, leaseMs);
     const value = space.string(token) ?? "";
-    const last = /^\d+$/.test(value) ? BigInt(value) : 0n;
+    const last = knownToken(value) ?? 0n;
     return { status: "renewed", serverMs, token: last, pttlMs: space.pttl(lock) };
   });
 }

@@ -5,7 +5,7 @@ import type { PermitRenewEntry } from "../../src/scripts/permit/renew.js";
 import type { PermitSetAnswer, PermitSetArgs } from "../../src/scripts/permit/set.js";
 import type { PermitTakeAnswer, PermitTakeArgs } from "../../src/scripts/permit/take.js";
 import { addTo, numberAt } from "./semaphore-model.js";
-import { type Publishing, Wire } from "./wire.js";
+import { knownToken, type Publishing, Wire } from "./wire.js";
 
 const bytes = (id: string) => Buffer.from(id, "hex").toString("latin1");
 
@@ -77,7 +77,7 @@ export class PermitModel extends Wire<PermitKeys> {
         if ((grants.get(bytes(id)) as number) < till) space.score(keys.grants, bytes(id), till);
       }
       const value = space.string(keys.token) ?? "";
-      const token = /^\d+$/.test(value) ? BigInt(value) : 0n;
+      const token = knownToken(value) ?? 0n;
       return { status: "renewed", serverMs, token, pttlMs: Math.max(least, till) - space.nowMs };
     });
   }

@@ -13,6 +13,7 @@ import type {
   WriteReleaseArgs,
 } from "../../src/scripts/read-write/write-release.js";
 import { type Look, QueueModel } from "./queue-model.js";
+import { knownToken } from "./wire.js";
 
 /** The read-write lock: Redisson's hash and hold keys, our queue of writers. */
 export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
@@ -135,7 +136,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
       if (space.pttl(hold) < leaseMs) space.set(hold, "1", leaseMs);
       if (space.pttl(keys.lock) < leaseMs) space.expire(keys.lock, leaseMs);
       const value = space.string(keys.token) ?? "";
-      const token = /^\d+$/.test(value) ? BigInt(value) : 0n;
+      const token = knownToken(value) ?? 0n;
       return { status: "renewed", serverMs, token, pttlMs: space.pttl(hold) };
     });
   }

@@ -35,7 +35,7 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
     const type = this.space.type(this.keys.token);
     if (type === "none") return 0n;
     const value = this.space.string(this.keys.token) ?? "";
-    return /^\d{1,15}$|^[0-8]\d{15}$/.test(value) ? BigInt(value) : null;
+    return knownToken(value);
   }
 
   /** The token key is raised to what a client has seen, and past it under a holder. */
@@ -80,4 +80,9 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
     // The server that the model is compared with is listened to on plain channels only.
     if (to.publish === "publish" || to.publish === "both") this.space.publish(to.channel, message);
   }
+}
+
+/** A token that scripts go on from; `null` for any other text. */
+export function knownToken(text: string): bigint | null {
+  return /^\d{1,15}$|^[0-8]\d{15}$/.test(text) ? BigInt(text) : null;
 }
