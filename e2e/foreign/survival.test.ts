@@ -115,7 +115,8 @@ describe("holders and waiters of kazoo and Curator", () => {
     clients: readonly ForeignClient[],
     condition: () => boolean,
   ): Promise<void> {
-    await eventually(condition, { what, withinMs: 30_000, detail: () => statesOf(clients) });
+    // As long as their sessions: kazoo's pause between two tries doubles, and one may outlast half a minute.
+    await eventually(condition, { what, withinMs: 75_000, detail: () => statesOf(clients) });
   }
 
   const statesOf = (clients: readonly ForeignClient[]): string =>

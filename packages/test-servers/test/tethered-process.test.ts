@@ -128,13 +128,20 @@ test("the child and its folder go when the parent is killed with SIGKILL", async
 });
 
 test("a terminal's interrupt does not reach the child, and a group that is killed takes it and its folder along", async () => {
-  const [scratch, heard] = [join(folder, "scratch"), join(folder, "heard")];
+  const [scratch, ready, heard] = ["scratch", "ready", "heard"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
   writeFileSync(scratch, "");
   const { parent, pid, ended } = await parentThat(`
     const { writeFileSync } = await import("node:fs");
     process.on("SIGINT", () => writeFileSync(${JSON.stringify(heard)}, ""));
+    writeFileSync(${JSON.stringify(ready)}, "");
     setInterval(() => {}, 1_000);
   `);
+  // Before that an interrupt ends it.
+  await eventually(() => existsSync(ready), { what: "the parent to listen" });
   await eventually(
     () => {
       process.kill(-parent, "SIGINT");
