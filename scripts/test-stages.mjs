@@ -11,8 +11,8 @@ import { judge, readReport, redsOf } from "./vitest-report.mjs";
 export const testStages = [
   // Some of these files wait for timers; four at a time keep two cores at work.
   { project: "unit", options: ["--maxWorkers=4"], limitMinutes: 8 },
-  // Most of these tests wait for sessions and JVMs, so five files at a time fit on two cores.
-  { project: "servers", options: ["--maxWorkers=5"], limitMinutes: 16 },
+  // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
+  { project: "servers", options: ["--maxWorkers=4"], limitMinutes: 16 },
   // Two files at a time, each with a core: times are what is tested, and a stage full of other tests beside them distorts them.
   { project: "alone", options: ["--maxWorkers=2"], limitMinutes: 7 },
   { project: "redis", options: ["--maxWorkers=6"], limitMinutes: 12 },
