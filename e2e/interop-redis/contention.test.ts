@@ -75,7 +75,7 @@ withEachRedisson(
             ]),
           ]);
         let across = 0;
-        // A bout in which each did its work alone would prove nothing: whoever spins may have had all of it while the rest slept.
+        // A bout in which each contender did its work alone proves nothing: one that spins may have had all its turns while the others slept.
         for (let bouts = 1; across <= 1 && bouts <= mostBouts; bouts++) {
           const startedMs = performance.now();
           const [java, ours] = await bout();

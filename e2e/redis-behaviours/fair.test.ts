@@ -310,7 +310,7 @@ it("36: a try that a silent server leaves without an answer gives up in time, an
   await server.untilLong(queueOf(name), 1);
   const startedMs = performance.now();
   await link.setMode("hole");
-  // Its place may not have been confirmed before the server fell silent: then nobody knows that the lock is taken.
+  // The server may have fallen silent before it confirmed the waiter's place. Then the client cannot know that the lock is taken.
   expect([null, "HF_BACKEND"]).toContain(await waiting.catch(({ code }) => code));
   expect(performance.now() - startedMs).toBeLessThan(10_000);
   expect(await server.number("LLEN", queueOf(name))).toBe(1);

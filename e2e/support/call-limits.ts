@@ -73,7 +73,7 @@ export async function expectLimitsKept<P extends LockProvider>(
   }
 }
 
-/** A server that takes its time is no outage: whoever asks once is granted. */
+/** A slow server is no outage: a call that asks once is granted. */
 export async function expectGranted<P extends LockProvider>(
   provider: P,
   recipes: readonly AskedRecipe<P>[],

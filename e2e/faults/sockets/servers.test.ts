@@ -93,7 +93,7 @@ for (const [name, { request, open }] of Object.entries(kinds)) {
     const gone = await Promise.all(
       steps.flatMap((step) => Object.values(cuts).map((cut) => goAway(server.port, request, step, cut))),
     );
-    // Whoever comes after them is served.
+    // The server still answers the next client.
     const last = await goAway(server.port, request, "answered", () => {});
     await server.close();
     for (const socket of [...gone, last]) socket.destroy();

@@ -360,7 +360,7 @@ describe("a re-entrant read beside the own write", () => {
     await runtime.advance(99);
     expect(late.settled).toBe(false);
     await runtime.advance(1);
-    // Nobody else can be in the way of a read beside its own write.
+    // No other client can be in the way of a read beside its own write.
     expect(late.error).toMatchObject({ code: "HF_BACKEND", lockName: "a" });
     await runtime.advance(100);
     expect(tried.error).toMatchObject({ code: "HF_BACKEND", lockName: "a" });

@@ -61,7 +61,7 @@ export function resolveAsk(
 }
 
 /**
- * What one part is asked with. A part that has no lease of its own is not told of one: its hold is released when another part's lease
+ * What one part is asked with. A part without leases does not get `leaseMs` and `renew`: its hold is released when another part's lease
  * ends, since the loss of one is the loss of the whole.
  */
 export function optionsOf(part: Part, { partOptions }: MultiAsk): AcquireOptions {

@@ -21,12 +21,12 @@ export interface LeaderElection {
 
   /**
    * Leads whenever elected until `signal` aborts or the provider closes, which are its normal ends, and resolves once the
-   * body has ended and nothing is held. Stands again, at the tail, after each loss and each time the body returns. The body
-   * is told to stop through its context; `close({ graceMs })` does so when it is called, and the term stays until the body
-   * ends or the grace is over. Rejects with the body's own error, after giving back; what only repeats that the term is
-   * over or that the provider closes (the reason of the context's signal, or Node's `AbortError` caused by it, or this
-   * provider's `ProviderClosedError`) is no such error. On a provider that is closed already it resolves at once. Rejects with `AcquireTimeoutError` when
-   * one candidacy waits longer than `waitMs`, with `EvictedError` when somebody deletes it, and with a `BackendError` that
+   * body has ended and nothing is held. Stands again, at the tail, after each loss and each time the body returns. The signal
+   * of the body's context says when to stop. `close({ graceMs })` aborts that signal when it is called, and the term stays
+   * until the body ends or the grace is over. Rejects with the body's own error, after giving back; what only repeats that
+   * the term is over or that the provider closes (the reason of the context's signal, or Node's `AbortError` caused by it, or
+   * this provider's `ProviderClosedError`) is no such error. On a provider that is closed already it resolves at once.
+   * Rejects with `AcquireTimeoutError` when one candidacy waits longer than `waitMs`, with `EvictedError` when somebody deletes it, and with a `BackendError` that
    * the provider's retry policy gives up on; an aborted `signal` beats all of these.
    */
   lead(

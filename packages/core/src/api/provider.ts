@@ -70,7 +70,7 @@ export interface CloseOptions {
 
   /**
    * How long the present holders may go on before their holds are taken from them. Default 0. Holds are renewed meanwhile,
-   * and a scope may enter its own re-entrant lock again and downgrade a write. The bodies of `lead()` are told to stop at
+   * and a scope may enter its own re-entrant lock again and downgrade a write. The signals of `lead()` bodies abort at
    * once. A lock that is kept by `holdAtLeastMs` is not waited for.
    */
   graceMs?: Millis;

@@ -101,7 +101,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
     this.#startedMs = this.#spec.startedMs ?? engine.runtime.nowMs();
     this.#deadlineMs = this.#startedMs + (waitMs === 0 ? engine.options.connectTimeoutMs : waitMs);
     engine.waiting.add(this);
-    // Before the event is told, since a listener of it may abort: the call is over then.
+    // The signal is listened to before the event is emitted, because a listener of the event may abort it. The call is over then.
     if (signal !== undefined) engine.signals.add(signal, this.#aborted);
     for (const report of this.#reports) report.started();
     if (this.#phase !== "settled") this.#proceed();
@@ -130,7 +130,7 @@ export class Acquisition extends Alarm implements TicketProgress, Waiting {
       this.#resolve = resolve as (settled: Settled) => void;
       this.#reject = reject;
     });
-    // Heard by whoever got the wait; this only says so before it has.
+    // The caller of `Queued.from` handles the rejection. Until that call Node.js would report it as unhandled.
     end.catch(() => {});
     this.#wait = new Queued({ kind, name, queuedMs: runtime.nowMs(), blockedBy }, end);
     longWaits.add(this.#wait);

@@ -64,7 +64,7 @@ export class Hold extends Alarm implements HoldIdentity {
   /** Until a renewal counts from after the last jump of the clock, only the backend knows whether we hold. */
   #jumpEpoch: number;
   readonly #finalUntilMs: Millis;
-  /** How often contact was told to be broken. */
+  /** How often the driver has reported that contact is broken. */
   #breaks = 0;
   #watchers: Set<() => void> | undefined;
 

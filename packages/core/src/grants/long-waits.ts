@@ -5,11 +5,11 @@ import { within } from "../signals/within.js";
 import type { GrantEngine } from "./engine.js";
 import type { Hold } from "./hold.js";
 
-/** An acquire without a limit of time that the backend has told to wait. */
+/** An acquire without a limit of time, after the backend has answered that it has to wait. */
 export interface LongWait {
   readonly kind: PrimitiveKind;
   readonly name: string;
-  /** When it was told to wait. */
+  /** When the backend answered so. Monotonic. */
   readonly queuedMs: Millis;
   /** As in `TicketProgress.waiting`. */
   readonly blockedBy: Error | undefined;
@@ -17,22 +17,25 @@ export interface LongWait {
   readonly callSite: Error | undefined;
 }
 
-/** A wait that cannot end by itself is told this early. */
+/** After so long a warning is emitted for a wait that cannot end by itself. */
 const hopelessMs: Millis = 5_000;
+/** After so long a warning is emitted for any wait. */
 const longMs: Millis = 30_000;
-/** For the question who holds. */
+/** How long the backend may take to say who holds the lock. */
 const askingMs: Millis = 1_000;
 
 /**
- * Tells, by one process warning for each lock, of acquires that wait without a limit: else a program that waits for itself, or for
- * something that will not happen, stands still and says nothing. One alarm for all of them; what is granted at once is never here.
+ * Emits one process warning for each lock that is waited for without a limit. Without it a program that waits for itself, or for
+ * something that will not happen, stands still and says nothing. One alarm serves all waits. An acquire that is granted at once
+ * never gets here.
  */
 export class LongWaits extends Alarm {
   readonly #engine: GrantEngine;
-  /** Both in the order of their time. */
+  /** Waits that have not been looked at yet, in the order of their time. */
   readonly #fresh = new Set<LongWait>();
+  /** Waits that could have ended by themselves after `hopelessMs`, in the order of their time. */
   readonly #looked = new Set<LongWait>();
-  /** By name: whose wait has been told of. Others on that name are silent as long as it lasts. */
+  /** The wait that a warning was emitted for, by lock name. As long as it lasts there is no second warning for that name. */
   readonly #told = new Map<string, LongWait>();
 
   #own: ReadonlyMap<string, Hold> | undefined;

@@ -20,7 +20,7 @@ const closing = new Set<object>();
 
 /**
  * `close({ graceMs })` on the first of the signals, then re-raise it, so that the process ends by it as it would have
- * without us, unless somebody else handles it too. A second signal meanwhile ends the process at once. Disposing undoes it.
+ * without us, unless other code handles it too. A second signal meanwhile ends the process at once. Disposing undoes it.
  *
  * One call for each provider: the signal is raised again when all of them have closed. Throws `InvalidArgumentError` at
  * once for what is not a provider, and for wrong options.

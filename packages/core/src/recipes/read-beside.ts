@@ -163,7 +163,7 @@ class Taking {
     return await work;
   }
 
-  /** Nobody else can be in the way of a read beside its own write: a limit that passes is an outage. */
+  /** No other client can be in the way of a read beside its own write, so a limit that passes is an outage. */
   #noAnswer(passedMs: Millis): BackendError {
     const { engine } = this.#write;
     const { backend, options } = engine;

@@ -136,7 +136,7 @@ export class MasterNode {
     const own = copyOf(redis, { ...commandSettings(waitTimeoutMs), readOnly: false });
     const connection: NodeConnection = new NodeConnection(own, {
       ...common,
-      // Ours in any case. In a cluster it is told where to lead by the map of the slots, and dialling again changes nothing.
+      // This connection is always ours. In a cluster the map of the slots says where it leads, so that dialling again changes nothing.
       redial: !this.#options.cluster,
       extraWaitMs: waitTimeoutMs,
       probes: [["wait", 0, 0]],

@@ -16,7 +16,7 @@ export interface SendOptions {
   readonly binary?: boolean;
 }
 
-/** A server that does not answer within this is told as down. An operator's action waits as long for a master's link. */
+/** A server that does not answer within this is reported as down. An operator's action waits as long for a master's link. */
 export const linkLimitMs: Millis = 5_000;
 const againMs: Millis = 500;
 

@@ -30,7 +30,7 @@ import { SteadyRuns } from "../recipes/steady-runs.js";
 import { RedisDriver } from "./driver.js";
 import { type RedisLocksOptions, resolveOptions } from "./options.js";
 
-/** Permits with ids and leases of their own, renewed unless told otherwise. Those of a process that dies come back with their lease. */
+/** Permits with ids and leases of their own, renewed by default. Permits of a process that dies come back when their lease ends. */
 export interface PermitSemaphore extends Semaphore {
   /** `false` when a limit is already stored. */
   trySetLimit(limit: number): Promise<boolean>;

@@ -165,7 +165,7 @@ export class RedisDesk {
   /**
    * An owner's last request, as `runUntilAnswered` asks it. `lateUntilMs`: a request of this owner whose outcome is unknown may still
    * run up to this server time, as one that waits for replicas travels on a connection of its own; then the last request is asked
-   * again behind it. Without that the lock would be held by nobody for a whole lease. `null`: nothing can come any more.
+   * again behind it. Without that the lock would stay taken for a whole lease although no client holds it. `null`: nothing can come any more.
    */
   async runLast<R extends { readonly serverMs: number }>(
     call: Call<R>,

@@ -12,7 +12,7 @@ export class Holds {
   readonly #holds = new Map<string, RedisHold>();
   readonly #byKey = new Map<string, Set<RedisHold>>();
   readonly #bySlot = new Map<number, Set<RedisHold>>();
-  /** When owners of ours were last told that their lock was taken by force. */
+  /** When each owner of this process last heard that its lock was taken by force. */
   readonly #thefts = new Map<string, Millis>();
 
   constructor(desk: RedisDesk) {

@@ -158,7 +158,7 @@ export class FairModel extends Wire<FairKeys> {
     return out.includes(true);
   }
 
-  /** Whoever of ours has not been heard gives up, one after the other; heads of Redisson's go when their deadline is over. */
+  /** Each waiter of ours whose heartbeats have stopped gives up, one after the other. A Redisson waiter at the head goes when its deadline is over. */
   #sweep(waitMs: number): string | null {
     const { space, keys } = this;
     const lapsed = [...space.zset(keys.alive)].filter(([, till]) => till <= space.nowMs);

@@ -173,7 +173,7 @@ export class NetworkSwitch {
   /** One after the other, and each with all that is wanted by then. */
   #apply(): Promise<void> {
     const next = this.#turn.then(() => tc(this.#filters()));
-    // A turn that failed is told to whoever asked for it, and holds up no other.
+    // A failed turn is reported to the caller that asked for it. The next turn runs all the same.
     this.#turn = Promise.allSettled([next]);
     return next;
   }

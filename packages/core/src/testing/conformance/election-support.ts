@@ -14,7 +14,7 @@ export async function untilLabels(h: Harness, election: LeaderElection, labels: 
   let seen: readonly Participant[] = [];
   await h.until(`${labels.join(", ") || "nobody"} to stand in ${election.name}`, async () => {
     seen = await election.participants();
-    // One without a label, whose entry is about to go, is not nobody.
+    // A participant without a label, whose entry is about to be deleted, still counts.
     return seen.length === labels.length && seen.every(({ label }, at) => label === labels[at]);
   });
   expect(seen.map((each) => each.leader)).toEqual(labels.map((_, i) => i === 0));

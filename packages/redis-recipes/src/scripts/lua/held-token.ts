@@ -1,5 +1,5 @@
 /**
- * `heldToken(key)`: the token of whoever holds, for its renewal; 0 where the key is gone or holds something else, such as a number
+ * `heldToken(key)`: the token of the present holder, for its renewal; 0 where the key is gone or holds something else, such as a number
  * that no script would go on from.
  */
 export const heldToken = `
