@@ -52,6 +52,12 @@ export interface NodeConnectionOptions {
   onFailed(): void;
 }
 
+/** Where a command was written. */
+interface Sent {
+  readonly epoch: number;
+  readonly stream: Redis["stream"];
+}
+
 const againMs: Millis = 200;
 
 /**
@@ -316,7 +322,7 @@ export class NodeConnection {
     const meters = metered && meter?.wanted === true ? new MeteredFlight(meter, commands, sentMs) : undefined;
     const { stream } = this.redis;
     stream.cork();
-    const answers = commands.map((command) => this.#answer(epoch, command, meters));
+    const answers = commands.map((command) => this.#answer({ epoch, stream }, command, meters));
     stream.uncork();
     const outcomes = await inTime(runtime, limitMs, answers);
     meters?.over(runtime.nowMs());
@@ -325,24 +331,28 @@ export class NodeConnection {
   }
 
   /** Judged when it settles, not when the whole flight has: the connection may be another one by then. */
-  async #answer(epoch: number, command: Command, meters: MeteredFlight | undefined): Promise<Outcome> {
+  async #answer(sent: Sent, command: Command, meters: MeteredFlight | undefined): Promise<Outcome> {
     let outcome: Outcome;
     try {
       const reply = await this.redis.call(...command);
-      outcome = this.#outcome(epoch, command, null, reply);
+      outcome = this.#outcome(sent, command, null, reply);
     } catch (error) {
-      outcome = this.#outcome(epoch, command, error as Error, undefined);
+      outcome = this.#outcome(sent, command, error as Error, undefined);
     }
     meters?.settled(command, outcome, this.#options.runtime.nowMs());
     if ("error" in outcome && notMaster(outcome.error)) this.#demoted();
     return outcome;
   }
 
-  #outcome(epoch: number, command: Command, error: Error | null, reply: unknown): Outcome {
+  #outcome({ epoch, stream }: Sent, command: Command, error: Error | null, reply: unknown): Outcome {
     if (error !== null) {
       const failure = failureOf(error, this.#where(), command);
-      // A given client may have written it on the connection before, and been refused only when it sent it again.
-      const again = failure instanceof NotSentError && epoch !== this.#epoch;
+      // A given client may have written it on the connection before, and been refused only when it sent it again. A server that
+      // refuses several commands of one flight ends the epoch with the first of them, and not the connection.
+      const again =
+        failure instanceof NotSentError
+          ? epoch !== this.#epoch
+          : failure instanceof ReplyError && stream !== this.redis.stream;
       return { error: again ? this.#unknown("it was sent before the connection was replaced") : failure };
     }
     // A given client may have sent it again on its next connection, and perhaps it ran twice.

@@ -10,7 +10,7 @@ const refused = new Error("Stream isn't writeable and enableOfflineQueue options
 /** A client of ioredis that is connected to a master, and settles no command but INFO by itself. */
 class IdleClient extends EventEmitter {
   readonly status = "ready";
-  readonly stream = { writable: true, cork: () => {}, uncork: () => {} };
+  stream = { writable: true, cork: () => {}, uncork: () => {} };
   reject: (error: Error) => void = () => {};
 
   call(name: string): Promise<unknown> {
@@ -52,4 +52,26 @@ test("a command that ioredis refuses when it sends it again, on another connecti
   client.reject(refused);
   const [outcome] = (await flight).outcomes;
   expect(outcome && "error" in outcome && outcome.error).toBeInstanceOf(OutcomeUnknownError);
+});
+
+test("a command that a server refuses when a client sends it again, on another connection, has an unknown outcome", async () => {
+  const { client, connection } = await open();
+  const flight = connection.flight([["set", "a", 1]]);
+  const { reject } = client;
+  client.emit("close");
+  client.stream = { ...client.stream };
+  client.emit("ready");
+  reject(
+    Object.assign(new Error("READONLY You can't write against a read only replica."), { name: "ReplyError" }),
+  );
+  const [outcome] = (await flight).outcomes;
+  expect(outcome && "error" in outcome && outcome.error).toBeInstanceOf(OutcomeUnknownError);
+});
+
+test("a command that a server refuses on the connection on which it was sent was refused", async () => {
+  const { client, connection } = await open();
+  const flight = connection.flight([["set", "a", 1]]);
+  client.reject(Object.assign(new Error("OOM command not allowed"), { name: "ReplyError" }));
+  const [outcome] = (await flight).outcomes;
+  expect(outcome).toMatchObject({ error: { name: "ReplyError", kind: "busy" } });
 });
