@@ -107,7 +107,7 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     const theirs = await client.mutex(path);
     await theirs.acquire();
     const locks = await fixture.ours();
-    await expect(locks.mutex(path).acquire({ waitMs: 100 })).rejects.toMatchObject({
+    await expect(locks.mutex(path).acquire({ waitMs: 500 })).rejects.toMatchObject({
       code: "HF_ACQUIRE_TIMEOUT",
     });
     const abort = new AbortController();

@@ -167,7 +167,7 @@ describe.each(await curatorVersionsInShare())("permits shared with Curator %s", 
     const theirs = await client.semaphore(path, 1);
     const lease = await theirs.acquire();
     const ours = (await fixture.ours()).semaphore(path, 1);
-    await expect(ours.acquire({ waitMs: 100 })).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
+    await expect(ours.acquire({ waitMs: 500 })).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
     await untilQueued(path, 0);
     expect(await theirs.leases()).toEqual([lease]);
     await releaseAll(theirs, [lease]);

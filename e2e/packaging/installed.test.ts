@@ -242,7 +242,7 @@ describe("a process that has released everything", () => {
       "a wait in vain",
       `
       const lock = await locks.mutex(name).acquire();
-      await locks.mutex(name).acquire({ waitMs: 300 }).catch((error) => console.log(error.code));
+      await locks.mutex(name).acquire({ waitMs: 500 }).catch((error) => console.log(error.code));
       await locks.mutex(name).acquire({ signal: AbortSignal.timeout(50) }).catch((error) => console.log(error.name));
       await lock.release();`,
     ],

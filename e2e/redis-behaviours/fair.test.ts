@@ -140,7 +140,7 @@ it("31: deadlines do not drift however often others give up behind, or try witho
   const [before = Number.NaN] = await deadlines(name);
   const other = (await server.locks(patient)).fairMutex(name);
   for (let i = 0; i < 10; i++) {
-    await expect(other.acquire({ waitMs: 300 })).rejects.toBeInstanceOf(AcquireTimeoutError);
+    await expect(other.acquire({ waitMs: 500 })).rejects.toBeInstanceOf(AcquireTimeoutError);
     expect(await other.tryAcquire()).toBeNull();
     const [own = Number.NaN, ...more] = await deadlines(name);
     expect(more).toEqual([]);
@@ -293,7 +293,7 @@ it("36: a try whose answers are lost leaves no entry in the queue", async () => 
   const { locks, link } = await server.linked();
   // The server queues it, and nobody hears of that; then the same with what takes it out again.
   const lost = link.dropReply({ name: ["EVALSHA", "EVAL"], key: name, times: 2 });
-  expect(await locks.fairMutex(name).tryAcquire({ waitMs: 300 })).toBeNull();
+  expect(await locks.fairMutex(name).tryAcquire({ waitMs: 500 })).toBeNull();
   expect(lost.hits.length).toBeGreaterThan(0);
   await eventually(async () => (await server.number("LLEN", queueOf(name))) === 0, {
     what: "an empty queue",

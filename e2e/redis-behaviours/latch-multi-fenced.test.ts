@@ -129,7 +129,7 @@ it.each([0, 1, 2])(
     const whole = multiLock(partsOf(other, name));
     expect(await whole.tryAcquire()).toBeNull();
     expect(await server.number("EXISTS", `${name}-a`, `${name}-b`, `${name}-c`)).toBe(1);
-    await expect(whole.acquire({ waitMs: 100 })).rejects.toBeInstanceOf(AcquireTimeoutError);
+    await expect(whole.acquire({ waitMs: 500 })).rejects.toBeInstanceOf(AcquireTimeoutError);
     const waiting = whole.acquire({ waitMs: 10_000 });
     await held.release();
     const handle = await waiting;
@@ -242,7 +242,7 @@ it("64: a contender gets what its holder releases once, whoever else of the hold
   const [one, other] = [await server.locks(), await server.locks()];
   const held = await one.mutex(name).acquire();
   // Not in a scope, a second acquire of the same client is a stranger like any other, and waits.
-  await expect(one.mutex(name).acquire({ waitMs: 300 })).rejects.toBeInstanceOf(AcquireTimeoutError);
+  await expect(one.mutex(name).acquire({ waitMs: 500 })).rejects.toBeInstanceOf(AcquireTimeoutError);
   const waiting = other.mutex(name).acquire({ waitMs: 5_000 });
   await server.untilLong(`holdfast_waiters:{${name}}`, 1);
   await held.release();

@@ -45,7 +45,7 @@ it("49: an acquire without a number set waits or is refused, and a number lets i
 
 it("49: a time-out of an acquire without a number set says that there is none", async () => {
   const semaphore = (await server.locks()).permitSemaphore(server.name("unset"));
-  await expect(semaphore.acquire({ waitMs: 300 })).rejects.toMatchObject({
+  await expect(semaphore.acquire({ waitMs: 500 })).rejects.toMatchObject({
     code: "HF_ACQUIRE_TIMEOUT",
     cause: { message: expect.stringMatching(/has no limit yet: call setLimit/) },
   });

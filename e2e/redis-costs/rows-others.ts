@@ -79,7 +79,7 @@ const held: readonly Row[] = [
     redisson: 2,
     run: async (scene) => {
       const theirs = await scene.rival.mutex(scene.name).acquire();
-      await scene.cost(() => scene.client.mutex(scene.name).tryAcquire({ waitMs: 100 }));
+      await scene.cost(() => scene.client.mutex(scene.name).tryAcquire({ waitMs: 500 }));
       await theirs.release();
     },
   },

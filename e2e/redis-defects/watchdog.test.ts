@@ -113,7 +113,7 @@ it("defect 3: a live reader's renewals keep no dead reader of another client ali
   await reader.confirm();
   await reader.release();
   // The dead one is still in the hash, and keeps nobody out.
-  const write = await live.locks.readWriteLock(name).write.acquire({ waitMs: 200 });
+  const write = await live.locks.readWriteLock(name).write.acquire({ waitMs: 2_000 });
   await write.release();
 });
 

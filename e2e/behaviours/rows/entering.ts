@@ -13,7 +13,7 @@ export function plainLockRows(site: Site, recipe: LockRecipe): void {
     await Promise.all(
       [lock, recipe.open(other.locks, path)].map(async (second) => {
         expect(await second.tryAcquire()).toBeNull();
-        await expect(second.acquire({ waitMs: 300 })).rejects.toThrow(AcquireTimeoutError);
+        await expect(second.acquire({ waitMs: 500 })).rejects.toThrow(AcquireTimeoutError);
       }),
     );
     first.assertHeld();
@@ -46,7 +46,7 @@ export function reentrantRows(site: Site): void {
     const [first, second] = [{ id: "first" }, { id: "second" }];
     const held = await lock.acquire({ owner: first });
     const waits = [lock, reentrantMutex.open(other.locks, path)].map((theirs) =>
-      expect(theirs.acquire({ owner: second, waitMs: 300 })).rejects.toThrow(AcquireTimeoutError),
+      expect(theirs.acquire({ owner: second, waitMs: 500 })).rejects.toThrow(AcquireTimeoutError),
     );
     let waiting = true;
     const over = Promise.all(waits).finally(() => {

@@ -32,7 +32,7 @@ export function mutexRows(site: Site): void {
     // All ways through the queue: free, refused, timed out, waited for.
     const first = await mutex.acquire();
     expect(await other.locks.mutex(path).tryAcquire()).toBeNull();
-    await expect(other.locks.mutex(path).acquire({ waitMs: 100 })).rejects.toThrow();
+    await expect(other.locks.mutex(path).acquire({ waitMs: 500 })).rejects.toThrow();
     await childCount(operator, path, 1);
     const waiting = other.locks.mutex(path).acquire({ waitMs: 10_000 });
     const nodes = await childCount(operator, path, 2);

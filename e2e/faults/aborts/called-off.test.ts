@@ -122,7 +122,7 @@ describe("tryAcquire", () => {
     const handle = await holder.locks.mutex(path).acquire();
     const mutex = caller.locks.mutex(path);
     expect(await mutex.tryAcquire()).toBeNull();
-    expect(await mutex.tryAcquire({ waitMs: 200 })).toBeNull();
+    expect(await mutex.tryAcquire({ waitMs: 500 })).toBeNull();
     await expect.poll(() => stage.operator.children(path)).toHaveLength(1);
     const { signal, reason } = abortAfter(20);
     await expect(mutex.tryAcquire({ waitMs: 10_000, signal })).rejects.toBe(reason);

@@ -97,7 +97,7 @@ describe.each(targetNames)("an election on %s", (name) => {
     const mutex = await locks.mutex(path).acquire({ waitMs });
     const stranger = await client();
     const campaign = (layout: "latch" | "selector") =>
-      stranger.leaderElection(path, { layout }).campaign({ waitMs: 100 });
+      stranger.leaderElection(path, { layout }).campaign({ waitMs: 500 });
     await expect(campaign("selector")).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
     await expect(campaign("latch")).rejects.toMatchObject({ code: "HF_LAYOUT_CONFLICT" });
     await mutex.release();

@@ -107,7 +107,7 @@ describe("the events of a lock", () => {
       heard.filter((event) => event.type === "acquire-settled").map((event) => event.outcome);
     await locks.mutex(path).tryAcquire();
     expect(outcomes()).toEqual(["unavailable"]);
-    await expect(locks.mutex(path).acquire({ waitMs: 300 })).rejects.toMatchObject({
+    await expect(locks.mutex(path).acquire({ waitMs: 500 })).rejects.toMatchObject({
       code: "HF_ACQUIRE_TIMEOUT",
     });
     expect(outcomes()).toEqual(["unavailable", "timeout"]);
@@ -301,7 +301,7 @@ describe("the diagnostics channels", () => {
     expect(seen.at(-1)).toMatchObject({ outcome: "granted", token: handle.token });
     heard.length = 0;
     // Contention is no error, here as elsewhere.
-    await expect(locks.mutex(path).acquire({ waitMs: 50 })).rejects.toThrow();
+    await expect(locks.mutex(path).acquire({ waitMs: 500 })).rejects.toThrow();
     expect(heard).toEqual(["start", "end", "asyncStart", "asyncEnd"]);
     expect(seen.at(-1)).toMatchObject({ outcome: "timeout" });
     heard.length = 0;

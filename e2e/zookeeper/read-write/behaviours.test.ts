@@ -64,7 +64,7 @@ describe.each(servers)("$kind ZooKeeper, a read-write lock", ({ start }) => {
     });
     const lock = locks.readWriteLock(path);
     const read = await lock.read.acquire({ waitMs });
-    await expect(lock.write.acquire({ waitMs: 200 })).rejects.toBeInstanceOf(AcquireTimeoutError);
+    await expect(lock.write.acquire({ waitMs: 500 })).rejects.toBeInstanceOf(AcquireTimeoutError);
     expect((await lock.inspect()).pendingTotal).toBe(0);
     await read.release();
   });

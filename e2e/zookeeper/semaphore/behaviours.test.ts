@@ -213,15 +213,15 @@ onBothServers((_title, server) => {
   it("34: with one permit the second caller is told in time that there is none", async () => {
     const semaphore = (await client()).semaphore(fresh(), 1);
     await semaphore.acquire();
-    expect(await semaphore.tryAcquire({ waitMs: 300 })).toBeNull();
-    await expect(semaphore.acquire({ waitMs: 300 })).rejects.toThrow(AcquireTimeoutError);
+    expect(await semaphore.tryAcquire({ waitMs: 500 })).toBeNull();
+    await expect(semaphore.acquire({ waitMs: 500 })).rejects.toThrow(AcquireTimeoutError);
   });
 
   it("35: after a time-out with all permits taken, one that comes back can be had", async () => {
     const path = fresh();
     const semaphore = (await client()).semaphore(path, 3);
     const held = [await semaphore.acquire(), await semaphore.acquire(), await semaphore.acquire()];
-    expect(await semaphore.tryAcquire({ waitMs: 200 })).toBeNull();
+    expect(await semaphore.tryAcquire({ waitMs: 500 })).toBeNull();
     expect(await tree(path)).toMatchObject({ queue: [], leases: { length: 3 } });
     await held[1]?.release();
     expect(await semaphore.tryAcquire()).not.toBeNull();

@@ -192,7 +192,7 @@ export const exclusiveRows: readonly Row[] = [
       awaited: 2,
       run: async (scene) => {
         const held = await heldByRival(scene);
-        const tried = () => scene.client.mutex(scene.path).tryAcquire({ waitMs: 300 });
+        const tried = () => scene.client.mutex(scene.path).tryAcquire({ waitMs: 500 });
         await scene.cost(tried, { unawaited: "delete" });
         await held.release();
       },
@@ -203,7 +203,7 @@ export const exclusiveRows: readonly Row[] = [
       run: async (scene) => {
         const held = await heldByRival(scene);
         const mutex = await scene.client.mutex(scene.path);
-        await scene.cost(() => mutex.acquire({ waitMs: 300 }));
+        await scene.cost(() => mutex.acquire({ waitMs: 500 }));
         await held.release();
       },
     },

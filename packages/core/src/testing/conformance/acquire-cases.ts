@@ -91,11 +91,11 @@ export const acquireCases: readonly Case[] = [
       const held = await h.lockOf(await h.provider(), name).acquire();
       const lock = h.lockOf(await h.provider(), name);
       const startedMs = h.runtime.nowMs();
-      const error = await rejection(lock.acquire({ waitMs: 300 }));
+      const error = await rejection(lock.acquire({ waitMs: 500 }));
       expect(error).toBeInstanceOf(AcquireTimeoutError);
-      expect((error as AcquireTimeoutError).waitedMs).toBeGreaterThanOrEqual(299);
-      expect(h.runtime.nowMs() - startedMs).toBeGreaterThanOrEqual(299);
-      expect(await lock.tryAcquire({ waitMs: 300 })).toBeNull();
+      expect((error as AcquireTimeoutError).waitedMs).toBeGreaterThanOrEqual(499);
+      expect(h.runtime.nowMs() - startedMs).toBeGreaterThanOrEqual(499);
+      expect(await lock.tryAcquire({ waitMs: 500 })).toBeNull();
       await h.until("nobody to wait", async () => (await lock.inspect()).pending.length === 0);
       await held.release();
       await h.untilEmpty(lock);

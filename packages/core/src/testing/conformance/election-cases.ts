@@ -108,7 +108,7 @@ export const electionCases: readonly Case[] = [
       const election = (await h.provider()).leaderElection(name);
       const term = await election.campaign({ label: "leader" });
       const other = (await h.provider()).leaderElection(name);
-      expect(await rejection(other.campaign({ waitMs: 300 }))).toBeInstanceOf(AcquireTimeoutError);
+      expect(await rejection(other.campaign({ waitMs: 500 }))).toBeInstanceOf(AcquireTimeoutError);
       expect(await rejection(other.campaign({ waitMs: 0 }))).toBeInstanceOf(AcquireTimeoutError);
       const controller = new AbortController();
       const aborted = rejection(other.campaign({ signal: controller.signal }));

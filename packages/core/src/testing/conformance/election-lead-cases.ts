@@ -329,7 +329,7 @@ export const electionLeadCases: readonly Case[] = [
       const term = await election.campaign();
       const { signal } = new AbortController();
       const other = (await h.provider()).leaderElection(name);
-      expect(await rejection(other.lead({ signal, waitMs: 300 }, () => {}))).toBeInstanceOf(
+      expect(await rejection(other.lead({ signal, waitMs: 500 }, () => {}))).toBeInstanceOf(
         AcquireTimeoutError,
       );
       const wrong: [unknown, unknown, RegExp][] = [

@@ -185,7 +185,7 @@ export function sharingCases(of: SidesMaker): readonly Case[] {
         const lock = of(provider, h.name());
         const reader = await lock.read.acquire();
         expect(await lock.write.tryAcquire()).toBeNull();
-        expect(await rejection(lock.write.acquire({ waitMs: 300 }))).toBeInstanceOf(AcquireTimeoutError);
+        expect(await rejection(lock.write.acquire({ waitMs: 500 }))).toBeInstanceOf(AcquireTimeoutError);
         expect((await lock.inspect()).pending).toEqual([]);
         await reader.confirm();
         const second = await lock.read.tryAcquire();

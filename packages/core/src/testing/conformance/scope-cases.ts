@@ -44,7 +44,7 @@ export const scopeCases: readonly Case[] = [
       const body = () => {
         ran = true;
       };
-      expect(await rejection(lock.withLock({ waitMs: 300 }, body))).toBeInstanceOf(AcquireTimeoutError);
+      expect(await rejection(lock.withLock({ waitMs: 500 }, body))).toBeInstanceOf(AcquireTimeoutError);
       expect(await rejection(lock.withLock({ signal: AbortSignal.abort("no") }, body))).toBe("no");
       expect(await rejection(lock.withLock("nothing" as never))).toBeInstanceOf(InvalidArgumentError);
       expect(ran).toBe(false);

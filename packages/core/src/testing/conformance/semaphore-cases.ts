@@ -76,7 +76,7 @@ export const semaphoreCases: readonly Case[] = [
       const held = await semaphore.acquire({ permits: 2 });
       expect(await other.tryAcquire({ permits: 2 })).toBeNull();
       await untilAvailable(h, other, 1);
-      expect(await rejection(other.acquire({ permits: 3, waitMs: 300 }))).toBeInstanceOf(AcquireTimeoutError);
+      expect(await rejection(other.acquire({ permits: 3, waitMs: 500 }))).toBeInstanceOf(AcquireTimeoutError);
       await untilAvailable(h, other, 1);
       const last = await other.tryAcquire();
       expect(last?.state).toBe("held");
@@ -195,10 +195,10 @@ export const semaphoreCases: readonly Case[] = [
       const name = h.name();
       const held = await (await h.provider()).semaphore(name, 2).acquire();
       const semaphore = (await h.provider()).semaphore(name, 2);
-      const late = await rejection(semaphore.acquire({ permits: 2, waitMs: 300 }));
+      const late = await rejection(semaphore.acquire({ permits: 2, waitMs: 500 }));
       expect(late).toBeInstanceOf(AcquireTimeoutError);
       expect(late).toMatchObject({ lockName: name });
-      expect(await semaphore.tryAcquire({ permits: 2, waitMs: 300 })).toBeNull();
+      expect(await semaphore.tryAcquire({ permits: 2, waitMs: 500 })).toBeNull();
       const controller = new AbortController();
       const aborted = rejection(semaphore.acquire({ permits: 2, signal: controller.signal }));
       await h.untilQueued(semaphore, 1);

@@ -41,7 +41,7 @@ export const semaphoreScopeCases: readonly Case[] = [
       const body = () => {
         ran = true;
       };
-      const late = rejection(semaphore.withPermit({ waitMs: 300 }, body));
+      const late = rejection(semaphore.withPermit({ waitMs: 500 }, body));
       expect(await late).toBeInstanceOf(AcquireTimeoutError);
       expect(await rejection(semaphore.withPermit({ signal: AbortSignal.abort("no") }, body))).toBe("no");
       expect(await rejection(semaphore.withPermit({}, "no body" as never))).toBeInstanceOf(
