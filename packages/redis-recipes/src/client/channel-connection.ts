@@ -4,7 +4,7 @@ import type { Channel } from "./channel.js";
 import { refusalKind } from "./errors.js";
 import { copyOf } from "./heard-streams.js";
 import { type RequestMeter, tellSettled } from "./request-meter.js";
-import { commandSettings, pingMs } from "./settings.js";
+import { commandTimeoutMs, duplicateSettings, pingMs } from "./settings.js";
 import { closeClient } from "./topology.js";
 
 export interface ChannelConnectionOptions {
@@ -88,7 +88,7 @@ export class ChannelConnection {
       this.#later(againMs, () => this.#open());
       return;
     }
-    const redis = copyOf(base, { ...commandSettings(), readOnly: false });
+    const redis = copyOf(base, { ...duplicateSettings(), commandTimeout: commandTimeoutMs });
     this.#redis = redis;
     this.#vain = 0;
     redis.on("error", () => {});

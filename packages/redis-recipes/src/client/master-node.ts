@@ -9,7 +9,7 @@ import type { RequestMeter } from "./request-meter.js";
 import { rightsProbe } from "./rights.js";
 import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
-import { commandSettings } from "./settings.js";
+import { duplicateSettings } from "./settings.js";
 import { unsuitable } from "./suitable.js";
 
 /** What a provider asks of replicas. */
@@ -133,7 +133,7 @@ export class MasterNode {
 
   #openAcked(redis: Redis, common: Pick<MasterNodeOptions, "runtime" | "servers" | "meter">): AckedRuns {
     const { waitTimeoutMs } = this.#options.policy;
-    const own = copyOf(redis, { ...commandSettings(waitTimeoutMs), readOnly: false });
+    const own = copyOf(redis, duplicateSettings(waitTimeoutMs));
     const connection: NodeConnection = new NodeConnection(own, {
       ...common,
       // This connection is always ours. In a cluster the map of the slots says where it leads, so that dialling again changes nothing.

@@ -79,6 +79,8 @@ export class NodeConnection {
   /** From when ioredis begins to connect to the close of that connection. */
   #attempting = false;
   #unansweredSinceMs: Millis | null = null;
+  /** When the server last answered a command. */
+  #heardMs: Millis = -Infinity;
   #cancelPing: (() => void) | undefined;
   #cancelAgain: (() => void) | undefined;
   readonly #options: NodeConnectionOptions;
@@ -324,9 +326,9 @@ export class NodeConnection {
     stream.cork();
     const answers = commands.map((command) => this.#answer({ epoch, stream }, command, meters));
     stream.uncork();
-    const outcomes = await inTime(runtime, limitMs, answers);
+    const outcomes = await inTime(runtime, limitMs, answers, () => this.#heardMs);
     meters?.over(runtime.nowMs());
-    const late = (): Outcome => ({ error: this.#unknown(`no answer within ${limitMs} ms`) });
+    const late = (): Outcome => ({ error: this.#unknown(`nothing was answered for ${limitMs} ms`) });
     return { sentMs, answeredMs: runtime.nowMs(), runId, outcomes: outcomes.map((each) => each ?? late()) };
   }
 
@@ -339,7 +341,9 @@ export class NodeConnection {
     } catch (error) {
       outcome = this.#outcome(sent, command, error as Error, undefined);
     }
-    meters?.settled(command, outcome, this.#options.runtime.nowMs());
+    const nowMs = this.#options.runtime.nowMs();
+    if ("reply" in outcome || outcome.error instanceof ReplyError) this.#heardMs = nowMs;
+    meters?.settled(command, outcome, nowMs);
     if ("error" in outcome && notMaster(outcome.error)) this.#demoted();
     return outcome;
   }

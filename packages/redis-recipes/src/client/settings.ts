@@ -10,7 +10,7 @@ type ClusterSettings = Omit<ClusterOptions, "redisOptions"> & {
 
 /** How often each connection shows that it works. */
 export const pingMs: Millis = 1_000;
-/** A command without an answer for so long has an unknown outcome. */
+/** When a server has answered nothing for so long, what was asked before has an unknown outcome. */
 export const commandTimeoutMs: Millis = 1_000;
 /** A connection without a byte for so long, while something is asked, is dropped. */
 export const silenceMs: Millis = 3_000;
@@ -23,6 +23,9 @@ const retryDelay = (attempt: number): Millis => Math.min(20 * attempt, retryCapM
  * What makes ioredis honest enough for locks. Its defaults send an unanswered command again on the next connection, so that it
  * may run twice, queue commands while there is no connection, and never leave a server that is frozen.
  *
+ * There is no `commandTimeout`: it would be a timer for each command, and count the time that a command spends behind others that are
+ * being answered. `NodeConnection` and the collector's `Link` have limits of their own.
+ *
  * `autoResendUnfulfilledCommands` stays `true`: with `false`, ioredis 6.0.0 never settles a command whose connection broke;
  * with `maxRetriesPerRequest: 0` none is left to send again.
  */
@@ -31,7 +34,6 @@ export function commandSettings(extraWaitMs: Millis = 0): Settings {
     Connector: heardStreams(undefined),
     failoverDetector: true,
     maxRetriesPerRequest: 0,
-    commandTimeout: commandTimeoutMs + extraWaitMs,
     socketTimeout: silenceMs + extraWaitMs,
     connectTimeout: 500,
     disconnectTimeout: 500,
@@ -48,6 +50,11 @@ export function commandSettings(extraWaitMs: Millis = 0): Settings {
     disableClientInfo: true,
     maxLoadingRetryTime: 500,
   };
+}
+
+/** For a duplicate, which would otherwise have what the options of a given client say. */
+export function duplicateSettings(extraWaitMs: Millis = 0): Settings {
+  return { ...commandSettings(extraWaitMs), commandTimeout: undefined, readOnly: false } as Settings;
 }
 
 /** The client for commands; the others are duplicates of it. */

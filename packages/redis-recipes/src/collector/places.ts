@@ -26,10 +26,9 @@ export interface Places {
 
 type Settings = Omit<RedisOptions, "replyMapping">;
 
-/** Without a timer for each command: thousands go in one write, and `Link` has a limit for the whole. */
+/** Thousands of commands go in one write, and `Link` has a limit for the whole. */
 function lookingSettings(): Settings {
-  const { commandTimeout: _timeout, ...settings } = commandSettings(2_000);
-  return { ...settings, protocol: 2 } as Settings;
+  return { ...commandSettings(2_000), protocol: 2 } as Settings;
 }
 
 export function openPlaces(target: RedisTarget, runtime: Runtime): Places {
@@ -52,12 +51,10 @@ class SinglePlaces implements Places {
   ) {
     this.#target = target;
     this.#runtime = runtime;
-    const { commandTimeout: _timeout, ...own } =
-      target.kind === "given-redis" ? ({} as Settings) : clientOptions(target);
     const redis =
       target.kind === "given-redis"
         ? copyOf(target.client, { ...lookingSettings(), commandTimeout: undefined } as Settings)
-        : new Redis({ ...own, ...lookingSettings() } as Settings);
+        : new Redis({ ...clientOptions(target), ...lookingSettings() } as Settings);
     this.#master = new Link(redis, runtime);
     this.masterName = target.kind === "sentinel" ? target.masterName : null;
     this.sentinels =
@@ -131,10 +128,9 @@ class ClusterPlaces implements Places {
     const { lazyConnect: _lazy, retryStrategy: _retry, enableOfflineQueue: _queue, ...node } = redisOptions;
     if (target.kind === "cluster") {
       const options = clusterOptions(target);
-      const { commandTimeout: _timeout, ...access } = options.redisOptions;
       this.#cluster = new Cluster(
         target.nodes.map((each) => ({ ...each })),
-        { ...options, redisOptions: { ...access, ...node } } as object,
+        { ...options, redisOptions: { ...options.redisOptions, ...node } } as object,
       );
     } else {
       this.#cluster = target.client.duplicate([], {

@@ -1,8 +1,7 @@
 import { eventually, type RedisNode, startRedis, startRedisProxy } from "@holdfast/test-servers";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
-import { commandSettings } from "../../src/client/settings.js";
-import { freshName, increment, type OpenLine, openLine } from "./support.js";
+import { freshName, givenSettings, increment, type OpenLine, openLine } from "./support.js";
 
 /** A primary and its replica, and one address that leads to the primary, as managed services give it. */
 async function service() {
@@ -77,7 +76,7 @@ test("the connection that waits for replicas follows a primary behind a name too
 test("a given client is dialled again where its reconnectOnError says so of a READONLY", async () => {
   const { host, port, replica, failOver } = await service();
   const reconnectOnError = ({ message }: Error): boolean => message.includes("READONLY");
-  const client = new Redis({ ...commandSettings(), host, port, reconnectOnError });
+  const client = new Redis({ ...givenSettings(), host, port, reconnectOnError });
   onTestFinished(() => client.disconnect());
   const opened = openLine({ client });
   await opened.line.whenConnected();
@@ -88,7 +87,7 @@ test("a given client is dialled again where its reconnectOnError says so of a RE
 
 test("a given client without reconnectOnError keeps its connection, and a warning has said that it will", async () => {
   const { host, port, failOver } = await service();
-  const client = new Redis({ ...commandSettings(), host, port });
+  const client = new Redis({ ...givenSettings(), host, port });
   onTestFinished(() => client.disconnect());
   const { line, states, warnings } = openLine({ client });
   await line.whenConnected();

@@ -2,8 +2,7 @@ import { eventually, freePort, type RedisCluster, startRedisCluster } from "@hol
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { NotSentError, ReplyError } from "../../src/client/errors.js";
-import { commandSettings } from "../../src/client/settings.js";
-import { freshName, increment, openLine, settled } from "./support.js";
+import { freshName, givenSettings, increment, openLine, settled } from "./support.js";
 
 let cluster: RedisCluster;
 
@@ -50,7 +49,7 @@ test("rejects within a second where nobody listens", async () => {
 
 test("a node of a cluster that is given as the only server is refused by an error that names the option cluster", async () => {
   const [{ port }] = cluster.nodes as [(typeof cluster.nodes)[number]];
-  const client = new Redis({ ...commandSettings(), host: "127.0.0.1", port });
+  const client = new Redis({ ...givenSettings(), host: "127.0.0.1", port });
   onTestFinished(() => client.disconnect());
   for (const options of [{ url: `redis://127.0.0.1:${port}` }, { client }]) {
     const { error } = await settled(openLine(options).line.whenConnected());
@@ -166,7 +165,7 @@ test("waits for replicas on the master of each key", async () => {
 });
 
 test("works on a given cluster client and leaves it open", async () => {
-  const { lazyConnect: _, retryStrategy: __, enableOfflineQueue: ___, ...redisOptions } = commandSettings();
+  const { lazyConnect: _, retryStrategy: __, enableOfflineQueue: ___, ...redisOptions } = givenSettings();
   const client = new Cluster(cluster.addresses, { redisOptions });
   onTestFinished(() => client.disconnect());
   const { line, warnings } = openLine({ client });

@@ -2,8 +2,7 @@ import { eventually, type RedisNode, startRedis, startRedisProxy } from "@holdfa
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { OutcomeUnknownError } from "../../src/client/errors.js";
-import { commandSettings } from "../../src/client/settings.js";
-import { freshName, increment, openLine, settled } from "./support.js";
+import { freshName, givenSettings, increment, openLine, settled } from "./support.js";
 
 let server: RedisNode;
 
@@ -33,7 +32,7 @@ test("works on a client with ioredis' defaults, with a warning for each, and lea
 test("takes a client that was not connected yet, and one that is ready", async () => {
   const reconnectOnError = ({ message }: Error): boolean => message.startsWith("READONLY");
   const address = { port: server.port, host: server.host };
-  const client = new Redis({ ...commandSettings(), ...address, reconnectOnError, lazyConnect: true });
+  const client = new Redis({ ...givenSettings(), ...address, reconnectOnError, lazyConnect: true });
   onTestFinished(() => client.disconnect());
   const first = openLine({ client });
   await first.line.whenConnected();

@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { systemRuntime } from "@holdfast/core";
+import { type Millis, type Runtime, systemRuntime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { OutcomeUnknownError } from "../../src/client/errors.js";
@@ -7,25 +7,58 @@ import { NodeConnection } from "../../src/client/node-connection.js";
 
 const refused = new Error("Stream isn't writeable and enableOfflineQueue options is false");
 
-/** A client of ioredis that is connected to a master, and settles no command but INFO by itself. */
+/** A client of ioredis that is connected to a master, says so when it is asked first, and settles nothing else by itself. */
 class IdleClient extends EventEmitter {
   readonly status = "ready";
   stream = { writable: true, cork: () => {}, uncork: () => {} };
   reject: (error: Error) => void = () => {};
+  /** One for each command that waits for its answer. */
+  readonly answers: ((reply: unknown) => void)[] = [];
+  #introductions = 3;
 
   call(name: string): Promise<unknown> {
-    if (name === "info") return Promise.resolve("run_id:r\r\nrole:master\r\nredis_version:7.2.0\r\n");
-    return new Promise((_, reject) => {
+    if (this.#introductions-- > 0)
+      return Promise.resolve("run_id:r\r\nrole:master\r\nredis_version:7.2.0\r\n");
+    return new Promise((resolve, reject) => {
+      if (name !== "info") this.answers.push(resolve);
       this.reject = reject;
     });
   }
 }
 
-async function open(): Promise<{ client: IdleClient; connection: NodeConnection }> {
+/** Time passes only by `pass`, and timers ring in their order. */
+class HandClock implements Pick<Runtime, "nowMs" | "setTimer"> {
+  #nowMs = 0;
+  readonly #timers = new Map<object, { atMs: Millis; ring: () => void }>();
+
+  nowMs = (): Millis => this.#nowMs;
+
+  setTimer = (delayMs: Millis, ring: () => void): (() => void) => {
+    const id = {};
+    this.#timers.set(id, { atMs: this.#nowMs + delayMs, ring });
+    return () => void this.#timers.delete(id);
+  };
+
+  async pass(ms: Millis): Promise<void> {
+    this.#nowMs += ms;
+    for (const [id, { atMs, ring }] of [...this.#timers]) {
+      if (atMs > this.#nowMs) continue;
+      this.#timers.delete(id);
+      ring();
+    }
+    await settled();
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function open(
+  runtime: Pick<Runtime, "nowMs" | "setTimer"> = systemRuntime,
+): Promise<{ client: IdleClient; connection: NodeConnection }> {
   const client = new IdleClient();
   const connection = await new Promise<NodeConnection>((resolve) => {
     const made: NodeConnection = new NodeConnection(client as unknown as Redis, {
-      runtime: systemRuntime,
+      runtime: runtime as Runtime,
       servers: () => ["a:1"],
       extraWaitMs: 0,
       redial: false,
@@ -74,4 +107,37 @@ test("a command that a server refuses on the connection on which it was sent was
   client.reject(Object.assign(new Error("OOM command not allowed"), { name: "ReplyError" }));
   const [outcome] = (await flight).outcomes;
   expect(outcome).toMatchObject({ error: { name: "ReplyError", kind: "busy" } });
+});
+
+test("a command waits for its answer while the server answers others, and is unknown once it was silent for a second", async () => {
+  const clock = new HandClock();
+  const { client, connection } = await open(clock);
+  const early = connection.flight([["get", "a"]]);
+  await clock.pass(900);
+  const late = connection.flight([["get", "b"]]);
+  client.answers[0]?.("1");
+  expect((await early).outcomes).toEqual([{ reply: "1" }]);
+  const third = connection.flight([["get", "c"]]);
+  await clock.pass(900);
+  client.answers[1]?.("2");
+  expect(await late).toMatchObject({ outcomes: [{ reply: "2" }], sentMs: 900, answeredMs: 1_800 });
+  // The last answer is not a second old.
+  await clock.pass(999);
+  let over = false;
+  void third.then(() => {
+    over = true;
+  });
+  await settled();
+  expect(over).toBe(false);
+  for (const ms of [1, 1, 1]) await clock.pass(ms);
+  expect((await third).outcomes).toMatchObject([{ error: { name: "OutcomeUnknownError" } }]);
+});
+
+test("an answer that lay unread while the process was late is read before it is missed", async () => {
+  const clock = new HandClock();
+  const { client, connection } = await open(clock);
+  const flight = connection.flight([["get", "a"]]);
+  await clock.pass(5_000);
+  client.answers[0]?.("1");
+  expect((await flight).outcomes).toEqual([{ reply: "1" }]);
 });

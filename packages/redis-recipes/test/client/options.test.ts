@@ -2,8 +2,8 @@ import { InvalidArgumentError } from "@holdfast/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { unsafeOptions } from "../../src/client/given-client.js";
-import { commandSettings } from "../../src/client/settings.js";
 import { type RedisLocksOptions, resolveOptions } from "../../src/provider/options.js";
+import { givenSettings } from "./support.js";
 
 const url = "redis://h";
 
@@ -170,10 +170,11 @@ test("names failoverDetector where there are sentinels, and resending that never
   expect(options).toContain("autoResendUnfulfilledCommands");
 });
 
-test("has nothing to say against its own settings, for one server that may change its role and for a cluster", () => {
+test("has nothing to say against its own settings with the time-out of ioredis, for one server that may change its role and for a cluster", () => {
+  const settings = givenSettings();
   const reconnectOnError = ({ message }: Error): boolean => message.startsWith("READONLY");
-  expect(unsafeOptions(idle({ ...commandSettings(), reconnectOnError }))).toEqual([]);
-  const { lazyConnect: _, retryStrategy: __, enableOfflineQueue: ___, ...redisOptions } = commandSettings();
+  expect(unsafeOptions(idle({ ...settings, reconnectOnError }))).toEqual([]);
+  const { lazyConnect: _, retryStrategy: __, enableOfflineQueue: ___, ...redisOptions } = settings;
   const cluster = new Cluster([{ host: "127.0.0.1", port: 1 }], { lazyConnect: true, redisOptions });
   onTestFinished(() => cluster.disconnect());
   expect(unsafeOptions(cluster)).toEqual([]);

@@ -2,9 +2,16 @@ import { type Millis, systemRuntime } from "@holdfast/core";
 import { onTestFinished } from "vitest";
 import { IoredisLine, type LineOptions } from "../../src/client/ioredis-line.js";
 import type { LineNotice } from "../../src/client/redis-line.js";
+import { commandSettings, commandTimeoutMs } from "../../src/client/settings.js";
 import type { RedisLocksOptions } from "../../src/provider/options.js";
 import { resolveOptions } from "../../src/provider/options.js";
 import type { Script } from "../../src/scripts/script.js";
+
+/** Options of a client that a user gives, with nothing to say against them. */
+export const givenSettings = (): ReturnType<typeof commandSettings> => ({
+  ...commandSettings(),
+  commandTimeout: commandTimeoutMs,
+});
 
 export interface OpenLine {
   readonly line: IoredisLine;
