@@ -23,7 +23,8 @@ export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null
   return {
     runId,
     role,
-    clustered: fields.get("redis_mode") === "cluster",
+    // Redis and Valkey have names of their own for it.
+    clustered: (fields.get("redis_mode") ?? fields.get("server_mode")) === "cluster",
     connectedReplicas: countOnline(fields),
     loading: (fields.get("loading") ?? "0") !== "0",
     version: fields.get("redis_version") ?? "unknown",

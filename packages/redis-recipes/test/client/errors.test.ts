@@ -50,6 +50,12 @@ test.each([
   expect(redirection(reply)).toEqual(address);
 });
 
+test.each(["redis_mode", "server_mode"])("knows a node of a cluster by the field %s", (field) => {
+  const infoOf = (mode: string) => parseServerInfo(`run_id:abc\r\nrole:master\r\n${field}:${mode}\r\n`);
+  expect(infoOf("cluster")).toMatchObject({ clustered: true });
+  expect(infoOf("standalone")).toMatchObject({ clustered: false });
+});
+
 test("counts replicas that are in step, not those that are still copying", () => {
   const info = parseServerInfo(
     "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\n",
