@@ -2,6 +2,7 @@
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { serverReleases } from "./server-releases.mjs";
 import { runStage } from "./stage.mjs";
 import { runTests, testStages } from "./test-stages.mjs";
 
@@ -11,7 +12,8 @@ Builds, checks types, packages and style, installs missing test servers where th
 tests: those that need no server, then those against real ones. The last line is "N passed, N failed"; a failed stage
 and a skipped test each count as a failure.
 
-  --full   the full counts instead of a share of them, without a time limit (npm run test:full)
+  --full   the full counts instead of a share of them, without a time limit, and then the tests that concern servers
+           on further releases of ZooKeeper, Redis and Valkey, which it downloads (npm run test:full)
   --help   this text
 
   npm test -- -- packages/core        only test files whose path contains packages/core
@@ -43,6 +45,8 @@ if (await nodeIsNewEnough()) {
     if (servers || each.project === "unit") await tests(each);
     else summary.push(`tests ${each.project}: not run, a stage before it failed`);
   }
+  if (full && servers && filters.length === 0)
+    for (const release of serverReleases) await testsOnRelease(release);
   if (!full)
     summary.push(`left to npm run test:full: ${await fullOnlyFiles()} files, and the rest of each share`);
 }
@@ -100,17 +104,29 @@ async function stage(name, command, minutes) {
   return result.failure === null;
 }
 
-async function tests(each) {
-  const { passed, failed, remarks, tookMs } = await runTests(each, {
-    limitMs: limitMs(each.limitMinutes),
-    env,
-    filters,
-  });
+async function tests(each, other = {}) {
+  const options = { name: each.project, env, filters, ...other };
+  const limit = limitMs(each.limitMinutes);
+  const { passed, failed, remarks, tookMs } = await runTests(each, { limitMs: limit, ...options });
   totals.passed += passed;
   totals.failed += failed;
-  summary.push(`tests ${each.project}: ${passed} passed, ${failed} failed (${seconds(tookMs)})`);
+  summary.push(`tests ${options.name}: ${passed} passed, ${failed} failed (${seconds(tookMs)})`);
   summary.push(...remarks.map((remark) => `  ${remark}`));
   if (process.exitCode === 130) finishInterrupted();
+  return passed;
+}
+
+/** A share of the tests that concern the server, on another release of it. */
+async function testsOnRelease({ name, project, filters: paths, environment }) {
+  try {
+    const releaseEnv = await environment();
+    const stage = testStages.find((each) => each.project === project);
+    const passed = await tests(stage, { name: `${project} on ${name}`, env: releaseEnv, filters: paths });
+    if (passed === 0) throw new Error("no test fits");
+  } catch (error) {
+    totals.failed += 1;
+    summary.push(`tests ${project} on ${name}: ${error.message}`);
+  }
 }
 
 function finishInterrupted() {

@@ -82,7 +82,7 @@ it("refuses a server that is too old, naming its version and the one that is nee
   const { locks } = open({ url: `redis://127.0.0.1:${old.port}` });
   const error = await refusal(locks.mutex("orders").acquire({ waitMs: 30_000 }));
   expect(error).toBeInstanceOf(ServerTooOldError);
-  expect(error).toMatchObject({ version: "6.2.15", retryable: false });
+  expect(error).toMatchObject({ version: expect.stringMatching(/^6\.2\./), retryable: false });
   expect(error.message).toContain("7.0 or later is needed");
   expect(await server.command("DBSIZE")).toBe(0);
 });
