@@ -21,7 +21,7 @@ it("a patch that does not fit is an error that names it", () => {
   );
 });
 
-it("recipes without a guard are convicted, and pass with it", { timeout: 60_000 * count }, async () => {
+it("recipes without a guard are convicted, and pass with it", { timeout: 180_000 * count }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "chaos-mutants-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   const draw = seededRandom(seed);

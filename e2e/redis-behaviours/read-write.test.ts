@@ -287,7 +287,8 @@ it.each(["read", "write"] as const)(
     const held: LockHandle[] = [await lock[side].acquire({ revocable: true })];
     if (side === "read") held.push(await other.read.acquire({ revocable: true }));
     const signals = held.map(({ lost }) => lost);
-    const waiting = other.write.acquire({ waitMs: 10_000 });
+    // Of a provider that holds nothing: its grant would tell the same provider's reader of the loss, and not of its reason.
+    const waiting = (await server.locks()).readWriteLock(name).write.acquire({ waitMs: 10_000 });
     await server.untilLong(`holdfast_waiters:{${name}}`, 1);
     const forcedMs = performance.now();
     expect(await forceOpen(lock)).toBe(true);

@@ -15,7 +15,7 @@ function renewalsOf(locks: RedisLocks): Map<string, number> {
 }
 
 it("23: a hold is renewed for ten times its lease, and nobody else gets in meanwhile", async () => {
-  const leaseMs = 400;
+  const leaseMs = 1_000;
   const name = server.name("renewed");
   const [one, other] = [await server.locks({ leaseMs }), await server.locks()];
   const renewals = renewalsOf(one);
@@ -31,8 +31,8 @@ it("23: a hold is renewed for ten times its lease, and nobody else gets in meanw
     },
     { what: "ten leases to pass", everyMs: 50 },
   );
-  expect(shortest.leftMs).toBeGreaterThan(0);
   expect(lost.aborted).toBe(false);
+  expect(shortest.leftMs).toBeGreaterThan(0);
   expect(renewals.get(name)).toBeGreaterThanOrEqual(20);
   expect(await handle.release()).toBe("released");
   const next = await other.mutex(name).tryAcquire();

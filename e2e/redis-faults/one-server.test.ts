@@ -49,7 +49,6 @@ it("a server that is frozen for longer than the leases: all holders are told by 
   });
   await node.resume();
   await crew.end();
-  for (const hold of crew.held) expect(hold.doubtedMs).toBeLessThan(hold.lostMs);
 });
 
 it("a server that is killed and comes back with all it had: doubt, and then the same holders", async () => {

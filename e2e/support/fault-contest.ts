@@ -18,7 +18,8 @@ export interface Verdict {
   readonly marginMs: number;
   /**
    * From the end of the time for which the holder had last been told that it still holds, when it was told of its doubt, to the grant.
-   * Late timers do not change it. `NaN` when it was not told.
+   * Late timers do not change it. `Infinity` when nothing was left by then, as in a process that stood still: that ended before, at a
+   * time which the event does not say.
    */
   readonly promiseMarginMs: number;
   /** From the fault to the grant. */
@@ -53,7 +54,7 @@ export class Contest {
   readonly #told: Told[] = [];
   readonly #waiting: Promise<LockHandle>;
   #lostAtMs = Number.POSITIVE_INFINITY;
-  #promisedUntilMs = Number.NaN;
+  #promisedUntilMs = Number.NEGATIVE_INFINITY;
   #faultAtMs = Number.NaN;
   #grantedAtMs = Number.NaN;
   #verdict: Verdict | null = null;
@@ -87,7 +88,7 @@ export class Contest {
       });
     }
     holder.events.on("uncertain", ({ name, at, remainingMs }) => {
-      if (name === path) this.#promisedUntilMs = at + remainingMs;
+      if (name === path && remainingMs > 0) this.#promisedUntilMs = at + remainingMs;
     });
     handle.lost.addEventListener("abort", () => {
       this.#lostAtMs = performance.now();

@@ -67,7 +67,8 @@ async function commandCalls(): Promise<number> {
 test.each([2, 100, 1_000])("with %i waiters a hand-off costs the same commands", async (count) => {
   await take(anna);
   const uuid = bert.split(":")[0];
-  for (let waiter = 1; waiter <= count; waiter++) await take(`${uuid}:${waiter + 10}`);
+  // They stand in line one after the other, and the first shall be alive when the last has come.
+  for (let waiter = 1; waiter <= count; waiter++) await take(`${uuid}:${waiter + 10}`, { aliveMs: 30_000 });
   const before = await commandCalls();
   const answer = await free(anna);
   expect(answer.status).toBe("handed");

@@ -31,7 +31,7 @@ describe("a turnstile", () => {
   });
 
   it("hands two hundred thousand who wait on in no more than a few times what a tenth of them take", () => {
-    const tookMs = (many: number): number => {
+    const onceMs = (many: number): number => {
       const turnstile = new Turnstile(1);
       turnstile.enter(() => {});
       for (let n = 0; n < many; n++) turnstile.enter(() => {});
@@ -39,7 +39,8 @@ describe("a turnstile", () => {
       for (let n = 0; n < many; n++) turnstile.leave();
       return performance.now() - startedMs;
     };
-    tookMs(20_000);
+    // The best of a few: what else the machine does makes each of them slower, and none faster.
+    const tookMs = (many: number): number => Math.min(...[1, 2, 3].map(() => onceMs(many)));
     // Ten times as many: a hundred times as long when each moves all behind it.
     expect(tookMs(200_000)).toBeLessThan(40 * Math.max(2, tookMs(20_000)));
   });
