@@ -90,3 +90,21 @@ it("defect 8: a hold that cannot be given back while the link is down is given b
     withinMs: 20_000,
   });
 });
+
+it("a server whose answers take two seconds to come through grants all that was asked at once, and is asked once", async () => {
+  const { locks, link } = await server.client();
+  const names = Array.from({ length: 200 }, () => server.name("line"));
+  await server.node.command("CONFIG", "RESETSTAT");
+  // An answer has some 40 bytes.
+  link.setRate({ up: Number.POSITIVE_INFINITY, down: 4_000 });
+  const startedMs = performance.now();
+  const held = await Promise.all(names.map((name) => locks.mutex(name).acquire({ waitMs: 30_000 })));
+  expect(performance.now() - startedMs).toBeGreaterThan(1_500);
+  link.setRate(Number.POSITIVE_INFINITY);
+  const scripts = /cmdstat_evalsha:calls=(\d+)/.exec(
+    String(await server.node.command("INFO", "commandstats")),
+  );
+  expect(Number(scripts?.[1])).toBeLessThan(1.5 * names.length);
+  for (const outcome of await Promise.all(held.map((each) => each.release())))
+    expect(outcome).toBe("released");
+});
