@@ -113,16 +113,23 @@ export interface ActionRequest {
   /** As shown to whoever decided; compared again at the backend in the moment of the act. */
   readonly expectedVersion: string;
   readonly dryRun: boolean;
+  /** The operator has confirmed that what is acted upon was made by no known library. Default false: then such an act is denied. */
+  readonly unknownLibrary?: boolean;
 }
 
 export interface ActionResult {
-  /** `conflict`: it is not what it was; nothing was done. `unsupported`: nobody would hear. */
-  readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported";
+  /**
+   * `conflict`: it is not what it was; nothing was done. `unsupported`: nobody would hear. `denied`: it lies outside of what the collector
+   * watches, or takes a confirmation that was not given; nothing was done.
+   */
+  readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported" | "denied";
   /** What it does or would do to each who is concerned, one sentence each, for this very library. */
   readonly effects: readonly string[];
   /** As read in the same request. */
   readonly before: ObservedLock | null;
   readonly after: ObservedLock | null;
+  /** Of a dry run: the act takes `unknownLibrary`, as no known library has made what it is about. */
+  readonly unknownLibrary?: boolean;
 }
 
 /** A place that looks as if locks were kept there. */

@@ -21,6 +21,8 @@ import { isVague } from "./versions.js";
 interface Plan {
   readonly steps: readonly MultiOp[];
   readonly effects: readonly string[];
+  /** One of the nodes was made by no known library: it may be anything that has such a name. */
+  readonly unknown: boolean;
 }
 
 type Verdict = Plan | { readonly refuse: ActionResult["outcome"]; readonly why: string };
@@ -37,15 +39,18 @@ export async function act(
   nowMs: () => number,
   request: ActionRequest,
 ): Promise<ActionResult> {
-  const fresh = await readFresh(session, request.key, mostWaiters);
+  const { isNaive } = book.mirror;
+  const fresh = await readFresh(session, request.key, mostWaiters, isNaive);
   if (fresh === null) return refused("nothing-there", "There is no such node any more.", null);
   const before = rowOf(fresh, book, nowMs());
   const verdict = compared(request, before) ?? plan(request, fresh);
   if ("refuse" in verdict) return refused(verdict.refuse, verdict.why, before);
-  const { effects, steps } = verdict;
-  if (request.dryRun) return { outcome: "would-do", effects, before, after: null };
+  const { effects, steps, unknown } = verdict;
+  if (request.dryRun) return { outcome: "would-do", effects, before, after: null, unknownLibrary: unknown };
+  if (unknown && request.unknownLibrary !== true)
+    return refused("denied", "No known library has made it, and that was not confirmed.", before);
   const done = await apply(session, steps);
-  const later = await readFresh(session, request.key, mostWaiters);
+  const later = await readFresh(session, request.key, mostWaiters, isNaive);
   const after = later === null ? null : rowOf(later, book, nowMs());
   if (done) return { outcome: "done", effects, before, after };
   return {
@@ -112,6 +117,7 @@ function revoke({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
       ...heard.map(({ effect }) => effect),
       ...(found.kind === "leader-election" ? [electionEffect()] : []),
     ],
+    unknown: heard.some(({ holder }) => isUnknown(holder)),
   };
 }
 
@@ -130,6 +136,7 @@ function evict({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
     // While the one that it waits for is there, it has not been granted.
     steps: [...check, deletion(nodesOf(tree), waiter)],
     effects: [evictEffect(waiter)],
+    unknown: isUnknown(waiter),
   };
 }
 
@@ -145,6 +152,7 @@ function force({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
   return {
     steps: holders.map((holder) => deletion(nodes, holder)),
     effects: [...holders.map(forceEffect), rest],
+    unknown: holders.some(isUnknown),
   };
 }
 
@@ -156,7 +164,9 @@ function clean(_request: ActionRequest, { tree, found }: FreshLock): Verdict {
   if (stat.cversion === 0) {
     return { refuse: "unsupported", why: "It never had a child: it may be something else than a lock." };
   }
-  return { steps: [{ op: "delete", request: { path, version: stat.version } }], effects: orphanEffects };
+  const steps: MultiOp[] = [{ op: "delete", request: { path, version: stat.version } }];
+  // Nothing in an empty node tells whose it was.
+  return { steps, effects: orphanEffects, unknown: true };
 }
 
 /** Whoever must go before this one can be granted; `undefined` for the head of a semaphore's queue, which waits for permits. */
@@ -173,6 +183,10 @@ function blockerOf(
     return [...holders, ...ahead].findLast(({ mode }) => mode === "exclusive");
   }
   return holders[0] ?? ahead[0];
+}
+
+function isUnknown({ recognisedAs }: TreeParticipant): boolean {
+  return recognisedAs === "unknown";
 }
 
 function noHolder(entry: string | null): Verdict {

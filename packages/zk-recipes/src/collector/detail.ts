@@ -4,9 +4,9 @@ import { recogniseTree } from "../layout/recognise-tree.js";
 import type { BareTree, RecognisedTree } from "../layout/tree.js";
 import { listTree, readPeople } from "../recipes/inspect-tree.js";
 import type { ZooKeeperSession } from "../session/types.js";
-import type { LockBook } from "./lock-book.js";
+import { isLockKind, type LockBook } from "./lock-book.js";
 import { participantOf, tokenText } from "./participants.js";
-import { type Held, nobody } from "./place.js";
+import { type Held, nobody, type Place } from "./place.js";
 import { emptyRow, nodesOf, treeRow } from "./rows.js";
 import { shownText } from "./shown-text.js";
 
@@ -19,15 +19,21 @@ export interface FreshLock {
 const shownHolders = 100;
 const looks = 3;
 
-/** `null` when there is no such node. Rejects with what `listTree` rejects with. */
+/**
+ * `null` when there is no such node. A lone ephemeral node is a holder only where `isNaive` says so of its path. Rejects with what
+ * `listTree` rejects with.
+ */
 export async function readFresh(
   session: ZooKeeperSession,
   path: string,
   maxWaiters: number,
+  isNaive: (path: string) => boolean,
 ): Promise<FreshLock | null> {
   for (let look = 1; ; look++) {
     const fresh = await readOnce(session, path, maxWaiters);
     if (fresh === null) return null;
+    if (fresh.found.kind === "naive-mutex" && !isNaive(path))
+      return { tree: fresh.tree, found: { ...fresh.found, kind: null, holders: [] } };
     // Who was listed first may have gone before its node was read: then somebody else holds by now.
     const missed = fresh.found.holders.slice(0, shownHolders).some(({ session }) => session === null);
     if (!missed || look === looks) return fresh;
@@ -48,6 +54,13 @@ async function readOnce(
   const paths = wanted.map((person) => person.path).filter((each) => each !== path);
   const tree = await readPeople(session, { ...listed, data }, paths, undefined);
   return { tree, found: recogniseTree(tree) };
+}
+
+/** A lock, or the empty place of one. Anything else of the tree is nobody's business here. */
+export function isOfLock({ tree, found }: FreshLock, place: Place | undefined): boolean {
+  if (isLockKind(found) || place?.isLock === true) return true;
+  const { stat } = tree;
+  return stat !== null && stat.numChildren === 0 && stat.ephemeralOwner === 0n && stat.cversion > 0;
 }
 
 export function detailOf(

@@ -26,6 +26,8 @@ import { type MirrorListener, TreeMirror } from "./tree-mirror.js";
 export interface LockBookDesk {
   readonly runtime: Runtime;
   emit(event: CollectorEvent): void;
+  /** Whether a lone ephemeral node at this path is a naive mutex. */
+  isNaive(path: string): boolean;
   /** Nodes of this lock are worth a read. */
   want(place: Place): void;
   wantSelf(place: Place): void;
@@ -39,7 +41,7 @@ const shownHolders = 20;
 
 /** Which places are locks, who holds them and since when, as names alone tell: told again only when the names change. */
 export class LockBook implements MirrorListener {
-  readonly mirror: TreeMirror = new TreeMirror(this);
+  readonly mirror: TreeMirror = new TreeMirror(this, (path) => this.#desk.isNaive(path));
   /** Locks with something for an operator to look at. */
   readonly suspicious: Set<Place> = new Set();
   /** Locks with waiters. */

@@ -3,16 +3,18 @@ import { InvalidArgumentError, type Millis, type Runtime, systemRuntime } from "
 import { checkKnownKeys, checkMillis, checkObject, checkString, show } from "@holdfast/core/internal";
 import { type ConnectString, parseConnectString } from "../session/connect-string.js";
 import type { Credential } from "../session/options.js";
-import { parseRoot, type RootPattern } from "./roots.js";
+import { type CollectorRoot, parseRoot, type RootPattern } from "./roots.js";
 
 export interface ZooKeeperCollectorOptions {
   /** Servers and, behind the last one, a chroot: `h1:2181,h2:2181/app`. */
   readonly connect: string;
   /**
    * Where locks are kept: absolute paths below the chroot, `*` stands for one whole segment. All that is at any depth below is
-   * looked at. May be empty: then only `discover`, `servers` and `sessions` have something to tell.
+   * looked at, and nothing outside of them is read as a lock or acted upon. May be empty: then only `discover`, `servers` and `sessions`
+   * have something to tell. `{ path, naive: true }`: an ephemeral node without children below that path is a naive mutex; default
+   * false, as any other registration looks the same. Not for `/`.
    */
-  readonly roots: readonly string[];
+  readonly roots: readonly CollectorRoot[];
   /** Credentials, `digest` for example. Reading is enough to watch; forcing needs the right to delete. */
   readonly auth?: readonly Credential[];
   readonly tls?: ConnectionOptions;

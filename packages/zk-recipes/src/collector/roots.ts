@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "@holdfast/core";
+import { checkKnownKeys, checkObject, show } from "@holdfast/core/internal";
 import { InvalidPathError, joinPath, validatePath } from "@holdfast/zk-protocol";
 
 /** A root as it was configured. */
@@ -9,12 +10,23 @@ export interface RootPattern {
   readonly base: string;
   /** What follows `base`: names, and `*` for any one. Empty for a plain path. */
   readonly rest: readonly string[];
+  /** Whether a lone ephemeral node below it is a naive mutex. Any registration of a service looks the same. */
+  readonly naive: boolean;
 }
 
+/** A root as options take it: a path, or a path and what is kept below it. */
+export type CollectorRoot = string | { readonly path: string; readonly naive?: boolean };
+
 /** A `*` at the end says no more than its parent: whatever is below that is looked at anyway. */
-export function parseRoot(text: string, chroot: string): RootPattern {
-  if (typeof text !== "string") throw new InvalidArgumentError(`roots: ${String(text)} is not a path`);
+export function parseRoot(root: CollectorRoot, chroot: string): RootPattern {
+  const { path: text, naive = false } = typeof root === "string" ? { path: root } : readRoot(root);
+  if (typeof text !== "string") throw new InvalidArgumentError(`roots: ${show(text)} is not a path`);
   const trimmed = text.replace(/(\/\*)+$/, "") || "/";
+  if (naive && trimmed === "/") {
+    throw new InvalidArgumentError(
+      "roots: naive: true must not be said of /, as every ephemeral node of the server would count as a lock; name the path of the locks",
+    );
+  }
   try {
     validatePath(trimmed);
   } catch (error) {
@@ -31,7 +43,34 @@ export function parseRoot(text: string, chroot: string): RootPattern {
   const star = segments.indexOf("*");
   const fixed = star < 0 ? segments : segments.slice(0, star);
   const base = fixed.reduce((path, segment) => joinPath(path, segment), chroot === "" ? "/" : chroot);
-  return { text, base, rest: star < 0 ? [] : segments.slice(star) };
+  return { text, base, rest: star < 0 ? [] : segments.slice(star), naive };
+}
+
+function readRoot(root: Exclude<CollectorRoot, string>): { readonly path: string; readonly naive?: boolean } {
+  checkObject("roots", root);
+  checkKnownKeys("roots", root, new Set(["path", "naive"]));
+  if (root.naive !== undefined && typeof root.naive !== "boolean") {
+    throw new InvalidArgumentError(`roots: naive must be true or false; got ${show(root.naive)}`);
+  }
+  return root;
+}
+
+/** Whether a path is one that the root stands for, or lies below one. `false` for what is no path at all. */
+export function covers({ base, rest }: RootPattern, path: string): boolean {
+  if (!isPath(path) || (path !== base && !isBelow(path, base))) return false;
+  if (rest.length === 0) return true;
+  const below = path.slice(base === "/" ? 1 : base.length + 1).split("/");
+  return rest.every((segment, at) => (below[at] ?? "") !== "" && (segment === "*" || segment === below[at]));
+}
+
+function isPath(path: string): boolean {
+  try {
+    validatePath(path);
+    return true;
+  } catch (error) {
+    if (error instanceof InvalidPathError) return false;
+    throw error;
+  }
 }
 
 /** Of overlapping paths the upper ones: a watch of the lower one would tell everything twice. */

@@ -124,7 +124,7 @@ function kazooMembers(mirror: TreeMirror, place: Place): TreeNode[] {
 
 function isLoneLock(mirror: TreeMirror, place: Place): boolean {
   const stat = place.self?.stat;
-  if (stat == null || stat.ephemeralOwner === 0n) return false;
+  if (stat == null || stat.ephemeralOwner === 0n || !mirror.isNaive(place.path)) return false;
   const name = baseName(place.path);
   // Members of kazoo's recipes and of barriers, and foreign children of a lock.
   if (isKazooId(name) || familyOf(name) !== null) return false;

@@ -21,12 +21,15 @@ const namesInPart = 10_000;
 export class TreeMirror {
   readonly #places = new Map<string, Place>();
   readonly #listener: MirrorListener;
+  /** Whether a lone ephemeral node at this path is a naive mutex. */
+  readonly isNaive: (path: string) => boolean;
   /** While somebody walks: what events said, by path. */
   #touched: Map<string, boolean> | null = null;
   #walkers = 0;
 
-  constructor(listener: MirrorListener) {
+  constructor(listener: MirrorListener, isNaive: (path: string) => boolean = () => false) {
     this.#listener = listener;
+    this.isNaive = isNaive;
   }
 
   get size(): number {

@@ -1,4 +1,4 @@
-import { BackendError, type Millis } from "@holdfast/core";
+import type { Millis } from "@holdfast/core";
 import type {
   ActionRequest,
   ActionResult,
@@ -16,8 +16,7 @@ import type {
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { act } from "./actions.js";
 import { Attention } from "./attention.js";
-import { serverName } from "./connections.js";
-import { detailOf, readFresh } from "./detail.js";
+import { detailOf, isOfLock, readFresh } from "./detail.js";
 import { discoverRoots } from "./discover.js";
 import { Findings } from "./findings.js";
 import { LockBook } from "./lock-book.js";
@@ -25,6 +24,7 @@ import { NodeReads } from "./node-reads.js";
 import { resolveSettings, type Settings, type ZooKeeperCollectorOptions } from "./options.js";
 import { RootStatus } from "./root-status.js";
 import { RootWatch } from "./root-watch.js";
+import { covers } from "./roots.js";
 import { emptyRow } from "./rows.js";
 import { readServers } from "./servers.js";
 import { readSessions } from "./sessions.js";
@@ -77,9 +77,11 @@ class Collector implements ZooKeeperCollector {
   constructor(settings: Settings) {
     const { runtime } = settings;
     this.#settings = settings;
+    const naive = settings.roots.filter((root) => root.naive);
     this.#book = new LockBook({
       runtime,
       emit: (event) => this.#emit(event),
+      isNaive: (path) => naive.some((root) => covers(root, path)),
       want: (place) => this.#reads.want(place),
       wantSelf: (place) => this.#reads.wantSelf(place),
       forget: (place) => this.#reads.forget(place),
@@ -152,13 +154,15 @@ class Collector implements ZooKeeperCollector {
     key: string,
     { maxWaiters }: { readonly maxWaiters: number },
   ): Promise<ObservedLockDetail | null> {
+    if (!this.#isInside(key)) return null;
     const place = this.#book.mirror.get(key);
     const nowMs = this.#settings.runtime.wallMs();
     if (place?.denied === true) {
       return { ...emptyRow(place, null, nowMs), waiters: [], raw: [], explain: [] };
     }
-    const fresh = await readFresh(this.#line.session, key, maxWaiters);
-    return fresh === null ? null : detailOf(fresh, this.#book, maxWaiters, this.#settings.runtime.wallMs());
+    const fresh = await readFresh(this.#line.session, key, maxWaiters, this.#book.mirror.isNaive);
+    if (fresh === null || !isOfLock(fresh, place)) return null;
+    return detailOf(fresh, this.#book, maxWaiters, this.#settings.runtime.wallMs());
   }
 
   attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void } {
@@ -200,12 +204,13 @@ class Collector implements ZooKeeperCollector {
   }
 
   async act(request: ActionRequest): Promise<ActionResult> {
-    if (!this.#roots.isWatched(request.key)) {
-      throw new BackendError(`${request.key} is below no root of this collector`, {
-        backend: "zookeeper",
-        servers: this.#settings.connect.servers.map(serverName),
-        retryable: false,
-      });
+    if (!this.#isInside(request.key)) {
+      return {
+        outcome: "denied",
+        effects: ["It is below no root of this collector."],
+        before: null,
+        after: null,
+      };
     }
     return act(this.#line.session, this.#book, () => this.#settings.runtime.wallMs(), request);
   }
@@ -216,6 +221,11 @@ class Collector implements ZooKeeperCollector {
     this.#reads.stop();
     this.#listeners.clear();
     await this.#line.close();
+  }
+
+  /** By the roots as they were configured: nothing else is shown or acted upon, whoever names it. */
+  #isInside(path: string): boolean {
+    return this.#settings.roots.some((root) => covers(root, path));
   }
 
   // ---- the server

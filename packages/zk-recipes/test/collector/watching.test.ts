@@ -131,14 +131,16 @@ describe("a collector that watches one root", () => {
     expect(watched.collector.get("/locks/plain")).toBeUndefined();
   });
 
-  it("finds a naive mutex, whose holder is the node itself", async () => {
-    const key = "/locks/naive";
+  it("finds a naive mutex below a root that says naive, whose holder is the node itself", async () => {
+    const root = { path: "/locks/naive", naive: true };
+    await using below = await Watched.start({ connect: server.connectString, roots: [root] });
+    const key = "/locks/naive/one";
     const held = await locks.naiveMutex(key).acquire();
-    const row = await watched.row(key, ({ state }) => state === "held");
+    const row = await below.row(key, ({ state }) => state === "held");
     expect(row).toMatchObject({ kind: "naive-mutex", waiterUnit: "hidden" });
     expect(row.oldestHold.provenance).toBe("exact");
     await held.release();
-    await watched.gone(key);
+    await below.gone(key);
   });
 
   it("follows a hand-off while a listener sees it within a second", async () => {
