@@ -44,7 +44,11 @@ async function main(): Promise<void> {
       return;
     case "check": {
       const { config, directory } = await configOf(command);
-      await checkDashboard(config, { directory, env: process.env });
+      await checkDashboard(config, {
+        directory,
+        env: process.env,
+        warn: (message) => console.error(`holdfast-dashboard: warning: ${message}`),
+      });
       console.log(`${"config" in command ? command.config : "the options"}: right`);
       return;
     }

@@ -1,12 +1,6 @@
-import type { Server } from "node:http";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyHttpOptions,
-  type FastifyInstance,
-  LogController,
-} from "fastify";
+import type { FastifyBaseLogger } from "fastify";
 import { isLoopbackName } from "./auth/origin.js";
 import type { Principal } from "./auth/roles.js";
 import { makeCollectors } from "./collectors.js";
@@ -17,8 +11,9 @@ import { readSecret, readUsers, type SecretSource } from "./config/secrets.js";
 import { readTls } from "./config/tls.js";
 import type { NamedCollector } from "./core/cluster-row.js";
 import type { Authenticate } from "./server/access.js";
+import { serverOf } from "./server/http-server.js";
 import type { HoldfastOptions } from "./server/options.js";
-import { fastifyHoldfast, longestParameter } from "./server/plugin.js";
+import { fastifyHoldfast } from "./server/plugin.js";
 
 export interface StartOptions {
   /** Paths in the configuration are relative to it. Default: the working directory. */
@@ -42,9 +37,6 @@ export interface RunningDashboard {
 }
 
 const shortestToken = 16;
-/** The ids of the rows on screen are in the URL of a stream. */
-const longestHeadBytes = 131_072;
-const longestBodyBytes = 65_536;
 
 /** Serves the dashboard. @throws ConfigError */
 export async function startDashboard(
@@ -52,9 +44,10 @@ export async function startDashboard(
   options: StartOptions = {},
 ): Promise<RunningDashboard> {
   const source = { directory: options.directory ?? process.cwd(), env: options.env ?? process.env };
-  const { plugin, host, port } = await resolveConfig(checkConfig(config), options, source);
-  const made = await makeCollectors(config, source);
-  const app = serverOf(config, options.log ?? false);
+  const app = serverOf(checkConfig(config), options.log ?? false);
+  const warned = { ...source, warn: (message: string) => app.log.warn(message) };
+  const { plugin, host, port } = await resolveConfig(config, options, warned);
+  const made = await makeCollectors(config, warned);
   const close = async (): Promise<void> => {
     await app.close();
     await Promise.all(made.map(({ collector }) => collector.close()));
@@ -104,7 +97,7 @@ async function resolveConfig(
 ): Promise<Resolved> {
   const { auth = {}, actions = false, audit = {} } = config;
   const host = config.listen?.host ?? "127.0.0.1";
-  const users = auth.basic === undefined ? [] : await readUsers(auth.basic.file, source.directory);
+  const users = auth.basic === undefined ? [] : await readUsers(auth.basic.file, source);
   const tokens = await Promise.all(
     (auth.bearer ?? []).map(async ({ name, role, token }) => ({
       name,
@@ -113,11 +106,16 @@ async function resolveConfig(
     })),
   );
   const asksNobody = options.authenticate === undefined && users.length + tokens.length === 0;
-  if (asksNobody && auth.anonymous === undefined && !isLoopback(host))
+  const noAuth = asksNobody && auth.anonymous === undefined;
+  if (noAuth && !isLoopback(host))
     throw new ConfigError(
       `listen.host ${host}: without auth only a loopback address is possible; give auth.basic or auth.bearer, or say auth.anonymous: viewer to let everybody look`,
     );
-  const local: Principal = { name: null, role: actions ? "admin" : "operator" };
+  if (noAuth && (config.trustProxy ?? []).length > 0)
+    throw new ConfigError(
+      "trustProxy: without auth the dashboard is for localhost alone and serves nothing that a proxy passes on; give auth.basic or auth.bearer, or say auth.anonymous: viewer to let everybody look",
+    );
+  const local: Principal = { name: null, role: actions ? "admin" : "viewer" };
   const anonymous: Principal | undefined =
     auth.anonymous !== undefined ? { name: null, role: auth.anonymous } : asksNobody ? local : undefined;
   const webhook =
@@ -144,7 +142,7 @@ async function resolveConfig(
       actions,
       ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
       ...(anonymous === undefined ? {} : { anonymous }),
-      loopbackNames: asksNobody && auth.anonymous === undefined,
+      loopbackNames: noAuth,
       audit: {
         ...(audit.file === undefined ? {} : { file: resolve(source.directory, audit.file) }),
         ...(webhook === undefined ? {} : { webhook }),
@@ -165,20 +163,6 @@ async function readToken(
   if (token.length < shortestToken || /\s/.test(token))
     throw new ConfigError(`${what}: a token is at least ${shortestToken} characters without blanks`);
   return token;
-}
-
-function serverOf(config: DashboardConfig, log: boolean | FastifyBaseLogger): FastifyInstance {
-  const { trustProxy = [] } = config;
-  const options: FastifyHttpOptions<Server> = {
-    ...(typeof log === "boolean" ? { logger: log } : { loggerInstance: log }),
-    // Requests of a page that refreshes itself are no news; what went wrong is logged where it does.
-    logController: new LogController({ disableRequestLogging: true }),
-    trustProxy: trustProxy.length === 0 ? false : trustProxy,
-    routerOptions: { maxParamLength: longestParameter },
-    bodyLimit: longestBodyBytes,
-    http: { maxHeaderSize: longestHeadBytes },
-  };
-  return fastify(options);
 }
 
 function isLoopback(host: string): boolean {

@@ -75,6 +75,8 @@ describe("the command line", () => {
     };
     expect(quick("--zookeeper", "h:2181", "--redis", "redis://h").clusters).toHaveLength(2);
     expect(() => quick("--redis", "http://h")).toThrow("clusters.0.redis.url");
+    expect(() => quick("--zookeeper", "h:2181", "--actions")).toThrow(/roots: \/ .*--actions.*--root/);
+    expect(quick("--zookeeper", "h:2181", "--actions", "--root", "/locks").actions).toBe(true);
     expect(() => quick("--zookeeper", "h:2181", "--port", "70000")).toThrow("listen.port");
     expect(() => quick("--zookeeper", "h:2181", "--root", "locks")).toThrow("roots");
   });

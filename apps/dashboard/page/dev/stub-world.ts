@@ -160,6 +160,7 @@ export class StubWorld {
         before: conflict ? structuredClone(row) : before,
         after: outcome === "would-do" ? before : row,
         auditId,
+        unknownLibrary: false,
       },
     };
   }

@@ -86,9 +86,11 @@ export class ActionDesk {
         entry: body.entry ?? null,
         expectedVersion: body.expectedVersion,
         dryRun,
+        unknownLibrary: body.library === "unknown",
       }),
     );
     const { outcome, effects, before, after } = result;
+    if (outcome === "denied") throw await this.#deny(row, body.action, "denied", effects.join(" "));
     if (outcome === "done" && body.action === "force-release")
       observatory.forced(cluster.name, row.entry === null ? (before?.holderCount ?? 1) : 1);
     await this.#end({ ...row, before: before?.version ?? null, after: after?.version ?? null, outcome });
@@ -99,6 +101,7 @@ export class ActionDesk {
       before: before === null ? null : rowOf(cluster.name, before),
       after: after === null ? null : rowOf(cluster.name, after),
       auditId: row.id,
+      unknownLibrary: result.unknownLibrary === true,
     };
   }
 

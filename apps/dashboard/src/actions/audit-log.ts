@@ -4,6 +4,9 @@ import type { Audit, AuditRow } from "../contract/api.js";
 import { AuditRowSchema } from "../contract/parts.js";
 
 const mostRows = 1_000;
+/** Of dry runs and refusals, which anybody can make many of. */
+const mostMinorRows = 1_000;
+const mostRefusalsAMinute = 60;
 const tailBytes = 1_048_576;
 
 export interface AuditOptions {
@@ -20,8 +23,11 @@ export interface AuditOptions {
 export class AuditLog {
   readonly #file: FileHandle | undefined;
   readonly #onRow: ((row: AuditRow) => void) | undefined;
-  /** Oldest first. */
+  /** Acts, oldest first. */
   readonly #rows: Map<string, AuditRow> = new Map();
+  /** Dry runs and refusals, oldest first: kept apart, so that they never push out what was done. */
+  readonly #minor: Map<string, AuditRow> = new Map();
+  #refusals = { sinceMs: 0, count: 0 };
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(file: FileHandle | undefined, onRow: AuditOptions["onRow"]) {
@@ -48,8 +54,19 @@ export class AuditLog {
     await this.#write(row);
   }
 
+  /** Of a refusal before anything was looked at. Beyond 60 in a minute there is no line; the result says whether there is one. */
+  async refused(row: AuditRow): Promise<boolean> {
+    if (row.atMs - this.#refusals.sinceMs >= 60_000) this.#refusals = { sinceMs: row.atMs, count: 0 };
+    this.#refusals.count += 1;
+    if (this.#refusals.count > mostRefusalsAMinute) return false;
+    await this.end(row);
+    return true;
+  }
+
   page(limit: number, after?: string): Audit {
-    const newest = [...this.#rows.values()].toReversed();
+    const newest = [...this.#rows.values(), ...this.#minor.values()]
+      .sort((a, b) => a.atMs - b.atMs)
+      .toReversed();
     const from = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
     const rows = newest.slice(from, from + limit);
     return { rows, next: from + limit < newest.length ? (rows.at(-1)?.id ?? null) : null };
@@ -73,9 +90,14 @@ export class AuditLog {
   }
 
   #remember(row: AuditRow): void {
-    this.#rows.set(row.id, row);
-    const [oldest] = this.#rows.keys();
-    if (this.#rows.size > mostRows && oldest !== undefined) this.#rows.delete(oldest);
+    const isMinor = row.dryRun || row.outcome === "denied";
+    const [rows, others, most] = isMinor
+      ? [this.#minor, this.#rows, mostMinorRows]
+      : [this.#rows, this.#minor, mostRows];
+    others.delete(row.id);
+    rows.set(row.id, row);
+    const [oldest] = rows.keys();
+    if (rows.size > most && oldest !== undefined) rows.delete(oldest);
   }
 }
 

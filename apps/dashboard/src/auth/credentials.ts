@@ -21,14 +21,16 @@ export class BusyError extends Error {
   override readonly name: string = "BusyError";
 }
 
+/** Since it was used last. */
 const keptMs = 300_000;
+const longestName = 256;
 const mostKept = 1_000;
 /** scrypt takes memory and a thread of the pool each. */
 const mostAtOnce = 2;
 const mostWaiting = 32;
 
 /**
- * The box's own check of an `authorization` header. A header that was right is remembered for 5 minutes under a key of this process, as
+ * The box's own check of an `authorization` header. A header that was right is remembered until it was not used for 5 minutes, under a key of this process, as
  * browsers send it with every request and scrypt is slow on purpose.
  */
 export class Credentials {
@@ -37,6 +39,7 @@ export class Credentials {
   readonly #now: () => number;
   readonly #key: Buffer = randomBytes(32);
   readonly #right: Map<string, { readonly principal: Principal; readonly untilMs: number }> = new Map();
+  readonly #underWay: Map<string, Promise<Principal | null>> = new Map();
   readonly #queue: (() => void)[] = [];
   #checking = 0;
 
@@ -61,14 +64,32 @@ export class Credentials {
     return this.#users.size > 0;
   }
 
-  /** Whose header this was lately, if it was right then. */
-  remembered(authorization: string): Principal | null {
-    const known = this.#right.get(this.#nameOf(authorization));
-    return known !== undefined && known.untilMs > this.#now() ? known.principal : null;
+  /** Whose header this was lately, if it was right then, or whose token it is: to find that out costs nothing. */
+  known(authorization: string): Principal | null {
+    const name = this.#nameOf(authorization);
+    const known = this.#right.get(name);
+    if (known !== undefined && known.untilMs > this.#now()) {
+      this.#remember(name, known.principal);
+      return known.principal;
+    }
+    const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? [];
+    return token === undefined ? null : this.#bearer(token);
+  }
+
+  /** The check of the same header that has not ended. */
+  underWay(authorization: string): Promise<Principal | null> | undefined {
+    return this.#underWay.get(this.#nameOf(authorization));
   }
 
   /** `null`: wrong. @throws BusyError */
-  async check(authorization: string): Promise<Principal | null> {
+  check(authorization: string): Promise<Principal | null> {
+    const name = this.#nameOf(authorization);
+    const checked = this.#check(authorization, name).finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, checked);
+    return checked;
+  }
+
+  async #check(authorization: string, name: string): Promise<Principal | null> {
     const [, scheme, value] = /^(\w+) +(\S+)$/.exec(authorization) ?? [];
     if (scheme === undefined || value === undefined) return null;
     const principal =
@@ -77,7 +98,7 @@ export class Credentials {
         : scheme.toLowerCase() === "basic"
           ? await this.#basic(value)
           : null;
-    if (principal !== null) this.#remember(authorization, principal);
+    if (principal !== null) this.#remember(name, principal);
     return principal;
   }
 
@@ -112,15 +133,23 @@ export class Credentials {
     this.#checking += 1;
   }
 
-  #remember(authorization: string, principal: Principal): void {
+  #remember(name: string, principal: Principal): void {
+    this.#right.delete(name);
     const [oldest] = this.#right.keys();
     if (this.#right.size >= mostKept && oldest !== undefined) this.#right.delete(oldest);
-    this.#right.set(this.#nameOf(authorization), { principal, untilMs: this.#now() + keptMs });
+    this.#right.set(name, { principal, untilMs: this.#now() + keptMs });
   }
 
   #nameOf(authorization: string): string {
     return createHmac("sha256", this.#key).update(authorization).digest("base64");
   }
+}
+
+/** Who a header says that it comes from; empty where it says no name. */
+export function claimedNameOf(authorization: string): string {
+  const [, value] = /^basic +(\S+)$/i.exec(authorization) ?? [];
+  const text = value === undefined ? "" : Buffer.from(value, "base64").toString("utf8");
+  return text.slice(0, Math.max(0, text.indexOf(":"))).slice(0, longestName);
 }
 
 function sha256(text: string): Buffer {

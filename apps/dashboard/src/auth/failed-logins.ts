@@ -1,6 +1,6 @@
-const mostAddresses = 10_000;
+const mostCallers = 10_000;
 
-/** Counts wrong credentials per address. Bounded: when it is full, the oldest address is forgotten. */
+/** Counts wrong credentials per caller: a name at an address. Bounded: when it is full, the oldest caller is forgotten. */
 export class FailedLogins {
   readonly #most: number;
   readonly #windowMs: number;
@@ -13,22 +13,34 @@ export class FailedLogins {
     this.#now = options.now;
   }
 
-  /** For how long nothing more is tried from there; 0 when it may be. */
-  blockedMs(address: string): number {
-    const known = this.#failed.get(address);
+  /** For how long nothing more is tried for that caller; 0 when it may be. */
+  blockedMs(caller: string): number {
+    const known = this.#failed.get(caller);
     if (known === undefined || known.count < this.#most) return 0;
     return Math.max(0, known.sinceMs + this.#windowMs - this.#now());
   }
 
-  add(address: string): void {
-    const known = this.#failed.get(address);
+  /** One is tried. */
+  add(caller: string): void {
+    const known = this.#failed.get(caller);
     if (known !== undefined && this.#now() - known.sinceMs < this.#windowMs) {
       known.count += 1;
       return;
     }
-    this.#failed.delete(address);
-    this.#failed.set(address, { count: 1, sinceMs: this.#now() });
+    this.#failed.delete(caller);
+    this.#failed.set(caller, { count: 1, sinceMs: this.#now() });
     const [oldest] = this.#failed.keys();
-    if (this.#failed.size > mostAddresses && oldest !== undefined) this.#failed.delete(oldest);
+    if (this.#failed.size > mostCallers && oldest !== undefined) this.#failed.delete(oldest);
+  }
+
+  /** It could not be tried after all. */
+  takeBack(caller: string): void {
+    const known = this.#failed.get(caller);
+    if (known !== undefined) known.count -= 1;
+  }
+
+  /** It was right: what went wrong before were slips. */
+  forget(caller: string): void {
+    this.#failed.delete(caller);
   }
 }

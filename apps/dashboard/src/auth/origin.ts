@@ -21,6 +21,13 @@ export function isOwnOrigin({ host, origin, fetchSite }: RequestOrigin): boolean
   }
 }
 
+/** The first header by which a request says that a proxy has passed it on. A client without one in between sends none of them. */
+export function proxyHeaderOf(headers: Readonly<Record<string, unknown>>): string | undefined {
+  return Object.keys(headers).find((name) =>
+    /^(forwarded|via|x-forwarded(-.*)?|x-real-ip|x-original-(host|url|forwarded-for))$/i.test(name),
+  );
+}
+
 /** Without authentication the name by which we are called is all that tells a neighbour from a page that had its name point at us. */
 export function isLoopbackName(host: string): boolean {
   const name = host.replace(/:\d+$/, "").toLowerCase();

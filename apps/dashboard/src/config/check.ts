@@ -3,7 +3,7 @@ import { checkKnownKeys } from "@holdfast/core/internal";
 import type { TSchema } from "typebox";
 import { Check, Errors } from "typebox/value";
 import { ConfigError } from "./config-error.js";
-import { ConfigSchema, type DashboardConfig } from "./schema.js";
+import { ConfigSchema, type DashboardConfig, type Root } from "./schema.js";
 
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>;
@@ -34,7 +34,19 @@ export function checkConfig(value: unknown): DashboardConfig {
         );
     }
   }
+  if (value.actions === true)
+    for (const { name, zookeeper } of value.clusters)
+      for (const root of zookeeper?.roots ?? [])
+        if (isEverything(root))
+          throw new ConfigError(
+            `clusters: ${name}: zookeeper: roots: / does not go with actions: true (--actions), as what is not a lock could be deleted for one; name the paths of the locks (--root /locks)`,
+          );
   return value;
+}
+
+/** `*` at the end says no more than its parent. */
+function isEverything(root: Root): boolean {
+  return /^\/(\*\/?)*$/.test(typeof root === "string" ? root : root.path);
 }
 
 /** Unknown keys before all else: the rest of a message about `basepath` would only mislead. */

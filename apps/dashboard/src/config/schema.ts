@@ -35,10 +35,23 @@ const AddressSchema = Type.Object(
   strict,
 );
 
+export const RootSchema = Type.Union([
+  Type.String({ pattern: "^/" }),
+  Type.Object(
+    {
+      path: Type.String({ pattern: "^/" }),
+      naive: Type.Optional(
+        Type.Boolean({ description: "Ephemeral nodes without children are naive mutexes. Default false." }),
+      ),
+    },
+    strict,
+  ),
+]);
+
 export const ZooKeeperSchema = Type.Object(
   {
     connect: Type.String({ minLength: 1, description: "h1:2181,h2:2181/chroot" }),
-    roots: Type.Array(Type.String({ pattern: "^/" }), {
+    roots: Type.Array(RootSchema, {
       description: "Where the locks are; `*` stands for one segment.",
     }),
     sessionTimeoutMs: Type.Optional(MillisSchema),
@@ -177,5 +190,6 @@ export const ConfigSchema = Type.Object(
 
 export type DashboardConfig = Static<typeof ConfigSchema>;
 export type ClusterConfig = Static<typeof ClusterSchema>;
+export type Root = Static<typeof RootSchema>;
 export type Tls = Static<typeof TlsSchema>;
 export type Secret = Static<typeof SecretSchema>;

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { BasicUser } from "../auth/credentials.js";
 import { isPasswordHash } from "../auth/passwords.js";
@@ -9,6 +9,8 @@ import type { Secret } from "./schema.js";
 export interface SecretSource {
   readonly directory: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Of a file with secrets that everybody on the machine can read. Default: not told. */
+  readonly warn?: (message: string) => void;
 }
 
 /** What a file or a variable holds. @throws ConfigError that names where, never what. */
@@ -16,7 +18,7 @@ export async function readSecret(what: string, secret: Secret, source: SecretSou
   const { file, env } = secret;
   if ((file === undefined) === (env === undefined))
     throw new ConfigError(`${what} must have either file or env`);
-  const text = file === undefined ? source.env[env ?? ""] : await readText(what, file, source.directory);
+  const text = file === undefined ? source.env[env ?? ""] : await readText(what, file, source);
   const value = text?.replace(/\r?\n$/, "");
   if (value === undefined || value === "")
     throw new ConfigError(
@@ -26,9 +28,9 @@ export async function readSecret(what: string, secret: Secret, source: SecretSou
 }
 
 /** Lines of `name:role:hash`; empty ones and those that begin with `#` are passed over. @throws ConfigError */
-export async function readUsers(file: string, directory: string): Promise<BasicUser[]> {
+export async function readUsers(file: string, source: Omit<SecretSource, "env">): Promise<BasicUser[]> {
   const users: BasicUser[] = [];
-  const lines = (await readText("auth.basic", file, directory)).split(/\r?\n/);
+  const lines = (await readText("auth.basic", file, source)).split(/\r?\n/);
   for (const [index, line] of lines.entries()) {
     if (line.trim() === "" || line.startsWith("#")) continue;
     const [name, role, passwordHash] = line.trim().split(":");
@@ -45,10 +47,17 @@ export async function readUsers(file: string, directory: string): Promise<BasicU
   return users;
 }
 
-async function readText(what: string, file: string, directory: string): Promise<string> {
+async function readText(
+  what: string,
+  file: string,
+  { directory, warn }: Omit<SecretSource, "env">,
+): Promise<string> {
   const path = resolve(directory, file);
   try {
-    return await readFile(path, "utf8");
+    await using handle = await open(path);
+    const { mode } = await handle.stat();
+    if ((mode & 0o004) !== 0) warn?.(`${what}: ${path} can be read by every user of this machine: chmod o-r`);
+    return await handle.readFile("utf8");
   } catch (error) {
     throw new ConfigError(`${what}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }

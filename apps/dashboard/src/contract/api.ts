@@ -93,6 +93,8 @@ export const LockDetailSchema = Type.Object({
       entry: Nullable(Type.String()),
       role: Type.String(),
       effects: Type.Array(Type.String()),
+      /** It takes `library: "unknown"`: no known library has made what it is about. */
+      unknownLibrary: Type.Boolean(),
     }),
   ),
 });
@@ -187,6 +189,8 @@ export const ActionBodySchema = Type.Object(
     expectedVersion: Type.String(),
     /** The key, typed by whoever does it. */
     confirmation: Type.String(),
+    /** Typed as well where no known library has made what is acted upon; without it such an act is denied. */
+    library: Type.Optional(Type.Literal("unknown")),
     reason: Type.String({ minLength: 3, maxLength: 500 }),
     dryRun: Type.Optional(Type.Boolean()),
   },
@@ -199,6 +203,8 @@ export const ActionAnswerSchema = Type.Object({
   before: Nullable(LockRowSchema),
   after: Nullable(LockRowSchema),
   auditId: Type.String(),
+  /** Of a dry run: the act takes `library: "unknown"`. */
+  unknownLibrary: Type.Boolean(),
 });
 
 /** POST findings/:id/mute */

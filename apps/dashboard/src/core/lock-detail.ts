@@ -67,7 +67,15 @@ async function actionsOn(
       // What cannot even be tried out is not offered; the detail itself says what is wrong with the backend.
       const result = await within(collector.act(request), tryOutMs).catch((): ActionResult | null => null);
       if (result?.outcome !== "would-do") return [];
-      return [{ action, entry, role: roleOfAction[action], effects: [...result.effects] }];
+      return [
+        {
+          action,
+          entry,
+          role: roleOfAction[action],
+          effects: [...result.effects],
+          unknownLibrary: result.unknownLibrary === true,
+        },
+      ];
     }),
   );
   return tried.flat();

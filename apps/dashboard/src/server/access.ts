@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { BusyError, type Credentials } from "../auth/credentials.js";
+import { BusyError, type Credentials, claimedNameOf } from "../auth/credentials.js";
 import type { CsrfTokens } from "../auth/csrf.js";
 import type { FailedLogins } from "../auth/failed-logins.js";
-import { isCrossSite, isLoopbackName, isOwnOrigin } from "../auth/origin.js";
+import { isCrossSite, isLoopbackName, isOwnOrigin, proxyHeaderOf } from "../auth/origin.js";
 import { atLeast, type Principal, type Role } from "../auth/roles.js";
 import { ProblemError } from "../core/problems.js";
 
@@ -31,8 +31,19 @@ export interface AccessParts {
   readonly anonymous: Principal | null;
   /** Nobody is asked for credentials, so only who calls us by a loopback name is answered: a page elsewhere cannot have its own name lead here. */
   readonly loopbackNames: boolean;
+  /** Of a sign-in with wrong credentials, and of a refused request that would have changed something. */
+  readonly onRefused: (refused: Refused) => void;
   readonly failedLogins: FailedLogins;
   readonly csrf: CsrfTokens;
+}
+
+export interface Refused {
+  readonly request: FastifyRequest;
+  /** Who was known to ask, if that was known. */
+  readonly principal: Principal | null;
+  /** As given with wrong credentials; `null` where no sign-in was tried. */
+  readonly claimedName: string | null;
+  readonly problem: ProblemError;
 }
 
 /** Guards every route of this scope, those that are added later too. */
@@ -44,23 +55,36 @@ export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
   });
   scope.addHook("onRequest", async (request, reply) => {
     const { access, api } = request.routeOptions.config;
+    const changes = request.method !== "GET" && request.method !== "HEAD";
+    const refuse = (principal: Principal | null, error: string, message: string): ProblemError => {
+      const problem = new ProblemError(403, error, message);
+      if (changes) parts.onRefused({ request, principal, claimedName: null, problem });
+      return problem;
+    };
+    const passedOn = parts.loopbackNames ? proxyHeaderOf(request.headers) : undefined;
+    if (passedOn !== undefined)
+      throw refuse(
+        null,
+        "forwarded",
+        `without authentication this is for localhost alone, and the header ${passedOn} says that a proxy has passed the request on: configure auth (basic or bearer, or anonymous: viewer to let everybody look), and then trustProxy`,
+      );
     if (access === "public") return;
-    if (parts.loopbackNames && !isLoopbackName(request.host))
-      throw new ProblemError(403, "wrong-host", "without authentication this is for localhost alone");
+    // The header as it came: what a proxy says of the name is said by anybody.
+    if (parts.loopbackNames && !isLoopbackName(request.headers.host ?? headerOf(request, ":authority") ?? ""))
+      throw refuse(null, "wrong-host", "without authentication this is for localhost alone");
     const from = {
       host: request.host,
       origin: request.headers.origin,
       fetchSite: headerOf(request, "sec-fetch-site"),
     };
-    if (api === true && isCrossSite(from))
-      throw new ProblemError(403, "cross-site", "not for pages of other sites");
+    if (api === true && isCrossSite(from)) throw refuse(null, "cross-site", "not for pages of other sites");
     const principal = await identify(request, reply, parts);
     if (access === undefined || !atLeast(principal.role, access))
-      throw new ProblemError(403, "forbidden", `this takes the role ${access ?? "of nobody"}`);
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      if (!isOwnOrigin(from)) throw new ProblemError(403, "cross-site", "not for pages of other sites");
+      throw refuse(principal, "forbidden", `this takes the role ${access ?? "of nobody"}`);
+    if (changes) {
+      if (!isOwnOrigin(from)) throw refuse(principal, "cross-site", "not for pages of other sites");
       if (!parts.csrf.isRight(headerOf(request, "x-csrf-token"), principal))
-        throw new ProblemError(403, "csrf", "x-csrf-token must be the csrfToken of GET me");
+        throw refuse(principal, "csrf", "x-csrf-token must be the csrfToken of GET me");
     }
     request.holdfastPrincipal = principal;
   });
@@ -76,7 +100,7 @@ export function principalOf(request: FastifyRequest): Principal {
 async function identify(
   request: FastifyRequest,
   reply: FastifyReply,
-  { authenticate, credentials, anonymous, failedLogins }: AccessParts,
+  { authenticate, credentials, anonymous, failedLogins, onRefused }: AccessParts,
 ): Promise<Principal> {
   const told = await authenticate?.(request);
   if (told !== undefined && told !== null) return told;
@@ -85,24 +109,37 @@ async function identify(
     if (anonymous !== null) return anonymous;
     throw unauthenticated(reply, credentials, "credentials are needed");
   }
-  const known = credentials.remembered(authorization);
+  const known = credentials.known(authorization);
   if (known !== null) return known;
-  const blockedMs = failedLogins.blockedMs(request.ip);
-  if (blockedMs > 0) {
-    reply.header("retry-after", Math.ceil(blockedMs / 1_000));
-    throw new ProblemError(429, "too-many-failures", "too many wrong credentials; wait a minute");
+  const claimedName = claimedNameOf(authorization);
+  const caller = JSON.stringify([claimedName, request.ip]);
+  let check = credentials.underWay(authorization);
+  if (check === undefined) {
+    const blockedMs = failedLogins.blockedMs(caller);
+    if (blockedMs > 0) {
+      reply.header("retry-after", Math.ceil(blockedMs / 1_000));
+      throw new ProblemError(429, "too-many-failures", "too many wrong credentials; wait a minute");
+    }
+    // Before it is known to be wrong, or a burst would be tried as a whole.
+    failedLogins.add(caller);
+    check = credentials.check(authorization);
   }
   let principal: Principal | null;
   try {
-    principal = await credentials.check(authorization);
+    principal = await check;
   } catch (error) {
-    if (error instanceof BusyError) throw new ProblemError(503, "busy", error.message);
-    throw error;
+    if (!(error instanceof BusyError)) throw error;
+    failedLogins.takeBack(caller);
+    throw new ProblemError(503, "busy", error.message);
   }
-  if (principal !== null) return principal;
-  failedLogins.add(request.ip);
-  request.log.warn({ address: request.ip }, "wrong credentials");
-  throw unauthenticated(reply, credentials, "these credentials are not right");
+  if (principal !== null) {
+    failedLogins.forget(caller);
+    return principal;
+  }
+  request.log.warn({ address: request.ip, name: claimedName }, "wrong credentials");
+  const problem = unauthenticated(reply, credentials, "these credentials are not right");
+  onRefused({ request, principal: null, claimedName, problem });
+  throw problem;
 }
 
 function unauthenticated(reply: FastifyReply, credentials: Credentials, message: string): ProblemError {

@@ -22,6 +22,7 @@ import { describeApi, serveOpenApi } from "./open-api.js";
 import type { HoldfastOptions } from "./options.js";
 import { BuiltPage, servePage } from "./page.js";
 import { answerProblems } from "./problems.js";
+import { refusalRow } from "./refusals.js";
 import { secureHeaders } from "./secure-headers.js";
 import { StreamHub } from "./stream-hub.js";
 
@@ -73,6 +74,8 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   });
 
   const csrf = new CsrfTokens();
+  // Before the guard, whose refusals have the headers too.
+  await secureHeaders(scope);
   guardAccess(scope, {
     authenticate: options.authenticate,
     credentials: new Credentials({ users: options.users ?? [], tokens: options.tokens ?? [] }, Date.now),
@@ -80,12 +83,16 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     loopbackNames: options.loopbackNames ?? false,
     failedLogins: new FailedLogins({ ...wrongCredentials, now: Date.now }),
     csrf,
+    onRefused: (refused) => {
+      audit
+        .refused(refusalRow(refused, observatory.now()))
+        .catch((error: unknown) => log.error({ err: error }, "a line of the audit is lost"));
+    },
   });
   answerProblems(scope);
   scope.setValidatorCompiler(TypeBoxValidatorCompiler);
   // Answers are made field by field; checking each again by its schema costs more than making it.
   scope.setSerializerCompiler(() => JSON.stringify);
-  await secureHeaders(scope);
   if (!scope.hasDecorator("createRateLimit"))
     await scope.register(rateLimit, {
       global: false,
@@ -126,6 +133,9 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     { prefix: "/api/v1" },
   );
   servePage(scope, await BuiltPage.load(options.pageDirectory), version);
+  scope.all("/*", { schema: { hide: true }, config: { access: "viewer" } }, () => {
+    throw notFound("there is no such page");
+  });
 };
 
 /** Beside the audit: where that is written down, they are too. */

@@ -1,5 +1,5 @@
 import helmet, { type FastifyHelmetOptions } from "@fastify/helmet";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 
 const options: FastifyHelmetOptions = {
   global: true,
@@ -23,6 +23,14 @@ const options: FastifyHelmetOptions = {
   // Whether the whole host speaks TLS alone is for whoever ends TLS to say.
   hsts: false,
 };
+
+/** For what is answered outside of the dashboard's own scope: JSON, and nothing to run or frame. */
+export function hardenReply(reply: FastifyReply): FastifyReply {
+  return reply
+    .header("content-security-policy", "default-src 'none'; frame-ancestors 'none'")
+    .header("x-content-type-options", "nosniff")
+    .header("cache-control", "no-store");
+}
 
 /** No inline script, nothing from elsewhere, in nobody's frame. */
 export async function secureHeaders(scope: FastifyInstance): Promise<void> {

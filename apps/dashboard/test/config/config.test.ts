@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeRedisCertificate } from "@holdfast/test-servers";
@@ -7,8 +8,10 @@ import { checkConfig } from "../../src/config/check.js";
 import { loadConfig } from "../../src/config/load.js";
 import { readSecret, readUsers } from "../../src/config/secrets.js";
 import { hashPassword, startDashboard } from "../../src/index.js";
+import { serverOf } from "../../src/server/http-server.js";
 import { checkDashboard } from "../../src/start.js";
 import { FakeCollector } from "../fake-collector.js";
+import { soon } from "../soon.js";
 
 let directory: string;
 beforeEach(async () => {
@@ -73,6 +76,10 @@ clusters:
     [{ clusters: [{ name: "a" }] }, "must have either zookeeper or redis"],
     [{ clusters: [{ name: "a", redis: { patterns: [] } }] }, "exactly one of url, sentinels and cluster"],
     [{ clusters: [], basePath: "no-slash" }, "basePath"],
+    ...[["/"], ["/locks", "/"], ["/*"], [{ path: "/" }]].map((roots): [object, string] => [
+      { actions: true, clusters: [{ name: "a", zookeeper: { connect: "h:1", roots } }] },
+      "clusters: a: zookeeper: roots: / does not go with actions: true (--actions)",
+    ]),
     [{ clusters: [], listen: { port: 70_000 } }, "listen.port"],
     [
       {
@@ -161,10 +168,10 @@ clusters:
       ["", "there is no user"],
     ] as const) {
       await put("users", text);
-      await expect(readUsers("users", directory)).rejects.toThrow(message);
+      await expect(readUsers("users", { directory })).rejects.toThrow(message);
     }
     await put("users", "ada:admin:hunter2");
-    await expect(readUsers("users", directory)).rejects.not.toThrow("hunter2");
+    await expect(readUsers("users", { directory })).rejects.not.toThrow("hunter2");
   });
 });
 
@@ -183,13 +190,85 @@ describe("starting", () => {
     await closed.close();
   });
 
-  it("on loopback without authentication whoever sits there is an operator, and an admin when actions are on", async () => {
+  it("on loopback without authentication whoever sits there is a viewer, and an admin when actions are on", async () => {
     for (const actions of [false, true]) {
       const dashboard = await startDashboard({ listen: { port: 0 }, actions, clusters: [] });
       const me = await (await fetch(`${dashboard.url}api/v1/me`)).json();
-      expect(me).toMatchObject({ role: actions ? "admin" : "operator", actions });
+      expect(me).toMatchObject({ role: actions ? "admin" : "viewer", actions });
       await dashboard.close();
     }
+  });
+
+  it("trustProxy without auth is refused, as nothing that a proxy passes on is served then", async () => {
+    const config = { listen: { port: 0 }, trustProxy: ["127.0.0.1"], clusters: [] };
+    await expect(startDashboard(config)).rejects.toThrow("trustProxy: without auth");
+    await expect(checkDashboard(config, { directory, env: {} })).rejects.toThrow("trustProxy: without auth");
+    const open = await startDashboard({ ...config, auth: { anonymous: "viewer" } });
+    const me = await fetch(`${open.url}api/v1/me`, { headers: { "x-forwarded-for": "10.0.0.1" } });
+    expect(me.status).toBe(200);
+    await open.close();
+  });
+
+  it("warns of users and tokens that every user of the machine can read", async () => {
+    const file = await put("users", `ada:admin:${await hashPassword("correct horse")}\n`);
+    const token = await put("token", "0123456789abcdef");
+    const warned = async (mode: number): Promise<string[]> => {
+      await Promise.all([file, token].map((path) => chmod(path, mode)));
+      const messages: string[] = [];
+      const source = { directory, env: {}, warn: (message: string) => void messages.push(message) };
+      await readUsers("users", source);
+      await readSecret("auth.bearer a", { file: "token" }, source);
+      return messages;
+    };
+    expect(await warned(0o640)).toEqual([]);
+    expect(await warned(0o644)).toEqual([
+      `auth.basic: ${file} can be read by every user of this machine: chmod o-r`,
+      `auth.bearer a: ${token} can be read by every user of this machine: chmod o-r`,
+    ]);
+  });
+
+  it("cuts a request whose body does not come, and leaves streams alone", async () => {
+    const app = serverOf({}, false, { requestMs: 200, looksEveryMs: 50 });
+    app.post("/body", (request) => request.body);
+    app.get("/stream", (_request, reply) => {
+      reply.hijack();
+      reply.raw.writeHead(200).write("begun");
+    });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const { port } = app.server.address() as AddressInfo;
+    const send = (head: string): { text: string; ended: boolean; socket: Socket } => {
+      const socket = connect(port, "127.0.0.1");
+      const seen = { text: "", ended: false, socket };
+      socket.on("data", (bytes) => {
+        seen.text += String(bytes);
+      });
+      socket.on("close", () => {
+        seen.ended = true;
+      });
+      socket.write(`${head} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n`);
+      return seen;
+    };
+    const stream = send("GET /stream");
+    stream.socket.write("\r\n");
+    const body = send("POST /body");
+    body.socket.write('content-length: 100\r\n\r\n{"a":');
+    await soon(() => body.ended).toBe(true);
+    expect(body.text).toContain("408");
+    expect([stream.ended, stream.text.includes("begun")]).toEqual([false, true]);
+    stream.socket.destroy();
+    await app.close();
+  });
+
+  it("what lies outside of the base path is not there, in words that do not repeat it", async () => {
+    const dashboard = await startDashboard({ listen: { port: 0 }, basePath: "/a/", clusters: [] });
+    const answer = await fetch(new URL("/%3Cb%3E/secret", dashboard.url));
+    expect([answer.status, await answer.json()]).toEqual([
+      404,
+      { error: "not-found", message: "there is nothing here" },
+    ]);
+    expect(answer.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    await dashboard.close();
   });
 
   it("serves under its base path, with collectors of the caller's, which it does not close", async () => {

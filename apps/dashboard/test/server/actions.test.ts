@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AuditLog } from "../../src/actions/audit-log.js";
 import type { Role } from "../../src/auth/roles.js";
 import type { ActionBody, AuditRow, FindingRow } from "../../src/contract/api.js";
 import { lockIdOf } from "../../src/core/lock-id.js";
@@ -171,6 +172,57 @@ describe("actions", () => {
     expect(answer).toMatchObject({ status: 503, error: "outcome-unknown" });
     expect(answer.message).toContain("may or may not have happened");
     expect((await audit(dashboard))[0]?.outcome).toBe("unknown");
+  });
+
+  it("what the collector denies is denied in the audit too, and not taken for something that may have happened", async () => {
+    await using dashboard = await staged();
+    dashboard.zookeeper.act = async () => ({
+      ...{ outcome: "denied", effects: ["It is below no root."], before: null, after: null },
+    });
+    const answer = await act(dashboard, "admin");
+    expect(answer).toMatchObject({ status: 403, error: "denied", message: "It is below no root." });
+    expect((await audit(dashboard)).map(({ outcome }) => outcome)).toEqual(["denied"]);
+  });
+
+  it("an act on what no known library has made takes a word more, of which the lock's page is told", async () => {
+    await using dashboard = await staged();
+    const confirmed: unknown[] = [];
+    dashboard.zookeeper.act = async ({ dryRun, unknownLibrary }) => {
+      if (!dryRun) confirmed.push(unknownLibrary);
+      const outcome = dryRun ? "would-do" : unknownLibrary === true ? "done" : "denied";
+      return { outcome, effects: [], before: null, after: null, unknownLibrary: dryRun };
+    };
+    const { actions } = (
+      await dashboard.app.inject({ url: `/api/v1/locks/${id}`, headers: as("admin") })
+    ).json();
+    expect(actions[0]).toMatchObject({ unknownLibrary: true });
+    expect((await act(dashboard, "admin")).status).toBe(403);
+    expect((await act(dashboard, "admin", { library: "curator" as never })).status).toBe(400);
+    expect((await act(dashboard, "admin", { library: "unknown" })).status).toBe(200);
+    expect(confirmed).toEqual([false, true]);
+  });
+
+  it("dry runs and refusals never push out of the audit what was done", async () => {
+    const log = await AuditLog.open({});
+    const row: AuditRow = {
+      ...{ id: "act", atMs: 1, actor: "ada", role: "admin", address: "", action: "force-release" },
+      ...{ cluster: "zoo", object: key, entry: null, before: null, after: null, reason: "first" },
+      ...{ dryRun: false, outcome: "done" },
+    };
+    await log.begin(row);
+    await log.end(row);
+    for (let n = 2; n <= 3_000; n++)
+      await log.end({
+        ...row,
+        id: `minor ${n}`,
+        atMs: n,
+        dryRun: n % 2 === 0,
+        outcome: n % 2 === 0 ? "would-do" : "denied",
+      });
+    const { rows } = log.page(5_000);
+    expect(rows.at(-1)).toEqual(row);
+    expect(rows.length).toBeLessThanOrEqual(2_000);
+    expect(rows.map(({ atMs }) => atMs)).toEqual(rows.map(({ atMs }) => atMs).toSorted((a, b) => b - a));
   });
 
   it("after thirty in a minute there are no more", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { Credentials } from "../../src/auth/credentials.js";
 import { hashPassword } from "../../src/auth/passwords.js";
 import { lockIdOf } from "../../src/core/lock-id.js";
 import { fakeParticipant } from "../fake-collector.js";
@@ -30,10 +31,9 @@ describe("who is let in", () => {
     }
   });
 
-  it("after ten wrong passwords nothing more is tried from that address, not even the right one; from elsewhere it is", async () => {
-    const users = [
-      { name: "ada", role: "viewer" as const, passwordHash: await hashPassword("correct horse") },
-    ];
+  it("after ten wrong passwords of one name nothing more is tried for it from that address; for others and from elsewhere it is", async () => {
+    const passwordHash = await hashPassword("correct horse");
+    const users = ["ada", "bob"].map((name) => ({ name, role: "viewer" as const, passwordHash }));
     await using dashboard = await serving({ users });
     const me = (password: string, remoteAddress: string) =>
       dashboard.app.inject({ url: "/api/v1/me", headers: basic("ada", password), remoteAddress });
@@ -42,6 +42,74 @@ describe("who is let in", () => {
     expect([blocked.statusCode, blocked.json().error]).toEqual([429, "too-many-failures"]);
     expect(Number(blocked.headers["retry-after"])).toBeGreaterThan(0);
     expect((await me("correct horse", "10.9.9.8")).statusCode).toBe(200);
+    const from = { url: "/api/v1/me", remoteAddress: "10.9.9.9" };
+    const bob = await dashboard.app.inject({ ...from, headers: basic("bob", "correct horse") });
+    expect(bob.statusCode).toBe(200);
+    expect((await dashboard.app.inject({ ...from, headers: as("viewer") })).statusCode).toBe(200);
+  });
+
+  it("a right token comes in however many wrong ones came from its address", async () => {
+    await using dashboard = await serving();
+    const me = (headers: Record<string, string>) => dashboard.app.inject({ url: "/api/v1/me", headers });
+    const wrong = { authorization: "Bearer wrong-token-0123456789" };
+    for (let n = 0; n < 10; n++) expect((await me(wrong)).statusCode).toBe(401);
+    expect((await me(wrong)).statusCode).toBe(429);
+    expect((await me(as("viewer"))).statusCode).toBe(200);
+  });
+
+  it("of a burst of wrong passwords ten are tried, and a burst of the right one comes in as a whole", async () => {
+    const users = [
+      { name: "ada", role: "viewer" as const, passwordHash: await hashPassword("correct horse") },
+    ];
+    await using dashboard = await serving({ users });
+    const burst = async (count: number, password: (n: number) => string): Promise<number[]> => {
+      const answers = Array.from({ length: count }, (_, n) =>
+        dashboard.app.inject({ url: "/api/v1/me", headers: basic("ada", password(n)) }),
+      );
+      return (await Promise.all(answers)).map(({ statusCode }) => statusCode);
+    };
+    expect(new Set(await burst(40, () => "correct horse"))).toEqual(new Set([200]));
+    const tried = await burst(30, (n) => `guess ${n}`);
+    expect(tried.filter((status) => status === 401)).toHaveLength(10);
+    expect(tried.filter((status) => status === 429)).toHaveLength(20);
+  });
+
+  it("what was right is remembered from its last use on", async () => {
+    let nowMs = 0;
+    const passwordHash = await hashPassword("correct horse");
+    const credentials = new Credentials(
+      { users: [{ name: "ada", role: "viewer", passwordHash }], tokens: [] },
+      () => nowMs,
+    );
+    const { authorization } = basic("ada", "correct horse");
+    await credentials.check(authorization);
+    for (let minute = 4; minute <= 40; minute += 4) {
+      nowMs = minute * 60_000;
+      expect(credentials.known(authorization), `minute ${minute}`).toEqual({ name: "ada", role: "viewer" });
+    }
+    nowMs += 300_000;
+    expect(credentials.known(authorization)).toBeNull();
+  });
+
+  it("a sign-in that fails and a change that is refused have a line in the audit, sixty in a minute at most", async () => {
+    const users = [
+      { name: "ada", role: "viewer" as const, passwordHash: await hashPassword("correct horse") },
+    ];
+    await using dashboard = await serving({ users });
+    const { app } = dashboard;
+    await app.inject({ url: "/api/v1/me", headers: basic("ada", "wrong") });
+    const id = lockIdOf({ cluster: "zoo", backend: "zookeeper", key: "/locks/a" });
+    const url = `/api/v1/locks/${id}/actions`;
+    await app.inject({ method: "POST", url, headers: await changing(app, "viewer"), payload: {} });
+    const rows = async () =>
+      (await app.inject({ url: "/api/v1/audit?limit=500", headers: as("viewer") })).json().rows;
+    expect((await rows()).toReversed()).toMatchObject([
+      { action: "sign-in", actor: "ada", role: "none", outcome: "denied", address: "127.0.0.1" },
+      { action: "request", actor: "the viewer", role: "viewer", object: "/locks/a", outcome: "denied" },
+    ]);
+    for (let n = 0; n < 100; n++)
+      await app.inject({ method: "POST", url, headers: as("viewer"), payload: {} });
+    expect(await rows()).toHaveLength(60);
   });
 
   it("the host's own sign-in is asked first and may leave it to the others", async () => {

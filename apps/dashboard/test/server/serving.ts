@@ -18,11 +18,12 @@ export interface Serving extends AsyncDisposable {
 
 /** A host with the dashboard at `prefix`, on two fake clusters: `zoo` and `red`. Not listening. */
 export async function serving(
-  options: Partial<HoldfastOptions> & { readonly prefix?: string } = {},
+  options: Partial<HoldfastOptions> & { readonly prefix?: string; readonly trustProxy?: boolean } = {},
 ): Promise<Serving> {
   const zookeeper = new FakeCollector("zookeeper");
   const redis = new FakeCollector("redis");
-  const app = fastify({ routerOptions: { maxParamLength: longestParameter } });
+  const { trustProxy = false, ...plugin } = options;
+  const app = fastify({ trustProxy, routerOptions: { maxParamLength: longestParameter } });
   await app.register(fastifyHoldfast, {
     clusters: [
       { name: "zoo", collector: zookeeper },
@@ -34,7 +35,7 @@ export async function serving(
       token: tokens[role],
     })),
     actions: true,
-    ...options,
+    ...plugin,
   });
   await app.ready();
   return { app, zookeeper, redis, [Symbol.asyncDispose]: async () => await app.close() };

@@ -23,6 +23,7 @@ export function detailOf(row: LockRow, waiters: Participant[], findings: readonl
         action: "request-revoke",
         entry: holder?.entry ?? null,
         role: "operator",
+        unknownLibrary: false,
         effects: [
           `The holder (${name}) is asked to leave. It is told only if its program made the lock revocable.`,
         ],
@@ -31,6 +32,7 @@ export function detailOf(row: LockRow, waiters: Participant[], findings: readonl
         action: "force-release",
         entry: holder?.entry ?? null,
         role: "admin",
+        unknownLibrary: false,
         effects: [
           `The holder (${name}) will NOT be told: it goes on believing that it holds the lock.`,
           "The next waiter is granted within a second. Until the old holder stops, there are two.",
@@ -41,6 +43,7 @@ export function detailOf(row: LockRow, waiters: Participant[], findings: readonl
         action: "evict-waiter",
         entry,
         role: "admin",
+        unknownLibrary: false,
         effects: [
           "The waiter's node is deleted. A Curator client makes a new one at the tail and still acquires later.",
         ],

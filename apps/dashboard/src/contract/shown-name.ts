@@ -1,0 +1,18 @@
+// What cannot be seen, or changes its neighbours: controls, marks that turn the direction of writing, characters without width, halves of
+// pairs, what is not assigned, and all blanks but the space.
+const unseen = /[\p{C}\p{DI}\u2800]|(?! )\p{White_Space}/gu;
+const plain = /^[ -~]*$/;
+
+/** Text as people read it: each character that cannot be seen is written out, such as `\u{202e}`. */
+export function visible(text: string): string {
+  return plain.test(text) ? text : text.replace(unseen, written);
+}
+
+/** A name as it can be typed. No two names are shown alike: a backslash in front of `u{` is written out too. */
+export function shownName(name: string): string {
+  return visible(name.replace(/\\(?=u\{)/g, written));
+}
+
+function written(char: string): string {
+  return `\\u{${(char.codePointAt(0) as number).toString(16)}}`;
+}
