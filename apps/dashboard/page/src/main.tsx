@@ -1,4 +1,5 @@
 import "./look/look.css";
+import "./app/visible-text.js";
 import { render } from "preact";
 import "./app/preferences.js";
 import { start } from "./app/store.js";

@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { asAction, hindrance, outcomeOf } from "../../page/src/actions/words.js";
+import { shownName } from "../../src/contract/shown-name.js";
 
 const ready = {
   harmless: false,
   key: "/locks/a",
   typed: "/locks/a",
+  unknownLibrary: false,
+  library: "",
   reason: "stuck",
   openMs: 2000,
   readAgoMs: 100,
@@ -21,9 +24,34 @@ describe("a forced release", () => {
     ["the name is not typed", { typed: "" }],
     ["the name is typed in other case", { typed: "/locks/A" }],
     ["the name has a space behind it", { typed: "/locks/a " }],
+    ["no known library has made it, and that is not said", { unknownLibrary: true, library: "yes" }],
     ["the dialog has been open for less than 2 s", { openMs: 1999 }],
   ])("cannot when %s", (_, changed) => {
     expect(hindrance({ ...ready, ...changed })).toEqual(expect.any(String));
+  });
+});
+
+describe("a name that cannot be typed as it is", () => {
+  it.each(["/locks/a\nb", "order:\u202egnp.exe", "a\u200bb", "a\u00a0b", "a\tb", "a\ud800"])(
+    "is confirmed as it is shown: %j",
+    (key) => {
+      const typed = shownName(key);
+      expect(typed).toMatch(/^[ -~]+$/);
+      expect(hindrance({ ...ready, key, typed })).toBeNull();
+      expect(hindrance({ ...ready, key, typed: `${typed}x` })).toEqual(expect.any(String));
+    },
+  );
+  it("is never shown as another name is", () => {
+    const names = ["a\nb", "a\\u{a}b", "a\\u{5c}u{a}b", "a\\nb", "ab", "a b", "a\u00a0b"];
+    expect(new Set(names.map(shownName)).size).toBe(names.length);
+  });
+});
+
+describe("what is made by no known library", () => {
+  it("takes a word more, to ask the holder too", () => {
+    const unknown = { ...ready, harmless: true, unknownLibrary: true };
+    expect(hindrance(unknown)).toContain("unknown");
+    expect(hindrance({ ...unknown, library: "unknown" })).toBeNull();
   });
 });
 

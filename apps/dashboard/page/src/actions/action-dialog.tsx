@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ActionAnswer, LockDetail, LockRow } from "../../../src/contract/api.js";
+import { shownName } from "../../../src/contract/shown-name.js";
 import { act, pathWith } from "../api/client.js";
 import { ApiFailure } from "../api/failure.js";
 import { announce } from "../app/announce.js";
@@ -76,6 +77,7 @@ export function ActionDialog(props: {
   );
   const [seen, setSeen] = useState<{ version: string; sinceMs: number; readMs: number } | null>(null);
   const [typed, setTyped] = useState("");
+  const [library, setLibrary] = useState("");
   const [reason, setReason] = useState("");
   const [sending, setSending] = useState(false);
   const [answer, setAnswer] = useState<{ body: ActionAnswer; dryRun: boolean; looked: LockRow } | null>(null);
@@ -101,6 +103,7 @@ export function ActionDialog(props: {
     setAnswer(null);
     setRefusal(null);
     setTyped("");
+    setLibrary("");
     setSeen((before) => before && { ...before, sinceMs: Date.now() });
   }, [action, entry]);
 
@@ -120,6 +123,8 @@ export function ActionDialog(props: {
           harmless: words.harmless,
           key,
           typed,
+          unknownLibrary: current?.unknownLibrary === true,
+          library,
           reason,
           openMs: seen === null ? 0 : tick - seen.sinceMs,
           readAgoMs: seen === null ? null : tick - seen.readMs,
@@ -136,7 +141,9 @@ export function ActionDialog(props: {
         action,
         entry,
         expectedVersion: looked.version,
-        confirmation: dryRun || words.harmless ? key : typed,
+        // As it was shown is as good: there are names that no input takes.
+        confirmation: dryRun || words.harmless || typed === shownName(key) ? key : typed,
+        ...(!dryRun && library === "unknown" ? { library } : {}),
         reason: dryRun && reason.trim().length < 3 ? "dry run" : reason.trim(),
         dryRun,
       });
@@ -156,7 +163,7 @@ export function ActionDialog(props: {
   const outcome = answer === null ? null : outcomeOf(answer.body);
   return (
     <Dialog title={words.title} wide onClose={onClose}>
-      <p class="lead key">{key}</p>
+      <p class="lead key">{shownName(key)}</p>
       {entry !== null && (
         <p class="note">
           Entry <span class="key">{entry}</span>
@@ -261,13 +268,27 @@ export function ActionDialog(props: {
           {!words.harmless && (
             <label class="field">
               <span>
-                Type the name of the lock: <code>{key}</code>
+                Type the name of the lock: <code>{shownName(key)}</code>
               </span>
               <input
                 value={typed}
                 autocomplete="off"
                 spellcheck={false}
                 onInput={(event) => setTyped(event.currentTarget.value)}
+              />
+            </label>
+          )}
+          {current?.unknownLibrary === true && (
+            <label class="field">
+              <span>
+                No known library has made it, so it may be no lock at all. If you know what it is, type{" "}
+                <code>unknown</code>
+              </span>
+              <input
+                value={library}
+                autocomplete="off"
+                spellcheck={false}
+                onInput={(event) => setLibrary(event.currentTarget.value)}
               />
             </label>
           )}

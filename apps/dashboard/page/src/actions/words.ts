@@ -1,4 +1,5 @@
 import type { ActionAnswer, ActionBody } from "../../../src/contract/api.js";
+import { shownName } from "../../../src/contract/shown-name.js";
 
 export type ActionName = ActionBody["action"];
 
@@ -57,6 +58,9 @@ export function hindrance(asked: {
   readonly harmless: boolean;
   readonly key: string;
   readonly typed: string;
+  /** Whether no known library has made what it is about, and what was typed to say that this is known. */
+  readonly unknownLibrary: boolean;
+  readonly library: string;
   readonly reason: string;
   /** Since the dialog was opened, or the lock changed under it. */
   readonly openMs: number;
@@ -66,7 +70,10 @@ export function hindrance(asked: {
   if (asked.readAgoMs === null) return "Reading the lock anew.";
   if (asked.readAgoMs > 10_000) return "What is shown is older than 10 s.";
   if (asked.reason.trim().length < 3) return "A reason is needed: it goes into the audit log.";
-  if (!asked.harmless && asked.typed !== asked.key) return "The name is not typed yet, or not the same.";
+  if (!asked.harmless && asked.typed !== asked.key && asked.typed !== shownName(asked.key))
+    return "The name is not typed yet, or not the same.";
+  if (asked.unknownLibrary && asked.library !== "unknown")
+    return "No known library has made it: the word unknown is not typed yet.";
   if (asked.openMs < 2000) return "One moment: read what it does.";
   return null;
 }

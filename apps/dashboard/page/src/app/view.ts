@@ -1,5 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { visible } from "../../../src/contract/shown-name.js";
 import { linkTo, parseShared, type Shared } from "../url/links.js";
 import { base } from "./base.js";
 
@@ -31,6 +32,6 @@ export function useView(): View {
 
 export function useTitle(title: string): void {
   useEffect(() => {
-    document.title = `${title} · holdfast`;
+    document.title = visible(`${title} · holdfast`);
   }, [title]);
 }

@@ -1,0 +1,25 @@
+import { Fragment, options, type VNode } from "preact";
+import { visible } from "../../../src/contract/shown-name.js";
+
+/** Attributes that are read by people. */
+const read = ["title", "aria-label", "placeholder"] as const;
+
+/**
+ * Every text that the page renders goes through here, so that no name from a backend can hide a character, or turn round what stands
+ * beside it, in a place that was forgotten. What is typed into inputs stays as it is.
+ */
+const before = options.vnode;
+options.vnode = (vnode: VNode) => {
+  const { type } = vnode;
+  const props = vnode.props as Record<string, unknown>;
+  if (typeof type === "string" || type === Fragment) {
+    if ("children" in props) props.children = seen(props.children);
+    for (const name of read) if (typeof props[name] === "string") props[name] = visible(props[name]);
+  }
+  before?.(vnode);
+};
+
+function seen(children: unknown): unknown {
+  if (typeof children === "string") return visible(children);
+  return Array.isArray(children) ? children.map(seen) : children;
+}
