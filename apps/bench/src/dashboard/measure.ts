@@ -124,6 +124,8 @@ class Measuring {
         },
         { name: "red", redis: { url: this.#redis.url, patterns: [pattern] } },
       ],
+      // One process reads them all.
+      ...(this.#streams === 0 ? {} : { streamsPerCaller: this.#streams }),
       ...(this.#longHoldMs === undefined ? {} : { thresholds: { longHoldMs: this.#longHoldMs } }),
     });
     // Loading the modules and making the server: nobody is served yet.

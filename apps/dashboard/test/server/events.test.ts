@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { share } from "../../../../e2e/support/share.js";
+import type { Role } from "../../src/auth/roles.js";
 import type { LockRow } from "../../src/contract/api.js";
 import { lockIdOf } from "../../src/core/lock-id.js";
 import { fakeParticipant } from "../fake-collector.js";
@@ -47,7 +48,7 @@ describe("server-sent events", () => {
     expect(reader.of("gone")).toEqual([[idOf("/gone")]]);
     expect(reader.of("clusters")).toHaveLength(1);
     expect(reader.of("findings")).toEqual([[]]);
-    expect(zookeeper.attended).toEqual(["/a", "/gone"]);
+    expect(zookeeper.attended).toEqual(["/a"]);
 
     zookeeper.put({ key: "/a", holders: [fakeParticipant({ entry: "h9" })] });
     zookeeper.put({ key: "/b", holders: [fakeParticipant({ entry: "h9" })] });
@@ -113,6 +114,37 @@ describe("server-sent events", () => {
     expect((await streams(dashboard)).clients).toBe(0);
   });
 
+  it("ask the backend for no name that was made up, until there is such a lock", async () => {
+    const { dashboard, url } = await listening();
+    await using _ = dashboard;
+    const { zookeeper } = dashboard;
+    const rows = Array.from({ length: 50 }, (_, n) => idOf(`/made/up/${n}`)).join();
+    using reader = await EventReader.open(`${url}?rows=${rows}`);
+    await soon(() => reader.of("gone").length).toBe(1);
+    expect(zookeeper.attended).toEqual([]);
+    zookeeper.put({ key: "/made/up/7" });
+    await soon(() => reader.of("locks").length).toBe(1);
+    expect(zookeeper.attended).toEqual(["/made/up/7"]);
+  });
+
+  it("are twenty at most for one name at one address, and others get theirs", async () => {
+    const { dashboard, url } = await listening();
+    await using _ = dashboard;
+    const open = async (role: Role = "viewer"): Promise<EventReader> => await EventReader.open(url, as(role));
+    const all = await Promise.all(Array.from({ length: 25 }, () => open()));
+    const refused = all.filter(({ response }) => response.statusCode === 429);
+    expect(refused).toHaveLength(5);
+    const admin = await open("admin");
+    expect(admin.response.statusCode).toBe(200);
+    all.find(({ response }) => response.statusCode === 200)?.[Symbol.dispose]();
+    let again: EventReader | undefined;
+    await soon(async () => {
+      again = await open();
+      return again.response.statusCode;
+    }).toBe(200);
+    for (const reader of [...all, admin, again]) reader?.[Symbol.dispose]();
+  });
+
   it("end at once when the server closes", async () => {
     const { dashboard, url } = await listening();
     using reader = await EventReader.open(url);
@@ -153,7 +185,7 @@ describe("server-sent events", () => {
 
   it("keep memory and the event loop in bounds with very many clients, a tenth of them stalled, under bursts", async () => {
     const count = share("clients of the stream", 100, 500);
-    const { dashboard, url } = await listening({ undrainedMs: 1_500 });
+    const { dashboard, url } = await listening({ undrainedMs: 1_500, streamsPerCaller: count });
     await using _ = dashboard;
     const { zookeeper } = dashboard;
     const keys = Array.from({ length: 100 }, (_, n) => `/locks/${n}`);

@@ -58,10 +58,14 @@ export class Channels {
   }
 
   /**
-   * Asks all servers; a subscriber is known only to the one it is connected to. Resolves with the locks of which something is other
+   * `keyFor`: the key of a lock; `null` of one that nobody asked for. Asks all servers; a subscriber is known only to the one it is connected to. Resolves with the locks of which something is other
    * than before. Rejects with the first refusal or trouble, and then all stays as it was.
    */
-  async look(links: readonly Link[], nowMs: Millis, keyFor: (lock: string) => string): Promise<Set<string>> {
+  async look(
+    links: readonly Link[],
+    nowMs: Millis,
+    keyFor: (lock: string) => string | null,
+  ): Promise<Set<string>> {
     const counts = new Map<string, Counting>();
     const ours = new Set<string>();
     await Promise.all(links.map((link) => this.#count(link, nowMs, counts, ours, keyFor)));
@@ -83,7 +87,7 @@ export class Channels {
     nowMs: Millis,
     counts: Map<string, Counting>,
     ours: Set<string>,
-    keyFor: (lock: string) => string,
+    keyFor: (lock: string) => string | null,
   ): Promise<void> {
     const [plain, sharded, grants] = await link.send([
       ["pubsub", "channels", "redisson_*"],
@@ -117,11 +121,12 @@ export class Channels {
     channel: string,
     number: number,
     nowMs: Millis,
-    keyFor: (lock: string) => string,
+    keyFor: (lock: string) => string | null,
   ): void {
     const name = channelNameOf(channel);
     if (name === null || number === 0) return;
     const lock = keyFor(name.lock);
+    if (lock === null) return;
     let found = counts.get(lock);
     if (found === undefined) {
       found = { mutex: 0, readWrite: 0, semaphore: 0, latch: 0, fair: new Set(), sinceMs: nowMs };

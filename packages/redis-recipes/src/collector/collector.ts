@@ -51,6 +51,8 @@ export function redisCollector(options: RedisCollectorOptions): LockCollector {
 class RedisCollector implements LockCollector {
   readonly backend = "redis";
   readonly #nowMs: () => Millis;
+  /** By the patterns: nothing else is shown or acted upon, whoever names it. Without patterns every name is meant. */
+  readonly #isMeant: (key: string) => boolean;
   readonly #places: Places;
   readonly #book: Book;
   readonly #rows: Rows;
@@ -73,6 +75,8 @@ class RedisCollector implements LockCollector {
 
   constructor(options: ResolvedCollectorOptions) {
     const { runtime, patterns, scanCallsPerSecond, channelsEveryMs, rowsEveryMs } = options;
+    const meant = new Patterns(patterns);
+    this.#isMeant = (key) => patterns.length === 0 || meant.includes(key);
     this.#nowMs = () => runtime.wallMs();
     this.#places = openPlaces(options.target, runtime);
     this.#identities = new Identities(this.#places, runtime);
@@ -96,7 +100,7 @@ class RedisCollector implements LockCollector {
       places: this.#places,
       runtime,
       reader: this.#reader,
-      patterns: new Patterns(patterns),
+      patterns: meant,
       callsPerSecond: patterns.length === 0 ? 0 : scanCallsPerSecond,
       count: options.scanCount,
       state: this.#sources.scan,
@@ -127,6 +131,7 @@ class RedisCollector implements LockCollector {
       scan: this.#scan,
       servers: this.#servers,
       attention: this.#attention,
+      isMeant: this.#isMeant,
       channelsEveryMs,
       rowsEveryMs,
       sources: this.#sources,
@@ -166,6 +171,7 @@ class RedisCollector implements LockCollector {
     key: string,
     { maxWaiters }: { readonly maxWaiters: number },
   ): Promise<ObservedLockDetail | null> {
+    if (!this.#isMeant(key)) return null;
     return readDetail(key, maxWaiters, {
       link: this.#master(key),
       book: this.#book,
@@ -177,7 +183,9 @@ class RedisCollector implements LockCollector {
   }
 
   attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void } {
-    return this.#attention.attend(keys);
+    const meant = (wanted: readonly string[]): string[] => wanted.filter((key) => this.#isMeant(key));
+    const attention = this.#attention.attend(meant(keys));
+    return { update: (wanted) => attention.update(meant(wanted)), end: () => attention.end() };
   }
 
   onEvent(listener: (event: CollectorEvent) => void): () => void {
@@ -207,7 +215,12 @@ class RedisCollector implements LockCollector {
     return discover(this.#places.masters(), this.#channels.locks);
   }
 
-  act(request: ActionRequest): Promise<ActionResult> {
+  async act(request: ActionRequest): Promise<ActionResult> {
+    if (!this.#isMeant(request.key))
+      return {
+        ...{ outcome: "denied", effects: ["No pattern of this collector fits its name."] },
+        ...{ before: null, after: null },
+      };
     return this.#actions.act(request);
   }
 

@@ -20,8 +20,9 @@ const connectionKeys: readonly ConnectionKey[] = [
 /** Where the locks are and how hard to look; exactly one of `url`, `sentinels`, `cluster` and `client`, as for `redisLocks`. */
 export interface RedisCollectorOptions extends Pick<RedisLocksOptions, ConnectionKey> {
   /**
-   * Which keys are locks, as globs of SCAN over the lock's own key, such as `order:*`. Without any there is no scan: then only locks are
-   * seen that somebody waits for on a channel, and those asked for by name. One pattern lets the server filter; several are
+   * Which keys are locks, as globs of SCAN over the lock's own key, such as `order:*`: all others are neither shown nor acted upon, though
+   * somebody waits there or names them. Without any there is no scan: then only locks are seen that somebody waits for on a channel,
+   * and those asked for by name. One pattern lets the server filter; several are
    * filtered here, which costs the server about twice as much.
    */
   readonly patterns?: readonly string[];

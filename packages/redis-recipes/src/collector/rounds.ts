@@ -29,6 +29,8 @@ export interface RoundParts {
   readonly scan: Scan;
   readonly servers: Servers;
   readonly attention: Attention;
+  /** Whether the patterns mean a lock of this key. */
+  readonly isMeant: (key: string) => boolean;
   readonly channelsEveryMs: Millis;
   readonly rowsEveryMs: Millis;
   readonly sources: {
@@ -81,13 +83,16 @@ export class Rounds {
   }
 
   async #look(): Promise<void> {
-    const { runtime, places, book, channels, scan, sources, channelsEveryMs } = this.#parts;
+    const { runtime, places, book, channels, scan, sources, channelsEveryMs, isMeant } = this.#parts;
     scan.settle();
     const nowMs = runtime.wallMs();
     try {
       const links = places.nodes().filter((link) => link.open || places.clustered);
       if (links.length === 0) throw new Error(places.nodes()[0]?.lastCause ?? "no server is reached");
-      const changed = await channels.look(links, nowMs, (lock) => book.keyFor(lock));
+      const changed = await channels.look(links, nowMs, (lock) => {
+        const key = book.keyFor(lock);
+        return isMeant(key) ? key : null;
+      });
       this.#note(sources.channels.ok(runtime.wallMs()));
       for (const key of changed) book.heard(key);
       await this.#readContended(changed);
