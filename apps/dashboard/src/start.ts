@@ -148,6 +148,7 @@ async function resolveConfig(
         ...(webhook === undefined ? {} : { webhook }),
       },
       ...(config.thresholds?.longHoldMs === undefined ? {} : { longHoldMs: config.thresholds.longHoldMs }),
+      ...(config.streamsPerCaller === undefined ? {} : { streamsPerCaller: config.streamsPerCaller }),
       publicMetrics: config.metrics?.public ?? false,
       ...(options.pageDirectory === undefined ? {} : { pageDirectory: options.pageDirectory }),
     },

@@ -168,6 +168,13 @@ export const ConfigSchema = Type.Object(
         strict,
       ),
     ),
+    streamsPerCaller: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_000,
+        description: "Open pages of one name at one address. Default 20.",
+      }),
+    ),
     metrics: Type.Optional(
       Type.Object(
         { public: Type.Optional(Type.Boolean({ description: "Scraped without credentials." })) },

@@ -2,14 +2,27 @@ import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { FastifyInstance } from "fastify";
 import { EventsQuerySchema } from "../contract/api.js";
 import { ProblemError } from "../core/problems.js";
+import { principalOf } from "./access.js";
 import { StreamClient } from "./stream-client.js";
 import type { StreamHub } from "./stream-hub.js";
 
 const mostRows = 500;
 const mostClients = 2_000;
 
+/** More pages than that at once are no person's. */
+const usualPerCaller = 20;
+
+export interface StreamLimits {
+  readonly undrainedMs: number | undefined;
+  /** Streams of one name at one address. */
+  readonly perCaller: number | undefined;
+}
+
 /** GET events: changes as they come. */
-export function serveEvents(root: FastifyInstance, hub: StreamHub, undrainedMs?: number): void {
+export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: StreamLimits): void {
+  const { undrainedMs, perCaller = usualPerCaller } = limits;
+  /** By name and address, how many are open. */
+  const open = new Map<string, number>();
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
   scope.get(
     "/events",
@@ -29,7 +42,19 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, undrainedMs?:
       if (ids.size > mostRows) throw new ProblemError(400, "bad-request", `rows: ${mostRows} at most`);
       if (hub.totals.clients >= mostClients)
         throw new ProblemError(503, "busy", "too many streams; ask for what you need instead");
+      const caller = JSON.stringify([principalOf(request).name, request.ip]);
+      const own = open.get(caller) ?? 0;
+      if (own >= perCaller)
+        throw new ProblemError(429, "too-many-streams", `${perCaller} streams at most for one caller`);
       reply.hijack();
+      // It has left while it was found out who it is: nothing more is told of that.
+      if (request.raw.socket.destroyed) return;
+      open.set(caller, own + 1);
+      reply.raw.once("close", () => {
+        const left = (open.get(caller) ?? 1) - 1;
+        if (left > 0) open.set(caller, left);
+        else open.delete(caller);
+      });
       const response = reply.raw;
       for (const [name, value] of Object.entries(reply.getHeaders()))
         if (value !== undefined) response.setHeader(name, value);

@@ -30,4 +30,6 @@ export interface HoldfastOptions {
   readonly pageDirectory?: string;
   /** A viewer that takes nothing for so long is disconnected; default 30,000. */
   readonly undrainedMs?: number;
+  /** Open pages of one name at one address; default 20. */
+  readonly streamsPerCaller?: number;
 }

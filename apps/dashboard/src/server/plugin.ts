@@ -124,7 +124,10 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
         onLostLine: (row, error) => log.error({ err: error, audit: row }, "a line of the audit is lost"),
       });
       serveApi(api, { observatory, desk, audit, csrf, actions, version });
-      serveEvents(api, hub, options.undrainedMs);
+      serveEvents(api, hub, {
+        undrainedMs: options.undrainedMs,
+        perCaller: options.streamsPerCaller,
+      });
       serveOpenApi(api);
       api.all("/*", { schema: { hide: true }, config: { access: "viewer", api: true } }, () => {
         throw notFound("there is no such thing in the API; see openapi.json");

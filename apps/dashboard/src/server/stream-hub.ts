@@ -23,6 +23,8 @@ export interface AskedRow {
   readonly viewers: Set<StreamClient>;
   /** How often it has changed since the last flush. */
   changes: number;
+  /** It was there once, so the backend is asked for it again and again. For a name that was made up it is not. */
+  attended: boolean;
 }
 
 /** All streams of one dashboard: which rows are on whose screen, and what is due to whom. */
@@ -112,6 +114,10 @@ export class StreamHub {
     this.#changes += 1;
     const asked = this.#asked.get(cluster)?.get(key);
     if (asked === undefined) return;
+    if (!asked.attended && asked.cluster.collector.get(key) !== undefined) {
+      asked.attended = true;
+      this.#attend(asked.cluster);
+    }
     // Only noted: a burst costs the same however many look at the row.
     asked.changes += 1;
     this.#changed.add(asked);
@@ -131,13 +137,15 @@ export class StreamHub {
     const known = rows.get(key);
     if (known !== undefined) return known;
     const number = ++this.#lastNumber;
-    const asked = { number, id, cluster, key, viewers: new Set<StreamClient>(), changes: 0 };
+    const attended = cluster.collector.get(key) !== undefined;
+    const asked = { number, id, cluster, key, viewers: new Set<StreamClient>(), changes: 0, attended };
     rows.set(key, asked);
     return asked;
   }
 
   #attend({ name, collector }: NamedCollector): void {
-    const keys = [...(this.#asked.get(name)?.keys() ?? [])];
+    const rows = [...(this.#asked.get(name)?.values() ?? [])];
+    const keys = rows.filter(({ attended }) => attended).map(({ key }) => key);
     const attention = this.#attention.get(name);
     if (attention === undefined) {
       if (keys.length > 0) this.#attention.set(name, collector.attend(keys));
