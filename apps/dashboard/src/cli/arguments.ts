@@ -26,12 +26,13 @@ Options
 
 Without a configuration: on 127.0.0.1, for whoever sits there, and nobody can change a lock
   --zookeeper <servers>        host:2181,host:2181/chroot; again for another ensemble
-  --root <path>                where its locks are, * is one segment; again for more. Default /
+  --root <path>                where its locks are, * is one segment; again for more. Default /,
+                               which does not go with --actions
   --redis <url>                redis://[user@]host:6379 or rediss://; again for another server
   --redis-password-env <name>  the variable that has its password
   --pattern <glob>             of its lock names; again for more. Default *, a scan of all keys
   --port <number>              default 8080; 0: any
-  --actions                    whoever opens the page may change locks
+  --actions                    whoever opens the page may change locks; takes --root with --zookeeper
 
 Commands
   hash-password     reads a password from the standard input and prints what belongs into the file of

@@ -72,7 +72,10 @@ export function AuditPage(): JSX.Element {
     <>
       <div class="page-head">
         <h1>Audit</h1>
-        <p class="note">Everything that somebody did from here, or tried to do, newest first.</p>
+        <p class="note">
+          What was done from here or tried, wrong sign-ins and refused changes too (60 in a minute at most),
+          newest first.
+        </p>
         <span class="actions">
           <button type="button" class="small" disabled={exporting === "yes"} onClick={() => void download()}>
             {exporting === "yes" ? "Collecting…" : "Save as JSON lines"}
