@@ -4,6 +4,7 @@ import { operatorSession } from "../support/providers.js";
 import type { Tab } from "./support/browser.js";
 import { Dashboard } from "./support/dashboard.js";
 import { type LiveWorld, startLiveWorld } from "./support/live-world.js";
+import { LockView } from "./support/lock-view.js";
 
 let world: LiveWorld;
 let tab: Tab;
@@ -109,6 +110,32 @@ describe("hostile names and data", () => {
     await page.getByRole("heading", { name: "The filters hide all" }).waitFor();
     await inert();
     expect(held.state).toBe("held");
+    expect(tab.trouble()).toEqual([]);
+  });
+});
+
+describe("a name with what cannot be seen", () => {
+  it("is shown with it written out in list, title and dialog, and is confirmed as it is shown", async () => {
+    const key = "live:\u202egnp.exe\nline";
+    const shown = "live:\\u{202e}gnp.exe\\u{a}line";
+    const client = await world.redisClient();
+    await using held = await client.mutex(key).acquire();
+    const lost = new Promise((resolve) => held.lost.addEventListener("abort", resolve));
+    const { page } = tab;
+    await world.dashboard.row(key);
+    await page.goto(`${world.dashboard.url}locks?q=gnp`);
+    await page.getByRole("link", { name: shown, exact: true }).waitFor();
+    await page.goto(await world.dashboard.urlOf(key));
+    await page.getByRole("heading", { level: 1, name: shown }).waitFor();
+    expect(await page.title()).toContain(shown);
+    const view = new LockView(page);
+    await view.ask("Force release");
+    await view.dialog.locator(".effects li").first().waitFor();
+    await view.fill({ typed: shown, reason: "the name is odd" });
+    await view.dialog.getByRole("button", { name: "Release by force" }).click();
+    await view.dialog.getByText("Done.").waitFor();
+    await lost;
+    expect(await page.locator("body").textContent()).not.toContain("\u202e");
     expect(tab.trouble()).toEqual([]);
   });
 });

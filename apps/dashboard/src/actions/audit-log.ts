@@ -7,7 +7,8 @@ const mostRows = 1_000;
 /** Of dry runs and refusals, which anybody can make many of. */
 const mostMinorRows = 1_000;
 const mostRefusalsAMinute = 60;
-const tailBytes = 1_048_576;
+/** Of the file, at the start. More than an hour of refusals at their limit takes, which must not hide what was done. */
+const tailBytes = 8_388_608;
 
 export interface AuditOptions {
   /** JSON lines, appended. `undefined`: memory alone. */
