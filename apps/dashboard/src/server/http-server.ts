@@ -3,6 +3,7 @@ import fastify, {
   type FastifyBaseLogger,
   type FastifyHttpOptions,
   type FastifyInstance,
+  type FastifyReply,
   LogController,
 } from "fastify";
 import type { DashboardConfig } from "../config/schema.js";
@@ -31,6 +32,9 @@ export function serverOf(
     routerOptions: { maxParamLength: longestParameter },
     bodyLimit: longestBodyBytes,
     requestTimeout: limits.requestMs,
+    // A path that cannot be read is met by no route, and by none of their headers.
+    frameworkErrors: (_error, _request, reply) =>
+      refuse(reply, 400, "bad-request", "this is no path that can be read"),
     http: {
       maxHeaderSize: longestHeadBytes,
       headersTimeout: limits.requestMs,
@@ -39,10 +43,12 @@ export function serverOf(
   };
   const app = fastify(options);
   // What lies outside of the base path. The path is not repeated.
-  app.setNotFoundHandler((_request, reply) =>
-    hardenReply(reply)
-      .code(404)
-      .send({ error: "not-found", message: "there is nothing here" } satisfies Problem),
-  );
+  app.setNotFoundHandler((_request, reply) => refuse(reply, 404, "not-found", "there is nothing here"));
   return app;
+}
+
+function refuse(reply: FastifyReply, status: number, error: string, message: string): FastifyReply {
+  return hardenReply(reply)
+    .code(status)
+    .send({ error, message } satisfies Problem);
 }

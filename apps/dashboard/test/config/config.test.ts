@@ -268,6 +268,9 @@ describe("starting", () => {
     ]);
     expect(answer.headers.get("content-security-policy")).toContain("default-src 'none'");
     expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    const odd = await fetch(new URL("/a/%zz", dashboard.url));
+    expect([odd.status, ((await odd.json()) as { error: string }).error]).toEqual([400, "bad-request"]);
+    expect(odd.headers.get("x-content-type-options")).toBe("nosniff");
     await dashboard.close();
   });
 

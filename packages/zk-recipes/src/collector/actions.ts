@@ -48,7 +48,11 @@ export async function act(
   const { effects, steps, unknown } = verdict;
   if (request.dryRun) return { outcome: "would-do", effects, before, after: null, unknownLibrary: unknown };
   if (unknown && request.unknownLibrary !== true)
-    return refused("denied", "No known library has made it, and that was not confirmed.", before);
+    return refused(
+      "denied",
+      "No known library has made it, so it may be no lock: to act all the same takes the word unknown (library).",
+      before,
+    );
   const done = await apply(session, steps);
   const later = await readFresh(session, request.key, mostWaiters, isNaive);
   const after = later === null ? null : rowOf(later, book, nowMs());
