@@ -279,10 +279,11 @@ export class ExclusiveTicket implements Ticket, Wait {
     this.#resolve(hold);
   }
 
-  async #release(): Promise<boolean> {
+  #release(): Promise<boolean> {
+    const released = releaseHold(this.#desk, this);
     // Granted by the answer to its only request: nothing was sent of which a copy could still come.
-    if (this.#hold?.contended !== false) this.#desk.waits.end(this);
-    return await releaseHold(this.#desk, this);
+    if (this.#hold?.contended !== false) this.#desk.waits.end(this, released);
+    return released;
   }
 
   #leave(phase: "granted" | "over"): void {

@@ -32,6 +32,8 @@ interface Past {
   readonly lock: ExclusiveLock;
   readonly leaseMs: Millis;
   readonly untilMs: Millis;
+  /** Its release, which is repeated until it is answered: a cancel in between would let it find nothing, as if the hold had been lost. */
+  readonly ending: Promise<unknown>;
 }
 
 /** One that is forgotten sooner costs a claim lease if it is granted after all, as that of a client that died. */
@@ -87,12 +89,13 @@ export class Waits {
     this.#rounds.remove(beat);
   }
 
-  /** Its cancel goes out now. Copies of what was sent before may come after it. */
-  end(wait: Pick<Wait, "owner" | "lock" | "leaseMs">): void {
+  /** Its cancel, or its release `ending`, goes out now. Copies of what was sent before may come after it. */
+  end(wait: Pick<Wait, "owner" | "lock" | "leaseMs">, ending: Promise<unknown> = Promise.resolve()): void {
     const { aliveMs } = this.#desk.settings;
     this.remove(wait);
     const nowMs = this.#desk.runtime.nowMs();
-    this.#past.set(wait.owner, { lock: wait.lock, leaseMs: wait.leaseMs, untilMs: nowMs + 10 * aliveMs });
+    const untilMs = nowMs + 10 * aliveMs;
+    this.#past.set(wait.owner, { lock: wait.lock, leaseMs: wait.leaseMs, untilMs, ending });
     for (const [owner, { untilMs }] of this.#past) {
       if (untilMs > nowMs && this.#past.size <= rememberedPast) break;
       this.#past.delete(owner);
@@ -113,10 +116,12 @@ export class Waits {
   cancelPast(owner: string): boolean {
     const past = this.#past.get(owner);
     if (past === undefined) return false;
-    const { lock, leaseMs } = past;
-    this.#desk.ask(lock.cancel(owner, leaseMs)).catch(() => {
-      // It costs one claim lease then, as that of any client that died.
-    });
+    const { lock, leaseMs, ending } = past;
+    Promise.allSettled([ending])
+      .then(() => this.#desk.ask(lock.cancel(owner, leaseMs)))
+      .catch(() => {
+        // It costs one claim lease then, as that of any client that died.
+      });
     return true;
   }
 

@@ -23,6 +23,9 @@ const none = {
   javaGrants: 0,
   javaWoken: 0,
   maybeTwoHolders: 0,
+  refusals: 0,
+  refusedRenewals: 0,
+  onlyRefused: 0,
 };
 
 /** What schedules have met; the sums show that a run of many has met everything. */

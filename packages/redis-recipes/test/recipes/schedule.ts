@@ -15,7 +15,10 @@ import { passingError } from "./passing-error.js";
 import { SimulatedClient } from "./simulated-client.js";
 import { calm } from "./simulated-line.js";
 import { SimulatedRedis } from "./simulated-redis.js";
-import { badWeather, fairWeather } from "./weather.js";
+import { badWeather, fairWeather, refusing } from "./weather.js";
+
+/** Between two tries of one acquire, by the default policy. */
+const longestRestMs: Millis = 2_000;
 
 /** Clients of ours and a Java one contend, while chance does to them what it can. Throws where a rule is broken. */
 export class Schedule {
@@ -28,6 +31,8 @@ export class Schedule {
   readonly #clients: SimulatedClient[] = [];
   readonly #oracle: Oracle;
   readonly #disasters: Disasters;
+  /** Nothing happens but passing refusals: then no call may fail, and no hold be lost. */
+  readonly #onlyRefused: boolean;
   #ending = false;
   /** Workers by their client; those of a crashed one never end. */
   readonly #working = new Map<SimulatedClient, number>();
@@ -51,11 +56,14 @@ export class Schedule {
         ? contendedReadWriteLock
         : contendedElection;
     const acks = chance.of(0.25) ? 1 : 0;
-    const lossy = chance.of(0.8);
+    const share = chance.one([0, 0, 0.02, 0.1, 0.3]);
+    this.#onlyRefused = share > 0 && chance.of(0.5);
+    const lossy = !this.#onlyRefused && chance.of(0.8);
     const leaseMs = chance.one([4_000, 10_000, 30_000]);
     const count = 2 + chance.below(3);
     for (let each = 0; each < count; each++) {
-      const weather = lossy ? badWeather(chance) : fairWeather(chance);
+      const refuses = refusing(chance, share, (script) => this.#refused(script));
+      const weather = { ...(lossy ? badWeather(chance) : fairWeather(chance)), refuses };
       const own = {
         leaseMs,
         acks,
@@ -84,6 +92,7 @@ export class Schedule {
     else if (this.#lock === contendedElection) figures.elections++;
     else figures.readWriteLocks++;
     if (acks > 0) figures.acknowledged++;
+    if (this.#onlyRefused) figures.onlyRefused++;
   }
 
   async run(): Promise<typeof this.figures> {
@@ -98,7 +107,7 @@ export class Schedule {
       }
     }
     if (this.#chance.of(0.5)) this.#java();
-    this.#disasters.start();
+    if (!this.#onlyRefused) this.#disasters.start();
     while (this.#runtime.nowMs() < endMs) await this.#step();
     await this.#end();
     return this.figures;
@@ -113,7 +122,8 @@ export class Schedule {
       await client.pass(chance.below(chance.one([5, 300, 3_000])));
       if (this.#ending || !client.alive) break;
       const floor = this.#oracle.floorOf(client);
-      const handle = await this.#acquire(client);
+      const lasting = chance.of(0.8);
+      const handle = await this.#acquire(client, lasting);
       if (handle === null) continue;
       this.figures.grants++;
       if (handle.mode === "shared") this.figures.reads++;
@@ -121,6 +131,7 @@ export class Schedule {
       this.#oracle.granted(client, handle, floor);
       await client.pass(chance.below(chance.one([5, 400, 8_000])));
       if (chance.of(0.1)) {
+        // Asks once; what it was refused costs the hold nothing.
         await handle.confirm().catch((error: unknown) => {
           if (!passingError(error)) throw error;
         });
@@ -128,14 +139,16 @@ export class Schedule {
       const outcome = await handle.release();
       this.#say(`${this.#nameOf(client)} released ${handle.token}: ${outcome}`);
       if (outcome === "lost") this.figures.losses++;
+      if (this.#onlyRefused && lasting && outcome !== "released") this.#broken(`a release was ${outcome}`);
     }
     this.#working.set(client, (this.#working.get(client) ?? 0) - 1);
   }
 
   /** `null` when it was not granted, for a reason that is one. */
-  async #acquire(client: SimulatedClient): Promise<LockHandle | null> {
+  async #acquire(client: SimulatedClient, renew: boolean): Promise<LockHandle | null> {
     const chance = this.#chance;
     const waitMs = chance.one([Infinity, Infinity, chance.below(6_000), 0]);
+    const startedMs = this.#runtime.nowMs();
     const enough = new Error("enough");
     const abort = new AbortController();
     const cancelAbort = chance.of(0.2)
@@ -144,8 +157,12 @@ export class Schedule {
     const { read } = this.#lock;
     const ask = read !== undefined && chance.of(0.35) ? read : this.#lock.acquire;
     try {
-      return await ask(client, { waitMs, renew: chance.of(0.8), signal: abort.signal });
+      return await ask(client, { waitMs, renew, signal: abort.signal });
     } catch (error) {
+      const leftMs = startedMs + waitMs - this.#runtime.nowMs();
+      // A try that could begin only behind the limit is not made, and 0 asks once.
+      if (this.#onlyRefused && waitMs > 0 && leftMs > longestRestMs && error !== enough)
+        this.#broken(`an acquire with ${leftMs} ms to go failed by ${error}`);
       if (error === enough) this.figures.aborts++;
       else if (error instanceof AcquireTimeoutError) this.figures.timeouts++;
       else if (passingError(error)) this.figures.failures++;
@@ -257,6 +274,12 @@ export class Schedule {
     if (this.#failure !== undefined) throw this.#failure;
     this.#oracle.check();
     return happened;
+  }
+
+  #refused(script: string): void {
+    this.figures.refusals++;
+    if (script.endsWith("renew")) this.figures.refusedRenewals++;
+    this.#say(`${script} is refused`);
   }
 
   #failed(error: unknown): void {

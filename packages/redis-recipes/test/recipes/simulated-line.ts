@@ -1,5 +1,5 @@
 import { type Millis, ProviderClosedError, type Runtime, type SessionState } from "@holdfast/core";
-import { NotSentError, OutcomeUnknownError, ReplyError } from "../../src/client/errors.js";
+import { NotSentError, OutcomeUnknownError, ReplyError, refusalKind } from "../../src/client/errors.js";
 import type {
   Answer,
   LineNotice,
@@ -21,6 +21,8 @@ export interface Weather {
   reorders(): boolean;
   /** Delays of each copy of a message; none at all when it is lost. */
   message(): readonly Millis[];
+  /** The error that the server answers instead of running the script; `null`: it runs it. */
+  refuses(script: string): string | null;
 }
 
 export const calm: Weather = {
@@ -28,11 +30,14 @@ export const calm: Weather = {
   strayMs: () => null,
   reorders: () => false,
   message: () => [1],
+  refuses: () => null,
 };
 
 const servers = ["127.0.0.1:6379"];
 /** As the real line. */
 const commandTimeoutMs: Millis = 1_000;
+/** Until a connection that led to a replica is made again, or its server asked again who it is. */
+const redialMs: Millis = 200;
 
 /** Timers of one moment run in any order. */
 const apartMs: Millis = 0.000_01;
@@ -238,7 +243,8 @@ export class SimulatedLine implements RedisLine {
         // A request for a master that is none any more is executed by nobody who matters.
         if (master !== this.#redis.runId) return;
         const executedMs = world.nowMs();
-        const reply = this.#redis.execute(script.name, keys, args);
+        const refusal = this.weather.refuses(script.name);
+        const reply = refusal === null ? this.#redis.execute(script.name, keys, args) : null;
         const acknowledged = replicas > 0 && this.#redis.replicating ? replicas : 0;
         if (replicas > 0) this.#redis.replicate();
         const backMs = this.#due("replies", world.nowMs() + this.weather.delayMs());
@@ -248,6 +254,11 @@ export class SimulatedLine implements RedisLine {
             settled = true;
             cancelTimeout();
             this.#flying.delete(flying);
+            if (refusal !== null) {
+              reject(new ReplyError(refusal, { servers }));
+              this.#refused(refusal);
+              return;
+            }
             this.heardMs = Math.max(this.heardMs, executedMs);
             const answeredMs = this.#client.nowMs();
             const count = replicas > 0 ? acknowledged : null;
@@ -264,6 +275,13 @@ export class SimulatedLine implements RedisLine {
         if (strayMs !== null) world.setTimer(strayMs, execute);
       });
     });
+  }
+
+  /** As the real line does with one that says that it is a replica: whatever is asked next must not go there. */
+  #refused(refusal: string): void {
+    if (refusalKind(refusal) !== "not-master") return;
+    this.cut();
+    this.#client.setTimer(redialMs, () => this.mend());
   }
 
   /** In order of their sending, unless one is an exception. */

@@ -62,3 +62,22 @@ test.each(kinds)(
     await scene.settle((await scene.acquire(client, { waitMs: 1_000 })).release());
   },
 );
+
+test("a release that is refused for the moment says released, though a second copy of the hand-over comes before the next try", async () => {
+  const scene = new Scene();
+  const [first, second] = [scene.client(), scene.client()];
+  const held = await scene.acquire(first);
+  const { granted } = await scene.queue(second);
+  const refusals = ["OOM command not allowed"];
+  second.line.weather = {
+    ...second.line.weather,
+    message: () => [1, 20],
+    refuses: (script) => (script === "mutex-release" ? (refusals.pop() ?? null) : null),
+  };
+  await scene.settle(held.release());
+  expect(await scene.settle((await scene.settle(granted)).release())).toBe("released");
+  expect(refusals).toEqual([]);
+  await scene.runtime.advance(5_000);
+  expect(scene.holder).toBeUndefined();
+  expect(scene.waiters).toEqual([]);
+});
