@@ -142,6 +142,14 @@ describe("losing", () => {
     expect(await server.command("EXISTS", "a")).toBe(0);
   });
 
+  test("refuseCommand: the server says no in the order of the stream, and does nothing", async () => {
+    proxy.refuseCommand({ name: "INCR", nth: 2, answer: "OOM command not allowed" });
+    const client = await connect();
+    const outcomes = await Promise.allSettled(["a", "b", "a"].map((key) => client.command("INCR", key)));
+    expect(outcomes).toMatchObject([{ value: 1 }, { reason: { code: "OOM" } }, { value: 2 }]);
+    expect(await server.command("EXISTS", "b")).toBe(0);
+  });
+
   test("after `silence` the connection stays open and nothing more comes", async () => {
     proxy.dropReply({ name: "INCR", after: "silence" });
     const client = await connect(2, 150);

@@ -34,7 +34,7 @@ const introduction: readonly string[] = ["AUTH", "CLIENT", "HELLO", "INFO", "PIN
 
 /**
  * A TCP proxy that reads RESP, version 2 and 3: it records and counts commands, replies and messages, and can hold,
- * delay or lose chosen ones. Everything that `TcpProxy` does works here too.
+ * delay, refuse or lose chosen ones. Everything that `TcpProxy` does works here too.
  *
  * The trace shows what came through: commands swallowed by a hole are not in it, replies swallowed by one are, with
  * the fate `dropped`. While something is held, what is behind it is neither recorded nor counted. TLS and the stream
@@ -104,6 +104,14 @@ export class RedisProxy extends TcpProxy {
   /** Drops commands: the server never hears of them. `after` is `cut` by default. */
   dropCommand(match: RespMatch & { after?: RespAfterLoss } = {}): RespRule {
     return this.#rule("dropCommand", "command", match, { do: "drop", after: match.after ?? "cut" });
+  }
+
+  /**
+   * Lets the server refuse commands with the error `answer`, such as `OOM command not allowed`, and do nothing else. In place of the
+   * command it gets a script that answers so, in the order of the stream: the user must have the right to EVAL.
+   */
+  refuseCommand(match: RespMatch & { answer: string }): RespRule {
+    return this.#rule("refuseCommand", "command", match, { do: "refuse", answer: match.answer });
   }
 
   /** Holds replies back, and with them everything that the server sends after them, messages included. */

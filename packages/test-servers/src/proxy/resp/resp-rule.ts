@@ -56,6 +56,7 @@ export type RespAction =
   | { readonly do: "hold" }
   | { readonly do: "delay"; readonly delayMs: number }
   | { readonly do: "drop"; readonly after: RespAfterLoss }
+  | { readonly do: "refuse"; readonly answer: string }
   | { readonly do: "cut"; readonly at: RespCutPoint; readonly reset: boolean };
 
 /** A rule that was given to a proxy; it ends by itself when its `times` are used up. */

@@ -4,6 +4,7 @@ import type { RespEntry } from "./resp-entry.js";
 import { RespReader } from "./resp-reader.js";
 import type { RespAfterLoss, RespRule } from "./resp-rule.js";
 import { RespSplitter } from "./resp-splitter.js";
+import { encodeCommand } from "./resp-value.js";
 
 /** What the taps of one proxy share: the counters and the rules. */
 export interface RespTapOwner {
@@ -145,6 +146,9 @@ export class RespTap implements LinkFilter {
       case "drop":
         this.#lose(direction, entry, action.after);
         return;
+      case "refuse":
+        this.#lanes[direction].batch.push({ ...passing, bytes: refusalBy(action.answer) });
+        return;
       case "cut": {
         const after = action.reset ? "reset" : "cut";
         if (action.at === "before" || action.at === "applied") {
@@ -228,4 +232,9 @@ export class RespTap implements LinkFilter {
     this.#link.toServer(item);
     return true;
   }
+}
+
+/** A command that the server answers with this error. */
+function refusalBy(answer: string): Buffer {
+  return encodeCommand(["EVAL", "return redis.error_reply(ARGV[1])", 0, answer]);
 }
