@@ -216,7 +216,8 @@ export class IoredisLine implements RedisLine {
     turn: number,
   ): Promise<RunResult> {
     const { outcome } = result;
-    if (!isRedirected(outcome) || turn > maxRedirections) return result;
+    // Of one server no other is known, and none will be.
+    if (!isRedirected(outcome) || turn > maxRedirections || this.#slotOf(run.keys) === null) return result;
     const { kind, reply } = outcome.error;
     if (kind === "moved") this.#topology.outdated();
     const to = redirection(reply);

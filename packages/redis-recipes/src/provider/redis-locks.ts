@@ -177,11 +177,8 @@ export class RedisProvider extends DriverProvider implements RedisLocks {
     const { engine } = this;
     const change = (method: string, limit: number, onlyIfUnset: boolean): Promise<boolean> => {
       checkLimit(method, name, limit);
-      return backendCall(engine, name, async () => {
-        if (engine.link.state !== "connected") await engine.contact();
-        const key = this.#driver.keyOf(name);
-        return await setPermitLimit(this.#desk, name, key, { limit, onlyIfUnset });
-      });
+      const key = this.#driver.keyOf(name);
+      return backendCall(engine, name, () => setPermitLimit(this.#runs, name, key, { limit, onlyIfUnset }));
     };
     return Object.assign(semaphore, {
       trySetLimit: async (limit: number) => await change("trySetLimit", limit, true),

@@ -3,6 +3,7 @@ import type { GrantEngine } from "@holdfast/core/internal";
 import { OutcomeUnknownError } from "../client/errors.js";
 import type { RedisLine } from "../client/redis-line.js";
 import type { Script } from "../scripts/script.js";
+import { conflictIn } from "./foreign-key.js";
 import type { WakeRooms } from "./wake-rooms.js";
 import { watchChannel } from "./watch-channel.js";
 
@@ -43,7 +44,8 @@ export class SteadyRuns {
       } catch (error) {
         if (error instanceof OutcomeUnknownError && !call.repeatable) throw unsure(error);
         const passing = error instanceof BackendError && error.retryable;
-        if (!passing || engine.closed || runtime.nowMs() + pauseMs >= endMs) throw error;
+        if (!passing || engine.closed || runtime.nowMs() + pauseMs >= endMs)
+          throw conflictIn(call.keys, error);
       }
       await new Promise<void>((resolve) => runtime.setTimer(pauseMs, resolve, { ref: true }));
     }

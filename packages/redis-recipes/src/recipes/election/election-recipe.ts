@@ -1,4 +1,4 @@
-import { type Grant, LockLostError, type Ticket } from "@holdfast/core";
+import { BackendError, type Grant, LockLostError, type Millis, type Ticket } from "@holdfast/core";
 import { ourChannels } from "../../layout/channels.js";
 import { electionKeys, mutexKeyList } from "../../layout/keys.js";
 import { electionLabel } from "../../scripts/election/label.js";
@@ -20,6 +20,8 @@ const kind = "leader-election";
 
 /** How long labels stay after the last of them was set. A term without a change for longer is shown without its label. */
 const labelsTtlMs = 30 * 24 * 60 * 60 * 1_000;
+/** A label that the server refuses for the moment is set again for so long; its leader hears of the grant after that. */
+const labelWaitMs: Millis = 1_000;
 /** Elections whose heartbeats go together; more than that are asked for on their own. */
 const mostHeartbeats = 1_000;
 
@@ -45,7 +47,13 @@ export function electionRecipe(desk: RedisDesk): Recipe {
     const { lock, waiters, labels } = electionKeys(key);
     const changes = ourChannels.election(key);
     const args = electionLabel.args({ owner, leaseMs, label, ttlMs: labelsTtlMs, changes });
-    const { reply } = await desk.run({ script: electionLabel, keys: [lock, waiters, labels], args });
+    const call = { script: electionLabel, keys: [lock, waiters, labels], args };
+    const { reply } = await desk.runUntilAnswered(call, desk.runtime.nowMs() + labelWaitMs);
+    if (reply === null) {
+      throw new BackendError(`Redis has not confirmed the label within ${labelWaitMs} ms`, {
+        backend: "redis",
+      });
+    }
     return reply.status === "labelled";
   };
 

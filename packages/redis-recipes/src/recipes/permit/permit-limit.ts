@@ -3,8 +3,7 @@ import { show } from "@holdfast/core/internal";
 import { redissonChannels } from "../../layout/channels.js";
 import { permitKeyList, permitKeys } from "../../layout/keys.js";
 import { permitSet } from "../../scripts/permit/set.js";
-import type { RedisDesk } from "../desk.js";
-import { publishAlways } from "../publish-how.js";
+import type { SteadyRuns } from "../steady-runs.js";
 
 export interface LimitChange {
   readonly limit: number;
@@ -13,20 +12,19 @@ export interface LimitChange {
 
 /** Sets how many permits there are in all, held ones among them. `false` where that was so already. Safe to ask again. */
 export async function setPermitLimit(
-  desk: RedisDesk,
+  runs: SteadyRuns,
   name: string,
   key: string,
   change: LimitChange,
 ): Promise<boolean> {
-  const { reply } = await desk.run({
-    script: permitSet,
-    keys: permitKeyList(permitKeys(key)),
-    args: permitSet.args({
-      ...change,
-      publish: publishAlways(desk),
-      channel: redissonChannels.semaphore(key),
-    }),
+  const args = permitSet.args({
+    ...change,
+    publish: runs.line.publishCommand,
+    channel: redissonChannels.semaphore(key),
   });
+  const keys = permitKeyList(permitKeys(key));
+  // The answer tells whether this very request has changed it.
+  const reply = await runs.run(permitSet, { keys, args, repeatable: !change.onlyIfUnset, patient: false });
   if (reply.status === "conflict") {
     throw new LayoutConflictError(
       `the key ${JSON.stringify(key)} holds something else (${reply.found}) than permits`,
