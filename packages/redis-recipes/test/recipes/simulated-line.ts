@@ -42,6 +42,8 @@ const redialMs: Millis = 200;
 /** Timers of one moment run in any order. */
 const apartMs: Millis = 0.000_01;
 
+type Executed<R> = Answer<R> & { readonly executedMs: Millis };
+
 interface Flying {
   /** The connection is gone before the answer. */
   breakOff(): void;
@@ -52,7 +54,7 @@ export class SimulatedLine implements RedisLine {
   state: SessionState = "connected";
   closed = false;
   readonly publishCommand = "publish";
-  /** When the last request that was answered so far ran at the server. */
+  /** When the last request whose answer the recipes have ran at the server: they get those of one flight together. */
   heardMs: Millis = -Infinity;
   onState: (state: SessionState) => void = () => {};
   readonly #world: Runtime;
@@ -184,15 +186,14 @@ export class SimulatedLine implements RedisLine {
     args: readonly (string | number)[],
     { wait }: RunOptions = {},
   ): Promise<Answer<R>> {
-    if (this.closed) throw new ProviderClosedError("closed", { backend: "redis" });
-    if (this.state !== "connected") throw new NotSentError("no connection", { servers });
-    return await this.#fly(script, keys, args, wait?.replicas ?? 0);
+    return this.#heard(await this.#send(script, keys, args, wait?.replicas ?? 0));
   }
 
   async runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]> {
-    return await Promise.all(
-      runs.map(({ keys, args }) => this.run(script, keys, args).catch((error: Error) => error)),
+    const answers = await Promise.all(
+      runs.map(({ keys, args }) => this.#send(script, keys, args, 0).catch((error: Error) => error)),
     );
+    return answers.map((each) => (each instanceof Error ? each : this.#heard(each)));
   }
 
   async close(): Promise<void> {
@@ -202,9 +203,25 @@ export class SimulatedLine implements RedisLine {
     for (const each of [...this.#flying]) each.breakOff();
   }
 
+  #heard<R>({ executedMs, ...answer }: Executed<R>): Answer<R> {
+    this.heardMs = Math.max(this.heardMs, executedMs);
+    return answer;
+  }
+
   #set(state: SessionState): void {
     this.state = state;
     this.#client.setTimer(0, () => this.onState(this.state));
+  }
+
+  async #send<R>(
+    script: Script<R>,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    replicas: number,
+  ): Promise<Executed<R>> {
+    if (this.closed) throw new ProviderClosedError("closed", { backend: "redis" });
+    if (this.state !== "connected") throw new NotSentError("no connection", { servers });
+    return await this.#fly(script, keys, args, replicas);
   }
 
   #fly<R>(
@@ -212,7 +229,7 @@ export class SimulatedLine implements RedisLine {
     keys: readonly string[],
     args: readonly (string | number)[],
     replicas: number,
-  ): Promise<Answer<R>> {
+  ): Promise<Executed<R>> {
     // There are models of the scripts that change something; a look from outside is refused, as rights may have it.
     if (script.name.endsWith("-inspect"))
       return Promise.reject(new ReplyError("NOPERM no model of this script", { servers }));
@@ -259,10 +276,16 @@ export class SimulatedLine implements RedisLine {
               this.#refused(refusal);
               return;
             }
-            this.heardMs = Math.max(this.heardMs, executedMs);
             const answeredMs = this.#client.nowMs();
             const count = replicas > 0 ? acknowledged : null;
-            resolve({ reply: reply as R, sentMs, answeredMs, runId: master, acknowledged: count });
+            resolve({
+              reply: reply as R,
+              sentMs,
+              answeredMs,
+              runId: master,
+              acknowledged: count,
+              executedMs,
+            });
           }),
         );
       };
