@@ -1,4 +1,4 @@
-import type { Runtime } from "@holdfast/core";
+import type { Millis, Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import type { Channel } from "./channel.js";
 import { refusalKind } from "./errors.js";
@@ -22,8 +22,8 @@ export interface ChannelConnectionOptions {
   warn(message: string): void;
 }
 
-const againMs = 200;
-const deniedAgainMs = 5_000;
+const againMs: Millis = 200;
+const deniedAgainMs: Millis = 5_000;
 const vainAttempts = 3;
 
 /**
@@ -41,8 +41,11 @@ export class ChannelConnection {
   /** A channel came back, and somebody is to be told once all are there. */
   #again = false;
   #deniedTold = false;
+  /** When each channel that was refused is asked for again. */
+  readonly #dueMs = new Map<Channel, Millis>();
   #cancelPing: (() => void) | undefined;
-  #cancelAgain: (() => void) | undefined;
+  #cancelOpen: (() => void) | undefined;
+  #cancelDue: (() => void) | undefined;
 
   constructor(options: ChannelConnectionOptions) {
     this.#options = options;
@@ -60,6 +63,7 @@ export class ChannelConnection {
 
   remove(channel: Channel): void {
     if (!this.#channels.delete(channel.name)) return;
+    this.#dueMs.delete(channel);
     channel.lost();
     const redis = this.#redis;
     if (redis?.status !== "ready") return;
@@ -85,7 +89,7 @@ export class ChannelConnection {
     if (this.#closed || this.#redis !== null) return;
     const base = this.#options.base();
     if (base === null) {
-      this.#later(againMs, () => this.#open());
+      this.#openLater();
       return;
     }
     const redis = copyOf(base, { ...duplicateSettings(), commandTimeout: commandTimeoutMs });
@@ -115,14 +119,14 @@ export class ChannelConnection {
     this.#cancelPing?.();
     if (!this.#options.movable || ++this.#vain < vainAttempts) return;
     this.#drop();
-    this.#later(againMs, () => this.#open());
+    this.#openLater();
   }
 
   /** ioredis has given it up, which nobody here asked for. */
   #over(redis: Redis): void {
     if (redis !== this.#redis) return;
     this.#drop();
-    this.#later(againMs, () => this.#open());
+    this.#openLater();
   }
 
   /** A slot went to another node: this server has ended its channels, or is about to say so. */
@@ -130,7 +134,7 @@ export class ChannelConnection {
     if (redis !== this.#redis) return;
     this.#allLost();
     this.#options.onMoved();
-    this.#subscribeLater(againMs);
+    for (const channel of this.#channels.values()) this.#subscribeLater(channel, againMs);
   }
 
   #allLost(): void {
@@ -154,7 +158,7 @@ export class ChannelConnection {
     if (epoch !== this.#epoch || redis !== this.#redis) return;
     channels.forEach((channel, index) => {
       const result = settled[index];
-      if (result?.status === "rejected") this.#refused(result.reason);
+      if (result?.status === "rejected") this.#refused(channel, result.reason);
       else if (this.#channels.get(channel.name) === channel && channel.subscribed()) this.#again = true;
     });
     if (this.#again && [...this.#channels.values()].every(({ live }) => live)) {
@@ -175,7 +179,7 @@ export class ChannelConnection {
     return answer;
   }
 
-  #refused(reason: unknown): void {
+  #refused(channel: Channel, reason: unknown): void {
     const told = reason instanceof Error ? reason.message : String(reason);
     const kind = refusalKind(told);
     if (kind === "moved") this.#options.onMoved();
@@ -183,20 +187,34 @@ export class ChannelConnection {
       this.#deniedTold = true;
       this.#options.warn(`cannot subscribe, so that waiters poll instead of being told: ${told}`);
     }
-    this.#subscribeLater(kind === "denied" ? deniedAgainMs : againMs);
+    this.#subscribeLater(channel, kind === "denied" ? deniedAgainMs : againMs);
   }
 
-  #subscribeLater(delayMs: number): void {
-    this.#later(delayMs, () => {
-      if (this.#redis?.status !== "ready") return;
-      void this.#subscribe([...this.#channels.values()].filter(({ live }) => !live));
+  #subscribeLater(channel: Channel, delayMs: Millis): void {
+    if (this.#closed || this.#channels.get(channel.name) !== channel) return;
+    this.#dueMs.set(channel, this.#options.runtime.nowMs() + delayMs);
+    this.#armDue();
+  }
+
+  #armDue(): void {
+    const { runtime } = this.#options;
+    this.#cancelDue?.();
+    const nextMs = Math.min(...this.#dueMs.values());
+    if (nextMs === Infinity) return;
+    this.#cancelDue = runtime.setTimer(Math.max(0, Math.ceil(nextMs - runtime.nowMs())), () => {
+      const nowMs = runtime.nowMs();
+      const due = [...this.#dueMs].flatMap(([channel, dueMs]) => (dueMs <= nowMs ? [channel] : []));
+      for (const channel of due) this.#dueMs.delete(channel);
+      this.#armDue();
+      // A connection that is not there subscribes all of its channels when it is.
+      if (this.#redis?.status === "ready") void this.#subscribe(due.filter(({ live }) => !live));
     });
   }
 
-  #later(delayMs: number, what: () => void): void {
+  #openLater(): void {
     if (this.#closed) return;
-    this.#cancelAgain?.();
-    this.#cancelAgain = this.#options.runtime.setTimer(delayMs, what);
+    this.#cancelOpen?.();
+    this.#cancelOpen = this.#options.runtime.setTimer(againMs, () => this.#open());
   }
 
   #armPing(redis: Redis): void {
@@ -211,7 +229,9 @@ export class ChannelConnection {
 
   #drop(): void {
     this.#cancelPing?.();
-    this.#cancelAgain?.();
+    this.#cancelOpen?.();
+    this.#cancelDue?.();
+    this.#dueMs.clear();
     this.#allLost();
     const redis = this.#redis;
     this.#redis = null;
