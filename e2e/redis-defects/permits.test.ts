@@ -105,6 +105,39 @@ it("defect 35: permits are renewed while they are held, by the server's clock", 
   }
 });
 
+/** What Redisson's `tryAcquire` does first, with the time of the Java client's own clock. How many permits it took from their holders. */
+const reapsAsJava = `
+local over = redis.call('ZRANGEBYSCORE', KEYS[2], 0, ARGV[1], 'LIMIT', 0, 100)
+if #over > 0 then
+  redis.call('ZREM', KEYS[2], unpack(over))
+  redis.call('INCRBY', KEYS[1], #over)
+end
+return #over`;
+
+it.each([0.75, 1])(
+  "a Java client whose clock is ahead by %d leases takes permits of live holders, which their next renewal tells",
+  async (ahead) => {
+    const leaseMs = 3_000;
+    const locks = await server.locks({ leaseMs });
+    const name = server.name("ahead");
+    const permit = await locks.semaphore(name, 1).acquire();
+    const reap = async (aheadMs: number): Promise<boolean> => {
+      const nowMs = String((await server.nowMs()) + aheadMs);
+      return (await server.number("EVAL", reapsAsJava, "2", name, `{${name}}:timeout`, nowMs)) > 0;
+    };
+    let renewed = 0;
+    locks.events.on("renewed", () => renewed++);
+    while (renewed < 1) expect(await reap(leaseMs * 0.3)).toBe(false);
+    await eventually(() => reap(leaseMs * ahead), { what: "the permit to be taken" });
+    const takenMs = performance.now();
+    expect(permit.state).toBe("held");
+    await eventually(() => permit.lost.aborted, { what: "the loss to be told" });
+    const tookMs = Math.round(performance.now() - takenMs);
+    console.log(`ahead by ${ahead} leases of ${leaseMs} ms: the holder heard after ${tookMs} ms`);
+    expect(permit.lost.reason).toMatchObject({ name: "LockLostError", reason: "lease-missing" });
+  },
+);
+
 it("defect 36: permit ids are 16 raw bytes on the wire, as since 3.17, and a text id of before is somebody else's", async () => {
   const locks = await server.locks();
   const name = server.name("ids");
