@@ -1,6 +1,7 @@
 import { type LockHandle, LockLostError, type Millis } from "@holdfast/core";
 import { type SimulatedRuntime, seededRandom, simulatedRuntime } from "@holdfast/core/testing";
 import type { Weather } from "../../../redis-recipes/test/recipes/simulated-line.js";
+import { passingRefusals } from "../../../redis-recipes/test/recipes/weather.js";
 import type { RedLocksOptions } from "../../src/redlock/options.js";
 import { SimulatedNode } from "./simulated-node.js";
 import { SimulatedProcess } from "./simulated-process.js";
@@ -74,6 +75,7 @@ function clockRate(chance: Chance): number {
 function weatherOf(chance: Chance): Weather {
   const usualMs = 0.2 + chance.upTo(4);
   const slow = chance.of([0.001, 0.01, 0.05]);
+  const refused = chance.of([0, 0.02, 0.2]);
   const delayMs = (): Millis => {
     if (chance.is(slow / 10)) return chance.upTo(2_500);
     return chance.is(slow) ? chance.upTo(400) : chance.upTo(2 * usualMs);
@@ -82,6 +84,7 @@ function weatherOf(chance: Chance): Weather {
     delayMs,
     strayMs: () => (chance.is(0.3) ? chance.upTo(900) : null),
     reorders: () => chance.is(0.002),
+    refuses: () => (chance.is(refused) ? chance.of(passingRefusals) : null),
     message: () => (chance.is(0.1) ? [] : [chance.upTo(2 * usualMs)]),
   };
 }
