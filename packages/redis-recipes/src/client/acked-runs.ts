@@ -3,7 +3,7 @@ import { NotSentError, OutcomeUnknownError, type TooFewReplicasError } from "./e
 import type { Command, Flight, NodeConnection, Outcome } from "./node-connection.js";
 import type { WaitRequest } from "./redis-line.js";
 import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
-import { commandTimeoutMs } from "./settings.js";
+import type { LinkTimes } from "./settings.js";
 
 /** Why a run that waits for replicas is not even sent. */
 export type PolicyRefusal = TooFewReplicasError | UnsupportedError;
@@ -22,6 +22,7 @@ export interface RunResult {
 export interface AckedRunsOptions {
   readonly connection: NodeConnection;
   readonly runtime: Runtime;
+  readonly times: LinkTimes;
   /** Whether the connection is trusted, and leads to the master that all other requests go to. */
   open(): boolean;
   /** Asked while `open()`, when what the policy needs to know is known. */
@@ -56,8 +57,8 @@ export class AckedRuns {
   /** Never rejects. Waits a moment for the connection, which is made beside the other one. */
   run(run: ScriptRun, wait: WaitRequest): Promise<RunResult> {
     return new Promise((resolve) => {
-      const nowMs = this.#options.runtime.nowMs();
-      const item: Item = { run, wait, untilMs: nowMs + commandTimeoutMs, resolve };
+      const { runtime, times } = this.#options;
+      const item: Item = { run, wait, untilMs: runtime.nowMs() + times.commandTimeoutMs, resolve };
       // Now, not behind the WAIT that may be under way.
       if (this.#options.open() && this.#refused(item)) return;
       this.#queue.push(item);

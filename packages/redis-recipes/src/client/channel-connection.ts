@@ -4,11 +4,12 @@ import type { Channel } from "./channel.js";
 import { refusalKind } from "./errors.js";
 import { copyOf } from "./heard-streams.js";
 import { type RequestMeter, tellSettled } from "./request-meter.js";
-import { commandTimeoutMs, duplicateSettings, pingMs } from "./settings.js";
+import { duplicateSettings, type LinkTimes, pingMs } from "./settings.js";
 import { closeClient } from "./topology.js";
 
 export interface ChannelConnectionOptions {
   readonly runtime: Runtime;
+  readonly times: LinkTimes;
   readonly sharded: boolean;
   readonly meter?: RequestMeter | undefined;
   /** A client to make the connection from; `null` while there is none. */
@@ -92,7 +93,8 @@ export class ChannelConnection {
       this.#openLater();
       return;
     }
-    const redis = copyOf(base, { ...duplicateSettings(), commandTimeout: commandTimeoutMs });
+    const { times } = this.#options;
+    const redis = copyOf(base, { ...duplicateSettings(times), commandTimeout: times.commandTimeoutMs });
     this.#redis = redis;
     this.#vain = 0;
     redis.on("error", () => {});

@@ -21,7 +21,7 @@ export class ClusterTopology implements Topology {
   readonly #seeds: readonly string[];
   /** Empty with a given client, whose seeds may be of any form. */
   readonly #addresses: readonly RedisAddress[];
-  readonly #options: Pick<MasterNodeOptions, "runtime" | "policy" | "meter">;
+  readonly #options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "meter">;
   readonly #events: TopologyEvents;
   readonly #nodes = new Map<Redis, MasterNode>();
   readonly #tried = new WeakSet<MasterNode>();
@@ -38,7 +38,7 @@ export class ClusterTopology implements Topology {
 
   constructor(
     target: RedisTarget & { readonly kind: "cluster" | "given-cluster" },
-    options: Pick<MasterNodeOptions, "runtime" | "policy" | "meter">,
+    options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "meter">,
     events: TopologyEvents,
   ) {
     this.#options = options;
@@ -50,7 +50,7 @@ export class ClusterTopology implements Topology {
       target.kind === "cluster"
         ? new Cluster(
             target.nodes.map((each) => ({ ...each })),
-            clusterOptions(target),
+            clusterOptions(target, options.times),
           )
         : target.client;
     const cluster = this.#cluster;
@@ -151,7 +151,7 @@ export class ClusterTopology implements Topology {
   async #dialSeeds(): Promise<void> {
     if (this.#dialling || this.#closed) return;
     this.#dialling = true;
-    const found = await dialAll(this.#addresses);
+    const found = await dialAll(this.#addresses, this.#options.times.dialTimeoutMs);
     this.#dialling = false;
     if (this.#closed || this.connected || found === null) return;
     this.#lastCause = found.cause;

@@ -1,11 +1,10 @@
 import { connect } from "node:net";
+import type { Millis } from "@holdfast/core";
 import { isRefusal } from "./errors.js";
 import type { RedisAddress } from "./target.js";
 
-const limitMs = 500;
-
 /** Why an address cannot be connected to; `null` when it can. Never rejects. */
-function dial({ host, port }: RedisAddress): Promise<Error | null> {
+function dial({ host, port }: RedisAddress, limitMs: Millis): Promise<Error | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
     const end = (cause: Error | null): void => {
@@ -24,8 +23,9 @@ function dial({ host, port }: RedisAddress): Promise<Error | null> {
  */
 export async function dialAll(
   addresses: readonly RedisAddress[],
+  limitMs: Millis,
 ): Promise<{ readonly cause: Error; readonly refused: boolean } | null> {
-  const causes = await Promise.all(addresses.map(dial));
+  const causes = await Promise.all(addresses.map((each) => dial(each, limitMs)));
   const errors = causes.filter((cause) => cause !== null);
   const [cause] = errors;
   if (cause === undefined || errors.length < addresses.length) return null;

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Millis } from "@holdfast/core";
 import { show } from "@holdfast/core/internal";
 import type { Cluster, Redis, RedisOptions } from "ioredis";
-import { commandTimeoutMs, silenceMs } from "./settings.js";
+import { defaultTimes, type LinkTimes, silenceMs } from "./settings.js";
 import type { RedisTarget } from "./target.js";
 
 const methods = ["call", "pipeline", "duplicate", "on", "off", "connect"] as const;
@@ -46,7 +46,11 @@ export interface UnsafeOption {
 }
 
 /** The options of a given client that are not those of ours, and what each costs a holder of locks. */
-export function unsafeOptions(client: Redis | Cluster): readonly UnsafeOption[] {
+export function unsafeOptions(
+  client: Redis | Cluster,
+  times: LinkTimes = defaultTimes,
+): readonly UnsafeOption[] {
+  const { commandTimeoutMs } = times;
   const options = redisOptionsOf(client);
   const isCluster = "slots" in client;
   const found: UnsafeOption[] = [];
@@ -64,9 +68,9 @@ export function unsafeOptions(client: Redis | Cluster): readonly UnsafeOption[] 
     "commands whose connection broke never settle in ioredis 6.0.0; leave it true, with maxRetriesPerRequest: 0",
   );
   tell(
-    above(options.socketTimeout, 2 * silenceMs),
+    above(options.socketTimeout, 2 * silenceMs(times)),
     "socketTimeout",
-    `a frozen server is never left; set ${silenceMs}`,
+    `a frozen server is never left; set ${silenceMs(times)}`,
   );
   tell(
     above(options.commandTimeout, 5 * commandTimeoutMs),

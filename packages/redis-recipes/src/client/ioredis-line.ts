@@ -26,6 +26,7 @@ import type { RequestMeter } from "./request-meter.js";
 import { missingRights } from "./rights.js";
 import type { ScriptRun } from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
+import { defaultTimes, type LinkTimes } from "./settings.js";
 import { SingleTopology } from "./single-topology.js";
 import { Subscriptions } from "./subscriptions.js";
 import { isCluster, type RedisTarget } from "./target.js";
@@ -37,6 +38,8 @@ export interface LineOptions {
   readonly runtime: Runtime;
   readonly connectTimeoutMs: Millis;
   readonly policy: ReplicaPolicy;
+  /** Default `defaultTimes`. */
+  readonly times?: LinkTimes;
   readonly shardedPubSub: "auto" | "on" | "off";
   readonly meter?: RequestMeter | undefined;
   onState(state: SessionState): void;
@@ -64,7 +67,7 @@ export class IoredisLine implements RedisLine {
   #closed = false;
 
   constructor(options: LineOptions) {
-    const { target, runtime, policy, meter, shardedPubSub } = options;
+    const { target, runtime, policy, meter, shardedPubSub, times = defaultTimes } = options;
     const warn = options.warn ?? warnProcess;
     this.#options = options;
     this.connectTimeoutMs = options.connectTimeoutMs;
@@ -72,7 +75,7 @@ export class IoredisLine implements RedisLine {
     this.#sharded =
       !isCluster(target) || shardedPubSub === "off" ? false : shardedPubSub === "on" ? true : null;
     if (target.kind === "given-redis" || target.kind === "given-cluster")
-      warnOfUnsafeOptions(target.client, warn);
+      warnOfUnsafeOptions(target.client, times, warn);
     // Below: it tells nothing before this constructor is done, except where a given client is ready already, and then in a later turn.
     const events: TopologyEvents = {
       trusted: (node, info, probed) => this.#trusted(node, info, probed),
@@ -87,14 +90,15 @@ export class IoredisLine implements RedisLine {
       runtime,
       topology: () => this.#topology,
       cluster: isCluster(target),
+      times,
       meter,
       onRenewed: () => this.#tell("subscriptions"),
       warn: (message) => warn(message, "HF_SUBSCRIBE_DENIED"),
     });
     this.#topology =
       target.kind === "cluster" || target.kind === "given-cluster"
-        ? new ClusterTopology(target, { runtime, policy, meter }, events)
-        : new SingleTopology(target, { runtime, policy, meter }, events);
+        ? new ClusterTopology(target, { runtime, policy, times, meter }, events)
+        : new SingleTopology(target, { runtime, policy, times, meter }, events);
     this.#waiters = new ConnectionWaiters(runtime, this.#topology, noConnection);
   }
 

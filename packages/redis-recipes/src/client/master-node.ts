@@ -9,7 +9,7 @@ import type { RequestMeter } from "./request-meter.js";
 import { rightsProbe } from "./rights.js";
 import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
-import { duplicateSettings } from "./settings.js";
+import { duplicateSettings, type LinkTimes } from "./settings.js";
 import { unsuitable } from "./suitable.js";
 
 /** What a provider asks of replicas. */
@@ -25,6 +25,7 @@ export interface MasterNodeOptions {
   readonly runtime: Runtime;
   readonly servers: () => readonly string[];
   readonly policy: ReplicaPolicy;
+  readonly times: LinkTimes;
   readonly meter?: RequestMeter | undefined;
   /** The connection for commands may be ended where it leads to a replica. */
   readonly redial: boolean;
@@ -53,8 +54,8 @@ export class MasterNode {
 
   constructor(redis: Redis, options: MasterNodeOptions) {
     this.#options = options;
-    const { runtime, servers, redial, meter, policy, probes, cluster } = options;
-    const common = { runtime, servers, meter };
+    const { runtime, servers, times, redial, meter, policy, probes, cluster } = options;
+    const common = { runtime, servers, times, meter };
     this.commands = new NodeConnection(redis, {
       ...common,
       redial,
@@ -131,9 +132,12 @@ export class MasterNode {
     return this.commands.flight(run.asking ? [["asking"], command] : [command]);
   }
 
-  #openAcked(redis: Redis, common: Pick<MasterNodeOptions, "runtime" | "servers" | "meter">): AckedRuns {
+  #openAcked(
+    redis: Redis,
+    common: Pick<MasterNodeOptions, "runtime" | "servers" | "times" | "meter">,
+  ): AckedRuns {
     const { waitTimeoutMs } = this.#options.policy;
-    const own = copyOf(redis, duplicateSettings(waitTimeoutMs));
+    const own = copyOf(redis, duplicateSettings(common.times, waitTimeoutMs));
     const connection: NodeConnection = new NodeConnection(own, {
       ...common,
       // This connection is always ours. In a cluster the map of the slots says where it leads, so that dialling again changes nothing.
@@ -150,6 +154,7 @@ export class MasterNode {
     const acked = new AckedRuns({
       connection,
       runtime: common.runtime,
+      times: common.times,
       open: () => connection.runId !== null && connection.runId === this.runId,
       refusal: (wait) => this.#refusal(wait, connection.info),
     });

@@ -6,7 +6,7 @@ import { inTime } from "./in-time.js";
 import { failureOf, takesCommands } from "./ioredis-words.js";
 import { MeteredFlight, type RequestMeter } from "./request-meter.js";
 import { parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
-import { commandTimeoutMs, pingMs, silenceMs } from "./settings.js";
+import { type LinkTimes, pingMs, silenceMs } from "./settings.js";
 import { addressText } from "./target.js";
 
 /** A command as it goes to the server. */
@@ -30,6 +30,7 @@ export interface Flight {
 export interface NodeConnectionOptions {
   readonly runtime: Runtime;
   readonly servers: () => readonly string[];
+  readonly times: LinkTimes;
   /** On top of the time a command may take, where commands block by design. */
   readonly extraWaitMs: Millis;
   /**
@@ -280,11 +281,11 @@ export class NodeConnection {
 
   /** Asks for the role instead of a mere PING: a holder that writes nothing before its next renewal hears of a failover within a second. */
   async #ping(): Promise<void> {
-    const { runtime, extraWaitMs } = this.#options;
+    const { runtime, extraWaitMs, times } = this.#options;
     const since = this.#unansweredSinceMs;
     if (since !== null) {
       // A given client may have no time-out of its own: then this is how a frozen server is noticed.
-      if (runtime.nowMs() - since >= silenceMs + extraWaitMs) this.#breakOff();
+      if (runtime.nowMs() - since >= silenceMs(times) + extraWaitMs) this.#breakOff();
       return;
     }
     if (!this.#writable) return;
@@ -316,10 +317,10 @@ export class NodeConnection {
     runId: string,
     { withinMs, metered = false }: { readonly withinMs?: Millis; readonly metered?: boolean } = {},
   ): Promise<Flight> {
-    const { runtime, extraWaitMs, meter } = this.#options;
+    const { runtime, extraWaitMs, meter, times } = this.#options;
     if (!this.#writable || commands.length === 0) return this.#notSent(commands);
     const epoch = this.#epoch;
-    const limitMs = withinMs ?? commandTimeoutMs + extraWaitMs;
+    const limitMs = withinMs ?? times.commandTimeoutMs + extraWaitMs;
     const sentMs = runtime.nowMs();
     const meters = metered && meter?.wanted === true ? new MeteredFlight(meter, commands, sentMs) : undefined;
     const { stream } = this.redis;

@@ -10,10 +10,21 @@ type ClusterSettings = Omit<ClusterOptions, "redisOptions"> & {
 
 /** How often each connection shows that it works. */
 export const pingMs: Millis = 1_000;
-/** When a server has answered nothing for so long, what was asked before has an unknown outcome. */
-export const commandTimeoutMs: Millis = 1_000;
+/** The options of these names. */
+export interface LinkTimes {
+  /** One attempt to connect. */
+  readonly dialTimeoutMs: Millis;
+  /** When a server has answered nothing for so long, what was asked before has an unknown outcome. */
+  readonly commandTimeoutMs: Millis;
+}
+
+export const defaultTimes: LinkTimes = { dialTimeoutMs: 500, commandTimeoutMs: 1_000 };
+
 /** A connection without a byte for so long, while something is asked, is dropped. */
-export const silenceMs: Millis = 3_000;
+export function silenceMs({ commandTimeoutMs }: LinkTimes): Millis {
+  return Math.max(3_000, 3 * commandTimeoutMs);
+}
+
 /** A reconnect is tried again after at most this; longer pauses would outlast a failover. */
 const retryCapMs: Millis = 200;
 
@@ -29,15 +40,16 @@ const retryDelay = (attempt: number): Millis => Math.min(20 * attempt, retryCapM
  * `autoResendUnfulfilledCommands` stays `true`: with `false`, ioredis 6.0.0 never settles a command whose connection broke;
  * with `maxRetriesPerRequest: 0` none is left to send again.
  */
-export function commandSettings(extraWaitMs: Millis = 0): Settings {
+export function commandSettings(times: LinkTimes = defaultTimes, extraWaitMs: Millis = 0): Settings {
+  const { dialTimeoutMs } = times;
   return {
     Connector: heardStreams(undefined),
     failoverDetector: true,
     maxRetriesPerRequest: 0,
-    socketTimeout: silenceMs + extraWaitMs,
-    connectTimeout: 500,
+    socketTimeout: silenceMs(times) + extraWaitMs,
+    connectTimeout: dialTimeoutMs,
     disconnectTimeout: 500,
-    sentinelCommandTimeout: 500,
+    sentinelCommandTimeout: dialTimeoutMs,
     retryStrategy: retryDelay,
     sentinelRetryStrategy: retryDelay,
     enableOfflineQueue: false,
@@ -53,17 +65,20 @@ export function commandSettings(extraWaitMs: Millis = 0): Settings {
 }
 
 /** For a duplicate, which would otherwise have what the options of a given client say. */
-export function duplicateSettings(extraWaitMs: Millis = 0): Settings {
-  return { ...commandSettings(extraWaitMs), commandTimeout: undefined, readOnly: false } as Settings;
+export function duplicateSettings(times: LinkTimes, extraWaitMs: Millis = 0): Settings {
+  return { ...commandSettings(times, extraWaitMs), commandTimeout: undefined, readOnly: false } as Settings;
 }
 
 /** The client for commands; the others are duplicates of it. */
-export function clientOptions(target: RedisTarget & { readonly kind: "single" | "sentinel" }): Settings {
+export function clientOptions(
+  target: RedisTarget & { readonly kind: "single" | "sentinel" },
+  times: LinkTimes = defaultTimes,
+): Settings {
   const access = { ...accessOptions(target.access), db: target.db };
-  if (target.kind === "single") return { ...commandSettings(), ...target.address, ...access };
+  if (target.kind === "single") return { ...commandSettings(times), ...target.address, ...access };
   const { sentinelAccess, natMap } = target;
   return {
-    ...commandSettings(),
+    ...commandSettings(times),
     ...access,
     sentinels: target.sentinels.map((each) => ({ ...each })),
     name: target.masterName,
@@ -77,13 +92,16 @@ export function clientOptions(target: RedisTarget & { readonly kind: "single" | 
 }
 
 /** ioredis keeps the map of the slots; commands are sent to the nodes directly, so its own redirections play no part. */
-export function clusterOptions(target: RedisTarget & { readonly kind: "cluster" }): ClusterSettings {
+export function clusterOptions(
+  target: RedisTarget & { readonly kind: "cluster" },
+  times: LinkTimes = defaultTimes,
+): ClusterSettings {
   const {
     lazyConnect: _lazy,
     retryStrategy: _retry,
     enableOfflineQueue: _queue,
     ...node
-  } = commandSettings();
+  } = commandSettings(times);
   return {
     clusterRetryStrategy: retryDelay,
     // For its own questions, which it would refuse itself while a node is only connecting.
@@ -92,7 +110,7 @@ export function clusterOptions(target: RedisTarget & { readonly kind: "cluster" 
     enableReadyCheck: false,
     lazyConnect: true,
     scaleReads: "master",
-    slotsRefreshTimeout: 1_000,
+    slotsRefreshTimeout: times.commandTimeoutMs,
     slotsRefreshInterval: 5_000,
     redisOptions: { ...node, ...accessOptions(target.access) },
     ...(target.natMap === undefined ? {} : { natMap: { ...target.natMap } }),

@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { dialAll } from "./dial.js";
 import { endsOnReplicas } from "./given-client.js";
 import { MasterNode, type MasterNodeOptions } from "./master-node.js";
-import { clientOptions } from "./settings.js";
+import { clientOptions, type LinkTimes } from "./settings.js";
 import { type RedisAddress, type RedisTarget, serversOf } from "./target.js";
 import { closeClient, type Topology, type TopologyEvents } from "./topology.js";
 
@@ -22,11 +22,11 @@ export class SingleTopology implements Topology {
 
   constructor(
     target: RedisTarget & { readonly kind: "single" | "sentinel" | "given-redis" },
-    options: Pick<MasterNodeOptions, "runtime" | "policy" | "meter">,
+    options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "meter">,
     events: TopologyEvents,
   ) {
     this.servers = serversOf(target);
-    this.#own = target.kind === "given-redis" ? null : new Redis(clientOptions(target));
+    this.#own = target.kind === "given-redis" ? null : new Redis(clientOptions(target, options.times));
     const client = this.#own ?? (target as { readonly client: Redis }).client;
     this.#sentinels = Array.isArray(client.options.sentinels);
     this.#node = new MasterNode(client, {
@@ -53,7 +53,7 @@ export class SingleTopology implements Topology {
       onBroken: () => events.changed(),
       onFailed: () => {
         events.changed();
-        if (target.kind === "sentinel") void this.#dialSentinels(target.sentinels, events);
+        if (target.kind === "sentinel") void this.#dialSentinels(target.sentinels, options.times, events);
       },
     });
   }
@@ -91,12 +91,16 @@ export class SingleTopology implements Topology {
     return this.#node.commands.redis;
   }
 
-  async #dialSentinels(sentinels: readonly RedisAddress[], events: TopologyEvents): Promise<void> {
+  async #dialSentinels(
+    sentinels: readonly RedisAddress[],
+    times: LinkTimes,
+    events: TopologyEvents,
+  ): Promise<void> {
     const inVain = String(this.#node.commands.lastCause).includes("All sentinels are unreachable");
     if (!inVain) this.#unreachable = null;
     if (!inVain || this.#dialling || this.#closed) return;
     this.#dialling = true;
-    const found = await dialAll(sentinels);
+    const found = await dialAll(sentinels, times.dialTimeoutMs);
     this.#dialling = false;
     if (this.connected || this.#closed) return;
     this.#unreachable = found;

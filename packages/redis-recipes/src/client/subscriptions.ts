@@ -4,12 +4,14 @@ import { ChannelConnection } from "./channel-connection.js";
 import type { MasterNode } from "./master-node.js";
 import type { Subscription } from "./redis-line.js";
 import type { RequestMeter } from "./request-meter.js";
+import type { LinkTimes } from "./settings.js";
 import type { Topology } from "./topology.js";
 
 export interface SubscriptionsOptions {
   readonly runtime: Runtime;
   readonly topology: () => Topology;
   readonly cluster: boolean;
+  readonly times: LinkTimes;
   readonly meter?: RequestMeter | undefined;
   onRenewed(): void;
   warn(message: string): void;
@@ -102,9 +104,10 @@ export class Subscriptions {
   }
 
   #connection(node: MasterNode | null): ChannelConnection {
-    const { runtime, topology, cluster, meter, onRenewed, warn } = this.#options;
+    const { runtime, topology, cluster, times, meter, onRenewed, warn } = this.#options;
     return new ChannelConnection({
       runtime,
+      times,
       meter,
       sharded: node !== null,
       base: () => (node === null ? topology().subscriptionBase() : node.commands.redis),

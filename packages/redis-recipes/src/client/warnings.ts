@@ -2,6 +2,7 @@ import type { Cluster, Redis } from "ioredis";
 import { unsafeOptions } from "./given-client.js";
 import type { ReplicaPolicy } from "./master-node.js";
 import type { ServerInfo } from "./server-info.js";
+import type { LinkTimes } from "./settings.js";
 
 export type Warn = (message: string, code: string) => void;
 
@@ -10,8 +11,8 @@ export const warnProcess: Warn = (message, code) => {
   process.emitWarning(message, { type: "HoldfastWarning", code });
 };
 
-export function warnOfUnsafeOptions(client: Redis | Cluster, warn: Warn): void {
-  for (const { option, advice } of unsafeOptions(client)) {
+export function warnOfUnsafeOptions(client: Redis | Cluster, times: LinkTimes, warn: Warn): void {
+  for (const { option, advice } of unsafeOptions(client, times)) {
     warn(
       `redisLocks: the ioredis option ${option} of the given client is not safe for locks: ${advice}`,
       "HF_UNSAFE_OPTION",

@@ -1,7 +1,7 @@
 import type { Runtime } from "@holdfast/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { copyOf, heardStreams } from "../client/heard-streams.js";
-import { clientOptions, clusterOptions, commandSettings } from "../client/settings.js";
+import { clientOptions, clusterOptions, commandSettings, defaultTimes } from "../client/settings.js";
 import { addressText, type RedisAddress, type RedisTarget } from "../client/target.js";
 import { slotOfKey } from "../layout/hash-slot.js";
 import { infoFields, Link } from "./link.js";
@@ -28,7 +28,7 @@ type Settings = Omit<RedisOptions, "replyMapping">;
 
 /** Thousands of commands go in one write, and `Link` has a limit for the whole. */
 function lookingSettings(): Settings {
-  return { ...commandSettings(2_000), protocol: 2 } as Settings;
+  return { ...commandSettings(defaultTimes, 2_000), protocol: 2 } as Settings;
 }
 
 export function openPlaces(target: RedisTarget, runtime: Runtime): Places {

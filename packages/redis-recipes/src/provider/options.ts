@@ -9,6 +9,7 @@ import {
   show,
 } from "@holdfast/core/internal";
 import type { Cluster, Redis } from "ioredis";
+import { defaultTimes } from "../client/settings.js";
 import type { NatMap, RedisAddress, RedisTarget } from "../client/target.js";
 import { checkLease } from "./lease.js";
 import { targetOf } from "./target-options.js";
@@ -61,6 +62,18 @@ export interface RedisLocksOptions extends ProviderOptions {
    * seconds; an acquire of its own `leaseMs` has the same bounds. Default 30,000, as Redisson's `lockWatchdogTimeout`.
    */
   readonly leaseMs?: Millis;
+  /**
+   * How long one attempt to connect may take, to a server or to a sentinel that is asked; default 500, from 50 to `connectTimeoutMs`.
+   * An address that swallows packets delays a failover by that long. A client of your own has its `connectTimeout` instead.
+   */
+  readonly dialTimeoutMs?: Millis;
+  /**
+   * When the server has answered nothing for so long, what was asked before has an unknown outcome and is sorted out; default 1,000. For links that are slow or far. From
+   * 100 to a third of `leaseMs`, so that a renewal without an answer leaves time for the next one, and to what a waiter's place
+   * outlasts, `aliveMs - heartbeatMs`; the default alone may be above both. A connection that is silent for 3 times as long, 3 s at
+   * the least, is dropped.
+   */
+  readonly commandTimeoutMs?: Millis;
   /** Put in front of every lock name, as a `NameMapper` of Redisson may do. Default none. */
   readonly keyPrefix?: string;
 
@@ -107,6 +120,8 @@ export interface ResolvedRedisOptions {
   readonly common: ResolvedProviderOptions;
   readonly target: RedisTarget;
   readonly leaseMs: Millis;
+  readonly dialTimeoutMs: Millis;
+  readonly commandTimeoutMs: Millis;
   readonly keyPrefix: string;
   readonly replicas: number;
   /** 0: none. */
@@ -133,6 +148,8 @@ const ownKeys = [
   "tls",
   "db",
   "leaseMs",
+  "dialTimeoutMs",
+  "commandTimeoutMs",
   "keyPrefix",
   "replicas",
   "acks",
@@ -166,11 +183,21 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
   const leaseMs = options.leaseMs ?? 30_000;
   checkLease(of("leaseMs"), leaseMs);
   const heartbeatMs = options.heartbeatMs ?? 1_000;
+  const aliveMs = aliveOf(of("aliveMs"), options.aliveMs, heartbeatMs);
   const replicas = options.replicas ?? 0;
+  checkWithin(of("dialTimeoutMs"), options.dialTimeoutMs, 50, {
+    connectTimeoutMs: common.connectTimeoutMs,
+  });
+  checkWithin(of("commandTimeoutMs"), options.commandTimeoutMs, 100, {
+    "a third of leaseMs": leaseMs / 3,
+    "aliveMs - heartbeatMs": aliveMs - heartbeatMs,
+  });
   return {
     common,
     target,
     leaseMs,
+    dialTimeoutMs: options.dialTimeoutMs ?? defaultTimes.dialTimeoutMs,
+    commandTimeoutMs: options.commandTimeoutMs ?? defaultTimes.commandTimeoutMs,
     keyPrefix: options.keyPrefix ?? "",
     replicas,
     acks: acksOf(of("acks"), options.acks, replicas),
@@ -179,7 +206,7 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
     tokenTtlMs: tokenTtlOf(of("tokenTtlMs"), options.tokenTtlMs, leaseMs),
     javaPeers: options.javaPeers ?? true,
     heartbeatMs,
-    aliveMs: aliveOf(of("aliveMs"), options.aliveMs, heartbeatMs),
+    aliveMs,
     claimLeaseMs: options.claimLeaseMs ?? 3_000,
     maxDirectRun: options.maxDirectRun ?? 8,
     fairLockWaitTimeoutMs: options.fairLockWaitTimeoutMs ?? 300_000,
@@ -189,6 +216,8 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
 /** Given to scripts or timers as they are. */
 const wholeMillis = [
   "leaseMs",
+  "dialTimeoutMs",
+  "commandTimeoutMs",
   "waitTimeoutMs",
   "heartbeatMs",
   "aliveMs",
@@ -199,6 +228,24 @@ const wholeMillis = [
 function checkWhole(what: string, value: unknown, least: number): void {
   if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= least)) return;
   throw new InvalidArgumentError(`${what} must be a whole number, ${least} or more; got ${show(value)}`);
+}
+
+/** `most`: what it must not be above, by what each of these is called. */
+function checkWithin(
+  what: string,
+  given: Millis | undefined,
+  leastMs: Millis,
+  most: Readonly<Record<string, Millis>>,
+): void {
+  if (given === undefined) return;
+  if (given < leastMs)
+    throw new InvalidArgumentError(`${what} must be at least ${leastMs} ms; got ${show(given)}`);
+  for (const [limit, mostMs] of Object.entries(most)) {
+    if (given <= mostMs) continue;
+    throw new InvalidArgumentError(
+      `${what} must be at most ${limit} (${Math.floor(mostMs)} ms); got ${show(given)}`,
+    );
+  }
 }
 
 function acksOf(what: string, acks: RedisLocksOptions["acks"], replicas: number): number {

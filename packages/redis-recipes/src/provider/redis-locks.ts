@@ -72,7 +72,8 @@ const closeWaitMs = 1_000;
  */
 export function redisLocks(options: RedisLocksOptions): RedisLocks {
   const resolved = resolveOptions(options);
-  const { common, target, replicas, acks, waitTimeoutMs, shardedPubSub } = resolved;
+  const { common, target, replicas, acks, waitTimeoutMs, shardedPubSub, dialTimeoutMs, commandTimeoutMs } =
+    resolved;
   const { runtime, connectTimeoutMs } = common;
   const id = runtime.randomId();
   const events = new EventHub({ provider: id, backend: "redis", runtime });
@@ -82,6 +83,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     runtime,
     connectTimeoutMs,
     policy: { replicas, acks, waitTimeoutMs },
+    times: { dialTimeoutMs, commandTimeoutMs },
     shardedPubSub,
     meter: requestMeter(events),
     warn: (message, code) => {

@@ -1,7 +1,6 @@
 import { BackendError, type Millis, type Runtime, type SessionState } from "@holdfast/core";
 import { OutcomeUnknownError } from "../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../client/redis-line.js";
-import { commandTimeoutMs } from "../client/settings.js";
 import { parseOwner, wireOwner, wireUuid } from "../layout/owners.js";
 import type { ResolvedRedisOptions } from "../provider/options.js";
 import { type BatchKinds, batchKinds } from "./batch-kinds.js";
@@ -21,6 +20,7 @@ export type RecipeSettings = Pick<
   | "replicas"
   | "acks"
   | "waitTimeoutMs"
+  | "commandTimeoutMs"
   | "tokenTtlMs"
   | "javaPeers"
   | "heartbeatMs"
@@ -192,7 +192,8 @@ export class RedisDesk {
    */
   notAfterMs(runId: string | null, extraMs: Millis = 0): number | null {
     const upperMs = this.clocks.of(runId)?.upperMs(this.runtime.nowMs());
-    return upperMs === undefined || upperMs === null ? null : upperMs + 2 * commandTimeoutMs + extraMs;
+    if (upperMs === undefined || upperMs === null) return null;
+    return upperMs + 2 * this.settings.commandTimeoutMs + extraMs;
   }
 
   /** Rule 9: what the next request raises the token key to, should a failover have lost it. */

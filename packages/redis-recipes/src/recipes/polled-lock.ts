@@ -228,7 +228,7 @@ export class PolledRequest {
   async #settleIn(hold: RedisHold): Promise<void> {
     const { company, key, wishes } = this.#lock;
     const { grantChannel } = this.#desk;
-    const armed = this.#revocable ? (wishes?.arm(key) ?? grantChannel.heard(answerMs)) : undefined;
+    const armed = this.#revocable ? (wishes?.arm(key) ?? grantChannel.heard()) : undefined;
     if (company === "any" && hold.contended) {
       const beside = this.#desk.holds.on(key).filter((other) => other !== hold);
       await Promise.all(beside.map((other) => other.recheck()));
@@ -264,9 +264,7 @@ export class PolledRequest {
     const { runtime } = this.#desk;
     if (this.#lock.outlivesLease === true) return runtime.nowMs() + patienceMs;
     const untilMs = Math.max(this.#sentMs + this.#leaseMs, this.#hold?.validUntilMs() ?? 0);
-    return untilMs + 2 * marginMs(this.#leaseMs) + answerMs;
+    // A request that reaches the server later than that does nothing.
+    return untilMs + 2 * marginMs(this.#leaseMs) + 2 * this.#desk.settings.commandTimeoutMs;
   }
 }
-
-/** An answer is no older than that: the line gives up a request after it. */
-const answerMs: Millis = 1_000;

@@ -4,6 +4,7 @@ import type { Redis } from "ioredis";
 import { beforeEach, expect, test } from "vitest";
 import { Channel } from "../../src/client/channel.js";
 import { ChannelConnection } from "../../src/client/channel-connection.js";
+import { defaultTimes } from "../../src/client/settings.js";
 
 /** A client of ioredis that is connected, and answers subscriptions as `answers` says; without a word there it subscribes. */
 class ScriptedClient extends EventEmitter {
@@ -43,6 +44,7 @@ beforeEach(() => {
   client = new ScriptedClient();
   connection = new ChannelConnection({
     runtime,
+    times: defaultTimes,
     sharded: true,
     base: () => client as unknown as Redis,
     movable: false,

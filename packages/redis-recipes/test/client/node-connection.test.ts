@@ -4,6 +4,7 @@ import type { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { OutcomeUnknownError } from "../../src/client/errors.js";
 import { NodeConnection } from "../../src/client/node-connection.js";
+import { defaultTimes } from "../../src/client/settings.js";
 
 const refused = new Error("Stream isn't writeable and enableOfflineQueue options is false");
 
@@ -60,6 +61,7 @@ async function open(
     const made: NodeConnection = new NodeConnection(client as unknown as Redis, {
       runtime: runtime as Runtime,
       servers: () => ["a:1"],
+      times: defaultTimes,
       extraWaitMs: 0,
       redial: false,
       onTrusted: () => resolve(made),

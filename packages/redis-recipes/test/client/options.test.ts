@@ -2,6 +2,8 @@ import { InvalidArgumentError } from "@holdfast/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { unsafeOptions } from "../../src/client/given-client.js";
+import { clientOptions, commandSettings } from "../../src/client/settings.js";
+import type { RedisTarget } from "../../src/client/target.js";
 import { type RedisLocksOptions, resolveOptions } from "../../src/provider/options.js";
 import { givenSettings } from "./support.js";
 
@@ -35,6 +37,8 @@ test("fills in the defaults that fit Redisson's", () => {
   });
   expect(rest).toEqual({
     leaseMs: 30_000,
+    dialTimeoutMs: 500,
+    commandTimeoutMs: 1_000,
     keyPrefix: "",
     replicas: 0,
     acks: 0,
@@ -56,6 +60,36 @@ test.each([
   ["rediss://app:secret@h:1", { access: { username: "app", password: "secret", tls: {} } }],
 ])("reads the url %s", (given, parts) => {
   expect(resolveOptions({ url: given }).target).toMatchObject(parts);
+});
+
+test("gives each connection of ours the times of the options, and three command times before silence ends it", () => {
+  const { target, ...times } = resolveOptions({ url, dialTimeoutMs: 4_000, commandTimeoutMs: 2_500 });
+  expect(clientOptions(target as RedisTarget & { kind: "single" }, times)).toMatchObject({
+    connectTimeout: 4_000,
+    sentinelCommandTimeout: 4_000,
+    socketTimeout: 7_500,
+  });
+  expect(commandSettings()).toMatchObject({
+    connectTimeout: 500,
+    sentinelCommandTimeout: 500,
+    socketTimeout: 3_000,
+  });
+});
+
+test.each([
+  [{ dialTimeoutMs: 49 }, "dialTimeoutMs must be at least 50 ms; got 49"],
+  [{ dialTimeoutMs: 600.5 }, "dialTimeoutMs must be a whole number"],
+  [{ dialTimeoutMs: 3_001, connectTimeoutMs: 3_000 }, "at most connectTimeoutMs (3000 ms); got 3001"],
+  [{ commandTimeoutMs: 99 }, "commandTimeoutMs must be at least 100 ms; got 99"],
+  [{ commandTimeoutMs: Infinity }, "commandTimeoutMs"],
+  [{ commandTimeoutMs: 1_001, leaseMs: 3_000 }, "at most a third of leaseMs (1000 ms); got 1001"],
+  [{ commandTimeoutMs: 2_501 }, "at most aliveMs - heartbeatMs (2500 ms); got 2501"],
+])("refuses the times %j, which help nobody", (times, message) => {
+  expect(refusal({ url, ...times })).toContain(message);
+});
+
+test("takes a short lease with the default times", () => {
+  expect(resolveOptions({ url, leaseMs: 100, heartbeatMs: 100, aliveMs: 200 }).commandTimeoutMs).toBe(1_000);
 });
 
 test("passes what belongs to sentinels and cluster on", () => {

@@ -2,6 +2,7 @@ import { BackendError } from "@holdfast/core";
 import { eventually, freePort, type RedisNode, startRedis, startRedisProxy } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { NotSentError, OutcomeUnknownError, ReplyError } from "../../src/client/errors.js";
+import type { RedisLocksOptions } from "../../src/provider/options.js";
 import { echo, freshName, increment, openLine, settled } from "./support.js";
 
 let server: RedisNode;
@@ -11,10 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function throughProxy() {
+async function throughProxy(options: Omit<RedisLocksOptions, "url"> = {}) {
   const proxy = await startRedisProxy({ target: server.address });
   onTestFinished(() => proxy.close());
-  const opened = openLine({ url: `redis://${proxy.connectString}` });
+  const opened = openLine({ url: `redis://${proxy.connectString}`, ...options });
   await opened.line.whenConnected();
   return { proxy, ...opened };
 }
@@ -128,6 +129,17 @@ describe("running scripts", () => {
       expect(proxy.counts().flights).toBe(turn);
     }
     expect(proxy.counts().byName).toMatchObject({ EVAL: 1, EVALSHA: 2 });
+  });
+
+  test("waits for an answer for as long as commandTimeoutMs says", async () => {
+    const patient = await throughProxy({ commandTimeoutMs: 2_500 });
+    const key = freshName("slow");
+    await patient.line.run(increment, [key], []);
+    patient.proxy.delayReply({ name: "EVALSHA", delayMs: 1_300 });
+    expect((await patient.line.run(increment, [key], [])).reply).toBe(2);
+    const hasty = await throughProxy({ commandTimeoutMs: 100 });
+    hasty.proxy.holdReply({ name: ["EVAL", "EVALSHA"] });
+    await expect(hasty.line.run(increment, [key], [])).rejects.toThrow(/outcome is unknown/);
   });
 
   test("sends many runs in one flight and tells of each by itself", async () => {

@@ -2,7 +2,7 @@ import { type Millis, systemRuntime } from "@holdfast/core";
 import { onTestFinished } from "vitest";
 import { IoredisLine, type LineOptions } from "../../src/client/ioredis-line.js";
 import type { LineNotice } from "../../src/client/redis-line.js";
-import { commandSettings, commandTimeoutMs } from "../../src/client/settings.js";
+import { commandSettings, defaultTimes } from "../../src/client/settings.js";
 import type { RedisLocksOptions } from "../../src/provider/options.js";
 import { resolveOptions } from "../../src/provider/options.js";
 import type { Script } from "../../src/scripts/script.js";
@@ -10,7 +10,7 @@ import type { Script } from "../../src/scripts/script.js";
 /** Options of a client that a user gives, with nothing to say against them. */
 export const givenSettings = (): ReturnType<typeof commandSettings> => ({
   ...commandSettings(),
-  commandTimeout: commandTimeoutMs,
+  commandTimeout: defaultTimes.commandTimeoutMs,
 });
 
 export interface OpenLine {
@@ -37,6 +37,7 @@ export function openLine(options: RedisLocksOptions, override: Partial<LineOptio
       acks: resolved.acks,
       waitTimeoutMs: resolved.waitTimeoutMs,
     },
+    times: resolved,
     shardedPubSub: resolved.shardedPubSub,
     onState: (state) => states.push(state),
     warn: (message, code) => warnings.push({ message, code }),

@@ -13,6 +13,7 @@ export const settings: RecipeSettings = {
   replicas: 0,
   acks: 0,
   waitTimeoutMs: 1_000,
+  commandTimeoutMs: 1_000,
   tokenTtlMs: 0,
   javaPeers: true,
   heartbeatMs: 1_000,
