@@ -125,6 +125,10 @@ export async function fixtureOn(servers: Servers, parts: FixtureParts = {}): Pro
         },
       };
     },
+    async loseAnswer(provider) {
+      const links = clients.find((client) => client.provider === provider)?.links ?? [];
+      await Promise.any(links.map((link) => link.dropReply({ name: ["EVAL", "EVALSHA"] }).hit()));
+    },
     ...(waiting && {
       waiting: (name: string) =>
         clients.reduce((sum, { provider }) => sum + waiting(deskOf(provider) as Desk, name, provider), 0),

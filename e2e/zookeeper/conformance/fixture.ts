@@ -63,6 +63,10 @@ export async function linkedFixture(connectString: string, parts: FixtureParts =
         },
       };
     },
+    async loseAnswer(provider) {
+      const { link } = clients.find((client) => client.provider === provider) as Client;
+      await link.dropReply({ op: "create2" }).hit();
+    },
     ...(waitersHidden && {
       waiting: (name: string) => clients.reduce((sum, each) => sum + waiting(each, name), 0),
     }),

@@ -18,6 +18,12 @@ export interface Fixture {
   /** Cuts the link of one provider at once; disposing mends it. */
   partition(provider: LockProvider): Promise<Disposable>;
 
+  /**
+   * The backend does the next request of this provider that may grant or queue, and its answer is lost. Resolves once that has
+   * happened. With the option `losesAnswers`.
+   */
+  loseAnswer?(provider: LockProvider): Promise<void>;
+
   /** Another implementation's view, where there is one: Curator, Redisson, kazoo. */
   foreign?: ForeignLocker;
 
@@ -50,6 +56,8 @@ export interface ForeignLocker {
 export interface ConformanceOptions {
   /** The fixture has a `foreign` locker: adds the cases with it. */
   readonly foreign?: boolean;
+  /** The fixture has `loseAnswer`: adds the cases with it. */
+  readonly losesAnswers?: boolean;
   /** Of the lock under test, where it is less fair than its provider can be. Default: the provider's. */
   readonly fairness?: Capabilities["fairness"];
   /** Whether a case is run, by its title behind that of its suite; asked once for each. Default: all are. */

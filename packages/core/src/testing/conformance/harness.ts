@@ -167,6 +167,7 @@ export function suite(
       harness = new Harness(fixture, lockOf, mode, options.fairness);
       // A foreign locker that is there and not tested, or tested and not there, is a mistake of the suite.
       expect(fixture.foreign !== undefined).toBe(options.foreign === true);
+      if (options.losesAnswers === true) expect(fixture.loseAnswer).toBeDefined();
     }, timeout);
     afterEach(() => harness?.closeProviders(), timeout);
     afterAll(() => harness?.fixture.close?.(), timeout);

@@ -12,6 +12,7 @@ import { reentrantCases } from "./reentrant-cases.js";
 import { reentrantRaceCases } from "./reentrant-race-cases.js";
 import { releaseCases } from "./release-cases.js";
 import { scopeCases } from "./scope-cases.js";
+import { withdrawnCases } from "./withdrawn-cases.js";
 
 function mutexCases(options: ConformanceOptions): readonly Case[] {
   const cases = [
@@ -22,7 +23,9 @@ function mutexCases(options: ConformanceOptions): readonly Case[] {
     ...providerCases,
     ...graceCases,
   ];
-  return options.foreign === true ? [...cases, ...foreignCases] : cases;
+  if (options.foreign === true) cases.push(...foreignCases);
+  if (options.losesAnswers === true) cases.push(...withdrawnCases);
+  return cases;
 }
 
 /** What every mutex owes its users, on any backend. Call it at the top level of a test file. */

@@ -1,0 +1,43 @@
+import { expect } from "vitest";
+import { type Case, type Harness, rejection } from "./harness.js";
+
+/** Gives an acquire up in the moment in which the answer to its request is lost. */
+async function giveUpUnanswered(h: Harness, name: string): Promise<void> {
+  const provider = await h.provider();
+  const lock = h.lockOf(provider, name);
+  const lost = h.fixture.loseAnswer?.(provider);
+  const enough = new AbortController();
+  const acquiring = lock.acquire({ signal: enough.signal });
+  const refused = rejection(acquiring);
+  await lost;
+  enough.abort();
+  expect(await refused).toBe(enough.signal.reason);
+}
+
+/** For fixtures that can lose an answer. */
+export const withdrawnCases: readonly Case[] = [
+  [
+    "a free lock whose grant was lost on its way to a caller that gave up is free again",
+    async (h) => {
+      const name = h.name();
+      const other = h.lockOf(await h.provider(), name);
+      // What is made once for a name is there.
+      await (await other.acquire()).release();
+      await giveUpUnanswered(h, name);
+      await (await other.acquire()).release();
+      await h.untilEmpty(other);
+    },
+  ],
+  [
+    "a place in the queue that was lost on its way to a caller that gave up is gone",
+    async (h) => {
+      const name = h.name();
+      const other = h.lockOf(await h.provider(), name);
+      const held = await other.acquire();
+      await giveUpUnanswered(h, name);
+      await h.until(`no place on ${name}`, async () => (await other.inspect()).pending.length === 0);
+      await held.release();
+      await h.untilEmpty(other);
+    },
+  ],
+];
