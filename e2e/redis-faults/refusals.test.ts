@@ -281,6 +281,29 @@ it.each(refusals)(
   },
 );
 
+it.each([
+  "LOADING Redis is loading the dataset in memory",
+  "READONLY You can't write against a read only replica.",
+])("a subscription that is answered %s is made again, so that a holder hears of a wish", async (answer) => {
+  const proxied = await client();
+  const name = `refused-${++names}`;
+  const rule = proxied.link.refuseCommand({ name: "SUBSCRIBE", answer });
+  const held = await proxied.locks.mutex(name).acquire({ revocable: true });
+  expect(rule.hits).toHaveLength(1);
+  const wished = held.revokeRequested;
+  await eventually(() => (proxied.link.counts().byName.SUBSCRIBE ?? 0) > 1, {
+    what: "a second subscription",
+  });
+  await eventually(
+    async () => {
+      await other.mutex(name).requestRevoke();
+      return wished.aborted;
+    },
+    { what: "the wish to be heard" },
+  );
+  await held.release();
+});
+
 it("nothing is left behind by all of that but tokens, markers of permits and numbers of permits", async () => {
   await expect.poll(leftBehind).toEqual([]);
 });
