@@ -123,9 +123,12 @@ export class Disasters {
     const { lock, redis, clients, chance, oracle, figures, acks, say, broken } = this.#stage;
     say("another master");
     figures.failovers++;
-    const held = clients.flatMap((client) => client.valid.map((handle) => ({ client, handle })));
     // Mostly of nearly the same time; some are far behind or ahead.
     const clockMs = chance.of(0.8) ? chance.below(200) - 100 : chance.below(20_000) - 10_000;
+    // By a clock that is ahead, the leases of others are over.
+    const held = clients.flatMap((client) =>
+      client.valid.flatMap((handle) => (handle.remainingMs() > clockMs ? [{ client, handle }] : [])),
+    );
     redis.failOver(clockMs);
     this.backMs += Math.max(0, -clockMs);
     const asked = acks > 0 && !oracle.disturbed && clockMs < 200;
