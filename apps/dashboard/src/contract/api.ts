@@ -83,6 +83,10 @@ export const LockDetailSchema = Type.Object({
   nowMs: InstantSchema,
   lock: LockRowSchema,
   waiters: Type.Array(ParticipantSchema),
+  fromMemory: Type.Boolean({
+    description:
+      "True: the backend could not be read. `lock` is what was known last, and `waiters` is empty because they are not known.",
+  }),
   raw: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
   explain: Type.Array(Type.String()),
   findings: Type.Array(FindingRowSchema),

@@ -27,12 +27,14 @@ export async function detailOf(
   mayAct: (action: LockAction) => boolean,
 ): Promise<LockDetail> {
   const { cluster, key } = observatory.locate(id);
-  const lock = await read(cluster, key);
-  if (lock === null) throw notFound("nothing is there any more");
+  const read = await readLock(cluster, key);
+  if (read === null) throw notFound("nothing is there any more");
+  const { lock, fromMemory } = read;
   return {
     nowMs: observatory.now(),
     lock: rowOf(cluster.name, lock),
     waiters: lock.waiters.map(participantOf),
+    fromMemory,
     raw: lock.raw.map(({ name, value }) => ({ name, value })),
     explain: [...lock.explain],
     findings: observatory.findings.ofLock(id),
@@ -40,18 +42,22 @@ export async function detailOf(
   };
 }
 
-async function read(cluster: NamedCollector, key: string): Promise<ObservedLockDetail | null> {
+interface ReadLock {
+  readonly lock: ObservedLockDetail;
+  readonly fromMemory: boolean;
+}
+
+async function readLock({ name, collector }: NamedCollector, key: string): Promise<ReadLock | null> {
   try {
-    return await within(cluster.collector.detail(key, { maxWaiters: mostWaiters }), answerMs);
+    const lock = await within(collector.detail(key, { maxWaiters: mostWaiters }), answerMs);
+    return lock === null ? null : { lock, fromMemory: false };
   } catch (error) {
-    const known = cluster.collector.get(key);
-    if (known === undefined) throw backendFailed(cluster.name, error);
-    return {
-      ...known,
-      waiters: [],
-      raw: [],
-      explain: [`From memory: it could not be read anew (${messageOf(error)}). The waiters are not known.`],
-    };
+    const known = collector.get(key);
+    if (known === undefined) throw backendFailed(name, error);
+    const explain = [
+      `From memory: it could not be read anew (${messageOf(error)}). The waiters are not known.`,
+    ];
+    return { lock: { ...known, waiters: [], raw: [], explain }, fromMemory: true };
   }
 }
 

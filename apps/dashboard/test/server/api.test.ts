@@ -175,10 +175,12 @@ describe("REST", () => {
   it("shows a lock from memory, and says so, while its backend is silent", async () => {
     await using dashboard = await serving();
     furnish(dashboard);
+    expect((await json(dashboard, `locks/${idOf("/locks/a")}`)).fromMemory).toBe(false);
     dashboard.zookeeper.failure = new Error("connection refused");
     const detail = await json(dashboard, `locks/${idOf("/locks/a")}`);
     expect(detail.lock.holders[0].entry).toBe("h1");
     expect(detail.explain[0]).toContain("connection refused");
+    expect([detail.fromMemory, detail.waiters, detail.lock.waiterCount]).toEqual([true, [], 1]);
     const unknown = await dashboard.app.inject({
       url: `/api/v1/locks/${idOf("/locks/z")}`,
       headers: as("viewer"),

@@ -6,6 +6,7 @@ import { ActionDialog, type Chosen } from "../actions/action-dialog.js";
 import { now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView } from "../app/view.js";
+import { whyNoHolders } from "../format/absence.js";
 import { span } from "../format/duration.js";
 import { count } from "../format/number.js";
 import { kindOf, waitersOf } from "../format/words.js";
@@ -28,13 +29,6 @@ const oldestForActionsMs = 10_000;
 const polledMs = 3_000;
 /** One permit for another is no change of the row: only the ids differ, and those are read here alone. */
 const permitsPolledMs = 500;
-
-function nobody({ lock, raw }: LockDetail): string {
-  if (lock.denied !== null) return "Who holds it cannot be read.";
-  if (lock.kind !== "semaphore" || lock.backend !== "redis") return "Nobody holds it.";
-  const free = raw.find(({ name }) => name === "permits free")?.value ?? "An unknown number of";
-  return `${free} ${free === "1" ? "permit is" : "permits are"} free. Who has taken others, and how many, is not in the backend.`;
-}
 
 /** Of a semaphore on ZooKeeper that somebody waits for. */
 function mayShowNext({ kind, backend, limit, waiterCount }: LockRow): boolean {
@@ -155,7 +149,7 @@ export function LockPage(): JSX.Element {
               : "Holder"}
           </h2>
           {lock.holders.length === 0 ? (
-            <p class="note">{nobody(data)}</p>
+            <p class="note">{whyNoHolders(data)}</p>
           ) : (
             <ul class="holders">
               {lock.holders.map((each) => (

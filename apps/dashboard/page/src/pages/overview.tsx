@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ClusterRow, FindingRow, LockRow, Overview } from "../../../src/contract/api.js";
+import type { ClusterRow, FindingRow, Overview } from "../../../src/contract/api.js";
 import { pathWith } from "../api/client.js";
 import { heard, listen, now, stream } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
@@ -11,7 +11,7 @@ import { Chart } from "../parts/chart.js";
 import { FindingCards } from "../parts/finding-list.js";
 import { LockTable } from "../parts/lock-table.js";
 import { SourceState } from "../parts/marks.js";
-import { Failed, Loading, NoLocks, Nothing, OldNews } from "../parts/states.js";
+import { Failed, Loading, NoLocks, Nothing, NoWaits, OldNews } from "../parts/states.js";
 
 function Tile(props: {
   label: string;
@@ -71,9 +71,10 @@ function ClusterCard({ cluster, view }: { cluster: ClusterRow; view: View }): JS
   );
 }
 
-function Hot({ rows, held, view }: { rows: readonly LockRow[]; held: number; view: View }): JSX.Element {
+function Hot({ overview, view }: { overview: Overview; view: View }): JSX.Element {
+  const { hot: rows, held, clusters } = overview;
   if (rows.length === 0 && held > 0)
-    return <Nothing title="Nobody waits for a lock that is held" icon="ok" />;
+    return <NoWaits title="Nobody waits for a lock that is held" clusters={clusters} />;
   return rows.length === 0 ? (
     <NoLocks view={view} />
   ) : (
@@ -170,7 +171,7 @@ export function OverviewPage(): JSX.Element {
       </div>
       <section>
         <h2>Hot locks</h2>
-        <Hot rows={overview.hot} held={overview.held} view={view} />
+        <Hot overview={overview} view={view} />
       </section>
       <div class="two">
         <section>

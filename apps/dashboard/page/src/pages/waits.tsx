@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Waits } from "../../../src/contract/api.js";
-import { now } from "../app/store.js";
+import { clusters, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { span } from "../format/duration.js";
@@ -10,7 +10,7 @@ import { middle, short } from "../format/participant.js";
 import { type Blocker, type Held, waitForest } from "../format/wait-tree.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/marks.js";
-import { Failed, Loading, Nothing, OldNews } from "../parts/states.js";
+import { Failed, Loading, NoWaits, OldNews } from "../parts/states.js";
 
 const limit = 400;
 type Names = ReadonlyMap<string, Waits["actors"][number]>;
@@ -229,7 +229,12 @@ export function WaitsPage(): JSX.Element {
         <section>
           <h2>Who blocks whom</h2>
           {forest.length === 0 ? (
-            <Nothing title="Nobody waits for anybody that can be seen" icon="ok" />
+            <NoWaits
+              title="Nobody waits for anybody that can be seen"
+              clusters={(clusters.value ?? []).filter(
+                ({ name }) => view.cluster === null || name === view.cluster,
+              )}
+            />
           ) : (
             <ul class="forest">
               {forest.map((each) => (

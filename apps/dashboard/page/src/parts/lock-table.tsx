@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { LockRow } from "../../../src/contract/api.js";
 import { clusters, now } from "../app/store.js";
 import type { View } from "../app/view.js";
+import { noHolderWord } from "../format/absence.js";
 import { instant } from "../format/instant.js";
 import { count } from "../format/number.js";
 import { middle, short } from "../format/participant.js";
@@ -72,7 +73,7 @@ function Row(props: { row: LockRow; index: number; view: View; gone: boolean; br
       </td>
       <td class="holder">
         {holder === undefined ? (
-          <span class="note">{row.denied === null ? "nobody" : "not readable"}</span>
+          <span class="note">{noHolderWord(row, stale)}</span>
         ) : (
           <>
             <Who participant={holder} cluster={row.cluster} />

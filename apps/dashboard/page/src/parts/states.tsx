@@ -1,8 +1,10 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { ClusterRow } from "../../../src/contract/api.js";
 import type { ApiFailure } from "../api/failure.js";
 import { clusters, mayDiscover } from "../app/store.js";
 import type { View } from "../app/view.js";
+import { notKnownNow } from "../format/absence.js";
 import { percent } from "../format/number.js";
 import { looksForLocks } from "../format/places.js";
 import { Icon, type IconName } from "./icon.js";
@@ -106,7 +108,26 @@ export function OldNews({ failure }: { failure: ApiFailure }): JSX.Element {
   );
 }
 
-/** Why a list of locks is empty although nothing hides rows: four reasons, told apart. */
+/** Nothing was found, but not everything is known now. */
+function NoneKnown({ what, unknown }: { what: string; unknown: readonly string[] }): JSX.Element {
+  return (
+    <Nothing title={`No ${what} are known`} icon="stale">
+      <p>{unknown.join(", ")}: there may be some that cannot be seen now.</p>
+    </Nothing>
+  );
+}
+
+/** A list of waits is empty. `clusters`: those that it is of. */
+export function NoWaits(props: { title: string; clusters: readonly ClusterRow[] }): JSX.Element {
+  const unknown = notKnownNow(props.clusters);
+  return unknown.length > 0 ? (
+    <NoneKnown what="waits" unknown={unknown} />
+  ) : (
+    <Nothing title={props.title} icon="ok" />
+  );
+}
+
+/** Why a list of locks is empty although nothing hides rows: five reasons, told apart. */
 export function NoLocks({ view }: { view: View }): JSX.Element {
   const known = (clusters.value ?? []).filter(({ name }) => view.cluster === null || name === view.cluster);
   if (known.length === 0) {
@@ -151,6 +172,8 @@ export function NoLocks({ view }: { view: View }): JSX.Element {
       </Nothing>
     );
   }
+  const unknown = notKnownNow(known);
+  if (unknown.length > 0) return <NoneKnown what="locks" unknown={unknown} />;
   return (
     <Nothing title="There are no locks" icon="ok">
       <p>

@@ -3,10 +3,11 @@ import { useState } from "preact/hooks";
 import type { LockDetail } from "../../../../src/contract/api.js";
 import { now } from "../../app/store.js";
 import type { View } from "../../app/view.js";
+import { whyNoWaiters } from "../../format/absence.js";
 import { span } from "../../format/duration.js";
 import { count } from "../../format/number.js";
 import { middle } from "../../format/participant.js";
-import { libraryOf, waitersOf } from "../../format/words.js";
+import { libraryOf } from "../../format/words.js";
 import { Age } from "../../parts/age.js";
 import { Scroll } from "../../parts/scroll.js";
 import { Who } from "../../parts/who.js";
@@ -22,15 +23,7 @@ export function Queue(props: {
   const { lock, waiters } = detail;
   const [all, setAll] = useState(false);
   const shown = all ? waiters : waiters.slice(0, fewWaiters);
-  if (waiters.length === 0) {
-    const text =
-      lock.waiterUnit === "hidden"
-        ? "Nobody can be seen waiting on this kind of lock from outside."
-        : lock.waiterUnit === "connections" && lock.waiterCount > 0
-          ? `${waitersOf(lock).why} Who they are, and in which order, is not in the backend.`
-          : "Nobody waits.";
-    return <p class="note">{text}</p>;
-  }
+  if (waiters.length === 0) return <p class="note">{whyNoWaiters(detail)}</p>;
   return (
     <Scroll label="Queue">
       <table aria-rowcount={lock.waiterCount + 1}>

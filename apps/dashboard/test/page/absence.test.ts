@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { noHolderWord, notKnownNow, whyNoHolders, whyNoWaiters } from "../../page/src/format/absence.js";
+import type { ClusterRow, LockDetail, LockRow } from "../../src/contract/api.js";
+import { rowOf } from "../../src/core/rows.js";
+import { fakeLock } from "../fake-collector.js";
+
+function detail(lock: Partial<LockRow>, more: Partial<LockDetail> = {}): LockDetail {
+  return {
+    nowMs: 1,
+    lock: { ...rowOf("zoo", fakeLock({ key: "/locks/a" })), ...lock },
+    waiters: [],
+    fromMemory: false,
+    raw: [],
+    explain: [],
+    findings: [],
+    actions: [],
+    ...more,
+  };
+}
+
+describe("an empty queue on a lock's page", () => {
+  it("is called empty only where the backend was read and no one waits", () => {
+    expect(whyNoWaiters(detail({}))).toBe("Nobody waits.");
+    const unread: LockDetail[] = [
+      detail({ waiterCount: 2 }, { fromMemory: true }),
+      detail({ waiterCount: 0 }, { fromMemory: true }),
+      detail({ waiterCount: 0, waiterUnit: "hidden" }, { fromMemory: true }),
+      detail({ waiterCount: 3, waiterUnit: "connections" }, { fromMemory: true }),
+      detail({ denied: "the right to read is missing" }),
+      detail({ waiterCount: 2 }),
+    ];
+    for (const each of unread) expect(whyNoWaiters(each)).not.toContain("Nobody waits");
+  });
+
+  it("says how many waited when its backend could be read last", () => {
+    expect(whyNoWaiters(detail({ waiterCount: 2 }, { fromMemory: true }))).toBe(
+      "Its backend cannot be read now, so who waits is not known. At the last reading: 2 waiters.",
+    );
+    expect(
+      whyNoWaiters(detail({ waiterCount: 3, waiterUnit: "connections" }, { fromMemory: true })),
+    ).toContain("At the last reading: 3 connections subscribed");
+  });
+});
+
+describe("a lock's page without a holder", () => {
+  it("says that the lock is free only where the backend was read", () => {
+    expect(whyNoHolders(detail({}))).toBe("Nobody holds it.");
+    expect(whyNoHolders(detail({}, { fromMemory: true }))).toBe(
+      "Its backend cannot be read now. When it could be read last, it was not held.",
+    );
+    expect(whyNoHolders(detail({ denied: "the right to read is missing" }))).toBe(
+      "Who holds it cannot be read.",
+    );
+  });
+});
+
+describe("a list without holders, locks or waits", () => {
+  const row = (more: Partial<LockRow>): LockRow => ({ ...detail({}).lock, ...more });
+
+  it("says nobody of a lock that is known to be idle, and of no other", () => {
+    expect(noHolderWord(row({ state: "idle" }), false)).toBe("nobody");
+    expect(noHolderWord(row({ state: "idle" }), true)).toBe("not known now");
+    expect(noHolderWord(row({ state: "held", kind: "semaphore" }), false)).toBe("not known");
+    expect(noHolderWord(row({ denied: "the right to read is missing" }), false)).toBe("not readable");
+  });
+
+  it("proves nothing while a cluster is not known as it is now", () => {
+    const cluster = (name: string, state: ClusterRow["state"]): ClusterRow => ({
+      name,
+      backend: "redis",
+      state,
+      locks: 0,
+      coverage: 1,
+      lastSuccessMs: 1,
+      sources: [],
+    });
+    expect(notKnownNow([cluster("a", "ok"), cluster("b", "stale"), cluster("c", "down")])).toEqual([
+      "b is stale",
+      "c is down",
+    ]);
+    expect(notKnownNow([cluster("a", "ok")])).toEqual([]);
+  });
+});
