@@ -1,4 +1,5 @@
 import type { LockCollector } from "@holdfast/core/observe";
+import { beatMs } from "../contract/stream.js";
 import type { NamedCollector } from "../core/cluster-row.js";
 import type { Observatory } from "../core/observatory.js";
 import { nextTurn } from "../core/turns.js";
@@ -9,7 +10,6 @@ import type { StreamClient } from "./stream-client.js";
 const flushMs = 250;
 /** The numbers of the overview need a walk over all locks. */
 const overviewMs = 1_000;
-const beatMs = 15_000;
 /** After so long at a stretch other requests get a turn. */
 const sliceMs = 10;
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LiveStream, type Source, type StreamState, streamQuery } from "../../page/src/live/live-stream.js";
+import { beatMs, silenceMs } from "../../src/contract/stream.js";
 import { TestClock } from "./fake-timers.js";
 
 class FakeSource implements Source {
@@ -134,31 +135,52 @@ describe("the stream", () => {
     }
     expect(told.filter((each) => each === "poll")).toHaveLength(3);
     expect(sources.length).toBeGreaterThan(5);
-    clock.pass(10_000);
+    while (last().closed) clock.pass(1000);
     last().send("hello", { nowMs: 3 });
     const asked = told.length;
-    clock.pass(40_000);
+    for (let beat = 1; beat <= 8; beat += 1) {
+      clock.pass(beatMs);
+      last().send("hello", { nowMs: 3 + beat });
+    }
     expect(told.slice(asked)).toEqual([]);
     expect(states.at(-1)).toBe("live");
   });
 
-  it("takes the silence of a server that has beaten for a failure", () => {
-    const source = open();
-    source.send("hello", { nowMs: 2 });
-    clock.pass(44_000);
-    expect(states.at(-1)).toBe("live");
-    source.send("changes", { count: 1 });
-    clock.pass(44_000);
-    expect(states.at(-1)).toBe("live");
-    clock.pass(2000);
-    expect(source.closed).toBe(true);
-    expect(states.at(-1)).toBe("reconnecting");
+  it("gives a server two beats before its silence counts, and no more than 12 s", () => {
+    expect(silenceMs).toBeGreaterThan(2 * beatMs);
+    expect(silenceMs).toBeLessThanOrEqual(12_000);
   });
 
-  it("lets a server that does not beat be silent", () => {
-    open();
-    clock.pass(3_600_000);
+  it("says within 12 s that nothing comes any more, from the first hello on", () => {
+    const source = open();
+    clock.pass(11_000);
     expect(states).toEqual(["live"]);
+    source.send("changes", { count: 1 });
+    clock.pass(11_900);
+    expect(states).toEqual(["live"]);
+    clock.pass(200);
+    expect(source.closed).toBe(true);
+    expect(states).toEqual(["live", "reconnecting"]);
+  });
+
+  it("is not called live for longer when a new page opens it anew and no answer comes", () => {
+    open();
+    clock.pass(8_000);
+    stream.want({}, { rows: ["1"], overview: false, findings: false });
+    clock.pass(200);
+    expect(sources).toHaveLength(2);
+    expect(states).toEqual(["live"]);
+    clock.pass(3_900);
+    expect(states).toEqual(["live", "reconnecting"]);
+  });
+
+  it("takes a connection that is never answered for a failure, and asks by itself after three of them", () => {
+    stream.start();
+    clock.pass(12_300);
+    expect(states).toEqual(["reconnecting"]);
+    clock.pass(13_100 + 14_100);
+    expect(states.at(-1)).toBe("polling");
+    expect(sources.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(1);
   });
 
   it("does nothing while it is paused, not even for new wishes, and goes on where they then are", () => {

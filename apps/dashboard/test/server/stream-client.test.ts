@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Observatory } from "../../src/core/observatory.js";
 import { Flush } from "../../src/server/flush.js";
 import { StreamClient } from "../../src/server/stream-client.js";
@@ -40,5 +40,28 @@ describe("a client of the stream", () => {
     expect(client.wantsOverview(false)).toBe(false);
     expect(await flushed(false, true)).not.toContain("event: overview");
     expect(await flushed(true, true)).toContain("event: overview");
+  });
+});
+
+describe("the hub of the streams", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("beats every 5 s to a client for which nothing changes", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    const observatory = new Observatory([{ name: "zoo", collector: new FakeCollector() }]);
+    const hub = new StreamHub(observatory);
+    const response = new PassThrough();
+    const wishes = { overview: false, findings: false, lastEventId: undefined };
+    hub.add(new StreamClient(hub, response as unknown as ServerResponse, wishes), []);
+    const beats: number[] = [];
+    for (let atMs = 250; atMs <= 16_000; atMs += 250) {
+      await vi.advanceTimersByTimeAsync(250);
+      if (String(response.read() ?? "").includes("event: hello")) beats.push(atMs);
+    }
+    hub.close();
+    observatory.close();
+    expect(beats).toEqual([250, 5_250, 10_250, 15_250]);
   });
 });

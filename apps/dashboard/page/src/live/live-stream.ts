@@ -1,4 +1,5 @@
 import type { ClusterRow, FindingRow, LockRow, Overview } from "../../../src/contract/api.js";
+import { silenceMs } from "../../../src/contract/stream.js";
 
 /** What of `EventSource` is needed: tests put another in its place. */
 export interface Source {
@@ -41,7 +42,6 @@ export interface Interest {
 /** Proxies refuse request lines of more than 8 KB. */
 const longestRows = 6500;
 const settleMs = 150;
-const silenceMs = 45_000;
 const pollMs = 10_000;
 const failuresBeforePolling = 3;
 const retriesMs = [1000, 2000, 4000, 10_000];
@@ -75,7 +75,6 @@ export class LiveStream {
   #query: string | null = null;
   #state: StreamState = "connecting";
   #failures = 0;
-  #beats = 0;
   #settle: unknown = null;
   #retry: unknown = null;
   #silence: unknown = null;
@@ -105,6 +104,7 @@ export class LiveStream {
   pause(): void {
     if (this.#state === "paused") return;
     this.#disconnect();
+    this.#stop("silence");
     this.#stop("poll");
     this.#stop("retry");
     this.#become("paused");
@@ -151,7 +151,9 @@ export class LiveStream {
     this.#query = query;
     const source = this.#open(query);
     this.#source = source;
-    this.#beats = 0;
+    let greeted = false;
+    // One that replaces another has no more time than the other had left: the page has heard nothing since then.
+    if (this.#silence === null) this.#watchSilence();
     const take = <T>(type: string, listener: (data: T) => void): void => {
       source.addEventListener(type, ({ data }) => {
         if (source !== this.#source) return;
@@ -160,8 +162,8 @@ export class LiveStream {
       });
     };
     take<{ nowMs: number }>("hello", ({ nowMs }) => {
-      this.#beats += 1;
-      if (this.#beats === 1) this.#opened();
+      if (!greeted) this.#opened();
+      greeted = true;
       this.#on.heard(nowMs);
     });
     const plainly = <T>(type: string, listener: (data: T) => void): void => {
@@ -190,6 +192,7 @@ export class LiveStream {
 
   #failed(): void {
     this.#disconnect();
+    this.#stop("silence");
     this.#query = null;
     this.#failures += 1;
     const polling = this.#failures >= failuresBeforePolling;
@@ -210,10 +213,9 @@ export class LiveStream {
     }, pollMs);
   }
 
-  // Only a server that beats can be silent. A connection whose other end vanished stays open here for minutes.
+  // The server beats. A connection whose other end has vanished or stands still stays open here for minutes.
   #watchSilence(): void {
     this.#stop("silence");
-    if (this.#beats < 2) return;
     this.#silence = this.#timers.set(() => {
       this.#silence = null;
       this.#failed();
@@ -221,7 +223,6 @@ export class LiveStream {
   }
 
   #disconnect(): void {
-    this.#stop("silence");
     const source = this.#source;
     this.#source = null;
     this.#query = null;
