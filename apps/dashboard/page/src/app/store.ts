@@ -21,6 +21,11 @@ export const clusters: Signal<readonly ClusterRow[] | null> = signal(null);
 export const findings: Signal<readonly FindingRow[] | null> = signal(null);
 export const streamState: Signal<StreamState> = signal("connecting");
 
+/** The one that is chosen, or all; `null` while none is known. */
+export function clustersOf(chosen: string | null): readonly ClusterRow[] | null {
+  return clusters.value?.filter(({ name }) => chosen === null || name === chosen) ?? null;
+}
+
 /** Server's clock less ours. Ages are counted by the server's. */
 const ahead = signal(0);
 /** When the server was last heard, by our clock. */

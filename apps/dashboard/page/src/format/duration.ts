@@ -26,6 +26,16 @@ export function span(ms: number): string {
   return `${trim(length / day)} d`;
 }
 
+/** How long ago something was. Below a second the clocks of two machines differ by more than that. */
+export function ago(ms: number): string {
+  return ms < second ? "less than 1 s ago" : `${span(ms)} ago`;
+}
+
+/** When something is due again; what should have come already comes now. */
+export function due(ms: number): string {
+  return ms < second ? "now" : `in ${clock(ms)}`;
+}
+
 function trim(value: number): string {
   return value < 20 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value));
 }

@@ -5,7 +5,7 @@ import { pathWith } from "../api/client.js";
 import { mayDiscover, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
-import { clock, span } from "../format/duration.js";
+import { ago, due } from "../format/duration.js";
 import { many, percent } from "../format/number.js";
 import { isWithoutPlaces } from "../format/places.js";
 import { momentIn, standingOf } from "../format/sources.js";
@@ -105,7 +105,7 @@ function Sources({ cluster, view }: { cluster: Cluster["cluster"]; view: View })
             <th scope="col" class="number">
               Coverage
             </th>
-            <th scope="col">Last success</th>
+            <th scope="col">Last contact</th>
             <th scope="col">Next try</th>
             <th scope="col">Cost</th>
             <th scope="col">Message</th>
@@ -132,14 +132,14 @@ function Sources({ cluster, view }: { cluster: Cluster["cluster"]; view: View })
                   {each.lastSuccessMs === null ? (
                     <span class="note">never</span>
                   ) : (
-                    `${span(now.value - each.lastSuccessMs)} ago`
+                    ago(now.value - each.lastSuccessMs)
                   )}
                 </td>
                 <td>
                   {each.nextTryMs === null ? (
                     <span class="note">none due</span>
                   ) : (
-                    `in ${clock(each.nextTryMs - now.value)}`
+                    due(each.nextTryMs - now.value)
                   )}
                 </td>
                 <td>{each.cost ?? <span class="note">none</span>}</td>

@@ -5,7 +5,7 @@ import { pathWith } from "../api/client.js";
 import { heard, listen, now, stream } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
-import { clock, span } from "../format/duration.js";
+import { ago, clock, span } from "../format/duration.js";
 import { count, many, percent, rate } from "../format/number.js";
 import { Chart } from "../parts/chart.js";
 import { FindingCards } from "../parts/finding-list.js";
@@ -62,9 +62,7 @@ function ClusterCard({ cluster, view }: { cluster: ClusterRow; view: View }): JS
       </p>
       {cluster.state !== "ok" && (
         <p class="note">
-          {cluster.lastSuccessMs === null
-            ? "never heard"
-            : `heard ${span(now.value - cluster.lastSuccessMs)} ago`}
+          {cluster.lastSuccessMs === null ? "never heard" : `heard ${ago(now.value - cluster.lastSuccessMs)}`}
         </p>
       )}
     </li>

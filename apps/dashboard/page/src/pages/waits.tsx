@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Waits } from "../../../src/contract/api.js";
-import { clusters, now } from "../app/store.js";
+import { clustersOf, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { span } from "../format/duration.js";
@@ -231,9 +231,7 @@ export function WaitsPage(): JSX.Element {
           {forest.length === 0 ? (
             <NoWaits
               title="Nobody waits for anybody that can be seen"
-              clusters={(clusters.value ?? []).filter(
-                ({ name }) => view.cluster === null || name === view.cluster,
-              )}
+              clusters={clustersOf(view.cluster) ?? []}
             />
           ) : (
             <ul class="forest">

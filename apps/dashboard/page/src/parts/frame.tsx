@@ -1,10 +1,12 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useRef, useState } from "preact/hooks";
+import { silenceMs } from "../../../src/contract/stream.js";
 import { announce, announced } from "../app/announce.js";
 import { base } from "../app/base.js";
 import { theme } from "../app/preferences.js";
-import { clusters, findings, me, paused, quietMs, stream, streamState } from "../app/store.js";
+import { clusters, clustersOf, findings, me, paused, quietMs, stream, streamState } from "../app/store.js";
 import { useView, type View } from "../app/view.js";
+import { lampOf } from "../format/lamp.js";
 import { places } from "../keys/shortcuts.js";
 import { useShortcuts } from "../keys/use-shortcuts.js";
 import { linkTo } from "../url/links.js";
@@ -12,26 +14,18 @@ import { Help } from "./help.js";
 import { Icon } from "./icon.js";
 import { StatusLine } from "./status-line.js";
 
-const streamWords = {
-  connecting: ["syncing", "connecting"],
-  live: ["held", "live"],
-  reconnecting: ["syncing", "reconnecting"],
-  polling: ["stale", "every 10 s"],
-  paused: ["pause", "paused"],
-} as const;
-
 function togglePause(): void {
   if (paused.peek()) stream.resume();
   else stream.pause();
   announce(paused.peek() ? "Paused: nothing on the page changes" : "Live again");
 }
 
-function Live(): JSX.Element {
-  const [icon, word] = streamWords[streamState.value];
+function Live({ view }: { view: View }): JSX.Element {
+  const { icon, look, word } = lampOf(streamState.value, clustersOf(view.cluster));
   const still = paused.value;
   return (
     <span class="live">
-      <span class={`mark stream-${streamState.value}`}>
+      <span class={`mark lamp-${look}`}>
         <Icon name={icon} />
         {word}
       </span>
@@ -224,7 +218,7 @@ export function Frame({ children }: { children: ComponentChildren }): JSX.Elemen
         <div class="tools">
           <ClusterChoice view={view} />
           <Search view={view} />
-          <Live />
+          <Live view={view} />
           <Menu view={view} />
           <button type="button" class="small" aria-label="Keyboard help" onClick={() => setHelp(true)}>
             ?
@@ -232,11 +226,7 @@ export function Frame({ children }: { children: ComponentChildren }): JSX.Elemen
         </div>
       </header>
       <StatusLine view={view} />
-      <main
-        id="main"
-        tabIndex={-1}
-        class={quietMs.value > 15_000 && !paused.value && streamState.value !== "live" ? "stale" : ""}
-      >
+      <main id="main" tabIndex={-1} class={quietMs.value > silenceMs && !paused.value ? "stale" : ""}>
         {children}
       </main>
       <p class="hidden-text" aria-live="polite" role="status">

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ClusterRow } from "../../../src/contract/api.js";
 import type { ApiFailure } from "../api/failure.js";
-import { clusters, mayDiscover } from "../app/store.js";
+import { clusters, clustersOf, mayDiscover } from "../app/store.js";
 import type { View } from "../app/view.js";
 import { notKnownNow } from "../format/absence.js";
 import { percent } from "../format/number.js";
@@ -129,7 +129,7 @@ export function NoWaits(props: { title: string; clusters: readonly ClusterRow[] 
 
 /** Why a list of locks is empty although nothing hides rows: five reasons, told apart. */
 export function NoLocks({ view }: { view: View }): JSX.Element {
-  const known = (clusters.value ?? []).filter(({ name }) => view.cluster === null || name === view.cluster);
+  const known = clustersOf(view.cluster) ?? [];
   if (known.length === 0) {
     return (
       <Nothing title={view.cluster === null ? "No cluster is configured" : `No cluster ${view.cluster}`}>

@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { linesOf } from "../../page/src/format/cluster-lines.js";
+import { ago, due } from "../../page/src/format/duration.js";
+import { lampOf } from "../../page/src/format/lamp.js";
+import type { ClusterRow } from "../../src/contract/api.js";
+
+type Source = ClusterRow["sources"][number];
+
+const source = (name: string, state: string, message: string | null = null): Source => ({
+  source: name,
+  state,
+  coverage: 1,
+  lastSuccessMs: 1_000,
+  nextTryMs: null,
+  cost: null,
+  message,
+});
+
+function cluster(
+  state: ClusterRow["state"],
+  sources: Source[] = [],
+  more: Partial<ClusterRow> = {},
+): ClusterRow {
+  return {
+    name: "a",
+    backend: "redis",
+    state,
+    locks: 1,
+    coverage: 1,
+    lastSuccessMs: 1_000,
+    sources,
+    ...more,
+  };
+}
+
+describe("the lamp in the head of the page", () => {
+  const word = (...given: Parameters<typeof lampOf>): string => lampOf(...given).word;
+
+  it("is live only while the stream is live and every cluster on the page is well", () => {
+    expect(word("live", [cluster("ok"), cluster("ok")])).toBe("live");
+    expect(word("live", [cluster("ok"), cluster("stale")])).toBe("stale");
+    expect(word("live", [cluster("down"), cluster("stale")])).toBe("down");
+    expect(word("live", [cluster("syncing")])).toBe("resyncing");
+    expect(word("live", [cluster("ok", [source("watch /a", "denied")])])).toBe("not all readable");
+    expect(word("live", null)).toBe("connecting");
+  });
+
+  it("shows the stream where that is as bad or worse, and that the page is paused before all", () => {
+    expect(word("reconnecting", [cluster("ok")])).toBe("reconnecting");
+    expect(word("polling", [cluster("stale")])).toBe("every 10 s");
+    expect(word("polling", [cluster("down")])).toBe("down");
+    expect(word("connecting", [cluster("stale")])).toBe("stale");
+    expect(word("paused", [cluster("down")])).toBe("paused");
+  });
+
+  it("has a look of its own for what is bad, so that green is never shown beside trouble", () => {
+    const looks = (["stale", "down", "starting", "syncing"] as const).map(
+      (state) => lampOf("live", [cluster(state)]).look,
+    );
+    expect(looks).toEqual(["warn", "bad", "wait", "wait"]);
+  });
+});
+
+describe("the line that tells of a cluster in trouble", () => {
+  const lost = "no contact with Redis: connecting again";
+
+  it("gives one reason that several sources share once, as one sentence, and no time of a next try", () => {
+    const sources = [source("scan", "stale", lost), source("pubsub", "stale", lost)];
+    const retried = sources.map((each) => ({ ...each, nextTryMs: 5_000 }));
+    expect(linesOf(cluster("stale", retried), 6_000)).toEqual([
+      {
+        id: "a",
+        tone: "warn",
+        text: "redis a: stale. no contact with Redis: connecting again.",
+        running: "Lists show the state of 5 s ago",
+      },
+    ]);
+  });
+
+  it("names the sources where their reasons differ, and ends no sentence twice", () => {
+    const sources = [source("scan", "down", "Loading."), source("pubsub", "down", lost)];
+    const [line] = linesOf(cluster("down", sources), 6_000);
+    expect(line?.text).toBe(`redis a: down. scan: Loading. pubsub: ${lost}.`);
+  });
+
+  it("says that nothing is known where nothing was ever read", () => {
+    expect(linesOf(cluster("down", [], { lastSuccessMs: null }), 6_000)[0]?.running).toBe(
+      "Nothing is known yet",
+    );
+  });
+
+  it("shows no age in milliseconds and no try that is overdue", () => {
+    expect([ago(0), ago(-40), ago(999), ago(5_000)]).toEqual([
+      "less than 1 s ago",
+      "less than 1 s ago",
+      "less than 1 s ago",
+      "5 s ago",
+    ]);
+    expect([due(-3_000), due(0), due(41_000)]).toEqual(["now", "now", "in 00:41"]);
+  });
+});
