@@ -66,7 +66,7 @@ export class ActionDesk {
       } else if (link === null) {
         trouble = new Error(`no server is known that serves ${JSON.stringify(key)}; try again`);
       } else {
-        trouble = new NotSentError(link.lastCause ?? "there is no connection", { servers: [link.name] });
+        trouble = link.noConnection;
       }
       if (this.#runtime.nowMs() + againMs > endMs) throw trouble;
       await new Promise<void>((resolve) => this.#runtime.setTimer(againMs, resolve));

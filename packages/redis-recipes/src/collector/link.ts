@@ -5,6 +5,7 @@ import { failureOf, takesCommands } from "../client/ioredis-words.js";
 import type { Command } from "../client/node-connection.js";
 import { addressText } from "../client/target.js";
 import { closeClient } from "../client/topology.js";
+import { type Cause, causeOf, NoConnectionError } from "./outage.js";
 
 /** An answer, or what the server said instead. */
 export type Reply = unknown | ReplyError;
@@ -25,7 +26,7 @@ export class Link {
   readonly redis: Redis;
   readonly #runtime: Runtime;
   readonly #name: string | null;
-  #lastCause: string | null = null;
+  #lastCause: Cause | null = null;
   #cancelAgain = (): void => {};
 
   constructor(redis: Redis, runtime: Runtime, name: string | null = null) {
@@ -34,6 +35,7 @@ export class Link {
     this.#name = name;
     redis.on("error", this.#failed);
     redis.on("end", this.#over);
+    redis.on("ready", this.#ready);
     if (redis.status === "wait") redis.connect().catch(this.#failed);
   }
 
@@ -51,7 +53,12 @@ export class Link {
 
   /** Why there is no connection. */
   get lastCause(): string | null {
-    return this.open ? null : this.#lastCause;
+    return this.open ? null : (this.#lastCause?.text ?? null);
+  }
+
+  /** What a command is refused with while there is no connection. */
+  get noConnection(): NoConnectionError {
+    return new NoConnectionError(this.#lastCause, [this.name]);
   }
 
   /**
@@ -62,7 +69,7 @@ export class Link {
     const where = { servers: [this.name] };
     // A node of a cluster connects when it is first asked; any other is connecting by itself.
     if (!this.open && this.#ofCluster) await this.#connected();
-    if (!this.open) throw new NotSentError(this.#lastCause ?? "there is no connection", where);
+    if (!this.open) throw this.noConnection;
     const batch = options.atomic === true ? this.redis.multi() : this.redis.pipeline();
     for (const [name, ...args] of commands) {
       if (options.binary === true) batch.callBuffer(name, ...args);
@@ -104,6 +111,7 @@ export class Link {
   async close(): Promise<void> {
     this.redis.off("error", this.#failed);
     this.redis.off("end", this.#over);
+    this.redis.off("ready", this.#ready);
     this.#cancelAgain();
     await closeClient(this.redis);
   }
@@ -135,15 +143,24 @@ export class Link {
     });
   };
 
+  readonly #ready = (): void => {
+    this.#lastCause = null;
+  };
+
   readonly #failed = (error: unknown): void => {
-    this.#lastCause = error instanceof Error ? error.message || error.name : String(error);
+    // What the client library says of its own state tells less than what was the cause of it.
+    this.#lastCause = causeOf(error) ?? this.#lastCause;
   };
 }
 
 /** Each command was judged by itself. The whole was not sent only where no part of it was. */
 function answered(outcomes: readonly Reply[]): readonly Reply[] {
   const lost = outcomes.find((each) => each instanceof OutcomeUnknownError);
-  if (lost !== undefined) throw lost;
+  if (lost instanceof OutcomeUnknownError)
+    throw new OutcomeUnknownError("the connection ended before the answer", {
+      servers: lost.servers,
+      cause: lost,
+    });
   const unsent = outcomes.filter((each) => each instanceof NotSentError);
   const [first] = unsent;
   if (first === undefined) return outcomes;

@@ -4,6 +4,8 @@ import type { Attention } from "./attention.js";
 import type { Book } from "./book.js";
 import type { Channels } from "./channels.js";
 import type { Identities } from "./identities.js";
+import type { Link } from "./link.js";
+import { NoConnectionError } from "./outage.js";
 import { ownerIn } from "./owner-words.js";
 import type { Places } from "./places.js";
 import type { Reader } from "./reader.js";
@@ -88,7 +90,7 @@ export class Rounds {
     const nowMs = runtime.wallMs();
     try {
       const links = places.nodes().filter((link) => link.open || places.clustered);
-      if (links.length === 0) throw new Error(places.nodes()[0]?.lastCause ?? "no server is reached");
+      if (links.length === 0) throw noConnectionOf(places.nodes());
       const changed = await channels.look(links, nowMs, (lock) => {
         const key = book.keyFor(lock);
         return isMeant(key) ? key : null;
@@ -123,10 +125,7 @@ export class Rounds {
       await reader.read(keys, "full");
       if (keys.length > 0) await this.#learn(keys);
       if (places.masters().some((link) => link.open)) this.#note(rows.ok(runtime.wallMs()));
-      else
-        this.#note(
-          rows.failed(places.masters()[0]?.lastCause ?? "no master is reached", nowMs + rowsEveryMs),
-        );
+      else this.#note(rows.failed(noConnectionOf(places.masters()), nowMs + rowsEveryMs));
     } catch (error) {
       this.#note(rows.failed(error, nowMs + rowsEveryMs));
     }
@@ -146,15 +145,20 @@ export class Rounds {
   }
 
   async #readServers(): Promise<void> {
-    const { runtime, servers, sources } = this.#parts;
+    const { runtime, servers, sources, places } = this.#parts;
     const found = await servers.read();
     const reached = found.filter((each) => each.reachable && each.role !== "sentinel");
     const nowMs = runtime.wallMs();
     if (reached.length > 0) this.#note(sources.servers.ok(nowMs));
-    else this.#note(sources.servers.failed("no server answers INFO", nowMs + serversEveryMs));
+    else this.#note(sources.servers.failed(noConnectionOf(places.nodes()), nowMs + serversEveryMs));
   }
 
   #note(news: boolean): void {
     if (news) this.#parts.onStatus();
   }
+}
+
+/** `links`: those that would have been asked. */
+function noConnectionOf([link]: readonly Link[]): NoConnectionError {
+  return link?.noConnection ?? new NoConnectionError(null, []);
 }

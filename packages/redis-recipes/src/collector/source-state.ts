@@ -1,6 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import type { SourceStatus } from "@holdfast/core/observe";
 import { ReplyError } from "../client/errors.js";
+import { NoConnectionError, noContact } from "./outage.js";
 
 /** How one way of learning things goes. */
 export class SourceState {
@@ -37,10 +38,11 @@ export class SourceState {
     this.#message = message;
   }
 
+  /** True when that is news. What was seen before is stale; where nothing ever was, the source is down. */
   failed(error: unknown, nextMs: Millis | null): boolean {
     const denied = error instanceof ReplyError && error.kind === "denied";
-    const state = denied ? "denied" : "down";
-    const message = error instanceof Error ? error.message : String(error);
+    const state = denied ? "denied" : this.#lastMs === null ? "down" : "stale";
+    const message = wordsOf(error);
     const news = this.#state !== state || this.#message !== message;
     this.#state = state;
     this.#message = message;
@@ -60,4 +62,9 @@ export class SourceState {
       message: aged ? "no news for longer than it should take" : this.#message,
     };
   }
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof ReplyError) return error.message;
+  return (error instanceof NoConnectionError ? error.refusal : null) ?? noContact;
 }

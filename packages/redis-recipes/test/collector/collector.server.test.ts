@@ -196,18 +196,21 @@ describe("what a collector shows", () => {
     ]);
   });
 
-  it("says of a dead server that it is down, keeps what it saw, and comes back", async () => {
+  it("says of a dead server that what it shows is stale, keeps that, and comes back", async () => {
     const own = await startRedis();
     try {
       await own.command("HSET", "d:1", `${java}:1`, "1");
       const { collector } = collect({ url: own.url, patterns: ["d:*"] });
       await shown(collector, "d:1");
       await own.kill();
-      await eventually(() => collector.sources().every(({ state }) => state === "down"), {
-        what: "every source to be down",
+      await eventually(() => collector.sources().every(({ state }) => state === "stale"), {
+        what: "every source to be stale",
         withinMs: 15_000,
         detail: () => JSON.stringify(collector.sources()),
       });
+      expect([...new Set(collector.sources().map(({ message }) => message))]).toEqual([
+        "no contact with Redis: connecting again",
+      ]);
       expect(collector.get("d:1")).toBeDefined();
       expect((await collector.servers())[0]).toMatchObject({ reachable: false });
       await expect(collector.detail("d:1", { maxWaiters: 1 })).rejects.toThrow();
