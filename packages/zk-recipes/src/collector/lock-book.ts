@@ -49,7 +49,7 @@ export class LockBook implements MirrorListener {
   readonly #desk: LockBookDesk;
   readonly #dirty = new Set<Place>();
   #live = false;
-  /** While it is not live: when it was, or when the last listing was read. */
+  /** Wall time. While it is not live: when contact was last, or when the last listing was read. */
   #asOfMs = 0;
   #size = 0;
   readonly #shared = new SharedValues();
@@ -70,9 +70,14 @@ export class LockBook implements MirrorListener {
     return this.#live;
   }
 
-  set live(live: boolean) {
-    if (this.#live) this.#asOfMs = this.#desk.runtime.wallMs();
-    this.#live = live;
+  resume(): void {
+    this.#live = true;
+  }
+
+  /** Events come no more, or may not: what is known is as it was at `atMs`, wall time. */
+  pause(atMs: number): void {
+    if (this.#live) this.#asOfMs = atMs;
+    this.#live = false;
   }
 
   /** What happens within is read from listings: nobody knows for how long it has been so. */

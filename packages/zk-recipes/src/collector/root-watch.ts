@@ -1,4 +1,5 @@
 import type { Millis } from "@holdfast/core";
+import type { SourceStatus } from "@holdfast/core/observe";
 import { AddWatchMode, errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { OutcomeUnknownError, saysNoNode } from "../session/errors.js";
 import type { ZooKeeperSession } from "../session/types.js";
@@ -61,8 +62,10 @@ export class RootWatch {
     if (compareEveryMs === 0 || roots.length === 0) this.compared.set({ state: "off" });
   }
 
-  get statuses(): readonly RootStatus[] {
-    return [...this.#statuses.values(), this.compared];
+  /** While a watch stands, what is in memory is as it was at the last contact, however long ago the walk was. */
+  sources(): SourceStatus[] {
+    const roots = [...this.#statuses.values()].map(({ now }) => ({ ...now, lastSuccessMs: this.#asOf(now) }));
+    return [...roots, this.compared.now];
   }
 
   /** Servers without recursive watches: nothing is told, all is asked. */
@@ -82,13 +85,16 @@ export class RootWatch {
   restart(): void {
     this.stopTimers();
     const generation = ++this.#generation;
-    this.#desk.book.live = false;
+    this.#pauseBook();
     void this.#run(generation);
   }
 
   away(message: string): void {
-    this.#desk.book.live = false;
-    for (const status of this.#statuses.values()) status.stale(message);
+    this.#pauseBook();
+    for (const status of this.#statuses.values()) {
+      if (status.now.state === "ok") status.set({ lastSuccessMs: this.#asOf(status.now) });
+      status.stale(message);
+    }
   }
 
   /** Contact was in doubt only. */
@@ -96,7 +102,7 @@ export class RootWatch {
     const states = [...this.#statuses.values()];
     if (states.some(({ now }) => now.state === "stale")) {
       for (const status of states) if (status.now.state === "stale") this.#ok(status);
-      this.#desk.book.live = !this.#old;
+      if (!this.#old) this.#desk.book.resume();
     }
   }
 
@@ -167,6 +173,23 @@ export class RootWatch {
     if (!this.#over(generation)) this.#afterSync();
   }
 
+  #asOf({ state, lastSuccessMs }: SourceStatus): number | null {
+    const contactMs = state === "ok" && !this.#old ? this.#contactMs() : null;
+    return contactMs === null ? lastSuccessMs : Math.max(contactMs, lastSuccessMs ?? contactMs);
+  }
+
+  /** Wall time of the last bytes from a server; `null` before the first ones of this session. */
+  #contactMs(): number | null {
+    const { session, settings } = this.#desk;
+    const agoMs = settings.runtime.nowMs() - session.heardAtMs;
+    return Number.isFinite(agoMs) ? Math.round(settings.runtime.wallMs() - agoMs) : null;
+  }
+
+  #pauseBook(): void {
+    const { book, settings } = this.#desk;
+    book.pause(this.#contactMs() ?? settings.runtime.wallMs());
+  }
+
   #over(generation: number): boolean {
     return this.#stopped || generation !== this.#generation;
   }
@@ -190,7 +213,7 @@ export class RootWatch {
         status.set({ state, message });
       }
     }
-    book.live = !this.#old;
+    if (!this.#old) book.resume();
   }
 
   async #syncRoot(path: string, status: RootStatus): Promise<"ok" | "denied" | "too-big"> {

@@ -125,7 +125,7 @@ class Collector implements ZooKeeperCollector {
   }
 
   sources(): readonly SourceStatus[] {
-    return [...this.#roots.statuses, this.#sessions].map(({ now }) => now);
+    return [...this.#roots.sources(), this.#sessions.now];
   }
 
   *locks(): Generator<ObservedLock> {

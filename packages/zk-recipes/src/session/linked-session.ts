@@ -102,6 +102,10 @@ export class LinkedSession implements ZooKeeperSession {
     return this.#contact.connection;
   }
 
+  get heardAtMs(): Millis {
+    return this.#watchdog.heardAtMs;
+  }
+
   get asleep(): boolean {
     return this.#lease.slept && this.#link.up && !this.#states.over;
   }

@@ -61,6 +61,9 @@ export interface ZooKeeperSession {
   /** As the server granted it; 0 until the first handshake. */
   readonly timeoutMs: Millis;
 
+  /** Monotonic time at which the last bytes came from a server; `-Infinity` before the first ones. */
+  readonly heardAtMs: Millis;
+
   /** Counts handshakes: two answers with the same number came over the same connection. */
   readonly connection: number;
 

@@ -41,6 +41,7 @@ export class Watchdog {
   #dueMs: Millis = Number.POSITIVE_INFINITY;
   #stopped = false;
   #lastBytesMs: Millis;
+  #heard = false;
   /** The loop ran again after having been blocked: what was not heard before that is not held against the peer. */
   #resumedMs: Millis = Number.NEGATIVE_INFINITY;
   #head: unknown;
@@ -66,7 +67,13 @@ export class Watchdog {
     const now = this.#runtime.nowMs();
     this.#noticeBlock(now);
     this.#lastBytesMs = now;
+    this.#heard = true;
     if (this.#leaseOver(now)) this.#session.expire();
+  }
+
+  /** When the last bytes came; `-Infinity` before the first ones. */
+  get heardAtMs(): Millis {
+    return this.#heard ? this.#lastBytesMs : Number.NEGATIVE_INFINITY;
   }
 
   /** A request left at `atMs`: its answer is watched from now on. */

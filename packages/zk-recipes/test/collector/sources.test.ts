@@ -57,6 +57,28 @@ describe("what a collector is told by, and what it does without", () => {
     expect(source()?.message).toBeNull();
   });
 
+  it("gives the time of the last contact, not that of the last walk, and keeps it when contact is gone", async () => {
+    const server = await start();
+    server.operator.create("/locks");
+    server.operator.create("/locks/a");
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server, { sessionTimeoutMs: 4_000 });
+    await watched.synced();
+    const source = () => watched.collector.sources()[0];
+    const walkedMs = Date.now();
+    await eventually(() => (source()?.lastSuccessMs ?? 0) >= walkedMs + 1_500, {
+      withinMs: 20_000,
+      what: "a sign of life of a server on which nothing happens",
+    });
+    const stoppedMs = Date.now();
+    await server.stop();
+    await eventually(() => source()?.state === "stale", { withinMs: 20_000, what: "the outage to be told" });
+    const keptMs = source()?.lastSuccessMs ?? 0;
+    expect(keptMs).toBeGreaterThanOrEqual(walkedMs + 1_500);
+    expect(keptMs).toBeLessThanOrEqual(stoppedMs + 500);
+    expect(watched.collector.get("/locks/a")?.readMs).toBe(keptMs);
+  });
+
   it("refuses a root with too many nodes, with the numbers, and reads the others", async () => {
     const server = await start();
     for (const path of ["/big", "/locks", "/locks/a"]) server.operator.create(path);

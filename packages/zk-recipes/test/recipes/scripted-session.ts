@@ -47,6 +47,7 @@ export class ScriptedSession implements ZooKeeperSession {
   lossReason: SessionLossReason | null = null;
   leaseUntil = Number.MAX_SAFE_INTEGER;
   asleep = false;
+  heardAtMs = 0;
   readonly sent: Sent[] = [];
   #write = 0;
   #batches = 0;
