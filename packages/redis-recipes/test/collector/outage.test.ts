@@ -2,6 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { eventually } from "@holdfast/test-servers";
 import { describe, expect, it } from "vitest";
+import { linkLimitMs } from "../../src/collector/link.js";
+import { resolveCollectorOptions } from "../../src/collector/options.js";
 import { collect } from "./support.js";
 
 /** Words of the client library and of the system's calls, which mean nothing to an operator. */
@@ -63,6 +65,11 @@ describe("a collector of a Redis that is not reached", () => {
     expect(trouble).toBe("not sent to Redis: the connection was refused");
     expect(JSON.stringify(collector.sources())).not.toMatch(driverText);
     expect(events.filter(({ type }) => type === "status").length).toBeLessThan(10);
+  });
+
+  it("is known for one 7 s after a cut without a word, by the collector's own limits", () => {
+    const { channelsEveryMs } = resolveCollectorOptions({ url: "redis://127.0.0.1" });
+    expect(channelsEveryMs + linkLimitMs).toBeLessThanOrEqual(7_000);
   });
 
   it("passes on what the server itself says against its credentials", async () => {

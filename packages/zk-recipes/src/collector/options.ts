@@ -18,7 +18,10 @@ export interface ZooKeeperCollectorOptions {
   /** Credentials, `digest` for example. Reading is enough to watch; forcing needs the right to delete. */
   readonly auth?: readonly Credential[];
   readonly tls?: ConnectionOptions;
-  /** Of the collector's own session, which owns no nodes; default 30,000. */
+  /**
+   * Of the collector's own session, which owns no nodes; default 10,000, bounded by the server to 2 to 20 of its ticks. After two thirds of
+   * it without an answer all that is shown is stale, so a longer one lets a hand-over behind a cut be missed for longer.
+   */
   readonly sessionTimeoutMs?: Millis;
   /** A root with more nodes below it is not read; default 200,000. */
   readonly maxNodes?: number;
@@ -38,6 +41,9 @@ export interface ZooKeeperCollectorOptions {
   /** For simulations. */
   readonly runtime?: Runtime;
 }
+
+/** Two thirds of it and the way to a page are less than the 8 s within which the dashboard promises to show a cut. */
+export const usualSessionTimeoutMs: Millis = 10_000;
 
 const known: ReadonlySet<string> = new Set([
   "connect",
@@ -97,7 +103,7 @@ export function resolveSettings(options: ZooKeeperCollectorOptions): Settings {
     roots: options.roots.map((root) => parseRoot(root, connect.chroot)),
     auth: options.auth ?? [],
     tls: options.tls,
-    sessionTimeoutMs: options.sessionTimeoutMs ?? 30_000,
+    sessionTimeoutMs: options.sessionTimeoutMs ?? usualSessionTimeoutMs,
     maxNodes,
     compareEveryMs: options.compareEveryMs ?? 300_000,
     pollEveryMs: options.pollEveryMs ?? 10_000,

@@ -1,8 +1,15 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type EmbeddedZooKeeper, eventually, freePort, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import {
+  type EmbeddedZooKeeper,
+  eventually,
+  freePort,
+  startEmbeddedZooKeeper,
+  startProxy,
+} from "@holdfast/test-servers";
 import { CreateFlags } from "@holdfast/zk-protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { usualSessionTimeoutMs } from "../../src/collector/options.js";
 import { ours, Watched } from "./support.js";
 
 type Options = Parameters<typeof startEmbeddedZooKeeper>[0];
@@ -77,6 +84,26 @@ describe("what a collector is told by, and what it does without", () => {
     expect(keptMs).toBeGreaterThanOrEqual(walkedMs + 1_500);
     expect(keptMs).toBeLessThanOrEqual(stoppedMs + 500);
     expect(watched.collector.get("/locks/a")?.readMs).toBe(keptMs);
+  });
+
+  it("calls what it shows stale within two thirds of the session time-out after a cut, by default within 7 s", async () => {
+    const server = await start();
+    server.operator.create("/locks");
+    const proxy = await startProxy({ target: server.connectString });
+    onTestFinished(() => proxy.close());
+    const sessionTimeoutMs = 3_000;
+    const watched = new Watched({ connect: proxy.connectString, roots: ["/locks"], sessionTimeoutMs });
+    onTestFinished(() => watched[Symbol.asyncDispose]());
+    await watched.synced();
+    const cutMs = performance.now();
+    proxy.setMode("hole");
+    await eventually(() => watched.collector.sources()[0]?.state === "stale", {
+      withinMs: 20_000,
+      what: "the cut to be told",
+    });
+    // Half a second for a machine that is busy.
+    expect(performance.now() - cutMs).toBeLessThan((sessionTimeoutMs * 2) / 3 + 500);
+    expect((usualSessionTimeoutMs * 2) / 3).toBeLessThan(7_000);
   });
 
   it("refuses a root with too many nodes, with the numbers, and reads the others", async () => {
