@@ -11,6 +11,7 @@ import type {
   ObservedParticipant,
   ObservedServer,
   ObservedSession,
+  SessionContact,
   SourceStatus,
 } from "@holdfast/core/observe";
 
@@ -34,6 +35,7 @@ export class FakeCollector implements LockCollector {
     },
   ];
   sessionList: ObservedSession[] = [];
+  contactList: SessionContact[] = [];
   serverList: ObservedServer[] = [];
   findingList: Finding[] = [];
   discoveryList: Discovery[] = [];
@@ -118,6 +120,11 @@ export class FakeCollector implements LockCollector {
   async sessions(): Promise<readonly ObservedSession[]> {
     this.#fail();
     return this.sessionList;
+  }
+
+  async contacts(ids: readonly string[]): Promise<readonly SessionContact[]> {
+    this.#fail();
+    return this.contactList.filter(({ id }) => ids.includes(id));
   }
 
   async servers(): Promise<readonly ObservedServer[]> {

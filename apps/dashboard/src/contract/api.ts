@@ -11,6 +11,7 @@ import {
   Nullable,
   ParticipantSchema,
   ServerRowSchema,
+  SessionContactSchema,
   SessionRowSchema,
 } from "./parts.js";
 
@@ -86,6 +87,10 @@ export const LockDetailSchema = Type.Object({
   fromMemory: Type.Boolean({
     description:
       "True: the backend could not be read. `lock` is what was known last, and `waiters` is empty because they are not known.",
+  }),
+  contacts: Type.Array(SessionContactSchema, {
+    description:
+      "Of the sessions that hold it, as far as the backend tells whether their clients are connected.",
   }),
   raw: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
   explain: Type.Array(Type.String()),
@@ -255,6 +260,7 @@ export type ClusterRow = Static<typeof ClusterRowSchema>;
 export type FindingRow = Static<typeof FindingRowSchema>;
 export type HistoryRow = Static<typeof HistoryRowSchema>;
 export type SessionRow = Static<typeof SessionRowSchema>;
+export type SessionContact = Static<typeof SessionContactSchema>;
 export type ServerRow = Static<typeof ServerRowSchema>;
 export type AuditRow = Static<typeof AuditRowSchema>;
 export type LocksQuery = Static<typeof LocksQuerySchema>;

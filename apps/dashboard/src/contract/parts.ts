@@ -128,6 +128,17 @@ export const SessionRowSchema = Type.Object({
   state: Type.Union([Type.Literal("connected"), Type.Literal("suspended"), Type.Literal("unknown")]),
 });
 
+export const SessionContactSchema = Type.Object({
+  id: Type.String(),
+  state: SessionRowSchema.properties.state,
+  timeoutMs: Nullable(Type.Number()),
+  endsMs: Nullable(
+    Type.Number({
+      description: "Epoch ms by which a suspended session ends unless its client is back before.",
+    }),
+  ),
+});
+
 export const ServerRowSchema = Type.Object({
   name: Type.String(),
   role: Type.String(),

@@ -1,4 +1,4 @@
-import type { ActionResult, LockAction, ObservedLockDetail } from "@holdfast/core/observe";
+import type { ActionResult, LockAction, ObservedLockDetail, SessionContact } from "@holdfast/core/observe";
 import type { LockDetail } from "../contract/api.js";
 import { within } from "./bounded.js";
 import type { NamedCollector } from "./cluster-row.js";
@@ -9,6 +9,7 @@ import { participantOf, rowOf } from "./rows.js";
 const mostWaiters = 200;
 const answerMs = 5_000;
 const tryOutMs = 2_000;
+const contactsMs = 2_000;
 /** So many holders and waiters have their effects worked out for the page; the dialog asks again for whom it is about. */
 const mostEntries = 5;
 
@@ -30,15 +31,20 @@ export async function detailOf(
   const read = await readLock(cluster, key);
   if (read === null) throw notFound("nothing is there any more");
   const { lock, fromMemory } = read;
+  const [actions, contacts] = await Promise.all([
+    actionsOn(cluster, lock, mayAct),
+    contactsOf(cluster, lock),
+  ]);
   return {
     nowMs: observatory.now(),
     lock: rowOf(cluster.name, lock),
     waiters: lock.waiters.map(participantOf),
     fromMemory,
+    contacts: contacts.map(({ id, state, timeoutMs, endsMs }) => ({ id, state, timeoutMs, endsMs })),
     raw: lock.raw.map(({ name, value }) => ({ name, value })),
     explain: [...lock.explain],
     findings: observatory.findings.ofLock(id),
-    actions: await actionsOn(cluster, lock, mayAct),
+    actions,
   };
 }
 
@@ -59,6 +65,15 @@ async function readLock({ name, collector }: NamedCollector, key: string): Promi
     ];
     return { lock: { ...known, waiters: [], raw: [], explain }, fromMemory: true };
   }
+}
+
+/** None where servers do not tell in time: the page shows the holder all the same, and asks again. */
+async function contactsOf(
+  { collector }: NamedCollector,
+  { holders }: ObservedLockDetail,
+): Promise<readonly SessionContact[]> {
+  const ids = new Set(holders.flatMap(({ session }) => (session === null ? [] : [session])));
+  return await within(collector.contacts([...ids]), contactsMs).catch(() => []);
 }
 
 async function actionsOn(

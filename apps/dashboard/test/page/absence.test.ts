@@ -10,6 +10,7 @@ function detail(lock: Partial<LockRow>, more: Partial<LockDetail> = {}): LockDet
     lock: { ...rowOf("zoo", fakeLock({ key: "/locks/a" })), ...lock },
     waiters: [],
     fromMemory: false,
+    contacts: [],
     raw: [],
     explain: [],
     findings: [],

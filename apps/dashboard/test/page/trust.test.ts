@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { linesOf } from "../../page/src/format/cluster-lines.js";
+import { lostContact, sessionTimeout } from "../../page/src/format/contact.js";
 import { ago, due } from "../../page/src/format/duration.js";
 import { lampOf } from "../../page/src/format/lamp.js";
-import type { ClusterRow } from "../../src/contract/api.js";
+import type { ClusterRow, SessionContact } from "../../src/contract/api.js";
+import { fakeParticipant } from "../fake-collector.js";
 
 type Source = ClusterRow["sources"][number];
 
@@ -97,5 +99,32 @@ describe("the line that tells of a cluster in trouble", () => {
       "5 s ago",
     ]);
     expect([due(-3_000), due(0), due(41_000)]).toEqual(["now", "now", "in 00:41"]);
+  });
+});
+
+describe("a holder on the page of its lock", () => {
+  const holder = fakeParticipant({ entry: "h", session: "0x1" });
+  const contact = (more: Partial<SessionContact>): { contacts: SessionContact[] } => ({
+    contacts: [{ id: "0x1", state: "suspended", timeoutMs: 18_000, endsMs: 20_000, ...more }],
+  });
+
+  it("whose session is suspended has lost its connection, and ends within a time that runs down", () => {
+    expect(lostContact(holder, contact({}), 2_000)).toBe("connection lost, ends within 18 s");
+    expect(lostContact(holder, contact({}), 19_400)).toBe("connection lost, ends within 1 s");
+    expect(lostContact(holder, contact({}), 20_000)).toBe("connection lost, ends at any moment");
+    expect(lostContact(holder, contact({ timeoutMs: null, endsMs: null }), 2_000)).toBe(
+      "connection lost, ends when its session runs out",
+    );
+  });
+
+  it("is shown without that while it is connected, and where no server tells", () => {
+    expect(lostContact(holder, contact({ state: "connected", endsMs: null }), 2_000)).toBeNull();
+    expect(lostContact(holder, contact({ state: "unknown", endsMs: null }), 2_000)).toBeNull();
+    expect(lostContact(holder, { contacts: [] }, 2_000)).toBeNull();
+  });
+
+  it("keeps the time-out of its session when the connection is lost", () => {
+    expect(sessionTimeout(holder, contact({}))).toBe("time-out 18 s");
+    expect(sessionTimeout(holder, { contacts: [] })).toBeNull();
   });
 });

@@ -190,6 +190,19 @@ describe("REST", () => {
     expect((await json(dashboard, "backends")).clusters[0].message).toBe("connection refused");
   });
 
+  it("tells of a lock's holder that its connection is lost, and shows the lock where that cannot be found out", async () => {
+    await using dashboard = await serving();
+    furnish(dashboard);
+    const { zookeeper } = dashboard;
+    const lost = { id: "0x1", state: "suspended" as const, timeoutMs: 20_000, endsMs: 60_000 };
+    zookeeper.contactList = [lost, { id: "0x2", state: "connected", timeoutMs: 20_000, endsMs: null }];
+    const detail = async () => await json(dashboard, `locks/${idOf("/locks/a")}`);
+    expect((await detail()).contacts).toEqual([lost]);
+    zookeeper.contacts = () => Promise.reject(new Error("no server tells"));
+    const { contacts, lock } = await detail();
+    expect([contacts, lock.holders.length]).toEqual([[], 1]);
+  });
+
   it("keeps the turns of a lock and how long it was held", async () => {
     await using dashboard = await serving();
     const { zookeeper } = dashboard;

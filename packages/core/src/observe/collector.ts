@@ -1,5 +1,11 @@
 import type { Millis } from "../api/values.js";
-import type { LockFigures, ObservedLock, ObservedLockDetail, ObservedSession } from "./observed-lock.js";
+import type {
+  LockFigures,
+  ObservedLock,
+  ObservedLockDetail,
+  ObservedSession,
+  SessionContact,
+} from "./observed-lock.js";
 
 /** One way in which a collector learns things, and how that is going. */
 export interface SourceStatus {
@@ -142,7 +148,7 @@ export interface Discovery {
 
 /**
  * Watches the locks of one backend from outside, whoever made them. Everything that it gives is a picture, already old. Never throws
- * for trouble with the backend but in `detail`, `sessions`, `servers`, `discover` and `act`: the rest is told by `sources`.
+ * for trouble with the backend but in `detail`, `sessions`, `contacts`, `servers`, `discover` and `act`: the rest is told by `sources`.
  */
 export interface LockCollector {
   readonly backend: "zookeeper" | "redis";
@@ -167,6 +173,11 @@ export interface LockCollector {
   attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void };
   onEvent(listener: (event: CollectorEvent) => void): () => void;
   sessions(): Promise<readonly ObservedSession[]>;
+  /**
+   * Of sessions with these ids those of which the backend tells whether their clients are connected, for less than `sessions` costs. None
+   * on Redis, where the lease of a hold tells whether its client lives.
+   */
+  contacts(ids: readonly string[]): Promise<readonly SessionContact[]>;
   servers(): Promise<readonly ObservedServer[]>;
   /** Those that it can see by itself; deadlocks are found across collectors. */
   findings(): readonly Finding[];

@@ -114,3 +114,13 @@ export interface ObservedSession {
   readonly waits: readonly string[];
   readonly state: "connected" | "suspended" | "unknown";
 }
+
+/** Whether the client behind a session is connected now. */
+export interface SessionContact {
+  readonly id: string;
+  readonly state: ObservedSession["state"];
+  /** As it is, or as it was when the session was last seen connected. */
+  readonly timeoutMs: Millis | null;
+  /** Of a suspended one: epoch ms by which the backend has ended it unless its client is back before. */
+  readonly endsMs: Millis | null;
+}

@@ -11,6 +11,7 @@ import type {
   ObservedLockDetail,
   ObservedServer,
   ObservedSession,
+  SessionContact,
   SourceStatus,
 } from "@holdfast/core/observe";
 import { Actions } from "./actions.js";
@@ -201,6 +202,10 @@ class RedisCollector implements LockCollector {
       );
       return new Map(details.flatMap((each) => (each === null ? [] : [[each.key, each.waiters] as const])));
     });
+  }
+
+  async contacts(): Promise<readonly SessionContact[]> {
+    return [];
   }
 
   servers(): Promise<readonly ObservedServer[]> {

@@ -6,6 +6,7 @@ import { type Connections, readConnections, readEphemerals, type ServerConnectio
 import type { LockBook } from "./lock-book.js";
 import type { Settings } from "./options.js";
 import { unknownMoment } from "./participants.js";
+import type { SessionContacts } from "./session-contacts.js";
 import { lockPlace } from "./standing.js";
 
 /** Up to here everybody's session is found out; above, of those who are in contended locks. */
@@ -26,11 +27,13 @@ export async function readSessions(
   settings: Settings,
   book: LockBook,
   reads: BulkReads,
+  contacts: SessionContacts,
 ): Promise<Pick<Connections, "silent" | "openAdmins"> & { readonly sessions: ObservedSession[] }> {
   const [connections, dumped] = await Promise.all([
     readConnections(settings),
     book.size <= mostLocks ? readEphemerals(settings) : null,
   ]);
+  contacts.read(connections);
   const owned = new Map<string, Owned>();
   for (const place of book.locks()) {
     for (const node of place.known?.values() ?? []) {
@@ -47,7 +50,7 @@ export async function readSessions(
     }
   }
   return {
-    sessions: joined(connections, owned, settings.runtime.wallMs()),
+    sessions: joined(connections, owned, contacts, settings.runtime.wallMs()),
     silent: connections.silent,
     openAdmins: connections.openAdmins,
   };
@@ -109,8 +112,9 @@ function ownedBy(owned: Map<string, Owned>, session: string): Owned {
 }
 
 function joined(
-  { connections, silent }: Connections,
+  { connections }: Connections,
   owned: ReadonlyMap<string, Owned>,
+  contacts: SessionContacts,
   nowMs: number,
 ): ObservedSession[] {
   const latest = new Map<string, number>();
@@ -122,13 +126,14 @@ function joined(
   return [...ids].map((id) => {
     const connection = byId.get(id);
     const { holds = [], waits = [], identity = null } = owned.get(id) ?? {};
+    const { state, timeoutMs } = contacts.of(id, nowMs);
     return {
       id,
       backend: "zookeeper",
       server: connection?.server ?? null,
       address: connection?.address ?? null,
       identity,
-      timeoutMs: connection?.timeoutMs ?? null,
+      timeoutMs,
       established:
         connection?.establishedMs == null
           ? unknownMoment
@@ -136,7 +141,7 @@ function joined(
       lastSeen: lastSeen(connection, latest, nowMs),
       holds: [...new Set(holds)],
       waits: [...new Set(waits)],
-      state: connection !== undefined ? "connected" : silent.length === 0 ? "suspended" : "unknown",
+      state,
     };
   });
 }

@@ -11,11 +11,13 @@ import type {
   ObservedLockDetail,
   ObservedServer,
   ObservedSession,
+  SessionContact,
   SourceStatus,
 } from "@holdfast/core/observe";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { act } from "./actions.js";
 import { Attention } from "./attention.js";
+import { readConnections, serverName } from "./connections.js";
 import { detailOf, isOfLock, readFresh } from "./detail.js";
 import { discoverRoots } from "./discover.js";
 import { Findings } from "./findings.js";
@@ -27,6 +29,7 @@ import { RootWatch } from "./root-watch.js";
 import { covers } from "./roots.js";
 import { emptyRow } from "./rows.js";
 import { readServers } from "./servers.js";
+import { SessionContacts } from "./session-contacts.js";
 import { readSessions } from "./sessions.js";
 import { WatchingSession } from "./watching-session.js";
 
@@ -34,6 +37,8 @@ const sweepMs: Millis = 10_000;
 /** Of holds that grow long, and of empty parents, read in one sweep. */
 const perSweep = 1_000;
 const mostArrivals = 256;
+/** For so long one reading of the connections serves all that ask. */
+const contactsKeptMs: Millis = 2_000;
 
 /** What a collector of ZooKeeper can say beyond the others. */
 export interface ZooKeeperCollector extends LockCollector {
@@ -69,6 +74,9 @@ class Collector implements ZooKeeperCollector {
   readonly #sessions: RootStatus;
   readonly #listeners = new Set<(event: CollectorEvent) => void>();
   readonly #attention: Attention;
+  readonly #contacts = new SessionContacts();
+  #contactsAskedMs: Millis = Number.NEGATIVE_INFINITY;
+  #contactsAsked: Promise<void> = Promise.resolve();
   /** When nodes were told to be new: the latest few. */
   readonly #arrivals = new Map<string, number>();
   #stopSweep: (() => void) | null = null;
@@ -175,7 +183,7 @@ class Collector implements ZooKeeperCollector {
   }
 
   async sessions(): Promise<readonly ObservedSession[]> {
-    const read = await readSessions(this.#settings, this.#book, this.#roots.reads());
+    const read = await readSessions(this.#settings, this.#book, this.#roots.reads(), this.#contacts);
     for (const server of read.openAdmins) this.#findings.openAdmins.add(server);
     const all = this.#settings.connect.servers.length;
     this.#sessions.set({
@@ -185,6 +193,17 @@ class Collector implements ZooKeeperCollector {
       message: silenceOf(read.silent),
     });
     return read.sessions;
+  }
+
+  async contacts(ids: readonly string[]): Promise<readonly SessionContact[]> {
+    if (ids.length === 0) return [];
+    const { runtime } = this.#settings;
+    if (runtime.nowMs() - this.#contactsAskedMs >= contactsKeptMs) {
+      this.#contactsAskedMs = runtime.nowMs();
+      this.#contactsAsked = readConnections(this.#settings).then((read) => this.#contacts.read(read));
+    }
+    await this.#contactsAsked;
+    return ids.map((id) => this.#contacts.of(id, runtime.wallMs()));
   }
 
   async servers(): Promise<readonly ObservedServer[]> {

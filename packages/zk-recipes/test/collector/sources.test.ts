@@ -209,6 +209,43 @@ describe("what a collector is told by, and what it does without", () => {
     );
   });
 
+  it("tells of a session that lost its connection by when it ends, by the time-out that it was known with", async () => {
+    const server = await start({ words: [] });
+    let connected = true;
+    const one = `{"remote_socket_address":"10.1.2.3:5000","session_id":7,"session_timeout":9000}`;
+    const http = createServer((request, response) => {
+      const told = connected ? one : "";
+      response.end(
+        request.url === "/commands/connections"
+          ? `{"connections":[${told}],"command":"connections","error":null}`
+          : `{"session_id_to_ephemeral_paths":{"7":["/locks/a/lock-0000000000"]},"command":"dump","error":null}`,
+      );
+    });
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => new Promise<void>((resolve) => http.close(() => resolve())));
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server, { adminPort: (http.address() as AddressInfo).port });
+    await watched.synced();
+    const { collector } = watched;
+    const session = async () => (await collector.sessions()).find(({ id }) => id === "0x7");
+    expect(await session()).toMatchObject({ state: "connected", timeoutMs: 9_000 });
+    expect(await collector.contacts(["0x7"])).toEqual([
+      { id: "0x7", state: "connected", timeoutMs: 9_000, endsMs: null },
+    ]);
+    connected = false;
+    const beforeMs = Date.now();
+    expect(await session()).toMatchObject({ state: "suspended", timeoutMs: 9_000 });
+    const [lost] = await collector.contacts(["0x7"]);
+    expect(lost).toMatchObject({ state: "suspended", timeoutMs: 9_000 });
+    expect(lost?.endsMs).toBeGreaterThanOrEqual(beforeMs + 9_000);
+    expect(lost?.endsMs).toBeLessThanOrEqual(Date.now() + 9_000);
+    // Later readings do not begin to count anew.
+    await session();
+    expect((await collector.contacts(["0x7"]))[0]?.endsMs).toBe(lost?.endsMs);
+    expect(await collector.contacts([])).toEqual([]);
+  });
+
   it.each([["all" as const], [[] as string[]]])("discovers roots with the words %s", async (words) => {
     const server = await start({ words });
     const locks = await provider(server);

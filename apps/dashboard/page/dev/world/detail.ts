@@ -9,6 +9,7 @@ export function detailOf(row: LockRow, waiters: Participant[], findings: readonl
     lock: row,
     waiters,
     fromMemory: false,
+    contacts: [],
     raw: [
       { name: row.backend === "zookeeper" ? "path" : "key", value: row.key },
       { name: "stat", value: "czxid=0x500004e21 mzxid=0x500004e21 cversion=1626 children=62" },

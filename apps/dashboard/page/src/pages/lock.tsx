@@ -153,7 +153,7 @@ export function LockPage(): JSX.Element {
           ) : (
             <ul class="holders">
               {lock.holders.map((each) => (
-                <Holder key={each.entry} holder={each} lock={lock} view={view} actions={of(each.entry)} />
+                <Holder key={each.entry} holder={each} detail={data} view={view} actions={of(each.entry)} />
               ))}
             </ul>
           )}

@@ -1,10 +1,12 @@
 import type { ComponentChildren, JSX } from "preact";
-import type { LockRow, Participant } from "../../../../src/contract/api.js";
+import type { LockDetail, Participant } from "../../../../src/contract/api.js";
+import { now } from "../../app/store.js";
 import type { View } from "../../app/view.js";
+import { lostContact, sessionTimeout } from "../../format/contact.js";
 import { count, many } from "../../format/number.js";
 import { libraryOf } from "../../format/words.js";
 import { Age } from "../../parts/age.js";
-import { Lease } from "../../parts/marks.js";
+import { Lease, Mark } from "../../parts/marks.js";
 import { Who } from "../../parts/who.js";
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
@@ -18,15 +20,19 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 
 export function Holder(props: {
   holder: Participant;
-  lock: LockRow;
+  detail: LockDetail;
   view: View;
   actions: ComponentChildren;
 }): JSX.Element {
-  const { holder, lock, view, actions } = props;
+  const { holder, detail, view, actions } = props;
+  const { lock } = detail;
+  const lost = lostContact(holder, detail, now.value);
+  const timeout = sessionTimeout(holder, detail);
   return (
     <li class="holder-card">
       <p class="holder-name">
         <Who participant={holder} cluster={lock.cluster} view={view} />
+        {lost !== null && <Mark icon="warning" tone="warn" text={lost} />}
         <span class="actions">{actions}</span>
       </p>
       <dl class="facts">
@@ -51,6 +57,7 @@ export function Holder(props: {
             >
               {holder.session}
             </a>
+            {timeout !== null && <span class="note"> {timeout}</span>}
           </Fact>
         )}
         <Fact name="Entry">

@@ -1,0 +1,26 @@
+import type { LockDetail, Participant } from "../../../src/contract/api.js";
+import { span } from "./duration.js";
+
+/** That the connection of a holder is lost, and by when its hold ends; `null` where it is not, or that is not known. */
+export function lostContact(
+  { session }: Participant,
+  { contacts }: Pick<LockDetail, "contacts">,
+  nowMs: number,
+): string | null {
+  const contact = contacts.find(({ id }) => id === session);
+  if (contact?.state !== "suspended") return null;
+  if (contact.endsMs === null) return "connection lost, ends when its session runs out";
+  // The server ends sessions at its ticks, up to one after the time-out.
+  return contact.endsMs <= nowMs
+    ? "connection lost, ends at any moment"
+    : `connection lost, ends within ${span(Math.ceil((contact.endsMs - nowMs) / 1_000) * 1_000)}`;
+}
+
+/** The time-out of a holder's session, as text; `null` where it is not known. */
+export function sessionTimeout(
+  { session }: Participant,
+  { contacts }: Pick<LockDetail, "contacts">,
+): string | null {
+  const timeoutMs = contacts.find(({ id }) => id === session)?.timeoutMs ?? null;
+  return timeoutMs === null ? null : `time-out ${span(timeoutMs)}`;
+}
