@@ -70,7 +70,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
       const held = await first.acquire();
       const waiting = second.acquire({ waitMs });
       const contended = await row(key, ({ waiterCount, token }) => waiterCount === 1 && token !== null);
-      expect(contended).toMatchObject({ kind: "mutex", libraries: ["curator"] });
+      expect(contended).toMatchObject({ kind: "mutex", libraries: ["curator-or-holdfast"] });
       expect(contended.token).toBe(`0x${held?.czxid.toString(16)}`);
       expect(contended.holders[0]?.session).toBe(`0x${(await one.session()).id.toString(16)}`);
       expect(contended.holders[0]?.address).toMatch(/^\d+\.\d+\.\d+\.\d+$/);

@@ -25,6 +25,12 @@ export type LeaseState =
   | "never-expires" // on Redis: somebody took the TTL away
   | "unknown";
 
+/**
+ * Whose layout it is, as far as it can be seen from outside. Nodes of Curator and of holdfast without the option `identity` are the same,
+ * byte for byte; with `identity` it takes a read of the node to tell.
+ */
+export type ObservedLibrary = Recognised | "curator-or-holdfast";
+
 /** Somebody who holds or waits, as seen from outside. */
 export interface ObservedParticipant {
   /** Unique within the lock, and what actions name: the node's name, the field of the hash, the permit id. */
@@ -51,7 +57,7 @@ export interface ObservedParticipant {
   /** When it gives up by itself, epoch ms; `null` where that is not in the backend. */
   readonly deadlineMs: Millis | null;
   readonly token: string | null;
-  readonly library: Recognised;
+  readonly library: ObservedLibrary;
 }
 
 /** What of a lock is counted, sorted and filtered by. Of 100,000 locks there are these; the rest is made for those that are shown. */
@@ -75,7 +81,7 @@ export interface LockFigures {
 export interface ObservedLock extends LockFigures {
   readonly backend: "zookeeper" | "redis";
   /** All that were seen in it. */
-  readonly libraries: readonly Recognised[];
+  readonly libraries: readonly ObservedLibrary[];
   /** The first ones; `holderCount` counts all. */
   readonly holders: readonly ObservedParticipant[];
   /** Of the newest grant; decimal, or `0x` and hex digits on ZooKeeper. */

@@ -1,5 +1,10 @@
-import type { Millis, Recognised } from "@holdfast/core";
-import type { ClientIdentity, ObservedLock, ObservedParticipant } from "@holdfast/core/observe";
+import type { Millis } from "@holdfast/core";
+import type {
+  ClientIdentity,
+  ObservedLibrary,
+  ObservedLock,
+  ObservedParticipant,
+} from "@holdfast/core/observe";
 import { parseOwner } from "../layout/owners.js";
 import { type LockRecord, unknownMoment } from "./lock-record.js";
 import { libraryOf, ownerIn } from "./owner-words.js";
@@ -108,8 +113,8 @@ export class Rows {
 function librariesOf(
   { key, shape, token, queue, queued, waiterCount, followed }: LockRecord,
   holders: readonly ObservedParticipant[],
-): Recognised[] {
-  const libraries = new Set<Recognised>(holders.map(({ library }) => library));
+): ObservedLibrary[] {
+  const libraries = new Set<ObservedLibrary>(holders.map(({ library }) => library));
   for (const { field } of followed.slice(holders.length)) libraries.add(libraryOf(ownerIn(field)));
   if (queue.ours > 0 || key.startsWith("holdfast_")) libraries.add("holdfast");
   if (queue.first !== null) libraries.add(libraryOf(queue.first.split(" ")[0] as string));

@@ -1,11 +1,11 @@
 import type { Discovery } from "@holdfast/core/observe";
 import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
-import { parseProtectedName } from "../layout/protected-name.js";
-import { familyOf, isKazooName } from "../layout/recognise.js";
+import { familyOf } from "../layout/recognise.js";
 import type { BulkReads } from "./bulk-reads.js";
 import { readEphemerals } from "./connections.js";
 import type { Settings } from "./options.js";
 import { isNumbered } from "./place.js";
+import { libraryByName } from "./rows.js";
 
 const maxNodes = 50_000;
 const maxDepth = 8;
@@ -43,9 +43,7 @@ function note(groups: Map<string, Group>, path: string): void {
   const group = groups.get(root) ?? { locks: new Set(), libraries: new Set() };
   groups.set(root, group);
   group.locks.add(lock);
-  group.libraries.add(
-    isKazooName(name) ? "kazoo" : parseProtectedName(name) === null ? "unknown" : "curator",
-  );
+  group.libraries.add(libraryByName(name));
 }
 
 async function walkFrom(top: string, reads: BulkReads, note: (path: string) => void): Promise<void> {

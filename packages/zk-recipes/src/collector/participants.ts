@@ -1,4 +1,5 @@
-import type { LeaseState, Moment, ObservedParticipant } from "@holdfast/core/observe";
+import type { Recognised } from "@holdfast/core";
+import type { LeaseState, Moment, ObservedLibrary, ObservedParticipant } from "@holdfast/core/observe";
 import { formatSessionId } from "@holdfast/zk-protocol";
 import { readIdentity } from "../layout/node-data.js";
 import type { TreeNode, TreeParticipant } from "../layout/tree.js";
@@ -31,8 +32,13 @@ export function participantOf(
     lease: leaseOf(person.session),
     deadlineMs: null,
     token: person.token === null ? null : tokenText(person.token),
-    library: person.recognisedAs,
+    library: libraryOf(person.recognisedAs),
   };
+}
+
+/** Not one node of Curator's can be told from one of holdfast without `identity`, nor any of either while it is not read. */
+export function libraryOf(recognisedAs: Recognised): ObservedLibrary {
+  return recognisedAs === "curator" ? "curator-or-holdfast" : recognisedAs;
 }
 
 /** Any of the words by which it is shown. */

@@ -258,7 +258,7 @@ describe("what a collector is told by, and what it does without", () => {
       what: "contact",
     });
     const found = await watched.collector.discover();
-    expect(found).toContainEqual({ root: "/found/here", locks: 2, libraries: ["curator"] });
+    expect(found).toContainEqual({ root: "/found/here", locks: 2, libraries: ["curator-or-holdfast"] });
     expect(found.map(({ root }) => root)).toContain("/found/pools");
   });
 });

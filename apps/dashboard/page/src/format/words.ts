@@ -16,6 +16,7 @@ export const kindOf = (lock: Pick<LockRow, "kind">): string =>
 const libraryNames: Record<string, string> = {
   holdfast: "holdfast",
   curator: "Curator",
+  "curator-or-holdfast": "Curator or holdfast",
   kazoo: "kazoo",
   redisson: "Redisson",
   unknown: "unknown library",
