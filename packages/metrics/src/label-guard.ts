@@ -12,7 +12,7 @@ export const otherValue = "__other__";
 
 /**
  * The first distinct values of a label keep their name, the rest become `__other__`: a name with an order number in it must not
- * make a series for each order. A value that once had its own series keeps it.
+ * make a series for each order. A value that once had its own series keeps it until it is let go.
  */
 export class LabelGuard {
   readonly label: GuardedLabel;
@@ -32,6 +32,11 @@ export class LabelGuard {
     if (this.#seen.size >= this.#maxValues) return otherValue;
     this.#seen.add(value);
     return value;
+  }
+
+  /** Its place is free for another. The caller takes its series away, or there are more of them than the limit. */
+  letGo(value: string): void {
+    this.#seen.delete(value);
   }
 
   overflowed(): void {

@@ -10,6 +10,17 @@ describe("the default group", () => {
     ["blob:deadBEEF00", "blob:*"],
     ["deadbeef", "*"],
     ["facade", "facade"],
+    ["job/7f3a9c1", "job/*"],
+    ["job/fab1234", "job/*"],
+    ["job/01ARZ3NDEKTSV4RRFFQ69G5FAV", "job/*"],
+    ["ulid:01arz3ndektsv4rrffq69g5fav:lock", "ulid:*:lock"],
+    ["user:alice@example.com", "user:*"],
+    ["/mail/bob+x@mail.example.org/lock", "mail/*/lock"],
+    ["@scope/pkg", "@scope/pkg"],
+    ["order17", "order*"],
+    ["v2/orders", "v*/orders"],
+    ["node-a1b2c3-x", "node-*-x"],
+    ["order:abcdef", "order:abcdef"],
     ["payments", "payments"],
     ["/", "/"],
     ["", "/"],
@@ -25,7 +36,34 @@ describe("the default group", () => {
   });
 });
 
+it("short hex ids are few groups", () => {
+  let seed = 7;
+  const hex = (): string => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed.toString(16).padStart(8, "0").slice(-7);
+  };
+  const groups = new Set(Array.from({ length: 2_500 }, () => defaultLockGroup(`job/${hex()}`)));
+  // Those of letters alone look like words: about two in 2,500.
+  expect(groups.size).toBeLessThan(20);
+});
+
+it("a name of any length and shape takes less than a few milliseconds", () => {
+  for (const part of ["a", "1", "@", "a@", "a1", "/", "f".repeat(7)]) {
+    const name = part.repeat(1_000_000);
+    const beganMs = performance.now();
+    defaultLockGroup(name);
+    expect(performance.now() - beganMs, part).toBeLessThan(50);
+  }
+});
+
 describe("the guard of label values", () => {
+  it("gives the place of a value that was let go to the next one", () => {
+    const guard = new LabelGuard("lock_group", 1, () => {});
+    expect([guard.pass("a"), guard.pass("b")]).toEqual(["a", otherValue]);
+    guard.letGo("a");
+    expect([guard.pass("b"), guard.pass("a")]).toEqual(["b", otherValue]);
+  });
+
   it("keeps the first values and counts what goes to the others", () => {
     const overflows: string[] = [];
     const guard = new LabelGuard("lock_group", 2, (label) => overflows.push(label));
