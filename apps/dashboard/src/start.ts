@@ -10,6 +10,8 @@ import type { DashboardConfig } from "./config/schema.js";
 import { readSecret, readUsers, type SecretSource } from "./config/secrets.js";
 import { readTls } from "./config/tls.js";
 import type { NamedCollector } from "./core/cluster-row.js";
+import { groupByRules } from "./exporter/group-rules.js";
+import type { ExporterOptions } from "./exporter/index.js";
 import type { Authenticate } from "./server/access.js";
 import { serverOf } from "./server/http-server.js";
 import type { HoldfastOptions } from "./server/options.js";
@@ -150,8 +152,17 @@ async function resolveConfig(
       ...(config.thresholds?.longHoldMs === undefined ? {} : { longHoldMs: config.thresholds.longHoldMs }),
       ...(config.streamsPerCaller === undefined ? {} : { streamsPerCaller: config.streamsPerCaller }),
       publicMetrics: config.metrics?.public ?? false,
+      metrics: exporterOptions(config),
       ...(options.pageDirectory === undefined ? {} : { pageDirectory: options.pageDirectory }),
     },
+  };
+}
+
+function exporterOptions({ externalUrl, metrics = {} }: DashboardConfig): ExporterOptions {
+  return {
+    ...(metrics.topLocks === undefined ? {} : { topLocks: metrics.topLocks }),
+    ...(metrics.groups === undefined ? {} : { group: groupByRules(metrics.groups) }),
+    ...(externalUrl === undefined ? {} : { externalUrl: externalUrl.replace(/\/*$/, "/") }),
   };
 }
 

@@ -8,10 +8,14 @@ export const dashboardJob = "holdfast-dashboard";
 
 const usualWaitLimitSeconds = 1;
 const timeoutRatioLimit = 0.05;
-const stuckAfterSeconds = 300;
 /** A tenth of a lease of 30 s, which is the default where there is no session. */
 const usualMarginLimitSeconds = 3;
 const lagLimitBytes = 1_048_576;
+
+const findingsOf = (kind: string): string => `holdfast_dashboard_findings{kind="${kind}"}`;
+/** Addresses of the pages of the locks that it is about, where the dashboard has the option `externalUrl`; else nothing. */
+const pagesOf = (kind: string): string =>
+  `{{ range query (printf "holdfast_dashboard_finding_page{cluster=%q,kind=%q}" $labels.cluster "${kind}") }}{{ .Labels.page }} {{ end }}`;
 
 const voters = `sum by (cluster) (holdfast_dashboard_zookeeper_server_role{role=~"leader|follower"})`;
 const ensembleSize = `count by (cluster) (holdfast_dashboard_zookeeper_server_role{role="leader"}) - sum by (cluster) (holdfast_dashboard_zookeeper_server_role{role="observer"})`;
@@ -31,17 +35,16 @@ export const alertRules: readonly AlertRule[] = [
   },
   {
     alert: "LockStuckWithWaiters",
-    expr:
-      `max by (cluster, lock_group) (holdfast_dashboard_lock_oldest_hold_seconds) > ${stuckAfterSeconds}\n` +
-      "and on (cluster, lock_group) sum by (cluster, lock_group) (holdfast_dashboard_lock_waiters) > 0",
-    for: "2m",
+    // By the finding, which is of one lock: a group may have a leader that holds for hours and a short wait for another of its locks.
+    expr: `max by (cluster) (${findingsOf("stuck_with_waiters")}) > 0`,
+    for: "1m",
     severity: "page",
-    summary:
-      "{{ $labels.lock_group }} ({{ $labels.cluster }}) is held for {{ $value | humanizeDuration }} while others wait",
+    summary: "{{ $value }} locks of {{ $labels.cluster }} are held for long while others wait for them",
     description:
-      "One holder has not let go for more than five minutes, and at least one caller waits in this group.",
+      "One holder has not let go for longer than thresholds.longHoldMs (five minutes), and at least one caller waits for that very lock.",
     advice:
       "Open the lock in the dashboard: is its holder alive? Request a revoke first; force a release last.",
+    page: pagesOf("stuck_with_waiters"),
   },
   {
     alert: "LockWaitP99High",
@@ -78,13 +81,14 @@ export const alertRules: readonly AlertRule[] = [
   },
   {
     alert: "DeadlockSuspected",
-    expr: `max by (cluster) (holdfast_dashboard_findings{kind="deadlock_suspected"}) > 0`,
+    expr: `max by (cluster) (${findingsOf("deadlock_suspected")}) > 0`,
     for: "30s",
     severity: "page",
     summary: "Holders in {{ $labels.cluster }} wait for each other",
     description:
       "A cycle of holders and waiters has stood through at least two looks. Among threads of Redisson it is certain, else possible: the finding says which.",
     advice: "The page Waits shows the cycle. One of its waits must end: ask an owner, or evict one waiter.",
+    page: pagesOf("deadlock_suspected"),
   },
   {
     alert: "QueueNotAdvancing",
@@ -142,7 +146,8 @@ export const alertRules: readonly AlertRule[] = [
     severity: "info",
     summary: "{{ $labels.job }} has more values of {{ $labels.label }} than it keeps apart",
     description: "The rest are counted together as `__other__`.",
-    advice: "Give lockMetrics() a function `group` that makes fewer groups of the names.",
+    advice:
+      "Give lockMetrics() a function `group` that makes fewer groups of the names, and the dashboard rules in metrics.groups.",
   },
   {
     alert: "RedisReplicationLag",

@@ -16,6 +16,8 @@ export interface AlertRule {
   readonly description: string;
   /** What to do first. */
   readonly advice: string;
+  /** Where to look, in the dashboard. */
+  readonly page?: string;
 }
 
 export const generatedNote =

@@ -124,6 +124,12 @@ export const ConfigSchema = Type.Object(
     basePath: Type.Optional(
       Type.String({ pattern: "^/([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*$", description: "Default /." }),
     ),
+    externalUrl: Type.Optional(
+      Type.String({
+        pattern: "^https?://[^\\s?#]+$",
+        description: "Under which people open the dashboard, basePath included. Alerts link to it.",
+      }),
+    ),
     trustProxy: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
         description: "Addresses or networks whose X-Forwarded headers are believed. Default none.",
@@ -177,7 +183,32 @@ export const ConfigSchema = Type.Object(
     ),
     metrics: Type.Optional(
       Type.Object(
-        { public: Type.Optional(Type.Boolean({ description: "Scraped without credentials." })) },
+        {
+          public: Type.Optional(Type.Boolean({ description: "Scraped without credentials." })),
+          topLocks: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              maximum: 100,
+              description:
+                "Rows of each top_ metric, which have names of locks as labels; 0: none. Default 20.",
+            }),
+          ),
+          groups: Type.Optional(
+            Type.Array(
+              Type.Object(
+                {
+                  match: Type.String({
+                    minLength: 1,
+                    description: "Glob for whole names of locks: * is anything, ? one character.",
+                  }),
+                  group: Type.String({ pattern: "^.{1,64}$", description: "Their label lock_group." }),
+                },
+                strict,
+              ),
+              { maxItems: 100, description: "The first that matches; of other names what varies becomes *." },
+            ),
+          ),
+        },
         strict,
       ),
     ),

@@ -61,14 +61,18 @@ export class FindingsBoard {
   }
 
   rows(): FindingRow[] {
+    return this.#sorted();
+  }
+
+  #sorted(): Row[] {
     return [...this.#present.values()]
       .map((row) => this.#withMute(row))
       .sort((a, b) => weight[a.severity] - weight[b.severity] || a.sinceMs - b.sinceMs);
   }
 
-  /** For whoever counts. */
-  *unmuted(): Iterable<{ cluster: string; kind: FindingKind }> {
-    for (const row of this.#present.values()) if (this.#withMute(row).muted === null) yield row;
+  /** The worst first. */
+  unmuted(): readonly Row[] {
+    return this.#sorted().filter(({ muted }) => muted === null);
   }
 
   ofLock(lockId: string): FindingRow[] {
@@ -87,7 +91,7 @@ export class FindingsBoard {
     return this.#withMute(row);
   }
 
-  #withMute(row: FindingRow): FindingRow {
+  #withMute<R extends FindingRow>(row: R): R {
     return { ...row, muted: this.#mutes.of(row.id) };
   }
 

@@ -113,6 +113,13 @@ export const exporterCatalogue: Catalogue = {
       help: "What is wrong now.",
     },
     {
+      name: "finding_page",
+      type: "gauge",
+      labels: [cluster, { name: "kind", values: findingKinds }, { name: "page" }],
+      from: "findings that are not muted, with the option `externalUrl`",
+      help: "1 for the address of the page of a lock that a finding is about: 20 in each cluster, the worst first.",
+    },
+    {
       name: "admin_actions_total",
       type: "counter",
       labels: [cluster, { name: "action", values: adminActions }, { name: "outcome", values: adminOutcomes }],

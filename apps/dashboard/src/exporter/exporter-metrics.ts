@@ -17,8 +17,13 @@ import { type AdminAction, type AdminOutcome, adminActions, adminOutcomes, findi
 /** What the metrics are read from. */
 export interface ExporterState {
   readonly clusters: readonly NamedCollector[];
-  /** Those of all clusters that are not muted. */
-  findings(): Iterable<{ readonly cluster: string; readonly kind: FindingKind }>;
+  /** Those of all clusters that are not muted, the worst first. */
+  findings(): Iterable<{
+    readonly cluster: string;
+    readonly kind: FindingKind;
+    /** Id of the lock in the API, where it is about one. */
+    readonly lockId?: string | null;
+  }>;
   /** `coalesced` and `disconnectedSlow` since the start. */
   stream(): { readonly clients: number; readonly coalesced: number; readonly disconnectedSlow: number };
 }
@@ -28,8 +33,10 @@ export interface ExporterOptions {
   readonly group?: (key: string) => string;
   /** So many groups of each cluster keep their name, the rest are `__other__`. Default 200. */
   readonly maxGroups?: number;
-  /** Rows of each `top_` metric. Default 20. */
+  /** Rows of each `top_` metric; 0: none, and no name of a lock is a label. Default 20. */
   readonly topLocks?: number;
+  /** Under which people open the dashboard, with a slash at the end. Without it there are no `finding_page` series. */
+  readonly externalUrl?: string;
 }
 
 export interface ExporterMetrics {
@@ -45,12 +52,16 @@ export interface ExporterMetrics {
 
 /** A key may be as long as the backend allows; a label that long helps nobody. */
 const maxKeyLength = 256;
+/** A group keeps its series for so long after its last lock: longer than any window of the alerts. */
+const groupKeptMs = 15 * 60_000;
+/** Of each cluster. */
+const mostFindingPages = 20;
 
 /** Registers the exporter's metrics. Locks are counted in each scrape, with breaks; sessions and servers every 15 s at most. */
 export function exporterMetrics(
   registry: AnyRegistry,
   state: ExporterState,
-  { group = defaultLockGroup, maxGroups = 200, topLocks = 20 }: ExporterOptions = {},
+  { group = defaultLockGroup, maxGroups = 200, topLocks = 20, externalUrl }: ExporterOptions = {},
 ): ExporterMetrics {
   const prom = findPromClient();
   if (prom === undefined) throw new Error("prom-client, which the dashboard depends on, is not installed");
@@ -81,6 +92,7 @@ export function exporterMetrics(
       .then((counted) => {
         if (counted.overflowed) overflows.inc({ label: "lock_group" });
         for (const { cluster, group } of counted.groups.values()) observed.get(cluster)?.begin(group);
+        for (const events of observed.values()) events.letGo(Date.now() - groupKeptMs);
         return counted;
       })
       .finally(() => {
@@ -91,6 +103,7 @@ export function exporterMetrics(
   collectLocks(set, census);
   collectBackends(set, state.clusters);
   collectOwn(set, state);
+  if (externalUrl !== undefined) collectPages(set, state, externalUrl);
 
   return {
     onAction({ cluster, action, outcome }) {
@@ -137,6 +150,20 @@ function collectLocks(set: MetricSet, census: () => Promise<LockCensus>): void {
   top("top_lock_waiters", ({ topWaiters }) => topWaiters);
   top("top_lock_hold_seconds", ({ topHolds }) => topHolds);
   top("top_lock_oldest_wait_seconds", ({ topWaits }) => topWaits);
+}
+
+/** For alerts, which link what they are about. */
+function collectPages(set: MetricSet, state: ExporterState, externalUrl: string): void {
+  set.collected("finding_page", (gauge) => {
+    gauge.reset();
+    const counts = new Map<string, number>();
+    for (const { cluster, kind, lockId } of state.findings()) {
+      const count = counts.get(cluster) ?? 0;
+      if (lockId == null || count === mostFindingPages) continue;
+      counts.set(cluster, count + 1);
+      gauge.set({ cluster, kind: labelWord(kind), page: `${externalUrl}locks/${lockId}` }, 1);
+    }
+  });
 }
 
 function collectOwn(set: MetricSet, state: ExporterState): void {

@@ -10,7 +10,8 @@ export class ObservedEvents {
   readonly #backend: string;
   readonly #groupOf: (key: string) => string;
   readonly #guard: LabelGuard;
-  readonly #begun = new Set<string>();
+  /** By group, the epoch ms at which a lock or an event of it was seen last. */
+  readonly #seen = new Map<string, number>();
   readonly #changes: { inc(): void };
 
   constructor(
@@ -34,10 +35,23 @@ export class ObservedEvents {
 
   /** A group that has been seen has its counters, though nothing moves in it: that is what an alert looks for. */
   begin(group: string): void {
-    if (this.#begun.has(group)) return;
-    this.#begun.add(group);
+    const known = this.#seen.has(group);
+    this.#seen.set(group, Date.now());
+    if (known) return;
     this.#set.counter("observed_grants_total").inc(this.#labels(group), 0);
     this.#set.counter("observed_releases_total").inc(this.#labels(group), 0);
+  }
+
+  /** A group of which nothing was seen since `beforeMs` loses its series, and its place in the guard to the next new one. */
+  letGo(beforeMs: number): void {
+    for (const [group, seenMs] of this.#seen) {
+      if (seenMs >= beforeMs) continue;
+      this.#seen.delete(group);
+      this.#guard.letGo(group);
+      for (const name of ["observed_grants_total", "observed_releases_total"])
+        this.#set.counter(name).remove(this.#labels(group));
+      this.#set.histogram("observed_hold_duration_seconds").remove(this.#labels(group));
+    }
   }
 
   heard(event: CollectorEvent): void {

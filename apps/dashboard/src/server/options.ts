@@ -3,6 +3,7 @@ import type { WebhookOptions } from "../actions/webhook.js";
 import type { BasicUser, BearerToken } from "../auth/credentials.js";
 import type { Principal } from "../auth/roles.js";
 import type { NamedCollector } from "../core/cluster-row.js";
+import type { ExporterOptions } from "../exporter/index.js";
 import type { Authenticate } from "./access.js";
 
 /** Options of `fastifyHoldfast`. At least one of `authenticate`, `users`, `tokens` and `anonymous` says who may come in. */
@@ -26,6 +27,8 @@ export interface HoldfastOptions {
   readonly longHoldMs?: number;
   /** /metrics without credentials. Default false. */
   readonly publicMetrics?: boolean;
+  /** What of the metrics is chosen: groups, rows of the `top_` metrics, and the address that alerts link to. */
+  readonly metrics?: ExporterOptions;
   /** The built page; default: the one in this package. */
   readonly pageDirectory?: string;
   /** A viewer that takes nothing for so long is disconnected; default 30,000. */

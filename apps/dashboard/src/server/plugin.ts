@@ -57,11 +57,15 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   });
   const hub = new StreamHub(observatory);
   const registry = new Registry();
-  const exporter = exporterMetrics(registry, {
-    clusters: observatory.clusters,
-    findings: () => observatory.findings.unmuted(),
-    stream: () => hub.totals,
-  });
+  const exporter = exporterMetrics(
+    registry,
+    {
+      clusters: observatory.clusters,
+      findings: () => observatory.findings.unmuted(),
+      stream: () => hub.totals,
+    },
+    options.metrics,
+  );
   // Streams never end by themselves, and a server that closes waits for its connections.
   scope.addHook("preClose", async () => hub.close());
   scope.addHook("onClose", async () => {

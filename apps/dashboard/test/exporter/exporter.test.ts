@@ -4,6 +4,7 @@ import { Registry, type RegistryContentType } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { checkOpenMetrics, checkText, promtool } from "../../../../packages/metrics/test/promtool.js";
 import { sample } from "../../../../packages/metrics/test/samples.js";
+import { groupByRules } from "../../src/exporter/group-rules.js";
 import { type ExporterMetrics, exporterCatalogue, exporterMetrics } from "../../src/exporter/index.js";
 import { Polled } from "../../src/exporter/polled.js";
 import {
@@ -22,7 +23,7 @@ let keeper: ScrapedCollector;
 let redis: ScrapedCollector;
 let registry: Registry<RegistryContentType>;
 let exporter: ExporterMetrics;
-let findings: { cluster: string; kind: FindingKind }[];
+let findings: { cluster: string; kind: FindingKind; lockId?: string | null }[];
 let stream: { clients: number; coalesced: number; disconnectedSlow: number };
 
 function start(format: RegistryContentType = Registry.PROMETHEUS_CONTENT_TYPE, options = {}): void {
@@ -103,7 +104,10 @@ function everything(): void {
 
 describe("the exporter's registry", () => {
   it("has the names, types, labels and closed label values of the catalogue", async () => {
+    exporter.close();
+    start(undefined, { externalUrl: "https://locks.example/" });
     everything();
+    findings.push({ cluster: "main", kind: "long-hold", lockId: "id" });
     expect(lintCatalogue(exporterCatalogue)).toEqual([]);
     const registered = (await registry.getMetricsAsJSON()) as LintedMetric[];
     expect(lintRegistry(registered, exporterCatalogue)).toEqual([]);
@@ -246,6 +250,73 @@ describe("the exporter", () => {
     );
     expect(await value("lock_waiters", { ...inMain, lock_group: "__other__" })).toBe(7);
     expect(await value("metrics_label_overflow_total", { label: "lock_group" })).toBeGreaterThan(0);
+  });
+
+  it("gives the places of groups that are gone to new ones after 15 min, and takes their series away", async () => {
+    exporter.close();
+    vi.useFakeTimers({ toFake: ["Date"] });
+    start(undefined, { maxGroups: 2, group: (key: string) => key });
+    const grants = (group: string) => value("observed_grants_total", { ...inMain, lock_group: group });
+    const granted = (key: string) =>
+      keeper.tell({ type: "granted", key, entry: "e", atMs: 1, token: null, heldMs: null });
+    keeper.all = [observedLock("stays"), observedLock("ends")];
+    await registry.metrics();
+    granted("ends");
+    keeper.all = [observedLock("stays"), observedLock("new")];
+    vi.advanceTimersByTime(14 * 60_000);
+    await registry.metrics();
+    expect([await grants("ends"), await grants("new")]).toEqual([1, undefined]);
+    vi.advanceTimersByTime(2 * 60_000);
+    await registry.metrics();
+    expect([await grants("stays"), await grants("ends")]).toEqual([0, undefined]);
+    granted("new");
+    expect(await grants("new")).toBe(1);
+    expect(await value("lock_oldest_hold_seconds", { ...inMain, lock_group: "new" })).toBe(0);
+  });
+
+  it("has no name of a lock as a label where there are no top rows", async () => {
+    exporter.close();
+    start(undefined, { topLocks: 0 });
+    everything();
+    expect(await registry.metrics()).not.toMatch(/holdfast_dashboard_top_\w+\{/);
+  });
+
+  it("gives the addresses of locks with findings under the external address, 20 in each cluster, and none without it", async () => {
+    findings = [
+      { cluster: "main", kind: "clock-skew", lockId: null },
+      ...Array.from({ length: 30 }, (_, i) => ({
+        cluster: "main",
+        kind: "stuck-with-waiters" as const,
+        lockId: `id${i}`,
+      })),
+    ];
+    expect(await registry.metrics()).not.toContain("finding_page{");
+    exporter.close();
+    start(undefined, { externalUrl: "https://locks.example/d/" });
+    const pages = [...(await registry.metrics()).matchAll(/finding_page\{(.*)\} 1/g)].map(
+      ([, labels]) => labels,
+    );
+    expect(pages).toHaveLength(20);
+    expect(pages[0]).toBe(
+      'cluster="main",kind="stuck_with_waiters",page="https://locks.example/d/locks/id0"',
+    );
+    findings = [];
+    expect(await registry.metrics()).not.toContain("finding_page{");
+  });
+
+  it("groups by the first rule that matches the whole name, and by what varies where none does", () => {
+    const group = groupByRules([
+      { match: "order:*:refund", group: "refunds" },
+      { match: "order:*", group: "orders" },
+      { match: "leader", group: "election" },
+    ]);
+    expect(["order:abcdef", "order:x:refund", "leader", "leader2", "my/order:abcdef"].map(group)).toEqual([
+      "orders",
+      "refunds",
+      "election",
+      "leader*",
+      "my/order:abcdef",
+    ]);
   });
 
   it("counts 200,000 locks without holding up the event loop for 100 ms", async () => {

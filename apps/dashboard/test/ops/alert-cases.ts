@@ -50,30 +50,29 @@ export const alertCases: readonly AlertCase[] = [
   },
   {
     alert: "LockStuckWithWaiters",
-    when: "a hold is older than five minutes for two minutes, and somebody waits",
+    when: "a lock is found to be held for long while others wait for it",
+    series: { [dash("findings", 'cluster="prod",kind="stuck_with_waiters"')]: "0x10 1x60" },
+    at: "5m",
+    fires: [{ cluster: "prod" }],
+  },
+  {
+    alert: "LockStuckWithWaiters",
+    when: "two dashboards look at one cluster and find the same lock",
+    series: {
+      [dash("findings", 'cluster="prod",instance="a",kind="stuck_with_waiters"')]: "1x60",
+      [dash("findings", 'cluster="prod",instance="b",kind="stuck_with_waiters"')]: "1x60",
+    },
+    at: "5m",
+    fires: [{ cluster: "prod" }],
+  },
+  {
+    alert: "LockStuckWithWaiters",
+    when: "one lock of a group is held for hours and callers wait for another one of it, each for a moment",
     series: {
       [dash("lock_oldest_hold_seconds", `${inProd},backend="redis"`)]: "0+15x60",
       [dash("lock_waiters", `${inProd},backend="redis"`)]: "2x60",
-    },
-    at: "8m",
-    fires: [prodGroup],
-  },
-  {
-    alert: "LockStuckWithWaiters",
-    when: "a hold is old and nobody waits",
-    series: {
-      [dash("lock_oldest_hold_seconds", `${inProd},backend="redis"`)]: "0+15x60",
-      [dash("lock_waiters", `${inProd},backend="redis"`)]: "0x60",
-    },
-    at: "14m",
-    fires: [],
-  },
-  {
-    alert: "LockStuckWithWaiters",
-    when: "others wait in another cluster's group of the same name",
-    series: {
-      [dash("lock_oldest_hold_seconds", `${inProd},backend="redis"`)]: "0+15x60",
-      [dash("lock_waiters", 'cluster="test",lock_group="order-*",backend="redis"')]: "2x60",
+      [dash("findings", 'cluster="prod",kind="stuck_with_waiters"')]: "0x60",
+      [dash("findings", 'cluster="prod",kind="long_hold"')]: "1x60",
     },
     at: "14m",
     fires: [],

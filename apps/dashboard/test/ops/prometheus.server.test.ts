@@ -121,3 +121,39 @@ test("a page is told in words that have their values in them", () => {
   const played = play("words.yml", [world]);
   expect(played, played.told).toMatchObject({ ok: true });
 });
+
+test("an alert of a finding links the pages of the locks that it is about, and none of another cluster's", () => {
+  const rule = alertRules.find(({ alert }) => alert === "LockStuckWithWaiters");
+  const { summary, description, advice } = rule ?? { summary: "", description: "", advice: "" };
+  const page = (cluster: string, kind: string, url: string): string =>
+    `holdfast_dashboard_finding_page{cluster="${cluster}",kind="${kind}",page="${url}"}`;
+  const series = {
+    'holdfast_dashboard_findings{cluster="prod",kind="stuck_with_waiters"}': "2x60",
+    [page("prod", "stuck_with_waiters", "https://d/locks/a")]: "1x60",
+    [page("prod", "long_hold", "https://d/locks/b")]: "1x60",
+    [page("test", "stuck_with_waiters", "https://d/locks/c")]: "1x60",
+  };
+  const world = {
+    interval: "15s",
+    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    alert_rule_test: [
+      {
+        eval_time: "5m",
+        alertname: "LockStuckWithWaiters",
+        exp_alerts: [
+          {
+            exp_labels: { severity: "page", cluster: "prod" },
+            exp_annotations: {
+              summary: summary.replace("{{ $value }}", "2").replace("{{ $labels.cluster }}", "prod"),
+              description,
+              advice,
+              page: "https://d/locks/a ",
+            },
+          },
+        ],
+      },
+    ],
+  };
+  const played = play("page.yml", [world]);
+  expect(played, played.told).toMatchObject({ ok: true });
+});
