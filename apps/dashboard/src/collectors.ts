@@ -1,10 +1,24 @@
 import type { LockCollector } from "@holdfast/core/observe";
+import type { ZooKeeperCollectorOptions } from "@holdfast/zk-recipes/collector";
 import { ConfigError } from "./config/config-error.js";
 import type { ClusterConfig, DashboardConfig, Secret } from "./config/schema.js";
 import { readSecret, type SecretSource } from "./config/secrets.js";
 import { readTls } from "./config/tls.js";
 import type { NamedCollector } from "./core/cluster-row.js";
 import { messageOf } from "./core/problems.js";
+
+/** What a collector takes, with its secrets and certificates read, and nothing opened yet. */
+interface Prepared {
+  /** Throws what is wrong with the options. */
+  check(): void;
+  make(): LockCollector;
+}
+
+/** That each collector could be made, without making any. @throws ConfigError */
+export async function checkCollectors(config: DashboardConfig, source: SecretSource): Promise<void> {
+  for (const cluster of config.clusters)
+    await saying(cluster, async () => (await prepare(cluster, config, source)).check());
+}
 
 /** One for each cluster of the configuration; they connect in the background. Closes those that it has made when one is impossible. */
 export async function makeCollectors(
@@ -13,27 +27,37 @@ export async function makeCollectors(
 ): Promise<NamedCollector[]> {
   const made: NamedCollector[] = [];
   try {
-    for (const cluster of config.clusters)
-      made.push({ name: cluster.name, collector: await makeCollector(cluster, config, source) });
+    for (const cluster of config.clusters) {
+      const collector = await saying(cluster, async () => (await prepare(cluster, config, source)).make());
+      made.push({ name: cluster.name, collector });
+    }
     return made;
   } catch (error) {
     await Promise.all(made.map(({ collector }) => collector.close()));
-    if (error instanceof ConfigError) throw error;
-    throw new ConfigError(`clusters: ${config.clusters[made.length]?.name}: ${messageOf(error)}`);
+    throw error;
   }
 }
 
-async function makeCollector(
+/** Which cluster it is that cannot be. @throws ConfigError */
+async function saying<T>({ name }: ClusterConfig, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof ConfigError ? error : new ConfigError(`clusters: ${name}: ${messageOf(error)}`);
+  }
+}
+
+async function prepare(
   { name, zookeeper, redis }: ClusterConfig,
   { thresholds }: DashboardConfig,
   source: SecretSource,
-): Promise<LockCollector> {
+): Promise<Prepared> {
   const secret = (what: string, from: Secret): Promise<string> =>
     readSecret(`clusters: ${name}: ${what}`, from, source);
   if (zookeeper !== undefined) {
-    const { zookeeperCollector } = await import("@holdfast/zk-recipes/collector");
+    const { checkZooKeeperCollector, zookeeperCollector } = await import("@holdfast/zk-recipes/collector");
     const { auth = [], adminPort, tls, ...rest } = zookeeper;
-    return zookeeperCollector({
+    const options: ZooKeeperCollectorOptions = {
       ...rest,
       ...(adminPort === undefined ? {} : { adminPort: adminPort === 0 ? false : adminPort }),
       ...thresholds,
@@ -41,26 +65,27 @@ async function makeCollector(
       auth: await Promise.all(
         auth.map(async (each) => ({ scheme: each.scheme, auth: await secret("auth", each.secret) })),
       ),
-    });
+    };
+    return { check: () => checkZooKeeperCollector(options), make: () => zookeeperCollector(options) };
   }
   if (redis === undefined) throw new ConfigError(`clusters: ${name} must have either zookeeper or redis`);
-  const { redisCollector } = await import("@holdfast/redis-recipes/collector");
+  const { checkRedisCollector, redisCollector } = await import("@holdfast/redis-recipes/collector");
   const { password, sentinels, tls, ...rest } = redis;
-  const options = {
+  const own = {
     ...rest,
     ...(password === undefined ? {} : { password: await secret("password", password) }),
     ...(tls === undefined ? {} : { tls: await readTls(`clusters: ${name}: tls`, tls, source) }),
   };
-  if (sentinels === undefined) return redisCollector(options);
-  const { password: theirs, tls: toThem, ...named } = sentinels;
-  return redisCollector({
-    ...options,
-    sentinels: {
+  const options = { ...own, ...(sentinels === undefined ? {} : { sentinels: await sentinelsOf(sentinels) }) };
+  return { check: () => checkRedisCollector(options), make: () => redisCollector(options) };
+
+  async function sentinelsOf({ password: theirs, tls: toThem, ...named }: NonNullable<typeof sentinels>) {
+    return {
       ...named,
       ...(theirs === undefined ? {} : { password: await secret("sentinels: password", theirs) }),
       ...(toThem === undefined
         ? {}
         : { tls: await readTls(`clusters: ${name}: sentinels: tls`, toThem, source) }),
-    },
-  });
+    };
+  }
 }

@@ -1,14 +1,13 @@
 import { createServer } from "node:net";
-import { resolve } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
 import { isLoopbackName } from "./auth/origin.js";
 import type { Principal } from "./auth/roles.js";
-import { makeCollectors } from "./collectors.js";
+import { checkCollectors, makeCollectors } from "./collectors.js";
 import { checkConfig } from "./config/check.js";
 import { ConfigError } from "./config/config-error.js";
+import { checkAppendable, checkProxies } from "./config/places.js";
 import type { DashboardConfig } from "./config/schema.js";
 import { readSecret, readUsers, type SecretSource } from "./config/secrets.js";
-import { readTls } from "./config/tls.js";
 import type { NamedCollector } from "./core/cluster-row.js";
 import { groupByRules } from "./exporter/group-rules.js";
 import type { ExporterOptions } from "./exporter/index.js";
@@ -75,14 +74,7 @@ export async function startDashboard(
 /** Everything that can be found out about a configuration without connecting to a backend. @throws ConfigError */
 export async function checkDashboard(config: DashboardConfig, source: SecretSource): Promise<void> {
   const { host, port } = await resolveConfig(checkConfig(config), {}, source);
-  for (const { name, zookeeper, redis } of config.clusters) {
-    for (const { secret } of zookeeper?.auth ?? [])
-      await readSecret(`clusters: ${name}: auth`, secret, source);
-    for (const secret of [redis?.password, redis?.sentinels?.password])
-      if (secret !== undefined) await readSecret(`clusters: ${name}: password`, secret, source);
-    for (const tls of [zookeeper?.tls, redis?.tls, redis?.sentinels?.tls])
-      if (tls !== undefined) await readTls(`clusters: ${name}: tls`, tls, source);
-  }
+  await checkCollectors(config, source);
   await canListen(host, port);
 }
 
@@ -99,6 +91,9 @@ async function resolveConfig(
 ): Promise<Resolved> {
   const { auth = {}, actions = false, audit = {} } = config;
   const host = config.listen?.host ?? "127.0.0.1";
+  checkProxies(config.trustProxy ?? []);
+  const auditFile =
+    audit.file === undefined ? undefined : await checkAppendable("audit.file", audit.file, source.directory);
   const users = auth.basic === undefined ? [] : await readUsers(auth.basic.file, source);
   const tokens = await Promise.all(
     (auth.bearer ?? []).map(async ({ name, role, token }) => ({
@@ -146,7 +141,7 @@ async function resolveConfig(
       ...(anonymous === undefined ? {} : { anonymous }),
       loopbackNames: noAuth,
       audit: {
-        ...(audit.file === undefined ? {} : { file: resolve(source.directory, audit.file) }),
+        ...(auditFile === undefined ? {} : { file: auditFile }),
         ...(webhook === undefined ? {} : { webhook }),
       },
       ...(config.thresholds?.longHoldMs === undefined ? {} : { longHoldMs: config.thresholds.longHoldMs }),

@@ -3,7 +3,7 @@ import { checkKnownKeys } from "@holdfast/core/internal";
 import type { TSchema } from "typebox";
 import { Check, Errors } from "typebox/value";
 import { ConfigError } from "./config-error.js";
-import { ConfigSchema, type DashboardConfig, type Root } from "./schema.js";
+import { ConfigSchema, type DashboardConfig, longestMs, type Root } from "./schema.js";
 
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>;
@@ -74,6 +74,9 @@ function firstError(schema: TSchema, value: unknown): string {
   const [error] = Errors(schema, value);
   if (error === undefined) return "the configuration is not right";
   const where = error.instancePath.slice(1).replaceAll("/", ".");
+  // Alone its unit is in its name, and only there.
+  if (where.endsWith("Ms"))
+    return `${where} is in milliseconds: a whole number from 1 to ${longestMs}, such as 300000 for five minutes`;
   const params = error.params as { readonly allowedValues?: readonly unknown[] };
   const allowed = params.allowedValues === undefined ? "" : `: ${params.allowedValues.join(", ")}`;
   return `${where === "" ? "the configuration" : where} ${error.message}${allowed}`;

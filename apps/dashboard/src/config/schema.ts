@@ -3,7 +3,9 @@ import { type Static, Type } from "typebox";
 const strict = { additionalProperties: false } as const;
 
 const RoleSchema = Type.Enum(["viewer", "operator", "admin"]);
-const MillisSchema = Type.Integer({ minimum: 1, maximum: 2_592_000_000 });
+/** 30 days. */
+export const longestMs = 2_592_000_000;
+const MillisSchema = Type.Integer({ minimum: 1, maximum: longestMs });
 
 /** Exactly one of the two. */
 export const SecretSchema = Type.Object(

@@ -1,20 +1,24 @@
 import type { FastifyInstance } from "fastify";
+import type { ClusterRow } from "../contract/api.js";
 import type { Observatory } from "../core/observatory.js";
 
-/** A backend that cannot be reached does not keep the page from saying so. */
-const startingMs = 30_000;
-
-/** Alive: this process answers. Ready: of each cluster something is known, or 30 s have not been enough for that. */
+/**
+ * Alive: this process answers. Ready: of every cluster something has been read. It stays ready when a backend fails later: the page is
+ * what shows that. One that is never ready tells why on its page and in its API, which answer all the same.
+ */
 export function serveHealth(scope: FastifyInstance, observatory: Observatory): void {
-  const sinceMs = performance.now();
   const options = { schema: { hide: true }, config: { access: "public" as const } };
   scope.get("/healthz", options, () => ({ status: "ok" }));
   scope.get("/readyz", options, (_request, reply) => {
-    const starting = observatory.clusterRows().some(({ state }) => state === "starting");
-    const ready = !starting || performance.now() - sinceMs > startingMs;
+    const ready = observatory.clusterRows().every(isKnown);
     return reply
       .code(ready ? 200 : 503)
       .header("cache-control", "no-store")
       .send({ status: ready ? "ok" : "starting" });
   });
+}
+
+/** A cluster without roots and patterns has nothing that could be read. */
+function isKnown({ state, lastSuccessMs }: ClusterRow): boolean {
+  return lastSuccessMs !== null || state === "ok";
 }

@@ -60,8 +60,9 @@ clusters:
   });
 
   it("may be JSON", async () => {
-    const file = await put("dashboard.json", '{ "clusters": [] }');
-    expect((await loadConfig(file)).config).toEqual({ clusters: [] });
+    const cluster = { name: "a", redis: { url: "redis://h", patterns: [] } };
+    const file = await put("dashboard.json", JSON.stringify({ clusters: [cluster] }));
+    expect((await loadConfig(file)).config).toEqual({ clusters: [cluster] });
   });
 
   it.each([
@@ -147,6 +148,78 @@ clusters:
     expect(() =>
       checkConfig({ clusters: [{ name: "a", redis: { url: "redis://h", patterns: [], tls: {} } }] }),
     ).toThrow("begins with rediss://");
+  });
+
+  it.each([
+    ["zookeeper: { connect: 'zk1:99999', roots: [] }", "clusters: a: ", /from 1 to 65535/],
+    ["redis: { url: 'redis://h:99999', patterns: [] }", "clusters: a: ", /must be like redis:/],
+    ["redis: { url: 'redis://:6379x', patterns: [] }", "clusters: a: ", /must be like redis:/],
+  ])("a check refuses a cluster with %s", async (backend, where, message) => {
+    const file = await put("dashboard.yaml", `listen: { port: 0 }\nclusters: [{ name: a, ${backend} }]`);
+    const checked = loadConfig(file).then(({ config }) => checkDashboard(config, { directory, env: {} }));
+    await expect(checked).rejects.toMatchObject({
+      name: "ConfigError",
+      message: expect.stringMatching(message),
+    });
+    await expect(checked).rejects.toThrow(where);
+  });
+
+  it.each([
+    [{ trustProxy: ["nonsense"] }, 'trustProxy: "nonsense" is no address and no network'],
+    [{ trustProxy: ["10.0.0.0/33"] }, 'trustProxy: "10.0.0.0/33" is no address and no network'],
+    [{ trustProxy: ["0.0.0.0/0"] }, 'trustProxy: "0.0.0.0/0" is every address'],
+    [{ trustProxy: ["::/0"] }, 'trustProxy: "::/0" is every address'],
+    [{ audit: { file: "missing/audit.jsonl" } }, "cannot be written (ENOENT)"],
+    [{ audit: { file: "." } }, "is a folder"],
+  ])("%j is refused by a check and at the start, in one sentence", async (part, message) => {
+    const cluster = { name: "a", redis: { url: "redis://127.0.0.1:1", patterns: [] } };
+    const config = { listen: { port: 0 }, clusters: [cluster], ...part };
+    for (const tried of [
+      checkDashboard(config, { directory, env: {} }),
+      startDashboard(config, { directory }),
+    ]) {
+      await expect(tried).rejects.toMatchObject({ name: "ConfigError" });
+      await expect(tried).rejects.toThrow(message);
+    }
+  });
+
+  it("takes addresses, networks and the names of networks for proxies, and an audit file in a folder that is there", async () => {
+    const cluster = { name: "a", redis: { url: "redis://127.0.0.1:1", patterns: [] } };
+    const trustProxy = [
+      "127.0.0.1",
+      "::1",
+      "10.0.0.0/8",
+      "10.0.0.0/255.0.0.0",
+      "fc00::/7",
+      "loopback",
+      "uniquelocal",
+    ];
+    const audit = { file: "audit.jsonl" };
+    await checkDashboard(
+      { listen: { port: 0 }, clusters: [cluster], trustProxy, audit },
+      { directory, env: {} },
+    );
+  });
+
+  it("a file without a cluster is refused", async () => {
+    const file = await put("dashboard.yaml", "clusters: []");
+    await expect(loadConfig(file)).rejects.toThrow("clusters: name at least one");
+  });
+
+  it.each([
+    ["a:\n b: 1\n  c: 2", /line 2: .*indentation and the colons/],
+    ["a:\n\tb: 1", /line 2: .*tab/],
+    ["clusters: []\nclusters: []", /line 2: .*twice/],
+    ['a: "b', /line 1: .*not closed/],
+  ])("what is wrong with the YAML %j is told in words, with its line", async (text, message) => {
+    await expect(loadConfig(await put("broken.yaml", text))).rejects.toThrow(message);
+  });
+
+  it("times are in milliseconds, and the message says so", () => {
+    for (const longHoldMs of ["5m", 1.5, 0])
+      expect(() => checkConfig({ clusters: [], thresholds: { longHoldMs } })).toThrow(
+        "thresholds.longHoldMs is in milliseconds: a whole number from 1 to 2592000000, such as 300000 for five minutes",
+      );
   });
 
   it("secrets must be in exactly one place, which must be there", async () => {
@@ -286,10 +359,35 @@ describe("starting", () => {
     expect(rows).toHaveLength(1);
     expect((await fetch(`${dashboard.url}healthz`)).status).toBe(200);
     expect((await fetch(`${dashboard.url}readyz`)).status).toBe(200);
-    collector.sourceList = [{ ...collector.sourceList[0], state: "starting" } as never];
-    expect((await fetch(`${dashboard.url}readyz`)).status).toBe(503);
     await dashboard.close();
     expect(collector.closed).toBe(false);
+  });
+
+  it("is ready once something is known of every cluster, and no sooner, however long that takes", async () => {
+    const [one, other] = [new FakeCollector(), new FakeCollector()];
+    const [source] = one.sourceList;
+    const dashboard = await startDashboard(
+      { listen: { port: 0 }, clusters: [] },
+      {
+        collectors: [
+          { name: "one", collector: one },
+          { name: "other", collector: other },
+        ],
+      },
+    );
+    const ready = async (state: string, lastSuccessMs: number | null): Promise<number> => {
+      other.sourceList = [{ ...source, state, lastSuccessMs } as never];
+      return (await fetch(`${dashboard.url}readyz`)).status;
+    };
+    expect(await ready("starting", null)).toBe(503);
+    expect(await ready("down", null)).toBe(503);
+    expect(await ready("denied", null)).toBe(503);
+    expect(await ready("ok", 1_000)).toBe(200);
+    // An outage later is no reason to take the dashboard away: it is what shows the outage.
+    expect(await ready("stale", 1_000)).toBe(200);
+    other.sourceList = [];
+    expect((await fetch(`${dashboard.url}readyz`)).status).toBe(200);
+    await dashboard.close();
   });
 
   it("starts, answers and closes while none of its backends can be reached", async () => {

@@ -89,3 +89,8 @@ export function resolveCollectorOptions(given: RedisCollectorOptions): ResolvedC
     runtime: options.runtime ?? systemRuntime,
   };
 }
+
+/** Connects to nothing. Throws the `InvalidArgumentError` that `redisCollector` would throw for these options. */
+export function checkRedisCollector(options: RedisCollectorOptions): void {
+  resolveCollectorOptions(options);
+}

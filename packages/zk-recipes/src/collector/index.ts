@@ -1,2 +1,2 @@
-export type { ZooKeeperCollectorOptions } from "./options.js";
+export { checkZooKeeperCollector, type ZooKeeperCollectorOptions } from "./options.js";
 export { type ZooKeeperCollector, zookeeperCollector } from "./zookeeper-collector.js";

@@ -113,3 +113,8 @@ export function resolveSettings(options: ZooKeeperCollectorOptions): Settings {
     runtime: options.runtime ?? systemRuntime,
   };
 }
+
+/** Connects to nothing. Throws the `InvalidArgumentError` that `zookeeperCollector` would throw for these options. */
+export function checkZooKeeperCollector(options: ZooKeeperCollectorOptions): void {
+  resolveSettings(options);
+}

@@ -17,7 +17,7 @@ import type {
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { act } from "./actions.js";
 import { Attention } from "./attention.js";
-import { readConnections, serverName } from "./connections.js";
+import { readConnections } from "./connections.js";
 import { detailOf, isOfLock, readFresh } from "./detail.js";
 import { discoverRoots } from "./discover.js";
 import { Findings } from "./findings.js";
