@@ -314,7 +314,9 @@ describe("a backend that goes away while somebody looks", () => {
     await row(key).waitFor();
     await row("/live/before").waitFor();
     await world.redis.kill();
-    const line = page.getByRole("status").filter({ hasText: /redis red: (down|stale)/ });
+    const line = page
+      .getByRole("status")
+      .filter({ hasText: /redis red: stale. no contact with Redis: connecting again\./ });
     await line.waitFor();
     await row(key)
       .filter({ hasText: /as of \d+ s ago/ })
@@ -326,7 +328,7 @@ describe("a backend that goes away while somebody looks", () => {
     await row("/live/before").filter({ hasText: "idle" }).waitFor();
     expect(await row(key).count()).toBe(1);
     await page.goto(`${world.dashboard.url}backends`);
-    await page.getByRole("table").filter({ hasText: /down/ }).first().waitFor();
+    await page.getByRole("table").filter({ hasText: "no contact with Redis" }).first().waitFor();
     await world.redis.restart();
     await page.goto(`${world.dashboard.url}locks?q=live`);
     await line.waitFor({ state: "detached" });
