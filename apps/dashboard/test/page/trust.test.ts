@@ -124,7 +124,7 @@ describe("a holder on the page of its lock", () => {
   });
 
   it("keeps the time-out of its session when the connection is lost", () => {
-    expect(sessionTimeout(holder, contact({}))).toBe("time-out 18 s");
+    expect(sessionTimeout(holder, contact({}))).toBe("18 s");
     expect(sessionTimeout(holder, { contacts: [] })).toBeNull();
   });
 });

@@ -22,5 +22,5 @@ export function sessionTimeout(
   { contacts }: Pick<LockDetail, "contacts">,
 ): string | null {
   const timeoutMs = contacts.find(({ id }) => id === session)?.timeoutMs ?? null;
-  return timeoutMs === null ? null : `time-out ${span(timeoutMs)}`;
+  return timeoutMs === null ? null : span(timeoutMs);
 }

@@ -57,9 +57,9 @@ export function Holder(props: {
             >
               {holder.session}
             </a>
-            {timeout !== null && <span class="note"> {timeout}</span>}
           </Fact>
         )}
+        {timeout !== null && <Fact name="Time-out">{timeout}</Fact>}
         <Fact name="Entry">
           <span class="key">{holder.entry}</span>
         </Fact>
