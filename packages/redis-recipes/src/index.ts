@@ -1,4 +1,5 @@
 export { type ReplicaShortage, TooFewReplicasError } from "./client/errors.js";
+export type { IoredisClient } from "./client/given-client.js";
 export { MissingRightError } from "./client/rights.js";
 export { ClusterNodeError, ServerTooOldError } from "./client/suitable.js";
 export type { NatMap, RedisAddress } from "./client/target.js";

@@ -4,7 +4,29 @@ import type { Cluster, Redis, RedisOptions } from "ioredis";
 import { defaultTimes, type LinkTimes, silenceMs } from "./settings.js";
 import type { RedisTarget } from "./target.js";
 
-const methods = ["call", "pipeline", "duplicate", "on", "off", "connect"] as const;
+/**
+ * What `redisLocks` asks of a client that it is given: a `Redis` or `Cluster` of ioredis, version 5 or later. The classes themselves
+ * differ from one major version to the next, and this package has a version of its own.
+ */
+export interface IoredisClient {
+  readonly status: string;
+  readonly options: object;
+  call(...args: never[]): unknown;
+  pipeline(...args: never[]): unknown;
+  duplicate(...args: never[]): unknown;
+  on(...args: never[]): unknown;
+  off(...args: never[]): unknown;
+  connect(...args: never[]): unknown;
+}
+
+const methods = [
+  "call",
+  "pipeline",
+  "duplicate",
+  "on",
+  "off",
+  "connect",
+] as const satisfies readonly (keyof IoredisClient)[];
 
 /** Throws `InvalidArgumentError` for what is no ioredis client, and for options that would change what our commands say. */
 export function checkGivenClient(client: unknown): RedisTarget {

@@ -8,7 +8,7 @@ import {
   resolveProviderOptions,
   show,
 } from "@holdfast/core/internal";
-import type { Cluster, Redis } from "ioredis";
+import type { IoredisClient } from "../client/given-client.js";
 import { defaultTimes } from "../client/settings.js";
 import type { NatMap, RedisAddress, RedisTarget } from "../client/target.js";
 import { checkLease } from "./lease.js";
@@ -47,7 +47,7 @@ export interface RedisLocksOptions extends ProviderOptions {
    * waits for replicas. Options that are not safe for locks are named in a process warning each, with the value to set.
    * `keyPrefix`, `readOnly`, `stringNumbers` and `monitor` are refused.
    */
-  readonly client?: Redis | Cluster;
+  readonly client?: IoredisClient;
 
   /** ACL user; default: the default user. In the url or here. */
   readonly username?: string;

@@ -1,2 +1,0 @@
-export { asMutex, leadOf } from "./testing/as-mutex.js";
-export { multiLockAcrossConformance, multiLockConformance } from "./testing/conformance.js";
