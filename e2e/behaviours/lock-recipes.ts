@@ -1,7 +1,7 @@
 import type { Mutex, ReentrantMutex } from "@holdfast/core";
 import { multiLock } from "@holdfast/multi-lock";
-import { asMutex } from "@holdfast/multi-lock/testing";
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
+import { asMutex } from "../../packages/multi-lock/test/kit/as-mutex.js";
 import type { Operator } from "../zookeeper/features/operator.js";
 
 /** An exclusive lock, and how to see from outside who waits for it. */

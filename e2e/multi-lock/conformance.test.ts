@@ -1,6 +1,9 @@
+import type { Fixture } from "@holdfast/conformance";
 import { MemorySpace, memoryLocks } from "@holdfast/core";
-import type { Fixture } from "@holdfast/core/testing";
-import { multiLockAcrossConformance, multiLockConformance } from "@holdfast/multi-lock/testing";
+import {
+  multiLockAcrossConformance,
+  multiLockConformance,
+} from "../../packages/multi-lock/test/kit/conformance.js";
 import { onBothServers } from "../zookeeper/conformance/servers.js";
 
 /** Of the companion only its locks are used: holds are lost and contact is cut at ZooKeeper. */

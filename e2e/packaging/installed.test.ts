@@ -3,11 +3,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startRedis, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { consumers, tryConsumer } from "../../scripts/consumers.mjs";
+import { published } from "../../scripts/pack.mjs";
 import { connected } from "../support/providers.js";
 import { run } from "../support/run.js";
-import { type Consumer, makeConsumer, published } from "./consumer.js";
+import { type Consumer, makeConsumer } from "./consumer.js";
 import { Program } from "./program.js";
 
+const packages = (await published()).map(({ name }) => name);
 let server: ZooKeeperNode;
 let consumer: Consumer;
 
@@ -45,9 +48,9 @@ const withoutTypes = (text: string): string =>
 const output = ["charged 42", "charged 42", "reported false"];
 
 describe("the installed packages", () => {
-  it.each(published)("%s has every file that its exports name, its licence and its readme", async (name) => {
+  it.each(packages)("%s has every file that its exports name, its licence and its readme", async (name) => {
     const { exports } = await consumer.manifest(name);
-    const folder = join(consumer.folder, "node_modules/@holdfast", name);
+    const folder = join(consumer.folder, "node_modules", name);
     const targets = Object.values(exports).flatMap((conditions) => Object.values(conditions));
     expect(targets.length).toBeGreaterThan(0);
     for (const file of [...targets, "LICENSE", "README.md"])
@@ -116,18 +119,28 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
   it("resolve to what was built, whatever the repository's own tests resolve to", async () => {
     const file = await consumer.write(
       "resolve.mjs",
-      published.map((name) => `console.log(import.meta.resolve("@holdfast/${name}"));\n`).join(""),
+      packages.map((name) => `console.log(import.meta.resolve("${name}"));\n`).join(""),
     );
     const lines = (await run(process.execPath, [file], { cwd: consumer.folder, withinMs: 10_000 }))
       .trim()
       .split("\n");
-    expect(lines).toHaveLength(published.length);
+    expect(lines).toHaveLength(packages.length);
     for (const line of lines) expect(line).toMatch(/holdfast-consumer-.*\/dist\/index\.js$/);
   });
 
   it("bring the command holdfast-servers", async () => {
     const command = join(consumer.folder, "node_modules/.bin/holdfast-servers");
     expect(await run(command, ["--help"], { withinMs: 10_000 })).toContain("ensure");
+  });
+});
+
+describe("the packages beside what users have", () => {
+  const full = process.env.HOLDFAST_FULL === "1";
+  const chosen = consumers.filter(({ inShare }) => full || inShare);
+  console.log(`share ${chosen.length}/${consumers.length} projects of users`);
+
+  it.each(chosen)("install, compile and run beside $name", async (each) => {
+    await expect(tryConsumer(each, consumer.tarballs)).resolves.toBeUndefined();
   });
 });
 

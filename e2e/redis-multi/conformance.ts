@@ -1,5 +1,8 @@
-import type { Fixture } from "@holdfast/core/testing";
-import { multiLockAcrossConformance, multiLockConformance } from "@holdfast/multi-lock/testing";
+import type { Fixture } from "@holdfast/conformance";
+import {
+  multiLockAcrossConformance,
+  multiLockConformance,
+} from "../../packages/multi-lock/test/kit/conformance.js";
 import { fixtureOn, type Servers } from "../redis/conformance/servers.js";
 import { sharePrinted } from "../support/share-of-cases.js";
 

@@ -1,4 +1,4 @@
-import { mutexConformance, reentrantMutexConformance } from "@holdfast/core/testing";
+import { mutexConformance, reentrantMutexConformance } from "@holdfast/conformance";
 import type { RedisNode } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe } from "vitest";
 import { sharePrinted } from "../support/share-of-cases.js";

@@ -1,5 +1,5 @@
+import type { Fixture } from "@holdfast/conformance";
 import type { LockProvider } from "@holdfast/core";
-import type { Fixture } from "@holdfast/core/testing";
 import { type RedLocksOptions, redLocks } from "@holdfast/multi-lock";
 import { type RedisNode, type RedisProxy, startRedisProxy } from "@holdfast/test-servers";
 import { refusedCount } from "../support/refused-count.js";

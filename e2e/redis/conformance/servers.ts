@@ -1,5 +1,5 @@
+import type { Fixture } from "@holdfast/conformance";
 import type { LockHandle, LockProvider } from "@holdfast/core";
-import type { Fixture } from "@holdfast/core/testing";
 import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
 import { deskOf } from "@holdfast/redis-recipes/internal";
 import {

@@ -1,4 +1,3 @@
-import type { LockProvider } from "@holdfast/core";
 import {
   barrierConformance,
   countDownLatchConformance,
@@ -11,7 +10,8 @@ import {
   reentrantMutexConformance,
   reentrantReadWriteLockConformance,
   semaphoreConformance,
-} from "@holdfast/core/testing";
+} from "@holdfast/conformance";
+import type { LockProvider } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { afterAll, beforeAll } from "vitest";
 import { type Share, sharePrinted } from "../../support/share-of-cases.js";

@@ -1,4 +1,4 @@
-import { leaderElectionConformance } from "@holdfast/core/testing";
+import { leaderElectionConformance } from "@holdfast/conformance";
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { leadByLatch, leadBySelector, startCurator } from "./curator.js";
 import { onBothServers } from "./servers.js";

@@ -1,5 +1,5 @@
+import type { Fixture } from "@holdfast/conformance";
 import type { LockHandle, LockProvider, Owner } from "@holdfast/core";
-import type { Fixture } from "@holdfast/core/testing";
 import { expireSession, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
 import { encodeSegment } from "@holdfast/zk-recipes/internal";

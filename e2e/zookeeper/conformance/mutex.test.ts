@@ -1,4 +1,4 @@
-import { derivedMutexConformance, mutexConformance, reentrantMutexConformance } from "@holdfast/core/testing";
+import { derivedMutexConformance, mutexConformance, reentrantMutexConformance } from "@holdfast/conformance";
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { startCurator, takeMutex } from "./curator.js";
 import { onBothServers } from "./servers.js";

@@ -1,4 +1,4 @@
-import { readWriteLockConformance, reentrantReadWriteLockConformance } from "@holdfast/core/testing";
+import { readWriteLockConformance, reentrantReadWriteLockConformance } from "@holdfast/conformance";
 import { startCurator, takeWriteLock } from "./curator.js";
 import { onBothServers } from "./servers.js";
 

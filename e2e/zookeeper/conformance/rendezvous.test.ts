@@ -2,7 +2,7 @@ import {
   barrierConformance,
   countDownLatchConformance,
   doubleBarrierConformance,
-} from "@holdfast/core/testing";
+} from "@holdfast/conformance";
 import { onBothServers } from "./servers.js";
 
 onBothServers((fixture) => {

@@ -1,4 +1,4 @@
-import { derivedMutexConformance, semaphoreConformance } from "@holdfast/core/testing";
+import { derivedMutexConformance, semaphoreConformance } from "@holdfast/conformance";
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { startCurator, takePermit, takeSemaphoreMutex } from "./curator.js";
 import { onBothServers } from "./servers.js";

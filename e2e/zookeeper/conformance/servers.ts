@@ -1,4 +1,4 @@
-import type { Fixture } from "@holdfast/core/testing";
+import type { Fixture } from "@holdfast/conformance";
 import { startEmbeddedZooKeeper, startZooKeeper } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe } from "vitest";
 import { sharePrinted } from "../../support/share-of-cases.js";

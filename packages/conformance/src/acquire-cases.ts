@@ -1,6 +1,11 @@
+import {
+  AcquireTimeoutError,
+  BackendError,
+  InvalidArgumentError,
+  type LockHandle,
+  UnsupportedError,
+} from "@holdfast/core";
 import { expect } from "vitest";
-import { AcquireTimeoutError, BackendError, InvalidArgumentError, UnsupportedError } from "../../api/errors.js";
-import type { LockHandle } from "../../api/handle.js";
 import { type Case, follow, rejection } from "./harness.js";
 
 /** Asking, waiting, and giving up. */

@@ -1,5 +1,5 @@
+import { AcquireTimeoutError, ProviderClosedError } from "@holdfast/core";
 import { expect } from "vitest";
-import { AcquireTimeoutError, ProviderClosedError } from "../../api/errors.js";
 import { type Case, follow, rejection } from "./harness.js";
 
 export const barrierCases: readonly Case[] = [

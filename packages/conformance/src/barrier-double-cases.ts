@@ -1,11 +1,11 @@
-import { expect } from "vitest";
 import {
   AcquireTimeoutError,
   InvalidArgumentError,
   LockLostError,
+  type LockProvider,
   ProviderClosedError,
-} from "../../api/errors.js";
-import type { LockProvider } from "../../api/provider.js";
+} from "@holdfast/core";
+import { expect } from "vitest";
 import { type Case, follow, type Harness, rejection } from "./harness.js";
 
 const waitMs = 30_000;

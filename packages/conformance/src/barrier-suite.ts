@@ -1,4 +1,4 @@
-import type { LockProvider } from "../../api/provider.js";
+import type { LockProvider } from "@holdfast/core";
 import { barrierCases } from "./barrier-cases.js";
 import { doubleBarrierCases } from "./barrier-double-cases.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";

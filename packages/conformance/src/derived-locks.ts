@@ -1,12 +1,13 @@
-import type { AcquireOptions, WithLockOptions } from "../../api/acquiring.js";
-import { AcquireTimeoutError } from "../../api/errors.js";
-import type { LockHandle } from "../../api/handle.js";
-import type { LockView, Mutex } from "../../api/mutex.js";
-import type { LockProvider } from "../../api/provider.js";
-import type { Handle } from "../../grants/handle.js";
-import { viewPartsOf } from "../../recipes/view.js";
-import { runScope, type ScopeBody } from "../../scopes/run-scope.js";
-import { scopeArguments } from "../../scopes/scope-arguments.js";
+import {
+  type AcquireOptions,
+  AcquireTimeoutError,
+  type LockHandle,
+  type LockProvider,
+  type LockView,
+  type Mutex,
+  type WithLockOptions,
+} from "@holdfast/core";
+import { type Handle, runScope, type ScopeBody, scopeArguments, viewPartsOf } from "@holdfast/core/internal";
 
 /** A semaphore with one permit, used as a mutex. */
 export function semaphoreOfOne(provider: LockProvider, name: string): Mutex {

@@ -1,11 +1,11 @@
-import { expect } from "vitest";
 import {
   AcquireTimeoutError,
   InvalidArgumentError,
   LockLostError,
   NotHeldError,
   ProviderClosedError,
-} from "../../api/errors.js";
+} from "@holdfast/core";
+import { expect } from "vitest";
 import { depose, untilLabels, untilLeader, untilStanding } from "./election-support.js";
 import { type Case, follow, rejection } from "./harness.js";
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect } from "vitest";
-import type { ScopeContext } from "../../api/acquiring.js";
-import type { LeadershipHandle } from "../../api/election.js";
 import {
   AcquireTimeoutError,
   InvalidArgumentError,
+  type LeadershipHandle,
   LockLostError,
   ProviderClosedError,
-} from "../../api/errors.js";
+  type ScopeContext,
+} from "@holdfast/core";
+import { expect } from "vitest";
 import { depose, untilLabels, untilLeader, untilStanding } from "./election-support.js";
 import { type Case, follow, rejection } from "./harness.js";
 

@@ -1,6 +1,10 @@
+import {
+  InvalidArgumentError,
+  type LeaderElection,
+  type Participant,
+  ProviderClosedError,
+} from "@holdfast/core";
 import { expect } from "vitest";
-import type { LeaderElection, Participant } from "../../api/election.js";
-import { InvalidArgumentError, ProviderClosedError } from "../../api/errors.js";
 import { readUntil, untilLeader, untilStanding, withLimit } from "./election-support.js";
 import { type Case, follow, rejection } from "./harness.js";
 

@@ -1,5 +1,5 @@
+import type { LeaderElection, LeadershipHandle, Participant } from "@holdfast/core";
 import { expect } from "vitest";
-import type { LeaderElection, LeadershipHandle, Participant } from "../../api/election.js";
 import type { Harness } from "./harness.js";
 
 /** At least so many stand, the leader among them, as the backend sees it. */

@@ -1,8 +1,4 @@
-import type { Capabilities } from "../../api/capabilities.js";
-import type { LockHandle } from "../../api/handle.js";
-import type { LockProvider } from "../../api/provider.js";
-import type { Runtime } from "../../api/runtime.js";
-import type { Millis } from "../../api/values.js";
+import type { Capabilities, LockHandle, LockProvider, Millis, Runtime } from "@holdfast/core";
 
 /** A backend as the conformance kit sees it. One is made for each suite and used by all of its cases. */
 export interface Fixture {

@@ -1,12 +1,16 @@
+import {
+  type Capabilities,
+  type LockEventMap,
+  type LockHandle,
+  type LockMode,
+  type LockProvider,
+  type LockView,
+  type Millis,
+  type Mutex,
+  type Runtime,
+  systemRuntime,
+} from "@holdfast/core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Capabilities } from "../../api/capabilities.js";
-import type { LockEventMap } from "../../api/events.js";
-import type { LockHandle } from "../../api/handle.js";
-import type { LockView, Mutex } from "../../api/mutex.js";
-import type { LockProvider } from "../../api/provider.js";
-import type { Runtime } from "../../api/runtime.js";
-import type { LockMode, Millis } from "../../api/values.js";
-import { systemRuntime } from "../../runtime.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 
 /** Generous: what is awaited is a condition, and the limit is there to name it when it never comes. */

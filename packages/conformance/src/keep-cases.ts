@@ -1,5 +1,5 @@
+import { LockLostError } from "@holdfast/core";
 import { expect } from "vitest";
-import { LockLostError } from "../../api/errors.js";
 import { type Case, follow } from "./harness.js";
 
 /** `holdAtLeastMs`: the lock stays taken for a time although its holder is done. */

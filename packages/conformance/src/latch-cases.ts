@@ -1,5 +1,5 @@
+import { AcquireTimeoutError, InvalidArgumentError, ProviderClosedError } from "@holdfast/core";
 import { expect } from "vitest";
-import { AcquireTimeoutError, InvalidArgumentError, ProviderClosedError } from "../../api/errors.js";
 import { type Case, follow, rejection } from "./harness.js";
 
 export const latchCases: readonly Case[] = [

@@ -1,5 +1,5 @@
+import type { ReentrantMutex } from "@holdfast/core";
 import { expect } from "vitest";
-import type { ReentrantMutex } from "../../api/mutex.js";
 import { type Case, rejection } from "./harness.js";
 import type { ReentrantMaker } from "./reentrant-cases.js";
 

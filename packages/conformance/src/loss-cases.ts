@@ -1,7 +1,5 @@
+import { type LockHandle, LockLostError, type LossReason } from "@holdfast/core";
 import { expect } from "vitest";
-import { LockLostError } from "../../api/errors.js";
-import type { LockHandle } from "../../api/handle.js";
-import type { LossReason } from "../../api/values.js";
 import { type Case, follow, type Harness, rejection } from "./harness.js";
 
 /** What a backend may say of a hold that it, or somebody at it, has ended. */

@@ -1,5 +1,5 @@
+import { LockLostError, ProviderClosedError } from "@holdfast/core";
 import { expect } from "vitest";
-import { LockLostError, ProviderClosedError } from "../../api/errors.js";
 import { type Case, rejection } from "./harness.js";
 
 /** Looking in from outside, asking a holder to let go, and closing. */

@@ -1,8 +1,6 @@
+import { AcquireTimeoutError, BackendError, type LockHandle, type LockProvider } from "@holdfast/core";
+import { seededRandom } from "@holdfast/core/testing";
 import { expect } from "vitest";
-import { AcquireTimeoutError, BackendError } from "../../api/errors.js";
-import type { LockHandle } from "../../api/handle.js";
-import type { LockProvider } from "../../api/provider.js";
-import { seededRandom } from "../random.js";
 import type { Case } from "./harness.js";
 import { isFifo, Room, type SidesMaker } from "./read-write-support.js";
 

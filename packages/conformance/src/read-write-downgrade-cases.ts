@@ -1,5 +1,5 @@
+import { DeadlockError, LockLostError, NotHeldError } from "@holdfast/core";
 import { expect } from "vitest";
-import { DeadlockError, LockLostError, NotHeldError } from "../../api/errors.js";
 import { type Case, follow, rejection } from "./harness.js";
 import { heldModes, isFifo, loseHold, releaseAll } from "./read-write-support.js";
 

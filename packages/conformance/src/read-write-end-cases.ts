@@ -1,5 +1,5 @@
+import { AcquireTimeoutError, LockLostError, ProviderClosedError } from "@holdfast/core";
 import { expect } from "vitest";
-import { AcquireTimeoutError, LockLostError, ProviderClosedError } from "../../api/errors.js";
 import { type Case, follow, rejection } from "./harness.js";
 import { isFifo, loseHold, releaseAll, type SidesMaker } from "./read-write-support.js";
 

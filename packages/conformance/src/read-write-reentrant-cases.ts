@@ -1,8 +1,11 @@
+import {
+  DeadlockError,
+  type LockHandle,
+  LockLostError,
+  type LockProvider,
+  type ReentrantReadWriteLock,
+} from "@holdfast/core";
 import { expect } from "vitest";
-import { DeadlockError, LockLostError } from "../../api/errors.js";
-import type { LockHandle } from "../../api/handle.js";
-import type { LockProvider } from "../../api/provider.js";
-import type { ReentrantReadWriteLock } from "../../api/read-write-lock.js";
 import { type Case, follow, rejection } from "./harness.js";
 import { heldModes, isFifo, loseHold, releaseAll } from "./read-write-support.js";
 

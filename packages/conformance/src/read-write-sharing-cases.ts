@@ -1,6 +1,5 @@
+import { AcquireTimeoutError, type LockHandle } from "@holdfast/core";
 import { expect } from "vitest";
-import { AcquireTimeoutError } from "../../api/errors.js";
-import type { LockHandle } from "../../api/handle.js";
 import { type Case, follow, rejection } from "./harness.js";
 import { heldModes, isFifo, Room, releaseAll, type SidesMaker } from "./read-write-support.js";
 

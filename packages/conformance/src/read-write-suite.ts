@@ -1,4 +1,4 @@
-import type { LockProvider } from "../../api/provider.js";
+import type { LockProvider } from "@holdfast/core";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { suite } from "./harness.js";
 import { listenerCases } from "./listener-cases.js";

@@ -1,8 +1,13 @@
-import type { Acquirable } from "../../api/acquiring.js";
-import type { LockHandle } from "../../api/handle.js";
-import type { LockView, Mutex, ReentrantAcquirable, ReentrantMutex } from "../../api/mutex.js";
-import type { LockProvider } from "../../api/provider.js";
-import type { LockMode } from "../../api/values.js";
+import type {
+  Acquirable,
+  LockHandle,
+  LockMode,
+  LockProvider,
+  LockView,
+  Mutex,
+  ReentrantAcquirable,
+  ReentrantMutex,
+} from "@holdfast/core";
 import type { Harness } from "./harness.js";
 
 /** A lock with two sides, re-entrant or not. */

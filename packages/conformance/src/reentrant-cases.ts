@@ -1,8 +1,11 @@
+import {
+  DeadlockError,
+  type LockHandle,
+  LockLostError,
+  type LockProvider,
+  type ReentrantMutex,
+} from "@holdfast/core";
 import { expect } from "vitest";
-import { DeadlockError, LockLostError } from "../../api/errors.js";
-import type { LockHandle } from "../../api/handle.js";
-import type { ReentrantMutex } from "../../api/mutex.js";
-import type { LockProvider } from "../../api/provider.js";
 import { type Case, follow, rejection } from "./harness.js";
 
 export type ReentrantMaker = (provider: LockProvider, name: string) => ReentrantMutex;

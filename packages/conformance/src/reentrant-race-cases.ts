@@ -1,5 +1,5 @@
+import type { LockHandle } from "@holdfast/core";
 import { expect } from "vitest";
-import type { LockHandle } from "../../api/handle.js";
 import type { Case, Harness } from "./harness.js";
 import type { ReentrantMaker } from "./reentrant-cases.js";
 

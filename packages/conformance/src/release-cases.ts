@@ -1,5 +1,5 @@
+import { NotHeldError } from "@holdfast/core";
 import { expect } from "vitest";
-import { NotHeldError } from "../../api/errors.js";
 import { type Case, follow, rejection } from "./harness.js";
 
 /** Giving back. */

@@ -1,5 +1,5 @@
+import { AcquireTimeoutError, InvalidArgumentError } from "@holdfast/core";
 import { expect } from "vitest";
-import { AcquireTimeoutError, InvalidArgumentError } from "../../api/errors.js";
 import { type Case, rejection } from "./harness.js";
 
 /** `withLock`. */

@@ -1,6 +1,5 @@
+import { AcquireTimeoutError, InvalidArgumentError, type PermitHandle } from "@holdfast/core";
 import { expect } from "vitest";
-import { AcquireTimeoutError, InvalidArgumentError } from "../../api/errors.js";
-import type { PermitHandle } from "../../api/semaphore.js";
 import { type Case, follow, rejection } from "./harness.js";
 import { stillHeld, untilAvailable } from "./semaphore-support.js";
 

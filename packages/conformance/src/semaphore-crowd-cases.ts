@@ -1,8 +1,12 @@
+import {
+  AcquireTimeoutError,
+  BackendError,
+  type LockProvider,
+  type PermitHandle,
+  type Semaphore,
+} from "@holdfast/core";
+import { seededRandom } from "@holdfast/core/testing";
 import { expect } from "vitest";
-import { AcquireTimeoutError, BackendError } from "../../api/errors.js";
-import type { LockProvider } from "../../api/provider.js";
-import type { PermitHandle, Semaphore } from "../../api/semaphore.js";
-import { seededRandom } from "../random.js";
 import type { Case, Harness } from "./harness.js";
 import { untilAvailable } from "./semaphore-support.js";
 

@@ -1,10 +1,10 @@
-import { expect } from "vitest";
 import {
   AcquireTimeoutError,
   InvalidArgumentError,
   LockLostError,
   ProviderClosedError,
-} from "../../api/errors.js";
+} from "@holdfast/core";
+import { expect } from "vitest";
 import { type Case, rejection } from "./harness.js";
 import { losePermits, stillHeld, untilAvailable } from "./semaphore-support.js";
 

@@ -1,6 +1,5 @@
+import type { LockHandle, PermitHandle, Semaphore } from "@holdfast/core";
 import { expect } from "vitest";
-import type { LockHandle } from "../../api/handle.js";
-import type { PermitHandle, Semaphore } from "../../api/semaphore.js";
 import type { Harness } from "./harness.js";
 
 /** So many permits are free and nobody waits, as the backend sees it. */

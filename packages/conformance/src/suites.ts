@@ -1,5 +1,4 @@
-import type { LockProvider } from "../../api/provider.js";
-import type { LockMode } from "../../api/values.js";
+import type { LockMode, LockProvider } from "@holdfast/core";
 import { acquireCases } from "./acquire-cases.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { graceCases } from "./grace-cases.js";

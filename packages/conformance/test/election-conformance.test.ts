@@ -1,4 +1,5 @@
-import { leaderElectionConformance, simulatedRuntime } from "@holdfast/core/testing";
+import { leaderElectionConformance } from "@holdfast/conformance";
+import { simulatedRuntime } from "@holdfast/core/testing";
 import { memoryFixture } from "./memory-fixture.js";
 import { simulatedFixture } from "./simulated-fixture.js";
 

@@ -3,8 +3,8 @@ import {
   readWriteLockConformance,
   reentrantMutexConformance,
   reentrantReadWriteLockConformance,
-  simulatedRuntime,
-} from "@holdfast/core/testing";
+} from "@holdfast/conformance";
+import { simulatedRuntime } from "@holdfast/core/testing";
 import { memoryFixture } from "./memory-fixture.js";
 
 for (const how of ["session", "theft"] as const) {

@@ -1,5 +1,6 @@
+import type { Fixture } from "@holdfast/conformance";
 import { type LockProvider, MemorySpace, memoryLocks, type Runtime } from "@holdfast/core";
-import { type Fixture, memoryControls } from "@holdfast/core/testing";
+import { memoryControls } from "@holdfast/core/testing";
 
 /** Memory providers on one space. Holds are lost by ending the session of their provider, or by theft. */
 export function memoryFixture(how: "session" | "theft", runtime?: Runtime): Fixture {

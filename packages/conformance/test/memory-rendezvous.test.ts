@@ -2,9 +2,9 @@ import {
   barrierConformance,
   countDownLatchConformance,
   doubleBarrierConformance,
-  simulatedRuntime,
-} from "@holdfast/core/testing";
-import { memoryFixture } from "../memory-fixture.js";
+} from "@holdfast/conformance";
+import { simulatedRuntime } from "@holdfast/core/testing";
+import { memoryFixture } from "./memory-fixture.js";
 
 const plain = async () => memoryFixture("session");
 countDownLatchConformance("memory", plain);

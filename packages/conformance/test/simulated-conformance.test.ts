@@ -3,8 +3,8 @@ import {
   readWriteLockConformance,
   reentrantMutexConformance,
   reentrantReadWriteLockConformance,
-  simulatedRuntime,
-} from "@holdfast/core/testing";
+} from "@holdfast/conformance";
+import { simulatedRuntime } from "@holdfast/core/testing";
 import { simulatedFixture } from "./simulated-fixture.js";
 
 for (const lease of ["session", "ttl"] as const) {

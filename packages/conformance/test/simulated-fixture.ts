@@ -1,6 +1,7 @@
-import type { Fixture, SimulatedRuntime } from "@holdfast/core/testing";
-import { type Simulated, simulatedLocks } from "./simulated-driver.js";
-import { SimulatedServer } from "./simulated-server.js";
+import type { Fixture } from "@holdfast/conformance";
+import type { SimulatedRuntime } from "@holdfast/core/testing";
+import { type Simulated, simulatedLocks } from "../../core/test/simulated-driver.js";
+import { SimulatedServer } from "../../core/test/simulated-server.js";
 
 /** Clients of one simulated server. Holds are lost by ending the session of their client, or by removing the entry. */
 export function simulatedFixture(runtime: SimulatedRuntime, lease: "session" | "ttl"): Fixture {

@@ -35,7 +35,9 @@ export { CountDownLatchView, type LatchStore } from "./rendezvous/count-down-lat
 export { type DoubleBarrierStore, DoubleBarrierView } from "./rendezvous/double-barrier.js";
 export type { WaitBounds } from "./rendezvous/wait-bounds.js";
 export { runInFrames } from "./scopes/run-in-frames.js";
+export { runScope, type ScopeBody } from "./scopes/run-scope.js";
 export { runInScope } from "./scopes/scope.js";
+export { scopeArguments } from "./scopes/scope-arguments.js";
 export { abortable } from "./signals/abortable.js";
 export { type Attempts, ConnectionWaiters, type VainWait } from "./signals/connection-waiters.js";
 export { LateSignal } from "./signals/late-signal.js";

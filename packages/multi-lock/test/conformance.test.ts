@@ -1,5 +1,5 @@
 import { simulatedRuntime } from "@holdfast/core/testing";
-import { multiLockAcrossConformance, multiLockConformance } from "@holdfast/multi-lock/testing";
+import { multiLockAcrossConformance, multiLockConformance } from "./kit/conformance.js";
 import { type Together, worldFixture } from "./world.js";
 
 const seeds = [1, 20_061, 3_735_928_559];

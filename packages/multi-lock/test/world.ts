@@ -1,3 +1,4 @@
+import type { Fixture } from "@holdfast/conformance";
 import {
   type Grant,
   type LockProvider,
@@ -8,7 +9,7 @@ import {
   type TicketProgress,
 } from "@holdfast/core";
 import { viewPartsOf } from "@holdfast/core/internal";
-import { type Fixture, memoryControls } from "@holdfast/core/testing";
+import { memoryControls } from "@holdfast/core/testing";
 
 /** Whether the providers can queue several locks in one step. */
 export type Together = "one by one" | "all at once";

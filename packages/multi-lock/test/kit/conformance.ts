@@ -1,6 +1,6 @@
+import { type ConformanceOptions, derivedMutexConformance, type Fixture } from "@holdfast/conformance";
 import type { CloseOptions, CloseReport, LockProvider, Mutex } from "@holdfast/core";
-import { type ConformanceOptions, derivedMutexConformance, type Fixture } from "@holdfast/core/testing";
-import { multiLock } from "../multi-lock.js";
+import { multiLock } from "@holdfast/multi-lock";
 import { asMutex, leadOf } from "./as-mutex.js";
 
 /** All that a mutex owes, of a multi-lock of one and of three locks of one provider. */

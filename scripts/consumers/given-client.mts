@@ -1,0 +1,14 @@
+// A service hands over the ioredis client that it has, whatever the major version of it.
+import { redisLocks } from "@holdfast/redis-recipes";
+import { Cluster, Redis } from "ioredis";
+
+const offline = { lazyConnect: true, enableOfflineQueue: false };
+const client: Redis = new Redis(offline);
+const cluster: Cluster = new Cluster([{ host: "127.0.0.1", port: 1 }], offline);
+for (const locks of [redisLocks({ client }), redisLocks({ client: cluster })]) {
+  console.log((await locks.close()).released);
+}
+client.disconnect();
+cluster.disconnect();
+// @ts-expect-error: not a client of ioredis
+redisLocks.bind(null, { client: { status: "ready" } });

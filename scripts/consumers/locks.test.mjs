@@ -1,0 +1,13 @@
+// A test of a service with locks in it. vitest and jest both have these as globals here.
+import { memoryLocks } from "@holdfast/core";
+import { memoryControls } from "@holdfast/core/testing";
+
+describe("a service under test", () => {
+  it("holds a lock, hears of its loss and closes", async () => {
+    const locks = memoryLocks();
+    const lock = await locks.mutex("orders/17").acquire({ waitMs: 1_000 });
+    expect(memoryControls(locks).steal("orders/17")).toBe(true);
+    expect(lock.lost.aborted).toBe(true);
+    expect(await locks.close()).toEqual({ released: 0, unconfirmed: [] });
+  });
+});
