@@ -20,12 +20,19 @@ export interface Acl {
   readonly id: string;
 }
 
+/** An entry as a client may send it: some write the empty id of the scheme `auth` as null. */
+export interface RequestedAcl {
+  readonly perms: number;
+  readonly scheme: string | null;
+  readonly id: string | null;
+}
+
 /** Everybody may do everything: what Curator and ZooKeeper's own client use unless told otherwise. */
 export const openAcl: readonly Acl[] = Object.freeze([
   Object.freeze({ perms: Perms.ALL, scheme: "world", id: "anyone" }),
 ]);
 
-export function writeAcl(writer: Writer, acl: readonly Acl[] | null): void {
+export function writeAcl(writer: Writer, acl: readonly RequestedAcl[] | null): void {
   if (acl === null) {
     writer.int(-1);
     return;
@@ -38,19 +45,35 @@ export function writeAcl(writer: Writer, acl: readonly Acl[] | null): void {
   }
 }
 
-/** Null is a value of its own here: a server answers it with InvalidACL, not with a malformed request. */
+/** What a server tells: no part of an entry is null. */
 export function readAcl(reader: Reader): Acl[] | null {
+  return readEntries(reader, () => ({
+    perms: reader.int("acl.perms"),
+    scheme: reader.string("acl.scheme"),
+    id: reader.string("acl.id"),
+  }));
+}
+
+/**
+ * Null is a value of its own here, as the list and in an entry: whether a server answers it with InvalidACL or with MarshallingError, or takes
+ * it, depends on the scheme.
+ */
+export function readRequestedAcl(reader: Reader): RequestedAcl[] | null {
+  return readEntries(reader, () => ({
+    perms: reader.int("acl.perms"),
+    scheme: reader.stringOrNull("acl.scheme"),
+    id: reader.stringOrNull("acl.id"),
+  }));
+}
+
+function readEntries<T>(reader: Reader, read: () => T): T[] | null {
   const count = reader.countOrNull("acl");
   if (count === null) {
     return null;
   }
-  const acl: Acl[] = [];
+  const entries: T[] = [];
   for (let i = 0; i < count; i++) {
-    acl.push({
-      perms: reader.int("acl.perms"),
-      scheme: reader.string("acl.scheme"),
-      id: reader.string("acl.id"),
-    });
+    entries.push(read());
   }
-  return acl;
+  return entries;
 }

@@ -7,7 +7,7 @@ import * as requests from "./request-codecs.js";
 import * as responses from "./response-codecs.js";
 import { Writer } from "./writer.js";
 
-const { emptyRecord, pathRecord } = requests;
+const { emptyRecord, pathRecord, syncRecord } = requests;
 
 const requestCodecs: { readonly [K in OpName]: RecordCodec<RequestOf<K>> } = {
   create: requests.createRequest,
@@ -18,7 +18,7 @@ const requestCodecs: { readonly [K in OpName]: RecordCodec<RequestOf<K>> } = {
   getACL: pathRecord,
   setACL: requests.setACLRequest,
   getChildren: requests.pathWatchRequest,
-  sync: pathRecord,
+  sync: syncRecord,
   ping: emptyRecord,
   getChildren2: requests.pathWatchRequest,
   check: requests.pathVersionRequest,
@@ -52,7 +52,7 @@ const responseCodecs: { readonly [K in OpName]: RecordCodec<ResponseOf<K>> } = {
   getACL: responses.getACLResponse,
   setACL: responses.statResponse,
   getChildren: responses.childrenResponse,
-  sync: pathRecord,
+  sync: syncRecord,
   ping: emptyRecord,
   getChildren2: responses.children2Response,
   check: emptyRecord,

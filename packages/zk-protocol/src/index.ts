@@ -1,4 +1,4 @@
-export { type Acl, openAcl, Perms } from "./acl.js";
+export { type Acl, openAcl, Perms, type RequestedAcl } from "./acl.js";
 export { decodeRequest, decodeResponse, encodeRequest, encodeResponse } from "./codec.js";
 export { type ErrorName, errorCodes, errorName } from "./error-codes.js";
 export { InvalidPathError, ProtocolError, ZooKeeperError } from "./errors.js";

@@ -25,6 +25,7 @@ import type {
   SetWatches2Request,
   SetWatchesRequest,
   StatResponse,
+  SyncRecord,
   TotalNumberResponse,
   WhoAmIResponse,
 } from "./records.js";
@@ -44,7 +45,7 @@ export interface Operations {
   setACL: { request: SetACLRequest; response: StatResponse };
   getChildren: { request: PathWatchRequest; response: ChildrenResponse };
   /** Goes through the leader, but takes no zxid. Any path will do; it is sent back. */
-  sync: { request: PathRecord; response: PathRecord };
+  sync: { request: SyncRecord; response: SyncRecord };
   /** Always answered with the xid of pings, whatever xid it was sent with. */
   ping: { request: undefined; response: undefined };
   getChildren2: { request: PathWatchRequest; response: Children2Response };
@@ -61,7 +62,7 @@ export interface Operations {
   removeWatches: { request: CheckWatchesRequest; response: undefined };
   /** 3.5.1. */
   createContainer: { request: CreateRequest; response: Create2Response };
-  /** Servers send it to themselves; the body is the bare path. Not measured. */
+  /** Servers send it to themselves; the body is the bare path. From a client it is answered with BadArguments. */
   deleteContainer: { request: PathRecord; response: undefined };
   /** 3.5.3, and only where the server has `extendedTypesEnabled`. */
   createTTL: { request: CreateTTLRequest; response: Create2Response };

@@ -1,4 +1,4 @@
-import type { Acl } from "./acl.js";
+import type { Acl, RequestedAcl } from "./acl.js";
 import type { Stat } from "./stat.js";
 
 /**
@@ -25,6 +25,11 @@ export interface PathRecord {
   readonly path: string;
 }
 
+/** A server sends back whatever it gets, and null, too. */
+export interface SyncRecord {
+  readonly path: string | null;
+}
+
 export interface PathWatchRequest {
   readonly path: string;
   /** Sets a one-shot watch together with the read. exists sets it on a missing node too, the other reads don't. */
@@ -42,7 +47,7 @@ export interface CreateRequest {
   /** Null and empty are stored and read back as different values. */
   readonly data: Uint8Array | null;
   /** Null or empty is answered with InvalidACL. */
-  readonly acl: readonly Acl[] | null;
+  readonly acl: readonly RequestedAcl[] | null;
   /** One of `CreateFlags`. */
   readonly flags: number;
 }
@@ -61,7 +66,7 @@ export interface SetDataRequest {
 
 export interface SetACLRequest {
   readonly path: string;
-  readonly acl: readonly Acl[] | null;
+  readonly acl: readonly RequestedAcl[] | null;
   /** Of the ACL (`Stat.aversion`); -1: any. */
   readonly version: number;
 }
@@ -96,7 +101,8 @@ export interface SetWatches2Request extends SetWatchesRequest {
 export interface AuthRequest {
   /** Always 0. */
   readonly type: number;
-  readonly scheme: string;
+  /** Null is answered with AuthFailed. */
+  readonly scheme: string | null;
   /** `user:password` in UTF-8 for the scheme `digest`. */
   readonly auth: Uint8Array | null;
 }

@@ -1,4 +1,4 @@
-import { readAcl, writeAcl } from "./acl.js";
+import { readRequestedAcl, writeAcl } from "./acl.js";
 import type { RecordCodec } from "./record-codec.js";
 import type {
   AddWatchRequest,
@@ -17,6 +17,7 @@ import type {
   SetDataRequest,
   SetWatches2Request,
   SetWatchesRequest,
+  SyncRecord,
 } from "./records.js";
 
 /** For operations without a body. Whatever bytes are there are left alone. */
@@ -33,6 +34,15 @@ export const pathRecord: RecordCodec<PathRecord> = {
   },
   read(reader) {
     return { path: reader.string("path") };
+  },
+};
+
+export const syncRecord: RecordCodec<SyncRecord> = {
+  write(writer, record) {
+    writer.string(record.path);
+  },
+  read(reader) {
+    return { path: reader.stringOrNull("path") };
   },
 };
 
@@ -77,7 +87,7 @@ export const createRequest: RecordCodec<CreateRequest> = {
     return {
       path: reader.string("path"),
       data: reader.bytesOrNull("data"),
-      acl: readAcl(reader),
+      acl: readRequestedAcl(reader),
       flags: reader.int("flags"),
     };
   },
@@ -115,7 +125,7 @@ export const setACLRequest: RecordCodec<SetACLRequest> = {
     writer.int(record.version);
   },
   read(reader) {
-    return { path: reader.string("path"), acl: readAcl(reader), version: reader.int("version") };
+    return { path: reader.string("path"), acl: readRequestedAcl(reader), version: reader.int("version") };
   },
 };
 
@@ -180,7 +190,7 @@ export const authRequest: RecordCodec<AuthRequest> = {
   read(reader) {
     return {
       type: reader.int("type"),
-      scheme: reader.string("scheme"),
+      scheme: reader.stringOrNull("scheme"),
       auth: reader.bytesOrNull("auth"),
     };
   },

@@ -220,7 +220,7 @@ describe("a lying length", () => {
 
   test("null is refused where a value is required", () => {
     const none = Buffer.from("ffffffff", "hex");
-    expect(() => decodeRequest("sync", none)).toThrow("path: null");
+    expect(() => decodeRequest("getData", none)).toThrow("path: null");
     expect(() => decodeResponse("getChildren", none)).toThrow("children: null");
     expect(() => decodeResponse("whoAmI", none)).toThrow("clientInfo: null");
   });

@@ -9,7 +9,7 @@ const name = "holdfast-zookeeper";
 const usage = `Usage: ${name} [--port P] [--tick MS] [--extended-types] [--host ADDRESS --allow-remote]
   Runs a ZooKeeper server for development and tests in this process, in memory only, until ctrl-C: what is in it is
   gone then. Any ZooKeeper client can use it. It needs no Java, and it is no ensemble: don't keep anything in it.
-  It answers all four-letter words: echo stat | nc 127.0.0.1 2181
+  It answers the four-letter words that ask and reset nothing: echo stat | nc 127.0.0.1 2181
 
   --port P            default 2181; 0 takes one that is free
   --tick MS           tickTime (default 2000); sessions may last 2 to 20 of them

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isIP } from "node:net";
-import { type Acl, errorCodes, openAcl } from "@holdfast/zk-protocol";
+import { type Acl, errorCodes, openAcl, type RequestedAcl } from "@holdfast/zk-protocol";
 
 /** Who a connection is. Identities are added by `auth` and die with the connection. */
 export interface Identity {
@@ -38,45 +38,40 @@ function names(entry: Acl, identities: readonly Identity[]): boolean {
 }
 
 /**
- * The ACL that a node gets for the one that was asked for, or an error code. `auth` stands for the
- * identities of the asking connection.
+ * The ACL that a node gets for the one that was asked for, or an error code. `auth` stands for the identities of the asking connection; its
+ * id, which kazoo leaves null, is not looked at. Schemes that look at the id answer a null with MarshallingError.
  */
-export function fixAcl(acl: readonly Acl[] | null, identities: readonly Identity[]): readonly Acl[] | number {
+export function fixAcl(
+  acl: readonly RequestedAcl[] | null,
+  identities: readonly Identity[],
+): readonly Acl[] | number {
   if (acl === null || acl.length === 0) return errorCodes.InvalidACL;
-  const first = acl[0] as Acl;
+  const first = acl[0] as RequestedAcl;
   if (acl.length === 1 && first.perms === 31 && first.scheme === "world" && first.id === "anyone") {
     return openAcl; // nearly every node has it: one object for all
   }
   const fixed = new Map<string, Acl>();
-  const add = (entry: Acl): void => {
-    fixed.set(`${entry.perms} ${entry.scheme} ${entry.id}`, entry);
-  };
-  for (const entry of acl) {
-    switch (entry.scheme) {
-      case "world":
-        if (entry.id !== "anyone") return errorCodes.InvalidACL;
-        add(entry);
-        break;
-      case "auth": {
-        const digests = identities.filter((identity) => identity.scheme === "digest");
-        if (digests.length === 0) return errorCodes.InvalidACL;
-        for (const { scheme, id } of digests) add({ perms: entry.perms, scheme, id });
-        break;
-      }
-      case "digest":
-        if (entry.id.split(":").length !== 2) return errorCodes.InvalidACL;
-        add(entry);
-        break;
-      case "ip":
-        if (parseNetwork(entry.id) === undefined) return errorCodes.InvalidACL;
-        add(entry);
-        break;
-      default:
-        return errorCodes.InvalidACL;
+  for (const { perms, scheme, id } of acl) {
+    if (scheme === "auth") {
+      const digests = identities.filter((identity) => identity.scheme === "digest");
+      if (digests.length === 0) return errorCodes.InvalidACL;
+      for (const digest of digests) fixed.set(`${perms} digest ${digest.id}`, { perms, ...digest });
+      continue;
     }
+    const valid = scheme === null ? undefined : validIds.get(scheme);
+    if (scheme === null || valid === undefined) return errorCodes.InvalidACL;
+    if (id === null) return errorCodes.MarshallingError;
+    if (!valid(id)) return errorCodes.InvalidACL;
+    fixed.set(`${perms} ${scheme} ${id}`, { perms, scheme, id });
   }
   return [...fixed.values()];
 }
+
+const validIds: ReadonlyMap<string, (id: string) => boolean> = new Map([
+  ["world", (id) => id === "anyone"],
+  ["digest", (id) => id.split(":").length === 2],
+  ["ip", (id) => parseNetwork(id) !== undefined],
+]);
 
 /** What somebody without ADMIN is shown: the users, but not the hashes of their passwords. */
 export function maskAcl(acl: readonly Acl[]): readonly Acl[] {

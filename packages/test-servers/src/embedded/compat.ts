@@ -18,6 +18,8 @@ export interface Behaviour {
   readonly watchesOverwrite: boolean;
   /** Up to 3.8.0 a create2 step of a multi is answered like a create, without a Stat. */
   readonly multiCreate2HasStat: boolean;
+  /** From 3.9 `exists` needs READ on the node (ZOOKEEPER-2590). */
+  readonly existsNeedsRead: boolean;
   /** What the counter of sequential names does past 2147483647. */
   readonly counterAtLimit: "sticks" | "wraps";
   /** Whether removeWatches takes the types 4 and 5. */
@@ -45,19 +47,17 @@ const since36: readonly OpName[] = [
   "addWatch",
 ];
 const since37: readonly OpName[] = ["whoAmI"];
-/** Records of transaction logs, never requests. */
-const never: readonly OpName[] = ["createSession"];
-
 const measured: Behaviour = {
   version: "3.8.0",
   eventsCarryZxid: false,
   eventsNeedRead: true,
   watchesOverwrite: true,
   multiCreate2HasStat: false,
+  existsNeedsRead: false,
   counterAtLimit: "sticks",
   removesByMode: false,
   defaultWords: ["srvr"],
-  unknownOps: new Set(never),
+  unknownOps: new Set(),
 };
 
 const behaviours: { readonly [C in Compat]: Behaviour } = {
@@ -67,20 +67,20 @@ const behaviours: { readonly [C in Compat]: Behaviour } = {
     eventsNeedRead: false,
     counterAtLimit: "wraps",
     defaultWords: ["ruok", "srvr", "stat", "mntr", "cons", "dump", "wchs", "isro", "conf"],
-    unknownOps: new Set([...never, ...since35, ...since36, ...since37]),
+    unknownOps: new Set([...since35, ...since36, ...since37]),
   },
   "3.5": {
     ...measured,
     version: "3.5.10",
     eventsNeedRead: false,
     counterAtLimit: "wraps",
-    unknownOps: new Set([...never, ...since36, ...since37]),
+    unknownOps: new Set([...since36, ...since37]),
   },
   "3.6": {
     ...measured,
     version: "3.6.4",
     eventsNeedRead: false,
-    unknownOps: new Set([...never, ...since37]),
+    unknownOps: new Set(since37),
   },
   "3.8": measured,
   "3.9": {
@@ -89,11 +89,14 @@ const behaviours: { readonly [C in Compat]: Behaviour } = {
     eventsCarryZxid: true,
     watchesOverwrite: false,
     multiCreate2HasStat: true,
+    existsNeedsRead: true,
     removesByMode: true,
+    // Inside of a multi it is known.
+    unknownOps: new Set(["check"]),
   },
 };
 
-/** Only "3.8" rests on measurements; what the others do differently was read in their sources. */
+/** "3.8" rests on measurements, and of "3.9" `existsNeedsRead` and `check`; what else differs was read in the sources. */
 export function behaviourOf(compat: Compat): Behaviour {
   return behaviours[compat];
 }

@@ -37,6 +37,7 @@ const listed: { readonly [word: string]: (source: WordSource) => string } = {
   },
   wchc: ({ state }) => `${bySession(state.watches.data)}\n`,
   isro: () => "rw",
+  envi: ({ state }) => `Environment:\nzookeeper.version=${versionOf(state)}\nhost.name=127.0.0.1\n`,
   conf: ({ state, port }) =>
     [
       `clientPort=${port}`,
@@ -52,7 +53,7 @@ const listed: { readonly [word: string]: (source: WordSource) => string } = {
 };
 
 /** Words of real servers that mean nothing here: they are refused like any that is not on the whitelist. */
-const others: ReadonlySet<string> = new Set(["crst", "dirs", "envi", "gtmk", "hash", "orst", "srst", "stmk"]);
+const others: ReadonlySet<string> = new Set(["crst", "dirs", "gtmk", "hash", "orst", "srst", "stmk"]);
 
 /** Every word that can be put on the whitelist. */
 export const knownWords: readonly string[] = Object.keys(listed);
@@ -72,7 +73,12 @@ export function answerWord(
 }
 
 function versionLine({ state }: WordSource): string {
-  return `Zookeeper version: ${state.behaviour.version}-holdfast-embedded, in memory, for tests\n`;
+  return `Zookeeper version: ${versionOf(state)}\n`;
+}
+
+/** Clients that ask for the release look for the comma, and some parse the date. The embedded server was never built. */
+function versionOf({ behaviour }: State): string {
+  return `${behaviour.version}-holdfast-embedded, built on 1970-01-01 00:00 UTC`;
 }
 
 function serverLines(source: WordSource): string {

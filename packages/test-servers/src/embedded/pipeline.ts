@@ -73,14 +73,7 @@ export class Pipeline {
     if (verdict?.kind !== "reject") {
       session = this.#sessionFor(connection, request, verdict?.kind === "move");
     }
-    const response = encodeConnectResponse({
-      protocolVersion: 0,
-      timeoutMs: session?.timeoutMs ?? 0,
-      sessionId: session?.id ?? 0n,
-      password: session?.password ?? Buffer.alloc(passwordLength),
-      ...(request.readOnly === undefined ? {} : { readOnly: false }),
-    });
-    connection.send(encodeFrame(response));
+    connection.send(greeting(session, request.readOnly !== undefined));
     if (session === undefined) connection.close("flush");
   }
 
@@ -190,7 +183,10 @@ export class Pipeline {
   #sendReply(exchange: Exchange, answer: Answer): void {
     const { connection } = exchange;
     connection.lastZxid = answer.zxid;
-    const frame = replyFrame(answer);
+    const greets = exchange.op === "createSession" && answer.err === 0;
+    const frame = greets
+      ? greeting(this.#host.state.sessions.get(connection.sessionId), true)
+      : replyFrame(answer);
     send(connection, frame, this.#host.stages?.replying(exchange, answer, frame));
   }
 
@@ -208,6 +204,19 @@ function send(connection: Connection, frame: Buffer, verdict: OutVerdict): void 
   if (verdict.bytes !== undefined) connection.send(verdict.bytes);
   if (verdict.next === "close") connection.close("flush");
   if (verdict.next === "stall") connection.outbox.stall();
+}
+
+/** Without a session it says that there is none. Clients before 3.4 neither send nor expect the flag for read-only. */
+function greeting(session: Session | undefined, withReadOnly: boolean): Buffer {
+  return encodeFrame(
+    encodeConnectResponse({
+      protocolVersion: 0,
+      timeoutMs: session?.timeoutMs ?? 0,
+      sessionId: session?.id ?? 0n,
+      password: session?.password ?? Buffer.alloc(passwordLength),
+      ...(withReadOnly ? { readOnly: false } : {}),
+    }),
+  );
 }
 
 function replyFrame(answer: Answer): Buffer {

@@ -62,8 +62,8 @@ const handlers: Handlers = {
   },
   check,
   multi,
-  deleteContainer: (txn, request) =>
-    txn.state.deleteMortal(request.path, txn.zxid) ? undefined : errorCodes.NotEmpty,
+  // Only the cleaner of a server deletes containers.
+  deleteContainer: () => errorCodes.BadArguments,
   closeSession: (txn) => {
     txn.state.closeSession(txn.client.sessionId, txn.zxid);
     return undefined;
@@ -97,7 +97,8 @@ const handlers: Handlers = {
   },
   // Without a configuration for it a server cannot do SASL.
   sasl: () => errorCodes.AuthFailed,
-  createSession: () => errorCodes.Unimplemented,
+  // Between servers it makes a session; a client that has one is greeted again.
+  createSession: () => undefined,
 };
 
 /** Applies one request completely: its events are delivered when this returns, its answer is still to be sent. */
@@ -112,11 +113,28 @@ export function process(state: State, client: Client, xid: number, type: number,
     xid: op === "ping" ? xids.ping : xid,
     zxid: op === "auth" ? 0n : (client.view?.zxid ?? state.zxid),
     err: failed ? outcome : 0,
-    body: failed || outcome.length === 0 ? undefined : outcome,
+    body: failed ? bodyOfFailure(op, body) : outcome.length === 0 ? undefined : outcome,
     ending: op === "closeSession" || ((op === "auth" || op === "sasl") && failed),
     // Meant for use inside of multi; on its own it is taken and never answered.
     silent: op === "check" && !failed,
   };
+}
+
+/** An error has no body, but a multiRead of the steps of a transaction does: its response is begun before the first step is refused. */
+function bodyOfFailure(op: OpName, request: Uint8Array): Buffer | undefined {
+  return op === "multiRead" && decoded("multi", request) !== undefined
+    ? encodeResponse("multiRead", { results: [] })
+    : undefined;
+}
+
+/** Undefined for bytes that are no such request. */
+function decoded<K extends OpName>(op: K, body: Uint8Array): { readonly request: RequestOf<K> } | undefined {
+  try {
+    return { request: decodeRequest(op, body) };
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
+  }
 }
 
 /** What a server answers to an operation that it does not know, before it closes the connection. */
@@ -125,15 +143,10 @@ export function unknownOp(xid: number): Answer {
 }
 
 function execute<K extends OpName>(op: K, txn: Transaction, body: Uint8Array): Outcome<Buffer> {
-  let request: RequestOf<K>;
-  try {
-    request = decodeRequest(op, body);
-  } catch (error) {
-    if (error instanceof ProtocolError) return errorCodes.MarshallingError;
-    throw error;
-  }
+  const found = decoded(op, body);
+  if (found === undefined) return errorCodes.MarshallingError;
   const handler: Handlers[K] = handlers[op];
-  const outcome: Outcome<ResponseOf<K>> = handler(txn, request);
+  const outcome: Outcome<ResponseOf<K>> = handler(txn, found.request);
   if (typeof outcome === "number") return outcome;
   txn.state.fireAll(txn.changes, txn.zxid);
   return encodeResponse(op, outcome);

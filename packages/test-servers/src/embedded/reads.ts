@@ -36,10 +36,14 @@ function watchOnce(table: WatchTable, client: Client, request: PathWatchRequest)
   if (request.watch && !client.losesWatch) table.add(client, request.path, WatchMode.oneShot);
 }
 
-/** Anybody may ask, and a watch waits for a node that is not there. */
+/** Anybody may ask up to 3.8, and a watch waits for a node that is not there. */
 export function exists(state: State, client: Client, request: PathWatchRequest): Outcome<StatResponse> {
   if (request.path.includes("\0")) return errorCodes.BadArguments;
   const node = treeFor(state, client).get(request.path);
+  const { existsNeedsRead } = state.behaviour;
+  if (node !== undefined && existsNeedsRead && !allowed(node.acl, Perms.READ, client.identities)) {
+    return errorCodes.NoAuth;
+  }
   watchOnce(state.watches.data, client, request);
   return node === undefined ? errorCodes.NoNode : { stat: node.stat() };
 }

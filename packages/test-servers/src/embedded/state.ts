@@ -94,7 +94,8 @@ export class State {
    * Takes away an empty container or TTL node as the cleaner does, whether or not its time has come.
    * False if it is no such node or has children.
    */
-  deleteMortal(path: string, zxid: bigint = this.nextZxid()): boolean {
+  deleteMortal(path: string): boolean {
+    const zxid = this.nextZxid();
     const node = this.tree.get(path);
     const parent = this.tree.get(parentPath(path));
     if (node === undefined || parent === undefined || node.childCount > 0) return false;

@@ -116,6 +116,9 @@ test("conf, isro, stat and wchc say what operators look for", async () => {
   expect(await fourLetterWord("isro", server)).toBe("rw");
   expect(await fourLetterWord("stat", server)).toMatch(/\nClients:\n {1}\/127\.0\.0\.1:\d+\[/);
   expect(await fourLetterWord("wchc", server)).toContain(`0x${wire.session.sessionId.toString(16)}\n\t/\n`);
+  const version = "3.8.0-holdfast-embedded, built on 1970-01-01 00:00 UTC\n";
+  expect(await fourLetterWord("srvr", server)).toContain(`Zookeeper version: ${version}`);
+  expect(await fourLetterWord("envi", server)).toContain(`\nzookeeper.version=${version}`);
   expect(await fourLetterWord("dirs", server)).toContain("whitelist");
 });
 

@@ -189,6 +189,27 @@ test("from 3.9 on a one-shot watch leaves a persistent one alone, events carry z
   expect(made.results).toMatchObject([{ op: "create2", stat: { czxid: state.zxid } }]);
 });
 
+test("from 3.9 on exists needs READ, and a check outside of a multi costs the connection", () => {
+  for (const [compat, hidden, bare] of [
+    ["3.8", 0, { err: -101 }],
+    ["3.9", -102, { err: -6, zxid: -1n }],
+  ] as const) {
+    const { party } = machine({ compat });
+    const [owner, other] = [party(), party()];
+    owner.ask("auth", { type: 0, scheme: "digest", auth: Buffer.from("u:p") });
+    owner.get("create", createOf("/closed", { acl: [{ perms: Perms.ALL, scheme: "auth", id: "" }] }));
+    expect(other.ask("exists", { path: "/closed", watch: true }).err).toBe(hidden);
+    expect(other.ask("exists", { path: "/absent", watch: false }).err).toBe(-101);
+    expect(owner.get("exists", { path: "/closed", watch: false }).stat.version).toBe(0);
+    owner.ask("setData", { path: "/closed", data: null, version: -1 });
+    // A watch that was refused with its read tells nothing; the one of 3.8 may not tell either.
+    expect(other.events).toEqual([]);
+    const check = { path: "/absent", version: -1 };
+    expect(owner.ask("multi", { ops: [{ op: "check", request: check }] }).err).toBe(0);
+    expect(owner.ask("check", check)).toMatchObject(bare);
+  }
+});
+
 test("several reads at once succeed and fail each for itself", () => {
   const { party } = machine();
   const wire = party();

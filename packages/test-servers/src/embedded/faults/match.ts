@@ -75,7 +75,8 @@ export function pathsOf({ op, body }: Pick<Exchange, "op" | "body">): readonly s
       return decodeRequest(op, body).ops.map((step) => step.request.path);
     }
     // Every other record begins with its path.
-    return [decodeRequest("sync", body).path];
+    const { path } = decodeRequest("sync", body);
+    return path === null ? [] : [path];
   } catch (error) {
     if (error instanceof ProtocolError) return [];
     throw error;

@@ -2,6 +2,7 @@ import { data } from "./data.js";
 import { ensemble } from "./ensemble.js";
 import { framing } from "./framing.js";
 import { ordering } from "./ordering.js";
+import { rareRequests } from "./rare-requests.js";
 import { sequences } from "./sequences.js";
 import { sessions } from "./sessions.js";
 import { transactions } from "./transactions.js";
@@ -18,6 +19,7 @@ export const conformance: readonly Item[] = [
   ...watches,
   ...ordering,
   ...ensemble,
+  ...rareRequests,
 ];
 
 export async function holds(item: Item, target: Target): Promise<void> {

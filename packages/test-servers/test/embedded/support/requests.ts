@@ -1,8 +1,8 @@
 import {
-  type Acl,
   CreateFlags,
   type OpName,
   openAcl,
+  type RequestedAcl,
   type RequestOf,
   type Stat,
 } from "@holdfast/zk-protocol";
@@ -11,7 +11,7 @@ import type { Reply, Wire } from "./wire.js";
 export interface CreateOptions {
   readonly data?: Uint8Array | null;
   readonly flags?: number;
-  readonly acl?: readonly Acl[] | null;
+  readonly acl?: readonly RequestedAcl[] | null;
 }
 
 export function createOf(path: string, options: CreateOptions = {}): RequestOf<"create"> {
