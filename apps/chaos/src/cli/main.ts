@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { attackCommand } from "../attack/attack-command.js";
 import { doctorCommand } from "../engine/probe/doctor-command.js";
 import { mutantsCommand } from "../mutants/mutants-command.js";
@@ -21,7 +22,11 @@ const commands: Readonly<Record<string, Command>> = {
 /** Runs a command line; resolves with the exit code and never rejects. `out` gets whole lines. */
 export async function main(argv: readonly string[], out: (line: string) => void): Promise<number> {
   const [name, ...args] = argv;
-  if (name === undefined || name === "--help" || name === "help") {
+  if (name === "--version") {
+    out(ownVersion());
+    return exits.asExpected;
+  }
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     out(help);
     return name === undefined ? exits.usage : exits.asExpected;
   }
@@ -40,6 +45,11 @@ export async function main(argv: readonly string[], out: (line: string) => void)
     out(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return exits.crash;
   }
+}
+
+function ownVersion(): string {
+  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
 }
 
 function isUsage(error: unknown): boolean {

@@ -22,7 +22,7 @@ Breaks lock clusters on purpose, and judges what happened.
   mutants   shows that broken recipes are convicted
   attack    breaks clients of its own at a cluster that you own
 
-Each takes --help.
+Each takes --help, and holdfast-chaos itself --help (-h) and --version.
 
 Exit: 0 all as expected; 1 a violation, or an expected one that was not shown; 2 too little happened to tell; 3 a required
 capability is missing; 254 wrong arguments; 255 the runner itself failed.

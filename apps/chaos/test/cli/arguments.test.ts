@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -16,6 +16,19 @@ async function ran(...argv: string[]): Promise<{ code: number; text: string }> {
   const code = await main(argv, (line) => lines.push(line));
   return { code, text: lines.join("\n") };
 }
+
+describe("the command itself", () => {
+  it.each(["--help", "-h", "help"])("tells its commands for %s", async (option) => {
+    const { code, text } = await ran(option);
+    expect(code).toBe(0);
+    expect(text).toContain("Usage: holdfast-chaos <command>");
+  });
+
+  it("tells its version, and nothing else", async () => {
+    const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+    expect(await ran("--version")).toEqual({ code: 0, text: version });
+  });
+});
 
 describe("arguments of run", () => {
   it("without any choose the full set with a fresh seed, and keep what failed", () => {
