@@ -82,7 +82,7 @@ function read(args: readonly string[]): Wanted | null {
       workers: { type: "string", default: "4" },
       seed: { type: "string" },
       out: { type: "string" },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
   });
   if (values.help === true) return null;

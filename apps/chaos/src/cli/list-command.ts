@@ -14,7 +14,7 @@ export function listCommand(args: readonly string[], out: (line: string) => void
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { tag: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
+    options: { tag: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean", short: "h" } },
   });
   if (values.help === true) {
     out(help);

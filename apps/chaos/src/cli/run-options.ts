@@ -72,7 +72,7 @@ export function readRunArguments(args: readonly string[], freshSeed: () => numbe
       faults: { type: "string" },
       shrink: { type: "boolean" },
       "shrink-budget": { type: "string", default: "10m" },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
     allowNegative: true,
   });

@@ -27,7 +27,7 @@ export async function mutantsCommand(args: readonly string[], out: (line: string
       list: { type: "boolean" },
       seed: { type: "string" },
       out: { type: "string", default: join("chaos-results", "mutants") },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
   });
   if (values.help === true) {

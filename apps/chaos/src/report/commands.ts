@@ -130,9 +130,9 @@ function parse(
   return parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { help: { type: "boolean" }, ...more, ...checks } as Record<
+    options: { help: { type: "boolean", short: "h" }, ...more, ...checks } as Record<
       string,
-      { type: "boolean" | "string" }
+      { type: "boolean" | "string"; short?: string }
     >,
   });
 }

@@ -24,6 +24,14 @@ describe("the command itself", () => {
     expect(text).toContain("Usage: holdfast-chaos <command>");
   });
 
+  it.each(["list", "doctor", "run", "check", "report", "mutants", "attack"])(
+    "tells about %s for -h",
+    async (name) => {
+      expect(await ran(name, "-h")).toEqual(await ran(name, "--help"));
+      expect((await ran(name, "-h")).code).toBe(0);
+    },
+  );
+
   it("tells its version, and nothing else", async () => {
     const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
     expect(await ran("--version")).toEqual({ code: 0, text: version });

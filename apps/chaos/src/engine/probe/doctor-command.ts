@@ -49,7 +49,7 @@ function readArguments(args: readonly string[]): { required: Capability[]; json:
     options: {
       require: { type: "string", multiple: true },
       json: { type: "boolean" },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
   });
   return {
