@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { packAll, run } from "./pack.mjs";
@@ -26,6 +26,8 @@ const strict = [
   ..."--module nodenext --target es2022 --lib es2023,esnext.disposable --types node".split(" "),
 ];
 const typesOfNode = { "@types/node": "20" };
+
+const requireBanner = 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);';
 
 const vitest = (version) => ({
   name: `vitest ${version}`,
@@ -54,11 +56,30 @@ const typescript = (version) => ({
   commands: [["tsc", ...strict, "--noEmit", "types.mts"]],
 });
 
+/** vitest 3 brings esbuild, so that one installation serves both. */
+const vitestAndBundles = {
+  name: "vitest 3, bundled by its esbuild",
+  beside: { vitest: "3", "prom-client": "15" },
+  packages: ["core", "conformance", "metrics"],
+  files: ["locks.test.mjs", "conformance.test.mjs", "bundled.mjs"],
+  commands: [
+    ["vitest", "run", "--globals"],
+    ...[
+      ["cjs", "--format=cjs"],
+      ["mjs", "--format=esm", `--banner:js=${requireBanner}`],
+    ].flatMap(([suffix, ...options]) => [
+      ["esbuild", "bundled.mjs", "--bundle", "--platform=node", `--outfile=out/bundle.${suffix}`, ...options],
+      ["alone", `out/bundle.${suffix}`],
+    ]),
+  ],
+  inShare: true,
+};
+
 /** `packages`: which of ours, default all; siblings that one depends on are named too. `inShare`: also run by `npm test`. */
 export const consumers = [
   vitest("1"),
   vitest("2"),
-  { ...vitest("3"), inShare: true },
+  vitestAndBundles,
   vitest("4"),
   // It starts on Node.js 22 and newer only, and its installation is what can fail.
   { ...vitest("5"), commands: [] },
@@ -94,11 +115,26 @@ export async function tryConsumer(consumer, tarballs) {
     await run("npm", install, { cwd: folder, withinMs });
     for (const file of consumer.files) await copyFile(join(sources, file), join(folder, file));
     for (const [command, ...args] of consumer.commands) {
+      if (command === "alone") {
+        await runAlone(join(folder, args[0]));
+        continue;
+      }
       const program = command === "node" ? process.execPath : programOf(command, folder);
       await run(program, args, { cwd: folder, withinMs });
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs a file from an empty folder, from which no package can be found. */
+async function runAlone(file) {
+  const elsewhere = await mkdtemp(join(tmpdir(), "holdfast-alone-"));
+  try {
+    await copyFile(file, join(elsewhere, basename(file)));
+    await run(process.execPath, [basename(file)], { cwd: elsewhere, withinMs });
+  } finally {
+    await rm(elsewhere, { recursive: true, force: true });
   }
 }
 

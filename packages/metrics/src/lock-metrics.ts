@@ -1,5 +1,4 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { createRequire } from "node:module";
 import { InvalidArgumentError, type LockProvider } from "@holdfast/core";
 import {
   channelNames,
@@ -18,6 +17,7 @@ import { type AnyRegistry, MetricSet } from "./metric-set.js";
 import { findPromClient, type PromClient } from "./prom-client.js";
 import { collectGauges, ProviderWatch } from "./provider-watch.js";
 import { SessionSeries } from "./session-series.js";
+import { version } from "./version.js";
 
 export interface LockMetricsOptions {
   /**
@@ -93,7 +93,7 @@ function startMetrics(
   const set = new MetricSet(prom, registry, lockCatalogue, {
     exemplars: new Set(traced ? ["lock_acquire_duration_seconds"] : []),
   });
-  set.gauge("build_info").set({ version: ownVersion(), node: process.version }, 1);
+  set.gauge("build_info").set({ version, node: process.version }, 1);
   const overflows = set.counter("metrics_label_overflow_total");
   for (const label of guardedLabels) overflows.inc({ label }, 0);
   const onOverflow = (label: GuardedLabel): void => overflows.inc({ label });
@@ -194,9 +194,4 @@ function shortTraceId(traceId: () => string | undefined): () => string | undefin
     const id = traceId();
     return typeof id === "string" && id !== "" && id.length <= 120 ? id : undefined;
   };
-}
-
-function ownVersion(): string {
-  const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
-  return version;
 }

@@ -1,14 +1,17 @@
-import { createRequire } from "node:module";
+// By another name: the banner that gives an ES module bundle its `require` commonly declares `createRequire`.
+import { createRequire as requireOf } from "node:module";
 import type * as Prometheus from "prom-client";
 
 export type PromClient = typeof Prometheus;
 
-const load = createRequire(import.meta.url);
-
-/** `undefined` where it is not installed: it is an optional peer, so that a library may call us wherever it runs. */
+/**
+ * `undefined` where it is not installed: it is an optional peer, so that a library may call us wherever it runs. An ES module has no
+ * `require`; where there is one, a bundler has put it there and has taken prom-client in by this very call.
+ */
 export function findPromClient(): PromClient | undefined {
   try {
-    return load("prom-client") as PromClient;
+    if (typeof require === "function") return require("prom-client") as PromClient;
+    return requireOf(import.meta.url)("prom-client") as PromClient;
   } catch (error) {
     if ((error as { code?: unknown }).code === "MODULE_NOT_FOUND") return undefined;
     throw error;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lockCatalogue } from "../src/index.js";
+import { version } from "../src/version.js";
 import { documentOf } from "./documents.js";
 import { promtool } from "./promtool.js";
 
@@ -11,6 +12,11 @@ const readme = new URL("../README.md", import.meta.url);
 const queries = [...readFileSync(readme, "utf8").matchAll(/```promql\n([\s\S]*?)```/g)].map(
   ([, query]) => query ?? "",
 );
+
+it("the version among the metrics is that of the package", () => {
+  const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  expect(version).toBe(JSON.parse(manifest).version);
+});
 
 describe("the README", () => {
   it("has the catalogue of today (HOLDFAST_WRITE_DOCS=1 writes it)", () => {
