@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { startRedis, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { consumers, tryConsumer } from "../../scripts/consumers.mjs";
@@ -56,6 +56,42 @@ describe("the installed packages", () => {
     for (const file of [...targets, "LICENSE", "README.md"])
       expect(existsSync(join(folder, file)), file).toBe(true);
     expect(existsSync(join(folder, "test"))).toBe(false);
+  });
+
+  it.each(packages)("%s has every file that its documents link to", async (name) => {
+    const folder = join(consumer.folder, "node_modules", name);
+    const files = await readdir(folder, { recursive: true });
+    const dead: string[] = [];
+    for (const file of files.filter((each) => each.endsWith(".md") && !each.includes("node_modules"))) {
+      const text = await readFile(join(folder, file), "utf8");
+      const links = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"/g)];
+      for (const [, link = "", attribute = ""] of links) {
+        const [path = ""] = (link || attribute).split("#");
+        if (path === "" || /^[a-z]+:/.test(path)) continue;
+        const target = resolve(folder, dirname(file), path);
+        if (!target.startsWith(folder) || !existsSync(target)) dead.push(`${file}: ${path}`);
+      }
+    }
+    expect(dead).toEqual([]);
+  });
+
+  it("compile in every example of their readmes", async () => {
+    const surroundings = await readFile(
+      new URL("../../scripts/consumers/surroundings.d.ts", import.meta.url),
+      "utf8",
+    );
+    const written = [await consumer.write("surroundings.d.ts", surroundings)];
+    for (const name of packages) {
+      const readme = await readFile(join(consumer.folder, "node_modules", name, "README.md"), "utf8");
+      const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)];
+      for (const [at, [, code = ""]] of examples.entries()) {
+        const file = `${name.replace("@holdfast/", "")}-example-${at + 1}.mts`;
+        written.push(await consumer.write(file, `export {};\n${code}`));
+      }
+    }
+    expect(written.length).toBeGreaterThan(20);
+    // Strict alone: an example shows the first of a list without asking whether there is one.
+    await consumer.typeCheck("--noUncheckedIndexedAccess", "false", ...written);
   });
 
   it("type-check, declarations included, in the readme's example and in what surrounds it", async () => {

@@ -1,0 +1,35 @@
+// What the examples of the readmes leave to the reader: names of an application, and of the text around an example. An example that
+// declares a name itself has its own.
+declare const locks: import("@holdfast/zk-recipes").ZooKeeperLocks;
+declare const order: { readonly id: number };
+declare function charge(
+  what: typeof order,
+  how: { readonly fence: bigint | null; readonly signal: AbortSignal },
+): Promise<void>;
+declare function report(until?: { readonly signal: AbortSignal } | AbortSignal): Promise<void>;
+declare function makeReport(signal: AbortSignal): Promise<void>;
+declare function write(what: string, how: { readonly fence: bigint | null }): Promise<void>;
+interface Side {
+  readonly id: number;
+  readonly fence: bigint | null;
+}
+declare function move(what: {
+  readonly from: Side;
+  readonly to: Side;
+  readonly signal: AbortSignal;
+}): Promise<void>;
+declare function log(...what: readonly unknown[]): void;
+declare const server: import("node:http").Server;
+declare const app: import("fastify").FastifyInstance;
+declare const cron: { schedule(when: string, what: () => Promise<void>): void };
+declare const ca: Buffer;
+declare const socket: import("node:net").Socket;
+declare const id: bigint;
+declare const proxy: import("@holdfast/test-servers").ZooKeeperProxy;
+declare const url: string;
+declare function myLocks(options: { readonly url: string }): import("@holdfast/core").LockProvider;
+declare const backend: {
+  delete(name: string): Promise<void>;
+  cut(provider: import("@holdfast/core").LockProvider): void;
+  mend(provider: import("@holdfast/core").LockProvider): void;
+};
