@@ -25,6 +25,8 @@ const acls = [
   createOf("/").acl,
   createOf("/").acl,
   [{ perms: 31, scheme: "auth", id: "" }],
+  [{ perms: 31, scheme: "auth", id: null }],
+  [{ perms: 31, scheme: "digest", id: null }],
   [{ perms: 1, scheme: "world", id: "anyone" }],
   [{ perms: 31, scheme: "ip", id: "127.0.0.1" }],
   [{ perms: 27, scheme: "digest", id: "u:Jq7wMyA/w2Vd5WIDAKdu4OIIFEQ=" }],
