@@ -44,7 +44,6 @@ export const told = (error: unknown): string =>
 zookeeperLocks({ connect: "h:1", sesionTimeoutMs: 5 });
 // @ts-expect-error: a mistyped option
 redisLocks({ url: "redis://h", leaseMS: 5 });
+const plain = memoryLocks().mutex("x");
 // @ts-expect-error: the body comes last
-export const wrong = memoryLocks()
-  .mutex("x")
-  .withLock(async () => {}, { waitMs: 5 });
+plain.withLock(async () => {}, { waitMs: 5 });
