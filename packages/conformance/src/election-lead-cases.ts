@@ -94,10 +94,12 @@ export const electionLeadCases: readonly Case[] = [
       const other = (await h.provider()).leaderElection(name);
       const released = h.record(provider, "released", name);
       const controller = new AbortController();
+      let begun = false;
       let ending = false;
       const leading = provider
         .leaderElection(name)
         .lead({ signal: controller.signal, label: "leader" }, async (term, { signal }) => {
+          begun = true;
           await rejection(untilTold(signal));
           expect(signal.reason).toBe("enough");
           expect(term.state).toBe("held");
@@ -109,6 +111,8 @@ export const electionLeadCases: readonly Case[] = [
       });
       const seen = follow(atTheEnd);
       await untilLeader(h, other, "leader");
+      // Others may see the leader before its own answer has arrived.
+      await h.until("the body to begin", () => begun);
       expect(seen.settled).toBe(false);
       controller.abort("enough");
       expect(await atTheEnd).toEqual({ value: undefined, ending: true, released: 1, holds: 0 });
