@@ -44,6 +44,8 @@ export class ChannelConnection {
   #deniedTold = false;
   /** When each channel that was refused is asked for again. */
   readonly #dueMs = new Map<Channel, Millis>();
+  /** For when the timer is set. It may ring early where its channel is not waited for any more. */
+  #nextDueMs: Millis = Infinity;
   #cancelPing: (() => void) | undefined;
   #cancelOpen: (() => void) | undefined;
   #cancelDue: (() => void) | undefined;
@@ -194,24 +196,36 @@ export class ChannelConnection {
 
   #subscribeLater(channel: Channel, delayMs: Millis): void {
     if (this.#closed || this.#channels.get(channel.name) !== channel) return;
-    this.#dueMs.set(channel, this.#options.runtime.nowMs() + delayMs);
-    this.#armDue();
+    const dueMs = this.#options.runtime.nowMs() + delayMs;
+    this.#dueMs.set(channel, dueMs);
+    this.#armDue(dueMs);
   }
 
-  #armDue(): void {
+  #armDue(dueMs: Millis): void {
+    if (dueMs >= this.#nextDueMs) return;
     const { runtime } = this.#options;
+    this.#nextDueMs = dueMs;
     this.#cancelDue?.();
-    const nextMs = Math.min(...this.#dueMs.values());
-    if (nextMs === Infinity) return;
-    this.#cancelDue = runtime.setTimer(Math.max(0, Math.ceil(nextMs - runtime.nowMs())), () => {
-      const nowMs = runtime.nowMs();
-      const due = [...this.#dueMs].flatMap(([channel, dueMs]) => (dueMs <= nowMs ? [channel] : []));
-      for (const channel of due) this.#dueMs.delete(channel);
-      this.#armDue();
-      // A connection that is not there subscribes all of its channels when it is.
-      if (this.#redis?.status === "ready") void this.#subscribe(due.filter(({ live }) => !live));
-    });
+    this.#cancelDue = runtime.setTimer(Math.max(0, Math.ceil(dueMs - runtime.nowMs())), this.#due);
   }
+
+  readonly #due = (): void => {
+    const nowMs = this.#options.runtime.nowMs();
+    const due: Channel[] = [];
+    let nextMs: Millis = Infinity;
+    for (const [channel, dueMs] of this.#dueMs) {
+      if (dueMs > nowMs) {
+        nextMs = Math.min(nextMs, dueMs);
+        continue;
+      }
+      this.#dueMs.delete(channel);
+      if (!channel.live) due.push(channel);
+    }
+    this.#nextDueMs = Infinity;
+    this.#armDue(nextMs);
+    // A connection that is not there subscribes all of its channels when it is.
+    if (this.#redis?.status === "ready") void this.#subscribe(due);
+  };
 
   #openLater(): void {
     if (this.#closed) return;
@@ -233,6 +247,7 @@ export class ChannelConnection {
     this.#cancelPing?.();
     this.#cancelOpen?.();
     this.#cancelDue?.();
+    this.#nextDueMs = Infinity;
     this.#dueMs.clear();
     this.#allLost();
     const redis = this.#redis;
