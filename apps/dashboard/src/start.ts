@@ -5,7 +5,7 @@ import type { Principal } from "./auth/roles.js";
 import { checkCollectors, makeCollectors } from "./collectors.js";
 import { checkConfig } from "./config/check.js";
 import { ConfigError } from "./config/config-error.js";
-import { checkAppendable, checkProxies } from "./config/places.js";
+import { checkAppendable } from "./config/places.js";
 import type { DashboardConfig } from "./config/schema.js";
 import { readSecret, readUsers, type SecretSource } from "./config/secrets.js";
 import type { NamedCollector } from "./core/cluster-row.js";
@@ -91,7 +91,6 @@ async function resolveConfig(
 ): Promise<Resolved> {
   const { auth = {}, actions = false, audit = {} } = config;
   const host = config.listen?.host ?? "127.0.0.1";
-  checkProxies(config.trustProxy ?? []);
   const auditFile =
     audit.file === undefined ? undefined : await checkAppendable("audit.file", audit.file, source.directory);
   const users = auth.basic === undefined ? [] : await readUsers(auth.basic.file, source);

@@ -3,6 +3,7 @@ import { checkKnownKeys } from "@holdfast/core/internal";
 import type { TSchema } from "typebox";
 import { Check, Errors } from "typebox/value";
 import { ConfigError } from "./config-error.js";
+import { checkProxies } from "./places.js";
 import { ConfigSchema, type DashboardConfig, longestMs, type Root } from "./schema.js";
 
 interface Shape {
@@ -34,6 +35,7 @@ export function checkConfig(value: unknown): DashboardConfig {
         );
     }
   }
+  checkProxies(value.trustProxy ?? []);
   if (value.actions === true)
     for (const { name, zookeeper } of value.clusters)
       for (const root of zookeeper?.roots ?? [])

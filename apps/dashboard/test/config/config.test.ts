@@ -195,8 +195,9 @@ clusters:
       "uniquelocal",
     ];
     const audit = { file: "audit.jsonl" };
+    const auth = { anonymous: "viewer" } as const;
     await checkDashboard(
-      { listen: { port: 0 }, clusters: [cluster], trustProxy, audit },
+      { listen: { port: 0 }, clusters: [cluster], trustProxy, audit, auth },
       { directory, env: {} },
     );
   });
