@@ -72,7 +72,8 @@ function expectBothWays(history: History): void {
 const r21 = scenario("R21");
 const short: Scenario = {
   ...r21,
-  runMs: 3_000,
+  // Long enough that a JVM which starts anew in the middle has turns too: in 3 s there was a run without one.
+  runMs: 8_000,
   plan: () => [
     { fault: "redis.flush-scripts", target: "redis1", after: "granted(k1, 5)", atMs: 0 },
     { fault: "worker.kill", target: "worker(j0)", after: "granted(k1, 10)", atMs: 200, forMs: 100 },

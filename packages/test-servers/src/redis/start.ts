@@ -14,6 +14,15 @@ export interface StartRedisOptions extends RedisOptions {
 export const startLimitMs = 10_000;
 
 /**
+ * A node of a cluster has a second port, by default 10,000 above the first: among those that the kernel gives to outgoing connections, so
+ * that it may be taken.
+ */
+async function busLines({ config = {} }: StartRedisOptions): Promise<string[]> {
+  if (config["cluster-enabled"] !== "yes" || config["cluster-port"] !== undefined) return [];
+  return [`cluster-port ${await freePort()}`];
+}
+
+/**
  * Starts one real redis-server and resolves when it serves.
  *
  * @throws NotInstalledError when there is no server on this machine (`npx holdfast-servers ensure` gets one).
@@ -26,7 +35,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
     install,
     port: options.port ?? (await freePort()),
     name: "redis",
-    lines: dataLines(options, secrets),
+    lines: [...dataLines(options, secrets), ...(await busLines(options))],
     secrets,
     startWithinMs: options.startWithinMs ?? startLimitMs,
     at: options.place,
