@@ -1,0 +1,206 @@
+// Counts what there is to read: code lines by package and folder, and the files that one acquire and release runs through.
+import { readdirSync, readFileSync } from "node:fs";
+import { Session } from "node:inspector/promises";
+import { join, relative, sep } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+
+const help = `Usage: node scripts/lines.mjs [options]
+
+Prints code lines, which are lines that are no comment, not blank and no part of an import, of the sources of each package and of
+each folder in it. With --acquire it prints instead which source files run in one acquire and release of a free mutex, on ZooKeeper
+(embedded) and on Redis (a real server, as found by @holdfast/test-servers); the packages have to be built.
+
+  --package NAME   only packages whose path contains NAME
+  --acquire        the files of one acquire and release
+  --files          with --acquire: each of them
+  --json           for other programs
+  --help           this text
+`;
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const { values: flags } = parseArgs({
+  options: {
+    package: { type: "string" },
+    acquire: { type: "boolean" },
+    files: { type: "boolean" },
+    json: { type: "boolean" },
+    help: { type: "boolean" },
+  },
+});
+if (flags.help) console.log(help);
+else if (flags.acquire) await printAcquire();
+else printLines();
+
+function printLines() {
+  const rows = [];
+  for (const group of ["packages", "apps"])
+    for (const name of readdirSync(join(root, group)).sort()) {
+      const source = join(root, group, name, "src");
+      const place = `${group}/${name}`;
+      if (flags.package !== undefined && !place.includes(flags.package)) continue;
+      rows.push(...foldersOf(source, place));
+    }
+  if (flags.json) console.log(JSON.stringify(rows, null, 2));
+  else
+    console.log(
+      table(["folder", "files", "lines", "code"], rows, ({ folder, files, lines, code }) => [
+        folder,
+        files,
+        lines,
+        code,
+      ]),
+    );
+}
+
+/** The package as a whole, and each folder with what lies directly in it. */
+function foldersOf(source, place) {
+  const folders = new Map();
+  const whole = { folder: place, files: 0, lines: 0, code: 0 };
+  for (const file of sourcesIn(source)) {
+    const counted = count(readFileSync(file, "utf8"));
+    const inside = relative(source, file).split(sep).slice(0, -1).join("/");
+    const folder = `${place}/src${inside === "" ? "" : `/${inside}`}`;
+    const row = folders.get(folder) ?? { folder, files: 0, lines: 0, code: 0 };
+    folders.set(folder, row);
+    for (const each of [whole, row]) {
+      each.files += 1;
+      each.lines += counted.lines;
+      each.code += counted.code;
+    }
+  }
+  return whole.files === 0 ? [] : [whole, ...[...folders.values()].sort(byFolder)];
+}
+
+function byFolder(one, other) {
+  return one.folder < other.folder ? -1 : 1;
+}
+
+function sourcesIn(folder) {
+  try {
+    return readdirSync(folder, { recursive: true })
+      .filter((file) => /\.tsx?$/.test(file) && !file.endsWith(".d.ts"))
+      .map((file) => join(folder, file))
+      .sort();
+  } catch (error) {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** By line: a comment that follows code on its line is code, as is text that looks like a comment inside a template. */
+function count(text) {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  let code = 0;
+  let skipping = null;
+  for (const line of lines) {
+    const said = line.trim();
+    if (skipping !== null) {
+      if (skipping.test(said)) skipping = null;
+    } else if (said.startsWith("/*")) {
+      if (!said.includes("*/")) skipping = /\*\//;
+    } else if (/^(import|export) (type )?(\{|\*|[\w$]+,? )/.test(said) && isModuleClause(said)) {
+      if (!/["'];?$/.test(said)) skipping = /from ["'].*["'];?$/;
+    } else if (/^import ["']/.test(said)) {
+      // For what it does when it is loaded.
+    } else if (said !== "" && !said.startsWith("//")) code += 1;
+  }
+  return { lines: lines.length, code };
+}
+
+/** `export { a } from "b"` and each import; not `export const`. */
+function isModuleClause(said) {
+  return said.startsWith("import") || /^export (type )?(\{|\*)/.test(said);
+}
+
+async function printAcquire() {
+  const runs = { zookeeper: await onZooKeeper(), redis: await onRedis() };
+  if (flags.json) {
+    console.log(JSON.stringify(runs, null, 2));
+    return;
+  }
+  for (const [backend, files] of Object.entries(runs)) {
+    const code = files.reduce((sum, file) => sum + file.code, 0);
+    console.log(`${backend}: ${files.length} files, ${code} code lines`);
+    const folders = new Map();
+    for (const file of files) {
+      const folder = file.file.split("/").slice(0, -1).join("/");
+      const row = folders.get(folder) ?? { folder, files: 0, code: 0 };
+      folders.set(folder, { ...row, files: row.files + 1, code: row.code + file.code });
+    }
+    const rows = flags.files ? files : [...folders.values()];
+    console.log(
+      `${table([flags.files ? "file" : "folder", "files", "code"], rows, (row) => [row.file ?? row.folder, row.files ?? 1, row.code])}\n`,
+    );
+  }
+}
+
+async function onZooKeeper() {
+  const { startEmbeddedZooKeeper } = await built("packages/test-servers/dist/index.js");
+  const { zookeeperLocks } = await built("packages/zk-recipes/dist/index.js");
+  const server = await startEmbeddedZooKeeper();
+  const locks = zookeeperLocks({ connect: server.connectString });
+  try {
+    return await filesOf(locks.mutex("counted"), /packages\/(core|zk-recipes|zk-protocol)\/dist\//);
+  } finally {
+    await locks.close();
+    await server.stop();
+  }
+}
+
+async function onRedis() {
+  const { startRedis } = await built("packages/test-servers/dist/index.js");
+  const { redisLocks } = await built("packages/redis-recipes/dist/index.js");
+  const server = await startRedis();
+  const locks = redisLocks({ url: server.url });
+  try {
+    return await filesOf(locks.mutex("counted"), /packages\/(core|redis-recipes)\/dist\//);
+  } finally {
+    await locks.close();
+    await server.stop();
+  }
+}
+
+async function built(path) {
+  return await import(pathToFileURL(join(root, path)).href);
+}
+
+/** Source files of which a function runs in one acquire and release, after another one that has made what is made once. */
+async function filesOf(mutex, pattern) {
+  await (await mutex.acquire()).release();
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  await session.post("Profiler.takePreciseCoverage");
+  await (await mutex.acquire()).release();
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  session.disconnect();
+  return result
+    .filter(({ url, functions }) => pattern.test(url) && functions.some(ran))
+    .map(({ url }) => sourceOf(url))
+    .sort((one, other) => (one.file < other.file ? -1 : 1));
+}
+
+/** The function without a name is the module itself, which ran when it was loaded. */
+function ran({ functionName, ranges }) {
+  return functionName !== "" && ranges.some(({ count: times }) => times > 0);
+}
+
+function sourceOf(url) {
+  const file = relative(root, fileURLToPath(url)).replace("/dist/", "/src/").replace(/\.js$/, ".ts");
+  return { file, ...count(readFileSync(join(root, file), "utf8")) };
+}
+
+function table(head, rows, cellsOf) {
+  const lines = [head, ...rows.map((row) => cellsOf(row).map(String))];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column].length)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column])))
+        .join("  "),
+    )
+    .join("\n");
+}
