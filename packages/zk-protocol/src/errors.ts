@@ -1,14 +1,6 @@
 import { errorName } from "./error-codes.js";
 import type { OpName } from "./operations.js";
 
-/**
- * Bytes that are not what the protocol says. The only thing that decoders and `FrameReader` throw,
- * whatever bytes they are given.
- */
-export class ProtocolError extends Error {
-  override readonly name = "ProtocolError";
-}
-
 /** A server's answer other than Ok. */
 export class ZooKeeperError extends Error {
   override readonly name = "ZooKeeperError";

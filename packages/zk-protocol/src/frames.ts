@@ -1,5 +1,5 @@
-import { ProtocolError } from "./errors.js";
 import { defaultMaxFrameBytes } from "./limits.js";
+import { ProtocolError } from "./protocol-error.js";
 
 const lengthBytes = 4;
 const leastBufferBytes = 16_384;

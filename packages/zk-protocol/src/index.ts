@@ -1,7 +1,7 @@
 export { type Acl, openAcl, Perms, type RequestedAcl } from "./acl.js";
 export { decodeRequest, decodeResponse, encodeRequest, encodeResponse } from "./codec.js";
 export { type ErrorName, errorCodes, errorName } from "./error-codes.js";
-export { InvalidPathError, ProtocolError, ZooKeeperError } from "./errors.js";
+export { InvalidPathError, ZooKeeperError } from "./errors.js";
 export { encodeFrame, FrameReader } from "./frames.js";
 export {
   type ConnectRequest,
@@ -41,6 +41,7 @@ export {
   type ResponseOf,
 } from "./operations.js";
 export { baseName, joinPath, parentOf, validatePath } from "./paths.js";
+export { ProtocolError } from "./protocol-error.js";
 export * from "./records.js";
 export { formatSessionId } from "./session-id.js";
 export type { Stat } from "./stat.js";

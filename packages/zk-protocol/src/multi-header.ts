@@ -1,4 +1,4 @@
-import { ProtocolError } from "./errors.js";
+import { ProtocolError } from "./protocol-error.js";
 import type { Reader } from "./reader.js";
 import type { Writer } from "./writer.js";
 

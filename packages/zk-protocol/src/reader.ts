@@ -1,4 +1,4 @@
-import { ProtocolError } from "./errors.js";
+import { ProtocolError } from "./protocol-error.js";
 
 /**
  * Takes one record apart. Every length is checked against the bytes that are there before anything

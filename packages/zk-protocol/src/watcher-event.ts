@@ -1,4 +1,4 @@
-import { ProtocolError } from "./errors.js";
+import { ProtocolError } from "./protocol-error.js";
 import { Reader } from "./reader.js";
 import { Writer } from "./writer.js";
 

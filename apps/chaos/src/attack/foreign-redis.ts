@@ -1,6 +1,7 @@
 import { RedisConnection, startRedisProxy } from "@holdfast/test-servers";
 import { proxiedLink } from "../engine/topologies/redis-link.js";
-import type { Address, ServerSet } from "../engine/topologies/server-set.js";
+import type { ServerSet } from "../engine/topologies/server-set.js";
+import type { Address } from "../workload/addresses.js";
 import { namesKey } from "../workload/redis-names.js";
 
 const pageOf = 500;

@@ -3,9 +3,10 @@ import { startZooKeeperProxy } from "@holdfast/test-servers";
 import { CreateFlags, errorCodes, openAcl, ZooKeeperError } from "@holdfast/zk-protocol";
 import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { UsageError } from "../cli/usage.js";
-import type { Address, ServerSet, WorkerLink } from "../engine/topologies/server-set.js";
+import type { ServerSet, WorkerLink } from "../engine/topologies/server-set.js";
 import { ProxiedLink } from "../engine/topologies/zookeeper.js";
 import { observeZooKeeper } from "../engine/topologies/zookeeper-observer.js";
+import type { Address } from "../workload/addresses.js";
 import type { AttackTarget } from "./target.js";
 
 const reachWithinMs = 15_000;

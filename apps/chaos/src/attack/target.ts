@@ -1,5 +1,5 @@
 import { UsageError } from "../cli/usage.js";
-import type { Address } from "../engine/topologies/server-set.js";
+import type { Address } from "../workload/addresses.js";
 
 /** A cluster that somebody says is theirs. */
 export type AttackTarget =

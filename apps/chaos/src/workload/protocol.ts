@@ -1,6 +1,6 @@
 import type { KeySpec, WorkerGroup } from "../engine/scenario.js";
-import type { ServerAddresses } from "../engine/topologies/server-set.js";
 import type { EventRecord, InvokeRecord, OutcomeRecord } from "../history/record.js";
+import type { ServerAddresses } from "./addresses.js";
 
 /** A key as a worker sees it: its name in the history, and the one in the backend, which is fresh for each scenario. */
 export interface WorkerKey extends KeySpec {

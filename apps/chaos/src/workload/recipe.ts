@@ -1,6 +1,6 @@
 import type { Random } from "../engine/random.js";
-import type { ServerAddresses } from "../engine/topologies/server-set.js";
 import type { EventRecord } from "../history/record.js";
+import type { ServerAddresses } from "./addresses.js";
 import type { WorkerKey } from "./protocol.js";
 
 export interface RecipeContext {

@@ -1,23 +1,16 @@
-import type { Millis, Runtime, UnsupportedError } from "@holdfast/core";
-import { NotSentError, OutcomeUnknownError, type TooFewReplicasError } from "./errors.js";
-import type { Command, Flight, NodeConnection, Outcome } from "./node-connection.js";
+import type { Millis, Runtime } from "@holdfast/core";
+import type { Command, Flight, Outcome } from "./commands.js";
+import { NotSentError, OutcomeUnknownError } from "./errors.js";
+import type { NodeConnection } from "./node-connection.js";
 import type { WaitRequest } from "./redis-line.js";
-import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
+import {
+  forgotten,
+  type PolicyRefusal,
+  type RunResult,
+  type ScriptRun,
+  scriptCommand,
+} from "./script-command.js";
 import type { LinkTimes } from "./settings.js";
-
-/** Why a run that waits for replicas is not even sent. */
-export type PolicyRefusal = TooFewReplicasError | UnsupportedError;
-
-/** A run, and what became of it. */
-export interface RunResult {
-  readonly outcome: Outcome | { readonly error: PolicyRefusal };
-  readonly sentMs: Millis;
-  readonly answeredMs: Millis;
-  readonly runId: string;
-  /** See `Answer`. */
-  readonly askedBy?: string;
-  readonly acknowledged: number | null;
-}
 
 export interface AckedRunsOptions {
   readonly connection: NodeConnection;

@@ -7,12 +7,11 @@ import {
 } from "@holdfast/core";
 import { ConnectionWaiters } from "@holdfast/core/internal";
 import type { Script } from "../scripts/script.js";
-import type { RunResult } from "./acked-runs.js";
 import { ClusterTopology } from "./cluster-topology.js";
+import type { Outcome } from "./commands.js";
 import { NotSentError, ReplyError, redirection } from "./errors.js";
 import type { MasterNode, ReplicaPolicy } from "./master-node.js";
 import { noConnection } from "./no-connection.js";
-import type { Outcome } from "./node-connection.js";
 import type {
   Answer,
   LineNotice,
@@ -24,7 +23,7 @@ import type {
 } from "./redis-line.js";
 import type { RequestMeter } from "./request-meter.js";
 import { missingRights } from "./rights.js";
-import type { ScriptRun } from "./script-command.js";
+import type { RunResult, ScriptRun } from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
 import { defaultTimes, type LinkTimes } from "./settings.js";
 import { SingleTopology } from "./single-topology.js";

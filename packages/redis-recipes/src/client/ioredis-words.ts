@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
+import type { Command } from "./commands.js";
 import { type LinkErrorDetails, NotSentError, OutcomeUnknownError, type ReplyError } from "./errors.js";
-import type { Command } from "./node-connection.js";
 import { refusalOf } from "./rights.js";
 
 /**

@@ -1,13 +1,20 @@
 import { BackendError, type Millis, type Runtime, UnsupportedError } from "@holdfast/core";
 import type { Redis } from "ioredis";
-import { AckedRuns, type PolicyRefusal, type RunResult } from "./acked-runs.js";
+import { AckedRuns } from "./acked-runs.js";
+import type { Command, Flight, Outcome } from "./commands.js";
 import { TooFewReplicasError } from "./errors.js";
 import { copyOf } from "./heard-streams.js";
-import { type Command, type Flight, NodeConnection, type Outcome } from "./node-connection.js";
+import { NodeConnection } from "./node-connection.js";
 import type { WaitRequest } from "./redis-line.js";
 import type { RequestMeter } from "./request-meter.js";
 import { rightsProbe } from "./rights.js";
-import { forgotten, type ScriptRun, scriptCommand } from "./script-command.js";
+import {
+  forgotten,
+  type PolicyRefusal,
+  type RunResult,
+  type ScriptRun,
+  scriptCommand,
+} from "./script-command.js";
 import type { ServerInfo } from "./server-info.js";
 import { duplicateSettings, type LinkTimes } from "./settings.js";
 import { unsuitable } from "./suitable.js";

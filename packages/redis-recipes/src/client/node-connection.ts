@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { Millis, Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
+import type { Command, Flight, Outcome } from "./commands.js";
 import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
 import { inTime } from "./in-time.js";
 import { failureOf, takesCommands } from "./ioredis-words.js";
@@ -8,24 +9,6 @@ import { MeteredFlight, type RequestMeter } from "./request-meter.js";
 import { parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
 import { type LinkTimes, pingMs, silenceMs } from "./settings.js";
 import { addressText } from "./target.js";
-
-/** A command as it goes to the server. */
-export type Command = readonly [name: string, ...args: (string | number)[]];
-
-/** What one command came to: its reply, or why there is none. */
-export type Outcome =
-  | { readonly reply: unknown }
-  | { readonly error: ReplyError | OutcomeUnknownError | NotSentError };
-
-/** Commands that left in one write. */
-export interface Flight {
-  readonly outcomes: readonly Outcome[];
-  /** Monotonic. */
-  readonly sentMs: Millis;
-  readonly answeredMs: Millis;
-  /** Of the server at the other end; empty when nothing was sent. */
-  readonly runId: string;
-}
 
 export interface NodeConnectionOptions {
   readonly runtime: Runtime;

@@ -1,7 +1,7 @@
 import type { LockEventMap, Millis } from "@holdfast/core";
 import type { EventHub } from "@holdfast/core/internal";
+import type { Command, Outcome } from "./commands.js";
 import { NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
-import type { Command, Outcome } from "./node-connection.js";
 import { scriptNameOf } from "./script-command.js";
 
 export interface RequestSettled {

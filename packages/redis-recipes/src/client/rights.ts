@@ -1,6 +1,6 @@
 import { suffixed } from "../layout/names.js";
+import type { Command, Outcome } from "./commands.js";
 import { isDeniedInScript, type LinkErrorDetails, ReplyError } from "./errors.js";
-import type { Command, Outcome } from "./node-connection.js";
 
 /**
  * What the scripts call, with arguments that are complete, as a call that changes nothing. An ACL user needs all of them, whatever it

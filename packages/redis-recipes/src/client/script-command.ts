@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
+import type { Millis, UnsupportedError } from "@holdfast/core";
 import type { Script } from "../scripts/script.js";
-import type { RunResult } from "./acked-runs.js";
-import { ReplyError } from "./errors.js";
-import type { Command, NodeConnection } from "./node-connection.js";
+import type { Command, Outcome } from "./commands.js";
+import { ReplyError, type TooFewReplicasError } from "./errors.js";
 
 /** One run of one script, before it is known which form it is sent in. */
 export interface ScriptRun {
@@ -11,6 +11,26 @@ export interface ScriptRun {
   readonly args: readonly (string | number)[];
   /** The slot is on its way to this node. */
   readonly asking: boolean;
+}
+
+/** Why a run that waits for replicas is not even sent. */
+export type PolicyRefusal = TooFewReplicasError | UnsupportedError;
+
+/** A run, and what became of it. */
+export interface RunResult {
+  readonly outcome: Outcome | { readonly error: PolicyRefusal };
+  readonly sentMs: Millis;
+  readonly answeredMs: Millis;
+  readonly runId: string;
+  /** See `Answer`. */
+  readonly askedBy?: string;
+  readonly acknowledged: number | null;
+}
+
+/** A connection, as far as its server's scripts go. */
+interface ScriptStore {
+  /** Scripts that the server is known to have, by digest. */
+  readonly scripts: Set<string>;
 }
 
 const digests = new WeakMap<Script<unknown>, string>();
@@ -37,7 +57,7 @@ function digestOf(script: Script<unknown>): string {
  * With its text the first time that this connection runs it, which loads it; with its digest from then on. So a first run
  * costs no round trip more.
  */
-export function scriptCommand(connection: NodeConnection, { script, keys, args }: ScriptRun): Command {
+export function scriptCommand(connection: ScriptStore, { script, keys, args }: ScriptRun): Command {
   const digest = digestOf(script);
   return connection.scripts.has(digest)
     ? ["evalsha", digest, keys.length, ...keys, ...args]
@@ -46,7 +66,7 @@ export function scriptCommand(connection: NodeConnection, { script, keys, args }
 
 /** Whether the server has forgotten the script (SCRIPT FLUSH) and the run must be sent again. Keeps account of what it has. */
 export function forgotten(
-  connection: NodeConnection,
+  connection: ScriptStore,
   { script }: ScriptRun,
   outcome: RunResult["outcome"],
 ): boolean {

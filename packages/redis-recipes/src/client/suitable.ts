@@ -1,6 +1,6 @@
 import { BackendError } from "@holdfast/core";
+import type { Command, Outcome } from "./commands.js";
 import { type LinkErrorDetails, NotSentError } from "./errors.js";
-import type { Command, Outcome } from "./node-connection.js";
 import { MissingRightError, missingRights } from "./rights.js";
 import type { ServerInfo } from "./server-info.js";
 

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
+import type { Outcome } from "./commands.js";
 import type { MasterNode } from "./master-node.js";
-import type { Outcome } from "./node-connection.js";
 import type { LineNotice } from "./redis-line.js";
 import type { ServerInfo } from "./server-info.js";
 import type { RedisAddress } from "./target.js";

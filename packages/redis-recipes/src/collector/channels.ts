@@ -1,6 +1,6 @@
 import type { Millis } from "@holdfast/core";
+import type { Command } from "../client/commands.js";
 import { ReplyError } from "../client/errors.js";
-import type { Command } from "../client/node-connection.js";
 import { channelNameOf } from "./key-names.js";
 import type { Link } from "./link.js";
 

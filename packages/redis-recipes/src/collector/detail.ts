@@ -1,7 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import type { LeaseState, ObservedLockDetail, ObservedParticipant } from "@holdfast/core/observe";
+import type { Command } from "../client/commands.js";
 import { ReplyError } from "../client/errors.js";
-import type { Command } from "../client/node-connection.js";
 import { neverExpiresMs, readHoldKey } from "../layout/keys.js";
 import { prefixed, suffixed } from "../layout/names.js";
 import { parseOwner } from "../layout/owners.js";

@@ -1,5 +1,5 @@
 import type { Discovery } from "@holdfast/core/observe";
-import type { Command } from "../client/node-connection.js";
+import type { Command } from "../client/commands.js";
 import { keyNameOf } from "./key-names.js";
 import type { Link } from "./link.js";
 import { libraryOf, ownerIn } from "./owner-words.js";

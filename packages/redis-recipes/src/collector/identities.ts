@@ -1,6 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import type { ClientIdentity } from "@holdfast/core/observe";
-import type { Command } from "../client/node-connection.js";
+import type { Command } from "../client/commands.js";
 import { clientKey } from "../layout/identity.js";
 import type { Link } from "./link.js";
 import type { Places } from "./places.js";

@@ -1,8 +1,8 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
+import type { Command } from "../client/commands.js";
 import { NotSentError, OutcomeUnknownError, ReplyError } from "../client/errors.js";
 import { failureOf, takesCommands } from "../client/ioredis-words.js";
-import type { Command } from "../client/node-connection.js";
 import { addressText } from "../client/target.js";
 import { closeClient } from "../client/topology.js";
 import { type Cause, causeOf, NoConnectionError } from "./outage.js";

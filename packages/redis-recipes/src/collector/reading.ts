@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Millis } from "@holdfast/core";
+import type { Command } from "../client/commands.js";
 import { ReplyError } from "../client/errors.js";
-import type { Command } from "../client/node-connection.js";
 import { prefixed, suffixed } from "../layout/names.js";
 import { barrierPrefix, doubleBarrierPrefix } from "./key-names.js";
 import type { Reply } from "./link.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { Command } from "../../src/client/commands.js";
 import { NotSentError } from "../../src/client/errors.js";
-import type { Command } from "../../src/client/node-connection.js";
 import { MeteredFlight } from "../../src/client/request-meter.js";
 
 test("a command that was not written is not told, neither when it settles nor at the end", () => {

@@ -7,9 +7,9 @@ export {
   type RestartOptions,
   startEmbeddedZooKeeper,
 } from "./embedded-zookeeper.js";
-export type { FaultAction, HoldPoint } from "./faults/actions.js";
+export type { FaultAction, FaultHit, HoldPoint } from "./faults/actions.js";
 export type { EventHold } from "./faults/event-hold.js";
-export type { Fault, FaultHit } from "./faults/fault.js";
+export type { Fault } from "./faults/fault.js";
 export type { Faults, Release } from "./faults/faults.js";
 export type { LaggingView } from "./faults/lagging-view.js";
 export type { FaultMatch, FaultTarget } from "./faults/match.js";

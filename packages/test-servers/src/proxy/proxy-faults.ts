@@ -1,5 +1,5 @@
-import type { FaultAction } from "../embedded/faults/actions.js";
-import { Fault, type FaultHit } from "../embedded/faults/fault.js";
+import type { FaultAction, FaultHit } from "../embedded/faults/actions.js";
+import { Fault } from "../embedded/faults/fault.js";
 import type { Release } from "../embedded/faults/faults.js";
 import type { FaultMatch, FaultSubject } from "../embedded/faults/match.js";
 import { TestServerError } from "../errors.js";

@@ -1,5 +1,5 @@
 import type { Finding, FindingKind } from "@holdfast/core/observe";
-import type { LayoutFinding } from "../layout/findings.js";
+import type { LayoutFinding } from "../layout/layout-finding.js";
 import { sequenceRefuseFrom } from "../layout/queue-order.js";
 import { isEmptyParent, type LockBook } from "./lock-book.js";
 import type { Settings } from "./options.js";

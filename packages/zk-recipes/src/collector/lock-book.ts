@@ -1,7 +1,7 @@
 import type { Runtime } from "@holdfast/core";
 import type { CollectorEvent, Moment, ObservedLock } from "@holdfast/core/observe";
 import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
-import type { LayoutFinding } from "../layout/findings.js";
+import type { LayoutFinding } from "../layout/layout-finding.js";
 import { recogniseTree } from "../layout/recognise-tree.js";
 import type { RecognisedTree, TreeNode } from "../layout/tree.js";
 import { KnownNodes } from "./known-nodes.js";

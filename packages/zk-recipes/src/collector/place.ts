@@ -1,6 +1,6 @@
 import type { PrimitiveKind } from "@holdfast/core";
 import type { LockFigures, Moment, ObservedLock } from "@holdfast/core/observe";
-import type { LayoutFinding } from "../layout/findings.js";
+import type { LayoutFinding } from "../layout/layout-finding.js";
 import { familyOf } from "../layout/recognise.js";
 import type { TreeNode } from "../layout/tree.js";
 import type { KnownNodes } from "./known-nodes.js";

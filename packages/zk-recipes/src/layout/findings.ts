@@ -1,4 +1,11 @@
 import { joinPath, type Stat } from "@holdfast/zk-protocol";
+import type {
+  ForeignChild,
+  KazooNames,
+  MixedKinds,
+  PossibleOldDowngrade,
+  SequenceHigh,
+} from "./layout-finding.js";
 import {
   inQueueOrder,
   isContender,
@@ -12,76 +19,6 @@ import {
 } from "./queue-order.js";
 import { familyOf, isKazooName, type LayoutFamily, numberOf, queueOf } from "./recognise.js";
 import type { TreeNode } from "./tree.js";
-
-/** Something in a tree that an operator should look at. Each has been seen to do harm, or to be about to. */
-export type LayoutFinding =
-  | ForeignChild
-  | MixedKinds
-  | SequenceHigh
-  | PossibleOldDowngrade
-  | KazooNames
-  | LonePermits;
-
-/** A child that no recipe of the path has made. Curator counts and sorts it all the same. */
-export interface ForeignChild {
-  readonly type: "foreign-child";
-  readonly path: string;
-  readonly child: string;
-  /**
-   * `"blocks"`: it sorts before a contender, who waits for as long as it is there. `"takes-permit"`: a semaphore counts it as a
-   * lease. `"none"`: it sorts behind all, or nobody counts it.
-   */
-  readonly effect: "blocks" | "takes-permit" | "none";
-}
-
-/** Two kinds of lock on one path, which do not exclude each other. */
-export interface MixedKinds {
-  readonly type: "mixed-kinds";
-  readonly path: string;
-  readonly families: readonly LayoutFamily[];
-  /** One child of each family, in the same order. */
-  readonly children: readonly string[];
-}
-
-/**
- * The counter that names the children is high. Near 2^31 - 1 the server stops counting, and Curator then lets several
- * contenders hold. From `"refuse"` on, ours do not queue there any more.
- */
-export interface SequenceHigh {
-  readonly type: "sequence-high";
-  readonly path: string;
-  /** Number of the next child, or of the last where only names are known. */
-  readonly sequence: number;
-  readonly level: "warn" | "refuse";
-}
-
-/**
- * A read that waits in the queue while its own session holds the write: as Curator up to 5.4.0 makes it when a writer takes read
- * (CURATOR-621). When that writer drops the write, its read goes on at the tail, and a writer queued before it is granted beside it. A
- * reader of another thread of that process looks the same, so this is a suspicion, and it can be told only while
- * the write is there. Nobody can wait for such a read: where it is a mere waiter, both would wait for ever.
- */
-export interface PossibleOldDowngrade {
-  readonly type: "possible-old-downgrade";
-  readonly path: string;
-  readonly write: string;
-  readonly read: string;
-  readonly session: bigint;
-}
-
-/** Nodes of kazoo, whose locks and Curator's do not see each other. */
-export interface KazooNames {
-  readonly type: "kazoo-names";
-  readonly path: string;
-  readonly children: readonly string[];
-}
-
-/** The path is the `leases` of a semaphore, whose queue is beside it. Nobody should use it as a lock of its own. */
-export interface LonePermits {
-  readonly type: "lone-permits";
-  readonly path: string;
-  readonly permits: number;
-}
 
 /** `family`: whose queue it is; a semaphore's are looked at as the mutex and the leases that they are. */
 export function foreignChildren(

@@ -1,12 +1,6 @@
 import type { LockMode } from "@holdfast/core";
-import {
-  foreignChildren,
-  kazooNames,
-  type LayoutFinding,
-  mixedKinds,
-  oldDowngrades,
-  sequenceHigh,
-} from "./findings.js";
+import { foreignChildren, kazooNames, mixedKinds, oldDowngrades, sequenceHigh } from "./findings.js";
+import type { LayoutFinding } from "./layout-finding.js";
 import { isContender, leaseBase, readBase, writeBase } from "./queue-order.js";
 import { familyOf, isKazooName, kindOf, type LayoutFamily, queueOf, serves } from "./recognise.js";
 import { recogniseKazoo } from "./recognise-kazoo.js";

@@ -1,6 +1,6 @@
 import type { LockMode, PrimitiveKind, Recognised } from "@holdfast/core";
 import type { Stat } from "@holdfast/zk-protocol";
-import type { LayoutFinding } from "./findings.js";
+import type { LayoutFinding } from "./layout-finding.js";
 import type { LayoutFamily } from "./recognise.js";
 
 /** One node as it was read. `stat` is `null` where only the name is known. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LayoutFinding } from "../../src/layout/findings.js";
+import type { LayoutFinding } from "../../src/layout/layout-finding.js";
 import { latchBase, leaseBase, mutexBase, readBase, writeBase } from "../../src/layout/queue-order.js";
 import { recogniseTree } from "../../src/layout/recognise-tree.js";
 import type { BareTree, TreeHints } from "../../src/layout/tree.js";

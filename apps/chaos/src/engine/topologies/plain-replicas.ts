@@ -6,12 +6,13 @@ import {
   startRedisProxy,
   type TcpProxy,
 } from "@holdfast/test-servers";
+import type { ServerAddresses } from "../../workload/addresses.js";
 import type { Topology } from "../scenario.js";
 import { proxiedLink, unproxiedLink } from "./redis-link.js";
 import { RedisObserver } from "./redis-look.js";
 import { logOf, redisServer, redisVersions, revive } from "./redis-server.js";
 import { rememberRedis } from "./redis-sets.js";
-import type { ServerAddresses, ServerSet } from "./server-set.js";
+import type { ServerSet } from "./server-set.js";
 
 /**
  * A master and replicas that nobody watches over. Clients know one address, which an operator leads to the master: a

@@ -1,5 +1,6 @@
 import type { RedisProxy } from "@holdfast/test-servers";
-import type { ServerAddresses, WorkerLink } from "./server-set.js";
+import type { ServerAddresses } from "../../workload/addresses.js";
+import type { WorkerLink } from "./server-set.js";
 
 export function unproxiedLink(addresses: ServerAddresses): WorkerLink {
   return {

@@ -1,4 +1,5 @@
 import { type RedisReplicaSet, startRedisProxy, startRedisReplicaSet } from "@holdfast/test-servers";
+import type { Address, ServerAddresses } from "../../workload/addresses.js";
 import type { Topology } from "../scenario.js";
 import { Placement, rememberPlacement } from "./placement.js";
 import { startPlainReplicas } from "./plain-replicas.js";
@@ -6,7 +7,7 @@ import { proxiedLink, unproxiedLink } from "./redis-link.js";
 import { RedisObserver } from "./redis-look.js";
 import { logOf, redisServer, redisVersions, revive, sentinelServer } from "./redis-server.js";
 import { rememberRedis } from "./redis-sets.js";
-import type { Address, ServerAddresses, ServerSet } from "./server-set.js";
+import type { ServerSet } from "./server-set.js";
 
 /** Sentinel's own, in milliseconds: with them an old master that is back stays a second one for ten seconds. */
 const ordinary = { "info-period": 10_000, "publish-period": 2_000 };

@@ -7,9 +7,10 @@ import {
   type ZooKeeperNode,
   type ZooKeeperProxy,
 } from "@holdfast/test-servers";
+import type { ServerAddresses } from "../../workload/addresses.js";
 import type { Topology } from "../scenario.js";
 import { Placement, rememberPlacement } from "./placement.js";
-import type { Observer, Server, ServerAddresses, ServerLog, ServerSet, WorkerLink } from "./server-set.js";
+import type { Observer, Server, ServerLog, ServerSet, WorkerLink } from "./server-set.js";
 import { observeZooKeeper } from "./zookeeper-observer.js";
 
 type ZooKeeperTopology = Extract<Topology, { kind: "zookeeper" }>;

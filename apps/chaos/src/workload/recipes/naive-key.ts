@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
-import type { ServerAddresses } from "../../engine/topologies/server-set.js";
+import type { ServerAddresses } from "../addresses.js";
 import type { Ask, Client, Grant, Recipe, RecipeContext } from "../recipe.js";
 
 /**

@@ -1,6 +1,6 @@
 import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
 import { deskOf } from "@holdfast/redis-recipes/internal";
-import type { ServerAddresses } from "../../engine/topologies/server-set.js";
+import type { ServerAddresses } from "../addresses.js";
 import type { Client, Recipe, RecipeContext } from "../recipe.js";
 import { namesKey } from "../redis-names.js";
 import { providerClient } from "./provider-client.js";

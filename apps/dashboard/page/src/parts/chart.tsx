@@ -4,11 +4,7 @@ import { theme } from "../app/preferences.js";
 import type { Zone } from "../format/instant.js";
 import { rate } from "../format/number.js";
 import { At } from "./age.js";
-
-export interface Point {
-  readonly atMs: number;
-  readonly value: number;
-}
+import type { Point } from "./draw-chart.js";
 
 /** A line over time, drawn by a chunk that is loaded when it is needed; the same as a table for whoever wants that, or when it fails. */
 export function Chart(props: {

@@ -1,9 +1,13 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Zone } from "../format/instant.js";
-import type { Point } from "./chart.js";
 
 const height = 150;
+
+export interface Point {
+  readonly atMs: number;
+  readonly value: number;
+}
 
 function columns(points: readonly Point[]): uPlot.AlignedData {
   return [points.map(({ atMs }) => atMs / 1000), points.map(({ value }) => value)];

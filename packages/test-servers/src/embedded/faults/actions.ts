@@ -1,5 +1,16 @@
 import type { ErrorName } from "@holdfast/zk-protocol";
-import type { FaultHit } from "./fault.js";
+import type { FaultTarget } from "./match.js";
+
+/** One time that a fault happened. */
+export interface FaultHit {
+  readonly target: FaultTarget | undefined;
+  readonly session: bigint;
+  readonly paths: readonly string[];
+  /** Of the request; 0 for handshakes, -1 for events. */
+  readonly xid: number;
+  /** Last transaction when it happened. */
+  readonly zxid: bigint;
+}
 
 /** Where a request, handshake or event waits. */
 export type HoldPoint =

@@ -1,17 +1,6 @@
 import { Gate } from "../gate.js";
-import type { FaultAction } from "./actions.js";
-import { type FaultMatch, type FaultSubject, type FaultTarget, matches } from "./match.js";
-
-/** One time that a fault happened. */
-export interface FaultHit {
-  readonly target: FaultTarget | undefined;
-  readonly session: bigint;
-  readonly paths: readonly string[];
-  /** Of the request; 0 for handshakes, -1 for events. */
-  readonly xid: number;
-  /** Last transaction when it happened. */
-  readonly zxid: bigint;
-}
+import type { FaultAction, FaultHit } from "./actions.js";
+import { type FaultMatch, type FaultSubject, matches } from "./match.js";
 
 /** A rule in force, and what became of it. */
 export class Fault {

@@ -15,9 +15,9 @@ import {
   stop,
 } from "../stages.js";
 import type { Notice } from "../watches.js";
-import { type FaultAction, pointOf } from "./actions.js";
+import { type FaultAction, type FaultHit, pointOf } from "./actions.js";
 import { checkAction } from "./check-action.js";
-import { Fault, type FaultHit } from "./fault.js";
+import { Fault } from "./fault.js";
 import type { FaultHost } from "./fault-host.js";
 import { inTurn } from "./in-turn.js";
 import { type FaultMatch, type FaultSubject, pathsOf } from "./match.js";
