@@ -4,7 +4,7 @@ import type { Audit, AuditRow } from "../contract/api.js";
 import { AuditRowSchema } from "../contract/parts.js";
 
 const mostRows = 1_000;
-/** Of dry runs and refusals, which anybody can make many of. */
+/** Of dry runs and refusals: one caller can make many of them. */
 const mostMinorRows = 1_000;
 const mostRefusalsAMinute = 60;
 /** Of the file, at the start. More than an hour of refusals at their limit takes, which must not hide what was done. */
@@ -24,10 +24,8 @@ export interface AuditOptions {
 export class AuditLog {
   readonly #file: FileHandle | undefined;
   readonly #onRow: ((row: AuditRow) => void) | undefined;
-  /** Acts, oldest first. */
+  /** In the order in which they began. */
   readonly #rows: Map<string, AuditRow> = new Map();
-  /** Dry runs and refusals, oldest first: kept apart, so that they never push out what was done. */
-  readonly #minor: Map<string, AuditRow> = new Map();
   #refusals = { sinceMs: 0, count: 0 };
   #writing: Promise<void> = Promise.resolve();
 
@@ -65,9 +63,7 @@ export class AuditLog {
   }
 
   page(limit: number, after?: string): Audit {
-    const newest = [...this.#rows.values(), ...this.#minor.values()]
-      .sort((a, b) => a.atMs - b.atMs)
-      .toReversed();
+    const newest = [...this.#rows.values()].toReversed();
     const from = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
     const rows = newest.slice(from, from + limit);
     return { rows, next: from + limit < newest.length ? (rows.at(-1)?.id ?? null) : null };
@@ -91,15 +87,18 @@ export class AuditLog {
   }
 
   #remember(row: AuditRow): void {
-    const isMinor = row.dryRun || row.outcome === "denied";
-    const [rows, others, most] = isMinor
-      ? [this.#minor, this.#rows, mostMinorRows]
-      : [this.#rows, this.#minor, mostRows];
-    others.delete(row.id);
-    rows.set(row.id, row);
-    const [oldest] = rows.keys();
-    if (rows.size > most && oldest !== undefined) rows.delete(oldest);
+    this.#rows.set(row.id, row);
+    const minor = isMinor(row);
+    const alike = [...this.#rows.values()].filter((each) => isMinor(each) === minor);
+    const [oldest] = alike;
+    if (alike.length > (minor ? mostMinorRows : mostRows) && oldest !== undefined)
+      this.#rows.delete(oldest.id);
   }
+}
+
+/** Dry runs and refusals, which never push out what was done. */
+function isMinor({ dryRun, outcome }: AuditRow): boolean {
+  return dryRun || outcome === "denied";
 }
 
 async function lastRows(file: FileHandle): Promise<AuditRow[]> {
