@@ -115,7 +115,7 @@ describe("holders and waiters of kazoo and Curator", () => {
     clients: readonly ForeignClient[],
     condition: () => boolean,
   ): Promise<void> {
-    // As long as their sessions: kazoo's pause between two tries doubles, and one may outlast half a minute.
+    // As long as their sessions.
     await eventually(condition, { what, withinMs: 75_000, detail: () => statesOf(clients) });
   }
 

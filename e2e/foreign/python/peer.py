@@ -31,7 +31,9 @@ watches = {}
 
 
 def connect(name, hosts, session_timeout_ms):
-    client = KazooClient(hosts=hosts, timeout=int(session_timeout_ms) / 1000)
+    # Its pause between two tries doubles up to a minute by default, and no test waits so long.
+    retry = {"max_tries": -1, "max_delay": 1.0}
+    client = KazooClient(hosts=hosts, timeout=int(session_timeout_ms) / 1000, connection_retry=retry)
     client.add_listener(lambda state: line.event("state", name, state))
     client.start(timeout=CONNECT_WITHIN_S)
     clients[name] = client
