@@ -1,0 +1,102 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+
+const root = new URL("../../", import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, root), "utf8");
+
+/** The pages about the whole repository, by their paths. */
+const pages = readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".md"))
+  .map((file) => `docs/${file}`);
+
+/** The sources of all packages: a page about one way through them names a file by the end of its path. */
+const sources = ["packages", "apps"].flatMap((folder) =>
+  readdirSync(new URL(folder, root)).flatMap((name) =>
+    readdirSync(new URL(`${folder}/${name}/src`, root), { recursive: true, encoding: "utf8" }).map(
+      (file) => `${folder}/${name}/src/${file}`,
+    ),
+  ),
+);
+
+const isThere = (path: string): boolean =>
+  existsSync(new URL(path, root)) || sources.some((source) => source.endsWith(`/${path}`));
+
+const withoutBlocks = (text: string): string => text.replace(/^ *```[\s\S]*?^ *```/gm, "");
+
+/**
+ * What a page names as a file or folder of the repository: all that begins with one of its folders, and all source files. Of a
+ * pattern such as `e2e/redis*` the folder in front of it counts.
+ */
+function pathsIn(text: string): string[] {
+  const words = [...withoutBlocks(text).matchAll(/`([^`\s]+)`/g)].map(([, word = ""]) => word);
+  return words
+    .filter((word) => /^(packages|apps|e2e|scripts|docs)\//.test(word) || /^\w[^@]*\.(tsx?|mjs)\b/.test(word))
+    .map((word) => word.replace(/[#:].*$/, "").replace(/[^/]*[*{<].*$/, ""));
+}
+
+/** Files that a page links to, relative to the page. */
+function linksIn(text: string): string[] {
+  return [...withoutBlocks(text).matchAll(/\]\(([^)\s#]+)/g)]
+    .map(([, link = ""]) => link)
+    .filter((link) => !/^[a-z]+:/.test(link));
+}
+
+it("paths are found in backticks, without line numbers, and as far as they are no pattern", () => {
+  const text =
+    "See `packages/core/src/api/link.ts:7`, `e2e/redis*`, `apps/{chaos,bench}/src`, `link.ts`, and not `@holdfast/core/internal`, `orders/42` or packages/none.\n" +
+    "```sh\nnode `apps/none.mjs`\n```\n";
+  expect(pathsIn(text)).toEqual(["packages/core/src/api/link.ts", "e2e/", "apps/", "link.ts"]);
+});
+
+describe.each(pages)("%s", (page) => {
+  it("names only files and folders that exist", () => {
+    expect(pathsIn(read(page)).filter((path) => !isThere(path))).toEqual([]);
+  });
+
+  it("links only to files that exist", () => {
+    const from = new URL(page, root);
+    expect(linksIn(read(page)).filter((link) => !existsSync(new URL(link, from)))).toEqual([]);
+  });
+});
+
+/** By package, all packages that can be reached from it. */
+function reachable(arrows: readonly (readonly [from: string, to: string])[]): Map<string, string[]> {
+  const next = new Map<string, Set<string>>();
+  for (const [from, to] of arrows) next.set(from, (next.get(from) ?? new Set()).add(to));
+  const reached = (from: string): string[] => {
+    const seen = new Set<string>(next.get(from));
+    for (const each of seen) for (const further of next.get(each) ?? []) seen.add(further);
+    return [...seen].sort();
+  };
+  return new Map([...next.keys()].sort().map((from) => [from, reached(from)]));
+}
+
+it("docs/architecture.md draws the packages with the dependencies that their package.json has, and no circle", () => {
+  const drawn = [...read("docs/architecture.md").matchAll(/^ *([\w-]+) --> ([\w-]+)$/gm)].map(
+    ([, from = "", to = ""]) => [from, to] as const,
+  );
+  const real = ["packages", "apps"].flatMap((folder) =>
+    readdirSync(new URL(folder, root)).flatMap((name) => {
+      const { dependencies = {} } = JSON.parse(read(`${folder}/${name}/package.json`)) as {
+        dependencies?: Record<string, string>;
+      };
+      return Object.keys(dependencies)
+        .filter((each) => each.startsWith("@holdfast/"))
+        .map((each) => [name, each.slice("@holdfast/".length)] as const);
+    }),
+  );
+  expect(reachable(drawn)).toEqual(reachable(real));
+  expect([...reachable(drawn)].filter(([from, to]) => to.includes(from))).toEqual([]);
+});
+
+it("docs/glossary.md names for each word a file that has the name in it", () => {
+  const places = [...read("docs/glossary.md").matchAll(/((?:`[^`]+`(?:, )?)+) in `([^`]+)`/g)].flatMap(
+    ([, names = "", file = ""]) => [...names.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => ({ name, file })),
+  );
+  expect(places.length).toBeGreaterThan(100);
+  const wrong = places.filter(
+    ({ name, file }) =>
+      !new RegExp(`(?<![\\w#])${name}(?!\\w)`).test(existsSync(new URL(file, root)) ? read(file) : ""),
+  );
+  expect(wrong).toEqual([]);
+});
