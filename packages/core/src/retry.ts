@@ -2,13 +2,15 @@ import type { RetryPolicy } from "./api/retry.js";
 import type { Millis } from "./api/values.js";
 import { show } from "./options/checks.js";
 
+/** What `fullJitterRetry()` takes. */
 export interface FullJitterOptions {
-  /** Upper bound of the first delay. Default 50. */
+  /** Upper bound of the first delay, in milliseconds. Default 50. */
   baseMs?: Millis;
-  /** Upper bound of any delay. Default 2,000. */
+  /** Upper bound of any delay, in milliseconds. Default 2,000. */
   capMs?: Millis;
   /** Gives up after so many tries. Default: never; the `waitMs` of the call ends it. */
   maxAttempts?: number;
+  /** A number from 0 to below 1 for each delay. Default `Math.random`. */
   random?: () => number;
 }
 

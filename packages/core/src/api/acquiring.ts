@@ -1,6 +1,10 @@
 import type { LockHandle } from "./handle.js";
 import type { Millis } from "./values.js";
 
+/**
+ * What one acquire asks for, and what the views of a provider take as defaults for each of their calls. Unknown options and
+ * values of a wrong type or range are an `InvalidArgumentError`: factories throw it, and calls reject with it.
+ */
 export interface AcquireOptions {
   /**
    * Longest wait for the grant, in milliseconds. `Infinity` (the default) waits for `signal`. `0` asks once: the server may take up to
@@ -51,11 +55,13 @@ export interface AcquireOptions {
   label?: string;
 }
 
+/** What the body of a scope (`withLock`, `withPermit`, `lead`) gets beside its handle. */
 export interface ScopeContext {
   /** Aborts on loss, or when the caller's own `signal` aborts. Pass it to everything the body awaits. */
   readonly signal: AbortSignal;
 }
 
+/** Options of an acquire whose hold is given back when a body has ended. */
 export interface WithLockOptions extends AcquireOptions {
   /**
    * What the promise does when the hold was lost while the body ran and the body still fulfilled.
@@ -66,13 +72,70 @@ export interface WithLockOptions extends AcquireOptions {
 
 /** The verbs every exclusive lock has. Options come before the body, so that they are read first. */
 export interface Acquirable {
-  /** Waits. Rejects with `AcquireTimeoutError` after `waitMs`, or with `signal.reason`. */
+  /**
+   * Waits for the lock and resolves with a handle, which the caller has to release. Rejects with
+   *
+   * - `AcquireTimeoutError`: `waitMs` has passed, and a server had said that the request has to wait;
+   * - `signal.reason`: `signal` aborted before the grant;
+   * - `BackendError`: no server has answered, or there is no connection, within the shorter of `waitMs` and `connectTimeoutMs`; an
+   *   outage has cost the place in the queue; or the server refuses the request (`retryable` is then `false`);
+   * - `QuorumError`: RedLock did not have the answers of a majority of its nodes in time;
+   * - `EvictedError`: the entry in the queue was deleted by another client while the own session lived;
+   * - `DeadlockError`: the caller's own scope holds what this call would wait for (see `Mutex` and `ReentrantMutex`);
+   * - `LockLostError`: a re-entrant owner enters again, and its hold is lost;
+   * - `LayoutConflictError`: another kind of lock, or something foreign, uses this name in the backend;
+   * - `UnsupportedError`: the backend does not have this option, such as `leaseMs` on ZooKeeper;
+   * - `InvalidArgumentError`: an option is unknown or wrong;
+   * - `ProviderClosedError`: `close()` was called before or meanwhile.
+   *
+   * When it rejects, nothing is held, and what is left of the request is taken back in the background.
+   *
+   * Curator: `InterProcessLock.acquire()`. Redisson: `RLock.lock()`.
+   *
+   * @example
+   * ```ts
+   * await using lock = await locks.mutex("orders/42").acquire({ waitMs: 2_000 });
+   * await charge(order, { fence: lock.token, signal: lock.lost });
+   * ```
+   */
   acquire(options?: AcquireOptions): Promise<LockHandle>;
 
-  /** `null` when not granted within `waitMs` (default 0). Contention is not an error; outages still reject. */
+  /**
+   * As `acquire()`, but resolves to `null` instead of rejecting with `AcquireTimeoutError`. `waitMs` defaults to 0 here, whatever the
+   * defaults of view and provider say: the server is asked once, which takes up to `connectTimeoutMs`. All other errors of
+   * `acquire()` reject here too: an outage is not the same as a lock that is taken.
+   *
+   * Curator: `InterProcessLock.acquire(time, unit)`. Redisson: `RLock.tryLock()`.
+   *
+   * @example
+   * ```ts
+   * const lock = await locks.mutex("nightly-report").tryAcquire();
+   * if (lock === null) return; // another process has it
+   * try {
+   *   await writeReport(lock.lost);
+   * } finally {
+   *   await lock.release();
+   * }
+   * ```
+   */
   tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
 
+  /** `withLock(options, body)` with the options of the view and of the provider alone. */
   withLock<T>(body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
+  /**
+   * Acquires, runs `body`, and releases whatever the body does. Resolves with the value of the body.
+   *
+   * Rejects as `acquire()` does, and then the body has not run; with the body's own error, which wins over all that follows; and
+   * with `LockLostError` when the hold was lost while the body ran and the body fulfilled all the same (its value is
+   * `LockLostError.value`; see `onLoss`). A release that fails never replaces a result: the event `release-failed` reports it.
+   *
+   * @example
+   * ```ts
+   * const total = await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, async (lock, { signal }) => {
+   *   return await charge(order, { fence: lock.token, signal }); // the signal aborts when the lock is lost
+   * });
+   * ```
+   */
   withLock<T>(
     options: WithLockOptions,
     body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T,

@@ -1,4 +1,6 @@
+/** What a backend has and what its holds live by. The same for all locks of a provider. */
 export interface Capabilities {
+  /** The kind of backend, as errors and events name it. */
   readonly backend: "zookeeper" | "redis" | "redlock" | "memory";
   /** `"session"`: lives as long as the session. `"ttl"`: expires unless renewed. `"process"`: memory. */
   readonly lease: "session" | "ttl" | "process";
@@ -11,9 +13,11 @@ export interface Capabilities {
   readonly fairness: "fifo" | "none";
   /** Waiters are told (watch, pub/sub) rather than polling. */
   readonly push: boolean;
+  /** The kinds of lock that this provider makes. Its method for any other kind throws `UnsupportedError`. */
   readonly primitives: ReadonlySet<PrimitiveKind>;
 }
 
+/** The kind of a lock, as snapshots, events and metrics name it. */
 export type PrimitiveKind =
   | "mutex"
   | "reentrant-mutex"

@@ -4,12 +4,19 @@ import type { FencingToken, LockMode, LossReason, Millis } from "./values.js";
 
 /** What core asks of a driver: one entry in one queue. */
 export interface GrantRequest {
+  /** The kind of the lock, by the method that made its view. */
   readonly kind: PrimitiveKind;
+  /** The name as it was given to the provider. */
   readonly name: string;
+  /** `"shared"` for reads and permits. */
   readonly mode: LockMode;
+  /** How many permits; 1 for all that is no semaphore. */
   readonly permits: number;
+  /** The lease that was asked for, in milliseconds. Only drivers with `capabilities.lease` `"ttl"` look at it. */
   readonly leaseMs: Millis;
+  /** What operators are shown of the caller; `null` for nothing. */
   readonly label: string | null;
+  /** Whether requests to let go are listened for. */
   readonly revocable: boolean;
   /** `false` for `waitMs: 0`: the driver must not leave anything queued. */
   readonly mayWait: boolean;
@@ -20,7 +27,12 @@ export interface GrantRequest {
 }
 
 /** As given by the client, or the name of a counter in the backend that keeps it. */
-export type PermitLimit = number | { readonly countedBy: string };
+export type PermitLimit =
+  | number
+  | {
+      /** The name of the counter, as a lock name. */
+      readonly countedBy: string;
+    };
 
 /**
  * A place in the queue. Core cancels every ticket that it gives up, whether or not it has been granted meanwhile: nobody
@@ -61,6 +73,7 @@ export interface TicketProgress {
 
 /** A hold as the backend has it. Core reads the clock against `validUntilMs()`; it trusts nothing else. */
 export interface Grant {
+  /** The fencing token; `null` where the backend has none. */
   readonly token: FencingToken | null;
   /** As in `HoldInfo.backendId` of `inspect`: that is how core finds its own holds in a snapshot. */
   readonly backendId: string;
@@ -69,7 +82,9 @@ export interface Grant {
    * core then calls `release()`, which gives back what is left.
    */
   readonly permitIds: readonly string[];
+  /** How many round trips it took to the grant. */
   readonly roundTrips: number;
+  /** Whether the lock was taken, or others were ahead. */
   readonly contended: boolean;
   /**
    * Monotonic time up to which the hold may be relied on, always finite. Read at every check; moved on by each confirmed
@@ -116,7 +131,11 @@ export type GrantChange =
   | { readonly type: "uncertain" }
   | { readonly type: "recovered" }
   | { readonly type: "revoke-requested" }
-  | { readonly type: "lost"; readonly reason: LossReason };
+  | {
+      readonly type: "lost";
+      /** How it ended. */
+      readonly reason: LossReason;
+    };
 
 /**
  * The whole of what a backend has to do for grants: mutex, re-entrant, read, write, semaphore, leadership. Core adds
@@ -124,9 +143,11 @@ export type GrantChange =
  * and groups are not grants: a provider implements their interfaces itself with core's deadline and scope helpers.
  */
 export interface LockDriver {
+  /** What this backend can do; constant. */
   readonly capabilities: Capabilities;
   /** Throws `InvalidArgumentError` for a name that this backend cannot have; core has checked type and length. */
   checkName?(name: string): void;
+  /** Asks for one grant, and returns at once. What goes wrong, also at once, rejects `Ticket.granted`. */
   request(request: GrantRequest, progress: TicketProgress): Ticket;
   /** All or none, queued in one atomic step, never by pipelining single requests. For parts of one session or one slot. */
   requestAll?(requests: readonly GrantRequest[], progress?: TicketProgress): Ticket<readonly Grant[]>;
@@ -154,11 +175,13 @@ export interface LockDriver {
    * often is the driver's choice, also after an outage. The result ends it. Errors of the backend come out of `inspect`.
    */
   watch?(kind: PrimitiveKind, name: string, changed: () => void): () => void;
+  /** Asks all present holders of a lock to let go. `false` when there is none that can be asked. Left out where no holder can be asked. */
   requestRevoke?(kind: PrimitiveKind, name: string): Promise<boolean>;
   /**
    * Semaphores: one in `held` for each permit, with its id from `Grant.permitIds`; `limit` is how many there are, where entries of
    * holders and waiters are told apart by that. Elections: leader and candidates in order.
    */
   inspect(kind: PrimitiveKind, name: string, options: InspectOptions, limit?: number): Promise<LockSnapshot>;
+  /** Ends what the driver has opened. Called once, after the holds have been given back or that time is over. */
   close(): Promise<void>;
 }

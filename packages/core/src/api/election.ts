@@ -1,21 +1,37 @@
 import type { AcquireOptions, ScopeContext } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 
+/** A client that leads or stands for it, as all others see it. */
 export interface Participant {
   /** The backend's own name for this candidacy: another one for each term, and for each client. */
   readonly id: string;
+  /** The `label` of its candidacy or its last `announce()`; the id of a Curator participant. Left out where it has none. */
   readonly label?: string;
+  /** Whether it led when the picture was taken. */
   readonly leader: boolean;
 }
 
 /** Those of an acquire, without `holdAtLeastMs`: a term of office ends with its leader. */
 export type CandidacyOptions = Omit<AcquireOptions, "holdAtLeastMs">;
 
+/**
+ * Chooses one leader among the clients that campaign under one name. On ZooKeeper on the nodes of Curator's `LeaderLatch`, or of its
+ * `LeaderSelector` by the option `layout`; Redisson has none.
+ */
 export interface LeaderElection {
+  /** The name as it was given to the provider. */
   readonly name: string;
   /**
    * Stand once. The handle is the term of office; `lost` is deposition; `release()` is resignation. Here `label` is what all
-   * others see, so unlike that of a lock it always leaves the process.
+   * others see, so unlike that of a lock it always leaves the process. Rejects as `Acquirable.acquire()` does.
+   *
+   * Curator: `LeaderLatch.start()` and `await()`.
+   *
+   * @example
+   * ```ts
+   * await using term = await locks.leaderElection("scheduler").campaign({ label: hostname(), signal });
+   * await schedule(term.lost); // stop when it aborts: another client may lead from then on
+   * ```
    */
   campaign(options?: CandidacyOptions): Promise<LeadershipHandle>;
 
@@ -26,17 +42,36 @@ export interface LeaderElection {
    * until the body ends or the grace is over. Rejects with the body's own error, after giving back; what only repeats that
    * the term is over or that the provider closes (the reason of the context's signal, or Node's `AbortError` caused by it, or
    * this provider's `ProviderClosedError`) is no such error. On a provider that is closed already it resolves at once.
-   * Rejects with `AcquireTimeoutError` when one candidacy waits longer than `waitMs`, with `EvictedError` when somebody deletes it, and with a `BackendError` that
-   * the provider's retry policy gives up on; an aborted `signal` beats all of these.
+   * Rejects with `AcquireTimeoutError` when one candidacy waits longer than `waitMs`, with `EvictedError` when another client deletes it, and with a
+   * `BackendError` that the provider's retry policy gives up on; an aborted `signal` beats all of these. Rejects with `InvalidArgumentError` when
+   * `signal` or the body is missing.
+   *
+   * Curator: `LeaderSelector` with `autoRequeue()`.
+   *
+   * @example
+   * ```ts
+   * const stop = new AbortController();
+   * await locks.leaderElection("scheduler").lead({ label: hostname(), signal: stop.signal }, async (term, { signal }) => {
+   *   while (!signal.aborted) await runDueJobs({ fence: term.token, signal });
+   * });
+   * ```
    */
   lead(
     options: CandidacyOptions & { signal: AbortSignal },
     body: (term: LeadershipHandle, context: ScopeContext) => PromiseLike<void> | void,
   ): Promise<void>;
 
-  /** `null`: nobody leads. As all that follows a picture, already old: never a basis for deciding who may act. */
+  /**
+   * Who leads; `null` when there is no leader. As all that follows a picture, already old: never a basis for deciding who may act. Rejects
+   * with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, and with `ProviderClosedError`.
+   *
+   * Curator: `LeaderLatch.getLeader()`.
+   */
   leader(): Promise<Participant | null>;
-  /** The leader first, then the candidates in the order in which they will lead, where the backend has one. */
+  /**
+   * The leader first, then the candidates in the order in which they will lead, where the backend has one. Rejects as `leader()` does.
+   * Curator: `LeaderLatch.getParticipants()`.
+   */
   participants(): Promise<readonly Participant[]>;
 
   /**
@@ -47,10 +82,11 @@ export interface LeaderElection {
   observe(options?: { signal?: AbortSignal }): AsyncIterable<Participant | null>;
 }
 
+/** A term of office. `lost` is deposition, `release()` is resignation. */
 export interface LeadershipHandle extends LockHandle {
   /**
-   * Changes the label that everybody sees, without an election. Rejects with `NotHeldError` after the release, with
-   * `LockLostError` after or upon the loss, and with `UnsupportedError` where the backend shows no labels. After a retryable
+   * Changes the label that all others see, without an election. Rejects with `NotHeldError` after the release, with
+   * `LockLostError` after or upon the loss, and with `UnsupportedError` where the backend shows no labels, and with `InvalidArgumentError` for a label that is no string. After a retryable
    * `BackendError` the label may or may not have changed.
    */
   announce(label: string): Promise<void>;

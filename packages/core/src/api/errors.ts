@@ -1,6 +1,7 @@
 import type { Capabilities } from "./capabilities.js";
 import type { FencingToken, LossReason, Millis } from "./values.js";
 
+/** `HoldfastError.code`: stable, for code that cannot use `instanceof`, such as a log filter. `QuorumError` has its own, not that of `BackendError`. */
 export type ErrorCode =
   | "HF_ACQUIRE_TIMEOUT"
   | "HF_LOCK_LOST"
@@ -14,9 +15,13 @@ export type ErrorCode =
   | "HF_PROVIDER_CLOSED"
   | "HF_INVALID_ARGUMENT";
 
+/** What every error of ours may be given beside its message. */
 export interface HoldfastErrorDetails {
+  /** The error that led to this one; becomes `Error.cause`. */
   readonly cause?: unknown;
+  /** The lock that the failed call was about. */
   readonly lockName?: string | undefined;
+  /** The kind of backend that the failed call was sent to. */
   readonly backend?: Capabilities["backend"] | undefined;
   /** Overrides what the class says of itself: whether the same call, made again later, may succeed. */
   readonly retryable?: boolean | undefined;
@@ -48,10 +53,13 @@ function branded(errorClass: ErrorClass, name: string): void {
 
 /** Every error of ours. `code` is stable; `instanceof` holds across two installed copies of this package. */
 export abstract class HoldfastError extends Error {
+  /** Stable name of the class of this error. */
   abstract readonly code: ErrorCode;
   /** Whether the same call, made again later, may succeed. */
   readonly retryable: boolean;
+  /** The lock that the failed call was about. Not set where it was about none. */
   declare readonly lockName?: string;
+  /** The kind of backend that the failed call was sent to. Not set where none was asked. */
   declare readonly backend?: Capabilities["backend"];
 
   constructor(message: string, details: HoldfastErrorDetails = {}, retryable = false) {
@@ -74,6 +82,7 @@ export abstract class HoldfastError extends Error {
  */
 export class AcquireTimeoutError extends HoldfastError {
   readonly code = "HF_ACQUIRE_TIMEOUT";
+  /** Milliseconds from the call to this error. */
   readonly waitedMs: Millis;
   constructor(message: string, details: HoldfastErrorDetails & { readonly waitedMs: Millis }) {
     super(message, details, true);
@@ -81,10 +90,12 @@ export class AcquireTimeoutError extends HoldfastError {
   }
 }
 
-/** The hold is over without having been released, so somebody else may hold the lock now. */
+/** The hold is over without having been released, so another client may hold the lock now. */
 export class LockLostError extends HoldfastError {
   readonly code = "HF_LOCK_LOST";
+  /** How the hold ended. */
   readonly reason: LossReason;
+  /** The fencing token of the hold that ended; `null` where it had none. */
   readonly token: FencingToken | null;
   /** Set by `withLock` when the body had fulfilled all the same. */
   declare readonly value?: unknown;
@@ -108,7 +119,7 @@ export class NotHeldError extends HoldfastError {
   readonly code = "HF_NOT_HELD";
 }
 
-/** The queue entry of a *waiter* was deleted by somebody while its session lived. */
+/** The queue entry of a *waiter* was deleted by another client while its session lived. */
 export class EvictedError extends HoldfastError {
   readonly code = "HF_EVICTED";
 }
@@ -121,6 +132,7 @@ export class DeadlockError extends HoldfastError {
 /** The backend cannot be reached or said no. Names the servers tried and the last cause. */
 export class BackendError extends HoldfastError {
   readonly code = "HF_BACKEND";
+  /** `host:port` of the servers that were tried; empty where that is not known. */
   readonly servers: readonly string[];
   /** Retryable unless `details` say otherwise: an outage passes, a refusal does not. */
   constructor(
@@ -134,16 +146,22 @@ export class BackendError extends HoldfastError {
 
 /** What one of several independent nodes answered. */
 export interface NodeVote {
+  /** The name of the node, as in the option `nodes`. */
   readonly node: string;
+  /** `"late"`: no answer in time. */
   readonly vote: "for" | "against" | "error" | "late";
+  /** Milliseconds from the question to the answer, or to the end of the wait for it. */
   readonly tookMs: Millis;
+  /** Why the node did not vote `"for"`, where it said so. */
   readonly error?: unknown;
 }
 
 /** Fewer nodes than needed could be asked. */
 export class QuorumError extends HoldfastError {
   readonly code = "HF_QUORUM";
+  /** How many nodes make a majority. */
   readonly needed: number;
+  /** One for each node that was asked. */
   readonly votes: readonly NodeVote[];
   constructor(
     message: string,

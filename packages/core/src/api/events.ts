@@ -9,21 +9,29 @@ import type {
   SessionState,
 } from "./values.js";
 
+/** What every event says. */
 export interface ProviderEventBase {
+  /** `LockProvider.id`. */
   readonly provider: string;
+  /** The kind of backend. */
   readonly backend: Capabilities["backend"];
-  /** `performance.now()` at the source. */
+  /** Monotonic milliseconds at the source: `performance.now()`, or the clock of the option `runtime`. */
   readonly at: number;
 }
 
+/** What every event about one lock says. */
 export interface LockEventBase extends ProviderEventBase {
+  /** The kind of the lock, by the method that made its view. */
   readonly kind: PrimitiveKind;
+  /** The name of the lock, as it was given to the provider. */
   readonly name: string;
+  /** For whom it was acquired. */
   readonly owner: Owner;
 }
 
 /** Of one side of a hold: a re-entrant owner may read and write at once. */
 export interface HoldEventBase extends LockEventBase {
+  /** Which side. */
   readonly mode: LockMode;
 }
 
@@ -33,59 +41,135 @@ export interface HoldEventBase extends LockEventBase {
  * as `unconfirmed`, and `release-failed` says why.
  */
 export interface LockEventMap {
+  /** The connection has changed. */
   "session-state": ProviderEventBase & {
+    /** The state from now on. */
     readonly state: SessionState;
-    /** Negotiated; 0 while there is none. */
+    /** ZooKeeper: the negotiated session time-out in milliseconds, 0 while there is none. Other backends: 0. */
     readonly timeoutMs: Millis;
+    /** The servers as the options name them; `"client"` for a client that was given, `"memory"` in memory. */
     readonly cluster: string;
   };
-  /** One wire request. Built only when somebody listens. */
+  /** One wire request. Built only when there is a listener. */
   "request-settled": ProviderEventBase & {
+    /** ZooKeeper: the operation, such as `create2`. Redis: the command or the script. */
     readonly op: string;
+    /** Milliseconds from sending to the answer, or to the end of the wait for it. */
     readonly tookMs: Millis;
+    /** `"unknown"`: it was sent, and no answer came that says whether it was done. */
     readonly outcome: "ok" | "error" | "unknown";
   };
-  "fencing-rejected": ProviderEventBase & { readonly group: string };
+  /** A `tokenGate()` with this provider refused a token that is smaller than one it has seen. */
+  "fencing-rejected": ProviderEventBase & {
+    /** The option `group` of the gate. */
+    readonly group: string;
+  };
   /** ZooKeeper: the counter behind this lock's nodes passed 1,000,000,000. Acquires are refused from 2,000,000,000. */
-  "sequence-high": LockEventBase & { readonly sequence: number };
+  "sequence-high": LockEventBase & {
+    /** The number of the node that was just made. */
+    readonly sequence: number;
+  };
   /**
-   * Redis: a message gave this provider a lock for an owner that it never had. Ignored: it is from somebody who may publish on the
-   * provider's channel and should not, or from another client under the same id. `key`: the lock's key, as the message says.
+   * Redis: a message gave this provider a lock for an owner that it never had. Ignored: its sender may publish on the
+   * provider's channel and should not, or is another client under the same id.
    */
-  "unknown-grant": ProviderEventBase & { readonly key: string; readonly owner: string };
+  "unknown-grant": ProviderEventBase & {
+    /** The lock's key, as the message says. */
+    readonly key: string;
+    /** The owner that the message names. */
+    readonly owner: string;
+  };
   /**
    * Redis: a setting of the server, of its user or of a given client endangers locks or slows them. Once for each and each server, when
    * it is connected. A process warning (`HoldfastWarning`) with the same code and message goes with it.
    */
-  "server-warning": ProviderEventBase & { readonly code: string; readonly message: string };
-  "acquire-started": LockEventBase & { readonly mode: LockMode };
+  "server-warning": ProviderEventBase & {
+    /** Stable name of the warning. */
+    readonly code: string;
+    /** What is wrong and what to set. */
+    readonly message: string;
+  };
+  /** An acquire begins. Exactly one `acquire-settled` follows. */
+  "acquire-started": LockEventBase & {
+    /** What it asks for. */
+    readonly mode: LockMode;
+  };
   /** The wake-up was seen. Hand-off time = from here to `acquire-settled`. */
   notified: LockEventBase;
   /** A waiter lost its place (session gone, entry swept) and stands at the tail. */
-  requeued: LockEventBase & { readonly reason: "session-lost" | "entry-gone" };
+  requeued: LockEventBase & {
+    /** `"entry-gone"`: the entry was removed while the session or the client lived. */
+    readonly reason: "session-lost" | "entry-gone";
+  };
+  /** An acquire has ended, one way or another. */
   "acquire-settled": LockEventBase & {
+    /** What it asked for. */
     readonly mode: LockMode;
+    /** `"unavailable"`: it asked once, and the lock was taken. `"timeout"`: `waitMs` passed. `"aborted"`: by its `signal`. */
     readonly outcome: "granted" | "unavailable" | "timeout" | "aborted" | "error";
+    /** Milliseconds from the call to its end. */
     readonly waitedMs: Millis;
+    /** Round trips up to the grant, as the backend counts them; 0 unless granted. */
     readonly roundTrips: number;
+    /** The lock was taken, or others were ahead, when it asked. */
     readonly contended: boolean;
+    /** The fencing token of the grant; `null` where there is none. */
     readonly token: FencingToken | null;
+    /** What the call rejected with, for the outcome `"error"` alone. */
     readonly error?: unknown;
   };
-  renewed: HoldEventBase & { readonly tookMs: Millis; readonly marginMs: Millis };
-  "renew-failed": HoldEventBase & { readonly error: unknown; readonly marginMs: Millis };
-  uncertain: HoldEventBase & { readonly remainingMs: Millis };
+  /** A lease was raised. Only where `capabilities.lease` is `"ttl"`. */
+  renewed: HoldEventBase & {
+    /** Milliseconds from sending to the answer. */
+    readonly tookMs: Millis;
+    /** Milliseconds that the lease before it still had when the answer came. */
+    readonly marginMs: Millis;
+  };
+  /** A renewal had no answer, or was refused. It is tried again until the lease is over. Only where `capabilities.lease` is `"ttl"`. */
+  "renew-failed": HoldEventBase & {
+    /** Why. */
+    readonly error: unknown;
+    /** Milliseconds for which the hold is still good. */
+    readonly marginMs: Millis;
+  };
+  /** Contact broke while the hold stands. `recovered` or `lost` follows, unless it is released before. */
+  uncertain: HoldEventBase & {
+    /** Milliseconds for which the hold is still good. */
+    readonly remainingMs: Millis;
+  };
+  /** Contact is back, and the backend has confirmed the hold. */
   recovered: HoldEventBase;
+  /** The lock was asked back, by `requestRevoke()` or Curator's `Revoker`. Once for each hold. */
   "revoke-requested": HoldEventBase;
-  lost: HoldEventBase & { readonly reason: LossReason; readonly heldMs: Millis };
-  released: HoldEventBase & { readonly outcome: ReleaseOutcome; readonly heldMs: Millis };
-  "release-failed": LockEventBase & { readonly reason: "unconfirmed" | "refused"; readonly error: unknown };
+  /** The hold ended without having been released. */
+  lost: HoldEventBase & {
+    /** How it ended. */
+    readonly reason: LossReason;
+    /** Milliseconds from the grant to here. */
+    readonly heldMs: Millis;
+  };
+  /** A release has ended, with whatever outcome. */
+  released: HoldEventBase & {
+    /** As `LockHandle.release()` says; `"still-held"` only where `holdAtLeastMs` keeps the lock taken. */
+    readonly outcome: ReleaseOutcome;
+    /** Milliseconds from the grant to here. */
+    readonly heldMs: Millis;
+  };
+  /** Something may be left in the backend: of a hold that was given back, or of a request that was given up. */
+  "release-failed": LockEventBase & {
+    /** `"unconfirmed"`: no answer yet. `"refused"`: the backend said no. */
+    readonly reason: "unconfirmed" | "refused";
+    /** Why. */
+    readonly error: unknown;
+  };
 }
 
+/** The events of one provider. */
 export interface LockEvents {
   /**
    * Listeners run synchronously; what they throw is reported by `process.emitWarning`, never to the locker. A listener is in no
-   * scope of a `withLock`, also when a call in such a body causes the event: a re-entrant lock takes it for a stranger.
+   * scope of a `withLock`, also when a call in such a body causes the event: a re-entrant lock takes it for a stranger. Disposing the
+   * result removes the listener.
    */
   on<K extends keyof LockEventMap>(type: K, listener: (event: LockEventMap[K]) => void): Disposable;
 }

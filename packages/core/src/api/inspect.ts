@@ -1,20 +1,27 @@
 import type { PrimitiveKind } from "./capabilities.js";
 import type { Age, FencingToken, LockMode, Millis, Owner } from "./values.js";
 
+/** What one look at a lock asks for. */
 export interface InspectOptions {
+  /** Ends the wait for the answer: the promise rejects with `signal.reason`. */
   signal?: AbortSignal;
-  /** Upper bound on `pending`, so that a dashboard cannot be hurt by a queue of 100 000. */
+  /**
+   * Upper bound on `pending`, so that a dashboard cannot be hurt by a queue of 100,000. A whole number, 0 or more. Default 1,000 on
+   * ZooKeeper and Redis, and no bound in memory.
+   */
   maxPending?: number;
 }
 
 /** Whose layout it is. Ours is Curator's or Redisson's and is told apart only by `identity` or by being this provider's. */
 export type Recognised = "holdfast" | "curator" | "kazoo" | "redisson" | "unknown";
 
+/** One client that holds or waits, as the backend shows it. */
 export interface ParticipantInfo {
   /** `null` unless it is this provider's: owners are not on the wire. */
   readonly owner: Owner | null;
   /** What it says of itself (`identity`, custom node data, a side record), as text; `null` when nothing printable. */
   readonly label: string | null;
+  /** Whether it holds, or asks for, the lock alone or shared. */
   readonly mode: LockMode;
   /** Backend's own name for it: node path, hash field. */
   readonly backendId: string;
@@ -22,19 +29,25 @@ export interface ParticipantInfo {
   readonly session: string | null;
   /** `host:port` where the backend tells, else the address in the node data. */
   readonly address: string | null;
+  /** The library that made its entry, as far as the entry shows it. */
   readonly recognisedAs: Recognised;
   /** Held or waiting for so long. */
   readonly sinceMs: Age;
 }
 
+/** One hold. A semaphore has one for each permit. */
 export interface HoldInfo extends ParticipantInfo {
+  /** The fencing token of the grant; `null` where the backend does not show it. */
   readonly token: FencingToken | null;
+  /** How often its owner has entered. Exact for the holds of this provider and for those of Redisson, 1 for all others. */
   readonly holdCount: number;
+  /** `true` for a hold of the provider that made this snapshot. */
   readonly heldByThisProvider: boolean;
   /** Lease left, by the backend's clock; `null` for session-bound holds. */
   readonly remainingMs: Millis | null;
 }
 
+/** One waiter. */
 export interface WaitInfo extends ParticipantInfo {
   /** 0 is next. `null` where the backend has no order. */
   readonly position: number | null;
@@ -42,17 +55,24 @@ export interface WaitInfo extends ParticipantInfo {
 
 /** A picture, already old. Never a basis for deciding who may act. */
 export interface LockSnapshot {
+  /** The name of the lock, as it was given to the provider. */
   readonly name: string;
+  /** When the picture was taken, by the clock of this process. */
   readonly takenAt: Date;
   /** As found in the backend, which may differ from what was asked for; `null` when nothing is there. */
   readonly kind: PrimitiveKind | null;
+  /** The holders; more than one where readers share the lock, and one for each permit of a semaphore. */
   readonly held: readonly HoldInfo[];
+  /** The first waiters, in the order of the queue where there is one; at most `maxPending` of them. */
   readonly pending: readonly WaitInfo[];
   /** `null` where waiters leave no trace in the backend that could be counted. */
   readonly pendingTotal: number | null;
 }
 
+/** A picture of a semaphore, already old. */
 export interface SemaphoreSnapshot extends LockSnapshot {
+  /** How many permits there are in all, as `Semaphore.limit()` says. */
   readonly limit: number;
+  /** What the limit leaves beside the permits that are held; never below 0. */
   readonly available: number;
 }

@@ -5,23 +5,47 @@ import type { Owner } from "./values.js";
 
 /** What every named lock shows and hears. */
 export interface LockView {
+  /** The name as it was given to the provider's method. */
   readonly name: string;
+  /**
+   * Who holds this lock and who waits for it, of all clients and libraries, as the backend has it now. The answer is a picture,
+   * already old: it is for people, and never a basis for deciding who may act.
+   *
+   * Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with `QuorumError` where
+   * RedLock hears from less than a majority, with `signal.reason`, `InvalidArgumentError` and `ProviderClosedError`.
+   *
+   * Curator: `InterProcessMutex.getParticipantNodes()`, with more of each participant.
+   *
+   * @example
+   * ```ts
+   * const { held, pending } = await locks.mutex("orders/42").inspect({ maxPending: 10 });
+   * for (const { label, address, sinceMs } of held) console.log("held by", label ?? address, sinceMs.value);
+   * console.log(`${pending.length} are shown as waiting`);
+   * ```
+   */
   inspect(options?: InspectOptions): Promise<LockSnapshot>;
 
   /**
-   * Asks every present holder to let go. `false` when there is none, or none that can be told (a Redisson holder).
-   * Cooperative: a holder that did not say `revocable` does not notice.
+   * Asks every present holder to let go, as Curator's `Revoker.attemptRevoke()` does. `false` when there is none, or none that can be
+   * asked (a Redisson holder). Cooperative: a holder that did not say `revocable` does not notice, and `true` does not mean that
+   * the lock gets free.
+   *
+   * Rejects with `UnsupportedError` where the backend cannot ask holders of this kind of lock, with `BackendError`, `QuorumError`,
+   * `signal.reason` and `ProviderClosedError`.
    */
   requestRevoke(options?: { signal?: AbortSignal }): Promise<boolean>;
 }
 
 /**
+ * One holder at a time, on the nodes of Curator's `InterProcessMutex` or the keys of Redisson's `RLock`.
+ *
  * Not re-entrant. Acquiring it again inside its own `withLock` body rejects with `DeadlockError` where the provider has the option
  * `detectDeadlocks`. Without that option the inner call waits for ever unless `waitMs` or `signal` bounds it, and the process warning
  * `HF_SELF_WAIT` says so after 5 s. Use `reentrantMutex` to enter again.
  */
 export interface Mutex extends Acquirable, LockView {}
 
+/** What one acquire of a re-entrant lock asks for. */
 export interface ReentrantAcquireOptions extends AcquireOptions {
   /**
    * Acquire for this owner. Without it `acquire()` and `tryAcquire()` take a fresh owner each time: only
@@ -32,9 +56,20 @@ export interface ReentrantAcquireOptions extends AcquireOptions {
 
 /** Re-entry for one owner in this process. In another process the same `owner` is a stranger and is kept out. */
 export interface ReentrantAcquirable extends Acquirable {
+  /**
+   * As `Acquirable.acquire()`, with all its errors. An owner that holds the lock already gets one more handle at once, without a
+   * request to the backend; the backend is asked to release when the last of its handles is released. While the hold is in doubt
+   * the call waits for contact, and rejects with `LockLostError` when the hold is lost instead.
+   */
   acquire(options?: ReentrantAcquireOptions): Promise<LockHandle>;
+  /** As `Acquirable.tryAcquire()`; an owner that holds the lock already gets one more handle. */
   tryAcquire(options?: ReentrantAcquireOptions): Promise<LockHandle | null>;
+  /** `withLock(options, body)` with the options of the view and of the provider alone. */
   withLock<T>(body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
+  /**
+   * As `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the same owner; of
+   * several such calls at once one runs at a time. It rejects with `LockLostError` when the hold of the outer body is lost.
+   */
   withLock<T>(
     options: WithLockOptions & { owner?: Owner },
     body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T,
@@ -44,4 +79,11 @@ export interface ReentrantAcquirable extends Acquirable {
   holdCount(owner?: Owner): number;
 }
 
+/**
+ * A mutex that its owner may take again: Curator's `InterProcessMutex`, Redisson's `RLock`. Re-entry is counted in this process, and
+ * the backend sees one hold.
+ *
+ * `acquire()` in a `withLock` body of the same lock rejects with `DeadlockError` unless it is given the owner of that scope's handle or
+ * asks with `waitMs: 0`, since it asks for a fresh owner, which would wait for the scope.
+ */
 export interface ReentrantMutex extends ReentrantAcquirable, LockView {}

@@ -15,15 +15,17 @@ import type { Millis, SessionState } from "./values.js";
 export interface ProviderOptions {
   /** Bounds every wait for a connection, and the whole of a call that asks once (`waitMs: 0`). Milliseconds; default 10,000. */
   connectTimeoutMs?: Millis;
-  /** When a `release()` without an answer settles as `unconfirmed`. Default 5,000. */
+  /** When a `release()` without an answer settles as `unconfirmed`. Milliseconds; default 5,000. */
   releaseTimeoutMs?: Millis;
-  /** Used where a call gives no `waitMs`. Default `Infinity`. */
+  /** Used where neither a call nor its view gives a `waitMs`. Milliseconds; default `Infinity`. */
   defaultWaitMs?: Millis;
   /** Publish label, host and pid in the backend, for dashboards. Default `false`: nothing beyond what the Java peer writes. */
   identity?: boolean;
   /** Find self-deadlock of plain mutexes too. Costs an async store. Default `false`. */
   detectDeadlocks?: boolean;
+  /** When trouble in transport is tried again inside one call. Default `fullJitterRetry()`: a random delay up to 50 ms, then up to the double each time, at most 2 s. */
   retry?: RetryPolicy;
+  /** Clocks, timers and chance. Default those of the process (`systemRuntime`); simulations give their own. */
   runtime?: Runtime;
 }
 
@@ -32,25 +34,64 @@ export interface ProviderOptions {
  * objects for the same lock, and nothing is cached by name.
  */
 export interface LockProvider extends AsyncDisposable {
+  /** Drawn at random for each provider. Events carry it as `provider`. */
   readonly id: string;
+  /** What this backend has, and what its holds live by. */
   readonly capabilities: Capabilities;
+  /** What happens to the locks of this provider, as it happens. */
   readonly events: LockEvents;
+  /** The state of the connection, and `"closed"` once `close()` lets nothing go on. Sends nothing. */
   readonly state: SessionState | "closed";
 
-  /** For readiness probes: resolves when `state` is `connected`; rejects after `waitMs` (default `connectTimeoutMs`). */
+  /**
+   * For readiness probes: resolves when `state` is `connected`. Rejects with `BackendError` (RedLock: `QuorumError`) after `waitMs`
+   * (milliseconds, default `connectTimeoutMs`) or earlier where no server can be reached, with `signal.reason`, and with `ProviderClosedError`.
+   */
   ready(options?: { waitMs?: Millis; signal?: AbortSignal }): Promise<void>;
 
+  /**
+   * One holder at a time. Curator: `InterProcessMutex`. Redisson: `RLock`.
+   *
+   * `name` has 1 to 512 bytes in UTF-8, for all kinds of lock; `options` are defaults for all calls of the view. This method and those below
+   * return at once and send nothing. They throw `InvalidArgumentError` for a name or an option that the backend cannot have, and
+   * `UnsupportedError` for a kind that it does not have (`capabilities.primitives`).
+   *
+   * @example
+   * ```ts
+   * await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, async (lock, { signal }) => {
+   *   await charge(order, { fence: lock.token, signal });
+   * });
+   * ```
+   */
   mutex(name: string, options?: AcquireOptions): Mutex;
+  /**
+   * A mutex that its owner may take again. Curator: `InterProcessMutex`. Redisson: `RLock`. The first call in a process creates an async
+   * store, which makes every `await` of that process a little dearer.
+   */
   reentrantMutex(name: string, options?: AcquireOptions): ReentrantMutex;
+  /** Many readers or one writer. Curator: `InterProcessReadWriteLock`. Redisson: `RReadWriteLock`. */
   readWriteLock(name: string, options?: AcquireOptions): ReadWriteLock;
+  /** As `readWriteLock()`, with both sides re-entrant for their owner. Creates the async store of `reentrantMutex()`. */
   reentrantReadWriteLock(name: string, options?: AcquireOptions): ReentrantReadWriteLock;
+  /**
+   * `limit` permits, a whole number from 1 to 2^31 - 1. Curator: `InterProcessSemaphoreV2`. Redisson: `RPermitExpirableSemaphore`. Clients that
+   * give different limits are refused with `LayoutConflictError` on Redis and in memory; ZooKeeper keeps no limit, so each client counts with
+   * its own.
+   */
   semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore;
+  /** A count that others wait for to be zero. Redisson: `RCountDownLatch`. Curator has none. */
   countDownLatch(name: string): CountDownLatch;
+  /** A gate that one client shuts and others wait at. Curator: `DistributedBarrier`. Redisson has none. */
   barrier(name: string): Barrier;
+  /** A barrier of `parties` members, a whole number from 1 to 2^31 - 1, who start and leave together. Curator: `DistributedDoubleBarrier`. Redisson has none. */
   doubleBarrier(name: string, parties: number): DoubleBarrier;
+  /** An election under this name. Curator: `LeaderLatch`. Redisson has none. */
   leaderElection(name: string, options?: CandidacyOptions): LeaderElection;
 
-  /** What this provider holds and waits for now. Local and synchronous. */
+  /**
+   * What this provider holds now: one handle for each hold, the oldest that is still open. Waiters are not among them. Local and
+   * synchronous: the clock is read, and nothing is sent.
+   */
   holds(): readonly LockHandle[];
 
   /**
@@ -64,18 +105,20 @@ export interface LockProvider extends AsyncDisposable {
   close(options?: CloseOptions): Promise<CloseReport>;
 }
 
+/** How long a `close()` waits, and for what. */
 export interface CloseOptions {
-  /** How long the releases that `close()` makes itself may take in all. Default: the provider's `releaseTimeoutMs`. */
+  /** Milliseconds that the releases which `close()` makes itself may take in all. Default: the provider's `releaseTimeoutMs`. */
   releaseTimeoutMs?: Millis;
 
   /**
-   * How long the present holders may go on before their holds are taken from them. Default 0. Holds are renewed meanwhile,
+   * Milliseconds for which the present holders may go on before their holds are taken from them. Default 0. Holds are renewed meanwhile,
    * and a scope may enter its own re-entrant lock again and downgrade a write. The signals of `lead()` bodies abort at
    * once. A lock that is kept by `holdAtLeastMs` is not waited for.
    */
   graceMs?: Millis;
 }
 
+/** What a `close()` has done. */
 export interface CloseReport {
   /** Locks that `close()` gave back itself, and not those that their owners released during the grace. */
   readonly released: number;

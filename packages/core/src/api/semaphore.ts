@@ -4,31 +4,55 @@ import type { InspectOptions, SemaphoreSnapshot } from "./inspect.js";
 
 /** A batch of permits. Any one of them gone is the loss of all: `lost` aborts, and what is left is given back. */
 export interface PermitHandle extends Omit<LockHandle, "mode"> {
+  /** How many permits the batch has. */
   readonly permits: number;
   /** Backend ids, one for each permit, as `inspect` shows them: paths of Curator lease nodes, Redisson permit ids. */
   readonly permitIds: readonly string[];
 }
 
+/**
+ * A number of permits that clients take and give back. On ZooKeeper Curator's `InterProcessSemaphoreV2`, on Redis Redisson's
+ * `RPermitExpirableSemaphore`.
+ */
 export interface Semaphore {
+  /** The name as it was given to the provider. */
   readonly name: string;
 
   /**
    * All permits (default 1) or none; one handle for the batch. More than the limit, more than 10,000, or more than the backend can take in
    * one step rejects with `InvalidArgumentError` at once; where only the backend knows the limit, the request waits for it to be raised.
+   * Rejects otherwise as `Acquirable.acquire()` does, though never with `DeadlockError`.
+   *
+   * Curator: `InterProcessSemaphoreV2.acquire(qty)`.
+   *
+   * @example
+   * ```ts
+   * await using permit = await locks.semaphore("printers", 3).acquire({ waitMs: 10_000 });
+   * await print(permit.lost);
+   * ```
    */
   acquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle>;
+  /** As `acquire()`, but resolves to `null` when the permits were not granted within `waitMs`, which defaults to 0 here. */
   tryAcquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle | null>;
 
   /**
-   * As `withLock`. A body that asks for more of the same semaphore never gets `DeadlockError`: ask for all at once, or bound
+   * Takes the permits, runs `body` and gives them back, as `Acquirable.withLock()` does with a lock. A body that asks for more of the same semaphore never gets `DeadlockError`: ask for all at once, or bound
    * the wait, since two bodies that hold some and wait for the rest may wait for each other.
+   *
+   * @example
+   * ```ts
+   * await locks.semaphore("printers", 3).withPermit({ waitMs: 10_000 }, (permit, { signal }) => print(signal));
+   * ```
    */
   withPermit<T>(
     options: WithLockOptions & { permits?: number },
     body: (permit: PermitHandle, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
 
-  /** The limit as the backend has it, or as given here where it keeps none (Curator). */
+  /**
+   * The limit as the backend has it, or as given here where it keeps none (Curator). Rejects with `BackendError` when there is no
+   * connection within `connectTimeoutMs` or the server refuses, and with `ProviderClosedError`.
+   */
   limit(): Promise<number>;
 
   /** `held` shows one entry for each permit, as the backend keeps them; `available` is what the limit leaves beside them. */

@@ -9,6 +9,7 @@ export type Millis = number;
  */
 export type FencingToken = bigint;
 
+/** `"exclusive"`: one holder. `"shared"`: with other shared holds. */
 export type LockMode = "exclusive" | "shared";
 
 /**
@@ -16,36 +17,43 @@ export type LockMode = "exclusive" | "shared";
  * backend grant (`<provider uuid>:<counter>`), whatever `owner` says; `HoldInfo.backendId` shows it.
  */
 export interface Owner {
+  /** What tells owners of one provider apart. Not empty. */
   readonly id: string;
+  /** For people alone; never compared. */
   readonly label?: string;
 }
 
+/** Where a hold stands, seen from its handle. `"lost"` and `"released"` are final. */
 export type HoldState =
   | "held" // the backend has confirmed us and the local deadline is ahead
   | "uncertain" // contact is broken, the deadline is ahead
-  | "lost"
-  | "released";
+  | "lost" // ended without `release()`: another client may hold the lock
+  | "released"; // by `release()` or `downgrade()`
 
+/** Why a hold ended without `release()`. */
 export type LossReason =
   | "lease-expired" // our local deadline passed without a confirmed renewal
-  | "lease-missing" // a renewal found the key gone or another's, and nobody said why
-  | "session-expired"
-  | "quorum-lost"
-  | "suspended" // contact broke, and the provider is told to give leadership up then
-  | "stolen" // ended by somebody else: own node deleted while the session lives, or a force script told us
-  | "provider-closed";
+  | "lease-missing" // a renewal found the key gone or another's, for no known reason
+  | "session-expired" // the session is over
+  | "quorum-lost" // RedLock: less than a majority of the nodes keeps the vote
+  | "suspended" // contact broke, and the provider has the option to give leadership up then
+  | "stolen" // ended by another client: own node deleted while the session lives, or a message of the force script
+  | "provider-closed"; // `close()` took it
 
+/** What became of a `release()`. */
 export type ReleaseOutcome =
-  | "released"
+  | "released" // the backend has confirmed
   | "still-held" // this handle is released, the lock is still taken: by a re-entry, or until `holdAtLeastMs` has passed
-  | "lost"
-  | "unconfirmed";
+  | "lost" // the session or the lease was over first
+  | "unconfirmed"; // no answer in time: the request goes on in the background
 
 /** ZooKeeper: the session. Redis: the command connection, or a majority of them. */
 export type SessionState = "connecting" | "connected" | "suspended" | "lost";
 
 /** An age at `takenAt`, and how it is known. Never invented: `value` is `null` when `provenance` is `"unknown"`. */
 export interface Age {
+  /** Milliseconds; `null` when it is not known. */
   readonly value: Millis | null;
+  /** `"at-least"`: it is this old or older. */
   readonly provenance: "exact" | "at-least" | "unknown";
 }

@@ -9,6 +9,7 @@ import { MemoryLink } from "./memory-link.js";
 import { MemorySpace } from "./memory-space.js";
 import { MemoryProvider } from "./rendezvous/memory-provider.js";
 
+/** What `memoryLocks()` takes. */
 export interface MemoryLocksOptions extends ProviderOptions {
   /** Providers that are given the same space share its locks. Default: a space of its own. */
   space?: MemorySpace;
@@ -25,6 +26,12 @@ export const memoryParts: WeakMap<object, MemoryParts> = new WeakMap();
 /**
  * Locks inside this process: for tests of code that takes a provider, and for services that run as one process.
  * Arrival order; tokens start at 1 with each space. Throws `InvalidArgumentError` for options it does not know.
+ *
+ * @example
+ * ```ts
+ * await using locks = memoryLocks();
+ * await new Shop(locks).sell("book"); // takes any LockProvider
+ * ```
  */
 export function memoryLocks(options?: MemoryLocksOptions): DriverProvider {
   const resolved = resolveProviderOptions("memoryLocks", options, ["space"]);

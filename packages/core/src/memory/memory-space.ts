@@ -30,10 +30,12 @@ export class MemorySpace {
   #lastToken = 0n;
   #lastId = 0;
 
+  /** A fresh id for an entry of this space. */
   nextId(): string {
     return `entry-${++this.#lastId}`;
   }
 
+  /** The entries of a lock, holders first, then waiters in the order in which they came. */
   queue(name: string): readonly MemoryEntry[] {
     return this.#queues.get(name) ?? [];
   }
@@ -55,6 +57,7 @@ export class MemorySpace {
     return present === undefined ? undefined : conflictOf(name, claim, present);
   }
 
+  /** Puts an entry at the tail, and grants it if it can be granted now. */
   add(name: string, entry: MemoryEntry): void {
     const queue = this.#queues.get(name);
     if (queue === undefined) this.#queues.set(name, [entry]);

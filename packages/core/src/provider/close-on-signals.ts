@@ -3,12 +3,14 @@ import type { LockProvider } from "../api/provider.js";
 import type { Millis } from "../api/values.js";
 import { checkKnownKeys, checkMethods, checkMillis, checkObject, show } from "../options/checks.js";
 
+/** The signals that `closeOnSignals()` knows. */
 export type ClosingSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 
+/** When `closeOnSignals()` closes, and how long that may take. */
 export interface CloseOnSignalsOptions {
   /** Default SIGTERM and SIGINT. */
   signals?: readonly ClosingSignal[];
-  /** As in `CloseOptions`: how long the present holders may go on. Default 0. */
+  /** As in `CloseOptions`: milliseconds for which the present holders may go on. Default 0. */
   graceMs?: Millis;
 }
 

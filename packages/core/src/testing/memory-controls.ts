@@ -23,6 +23,7 @@ export interface MemoryControls {
   entries(name: string): number;
 }
 
+/** The controls of a provider that `memoryLocks()` has made. Throws `InvalidArgumentError` for any other provider. */
 export function memoryControls(provider: LockProvider): MemoryControls {
   const parts = memoryParts.get(provider);
   if (parts === undefined)

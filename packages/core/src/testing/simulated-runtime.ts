@@ -5,7 +5,9 @@ import { type Timer, TimerHeap } from "./timer-heap.js";
 
 /** A clock that moves only when told, and chance that repeats: the same seed gives the same run. */
 export interface SimulatedRuntime extends Runtime {
+  /** The seed that it was made with. */
   readonly seed: number;
+  /** How many timers are set and have not run. */
   readonly pendingTimers: number;
   /** Time passes and no timer runs, as when the event loop is blocked or the process stopped. */
   block(forMs: Millis): void;
@@ -19,6 +21,7 @@ export interface SimulatedRuntime extends Runtime {
   autoAdvance(): Disposable;
 }
 
+/** A runtime whose time stands still until it is moved. Timers that are due at the same moment run in an order drawn from the seed. */
 export function simulatedRuntime(seed: number): SimulatedRuntime {
   const random = seededRandom(seed);
   const timers = new TimerHeap();
