@@ -17,6 +17,7 @@ export interface Acl {
   readonly perms: number;
   /** `world`, `digest`, `ip`, `auth`, `x509`, `sasl`. */
   readonly scheme: string;
+  /** Whom, in the words of the scheme: `anyone` for `world`, `user:hash` for `digest`. */
   readonly id: string;
 }
 

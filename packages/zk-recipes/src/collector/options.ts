@@ -5,6 +5,7 @@ import { type ConnectString, parseConnectString } from "../session/connect-strin
 import type { Credential } from "../session/options.js";
 import { type CollectorRoot, parseRoot, type RootPattern } from "./roots.js";
 
+/** What `zookeeperCollector()` takes. */
 export interface ZooKeeperCollectorOptions {
   /** Servers and, behind the last one, a chroot: `h1:2181,h2:2181/app`. */
   readonly connect: string;
@@ -17,6 +18,7 @@ export interface ZooKeeperCollectorOptions {
   readonly roots: readonly CollectorRoot[];
   /** Credentials, `digest` for example. Reading is enough to watch; forcing needs the right to delete. */
   readonly auth?: readonly Credential[];
+  /** Connect by TLS with these options of `node:tls`. Default: plain TCP. */
   readonly tls?: ConnectionOptions;
   /**
    * Of the collector's own session, which owns no nodes; default 10,000, bounded by the server to 2 to 20 of its ticks. After two thirds of

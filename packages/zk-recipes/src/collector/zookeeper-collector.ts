@@ -42,6 +42,7 @@ const contactsKeptMs: Millis = 2_000;
 
 /** What a collector of ZooKeeper can say beyond the others. */
 export interface ZooKeeperCollector extends LockCollector {
+  /** The kind of backend. */
   readonly backend: "zookeeper";
   /** Names that no event had told of, found by passes that compare; must stay 0. */
   readonly drift: number;

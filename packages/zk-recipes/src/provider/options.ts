@@ -13,6 +13,7 @@ import { LockPaths } from "../layout/lock-path.js";
 import { type ConnectString, parseConnectString } from "../session/connect-string.js";
 import type { Credential } from "../session/options.js";
 
+/** What `zookeeperLocks()` takes: `connect` or `client`, and what else there is to say. */
 export interface ZooKeeperLocksOptions extends ProviderOptions {
   /** Servers and, behind the last one, a chroot that must exist: `h1:2181,h2:2181/app`. This or `client`. */
   readonly connect?: string;

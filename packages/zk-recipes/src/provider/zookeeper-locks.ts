@@ -77,6 +77,7 @@ export interface ZooKeeperLocks extends LockProvider {
   groupMembership(name: string): GroupMembership;
 }
 
+/** What an election on ZooKeeper takes. */
 export interface ZooKeeperElectionOptions extends CandidacyOptions {
   /**
    * Whose nodes the candidates make: Curator's `LeaderLatch` (default) or its `LeaderSelector`, which are those of a mutex. All
@@ -94,6 +95,12 @@ const closeWaitMs = 1_000;
  * mutex). Returns at once and connects in the background: `ready()` waits for it.
  *
  * Throws `InvalidArgumentError` for unknown options and values that cannot be right. Needs ZooKeeper 3.5.1 or later.
+ *
+ * @example
+ * ```ts
+ * await using locks = zookeeperLocks({ connect: "zk1:2181,zk2:2181,zk3:2181" });
+ * await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, (lock, { signal }) => charge(order, lock.token, signal));
+ * ```
  */
 export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
   const resolved = resolveOptions(options);

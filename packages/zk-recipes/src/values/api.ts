@@ -1,5 +1,6 @@
 /** A value as it was at one moment. */
 export interface Versioned<T> {
+  /** The value as it was read. */
   readonly value: T;
   /** Grows with each write, also over a delete and a new node. Says nothing else. */
   readonly version: bigint;
@@ -13,6 +14,7 @@ export interface Versioned<T> {
  * a `BackendError` that is not retryable and says so. Data of another size rejects with `LayoutConflictError`.
  */
 export interface SharedValue<T> {
+  /** The name as it was given to the provider. */
   readonly name: string;
   /** Makes the node with the seed where there is none. Reads one server, which may be a moment behind. */
   get(): Promise<Versioned<T>>;
@@ -29,6 +31,7 @@ export interface SharedValue<T> {
  * each update that is confirmed counts exactly once, and one of which nobody can tell counts once or not at all.
  */
 export interface AtomicLong {
+  /** The name as it was given to the provider. */
   readonly name: string;
   /** 0 where there is no node. */
   get(): Promise<bigint>;
@@ -40,13 +43,17 @@ export interface AtomicLong {
   compareAndSet(expected: bigint, value: bigint): Promise<boolean>;
 }
 
+/** A member that is present. */
 export interface GroupMember {
+  /** The name of its node. */
   readonly id: string;
+  /** What it gave when it joined. */
   readonly data: Uint8Array;
 }
 
 /** Curator's `GroupMember`: an ephemeral node for each member, named by its id. */
 export interface GroupMembership {
+  /** The name as it was given to the provider. */
   readonly name: string;
   /**
    * Present until disposed: put back after a lost session, and when somebody deletes the node. `data` defaults to this host's
