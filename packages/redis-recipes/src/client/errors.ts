@@ -37,8 +37,11 @@ export interface ReplicaShortage {
  */
 export class TooFewReplicasError extends BackendError implements ReplicaShortage {
   override readonly name = "TooFewReplicasError";
+  /** What `acks` comes to. */
   readonly needed: number;
+  /** The option `replicas`. */
   readonly configured: number;
+  /** As the master said within the last second or two. */
   readonly connected: number;
 
   constructor({ needed, configured, connected }: ReplicaShortage, details: LinkErrorDetails) {
@@ -90,6 +93,7 @@ const passing: ReadonlySet<RefusalKind> = new Set(["moved", "ask", "try-again", 
  */
 export class ReplyError extends BackendError {
   override readonly name: string = "ReplyError";
+  /** What the first word of the reply says of the request. */
   readonly kind: RefusalKind;
   /** As the server sent it. */
   readonly reply: string;

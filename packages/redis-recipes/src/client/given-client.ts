@@ -9,13 +9,21 @@ import type { RedisTarget } from "./target.js";
  * differ from one major version to the next, and this package has a version of its own.
  */
 export interface IoredisClient {
+  /** As of ioredis: `"wait"`, `"connecting"`, `"ready"` and others. */
   readonly status: string;
+  /** The options that it was made with. Those that are not safe for locks are named in a process warning. */
   readonly options: object;
+  /** Sends one command. */
   call(...args: never[]): unknown;
+  /** Sends several commands together. */
   pipeline(...args: never[]): unknown;
+  /** Makes another client with the same options, which this package closes. */
   duplicate(...args: never[]): unknown;
+  /** Adds a listener. */
   on(...args: never[]): unknown;
+  /** Removes a listener. */
   off(...args: never[]): unknown;
+  /** Connects a client whose `status` is `"wait"` or `"end"`. */
   connect(...args: never[]): unknown;
 }
 

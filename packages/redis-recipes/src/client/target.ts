@@ -1,8 +1,11 @@
 import type { ConnectionOptions } from "node:tls";
 import type { Cluster, Redis } from "ioredis";
 
+/** Where a server listens. */
 export interface RedisAddress {
+  /** A name or an IP address. */
   readonly host: string;
+  /** Its port. */
   readonly port: number;
 }
 

@@ -36,6 +36,7 @@ export interface RedisCollectorOptions extends Pick<RedisLocksOptions, Connectio
   readonly rowsEveryMs?: Millis;
   /** As Redisson's, for the arithmetic of its fair queue when an action removes an entry. Default 300,000. */
   readonly fairLockWaitTimeoutMs?: Millis;
+  /** For simulations. */
   readonly runtime?: Runtime;
 }
 

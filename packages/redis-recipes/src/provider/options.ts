@@ -14,6 +14,7 @@ import type { NatMap, RedisAddress, RedisTarget } from "../client/target.js";
 import { checkLease } from "./lease.js";
 import { targetOf } from "./target-options.js";
 
+/** Sentinels, and the master that they name. */
 export interface RedisSentinelOptions {
   /** Any of the sentinels; the others are learnt from them. */
   readonly sentinels: readonly RedisAddress[];
@@ -21,12 +22,15 @@ export interface RedisSentinelOptions {
   readonly name: string;
   /** For the sentinels themselves, where they ask for it. Default none. */
   readonly username?: string;
+  /** For the sentinels themselves. Default none. */
   readonly password?: string;
+  /** Connect to the sentinels by TLS with these options of `node:tls`. Default: plain TCP. */
   readonly tls?: ConnectionOptions;
   /** From the address that a sentinel gives to the one that leads there from here. */
   readonly natMap?: NatMap;
 }
 
+/** The nodes of a Redis Cluster. */
 export interface RedisClusterOptions {
   /** Any of the nodes; the others are learnt from them. */
   readonly nodes: readonly RedisAddress[];
@@ -40,6 +44,7 @@ export interface RedisLocksOptions extends ProviderOptions {
   readonly url?: string;
   /** The master that these sentinels name; followed through failovers. */
   readonly sentinels?: RedisSentinelOptions;
+  /** A Redis Cluster. All keys of a lock are in the slot of its name. */
   readonly cluster?: RedisClusterOptions;
 
   /**
@@ -51,6 +56,7 @@ export interface RedisLocksOptions extends ProviderOptions {
 
   /** ACL user; default: the default user. In the url or here. */
   readonly username?: string;
+  /** Password of that user, or of the default user; default none. In the url or here. */
   readonly password?: string;
   /** Options of `node:tls` for `rediss://`, for a sentinel's master, or for a cluster. Default: none, plain TCP without `rediss://`. */
   readonly tls?: ConnectionOptions;

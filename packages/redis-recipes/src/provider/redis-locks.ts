@@ -69,6 +69,12 @@ const closeWaitMs = 1_000;
  * in the background: `ready()` waits for it. One server, a master that sentinels name, or a cluster.
  *
  * Throws `InvalidArgumentError` for unknown options and values that cannot be right. Needs Redis 7.0 or later.
+ *
+ * @example
+ * ```ts
+ * await using locks = redisLocks({ url: "redis://localhost:6379" });
+ * await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, (lock, { signal }) => charge(order, lock.token, signal));
+ * ```
  */
 export function redisLocks(options: RedisLocksOptions): RedisLocks {
   const resolved = resolveOptions(options);
