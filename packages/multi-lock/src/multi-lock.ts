@@ -25,6 +25,15 @@ import { type MultiBody, runMultiScope } from "./run-scope.js";
  * parts as given, and gives each of them the whole time.
  *
  * Throws `InvalidArgumentError` for no parts, for what is not a lock, and for the same lock twice.
+ *
+ * @example
+ * ```ts
+ * const transfer = multiLock([locks.mutex("accounts/7"), locks.mutex("accounts/3")]);
+ * await transfer.withLock({ waitMs: 2_000 }, async (lock, { signal }) => {
+ *   const [three, seven] = lock.parts; // in the order of their names
+ *   await move({ from: { id: 7, fence: seven.token }, to: { id: 3, fence: three.token }, signal });
+ * });
+ * ```
  */
 export function multiLock(parts: readonly Acquirable[]): MultiLock {
   return new LocksTogether(checkParts(parts));

@@ -23,12 +23,17 @@ export interface RedLockNode {
    * Then it votes at once after a restart. Default `false`: it sits out the longest lease.
    */
   readonly durable?: boolean;
+  /** ACL user; default: the default user. In the url or here. */
   readonly username?: string;
+  /** Password of that user, or of the default user; default none. In the url or here. */
   readonly password?: string;
+  /** Options of `node:tls` for `rediss://`. Default: none, plain TCP without `rediss://`. */
   readonly tls?: ConnectionOptions;
+  /** Number of the database; default 0. In the url or here. */
   readonly db?: number;
 }
 
+/** What `redLocks()` takes. */
 export interface RedLocksOptions extends ProviderOptions {
   /** An odd number of independent masters, three or more. */
   readonly nodes: readonly (string | RedLockNode)[];

@@ -12,10 +12,16 @@ import type { OpenLine } from "./voting-node.js";
  * Mutexes, re-entrant or not, that a majority of independent Redis masters grants. Survives the loss of a minority of them. On each node it
  * is Redisson's plain lock, so that Redisson's `RedissonRedLock` and multi-lock over the same nodes are excluded and exclude us.
  *
- * Safe as long as the clocks of client and nodes run at nearly the same rate, and nobody acts on a hold after `assertHeld` has
+ * Safe as long as the clocks of client and nodes run at nearly the same rate, and no code acts on a hold after `assertHeld` has
  * passed and a pause followed: against that only fencing helps (`fencing`). Where it has to be right, use ZooKeeper.
  *
  * Returns at once and connects in the background. Throws `InvalidArgumentError` for unknown options and values that cannot be right.
+ *
+ * @example
+ * ```ts
+ * await using locks = redLocks({ nodes: ["redis://redis-a:6379", "redis://redis-b:6379", "redis://redis-c:6379"] });
+ * await locks.mutex("nightly-report").withLock(({ lost }) => writeReport(lost));
+ * ```
  */
 export function redLocks(options: RedLocksOptions): LockProvider {
   return openRedLocks(resolveRedLocks(options));
