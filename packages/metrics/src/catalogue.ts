@@ -2,24 +2,31 @@
 export interface CatalogueEntry {
   /** Without the prefix. */
   readonly name: string;
+  /** As Prometheus has it. */
   readonly type: "counter" | "gauge" | "histogram";
+  /** In the order in which they are registered. */
   readonly labels: readonly CatalogueLabel[];
   /** Upper bounds; of histograms only. */
   readonly buckets?: readonly number[];
   /** The event or call that feeds it. */
   readonly from: string;
+  /** What it says, as the registry prints it. */
   readonly help: string;
 }
 
+/** One label of a metric. */
 export interface CatalogueLabel {
+  /** As it is registered. */
   readonly name: string;
   /** All that it can ever be; left out where operators or backends choose the words. */
   readonly values?: readonly string[];
 }
 
+/** All metrics of one source, for documentation and for registration. */
 export interface Catalogue {
   /** In front of every name, with its underscore. */
   readonly prefix: string;
+  /** In the order in which the documentation prints them. */
   readonly entries: readonly CatalogueEntry[];
 }
 

@@ -19,6 +19,7 @@ import { collectGauges, ProviderWatch } from "./provider-watch.js";
 import { SessionSeries } from "./session-series.js";
 import { version } from "./version.js";
 
+/** What `lockMetrics()` takes. */
 export interface LockMetricsOptions {
   /**
    * Where the metrics are registered. Default: a registry of their own, in the text format, or in OpenMetrics when `traceId` is
@@ -38,6 +39,7 @@ export interface LockMetricsOptions {
   traceId?: () => string | undefined;
 }
 
+/** The metrics of some providers. Disposing is closing. */
 export interface LockMetrics extends Disposable {
   /** `undefined` where prom-client is not installed: then nothing is measured. */
   readonly registry: AnyRegistry | undefined;
