@@ -41,14 +41,17 @@ export interface Fixture {
   /** Lets so much time pass without running the event loop. Default: the thread sleeps. */
   blockLoop?(forMs: Millis): void;
 
+  /** Ends what the fixture has opened beside its providers, once all cases have run. */
   close?(): Promise<void>;
 }
 
+/** A client of another implementation on the same locks. */
 export interface ForeignLocker {
   /** `name` as it was given to `mutex()`. */
   acquire(name: string): Promise<{ release(): Promise<void> }>;
 }
 
+/** What a suite knows of its fixture, and which of its cases run. */
 export interface ConformanceOptions {
   /** The fixture has a `foreign` locker: adds the cases with it. */
   readonly foreign?: boolean;
