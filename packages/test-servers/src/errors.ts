@@ -3,16 +3,19 @@
  * The message says what was waited for and carries the end of the server's log where there is one.
  */
 export class TestServerError extends Error {
+  /** The name of this class. */
   override readonly name: string = "TestServerError";
 }
 
 /** What a server is missing on this machine, and the commands that would put it there. */
 export class NotInstalledError extends TestServerError {
+  /** The name of this class. */
   override readonly name: string = "NotInstalledError";
 }
 
 /** A ZooKeeper does not know the session that was to be ended: it is over, or the password is another one. */
 export class UnknownSessionError extends TestServerError {
+  /** The name of this class. */
   override readonly name: string = "UnknownSessionError";
 }
 
@@ -21,7 +24,9 @@ export type UnreachableReason = "refused" | "timeout" | "closed";
 
 /** A server did not answer a four-letter word. `reason` tells a dead process from a stopped one. */
 export class UnreachableError extends TestServerError {
+  /** The name of this class. */
   override readonly name: string = "UnreachableError";
+  /** Why there was no answer. */
   readonly reason: UnreachableReason;
 
   constructor(message: string, reason: UnreachableReason, options?: ErrorOptions) {

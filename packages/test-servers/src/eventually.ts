@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { TestServerError } from "./errors.js";
 
+/** What `eventually()` waits for, and for how long. */
 export interface EventuallyOptions {
   /** What is waited for, as it shall read in the error: "the waiter to be granted". */
   what: string;

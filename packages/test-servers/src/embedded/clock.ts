@@ -58,14 +58,17 @@ export class ManualClock implements Clock {
     this.#wallOffsetMs = (options.wallMs ?? 1_735_689_600_000) - this.#nowMs;
   }
 
+  /** Milliseconds; it starts at the option `nowMs` (default 0). */
   nowMs(): number {
     return this.#nowMs;
   }
 
+  /** Milliseconds since 1970; moves with `nowMs()`. */
   wallMs(): number {
     return this.#nowMs + this.#wallOffsetMs;
   }
 
+  /** Calls back inside the `advance` or `jump` that reaches `atMs`. Returns what cancels it. */
   at(atMs: number, callback: () => void): () => void {
     const timer = { atMs, order: this.#order++, callback };
     this.#timers.add(timer);

@@ -6,21 +6,31 @@ import type { EmbeddedZooKeeperOptions } from "./options.js";
 import { ServerCore } from "./server-core.js";
 import type { NodeKind } from "./tree.js";
 
+/** A session of the embedded server, as it is now. */
 export interface EmbeddedSession {
+  /** As the client was given it. */
   readonly id: bigint;
+  /** The 16 bytes with which a client takes the session up again. */
   readonly password: Uint8Array;
+  /** As granted, in milliseconds. */
   readonly timeoutMs: number;
   /** Whether a connection serves it now. */
   readonly connected: boolean;
+  /** Paths of the ephemeral nodes that it owns. */
   readonly ephemerals: readonly string[];
 }
 
+/** A node of the embedded server, as it is now. */
 export interface EmbeddedNode {
+  /** The whole path. */
   readonly path: string;
+  /** Whether it is persistent, ephemeral, a container, or of a limited time to live. */
   readonly kind: NodeKind;
+  /** Its data, which may be null. */
   readonly data: Uint8Array | null;
   /** 0n unless it is ephemeral. */
   readonly owner: bigint;
+  /** The transaction that made it. */
   readonly czxid: bigint;
 }
 
@@ -38,6 +48,7 @@ export class EmbeddedZooKeeper {
   readonly faults: Faults;
   /** Reads and writes without a connection, as an administrator. */
   readonly operator: Operator;
+  /** Where the server has its time from: the option `clock`, or the time of the machine. */
   readonly clock: Clock;
   /** Decides what ZooKeeper leaves open: print it where a test fails. */
   readonly seed: number;
@@ -59,10 +70,12 @@ export class EmbeddedZooKeeper {
     return new EmbeddedZooKeeper(core);
   }
 
+  /** The address that it listens at: the option `host`, or 127.0.0.1. */
   get host(): string {
     return this.#core.host;
   }
 
+  /** The port that it listens at. */
   get port(): number {
     return this.#core.port;
   }
@@ -84,6 +97,7 @@ export class EmbeddedZooKeeper {
     await this.#core.hangUp();
   }
 
+  /** `stop()`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
@@ -162,6 +176,7 @@ export class EmbeddedZooKeeper {
     this.#core.pause(options.clock ?? "running");
   }
 
+  /** Goes on after `pause()`; nothing happens if it is not paused. */
   resume(): void {
     this.#core.resume();
   }

@@ -15,10 +15,13 @@ import { superIdentity } from "./acl.js";
 import { process } from "./processor.js";
 import type { Client, State } from "./state.js";
 
+/** How `Operator.create()` makes a node. */
 export interface OperatorCreate {
+  /** Default null. */
   readonly data?: Uint8Array | null;
   /** One of `CreateFlags`; default persistent. Ephemeral is refused: there is no session to own it. */
   readonly flags?: number;
+  /** Default open to the world. */
   readonly acl?: readonly Acl[];
 }
 
@@ -49,10 +52,12 @@ export class Operator {
     return this.#run(op, { path, data, flags, acl }, path).path;
   }
 
+  /** Deletes a node. `version` -1 (default): whatever its version is. */
   delete(path: string, version = -1): void {
     this.#run("delete", { path, version }, path);
   }
 
+  /** Replaces the data of a node. `version` -1 (default): whatever its version is. */
   setData(path: string, data: Uint8Array | null, version = -1): Stat {
     return this.#run("setData", { path, data, version }, path).stat;
   }
@@ -67,6 +72,7 @@ export class Operator {
     }
   }
 
+  /** The data of a node, which may be null. */
   getData(path: string): Uint8Array | null {
     return this.#run("getData", { path, watch: false }, path).data;
   }

@@ -3,7 +3,9 @@ import { Gate } from "./gate.js";
 
 /** So many bytes, or one frame, each so many milliseconds. */
 export interface Pace {
+  /** How much goes out at a time. */
   readonly bytes: number | "frame";
+  /** Milliseconds between two times. */
   readonly everyMs: number;
 }
 

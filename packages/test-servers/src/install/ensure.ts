@@ -32,6 +32,7 @@ export const componentNames = [
   "promtool",
   "compose-schema",
 ] as const;
+/** What `holdfast-servers ensure` can get. */
 export type ComponentName = (typeof componentNames)[number];
 
 interface Component {
@@ -96,6 +97,7 @@ const components: Readonly<Record<ComponentName, Component>> = {
   },
 };
 
+/** What `ensure()` takes. */
 export interface EnsureOptions {
   /** Default: all. */
   only?: readonly ComponentName[];

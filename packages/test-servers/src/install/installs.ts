@@ -14,7 +14,9 @@ export interface ZooKeeperInstall {
 
 /** Apache Curator's recipes with what they need. */
 export interface CuratorInstall {
+  /** For `java -cp`. */
   classPath: string;
+  /** Where it was found. */
   from: string;
 }
 
@@ -30,6 +32,7 @@ export interface RedisInstall {
 export interface KazooInstall {
   /** The `python3` that can import it; on Debian that is the system's own, whatever comes first on `PATH`. */
   python: string;
+  /** Where it was found. */
   from: string;
 }
 

@@ -5,8 +5,22 @@ type Hook = (run: () => Promise<void>) => unknown;
  * there. `after` and `before` are node:test's names.
  */
 export type SuiteHooks =
-  | { readonly beforeAll: Hook; readonly afterAll: Hook; readonly afterEach?: Hook }
-  | { readonly before: Hook; readonly after: Hook; readonly afterEach?: Hook };
+  | {
+      /** The server starts here. */
+      readonly beforeAll: Hook;
+      /** The server stops here. */
+      readonly afterAll: Hook;
+      /** What a test broke is healed here. Without it nothing is. */
+      readonly afterEach?: Hook;
+    }
+  | {
+      /** The server starts here. */
+      readonly before: Hook;
+      /** The server stops here. */
+      readonly after: Hook;
+      /** What a test broke is healed here. Without it nothing is. */
+      readonly afterEach?: Hook;
+    };
 
 /** Has `start` run before the first test of the suite, `heal` after each, and `stop` after the last. */
 export function followSuite(

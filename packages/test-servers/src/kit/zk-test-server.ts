@@ -11,11 +11,13 @@ import {
 import { TestServerError } from "../errors.js";
 import { followSuite, type SuiteHooks } from "./suite-hooks.js";
 
+/** What `zkTestServer()` takes. */
 export interface ZkTestServerOptions extends EmbeddedZooKeeperOptions {
   /** Nodes that are there when the suite starts, with everything above them; each path is a persistent, empty node. */
   readonly paths?: readonly string[];
 }
 
+/** What `zkTestServer()` takes when it follows a suite. */
 export interface SuiteZkTestServerOptions extends ZkTestServerOptions {
   /** Where the server starts and stops, and what was broken is healed. */
   readonly hooks: SuiteHooks;
@@ -59,6 +61,7 @@ export class ZkTestServer {
     return this.server.connectString;
   }
 
+  /** The port that it listens at. */
   get port(): number {
     return this.server.port;
   }
@@ -117,6 +120,7 @@ export class ZkTestServer {
     this.server.pause(options);
   }
 
+  /** Goes on after `pause()`. */
   resume(): void {
     this.server.resume();
   }
@@ -152,6 +156,7 @@ export class ZkTestServer {
     await server?.stop();
   }
 
+  /** `stop()`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
@@ -191,6 +196,7 @@ export class ZkTestServer {
  * `await using` ends it.
  */
 export function zkTestServer(options: SuiteZkTestServerOptions): ZkTestServer;
+/** Without `hooks`: starts the server at once, and resolves when it runs. */
 export function zkTestServer(options?: ZkTestServerOptions): Promise<ZkTestServer>;
 export function zkTestServer(
   options: ZkTestServerOptions & { readonly hooks?: SuiteHooks } = {},

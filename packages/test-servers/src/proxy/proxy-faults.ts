@@ -32,11 +32,15 @@ export class ProxyFaults implements FaultRules {
     this.#target = `${target.host}:${target.port}`;
   }
 
+  /** Whether any fault is set. */
   get active(): boolean {
     return this.#rules.size > 0 || this.#refusals.size > 0;
   }
 
-  /** @throws TestServerError for `move`. */
+  /**
+   * Sets a rule, as `Faults.on`.
+   * @throws TestServerError for `move`.
+   */
   on(match: FaultMatch, action: FaultAction): Fault {
     if (action.do === "move") {
       throw new TestServerError(`a proxy cannot do "move": it takes another member of the ensemble`);
@@ -46,6 +50,7 @@ export class ProxyFaults implements FaultRules {
     return fault;
   }
 
+  /** Refuses new connections until released, or for `forMs` milliseconds. */
   refuseConnections(options: { readonly forMs?: number } = {}): Release {
     const refusal: Release = { release: () => this.#refusals.delete(refusal) };
     this.#refusals.add(refusal);
@@ -53,10 +58,12 @@ export class ProxyFaults implements FaultRules {
     return refusal;
   }
 
+  /** Whether new connections are refused now. */
   get refusing(): boolean {
     return this.#refusals.size > 0;
   }
 
+  /** Takes all faults back. */
   clear(): void {
     for (const fault of [...this.#rules]) fault.release();
     for (const refusal of [...this.#refusals]) refusal.release();

@@ -4,6 +4,7 @@ import type { TracedOp, TraceEntry } from "./trace.js";
 
 /** Which frames a rule is about. What is left out matches everything. */
 export interface FrameMatch {
+  /** The operation of a request or of the reply to it. */
   op?: TracedOp | readonly TracedOp[];
   /** The whole path, or an expression it must fit. */
   path?: string | RegExp;
@@ -15,6 +16,7 @@ export interface FrameMatch {
   times?: number;
 }
 
+/** How a frame is held, and what ends it. */
 export interface HoldOptions {
   /**
    * What ends it besides `release()`: the next ping that the client sends on the connection, or a promise that
@@ -28,6 +30,7 @@ export interface HoldOptions {
   alone?: boolean;
 }
 
+/** What follows the loss of a frame; by default the connection goes on. */
 export interface DropOptions {
   /** Then end the connection, both ends in order: to the client, the answer was lost on the way. */
   thenCut?: boolean;
@@ -35,7 +38,9 @@ export interface DropOptions {
   thenSilence?: boolean;
 }
 
+/** Which events a rule is about. What is left out matches all. */
 export interface EventMatch extends Omit<FrameMatch, "op"> {
+  /** The type of the event. */
   type?: WatchEventType;
 }
 
@@ -43,8 +48,11 @@ export type RuleAction = { hold: HoldOptions } | { drop: DropOptions };
 
 /** A rule that was given to a proxy; it ends by itself when its `times` are used up. */
 export class FrameRule {
+  /** What it does to what it fits. */
   readonly action: "hold" | "drop";
+  /** How it holds; without meaning where it drops. */
   readonly hold: HoldOptions;
+  /** How it drops; without meaning where it holds. */
   readonly drop: DropOptions;
   readonly #name: string;
   readonly #fits: (entry: TraceEntry) => boolean;
@@ -77,6 +85,7 @@ export class FrameRule {
     return this.#acted;
   }
 
+  /** Whether it acts on nothing more. */
   get over(): boolean {
     return this.#left <= 0;
   }

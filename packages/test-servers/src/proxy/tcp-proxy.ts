@@ -37,9 +37,17 @@ const modes = [
   "reset",
 ] as const;
 
+/** What every proxy takes. */
 export interface ProxyOptions {
   /** `host:port` or the two apart. */
-  target: string | { host: string; port: number };
+  target:
+    | string
+    | {
+        /** A name or an IP address. */
+        host: string;
+        /** Its port. */
+        port: number;
+      };
   /** For error messages; default the target. */
   name?: string;
   /** Port on 127.0.0.1; default a fresh one. */
@@ -53,14 +61,24 @@ export interface ProxyOptions {
 }
 
 /** One value for both directions, or one for each; what is left out is as without the fault. */
-export type PerDirection = number | { up?: number; down?: number };
+export type PerDirection =
+  | number
+  | {
+      /** From the client to the server. */
+      up?: number;
+      /** From the server to the client. */
+      down?: number;
+    };
 
 /** A TCP proxy on 127.0.0.1 that can be told to misbehave. It lives in this process: a blocked loop blocks it. */
 export class TcpProxy {
+  /** The address that it listens at. */
   readonly host: string = "127.0.0.1";
+  /** The port that it listens at. */
   readonly port: number;
   /** `host:port`, to be given to the client in place of the server's. */
   readonly connectString: string;
+  /** The option `name`, or the target. */
   readonly name: string;
   readonly #links = new Set<Link>();
   readonly #rules: LinkRules;
@@ -91,12 +109,14 @@ export class TcpProxy {
     };
   }
 
+  /** As `startProxy`. */
   static async start(options: ProxyOptions): Promise<TcpProxy> {
     const proxy = new TcpProxy(options, options.port ?? (await freePort()));
     await proxy.listen();
     return proxy;
   }
 
+  /** What it does to connections now. */
   get mode(): ProxyMode {
     return this.#mode;
   }
@@ -193,6 +213,7 @@ export class TcpProxy {
     if (listener !== undefined) await new Promise((resolve) => listener.close(resolve));
   }
 
+  /** `close()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -11,9 +11,11 @@ export interface TraceEntry {
   connection: number;
   /** `up` for requests, `down` for replies and events. */
   direction: Direction;
+  /** What it is. */
   kind: "request" | "reply" | "event";
   /** 0 for handshakes, -1 for events. */
   xid: number;
+  /** The operation, also on its reply. */
   op: TracedOp;
   /** The path in the request, also on its reply; for an event the path it is about. */
   path?: string;

@@ -15,6 +15,7 @@ import { type ProxyOptions, TcpProxy } from "./tcp-proxy.js";
 import { Trace, type TraceEntry } from "./trace.js";
 import { ZooKeeperTap } from "./zookeeper-tap.js";
 
+/** What `startZooKeeperProxy()` takes. */
 export interface ZooKeeperProxyOptions extends ProxyOptions {
   /** Requests that are left out of `counts().requests` and of flights; default `["ping", "sync"]`. */
   ignore?: Ignored;
@@ -24,8 +25,11 @@ export interface ZooKeeperProxyOptions extends ProxyOptions {
 
 /** A session that was opened or taken up again through a proxy. */
 export interface ProxiedSession {
+  /** Number of the connection, as in the trace. */
   connection: number;
+  /** As the server gave it. */
   sessionId: bigint;
+  /** The 16 bytes that the server gave with it. */
   password: Uint8Array;
   /** As granted by the server, in milliseconds. */
   timeoutMs: number;
@@ -55,6 +59,7 @@ export class ZooKeeperProxy extends TcpProxy {
     this.#budget = new Budget(options.ignore ?? ["ping", "sync"]);
   }
 
+  /** As `startZooKeeperProxy`. */
   static override async start(options: ZooKeeperProxyOptions): Promise<ZooKeeperProxy> {
     const proxy = new ZooKeeperProxy(options, options.port ?? (await freePort()));
     await proxy.listen();
@@ -78,6 +83,7 @@ export class ZooKeeperProxy extends TcpProxy {
     return sessions;
   }
 
+  /** What was read since the start or the last reset. */
   counts(): Counts {
     return this.#budget.counts;
   }

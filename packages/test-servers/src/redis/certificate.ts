@@ -4,6 +4,7 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 export interface RedisCertificate {
   /** What whoever trusts the server is given: `ca` in the options of Node's TLS. */
   readonly certificate: string;
+  /** The private key of the server. */
   readonly key: string;
 }
 

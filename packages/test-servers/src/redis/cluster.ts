@@ -12,6 +12,7 @@ import { dataLines, makeSecrets, type RedisAdmin, type RedisOptions } from "./re
 import { SlotMove } from "./slot-move.js";
 import { startLimitMs } from "./start.js";
 
+/** What `startRedisCluster()` takes. */
 export interface StartRedisClusterOptions extends RedisOptions {
   /** How many masters share the slots; default 3, the least with which one can be replaced. */
   masters?: number;
@@ -39,6 +40,7 @@ export class RedisCluster {
     this.#admin = admin;
   }
 
+  /** As `startRedisCluster`. */
   static async start(options: StartRedisClusterOptions = {}): Promise<RedisCluster> {
     const { masters = 3, replicas = 1, clientProxies = false } = options;
     const secrets = makeSecrets(options);
@@ -206,6 +208,7 @@ export class RedisCluster {
     await this.#proxies.close();
   }
 
+  /** `stop()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

@@ -7,9 +7,11 @@ export type RedisClientType = "normal" | "pubsub" | "replica" | "master";
 
 /** What ROLE tells. */
 export interface RedisRole {
+  /** What it is now. */
   role: "master" | "replica";
   /** Of a replica: the port it follows, and `connected` when it does. */
   masterPort?: number;
+  /** The state of the link to that master. */
   link?: string;
   /** Of a master: how many replicas follow it and have all that it had when they came. */
   replicas?: number;
@@ -17,6 +19,7 @@ export interface RedisRole {
   offset: number;
 }
 
+/** What a restarted server still has. */
 export interface RestartOptions {
   /**
    * What there is after it:
@@ -74,6 +77,7 @@ export class RedisNode extends RedisProcess {
     return Number(await this.command("CLIENT", "KILL", "TYPE", type, "SKIPME", "YES"));
   }
 
+  /** Asks the server by ROLE. `timeoutMs`: limit in milliseconds, default 2,000. */
   async role(options: { timeoutMs?: number } = {}): Promise<RedisRole> {
     using connection = await this.connect(options);
     const told = await connection.command("ROLE");

@@ -6,6 +6,7 @@ import { decodeValue, encodeCommand, RespFailure, type RespValue } from "../prox
 
 /** A server answered with an error. */
 export class RedisReplyError extends TestServerError {
+  /** The name of this class. */
   override readonly name: string = "RedisReplyError";
   /** Its first word, such as `NOSCRIPT`. */
   readonly code: string;
@@ -16,11 +17,15 @@ export class RedisReplyError extends TestServerError {
   }
 }
 
+/** Where a connection leads, and as whom. */
 export interface RedisConnectionOptions {
+  /** The port of the server. */
   port: number;
   /** Default 127.0.0.1. */
   host?: string;
+  /** ACL user; default the default user. */
   username?: string;
+  /** Without it nothing authenticates. */
   password?: string;
   /** The certificate to trust, as PEM; its presence means TLS. */
   ca?: string;
@@ -55,7 +60,10 @@ export class RedisConnection {
     socket.on("close", () => this.#end("the connection was closed", "closed"));
   }
 
-  /** @throws UnreachableError whose `reason` tells a dead server from a silent one. */
+  /**
+   * Connects, and authenticates where there is a password.
+   * @throws UnreachableError whose `reason` tells a dead server from a silent one.
+   */
   static async connect(options: RedisConnectionOptions): Promise<RedisConnection> {
     const { port, host = "127.0.0.1", ca, username, password } = options;
     const socket =
@@ -109,10 +117,12 @@ export class RedisConnection {
     });
   }
 
+  /** Ends the connection; what waits for a reply rejects with `UnreachableError`. */
   close(): void {
     this.#end("closed by us", "closed");
   }
 
+  /** `close()`, for `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

@@ -29,7 +29,9 @@ export interface RedisPlace {
  * It dies with this process, whatever kills it.
  */
 export class RedisProcess {
+  /** The address that it listens at. */
   readonly host: string;
+  /** The port that it listens at. */
   readonly port: number;
   /** `host:port`. */
   readonly address: string;
@@ -184,6 +186,7 @@ export class RedisProcess {
     return runId;
   }
 
+  /** `stop()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

@@ -2,6 +2,7 @@ import type { ServerPlace } from "../process/server-place.js";
 import type { RedisProxyOptions } from "../proxy/resp/redis-proxy.js";
 import type { RedisOptions } from "./redis-options.js";
 
+/** What `startRedisReplicaSet()` takes. */
 export interface StartRedisReplicaSetOptions extends RedisOptions {
   /** How many replicas besides the master; default 2. */
   replicas?: number;

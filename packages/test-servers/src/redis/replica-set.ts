@@ -15,6 +15,7 @@ import { ReplicationGate } from "./replication-gate.js";
 import { RedisSentinel } from "./sentinel.js";
 import { startLimitMs } from "./start.js";
 
+/** Which master is waited for, and for how long. */
 export interface UntilMasterOptions {
   /** Only this one will do. */
   is?: RedisNode;
@@ -28,6 +29,7 @@ export interface UntilMasterOptions {
 export class RedisReplicaSet {
   /** All data servers; the first was the master at the start. */
   readonly nodes: readonly RedisNode[];
+  /** All Sentinels. */
   readonly sentinels: readonly RedisSentinel[];
   /** The name of the master for Sentinel's clients. */
   readonly name: string;
@@ -48,6 +50,7 @@ export class RedisReplicaSet {
     this.#proxies = proxies;
   }
 
+  /** As `startRedisReplicaSet`. */
   static async start(options: StartRedisReplicaSetOptions = {}): Promise<RedisReplicaSet> {
     const { replicas = 2, sentinels = 3, name = "holdfast", clientProxies = false } = options;
     const secrets = makeSecrets(options);
@@ -305,6 +308,7 @@ export class RedisReplicaSet {
     return stopAll(this.nodes, this.sentinels, this.#gates, this.#proxies);
   }
 
+  /** `stop()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

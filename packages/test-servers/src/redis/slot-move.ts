@@ -9,8 +9,11 @@ const migrateWithinMs = 2_000;
  * sends clients that ask for others to the new one by ASK.
  */
 export class SlotMove {
+  /** The slot, from 0 to 16383. */
   readonly slot: number;
+  /** The master that had it. */
   readonly from: RedisNode;
+  /** The master that gets it. */
   readonly to: RedisNode;
   readonly #masters: readonly RedisNode[];
   readonly #ids: { from: string; to: string };

@@ -4,6 +4,7 @@ import type { ServerPlace } from "../process/server-place.js";
 import { RedisNode } from "./node.js";
 import { dataLines, makeSecrets, type RedisOptions } from "./redis-options.js";
 
+/** What `startRedis()` takes. */
 export interface StartRedisOptions extends RedisOptions {
   /** Port on 127.0.0.1; default a fresh one. */
   port?: number;

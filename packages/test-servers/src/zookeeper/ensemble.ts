@@ -8,6 +8,7 @@ import { ZooKeeperNode } from "./node.js";
 import type { ZooKeeperOptions } from "./node-files.js";
 import { type PeerPorts, QuorumLinks } from "./quorum-links.js";
 
+/** What `startEnsemble()` takes. */
 export interface StartEnsembleOptions extends ZooKeeperOptions {
   /** How many servers; default 3. */
   nodes?: number;
@@ -28,6 +29,7 @@ export interface StartEnsembleOptions extends ZooKeeperOptions {
 
 /** A real ensemble on 127.0.0.1, unless placed elsewhere, with one child process for each server. */
 export class ZooKeeperEnsemble {
+  /** All servers, in the order of their ids. */
   readonly nodes: readonly ZooKeeperNode[];
   /** All servers, for a client of the ensemble. */
   readonly connectString: string;
@@ -41,6 +43,7 @@ export class ZooKeeperEnsemble {
     this.#startWithinMs = startWithinMs;
   }
 
+  /** As `startEnsemble`. */
   static async start(options: StartEnsembleOptions = {}): Promise<ZooKeeperEnsemble> {
     const install = requireZooKeeper();
     const count = options.ports?.length ?? options.nodes ?? 3;
@@ -181,6 +184,7 @@ export class ZooKeeperEnsemble {
     await this.#links.close();
   }
 
+  /** `stop()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

@@ -12,9 +12,11 @@ import {
 } from "@holdfast/zk-protocol";
 import { TestServerError, UnknownSessionError } from "../errors.js";
 
+/** Which session ends, and where. */
 export interface ExpireSessionOptions {
   /** `host:port`, several separated by commas: the first that accepts the connection is used. */
   connectString: string;
+  /** As the server gave it. */
   sessionId: bigint;
   /** The 16 bytes that the server gave with the session. */
   password: Uint8Array;

@@ -1,8 +1,11 @@
 import { connect } from "node:net";
 import { UnreachableError } from "../errors.js";
 
+/** Which server is asked, and for how long. */
 export interface FourLetterOptions {
+  /** Default 127.0.0.1. */
   host?: string;
+  /** The client port of the server. */
   port: number;
   /** Limit in milliseconds for the whole answer; default 1,000. */
   timeoutMs?: number;
@@ -44,17 +47,22 @@ export function fourLetterWord(word: string, options: FourLetterOptions): Promis
   });
 }
 
+/** What a server says that it is. */
 export type ServerMode = "standalone" | "leader" | "follower" | "observer";
 
 /** The answer to `srvr`, as far as tests ask for it. */
 export interface Srvr {
+  /** Such as `3.8.0`. */
   version: string;
+  /** What it says that it is. */
   mode: ServerMode;
   /** The last transaction this server has applied. */
   zxid: bigint;
   /** Open client connections, this question's own included. */
   connections: number;
+  /** Requests that wait to be served. */
   outstanding: number;
+  /** Nodes in its tree. */
   nodeCount: number;
   /** The whole answer. */
   text: string;

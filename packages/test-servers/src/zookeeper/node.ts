@@ -29,7 +29,9 @@ export interface NodePlace {
  * It dies with this process, whatever kills it.
  */
 export class ZooKeeperNode {
+  /** The address that it listens at. */
   readonly host: string;
+  /** The client port that it listens at. */
   readonly port: number;
   /** `host:port`, for a client of this server alone. */
   readonly connectString: string;
@@ -68,6 +70,7 @@ export class ZooKeeperNode {
     return this.#process?.running ?? false;
   }
 
+  /** Where it keeps its data. */
   get dataDir(): string {
     return this.#files.dataDir;
   }
@@ -184,6 +187,7 @@ export class ZooKeeperNode {
     }
   }
 
+  /** `stop()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

@@ -4,6 +4,7 @@ import type { ServerPlace } from "../process/server-place.js";
 import { ZooKeeperNode } from "./node.js";
 import type { ZooKeeperOptions } from "./node-files.js";
 
+/** What `startZooKeeper()` takes. */
 export interface StartZooKeeperOptions extends ZooKeeperOptions {
   /** Client port on 127.0.0.1; default a fresh one. */
   port?: number;

@@ -3,8 +3,11 @@ import type { FaultTarget } from "./match.js";
 
 /** One time that a fault happened. */
 export interface FaultHit {
+  /** The operation, `connect` or `event`; undefined for a request whose operation the server does not know. */
   readonly target: FaultTarget | undefined;
+  /** The session of the request, of the handshake or of the event; 0n where there is none yet. */
   readonly session: bigint;
+  /** The paths of the request or of the event; of a `multi` those of all its parts. */
   readonly paths: readonly string[];
   /** Of the request; 0 for handshakes, -1 for events. */
   readonly xid: number;
@@ -26,28 +29,62 @@ export type HoldPoint =
 /** What a fault does to a request, by the `do`. Waits end with `release()` of the fault. */
 export type FaultAction =
   /** Closes the connection before the request is applied, or after, without a reply. `reset`: by RST. For a handshake: without a byte. */
-  | { readonly do: "close"; readonly when?: "before" | "applied"; readonly reset?: boolean }
+  | {
+      readonly do: "close";
+      /** Default `"before"`. */
+      readonly when?: "before" | "applied";
+      /** Closes by RST instead of FIN; default false. */
+      readonly reset?: boolean;
+    }
   /** Not applied and not answered, the connection stays. An event gets lost. */
   | { readonly do: "drop" }
   /** Applied; neither this reply nor anything behind it is ever sent. */
   | { readonly do: "no-reply" }
   /** Waits at `at` (default "prep"; handshakes and events have one place only), for `forMs` on the server's clock if given. */
-  | { readonly do: "hold"; readonly at?: HoldPoint; readonly forMs?: number }
+  | {
+      readonly do: "hold";
+      /** Default `"prep"`. */
+      readonly at?: HoldPoint;
+      /** Milliseconds; default until `release()`. */
+      readonly forMs?: number;
+    }
   /** The reply waits until the connection sends another request, as in ZOOKEEPER-4537. */
   | { readonly do: "withhold" }
   /** Answers an error. `apply` (default false) applies the request all the same, which no server does. */
-  | { readonly do: "answer"; readonly err: ErrorName; readonly apply?: boolean }
+  | {
+      readonly do: "answer";
+      /** The error, by ZooKeeper's name for it. */
+      readonly err: ErrorName;
+      /** Applies the request all the same; default false. */
+      readonly apply?: boolean;
+    }
   /** As a server that does not know the operation: an error, and the connection is closed. */
   | { readonly do: "unknown-op" }
   /** Applies, sends the first `bytes` of the reply's frame, then closes (default) or falls silent. */
-  | { readonly do: "cut-reply"; readonly bytes: number; readonly next?: "close" | "stall" }
+  | {
+      readonly do: "cut-reply";
+      /** How many bytes of the reply's frame are sent. */
+      readonly bytes: number;
+      /** What follows them; default `"close"`. */
+      readonly next?: "close" | "stall";
+    }
   /** Makes the reply at least so long, by bytes behind its record that decoders leave alone. */
-  | { readonly do: "grow-reply"; readonly bytes: number }
+  | {
+      readonly do: "grow-reply";
+      /** The least length of the reply, in bytes. */
+      readonly bytes: number;
+    }
   /**
    * Ends the session before the request is applied, or between applying and the reply, which then is the last
    * thing sent. `silent`: no FIN and no reply, the socket stays open and deaf.
    */
-  | { readonly do: "expire"; readonly when?: "before" | "applied"; readonly silent?: boolean }
+  | {
+      readonly do: "expire";
+      /** Default `"before"`. */
+      readonly when?: "before" | "applied";
+      /** Default false. */
+      readonly silent?: boolean;
+    }
   /** The watch that the request asks for is not set. */
   | { readonly do: "lose-watch" }
   /**
@@ -59,7 +96,9 @@ export type FaultAction =
    */
   | {
       readonly do: "run";
+      /** Default `"prep"`. */
       readonly at?: "frame" | "prep" | "applied";
+      /** What is called, each time the fault happens. */
       call(hit: FaultHit): void | Promise<void>;
     }
   /** For a handshake: says that the session is over. */

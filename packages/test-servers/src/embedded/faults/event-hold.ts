@@ -6,6 +6,7 @@ import { pathsOf } from "./match.js";
 
 /** The events of one connection, kept back. */
 export class EventHold {
+  /** The connection whose events are kept back. */
   readonly connection: Connection;
   /** Kept back so far. */
   readonly events: Notice[] = [];
@@ -19,6 +20,7 @@ export class EventHold {
     this.#remove = remove;
   }
 
+  /** For the server: keeps one more event back. */
   keep(notice: Notice): void {
     this.events.push(notice);
   }

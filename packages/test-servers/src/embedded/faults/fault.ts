@@ -4,7 +4,9 @@ import { type FaultMatch, type FaultSubject, matches } from "./match.js";
 
 /** A rule in force, and what became of it. */
 export class Fault {
+  /** What it happens to. */
   readonly match: FaultMatch;
+  /** What it does. */
   readonly action: FaultAction;
   /** In the order in which they happened. */
   readonly hits: FaultHit[] = [];
@@ -31,6 +33,7 @@ export class Fault {
     return this.#matched >= nth && this.#matched < nth + times;
   }
 
+  /** For the server: notes that it has happened. */
   happened(hit: FaultHit): void {
     this.hits.push(hit);
     for (const waiting of [...this.#waiting]) {

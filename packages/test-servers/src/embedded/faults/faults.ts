@@ -22,6 +22,7 @@ import { Rules } from "./rules.js";
 
 /** Something lasting that can be taken back. */
 export interface Release {
+  /** Takes it back. No harm if that was done before. */
   release(): void;
 }
 
@@ -159,18 +160,22 @@ export class Faults implements Stages {
     }
   }
 
+  /** For the server: whether a new connection may come in. */
   accepted(): boolean {
     return this.#refusals.size === 0;
   }
 
+  /** For the server: what becomes of a handshake. */
   handshake(connection: Connection, request: ConnectRequest): HandshakeVerdict {
     return this.#rules.handshake(connection, request);
   }
 
+  /** For the server: what becomes of a request that was just read. */
   framed(exchange: Exchange): RequestVerdict {
     return this.#rules.framed(exchange, () => this.#behind(exchange));
   }
 
+  /** For the server: what becomes of a request before it is applied. */
   preparing(exchange: Exchange): RequestVerdict {
     // A rule may have cut the member off, or put it behind, just now: then this request is the first to feel it.
     return this.#rules.preparing(exchange, () => this.#behind(exchange));
@@ -182,10 +187,12 @@ export class Faults implements Stages {
     return gate === undefined ? undefined : { kind: "hold", until: gate, next: () => this.#behind(exchange) };
   }
 
+  /** For the server: what becomes of a request that was applied. */
   applied(exchange: Exchange, answer: Answer): AppliedVerdict {
     return this.#rules.applied(exchange, answer);
   }
 
+  /** For the server: what becomes of a reply. */
   replying(exchange: Exchange, _answer: Answer, frame: Buffer): OutVerdict {
     const out = this.#rules.replying(exchange, frame);
     const events = this.#eventHolds.get(exchange.connection)?.gateFor(exchange);
@@ -193,6 +200,7 @@ export class Faults implements Stages {
     return { ...out, behind: [...out.behind, events] };
   }
 
+  /** For the server: what becomes of an event. */
   notifying(connection: Connection, notice: Notice): OutVerdict {
     const out = this.#rules.notifying(connection, notice);
     const keeper = this.#lagging.get(connection) ?? this.#eventHolds.get(connection);

@@ -11,7 +11,9 @@ import type { Notice, WatchTable } from "../watches.js";
  * and it goes on being served after the session has ended.
  */
 export class LaggingView {
+  /** The connection that reads the old state. */
   readonly connection: Connection;
+  /** Whether its own `sync` and writes wait instead of catching up. */
   readonly cutOff: boolean;
   readonly #state: State;
   readonly #view: View;
@@ -29,6 +31,7 @@ export class LaggingView {
     connection.view = this.#view;
   }
 
+  /** For the server: keeps an event back until the connection has caught up. */
   keep(notice: Notice): void {
     this.#events.push(notice);
   }

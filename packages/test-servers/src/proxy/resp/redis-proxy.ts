@@ -14,6 +14,7 @@ import {
 } from "./resp-rule.js";
 import { RespTap } from "./resp-tap.js";
 
+/** What `startRedisProxy()` takes. */
 export interface RedisProxyOptions extends ProxyOptions {
   /**
    * Commands that are left out of `counts().commands` and of flights; default the ones with which a client introduces
@@ -59,6 +60,7 @@ export class RedisProxy extends TcpProxy {
     }
   }
 
+  /** As `startRedisProxy`. */
   static override async start(options: RedisProxyOptions): Promise<RedisProxy> {
     const proxy = new RedisProxy(options, options.port ?? (await freePort()));
     await proxy.listen();
@@ -70,6 +72,7 @@ export class RedisProxy extends TcpProxy {
     return this.#trace.entries;
   }
 
+  /** What was read since the start or the last reset. */
   counts(): RespCounts {
     return this.#budget.counts;
   }

@@ -25,6 +25,7 @@ export interface RespEntry {
   error?: string;
   /** On commands that count: the flight of this connection they belong to, from 1. */
   flight?: number;
+  /** Its length on the wire. */
   bytes: number;
   /** When it was read, on the clock of `performance.now()`, in milliseconds. */
   at: number;

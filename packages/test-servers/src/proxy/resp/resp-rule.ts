@@ -61,6 +61,7 @@ export type RespAction =
 
 /** A rule that was given to a proxy; it ends by itself when its `times` are used up. */
 export class RespRule {
+  /** What it does to what it fits. */
   readonly action: RespAction;
   readonly #name: string;
   readonly #fits: (entry: RespEntry) => boolean;
@@ -89,6 +90,7 @@ export class RespRule {
     return this.#hits;
   }
 
+  /** Whether it acts on nothing more. */
   get over(): boolean {
     return this.#left <= 0;
   }
