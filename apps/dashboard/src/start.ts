@@ -16,6 +16,7 @@ import { serverOf } from "./server/http-server.js";
 import type { HoldfastOptions } from "./server/options.js";
 import { fastifyHoldfast } from "./server/plugin.js";
 
+/** What `startDashboard()` takes beside the configuration. */
 export interface StartOptions {
   /** Paths in the configuration are relative to it. Default: the working directory. */
   readonly directory?: string;
@@ -27,9 +28,11 @@ export interface StartOptions {
   readonly authenticate?: Authenticate;
   /** Default: nothing is logged. `true`: JSON lines to the standard output. */
   readonly log?: boolean | FastifyBaseLogger;
+  /** The built page; default: the one in this package. */
   readonly pageDirectory?: string;
 }
 
+/** A dashboard that listens. */
 export interface RunningDashboard {
   /** With the base path and a slash at the end. */
   readonly url: string;

@@ -2,17 +2,23 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypt
 import { nobodysHash, verifyPassword } from "./passwords.js";
 import type { Principal, Role } from "./roles.js";
 
+/** One who comes in by name and password. */
 export interface BasicUser {
+  /** Shown on the page and in the audit. */
   readonly name: string;
+  /** What this user may do. */
   readonly role: Role;
   /** As `hashPassword` makes it. */
   readonly passwordHash: string;
 }
 
+/** One who comes in by a token. */
 export interface BearerToken {
   /** Shown in the audit. */
   readonly name: string;
+  /** What this token may do. */
   readonly role: Role;
+  /** The secret itself. */
   readonly token: string;
 }
 

@@ -3,7 +3,9 @@ export type Role = "viewer" | "operator" | "admin";
 
 /** Who asks. `name: null` is anybody. */
 export interface Principal {
+  /** Shown on the page and in the audit; `null` without credentials. */
   readonly name: string | null;
+  /** What the principal may do. */
   readonly role: Role;
 }
 

@@ -5,7 +5,9 @@ import { checkConfig } from "./check.js";
 import { ConfigError } from "./config-error.js";
 import type { DashboardConfig } from "./schema.js";
 
+/** A configuration as it was read from a file. */
 export interface LoadedConfig {
+  /** Its content, checked. */
   readonly config: DashboardConfig;
   /** Paths in the file are relative to it. */
   readonly directory: string;

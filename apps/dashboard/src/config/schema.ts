@@ -112,8 +112,10 @@ export const ClusterSchema = Type.Object(
   strict,
 );
 
+/** The configuration file as a JSON schema. Unknown keys are refused. */
 export const ConfigSchema = Type.Object(
   {
+    /** Where the server listens; default port 8080 of 127.0.0.1. Port 0 takes a free one. */
     listen: Type.Optional(
       Type.Object(
         {
@@ -123,20 +125,27 @@ export const ConfigSchema = Type.Object(
         strict,
       ),
     ),
+    /** The path under which everything is served; default `/`. */
     basePath: Type.Optional(
       Type.String({ pattern: "^/([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*$", description: "Default /." }),
     ),
+    /** The address under which people open the dashboard, `basePath` included. Alerts link to it. Default: they do not. */
     externalUrl: Type.Optional(
       Type.String({
         pattern: "^https?://[^\\s?#]+$",
         description: "Under which people open the dashboard, basePath included. Alerts link to it.",
       }),
     ),
+    /** Addresses or networks whose X-Forwarded headers are believed. Default none. */
     trustProxy: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
         description: "Addresses or networks whose X-Forwarded headers are believed. Default none.",
       }),
     ),
+    /**
+     * Who may come in: users of a password file, bearer tokens, and viewers without credentials. Without it the server listens at a
+     * loopback address only, and all callers are viewers, or with `actions` admins.
+     */
     auth: Type.Optional(
       Type.Object(
         {
@@ -161,7 +170,9 @@ export const ConfigSchema = Type.Object(
         strict,
       ),
     ),
+    /** Whether locks can be changed by this dashboard. Default false. */
     actions: Type.Optional(Type.Boolean({ description: "Default false: nobody can change a lock." })),
+    /** Where acts are written down: a file of JSON lines, a webhook, or both. Default: neither. */
     audit: Type.Optional(
       Type.Object(
         {
@@ -176,6 +187,7 @@ export const ConfigSchema = Type.Object(
         strict,
       ),
     ),
+    /** How many pages one name may have open at one address, from 1 to 2,000. Default 20. */
     streamsPerCaller: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -183,6 +195,7 @@ export const ConfigSchema = Type.Object(
         description: "Open pages of one name at one address. Default 20.",
       }),
     ),
+    /** Who may scrape `/metrics`, and which names of locks it shows. */
     metrics: Type.Optional(
       Type.Object(
         {
@@ -214,6 +227,10 @@ export const ConfigSchema = Type.Object(
         strict,
       ),
     ),
+    /**
+     * In milliseconds: from when on a hold counts as long (`longHoldMs`, default 300,000), and an empty parent on ZooKeeper as an
+     * orphan (`orphanAfterMs`, default 600,000).
+     */
     thresholds: Type.Optional(
       Type.Object(
         {
@@ -223,11 +240,13 @@ export const ConfigSchema = Type.Object(
         strict,
       ),
     ),
+    /** What is shown: ensembles of ZooKeeper and Redis servers, each under a name. */
     clusters: Type.Array(ClusterSchema),
   },
   strict,
 );
 
+/** What the configuration file may say, and `startDashboard()` takes. */
 export type DashboardConfig = Static<typeof ConfigSchema>;
 export type ClusterConfig = Static<typeof ClusterSchema>;
 export type Root = Static<typeof RootSchema>;

@@ -1,9 +1,11 @@
 import type { LockCollector, SourceStatus } from "@holdfast/core/observe";
 import type { ClusterRow } from "../contract/api.js";
 
+/** A collector under the name of its cluster. */
 export interface NamedCollector {
   /** Shown to people, part of lock ids: keep it. Unique among the clusters. */
   readonly name: string;
+  /** Watches the locks of that cluster. */
   readonly collector: LockCollector;
 }
 

@@ -22,6 +22,7 @@ export interface HoldfastOptions {
   readonly loopbackNames?: boolean;
   /** Default false: nobody can change a lock. */
   readonly actions?: boolean;
+  /** Where acts are written down: a file of JSON lines, a webhook, or both. Default: neither. */
   readonly audit?: Pick<AuditOptions, "file"> & { readonly webhook?: Omit<WebhookOptions, "onFailure"> };
   /** From here on a hold on Redis is a finding; default 300,000. For ZooKeeper its collector is told. */
   readonly longHoldMs?: number;
