@@ -61,6 +61,7 @@ const checkers: Readonly<Record<CheckerName, Checker>> = {
   stats,
 };
 
+/** The names of all checkers. */
 export const checkerNames: readonly CheckerName[] = Object.keys(checkers) as CheckerName[];
 
 /**

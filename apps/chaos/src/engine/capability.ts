@@ -15,8 +15,11 @@ export type Capability =
   /** Limits of a running process can be lowered. */
   | "limits";
 
+/** What was found of one capability. */
 export interface Probe {
+  /** The capability. */
   readonly capability: Capability;
+  /** Whether this machine has it. */
   readonly there: boolean;
   /** What was found, or what is missing. */
   readonly detail: string;

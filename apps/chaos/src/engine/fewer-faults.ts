@@ -5,7 +5,9 @@ import type { PlannedFault, Scenario } from "./scenario.js";
 const idleMs = 3_000;
 
 export interface Planned {
+  /** What was run. */
   readonly scenario: Scenario;
+  /** What was broken. */
   readonly plan: readonly PlannedFault[];
 }
 

@@ -15,22 +15,31 @@ import type { PlannedFault, Scenario } from "./scenario.js";
  */
 export type OutcomeKind = "as-expected" | "violation" | "not-demonstrated" | "unknown" | "skipped" | "broken";
 
+/** How one scenario came out, and all that shows it. */
 export interface ScenarioOutcome {
+  /** What was run. */
   readonly scenario: Pick<Scenario, "id" | "title" | "tags" | "topology" | "expect" | "faults" | "mode">;
+  /** How it came out. */
   readonly outcome: OutcomeKind;
   /** In one line: what decided it. */
   readonly why: string;
+  /** The seed that plan and workload were drawn from. */
   readonly seed: number;
+  /** How long it took, in milliseconds. */
   readonly tookMs: number;
   /** Missing here, when skipped. */
   readonly missing: readonly Capability[];
+  /** What was planned to be broken. */
   readonly plan: readonly PlannedFault[];
+  /** What each checker says. */
   readonly results: readonly CheckResult[];
   /** Checkers whose verdict was not the expected one. */
   readonly unexpected: readonly CheckerName[];
   /** Of the run as a whole: grants, faults, grants per second, longest time without a grant... */
   readonly metrics: Readonly<Record<string, number>>;
+  /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
+  /** What this machine can do. */
   readonly capabilities: readonly Capability[];
   /** Folder with history.jsonl, plan.json, logs and configuration; null when it was not kept. */
   readonly folder: string | null;
@@ -44,6 +53,7 @@ export interface Smallest {
   readonly faults: readonly PlannedFault[];
   /** How many the plan had that convicted first. */
   readonly drawn: number;
+  /** How many worker processes it has. */
   readonly workers: number;
   /** Runs that it took. */
   readonly tries: number;
@@ -55,8 +65,12 @@ export interface Smallest {
 
 /** A run of one or more scenarios. */
 export interface RunOutcome {
+  /** The seed of the run. */
   readonly seed: number;
+  /** When it began, as ISO 8601 in UTC. */
   readonly startedAt: string;
+  /** How long it took, in milliseconds. */
   readonly tookMs: number;
+  /** One for each scenario, in the order in which they were given. */
   readonly outcomes: readonly ScenarioOutcome[];
 }

@@ -33,7 +33,9 @@ export interface Progress {
   readonly faults: number;
 }
 
+/** What `runScenario()` takes. */
 export interface RunScenarioOptions {
+  /** Plan and workload are drawn from it. */
   readonly seed: number;
   /** Its own folder, empty: history.jsonl, plan.json and logs land there. */
   readonly folder: string;
@@ -41,11 +43,15 @@ export interface RunScenarioOptions {
   readonly set: ServerSet;
   /** Instead of the one drawn from the seed. */
   readonly plan?: readonly PlannedFault[];
+  /** What this machine can do, for the history and the report. Default none. */
   readonly capabilities?: readonly Capability[];
+  /** The kinds of fault by name. Default: those of this package. */
   readonly faults?: Readonly<Record<string, FaultKind>>;
+  /** Worker programs by the name of a recipe, in place of those of this package. */
   readonly programs?: ProgramsByRecipe;
   /** Aborts: everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
+  /** Called now and then. */
   onProgress?(progress: Progress): void;
 }
 

@@ -9,11 +9,15 @@ import { aboutOf, type Progress, runScenario } from "./run-scenario.js";
 import type { PlannedFault, Scenario, Topology } from "./scenario.js";
 import { ServerPool, topologyName } from "./server-pool.js";
 
+/** What `run()` takes. */
 export interface RunOptions {
+  /** What is run, one outcome for each. */
   readonly scenarios: readonly Scenario[];
+  /** Plans and workloads are drawn from it. */
   readonly seed: number;
   /** Each scenario gets a folder of its id in it. */
   readonly folder: string;
+  /** What this machine can do; a scenario that needs more is skipped. */
   readonly capabilities: readonly Capability[];
   /** How many groups of scenarios at a time; those of one topology always go one after the other. Default 1. */
   readonly jobs?: number;
@@ -23,10 +27,15 @@ export interface RunOptions {
   readonly keep?: "always" | "failed";
   /** Plans by the id of a scenario, instead of those drawn. */
   readonly plans?: Readonly<Record<string, readonly PlannedFault[]>>;
+  /** Worker programs by the name of a recipe, in place of those of this package. */
   readonly programs?: ProgramsByRecipe;
+  /** The servers to use. Default: a pool of its own. `run()` closes it either way. */
   readonly pool?: ServerPool;
+  /** Aborts: everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
+  /** Called now and then while a scenario runs. */
   onProgress?(id: string, progress: Progress): void;
+  /** Called as each scenario has come out; `run()` waits for its promise. */
   onOutcome?(outcome: ScenarioOutcome): void | Promise<void>;
 }
 

@@ -7,12 +7,17 @@ import type { PlannedFault, Scenario } from "./scenario.js";
 
 /** A smaller case that still shows what was not expected. */
 export interface Shrunk extends Planned {
+  /** How the smallest case came out. */
   readonly outcome: ScenarioOutcome;
+  /** Runs that it took. */
   readonly tries: number;
 }
 
+/** What `shrink()` takes beside the outcome. */
 export interface ShrinkOptions extends Pick<RunOptions, "seed" | "capabilities" | "folder"> {
+  /** As for `run()`. */
   readonly programs?: RunOptions["programs"];
+  /** Aborts: everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
   /** Most runs. Default 30. */
   readonly tries?: number;

@@ -12,6 +12,7 @@ export type OperationName =
   | "await"
   | "write";
 
+/** The kinds of lock that workers contend for. */
 export type ObjectKind =
   | "mutex"
   | "reentrant"
@@ -26,6 +27,7 @@ export type ObjectKind =
 interface Base {
   /** Order of arrival at the recorder. */
   readonly i: number;
+  /** When it happened. */
   readonly t: Nanos;
 }
 
@@ -33,8 +35,11 @@ interface Base {
 export interface MetaRecord extends Base {
   readonly type: "meta";
   readonly v: 1;
+  /** Names the run. */
   readonly run: string;
+  /** The seed that plan and workload were drawn from. */
   readonly seed: number;
+  /** `Scenario.id`. */
   readonly scenario: string;
   /** Each key that is worked on. */
   readonly keys: Readonly<
@@ -55,7 +60,9 @@ export interface MetaRecord extends Base {
       }
     >
   >;
+  /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
+  /** What this machine can do, as it was found before the run. */
   readonly capabilities: readonly string[];
 }
 
@@ -64,15 +71,23 @@ export interface InvokeRecord extends Base {
   readonly type: "invoke";
   /** Worker and incarnation: `w3#0`. The incarnation rises after a restart. */
   readonly p: string;
+  /** What it asks for. */
   readonly f: OperationName;
+  /** The key that it is about. */
   readonly key: string;
+  /** Number of the operation, unique within `p`. */
   readonly op: number;
   /** Of a release, downgrade or write: the hold that it is about. */
   readonly hold?: string;
+  /** What it asks with; left out where there is nothing to say. */
   readonly arg?: {
+    /** The longest wait, in milliseconds; left out: without a limit. */
     readonly waitMs?: number;
+    /** The lease that it asks for, in milliseconds. */
     readonly ttlMs?: number;
+    /** Of a read-write lock: which side. */
     readonly mode?: "read" | "write";
+    /** Of a semaphore: how many. */
     readonly permits?: number;
     /** Re-entrant: the logical thread. */
     readonly thread?: string;
@@ -81,31 +96,45 @@ export interface InvokeRecord extends Base {
 
 /** How it ended: `ok`, `fail` (it did not happen), `info` (nobody knows). */
 export interface OutcomeRecord extends Base {
+  /** How it ended. */
   readonly type: "ok" | "fail" | "info";
+  /** Worker and incarnation, as in the record that began it. */
   readonly p: string;
+  /** What was asked for. */
   readonly f: OperationName;
+  /** The key that it was about. */
   readonly key: string;
+  /** As in the record that began it. */
   readonly op: number;
   /** Of an acquire that was granted: names the hold from now on. */
   readonly ret?: {
+    /** The name of the hold. */
     readonly hold?: string;
     /** Decimal text: 63 bits. */
     readonly token?: string;
     /** Until when the recipe promised it, by the clock of `t`. */
     readonly validUntil?: Nanos;
+    /** Re-entrant: how often its owner holds it now. */
     readonly count?: number;
   };
+  /** What it was rejected with. */
   readonly error?: string;
 }
 
 /** What the holder was told without asking. */
 export interface EventRecord extends Base {
   readonly type: "event";
+  /** Worker and incarnation. */
   readonly p: string;
+  /** What the holder was told. */
   readonly f: "lost" | "uncertain" | "recovered" | "requeued" | "extended";
+  /** The key that it is about. */
   readonly key: string;
+  /** The hold that it is about. */
   readonly hold?: string;
+  /** The reason that the recipe gave, where it gave one. */
   readonly cause?: string;
+  /** Of an extension: until when the recipe promises the hold now, by the clock of `t`. */
   readonly validUntil?: Nanos;
 }
 
@@ -113,12 +142,17 @@ export interface EventRecord extends Base {
 export interface EffectRecord extends Base {
   readonly type: "effect";
   readonly p: "resource";
+  /** The key whose resource it is. */
   readonly key: string;
+  /** The hold under which it was written. */
   readonly hold: string;
+  /** The fencing token that came with it, as decimal text. */
   readonly token?: string;
+  /** Whether the resource took it. */
   readonly accepted: boolean;
   /** The value that the writer had read, and the one that is there now. */
   readonly read?: number;
+  /** The value that is there now. */
   readonly value?: number;
 }
 
@@ -126,16 +160,22 @@ export interface EffectRecord extends Base {
 export interface FaultRecord extends Base {
   readonly type: "fault";
   readonly p: "nemesis";
+  /** `PlannedFault.fault`. */
   readonly f: string;
+  /** Whether it was done or healed. */
   readonly phase: "begin" | "end";
+  /** What it hit. */
   readonly target?: string;
+  /** What shows that it really happened. */
   readonly evidence?: unknown;
 }
 
 /** A worker process began, ended, was stopped or goes on. */
 export interface WorkerRecord extends Base {
   readonly type: "worker";
+  /** Worker and incarnation. */
   readonly p: string;
+  /** What became of the process. */
   readonly f: "start" | "exit" | "killed" | "paused" | "resumed";
 }
 
@@ -143,15 +183,20 @@ export interface WorkerRecord extends Base {
 export interface SnapshotRecord extends Base {
   readonly type: "snapshot";
   readonly p: "observer";
+  /** The key that was looked at. */
   readonly key: string;
+  /** What the backend showed. */
   readonly state: {
+    /** Who holds, by `p:op` where the backend has that. */
     readonly holders: readonly string[];
+    /** Who waits, in the order of the queue where there is one. */
     readonly queue: readonly string[];
     /** Things of dead owners, at the end. */
     readonly left?: readonly string[];
   };
 }
 
+/** One line of `history.jsonl`. */
 export type HistoryRecord =
   | MetaRecord
   | InvokeRecord

@@ -17,6 +17,7 @@ export class HistoryWriter {
     this.#file = openSync(path, "w");
   }
 
+  /** Appends one record. It is in the file after the next `flush()`, or once enough have come. */
   write(record: HistoryRecord): void {
     if (!this.#open) throw new Error("the history is closed");
     const line = `${JSON.stringify(record)}\n`;
@@ -25,6 +26,7 @@ export class HistoryWriter {
     if (this.#length >= flushAtBytes) this.flush();
   }
 
+  /** Writes what has come so far to the file. */
   flush(): void {
     if (this.#lines.length === 0) return;
     const bytes = Buffer.from(this.#lines.join(""));
@@ -33,6 +35,7 @@ export class HistoryWriter {
     for (let from = 0; from < bytes.length; ) from += writeSync(this.#file, bytes, from);
   }
 
+  /** Flushes and closes the file. No harm if that was done before. */
   async close(): Promise<void> {
     if (!this.#open) return;
     this.flush();

@@ -9,7 +9,9 @@ import { ServerPool, topologyName } from "../engine/server-pool.js";
 import type { Mutant } from "./mutant.js";
 import { PatchedPackages } from "./patched-packages.js";
 
+/** Whether the checkers have noticed one mutant. */
 export interface MutantOutcome {
+  /** The mutant. */
   readonly mutant: Mutant;
   /** Of those that must: who has. */
   readonly convictedBy: readonly CheckerName[];
@@ -19,15 +21,21 @@ export interface MutantOutcome {
   readonly killed: boolean;
   /** In one line. */
   readonly why: string;
+  /** How long it took, in milliseconds. */
   readonly tookMs: number;
 }
 
+/** What `runMutants()` takes. */
 export interface RunMutantsOptions {
+  /** Which mutants are run. */
   readonly mutants: readonly Mutant[];
+  /** Plans and workloads are drawn from it. */
   readonly seed: number;
   /** Histories of what did not come out as it should stay there. */
   readonly folder: string;
+  /** Aborts: everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
+  /** Called as each mutant is done. */
   onOutcome?(outcome: MutantOutcome): void;
 }
 

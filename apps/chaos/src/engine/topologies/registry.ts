@@ -32,6 +32,7 @@ const topologies: Partial<Record<Topology["kind"], StartSet>> = {
   masters: startMasters,
 };
 
+/** Starts the servers of a topology, and resolves when they serve. Rejects when this machine lacks what they need. */
 export function startServers(topology: Topology): Promise<ServerSet> {
   const start = topologies[topology.kind];
   if (start === undefined) throw new Error(`nobody knows how to start servers of kind ${topology.kind}`);

@@ -7,11 +7,15 @@ import type { Topology } from "../scenario.js";
 export interface Server {
   /** `zk1`, `redis-16480`: as evidence and logs name it. */
   readonly name: string;
+  /** Whether the process exists. A paused one does. */
   readonly running: boolean;
   /** What it says of itself: `leader`, `follower`, `standalone`, `master`, `replica`, `sentinel`; `null` when it does not answer. */
   role(): Promise<string | null>;
+  /** SIGKILL, as a crash would; its data stays. */
   kill(): Promise<void>;
+  /** SIGSTOP: its sockets stay open, and nothing answers. */
   pause(): Promise<void>;
+  /** SIGCONT. */
   resume(): void;
   /** Kills it where it still runs, starts it with its data, resolves when it serves. */
   restart(): Promise<void>;
@@ -21,12 +25,15 @@ export interface Server {
 
 /** The way of one worker to the servers. */
 export interface WorkerLink {
+  /** Where this worker connects to. */
   readonly addresses: ServerAddresses;
   /** Empty without proxies of its own. */
   readonly proxies: readonly TcpProxy[];
+  /** Sets what all of its proxies do to connections. */
   setMode(mode: ProxyMode): Promise<void>;
   /** ZooKeeper: the session that it opened last through its proxies; `null` when there is none. */
   session(): ProxiedSession | null;
+  /** Closes its proxies. */
   close(): Promise<void>;
 }
 
@@ -36,17 +43,23 @@ export interface Observer {
   look(key: WorkerKey): Promise<{ readonly holders: readonly string[]; readonly queue: readonly string[] }>;
   /** What is left of a key once all workers are gone. Parents that stay on purpose do not count. */
   left(key: WorkerKey): Promise<readonly string[]>;
+  /** Ends its own connections. */
   close(): Promise<void>;
 }
 
+/** A log that is kept with the history. */
 export interface ServerLog {
+  /** The name of the server. */
   readonly name: string;
+  /** The file. */
   readonly path: string;
 }
 
 /** The servers of a topology, for one scenario after the other. */
 export interface ServerSet {
+  /** What it was started as. */
   readonly topology: Topology;
+  /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
   /** Past all proxies. */
   readonly addresses: ServerAddresses;
@@ -54,10 +67,13 @@ export interface ServerSet {
   readonly servers: readonly Server[];
   /** Opens a worker's way. `proxied`: by proxies of its own. */
   link(worker: string, proxied: boolean): Promise<WorkerLink>;
+  /** Opens an observer past all proxies. */
   observer(): Promise<Observer>;
   /** Everything runs and serves again, whatever was done to it. Rejects when that cannot be had: the set is then thrown away. */
   heal(): Promise<void>;
+  /** The logs of all servers. */
   logs(): readonly ServerLog[];
+  /** Ends all servers and removes their data. */
   close(): Promise<void>;
 }
 
@@ -82,6 +98,7 @@ export async function findServers(set: ServerSet, role: string, withinMs = 15_00
   }
 }
 
+/** The role of each server by its name; `silent` for one that does not answer. */
 export async function rolesOf(set: ServerSet): Promise<Record<string, string>> {
   const entries = await Promise.all(
     set.servers.map(async (server) => [server.name, (await server.role()) ?? "silent"] as const),
