@@ -3,5 +3,10 @@ export type { IoredisClient } from "./client/given-client.js";
 export { MissingRightError } from "./client/rights.js";
 export { ClusterNodeError, ServerTooOldError } from "./client/suitable.js";
 export type { NatMap, RedisAddress } from "./client/target.js";
-export type { RedisClusterOptions, RedisLocksOptions, RedisSentinelOptions } from "./provider/options.js";
+export type { RedisLocksOptions } from "./provider/options.js";
 export { type PermitSemaphore, type RedisLocks, redisLocks } from "./provider/redis-locks.js";
+export type {
+  RedisClusterOptions,
+  RedisSentinelOptions,
+  RedisTargetOptions,
+} from "./provider/target-options.js";

@@ -1,4 +1,3 @@
-import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError, type Millis, type ProviderOptions } from "@holdfast/core";
 import {
   checkBoolean,
@@ -8,61 +7,13 @@ import {
   resolveProviderOptions,
   show,
 } from "@holdfast/core/internal";
-import type { IoredisClient } from "../client/given-client.js";
 import { defaultTimes } from "../client/settings.js";
-import type { NatMap, RedisAddress, RedisTarget } from "../client/target.js";
+import type { RedisTarget } from "../client/target.js";
 import { checkLease } from "./lease.js";
-import { targetOf } from "./target-options.js";
-
-/** Sentinels, and the master that they name. */
-export interface RedisSentinelOptions {
-  /** Any of the sentinels; the others are learnt from them. */
-  readonly sentinels: readonly RedisAddress[];
-  /** What the sentinels call the master. */
-  readonly name: string;
-  /** For the sentinels themselves, where they ask for it. Default none. */
-  readonly username?: string;
-  /** For the sentinels themselves. Default none. */
-  readonly password?: string;
-  /** Connect to the sentinels by TLS with these options of `node:tls`. Default: plain TCP. */
-  readonly tls?: ConnectionOptions;
-  /** From the address that a sentinel gives to the one that leads there from here. */
-  readonly natMap?: NatMap;
-}
-
-/** The nodes of a Redis Cluster. */
-export interface RedisClusterOptions {
-  /** Any of the nodes; the others are learnt from them. */
-  readonly nodes: readonly RedisAddress[];
-  /** From the address that a node gives to the one that leads there from here. */
-  readonly natMap?: NatMap;
-}
+import { type RedisTargetOptions, targetOf } from "./target-options.js";
 
 /** Exactly one of `url`, `sentinels`, `cluster` and `client`, and what else there is to say. */
-export interface RedisLocksOptions extends ProviderOptions {
-  /** One server: `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
-  readonly url?: string;
-  /** The master that these sentinels name; followed through failovers. */
-  readonly sentinels?: RedisSentinelOptions;
-  /** A Redis Cluster. All keys of a lock are in the slot of its name. */
-  readonly cluster?: RedisClusterOptions;
-
-  /**
-   * An ioredis client of your own, `Redis` or `Cluster`, version 5 or later. It is never closed; duplicates of it carry subscriptions and
-   * waits for replicas. Options that are not safe for locks are named in a process warning each, with the value to set.
-   * `keyPrefix`, `readOnly`, `stringNumbers` and `monitor` are refused.
-   */
-  readonly client?: IoredisClient;
-
-  /** ACL user; default: the default user. In the url or here. */
-  readonly username?: string;
-  /** Password of that user, or of the default user; default none. In the url or here. */
-  readonly password?: string;
-  /** Options of `node:tls` for `rediss://`, for a sentinel's master, or for a cluster. Default: none, plain TCP without `rediss://`. */
-  readonly tls?: ConnectionOptions;
-  /** Number of the database; default 0. In the url or here; a cluster has 0 alone. */
-  readonly db?: number;
-
+export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
   /**
    * How long a hold outlives its client, and what renewals renew to. From 100 ms, so that no seconds are taken for it, to 2^31
    * seconds; an acquire of its own `leaseMs` has the same bounds. Default 30,000, as Redisson's `lockWatchdogTimeout`.

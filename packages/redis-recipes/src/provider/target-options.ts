@@ -1,14 +1,64 @@
+import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError } from "@holdfast/core";
 import { checkKnownKeys, checkObject, checkString, show } from "@holdfast/core/internal";
-import { checkGivenClient } from "../client/given-client.js";
+import { checkGivenClient, type IoredisClient } from "../client/given-client.js";
 import type { Credentials, NatMap, RedisAddress, RedisTarget } from "../client/target.js";
-import type { RedisClusterOptions, RedisLocksOptions, RedisSentinelOptions } from "./options.js";
+
+/** Sentinels, and the master that they name. */
+export interface RedisSentinelOptions {
+  /** Any of the sentinels; the others are learnt from them. */
+  readonly sentinels: readonly RedisAddress[];
+  /** What the sentinels call the master. */
+  readonly name: string;
+  /** For the sentinels themselves, where they ask for it. Default none. */
+  readonly username?: string;
+  /** For the sentinels themselves. Default none. */
+  readonly password?: string;
+  /** Connect to the sentinels by TLS with these options of `node:tls`. Default: plain TCP. */
+  readonly tls?: ConnectionOptions;
+  /** From the address that a sentinel gives to the one that leads there from here. */
+  readonly natMap?: NatMap;
+}
+
+/** The nodes of a Redis Cluster. */
+export interface RedisClusterOptions {
+  /** Any of the nodes; the others are learnt from them. */
+  readonly nodes: readonly RedisAddress[];
+  /** From the address that a node gives to the one that leads there from here. */
+  readonly natMap?: NatMap;
+}
+
+/** Where the servers are: exactly one of `url`, `sentinels`, `cluster` and `client`. */
+export interface RedisTargetOptions {
+  /** One server: `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
+  readonly url?: string;
+  /** The master that these sentinels name; followed through failovers. */
+  readonly sentinels?: RedisSentinelOptions;
+  /** A Redis Cluster. All keys of a lock are in the slot of its name. */
+  readonly cluster?: RedisClusterOptions;
+
+  /**
+   * An ioredis client of your own, `Redis` or `Cluster`, version 5 or later. It is never closed; duplicates of it carry subscriptions and
+   * waits for replicas. Options that are not safe for locks are named in a process warning each, with the value to set.
+   * `keyPrefix`, `readOnly`, `stringNumbers` and `monitor` are refused.
+   */
+  readonly client?: IoredisClient;
+
+  /** ACL user; default: the default user. In the url or here. */
+  readonly username?: string;
+  /** Password of that user, or of the default user; default none. In the url or here. */
+  readonly password?: string;
+  /** Options of `node:tls` for `rediss://`, for a sentinel's master, or for a cluster. Default: none, plain TCP without `rediss://`. */
+  readonly tls?: ConnectionOptions;
+  /** Number of the database; default 0. In the url or here; a cluster has 0 alone. */
+  readonly db?: number;
+}
 
 const ways = ["url", "sentinels", "cluster", "client"] as const;
 const accessKeys = ["username", "password", "tls", "db"] as const;
 
 /** What to connect to. Throws `InvalidArgumentError` for none, for several, and for what does not fit together. */
-export function targetOf(options: RedisLocksOptions): RedisTarget {
+export function targetOf(options: RedisTargetOptions): RedisTarget {
   const given = ways.filter((way) => options[way] !== undefined);
   if (given.length !== 1) {
     throw new InvalidArgumentError(
@@ -38,7 +88,7 @@ export function targetOf(options: RedisLocksOptions): RedisTarget {
   return checkGivenClient(options.client);
 }
 
-function singleTarget(url: string, options: RedisLocksOptions): RedisTarget {
+function singleTarget(url: string, options: RedisTargetOptions): RedisTarget {
   const what = "redisLocks: url";
   checkString(what, url);
   let parsed: URL;
@@ -96,7 +146,7 @@ function singleTarget(url: string, options: RedisLocksOptions): RedisTarget {
 const sentinelKeys = new Set(["sentinels", "name", "username", "password", "tls", "natMap"]);
 const clusterKeys = new Set(["nodes", "natMap"]);
 
-function sentinelTarget(sentinels: RedisSentinelOptions, options: RedisLocksOptions): RedisTarget {
+function sentinelTarget(sentinels: RedisSentinelOptions, options: RedisTargetOptions): RedisTarget {
   const what = "redisLocks: sentinels";
   checkObject(what, sentinels);
   checkKnownKeys(what, sentinels, sentinelKeys);
@@ -119,7 +169,7 @@ function sentinelTarget(sentinels: RedisSentinelOptions, options: RedisLocksOpti
   };
 }
 
-function clusterTarget(cluster: RedisClusterOptions, options: RedisLocksOptions): RedisTarget {
+function clusterTarget(cluster: RedisClusterOptions, options: RedisTargetOptions): RedisTarget {
   const what = "redisLocks: cluster";
   checkObject(what, cluster);
   checkKnownKeys(what, cluster, clusterKeys);
