@@ -54,7 +54,10 @@ export type Topology =
       readonly persistence?: Persistence;
     };
 
-/** What a Redis server writes down: nothing, snapshots, or an append-only file that is synced each second or at each write. */
+/**
+ * What a Redis server writes down: nothing, snapshots, or an append-only file that is synced each second or at each
+ * write.
+ */
 export type Persistence = "none" | "rdb" | "aof-everysec" | "aof-always";
 
 /** Something that is contended for. */

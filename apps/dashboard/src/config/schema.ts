@@ -129,7 +129,10 @@ export const ConfigSchema = Type.Object(
     basePath: Type.Optional(
       Type.String({ pattern: "^/([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*$", description: "Default /." }),
     ),
-    /** The address under which people open the dashboard, `basePath` included. Alerts link to it. Default: they do not. */
+    /**
+     * The address under which people open the dashboard, `basePath` included. Alerts link to it. Default: they do
+     * not.
+     */
     externalUrl: Type.Optional(
       Type.String({
         pattern: "^https?://[^\\s?#]+$",
@@ -143,8 +146,8 @@ export const ConfigSchema = Type.Object(
       }),
     ),
     /**
-     * Who may come in: users of a password file, bearer tokens, and viewers without credentials. Without it the server listens at a
-     * loopback address only, and all callers are viewers, or with `actions` admins.
+     * Who may come in: users of a password file, bearer tokens, and viewers without credentials. Without it the
+     * server listens at a loopback address only, and all callers are viewers, or with `actions` admins.
      */
     auth: Type.Optional(
       Type.Object(
@@ -228,8 +231,8 @@ export const ConfigSchema = Type.Object(
       ),
     ),
     /**
-     * In milliseconds: from when on a hold counts as long (`longHoldMs`, default 300,000), and an empty parent on ZooKeeper as an
-     * orphan (`orphanAfterMs`, default 600,000).
+     * In milliseconds: from when on a hold counts as long (`longHoldMs`, default 300,000), and an empty parent on
+     * ZooKeeper as an orphan (`orphanAfterMs`, default 600,000).
      */
     thresholds: Type.Optional(
       Type.Object(

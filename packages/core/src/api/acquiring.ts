@@ -2,8 +2,9 @@ import type { LockHandle } from "./handle.js";
 import type { Millis } from "./values.js";
 
 /**
- * What one acquire asks for, and what the views of a provider take as defaults for each of their calls. Unknown options and
- * values of a wrong type or range are an `InvalidArgumentError`: factories throw it, and calls reject with it.
+ * What one acquire asks for, and what the views of a provider take as defaults for each of their calls. Unknown
+ * options and values of a wrong type or range are an `InvalidArgumentError`: factories throw it, and calls reject
+ * with it.
  */
 export interface AcquireOptions {
   /**
@@ -77,8 +78,9 @@ export interface Acquirable {
    *
    * - `AcquireTimeoutError`: `waitMs` has passed, and a server had said that the request has to wait;
    * - `signal.reason`: `signal` aborted before the grant;
-   * - `BackendError`: no server has answered, or there is no connection, within the shorter of `waitMs` and `connectTimeoutMs`; an
-   *   outage has cost the place in the queue; or the server refuses the request (`retryable` is then `false`);
+   * - `BackendError`: no server has answered, or there is no connection, within `connectTimeoutMs`, or within
+   *   `waitMs` where that is shorter and not 0; an outage has cost the place in the queue; or the server refuses
+   *   (`retryable` is then `false`);
    * - `QuorumError`: RedLock did not have the answers of a majority of its nodes in time;
    * - `EvictedError`: the entry in the queue was deleted by another client while the own session lived;
    * - `DeadlockError`: the caller's own scope holds what this call would wait for (see `Mutex` and `ReentrantMutex`);
@@ -101,9 +103,10 @@ export interface Acquirable {
   acquire(options?: AcquireOptions): Promise<LockHandle>;
 
   /**
-   * As `acquire()`, but resolves to `null` instead of rejecting with `AcquireTimeoutError`. `waitMs` defaults to 0 here, whatever the
-   * defaults of view and provider say: the server is asked once, which takes up to `connectTimeoutMs`. All other errors of
-   * `acquire()` reject here too: an outage is not the same as a lock that is taken.
+   * As `acquire()`, but resolves to `null` instead of rejecting with `AcquireTimeoutError`. `waitMs` defaults to 0
+   * here, whatever the defaults of view and provider say: the server is asked once, which takes up to
+   * `connectTimeoutMs`. All other errors of `acquire()` reject here too: an outage is not the same as a lock that is
+   * taken.
    *
    * Curator: `InterProcessLock.acquire(time, unit)`. Redisson: `RLock.tryLock()`.
    *
@@ -125,9 +128,10 @@ export interface Acquirable {
   /**
    * Acquires, runs `body`, and releases whatever the body does. Resolves with the value of the body.
    *
-   * Rejects as `acquire()` does, and then the body has not run; with the body's own error, which wins over all that follows; and
-   * with `LockLostError` when the hold was lost while the body ran and the body fulfilled all the same (its value is
-   * `LockLostError.value`; see `onLoss`). A release that fails never replaces a result: the event `release-failed` reports it.
+   * Rejects as `acquire()` does, and then the body has not run; with the body's own error, which wins over all that
+   * follows; and with `LockLostError` when the hold was lost while the body ran and the body fulfilled all the same
+   * (its value is `LockLostError.value`; see `onLoss`). A release that fails never replaces a result: the event
+   * `release-failed` reports it.
    *
    * @example
    * ```ts

@@ -175,7 +175,10 @@ export interface LockDriver {
    * often is the driver's choice, also after an outage. The result ends it. Errors of the backend come out of `inspect`.
    */
   watch?(kind: PrimitiveKind, name: string, changed: () => void): () => void;
-  /** Asks all present holders of a lock to let go. `false` when there is none that can be asked. Left out where no holder can be asked. */
+  /**
+   * Asks all present holders of a lock to let go. `false` when there is none that can be asked. Left out where no
+   * holder can be asked.
+   */
   requestRevoke?(kind: PrimitiveKind, name: string): Promise<boolean>;
   /**
    * Semaphores: one in `held` for each permit, with its id from `Grant.permitIds`; `limit` is how many there are, where entries of

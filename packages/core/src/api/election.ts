@@ -5,7 +5,10 @@ import type { LockHandle } from "./handle.js";
 export interface Participant {
   /** The backend's own name for this candidacy: another one for each term, and for each client. */
   readonly id: string;
-  /** The `label` of its candidacy or its last `announce()`; the id of a Curator participant. Left out where it has none. */
+  /**
+   * The `label` of its candidacy or its last `announce()`; the id of a Curator participant. Left out where it has
+   * none.
+   */
   readonly label?: string;
   /** Whether it led when the picture was taken. */
   readonly leader: boolean;
@@ -15,8 +18,8 @@ export interface Participant {
 export type CandidacyOptions = Omit<AcquireOptions, "holdAtLeastMs">;
 
 /**
- * Chooses one leader among the clients that campaign under one name. On ZooKeeper on the nodes of Curator's `LeaderLatch`, or of its
- * `LeaderSelector` by the option `layout`; Redisson has none.
+ * Chooses one leader among the clients that campaign under one name. On ZooKeeper on the nodes of Curator's
+ * `LeaderLatch`, or of its `LeaderSelector` by the option `layout`; Redisson has none.
  */
 export interface LeaderElection {
   /** The name as it was given to the provider. */
@@ -36,15 +39,16 @@ export interface LeaderElection {
   campaign(options?: CandidacyOptions): Promise<LeadershipHandle>;
 
   /**
-   * Leads whenever elected until `signal` aborts or the provider closes, which are its normal ends, and resolves once the
-   * body has ended and nothing is held. Stands again, at the tail, after each loss and each time the body returns. The signal
-   * of the body's context says when to stop. `close({ graceMs })` aborts that signal when it is called, and the term stays
-   * until the body ends or the grace is over. Rejects with the body's own error, after giving back; what only repeats that
-   * the term is over or that the provider closes (the reason of the context's signal, or Node's `AbortError` caused by it, or
-   * this provider's `ProviderClosedError`) is no such error. On a provider that is closed already it resolves at once.
-   * Rejects with `AcquireTimeoutError` when one candidacy waits longer than `waitMs`, with `EvictedError` when another client deletes it, and with a
-   * `BackendError` that the provider's retry policy gives up on; an aborted `signal` beats all of these. Rejects with `InvalidArgumentError` when
-   * `signal` or the body is missing.
+   * Leads whenever elected until `signal` aborts or the provider closes, which are its normal ends, and resolves once
+   * the body has ended and nothing is held. Stands again, at the tail, after each loss and each time the body
+   * returns. The signal of the body's context says when to stop. `close({ graceMs })` aborts that signal when it is
+   * called, and the term stays until the body ends or the grace is over. Rejects with the body's own error, after
+   * giving back; what only repeats that the term is over or that the provider closes (the reason of the context's
+   * signal, or Node's `AbortError` caused by it, or this provider's `ProviderClosedError`) is no such error. On a
+   * provider that is closed already it resolves at once. Rejects with `AcquireTimeoutError` when one candidacy waits
+   * longer than `waitMs`, with `EvictedError` when another client deletes it, and with a `BackendError` that the
+   * provider's retry policy gives up on; an aborted `signal` beats all of these. Rejects with `InvalidArgumentError`
+   * when `signal` or the body is missing.
    *
    * Curator: `LeaderSelector` with `autoRequeue()`.
    *
@@ -62,15 +66,16 @@ export interface LeaderElection {
   ): Promise<void>;
 
   /**
-   * Who leads; `null` when there is no leader. As all that follows a picture, already old: never a basis for deciding who may act. Rejects
-   * with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, and with `ProviderClosedError`.
+   * Who leads; `null` when there is no leader. As all that follows a picture, already old: never a basis for deciding
+   * who may act. Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server
+   * refuses, and with `ProviderClosedError`.
    *
    * Curator: `LeaderLatch.getLeader()`.
    */
   leader(): Promise<Participant | null>;
   /**
-   * The leader first, then the candidates in the order in which they will lead, where the backend has one. Rejects as `leader()` does.
-   * Curator: `LeaderLatch.getParticipants()`.
+   * The leader first, then the candidates in the order in which they will lead, where the backend has one. Rejects as
+   * `leader()` does. Curator: `LeaderLatch.getParticipants()`.
    */
   participants(): Promise<readonly Participant[]>;
 
@@ -86,8 +91,9 @@ export interface LeaderElection {
 export interface LeadershipHandle extends LockHandle {
   /**
    * Changes the label that all others see, without an election. Rejects with `NotHeldError` after the release, with
-   * `LockLostError` after or upon the loss, and with `UnsupportedError` where the backend shows no labels, and with `InvalidArgumentError` for a label that is no string. After a retryable
-   * `BackendError` the label may or may not have changed.
+   * `LockLostError` after or upon the loss, and with `UnsupportedError` where the backend shows no labels, and with
+   * `InvalidArgumentError` for a label that is no string. After a retryable `BackendError` the label may or may not
+   * have changed.
    */
   announce(label: string): Promise<void>;
 }

@@ -1,7 +1,10 @@
 import type { Capabilities } from "./capabilities.js";
 import type { FencingToken, LossReason, Millis } from "./values.js";
 
-/** `HoldfastError.code`: stable, for code that cannot use `instanceof`, such as a log filter. `QuorumError` has its own, not that of `BackendError`. */
+/**
+ * `HoldfastError.code`: stable, for code that cannot use `instanceof`, such as a log filter. `QuorumError` has its
+ * own, not that of `BackendError`.
+ */
 export type ErrorCode =
   | "HF_ACQUIRE_TIMEOUT"
   | "HF_LOCK_LOST"

@@ -105,7 +105,10 @@ export interface LockEventMap {
   "acquire-settled": LockEventBase & {
     /** What it asked for. */
     readonly mode: LockMode;
-    /** `"unavailable"`: it asked once, and the lock was taken. `"timeout"`: `waitMs` passed. `"aborted"`: by its `signal`. */
+    /**
+     * `"unavailable"`: it asked once, and the lock was taken. `"timeout"`: `waitMs` passed. `"aborted"`: by its
+     * `signal`.
+     */
     readonly outcome: "granted" | "unavailable" | "timeout" | "aborted" | "error";
     /** Milliseconds from the call to its end. */
     readonly waitedMs: Millis;
@@ -125,7 +128,10 @@ export interface LockEventMap {
     /** Milliseconds that the lease before it still had when the answer came. */
     readonly marginMs: Millis;
   };
-  /** A renewal had no answer, or was refused. It is tried again until the lease is over. Only where `capabilities.lease` is `"ttl"`. */
+  /**
+   * A renewal had no answer, or was refused. It is tried again until the lease is over. Only where
+   * `capabilities.lease` is `"ttl"`.
+   */
   "renew-failed": HoldEventBase & {
     /** Why. */
     readonly error: unknown;
@@ -167,9 +173,9 @@ export interface LockEventMap {
 /** The events of one provider. */
 export interface LockEvents {
   /**
-   * Listeners run synchronously; what they throw is reported by `process.emitWarning`, never to the locker. A listener is in no
-   * scope of a `withLock`, also when a call in such a body causes the event: a re-entrant lock takes it for a stranger. Disposing the
-   * result removes the listener.
+   * Listeners run synchronously; what they throw is reported by `process.emitWarning`, never to the locker. A
+   * listener is in no scope of a `withLock`, also when a call in such a body causes the event: a re-entrant lock
+   * takes it for a stranger. Disposing the result removes the listener.
    */
   on<K extends keyof LockEventMap>(type: K, listener: (event: LockEventMap[K]) => void): Disposable;
 }

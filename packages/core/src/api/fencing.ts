@@ -4,8 +4,9 @@ import type { FencingToken } from "./values.js";
 /** A resource's side of fencing, in memory. For SQL and Redis resources the docs give the statement instead. */
 export interface TokenGate {
   /**
-   * `true` and remembered, unless a larger token was seen for `resource`; then `false` and `fencing-rejected`. Writers only. Throws
-   * `InvalidArgumentError` for a token that is no `bigint`, for a resource that is no string, and for one more resource than `maxResources`.
+   * `true` and remembered, unless a larger token was seen for `resource`; then `false` and `fencing-rejected`.
+   * Writers only. Throws `InvalidArgumentError` for a token that is no `bigint`, for a resource that is no string,
+   * and for one more resource than `maxResources`.
    */
   admit(resource: string, token: FencingToken): boolean;
 }

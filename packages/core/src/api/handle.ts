@@ -12,7 +12,10 @@ export interface LockHandle extends AsyncDisposable {
   /** `null` when the provider's `capabilities.fencing` is `"none"`. Equal for every re-entry of one hold. */
   readonly token: FencingToken | null;
 
-  /** Reads the clock, so it is right even when timers are late. Sends nothing: `confirm()` asks the backend. */
+  /**
+   * Reads the clock, so it is right even when timers are late. What only the backend knows it does not show:
+   * `confirm()` asks.
+   */
   readonly state: HoldState;
 
   /** Milliseconds for which the hold is known to be good, by the monotonic clock; 0 once lost or released. */
@@ -32,17 +35,19 @@ export interface LockHandle extends AsyncDisposable {
   readonly revokeRequested: AbortSignal;
 
   /**
-   * Throws `LockLostError` once lost, and `NotHeldError` after `release()` or when the hold is known to be good for less than
-   * `minimumMs` (milliseconds, default 0). Throws `InvalidArgumentError` for a negative number or `NaN`. Reads the clock, so it is right even when timers are late.
+   * Throws `LockLostError` once lost, and `NotHeldError` after `release()` or when the hold is known to be good for
+   * less than `minimumMs` (milliseconds, default 0). Throws `InvalidArgumentError` for a negative number or `NaN`.
+   * Reads the clock, so it is right even when timers are late.
    */
   assertHeld(minimumMs?: Millis): void;
 
   /**
-   * Asks the backend now whether the hold still stands, and resolves when it does: one round trip, which renews where there is a lease;
-   * on ZooKeeper `sync` through the leader and a look at the own node.
+   * Asks the backend now whether the hold still stands, and resolves when it does: one round trip, which renews where
+   * there is a lease; on ZooKeeper `sync` through the leader and a look at the own node.
    *
-   * Rejects with `LockLostError` when the hold is lost, with `NotHeldError` after `release()`, with `BackendError` or `QuorumError` when
-   * there was no answer (the hold is then as good as `remainingMs()` says), and with `signal.reason`.
+   * Rejects with `LockLostError` when the hold is lost, with `NotHeldError` after `release()`, with `BackendError` or
+   * `QuorumError` when there was no answer (the hold is then as good as `remainingMs()` says), and with
+   * `signal.reason`.
    *
    * @example
    * ```ts
@@ -53,11 +58,12 @@ export interface LockHandle extends AsyncDisposable {
   confirm(options?: { signal?: AbortSignal }): Promise<void>;
 
   /**
-   * Gives the hold back. Idempotent; concurrent calls share one request; never removes anyone else's hold. Before `holdAtLeastMs` has passed, and
-   * while another handle has entered the same hold, resolves to `still-held` at once. Else settles at the first of: confirmed
-   * (`released`), session or lease over (`lost`), `signal` or the provider's `releaseTimeoutMs` (`unconfirmed`: the
-   * delete goes on in the background, and the event `release-failed` reports it). Rejects with `BackendError` only for an answer that
-   * says no, such as NoAuth, and with `InvalidArgumentError` for a `signal` that is none.
+   * Gives the hold back. Idempotent; concurrent calls share one request; never removes anyone else's hold. Before
+   * `holdAtLeastMs` has passed, and while another handle has entered the same hold, resolves to `still-held` at once.
+   * Else settles at the first of: confirmed (`released`), session or lease over (`lost`), `signal` or the provider's
+   * `releaseTimeoutMs` (`unconfirmed`: the delete goes on in the background, and the event `release-failed` reports
+   * it). Rejects with `BackendError` only for an answer that says no, such as NoAuth, and with `InvalidArgumentError`
+   * for a `signal` that is none.
    *
    * Curator: `InterProcessLock.release()`. Redisson: `RLock.unlock()`.
    *

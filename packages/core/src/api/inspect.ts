@@ -6,8 +6,8 @@ export interface InspectOptions {
   /** Ends the wait for the answer: the promise rejects with `signal.reason`. */
   signal?: AbortSignal;
   /**
-   * Upper bound on `pending`, so that a dashboard cannot be hurt by a queue of 100,000. A whole number, 0 or more. Default 1,000 on
-   * ZooKeeper and Redis, and no bound in memory.
+   * Upper bound on `pending`, so that a dashboard cannot be hurt by a queue of 100,000. A whole number, 0 or more.
+   * Default 1,000 on ZooKeeper and Redis, and no bound in memory.
    */
   maxPending?: number;
 }
@@ -39,7 +39,10 @@ export interface ParticipantInfo {
 export interface HoldInfo extends ParticipantInfo {
   /** The fencing token of the grant; `null` where the backend does not show it. */
   readonly token: FencingToken | null;
-  /** How often its owner has entered. Exact for the holds of this provider and for those of Redisson, 1 for all others. */
+  /**
+   * How often its owner has entered. Exact for the holds of this provider and for those of Redisson, 1 for all
+   * others.
+   */
   readonly holdCount: number;
   /** `true` for a hold of the provider that made this snapshot. */
   readonly heldByThisProvider: boolean;

@@ -1,28 +1,35 @@
 import type { ScopeContext, WithLockOptions } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 
-/** Those of a scope, for all parts together. `waitMs` is one time for all of them; default: the shortest default of the parts. */
+/**
+ * Those of a scope, for all parts together. `waitMs` is one time for all of them; default: the shortest default of
+ * the parts.
+ */
 export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs"> {
   /** `"sorted"` (default) acquires by `name`, so that overlapping sets cannot deadlock. */
   order?: "sorted" | "given";
 }
 
 /**
- * Several holds as one. It is lost as soon as one part is, and then gives the others back; `owner` is that of the first part, `name` lists
- * all of them. Curator: a held `InterProcessMultiLock`.
+ * Several holds as one. It is lost as soon as one part is, and then gives the others back; `owner` is that of the
+ * first part, `name` lists all of them. Curator: a held `InterProcessMultiLock`.
  */
 export interface MultiHandle extends LockHandle {
   /** In acquisition order. `token` of the whole is `null`: there is no single order over several names. */
   readonly parts: readonly LockHandle[];
 }
 
-/** Several locks as one: all of them or none. Made by `multiLock()` of `@holdfast/multi-lock`. Curator: `InterProcessMultiLock`. */
+/**
+ * Several locks as one: all of them or none. Made by `multiLock()` of `@holdfast/multi-lock`. Curator:
+ * `InterProcessMultiLock`.
+ */
 export interface MultiLock {
   /**
-   * Takes all parts within one `waitMs`; when it rejects, none is held. Rejects as `Acquirable.acquire()` of any part does: with
-   * `AcquireTimeoutError`, which names the first part that was missing, with `signal.reason`, `BackendError`, `QuorumError`, `DeadlockError`,
-   * `LayoutConflictError`, `UnsupportedError`, `InvalidArgumentError` (also for `holdAtLeastMs`), with `EvictedError` when a part was
-   * deleted by another client while others were waited for, and with `ProviderClosedError` when the provider of a part is closed.
+   * Takes all parts within one `waitMs`; when it rejects, all that were taken are given back. Rejects as
+   * `Acquirable.acquire()` of any part does: with `AcquireTimeoutError`, which names the first part that was missing,
+   * with `signal.reason`, `BackendError`, `QuorumError`, `DeadlockError`, `LayoutConflictError`, `UnsupportedError`,
+   * `InvalidArgumentError` (also for `holdAtLeastMs`), with `EvictedError` when a part was deleted by another client
+   * while others were waited for, and with `ProviderClosedError` when the provider of a part is closed.
    *
    * @example
    * ```ts
@@ -35,8 +42,8 @@ export interface MultiLock {
   /** As `acquire()`, but resolves to `null` when a part was not granted within `waitMs`, which defaults to 0 here. */
   tryAcquire(options?: MultiLockOptions): Promise<MultiHandle | null>;
   /**
-   * Acquires all parts, runs `body` and releases them whatever the body does, as `Acquirable.withLock()`: with the same errors, and with
-   * `LockLostError` when a part was lost while the body ran.
+   * Acquires all parts, runs `body` and releases them whatever the body does, as `Acquirable.withLock()`: with the
+   * same errors, and with `LockLostError` when a part was lost while the body ran.
    */
   withLock<T>(
     options: MultiLockOptions,

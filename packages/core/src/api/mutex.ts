@@ -8,11 +8,12 @@ export interface LockView {
   /** The name as it was given to the provider's method. */
   readonly name: string;
   /**
-   * Who holds this lock and who waits for it, of all clients and libraries, as the backend has it now. The answer is a picture,
-   * already old: it is for people, and never a basis for deciding who may act.
+   * Who holds this lock and who waits for it, of all clients and libraries, as the backend has it now. The answer is
+   * a picture, already old: it is for people, and never a basis for deciding who may act.
    *
-   * Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with `QuorumError` where
-   * RedLock hears from less than a majority, with `signal.reason`, `InvalidArgumentError` and `ProviderClosedError`.
+   * Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with
+   * `QuorumError` where RedLock hears from less than a majority, with `signal.reason`, `InvalidArgumentError` and
+   * `ProviderClosedError`.
    *
    * Curator: `InterProcessMutex.getParticipantNodes()`, with more of each participant.
    *
@@ -26,12 +27,12 @@ export interface LockView {
   inspect(options?: InspectOptions): Promise<LockSnapshot>;
 
   /**
-   * Asks every present holder to let go, as Curator's `Revoker.attemptRevoke()` does. `false` when there is none, or none that can be
-   * asked (a Redisson holder). Cooperative: a holder that did not say `revocable` does not notice, and `true` does not mean that
-   * the lock gets free.
+   * Asks every present holder to let go, as Curator's `Revoker.attemptRevoke()` does. `false` when there is none, or
+   * none that can be asked (a Redisson holder). Cooperative: a holder that did not say `revocable` does not notice,
+   * and `true` does not mean that the lock gets free.
    *
-   * Rejects with `UnsupportedError` where the backend cannot ask holders of this kind of lock, with `BackendError`, `QuorumError`,
-   * `signal.reason` and `ProviderClosedError`.
+   * Rejects with `UnsupportedError` where the backend cannot ask holders of this kind of lock, with `BackendError`,
+   * `QuorumError`, `signal.reason` and `ProviderClosedError`.
    */
   requestRevoke(options?: { signal?: AbortSignal }): Promise<boolean>;
 }
@@ -57,9 +58,10 @@ export interface ReentrantAcquireOptions extends AcquireOptions {
 /** Re-entry for one owner in this process. In another process the same `owner` is a stranger and is kept out. */
 export interface ReentrantAcquirable extends Acquirable {
   /**
-   * As `Acquirable.acquire()`, with all its errors. An owner that holds the lock already gets one more handle at once, without a
-   * request to the backend; the backend is asked to release when the last of its handles is released. While the hold is in doubt
-   * the call waits for contact, and rejects with `LockLostError` when the hold is lost instead.
+   * As `Acquirable.acquire()`, with all its errors. An owner that holds the lock already gets one more handle at
+   * once, without a request to the backend; the backend is asked to release when the last of its handles is released.
+   * While the hold is in doubt the call waits for contact, and rejects with `LockLostError` when the hold is lost
+   * instead.
    */
   acquire(options?: ReentrantAcquireOptions): Promise<LockHandle>;
   /** As `Acquirable.tryAcquire()`; an owner that holds the lock already gets one more handle. */
@@ -67,8 +69,9 @@ export interface ReentrantAcquirable extends Acquirable {
   /** `withLock(options, body)` with the options of the view and of the provider alone. */
   withLock<T>(body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
-   * As `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the same owner; of
-   * several such calls at once one runs at a time. It rejects with `LockLostError` when the hold of the outer body is lost.
+   * As `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the
+   * same owner; of several such calls at once one runs at a time, unless all of them only read. It rejects with
+   * `LockLostError` when the hold of the outer body is lost.
    */
   withLock<T>(
     options: WithLockOptions & { owner?: Owner },
@@ -80,10 +83,10 @@ export interface ReentrantAcquirable extends Acquirable {
 }
 
 /**
- * A mutex that its owner may take again: Curator's `InterProcessMutex`, Redisson's `RLock`. Re-entry is counted in this process, and
- * the backend sees one hold.
+ * A mutex that its owner may take again: Curator's `InterProcessMutex`, Redisson's `RLock`. Re-entry is counted in
+ * this process, and the backend sees one hold.
  *
- * `acquire()` in a `withLock` body of the same lock rejects with `DeadlockError` unless it is given the owner of that scope's handle or
- * asks with `waitMs: 0`, since it asks for a fresh owner, which would wait for the scope.
+ * `acquire()` in a `withLock` body of the same lock rejects with `DeadlockError` unless it is given the owner of that
+ * scope's handle or asks with `waitMs: 0`, since it asks for a fresh owner, which would wait for the scope.
  */
 export interface ReentrantMutex extends ReentrantAcquirable, LockView {}

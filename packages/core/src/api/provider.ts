@@ -23,7 +23,10 @@ export interface ProviderOptions {
   identity?: boolean;
   /** Find self-deadlock of plain mutexes too. Costs an async store. Default `false`. */
   detectDeadlocks?: boolean;
-  /** When trouble in transport is tried again inside one call. Default `fullJitterRetry()`: a random delay up to 50 ms, then up to the double each time, at most 2 s. */
+  /**
+   * When trouble in transport is tried again inside one call. Default `fullJitterRetry()`: a random delay up to 50
+   * ms, then up to the double each time, at most 2 s.
+   */
   retry?: RetryPolicy;
   /** Clocks, timers and chance. Default those of the process (`systemRuntime`); simulations give their own. */
   runtime?: Runtime;
@@ -40,21 +43,23 @@ export interface LockProvider extends AsyncDisposable {
   readonly capabilities: Capabilities;
   /** What happens to the locks of this provider, as it happens. */
   readonly events: LockEvents;
-  /** The state of the connection, and `"closed"` once `close()` lets nothing go on. Sends nothing. */
+  /** The state of the connection, and `"closed"` once `close()` lets nothing go on. */
   readonly state: SessionState | "closed";
 
   /**
-   * For readiness probes: resolves when `state` is `connected`. Rejects with `BackendError` (RedLock: `QuorumError`) after `waitMs`
-   * (milliseconds, default `connectTimeoutMs`) or earlier where no server can be reached, with `signal.reason`, and with `ProviderClosedError`.
+   * For readiness probes: resolves when `state` is `connected`. Rejects with `BackendError` (RedLock: `QuorumError`)
+   * after `waitMs` (milliseconds, default `connectTimeoutMs`) or earlier where no server can be reached, with
+   * `signal.reason`, and with `ProviderClosedError`.
    */
   ready(options?: { waitMs?: Millis; signal?: AbortSignal }): Promise<void>;
 
   /**
    * One holder at a time. Curator: `InterProcessMutex`. Redisson: `RLock`.
    *
-   * `name` has 1 to 512 bytes in UTF-8, for all kinds of lock; `options` are defaults for all calls of the view. This method and those below
-   * return at once and send nothing. They throw `InvalidArgumentError` for a name or an option that the backend cannot have, and
-   * `UnsupportedError` for a kind that it does not have (`capabilities.primitives`).
+   * `name` has 1 to 512 bytes in UTF-8, for all kinds of lock; `options` are defaults for all calls of the view. This
+   * method and those below return at once and send nothing. They throw `InvalidArgumentError` for a name or an option
+   * that the backend cannot have, and `UnsupportedError` for a kind that it does not have
+   * (`capabilities.primitives`).
    *
    * @example
    * ```ts
@@ -65,32 +70,37 @@ export interface LockProvider extends AsyncDisposable {
    */
   mutex(name: string, options?: AcquireOptions): Mutex;
   /**
-   * A mutex that its owner may take again. Curator: `InterProcessMutex`. Redisson: `RLock`. The first call in a process creates an async
-   * store, which makes every `await` of that process a little dearer.
+   * A mutex that its owner may take again. Curator: `InterProcessMutex`. Redisson: `RLock`. The first call in a
+   * process creates an async store, which makes every `await` of that process a little dearer.
    */
   reentrantMutex(name: string, options?: AcquireOptions): ReentrantMutex;
   /** Many readers or one writer. Curator: `InterProcessReadWriteLock`. Redisson: `RReadWriteLock`. */
   readWriteLock(name: string, options?: AcquireOptions): ReadWriteLock;
-  /** As `readWriteLock()`, with both sides re-entrant for their owner. Creates the async store of `reentrantMutex()`. */
+  /**
+   * As `readWriteLock()`, with both sides re-entrant for their owner. Creates the async store of `reentrantMutex()`.
+   */
   reentrantReadWriteLock(name: string, options?: AcquireOptions): ReentrantReadWriteLock;
   /**
-   * `limit` permits, a whole number from 1 to 2^31 - 1. Curator: `InterProcessSemaphoreV2`. Redisson: `RPermitExpirableSemaphore`. Clients that
-   * give different limits are refused with `LayoutConflictError` on Redis and in memory; ZooKeeper keeps no limit, so each client counts with
-   * its own.
+   * `limit` permits, a whole number from 1 to 2^31 - 1. Curator: `InterProcessSemaphoreV2`. Redisson:
+   * `RPermitExpirableSemaphore`. Clients that give different limits are refused with `LayoutConflictError` on Redis
+   * and in memory; ZooKeeper keeps no limit, so each client counts with its own.
    */
   semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore;
   /** A count that others wait for to be zero. Redisson: `RCountDownLatch`. Curator has none. */
   countDownLatch(name: string): CountDownLatch;
   /** A gate that one client shuts and others wait at. Curator: `DistributedBarrier`. Redisson has none. */
   barrier(name: string): Barrier;
-  /** A barrier of `parties` members, a whole number from 1 to 2^31 - 1, who start and leave together. Curator: `DistributedDoubleBarrier`. Redisson has none. */
+  /**
+   * A barrier of `parties` members, a whole number from 1 to 2^31 - 1, who start and leave together. Curator:
+   * `DistributedDoubleBarrier`. Redisson has none.
+   */
   doubleBarrier(name: string, parties: number): DoubleBarrier;
   /** An election under this name. Curator: `LeaderLatch`. Redisson has none. */
   leaderElection(name: string, options?: CandidacyOptions): LeaderElection;
 
   /**
-   * What this provider holds now: one handle for each hold, the oldest that is still open. Waiters are not among them. Local and
-   * synchronous: the clock is read, and nothing is sent.
+   * What this provider holds now: one handle for each hold, the oldest that is still open. Waiters are not among
+   * them. Local and synchronous.
    */
   holds(): readonly LockHandle[];
 
@@ -107,13 +117,16 @@ export interface LockProvider extends AsyncDisposable {
 
 /** How long a `close()` waits, and for what. */
 export interface CloseOptions {
-  /** Milliseconds that the releases which `close()` makes itself may take in all. Default: the provider's `releaseTimeoutMs`. */
+  /**
+   * Milliseconds that the releases which `close()` makes itself may take in all. Default: the provider's
+   * `releaseTimeoutMs`.
+   */
   releaseTimeoutMs?: Millis;
 
   /**
-   * Milliseconds for which the present holders may go on before their holds are taken from them. Default 0. Holds are renewed meanwhile,
-   * and a scope may enter its own re-entrant lock again and downgrade a write. The signals of `lead()` bodies abort at
-   * once. A lock that is kept by `holdAtLeastMs` is not waited for.
+   * Milliseconds for which the present holders may go on before their holds are taken from them. Default 0. Holds are
+   * renewed meanwhile, and a scope may enter its own re-entrant lock again and downgrade a write. The signals of
+   * `lead()` bodies abort at once. A lock that is kept by `holdAtLeastMs` is not waited for.
    */
   graceMs?: Millis;
 }

@@ -3,8 +3,8 @@ import type { LockHandle } from "./handle.js";
 import type { LockView, ReentrantAcquirable } from "./mutex.js";
 
 /**
- * Many readers or one writer; neither side is re-entrant. Curator: `InterProcessReadWriteLock`, in the node form of 5.5.0 and later. Redisson:
- * `RReadWriteLock`.
+ * Many readers or one writer; neither side is re-entrant. Curator: `InterProcessReadWriteLock`, in the node form of
+ * 5.5.0 and later. Redisson: `RReadWriteLock`.
  */
 export interface ReadWriteLock extends LockView {
   /** Shared with all other reads. */
@@ -14,12 +14,15 @@ export interface ReadWriteLock extends LockView {
 }
 
 /**
- * The read side. A read in a `withLock` body that holds the write side is what `DeadlockError` is about, as for `Mutex`; a read in a body that
- * reads is none.
+ * The read side. A read in a `withLock` body that holds the write side is what `DeadlockError` is about, as for
+ * `Mutex`; a read in a body that reads is none.
  */
 export type ReadLock = Acquirable;
 
-/** The write side. A write in a `withLock` body that holds either side is what `DeadlockError` is about, as for `Mutex`. */
+/**
+ * The write side. A write in a `withLock` body that holds either side is what `DeadlockError` is about, as for
+ * `Mutex`.
+ */
 export interface WriteLock extends Acquirable {
   /** As `Acquirable.acquire()`, with all its errors. Its handle can also be downgraded. */
   acquire(options?: AcquireOptions): Promise<WriteHandle>;
@@ -44,11 +47,12 @@ export interface WriteHandle extends LockHandle {
 }
 
 /**
- * Many readers or one writer, each side re-entrant for its owner. Curator: `InterProcessReadWriteLock`. Redisson: `RReadWriteLock`.
+ * Many readers or one writer, each side re-entrant for its owner. Curator: `InterProcessReadWriteLock`. Redisson:
+ * `RReadWriteLock`.
  *
- * Scopes and `owner` as in `ReentrantMutex`, counted for each side. A writer may take read; releasing the write first is
- * the downgrade. `write.acquire` by an owner that only reads rejects with `DeadlockError`. In a scope that writes, nested
- * scopes of both sides run one at a time; in one that only reads they run together.
+ * Scopes and `owner` as in `ReentrantMutex`, counted for each side. A writer may take read; releasing the write first
+ * is the downgrade. `write.acquire` by an owner that only reads rejects with `DeadlockError`. In a scope that writes,
+ * nested scopes of both sides run one at a time; in one that only reads they run together.
  */
 export interface ReentrantReadWriteLock extends LockView {
   /** Shared with all other reads, and open to an owner that holds the write. */

@@ -1,27 +1,28 @@
 import type { AcquireOptions } from "./acquiring.js";
 
 /**
- * A count that clients take down and others wait for to be zero; it can be set again once it is there. Redisson: `RCountDownLatch`. Curator has
- * none: on ZooKeeper the layout is ours, and Java may read it and take it down by a `SharedCount`.
+ * A count that clients take down and others wait for to be zero; it can be set again once it is there. Redisson:
+ * `RCountDownLatch`. Curator has none: on ZooKeeper the layout is ours, and Java may read it and take it down by a
+ * `SharedCount`.
  *
- * Waits, of this and of the barriers, reject with `AcquireTimeoutError` at `waitMs` (`0` asks once), with `signal.reason`, with
- * `ProviderClosedError`, and with `BackendError` when contact stays broken for longer than `connectTimeoutMs` and any
- * session that lives on.
+ * Waits, of this and of the barriers, reject with `AcquireTimeoutError` at `waitMs` (`0` asks once), with
+ * `signal.reason`, with `ProviderClosedError`, and with `BackendError` when contact stays broken for longer than
+ * `connectTimeoutMs` and any session that lives on.
  *
- * Where the answer to a countdown or `trySetCount` was lost and nothing shows whether it was applied, it rejects with a
- * `BackendError` that is not retryable.
+ * Where the answer to a countdown or `trySetCount` was lost and nothing shows whether it was applied, it rejects with
+ * a `BackendError` that is not retryable.
  */
 export interface CountDownLatch {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * Sets the count, a whole number from 0 to 2^31 - 1. `false` when a count is already set and above zero, which then stays. Rejects with
-   * `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
+   * Sets the count, a whole number from 0 to 2^31 - 1. `false` when a count is already set and above zero, which then
+   * stays. Rejects with `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
    */
   trySetCount(count: number): Promise<boolean>;
   /**
-   * Takes `by` off (default 1; a whole number from 1 to 2^31 - 1), stopping at zero. Resolves with the count after that. Rejects with
-   * `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
+   * Takes `by` off (default 1; a whole number from 1 to 2^31 - 1), stopping at zero. Resolves with the count after
+   * that. Rejects with `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
    *
    * @example
    * ```ts
@@ -46,8 +47,8 @@ export interface CountDownLatch {
 }
 
 /**
- * A gate: shut it, wait at it, open it. It is open until a client shuts it, and stays shut when that client is gone. On ZooKeeper
- * Curator's `DistributedBarrier`; Redisson has none. Waits reject as those of `CountDownLatch`.
+ * A gate: shut it, wait at it, open it. It is open until a client shuts it, and stays shut when that client is gone.
+ * On ZooKeeper Curator's `DistributedBarrier`; Redisson has none. Waits reject as those of `CountDownLatch`.
  *
  * @example
  * ```ts
@@ -60,25 +61,26 @@ export interface Barrier {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * From now on waits do not pass. Shutting twice is shutting once. Rejects with `BackendError` and `ProviderClosedError`. Curator:
-   * `setBarrier()`.
+   * From now on waits do not pass. Shutting twice is shutting once. Rejects with `BackendError` and
+   * `ProviderClosedError`. Curator: `setBarrier()`.
    */
   shut(): Promise<void>;
   /**
-   * Lets all that wait pass. Opening an open gate changes nothing. Rejects with `BackendError` and `ProviderClosedError`, and on ZooKeeper with
-   * `LayoutConflictError` when the path is that of a lock. Curator: `removeBarrier()`.
+   * Lets all that wait pass. Opening an open gate changes nothing. Rejects with `BackendError` and
+   * `ProviderClosedError`, and on ZooKeeper with `LayoutConflictError` when the path is that of a lock. Curator:
+   * `removeBarrier()`.
    */
   open(): Promise<void>;
   /**
-   * Resolves once the gate is open, at once where it is open now. `waitMs` defaults to the provider's `defaultWaitMs`. Curator:
-   * `waitOnBarrier()`.
+   * Resolves once the gate is open, at once where it is open now. `waitMs` defaults to the provider's
+   * `defaultWaitMs`. Curator: `waitOnBarrier()`.
    */
   wait(options?: Pick<AcquireOptions, "waitMs" | "signal">): Promise<void>;
 }
 
 /**
- * All members start together and leave together. On ZooKeeper Curator's `DistributedDoubleBarrier`; Redisson has none. Waits reject as
- * those of `CountDownLatch`.
+ * All members start together and leave together. On ZooKeeper Curator's `DistributedDoubleBarrier`; Redisson has
+ * none. Waits reject as those of `CountDownLatch`.
  */
 export interface DoubleBarrier {
   /** The name as it was given to the provider. */
@@ -86,8 +88,9 @@ export interface DoubleBarrier {
   /** How many members a round needs. Must be the same at all of them. */
   readonly parties: number;
   /**
-   * Waits until so many members have entered. `waitMs` defaults to the provider's `defaultWaitMs`. When it rejects, the place is taken
-   * away. On ZooKeeper it resolves instead of rejecting when the round has begun by then, since the others count on this member.
+   * Waits until so many members have entered. `waitMs` defaults to the provider's `defaultWaitMs`. When it rejects,
+   * the place is taken away. On ZooKeeper it resolves instead of rejecting when the round has begun by then, since
+   * the others count on this member.
    *
    * @example
    * ```ts
@@ -104,9 +107,9 @@ export interface BarrierMembership extends AsyncDisposable {
   /** Our node or key vanished: the others may have stopped counting us. */
   readonly lost: AbortSignal;
   /**
-   * Resolves once all who were there have left. Rejects with `LockLostError` when our place is gone; after another rejection it
-   * may be called again. `waitMs` defaults to the provider's `defaultWaitMs`. Disposing takes our place away at once and waits for no other
-   * member.
+   * Resolves once all who were there have left. Rejects with `LockLostError` when our place is gone; after another
+   * rejection it may be called again. `waitMs` defaults to the provider's `defaultWaitMs`. Disposing takes our place
+   * away at once and waits for no other member.
    *
    * @example
    * ```ts

@@ -1,6 +1,9 @@
 import type { Millis } from "./values.js";
 
-/** When trouble in transport is tried again inside one call. Contention is no such trouble: a waiter waits in the queue. */
+/**
+ * When trouble in transport is tried again inside one call. Contention is no such trouble: a waiter waits in the
+ * queue.
+ */
 export interface RetryPolicy {
   /**
    * Delay before try `attempt` (from 1), or `null` to stop. Sees only errors whose `retryable` is true. A policy that throws, or

@@ -11,8 +11,8 @@ export interface PermitHandle extends Omit<LockHandle, "mode"> {
 }
 
 /**
- * A number of permits that clients take and give back. On ZooKeeper Curator's `InterProcessSemaphoreV2`, on Redis Redisson's
- * `RPermitExpirableSemaphore`.
+ * A number of permits that clients take and give back. On ZooKeeper Curator's `InterProcessSemaphoreV2`, on Redis
+ * Redisson's `RPermitExpirableSemaphore`.
  */
 export interface Semaphore {
   /** The name as it was given to the provider. */
@@ -32,12 +32,16 @@ export interface Semaphore {
    * ```
    */
   acquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle>;
-  /** As `acquire()`, but resolves to `null` when the permits were not granted within `waitMs`, which defaults to 0 here. */
+  /**
+   * As `acquire()`, but resolves to `null` when the permits were not granted within `waitMs`, which defaults to 0
+   * here.
+   */
   tryAcquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle | null>;
 
   /**
-   * Takes the permits, runs `body` and gives them back, as `Acquirable.withLock()` does with a lock. A body that asks for more of the same semaphore never gets `DeadlockError`: ask for all at once, or bound
-   * the wait, since two bodies that hold some and wait for the rest may wait for each other.
+   * Takes the permits, runs `body` and gives them back, as `Acquirable.withLock()` does with a lock. A body that asks
+   * for more of the same semaphore never gets `DeadlockError`: ask for all at once, or bound the wait, since two
+   * bodies that hold some and wait for the rest may wait for each other.
    *
    * @example
    * ```ts
@@ -50,8 +54,8 @@ export interface Semaphore {
   ): Promise<T>;
 
   /**
-   * The limit as the backend has it, or as given here where it keeps none (Curator). Rejects with `BackendError` when there is no
-   * connection within `connectTimeoutMs` or the server refuses, and with `ProviderClosedError`.
+   * The limit as the backend has it, or as given here where it keeps none (Curator). Rejects with `BackendError` when
+   * there is no connection within `connectTimeoutMs` or the server refuses, and with `ProviderClosedError`.
    */
   limit(): Promise<number>;
 

@@ -65,7 +65,10 @@ export interface ObservedParticipant {
   readonly lease: LeaseState;
   /** When it gives up by itself, epoch ms; `null` where that is not in the backend. */
   readonly deadlineMs: Millis | null;
-  /** The fencing token of its grant, decimal, or `0x` and hex digits on ZooKeeper; `null` where the backend does not show it. */
+  /**
+   * The fencing token of its grant, decimal, or `0x` and hex digits on ZooKeeper; `null` where the backend does not
+   * show it.
+   */
   readonly token: string | null;
   /** The library that made its entry. */
   readonly library: ObservedLibrary;

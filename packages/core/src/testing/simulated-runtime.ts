@@ -21,7 +21,10 @@ export interface SimulatedRuntime extends Runtime {
   autoAdvance(): Disposable;
 }
 
-/** A runtime whose time stands still until it is moved. Timers that are due at the same moment run in an order drawn from the seed. */
+/**
+ * A runtime whose time stands still until it is moved. Timers that are due at the same moment run in an order drawn
+ * from the seed.
+ */
 export function simulatedRuntime(seed: number): SimulatedRuntime {
   const random = seededRandom(seed);
   const timers = new TimerHeap();

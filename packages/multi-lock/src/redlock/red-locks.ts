@@ -9,13 +9,16 @@ import type { RedLockGrant } from "./red-lock-grant.js";
 import type { OpenLine } from "./voting-node.js";
 
 /**
- * Mutexes, re-entrant or not, that a majority of independent Redis masters grants. Survives the loss of a minority of them. On each node it
- * is Redisson's plain lock, so that Redisson's `RedissonRedLock` and multi-lock over the same nodes are excluded and exclude us.
+ * Mutexes, re-entrant or not, that a majority of independent Redis masters grants. Survives the loss of a minority of
+ * them. On each node it is Redisson's plain lock, so that Redisson's `RedissonRedLock` and multi-lock over the same
+ * nodes are excluded and exclude us.
  *
- * Safe as long as the clocks of client and nodes run at nearly the same rate, and no code acts on a hold after `assertHeld` has
- * passed and a pause followed: against that only fencing helps (`fencing`). Where it has to be right, use ZooKeeper.
+ * Safe as long as the clocks of client and nodes run at nearly the same rate, and no code acts on a hold after
+ * `assertHeld` has passed and a pause followed: against that only fencing helps (`fencing`). Where it has to be
+ * right, use ZooKeeper.
  *
- * Returns at once and connects in the background. Throws `InvalidArgumentError` for unknown options and values that cannot be right.
+ * Returns at once and connects in the background. Throws `InvalidArgumentError` for unknown options and values that
+ * cannot be right.
  *
  * @example
  * ```ts
