@@ -47,7 +47,7 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: Strea
       if (own >= perCaller)
         throw new ProblemError(429, "too-many-streams", `${perCaller} streams at most for one caller`);
       reply.hijack();
-      // It has left while it was found out who it is: nothing more is told of that.
+      // The caller has closed the connection while its credentials were checked: that connection emits no further "close".
       if (request.raw.socket.destroyed) return;
       open.set(caller, own + 1);
       reply.raw.once("close", () => {

@@ -174,8 +174,9 @@ export interface ActionRequest {
 /** What became of an act. */
 export interface ActionResult {
   /**
-   * `conflict`: it is not what it was; nothing was done. `unsupported`: nobody would hear. `denied`: it lies outside of what the collector
-   * watches, or takes a confirmation that was not given; nothing was done.
+   * `conflict`: the lock has changed since it was read, and nothing was done. `unsupported`: the holder's library has no way to hear of
+   * the request. `denied`: the lock lies outside of what the collector watches, or the act takes a confirmation that was not given, and
+   * nothing was done.
    */
   readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported" | "denied";
   /** What it does or would do to each who is concerned, one sentence each, for this very library. */
@@ -199,8 +200,8 @@ export interface Discovery {
 }
 
 /**
- * Watches the locks of one backend from outside, whoever made them. Everything that it gives is a picture, already old. Never throws
- * for trouble with the backend but in `detail`, `sessions`, `contacts`, `servers`, `discover` and `act`: the rest is told by `sources`.
+ * Watches the locks of one backend from outside, whatever library made them. Everything that it gives is a picture, already old. Only
+ * `detail`, `sessions`, `contacts`, `servers`, `discover` and `act` throw when the backend fails; `sources` reports other failures.
  */
 export interface LockCollector {
   /** The kind of backend. */

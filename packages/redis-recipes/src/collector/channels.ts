@@ -58,7 +58,7 @@ export class Channels {
   }
 
   /**
-   * `keyFor`: the key of a lock; `null` of one that nobody asked for. Asks all servers; a subscriber is known only to the one it is connected to. Resolves with the locks of which something is other
+   * `keyFor`: the key of a lock; `null` of a lock that the patterns leave out. Asks all servers; a subscriber is known only to the one it is connected to. Resolves with the locks of which something is other
    * than before. Rejects with the first refusal or trouble, and then all stays as it was.
    */
   async look(

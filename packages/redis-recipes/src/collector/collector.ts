@@ -52,7 +52,7 @@ export function redisCollector(options: RedisCollectorOptions): LockCollector {
 class RedisCollector implements LockCollector {
   readonly backend = "redis";
   readonly #nowMs: () => Millis;
-  /** By the patterns: nothing else is shown or acted upon, whoever names it. Without patterns every name is meant. */
+  /** Whether the patterns include the lock. A lock outside of them is neither shown nor acted upon. Without patterns every lock is included. */
   readonly #isMeant: (key: string) => boolean;
   readonly #places: Places;
   readonly #book: Book;

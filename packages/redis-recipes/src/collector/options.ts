@@ -20,10 +20,10 @@ const connectionKeys: readonly ConnectionKey[] = [
 /** Where the locks are and how hard to look; exactly one of `url`, `sentinels`, `cluster` and `client`, as for `redisLocks`. */
 export interface RedisCollectorOptions extends Pick<RedisLocksOptions, ConnectionKey> {
   /**
-   * Which keys are locks, as globs of SCAN over the lock's own key, such as `order:*`: all others are neither shown nor acted upon, though
-   * somebody waits there or names them. Without any there is no scan: then only locks are seen that somebody waits for on a channel,
-   * and those asked for by name. One pattern lets the server filter; several are
-   * filtered here, which costs the server about twice as much.
+   * Which keys are locks, as globs of SCAN over the lock's own key, such as `order:*`. All other keys are neither shown nor acted upon,
+   * even where a client waits for them or a caller names them. Without a pattern there is no scan: the collector then sees locks with a
+   * waiter on a channel, and locks that a caller names. One pattern lets the server filter; several are filtered here, which costs the
+   * server about twice as much.
    */
   readonly patterns?: readonly string[];
   /** SCAN calls in a second, for each master. Default 20: about 2 % of a core and 1,000,000 keys in 55 s. 0: no scan. */
