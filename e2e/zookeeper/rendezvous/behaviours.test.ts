@@ -94,9 +94,8 @@ for (const { kind, start } of servers) {
       const entering = locks.doubleBarrier(path, 2).enter({ waitMs });
       void entering.then((membership) => passed.push(membership));
       const listings = () => link.counts().byOp.getChildren2 ?? 0;
-      await eventually(() => listings() > 0, { what: "the member to enter" });
-      await link.waitFor((entry) => entry.kind === "reply" && entry.op === "getChildren2");
-      // As long as the parents were missing it listed once more; what counts is the listing after the event.
+      // A listing behind a create whose parents were missing is refused: the member has entered when one is answered.
+      await link.waitFor(({ kind, op, err }) => kind === "reply" && op === "getChildren2" && err === 0);
       const before = listings();
       await wakeInVain(path);
       await eventually(() => listings() > before, { what: "the member to look again" });
