@@ -1,4 +1,4 @@
-import type { LockProvider } from "@holdfast/core";
+import { BackendError, type LockProvider } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { deskOf } from "@holdfast/redis-recipes/internal";
 import { eventually } from "@holdfast/test-servers";
@@ -207,7 +207,10 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
             return;
           }
           // One in twenty is waited for and given up, one in twenty is waited for and had.
-          const waiting = waiter.mutex(name).tryAcquire({ waitMs: number % 20 === 0 ? 1 : 5_000 });
+          const waiting =
+            number % 20 === 0
+              ? waiter.mutex(name).tryAcquire({ waitMs: 1 }).catch(unanswered)
+              : waiter.mutex(name).tryAcquire({ waitMs: 5_000 });
           if (number % 20 === 0) await waiting;
           await held.release();
           await (await waiting)?.release();
@@ -235,3 +238,9 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
     what: "all channels but those of the two providers to be given back",
   });
 });
+
+/** A wait that was given up before the server's answer was there is an outage to its caller: nothing was granted. */
+function unanswered(error: unknown): null {
+  if (error instanceof BackendError && error.message.includes("no answer")) return null;
+  throw error;
+}

@@ -47,12 +47,13 @@ it("short hex ids are few groups", () => {
   expect(groups.size).toBeLessThan(20);
 });
 
-it("a name of any length and shape takes less than a few milliseconds", () => {
+it("the group of a name with a million characters is found without a step for each pair of them", () => {
   for (const part of ["a", "1", "@", "a@", "a1", "/", "f".repeat(7)]) {
     const name = part.repeat(1_000_000);
     const beganMs = performance.now();
     defaultLockGroup(name);
-    expect(performance.now() - beganMs, part).toBeLessThan(50);
+    // A pattern that goes back at each character would need 10^12 steps, which is an hour; what is linear needs milliseconds.
+    expect(performance.now() - beganMs, part).toBeLessThan(5_000);
   }
 });
 
