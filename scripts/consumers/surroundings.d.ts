@@ -1,6 +1,7 @@
-// What the examples of the readmes leave to the reader: names of an application, and of the text around an example. An example that
-// declares a name itself has its own.
+// What the examples of readmes and comments leave to the reader: names of an application, and of the text around an example. An
+// example that declares a name itself has its own.
 declare const locks: import("@holdfast/zk-recipes").ZooKeeperLocks;
+declare const lock: import("@holdfast/core").LockHandle;
 declare const order: { readonly id: number };
 declare function charge(
   what: typeof order,
@@ -8,6 +9,18 @@ declare function charge(
 ): Promise<void>;
 declare function report(until?: { readonly signal: AbortSignal } | AbortSignal): Promise<void>;
 declare function makeReport(signal: AbortSignal): Promise<void>;
+declare function print(until: AbortSignal): Promise<void>;
+declare function schedule(until: AbortSignal): Promise<void>;
+declare function runDueJobs(how: {
+  readonly fence: bigint | null;
+  readonly signal: AbortSignal;
+}): Promise<void>;
+declare function rebuildPrices(until: AbortSignal): Promise<void>;
+declare function rebuildIndex(until: AbortSignal): Promise<void>;
+declare function loadShard(shard: number): Promise<void>;
+declare function computePart(until: AbortSignal): Promise<void>;
+declare function sendTheLetter(): Promise<void>;
+declare function work(until: AbortSignal): Promise<void>;
 declare function write(what: string, how: { readonly fence: bigint | null }): Promise<void>;
 interface Side {
   readonly id: number;

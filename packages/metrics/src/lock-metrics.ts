@@ -26,24 +26,24 @@ export interface LockMetricsOptions {
    * given. The global registry is never used, and no default metrics are registered.
    */
   registry?: AnyRegistry;
-  /** The label `lock_group` of a lock's name. Default: what varies in the name becomes `*`, 64 characters at most. */
+  /** The label `lock_group` for a lock's name. Default: `defaultLockGroup`, which puts `*` for the parts that vary. */
   group?: (name: string) => string;
-  /** So many groups keep their name, the rest are `__other__`. Default 200. */
+  /** How many groups keep their name; all later ones are counted as `__other__`. Default 200. */
   maxGroups?: number;
-  /** The label `cluster`. Default: as the provider calls it, which is its connect string. */
+  /** The label `cluster`. Default: the servers as the event `session-state` names them. */
   cluster?: string;
   /**
-   * The trace that the caller of acquire is in; asked in its context. Put as exemplar `trace_id` on the times of acquires. Needs a
-   * registry in the OpenMetrics format.
+   * Returns the id of the trace that is active; called in the context of each acquire. The id is the exemplar `trace_id` of the
+   * times of that acquire. Needs a registry in the OpenMetrics format. Default: no exemplars.
    */
   traceId?: () => string | undefined;
 }
 
-/** The metrics of some providers. Disposing is closing. */
+/** The metrics of one provider or several. Disposing calls `close()`. */
 export interface LockMetrics extends Disposable {
   /** `undefined` where prom-client is not installed: then nothing is measured. */
   readonly registry: AnyRegistry | undefined;
-  /** Listens no more and takes the metrics out of the registry. */
+  /** Stops counting, and takes the metrics out of the registry. */
   close(): void;
 }
 
@@ -53,7 +53,16 @@ const maxValues = 100;
 
 /**
  * Prometheus metrics of one provider or of several, fed by their events. One call for each registry. Throws
- * `InvalidArgumentError` for options that cannot be right, and for a registry that has the metrics already.
+ * `InvalidArgumentError` for options that cannot be right, and for a registry that has the metrics already. Without prom-client
+ * it measures nothing, and a process warning says so.
+ *
+ * @example
+ * ```ts
+ * import { lockMetrics } from "@holdfast/metrics";
+ *
+ * const { registry } = lockMetrics(locks);
+ * console.log(await registry?.metrics()); // the text that Prometheus scrapes
+ * ```
  */
 export function lockMetrics(
   providers: LockProvider | readonly LockProvider[],

@@ -15,19 +15,21 @@ import { type MultiBody, runMultiScope } from "./run-scope.js";
 /**
  * Several locks as one: all of them or none. The parts may be of different providers and backends.
  *
- * They are taken in the order of their names, within one `waitMs` for all, and while one is waited for, only smaller names
- * are held and no place in any other queue is taken: so sets that overlap cannot deadlock, whoever else takes the same
- * locks one after the other in that order, Curator's `InterProcessMultiLock` with sorted paths included. Neighbours of
- * one backend that can grant several together (ZooKeeper in one transaction, Redis mutexes by one script, in a cluster those of
- * one slot) are taken in one step when all are free.
+ * The parts are taken in the order of their names, within one `waitMs` for all. While one part is waited for, only parts with
+ * smaller names are held, and no place in another queue is taken. So sets that overlap cannot deadlock, neither with each other
+ * nor with clients that take the same locks one after the other in that order, such as Curator's `InterProcessMultiLock` with
+ * sorted paths. Neighbours in that order are taken in one step when all are free, where their backend can grant several
+ * together: ZooKeeper in one transaction, Redis mutexes by one script, which in a cluster needs them in one slot.
  *
- * Compatible with Curator's `InterProcessMultiLock` part by part: the nodes are those of the mutexes. That one takes its
- * parts as given, and gives each of them the whole time.
+ * Compatible with Curator's `InterProcessMultiLock` part by part: the nodes are those of the mutexes. Curator takes the parts
+ * in the order in which they are passed, and waits the whole time for each of them.
  *
- * Throws `InvalidArgumentError` for no parts, for what is not a lock, and for the same lock twice.
+ * Throws `InvalidArgumentError` for an empty list, for a part that is not a lock, and for the same lock twice.
  *
  * @example
  * ```ts
+ * import { multiLock } from "@holdfast/multi-lock";
+ *
  * const transfer = multiLock([locks.mutex("accounts/7"), locks.mutex("accounts/3")]);
  * await transfer.withLock({ waitMs: 2_000 }, async (lock, { signal }) => {
  *   const [three, seven] = lock.parts; // in the order of their names

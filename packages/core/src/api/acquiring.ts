@@ -19,22 +19,26 @@ export interface AcquireOptions {
    */
   waitMs?: Millis;
 
-  /** Gives up waiting. The promise rejects with `signal.reason` at once, whatever the server does. Has no effect once granted. */
+  /**
+   * Ends the wait: the promise rejects with `signal.reason` at once, whatever the server does. Has no effect once the lock
+   * is granted. Default: none.
+   */
   signal?: AbortSignal;
 
   /**
-   * How long the backend keeps us without news; default 30,000. Only where `capabilities.lease` is `"ttl"`: elsewhere, as on
-   * ZooKeeper and in memory, giving it is an `UnsupportedError`.
+   * How long the backend keeps the hold after the last renewal that reached it. Milliseconds, 1 or more and finite;
+   * default: the provider's `leaseMs`, which is 30,000 unless it is set. Only where `capabilities.lease` is `"ttl"`:
+   * elsewhere, as on ZooKeeper and in memory, giving it is an `UnsupportedError`.
    */
   leaseMs?: Millis;
 
   /**
-   * Renew until released (default). `false` makes the lease final: it ends at `leaseMs`, whatever we do. Where there is no lease,
-   * `false` is an `UnsupportedError`.
+   * `true` (default): the provider renews the hold until it is released. `false`: the hold ends `leaseMs` after its grant,
+   * whatever the holder does. Where there is no lease, `false` is an `UnsupportedError`.
    */
   renew?: boolean;
 
-  /** Listen for requests to let go: `LockHandle.revokeRequested`. Default `false`. */
+  /** Whether `LockHandle.revokeRequested` aborts when another client asks for the lock. Default `false`. */
   revocable?: boolean;
 
   /**
@@ -52,7 +56,10 @@ export interface AcquireOptions {
    */
   holdAtLeastMs?: Millis;
 
-  /** Shown to operators by `inspect()`, by other processes only with the provider's `identity`. Never interpreted. */
+  /**
+   * A text for operators, which `inspect()` shows; other processes see it only with the provider's `identity`. Never
+   * interpreted. Default: none.
+   */
   label?: string;
 }
 
@@ -112,13 +119,8 @@ export interface Acquirable {
    *
    * @example
    * ```ts
-   * const lock = await locks.mutex("nightly-report").tryAcquire();
-   * if (lock === null) return; // another process has it
-   * try {
-   *   await writeReport(lock.lost);
-   * } finally {
-   *   await lock.release();
-   * }
+   * await using lock = await locks.mutex("nightly-report").tryAcquire();
+   * if (lock !== null) await makeReport(lock.lost); // null: another process has the lock
    * ```
    */
   tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
@@ -128,10 +130,10 @@ export interface Acquirable {
   /**
    * Acquires, runs `body`, and releases whatever the body does. Resolves with the value of the body.
    *
-   * Rejects as `acquire()` does, and then the body has not run; with the body's own error, which wins over all that
-   * follows; and with `LockLostError` when the hold was lost while the body ran and the body fulfilled all the same
-   * (its value is `LockLostError.value`; see `onLoss`). A release that fails never replaces a result: the event
-   * `release-failed` reports it.
+   * Rejects as `acquire()` does, and with `InvalidArgumentError` when `body` is not a function: the body has not run then.
+   * Rejects with the body's own error, which wins over all that follows, and with `LockLostError` when the hold was lost
+   * while the body ran and the body fulfilled all the same (its value is `LockLostError.value`; see `onLoss`). A release
+   * that fails never replaces a result: the event `release-failed` reports it.
    *
    * @example
    * ```ts

@@ -1,17 +1,24 @@
-/** What a backend has and what its holds live by. The same for all locks of a provider. */
+/** What a backend can do, and what keeps its holds alive. The same for all locks of a provider. */
 export interface Capabilities {
   /** The kind of backend, as errors and events name it. */
   readonly backend: "zookeeper" | "redis" | "redlock" | "memory";
-  /** `"session"`: lives as long as the session. `"ttl"`: expires unless renewed. `"process"`: memory. */
+  /**
+   * What keeps a hold alive. `"session"`: the session with the server. `"ttl"`: a lease, which ends unless it is renewed.
+   * `"process"`: this process (memory).
+   */
   readonly lease: "session" | "ttl" | "process";
   /**
-   * `"durable"`: survives restart and failover, not the restore of an older snapshot or a move to another ensemble.
-   * `"best-effort"`: can go back after data loss together with a clock that steps back.
+   * Whether tokens rise in all cases. `"durable"`: also over restarts and failovers of the server, not over the restore of
+   * an older snapshot or a move to another ensemble. `"best-effort"`: tokens can go back after a loss of data together with
+   * a clock that steps back. `"none"`: there are no tokens.
    */
   readonly fencing: "durable" | "best-effort" | "none";
-  /** `"none"` on Redis: first come among ours, not across Java. */
+  /**
+   * `"fifo"`: clients hold in the order in which they asked. `"none"`, on Redis: so among clients of holdfast, and in any
+   * order between them and Java clients.
+   */
   readonly fairness: "fifo" | "none";
-  /** Waiters are told (watch, pub/sub) rather than polling. */
+  /** `true`: the server sends waiters a message when their turn may have come (watch, pub/sub). `false`: waiters poll. */
   readonly push: boolean;
   /** The kinds of lock that this provider makes. Its method for any other kind throws `UnsupportedError`. */
   readonly primitives: ReadonlySet<PrimitiveKind>;

@@ -14,7 +14,7 @@ export interface Participant {
   readonly leader: boolean;
 }
 
-/** Those of an acquire, without `holdAtLeastMs`: a term of office ends with its leader. */
+/** The options of an acquire, without `holdAtLeastMs`: a term of office ends when its leader gives it up. */
 export type CandidacyOptions = Omit<AcquireOptions, "holdAtLeastMs">;
 
 /**
@@ -25,14 +25,16 @@ export interface LeaderElection {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * Stand once. The handle is the term of office; `lost` is deposition; `release()` is resignation. Here `label` is what all
-   * others see, so unlike that of a lock it always leaves the process. Rejects as `Acquirable.acquire()` does.
+   * Stands for election once, and resolves when elected. The handle is the term of office; `lost` is deposition;
+   * `release()` is resignation. Here `label` is what all other clients see, so unlike that of a lock it always leaves the
+   * process. Rejects as `Acquirable.acquire()` does.
    *
    * Curator: `LeaderLatch.start()` and `await()`.
    *
    * @example
    * ```ts
-   * await using term = await locks.leaderElection("scheduler").campaign({ label: hostname(), signal });
+   * const stop = new AbortController();
+   * await using term = await locks.leaderElection("scheduler").campaign({ label: "host-1", signal: stop.signal });
    * await schedule(term.lost); // stop when it aborts: another client may lead from then on
    * ```
    */
@@ -40,22 +42,28 @@ export interface LeaderElection {
 
   /**
    * Leads whenever elected until `signal` aborts or the provider closes, which are its normal ends, and resolves once
-   * the body has ended and nothing is held. Stands again, at the tail, after each loss and each time the body
+   * the body has ended and nothing is held. Stands again, at the tail of the queue, after each loss and each time the body
    * returns. The signal of the body's context says when to stop. `close({ graceMs })` aborts that signal when it is
-   * called, and the term stays until the body ends or the grace is over. Rejects with the body's own error, after
-   * giving back; what only repeats that the term is over or that the provider closes (the reason of the context's
-   * signal, or Node's `AbortError` caused by it, or this provider's `ProviderClosedError`) is no such error. On a
-   * provider that is closed already it resolves at once. Rejects with `AcquireTimeoutError` when one candidacy waits
-   * longer than `waitMs`, with `EvictedError` when another client deletes it, and with a `BackendError` that the
-   * provider's retry policy gives up on; an aborted `signal` beats all of these. Rejects with `InvalidArgumentError`
-   * when `signal` or the body is missing.
+   * called, and the term stays until the body ends or the grace is over. On a provider that is closed already it resolves
+   * at once. Rejects with
+   *
+   * - the body's own error, after the term was given back. An error that only repeats that the term is over or that the
+   *   provider closes does not count: the reason of the context's signal, Node's `AbortError` caused by it, or this
+   *   provider's `ProviderClosedError`;
+   * - `AcquireTimeoutError`: one candidacy waited longer than `waitMs`;
+   * - `EvictedError`: another client deleted the candidacy;
+   * - `BackendError`: the provider's retry policy has given up;
+   * - `LayoutConflictError` and `UnsupportedError`, as `campaign()`;
+   * - `InvalidArgumentError`: `signal` or the body is missing, or an option is unknown or wrong.
+   *
+   * Once `signal` has aborted it resolves, unless the body has failed by an error of its own.
    *
    * Curator: `LeaderSelector` with `autoRequeue()`.
    *
    * @example
    * ```ts
    * const stop = new AbortController();
-   * await locks.leaderElection("scheduler").lead({ label: hostname(), signal: stop.signal }, async (term, { signal }) => {
+   * await locks.leaderElection("scheduler").lead({ label: "host-1", signal: stop.signal }, async (term, { signal }) => {
    *   while (!signal.aborted) await runDueJobs({ fence: term.token, signal });
    * });
    * ```
@@ -66,11 +74,17 @@ export interface LeaderElection {
   ): Promise<void>;
 
   /**
-   * Who leads; `null` when there is no leader. As all that follows a picture, already old: never a basis for deciding
-   * who may act. Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server
-   * refuses, and with `ProviderClosedError`.
+   * Who leads; `null` when there is no leader. This picture and those of the methods below are already old: never a basis
+   * for deciding who may act. Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the
+   * server refuses, and with `ProviderClosedError`.
    *
    * Curator: `LeaderLatch.getLeader()`.
+   *
+   * @example
+   * ```ts
+   * const leader = await locks.leaderElection("scheduler").leader();
+   * console.log(leader === null ? "there is no leader" : `${leader.label ?? leader.id} leads`);
+   * ```
    */
   leader(): Promise<Participant | null>;
   /**
@@ -80,9 +94,17 @@ export interface LeaderElection {
   participants(): Promise<readonly Participant[]>;
 
   /**
-   * The present leader at once, then each change, also of the leader's label. Coalesces: slow readers see the latest, not all. Goes
-   * on through outages. Ends plainly when `signal` aborts, with `ProviderClosedError` when the provider closes. Throws
-   * `UnsupportedError` at once where the backend does not tell of changes.
+   * Yields the present leader at once, then each change, also of the leader's label. A reader that is slower than the
+   * changes gets the latest one and not all. Goes on through outages. Ends without an error when `signal` aborts, and with
+   * `ProviderClosedError` when the provider closes. Throws `UnsupportedError` at once where the backend does not report
+   * changes, and `InvalidArgumentError` for a `signal` that is not one.
+   *
+   * @example
+   * ```ts
+   * for await (const leader of locks.leaderElection("scheduler").observe({ signal: AbortSignal.timeout(60_000) })) {
+   *   console.log(leader?.label ?? "there is no leader");
+   * }
+   * ```
    */
   observe(options?: { signal?: AbortSignal }): AsyncIterable<Participant | null>;
 }

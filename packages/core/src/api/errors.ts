@@ -18,7 +18,7 @@ export type ErrorCode =
   | "HF_PROVIDER_CLOSED"
   | "HF_INVALID_ARGUMENT";
 
-/** What every error of ours may be given beside its message. */
+/** What each error of this library may be given beside its message. */
 export interface HoldfastErrorDetails {
   /** The error that led to this one; becomes `Error.cause`. */
   readonly cause?: unknown;
@@ -54,7 +54,22 @@ function branded(errorClass: ErrorClass, name: string): void {
   Object.defineProperty(errorClass.prototype, "name", { value: name, writable: true, configurable: true });
 }
 
-/** Every error of ours. `code` is stable; `instanceof` holds across two installed copies of this package. */
+/**
+ * The class of all errors of this library. `code` is stable; `instanceof` holds across two installed copies of this package.
+ *
+ * @example
+ * ```ts
+ * import { AcquireTimeoutError, HoldfastError } from "@holdfast/core";
+ *
+ * try {
+ *   await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, ({ lost }) => makeReport(lost));
+ * } catch (error) {
+ *   if (error instanceof AcquireTimeoutError) console.log(`another client has held it for ${error.waitedMs} ms`);
+ *   else if (error instanceof HoldfastError) console.log(error.code, error.retryable ? "try again later" : "");
+ *   else throw error;
+ * }
+ * ```
+ */
 export abstract class HoldfastError extends Error {
   /** Stable name of the class of this error. */
   abstract readonly code: ErrorCode;
@@ -80,8 +95,8 @@ export abstract class HoldfastError extends Error {
 }
 
 /**
- * `waitMs` passed without a grant, and a server has said that the request has to wait. Nothing of ours is left in the queue, or it is
- * being removed.
+ * `waitMs` passed without a grant, and a server has said that the request has to wait. Nothing of the request stays in the queue:
+ * what is left of it is taken back in the background.
  */
 export class AcquireTimeoutError extends HoldfastError {
   readonly code = "HF_ACQUIRE_TIMEOUT";
@@ -117,7 +132,7 @@ export class LockLostError extends HoldfastError {
   }
 }
 
-/** The handle was released before, by us; or it is good for a shorter time than was asked for. */
+/** The handle was released before, or its hold is good for a shorter time than the caller of `assertHeld()` asked for. */
 export class NotHeldError extends HoldfastError {
   readonly code = "HF_NOT_HELD";
 }

@@ -25,7 +25,7 @@ export interface LockEventBase extends ProviderEventBase {
   readonly kind: PrimitiveKind;
   /** The name of the lock, as it was given to the provider. */
   readonly name: string;
-  /** For whom it was acquired. */
+  /** The owner that it was acquired for. */
   readonly owner: Owner;
 }
 
@@ -173,9 +173,17 @@ export interface LockEventMap {
 /** The events of one provider. */
 export interface LockEvents {
   /**
-   * Listeners run synchronously; what they throw is reported by `process.emitWarning`, never to the locker. A
-   * listener is in no scope of a `withLock`, also when a call in such a body causes the event: a re-entrant lock
-   * takes it for a stranger. Disposing the result removes the listener.
+   * Calls `listener` for each event of this type until the result is disposed. Listeners run synchronously; an error that
+   * one throws is reported by `process.emitWarning`, and the call that caused the event goes on. A listener runs outside of
+   * every `withLock` scope, also when a call in such a body causes the event: an acquire of a re-entrant lock in it asks for
+   * a new owner.
+   *
+   * @example
+   * ```ts
+   * using _ = locks.events.on("lost", ({ name, reason, heldMs }) => {
+   *   console.error(`lost ${name} after ${heldMs} ms: ${reason}`);
+   * });
+   * ```
    */
   on<K extends keyof LockEventMap>(type: K, listener: (event: LockEventMap[K]) => void): Disposable;
 }

@@ -1,22 +1,38 @@
 import type { LockProvider } from "./provider.js";
 import type { FencingToken } from "./values.js";
 
-/** A resource's side of fencing, in memory. For SQL and Redis resources the docs give the statement instead. */
+/**
+ * A resource's side of fencing, in memory. A resource in SQL does the same by one statement:
+ * `update ... set fence = :token ... where fence <= :token`.
+ */
 export interface TokenGate {
   /**
-   * `true` and remembered, unless a larger token was seen for `resource`; then `false` and `fencing-rejected`.
-   * Writers only. Throws `InvalidArgumentError` for a token that is no `bigint`, for a resource that is no string,
-   * and for one more resource than `maxResources`.
+   * `true` when no larger token was seen for `resource`: the gate remembers this one, and the caller may write. `false` when
+   * a larger one was seen: the caller must not write, and the event `fencing-rejected` is emitted. For tokens of writers
+   * only. Throws `InvalidArgumentError` for a token that is not a `bigint`, for a resource that is not a string, and for a
+   * new resource when there are `maxResources` already.
+   *
+   * @example
+   * ```ts
+   * import { tokenGate } from "@holdfast/core";
+   *
+   * const gate = tokenGate({ group: "orders", provider: locks });
+   * await using lock = await locks.mutex("orders/42").acquire();
+   * if (gate.admit("orders/42", lock.token ?? 0n)) await charge(order, { fence: lock.token, signal: lock.lost });
+   * ```
    */
   admit(resource: string, token: FencingToken): boolean;
 }
 
 /** What `tokenGate()` takes. */
 export interface TokenGateOptions {
-  /** Label of the event and the metric. Default `"default"`. */
+  /** What the event `fencing-rejected` and its metric call this gate. Default `"default"`. */
   group?: string;
-  /** Whose `events` report rejections; without it only the diagnostics channel does. */
+  /** The provider whose `events` report rejections. Default: none, and only the diagnostics channel reports them. */
   provider?: LockProvider;
-  /** Throws `InvalidArgumentError` beyond it rather than forget a token. Default 100,000. */
+  /**
+   * How many resources the gate remembers; a whole number from 1, default 100,000. For one more, `admit()` throws
+   * `InvalidArgumentError` rather than forget a token.
+   */
   maxResources?: number;
 }

@@ -6,15 +6,15 @@ export interface LockHandle extends AsyncDisposable {
   readonly name: string;
   /** `"shared"` for a read lock and for permits of a semaphore, `"exclusive"` for all others. */
   readonly mode: LockMode;
-  /** For whom it was acquired. Drawn fresh by the provider unless a re-entrant lock was given one. */
+  /** The owner that it was acquired for. The provider makes a new one unless a re-entrant lock was given one. */
   readonly owner: Owner;
 
   /** `null` when the provider's `capabilities.fencing` is `"none"`. Equal for every re-entry of one hold. */
   readonly token: FencingToken | null;
 
   /**
-   * Reads the clock, so it is right even when timers are late. What only the backend knows it does not show:
-   * `confirm()` asks.
+   * Reads the clock, so it is right even when timers are late. It sends nothing: what only the backend knows, `confirm()`
+   * asks.
    */
   readonly state: HoldState;
 
@@ -23,21 +23,34 @@ export interface LockHandle extends AsyncDisposable {
 
   /**
    * Aborts once, with a `LockLostError` as reason, when the hold can no longer be relied on. Never aborts
-   * because of `release()`. Created on first read, so an unwatched handle does not pay for it. Its listeners are in no
-   * scope of a `withLock`, as those of all signals of this library.
+   * because of `release()`. Created on first read, so that a handle whose signal is not read does not pay for it. Its
+   * listeners run outside of every `withLock` scope, as those of all signals of this library.
    */
   readonly lost: AbortSignal;
 
   /**
-   * Aborts once when the lock is asked back (`requestRevoke()`, Curator's `Revoker`). Nothing is released by
-   * itself. Never aborts unless acquired with `revocable: true`. Created on first read; no round trip before the grant.
+   * Aborts once when another client asks for the lock (`requestRevoke()`, Curator's `Revoker`). Releases nothing by
+   * itself: the holder decides. Never aborts unless acquired with `revocable: true`. Created on first read; costs no round
+   * trip before the grant.
+   *
+   * @example
+   * ```ts
+   * await using lock = await locks.mutex("search-index").acquire({ revocable: true });
+   * await rebuildIndex(AbortSignal.any([lock.lost, lock.revokeRequested])); // stops when either aborts
+   * ```
    */
   readonly revokeRequested: AbortSignal;
 
   /**
    * Throws `LockLostError` once lost, and `NotHeldError` after `release()` or when the hold is known to be good for
    * less than `minimumMs` (milliseconds, default 0). Throws `InvalidArgumentError` for a negative number or `NaN`.
-   * Reads the clock, so it is right even when timers are late.
+   * Reads the clock, so it is right even when timers are late. Sends nothing.
+   *
+   * @example
+   * ```ts
+   * lock.assertHeld(500); // throws unless the lock is good for another 500 ms
+   * await charge(order, { fence: lock.token, signal: lock.lost });
+   * ```
    */
   assertHeld(minimumMs?: Millis): void;
 
@@ -46,8 +59,8 @@ export interface LockHandle extends AsyncDisposable {
    * there is a lease; on ZooKeeper `sync` through the leader and a look at the own node.
    *
    * Rejects with `LockLostError` when the hold is lost, with `NotHeldError` after `release()`, with `BackendError` or
-   * `QuorumError` when there was no answer (the hold is then as good as `remainingMs()` says), and with
-   * `signal.reason`.
+   * `QuorumError` when there was no answer (the hold is then as good as `remainingMs()` says), with `signal.reason`, and
+   * with `InvalidArgumentError` for a `signal` that is not one.
    *
    * @example
    * ```ts
@@ -58,12 +71,12 @@ export interface LockHandle extends AsyncDisposable {
   confirm(options?: { signal?: AbortSignal }): Promise<void>;
 
   /**
-   * Gives the hold back. Idempotent; concurrent calls share one request; never removes anyone else's hold. Before
+   * Gives the hold back. Idempotent; concurrent calls share one request; never removes the hold of another client. Before
    * `holdAtLeastMs` has passed, and while another handle has entered the same hold, resolves to `still-held` at once.
-   * Else settles at the first of: confirmed (`released`), session or lease over (`lost`), `signal` or the provider's
-   * `releaseTimeoutMs` (`unconfirmed`: the delete goes on in the background, and the event `release-failed` reports
-   * it). Rejects with `BackendError` only for an answer that says no, such as NoAuth, and with `InvalidArgumentError`
-   * for a `signal` that is none.
+   * Otherwise it resolves at the first of: the backend has confirmed (`released`); the session or the lease is over
+   * (`lost`); `signal` aborts or the provider's `releaseTimeoutMs` has passed (`unconfirmed`: the request goes on in the
+   * background, and the event `release-failed` reports it). Rejects with `BackendError` only where the server refuses, such
+   * as NoAuth, and with `InvalidArgumentError` for a `signal` that is not one.
    *
    * Curator: `InterProcessLock.release()`. Redisson: `RLock.unlock()`.
    *

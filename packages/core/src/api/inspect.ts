@@ -12,7 +12,10 @@ export interface InspectOptions {
   maxPending?: number;
 }
 
-/** Whose layout it is. Ours is Curator's or Redisson's and is told apart only by `identity` or by being this provider's. */
+/**
+ * The library whose layout an entry has. holdfast uses the layouts of Curator and Redisson, so its entries show as theirs unless
+ * they carry the provider's `identity` or belong to the provider that looks.
+ */
 export type Recognised = "holdfast" | "curator" | "kazoo" | "redisson" | "unknown";
 
 /** One client that holds or waits, as the backend shows it. */
@@ -56,7 +59,7 @@ export interface WaitInfo extends ParticipantInfo {
   readonly position: number | null;
 }
 
-/** A picture, already old. Never a basis for deciding who may act. */
+/** A lock as it was when the backend was asked. Already old: never a basis for deciding who may act. */
 export interface LockSnapshot {
   /** The name of the lock, as it was given to the provider. */
   readonly name: string;
@@ -72,7 +75,7 @@ export interface LockSnapshot {
   readonly pendingTotal: number | null;
 }
 
-/** A picture of a semaphore, already old. */
+/** A semaphore as it was when the backend was asked. Already old: never a basis for deciding who may act. */
 export interface SemaphoreSnapshot extends LockSnapshot {
   /** How many permits there are in all, as `Semaphore.limit()` says. */
   readonly limit: number;

@@ -2,8 +2,8 @@ import type { ScopeContext, WithLockOptions } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 
 /**
- * Those of a scope, for all parts together. `waitMs` is one time for all of them; default: the shortest default of
- * the parts.
+ * The options of a `withLock`, for all parts together and without `holdAtLeastMs`. `waitMs` is one time for all of them, in
+ * milliseconds; default: the shortest default of the parts.
  */
 export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs"> {
   /** `"sorted"` (default) acquires by `name`, so that overlapping sets cannot deadlock. */
@@ -33,17 +33,31 @@ export interface MultiLock {
    *
    * @example
    * ```ts
+   * import { multiLock } from "@holdfast/multi-lock";
+   *
    * const both = multiLock([locks.mutex("accounts/7"), locks.mutex("accounts/9")]);
    * await using held = await both.acquire({ waitMs: 5_000 });
-   * await transfer({ from: 7, to: 9, signal: held.lost });
+   * const [seven, nine] = held.parts; // in the order of their names
+   * await move({ from: { id: 7, fence: seven.token }, to: { id: 9, fence: nine.token }, signal: held.lost });
    * ```
    */
   acquire(options?: MultiLockOptions): Promise<MultiHandle>;
-  /** As `acquire()`, but resolves to `null` when a part was not granted within `waitMs`, which defaults to 0 here. */
+  /**
+   * As `acquire()`, but resolves to `null` when a part was not granted within `waitMs`, which defaults to 0 here. All other
+   * errors of `acquire()` reject here too.
+   */
   tryAcquire(options?: MultiLockOptions): Promise<MultiHandle | null>;
   /**
    * Acquires all parts, runs `body` and releases them whatever the body does, as `Acquirable.withLock()`: with the
    * same errors, and with `LockLostError` when a part was lost while the body ran.
+   *
+   * @example
+   * ```ts
+   * import { multiLock } from "@holdfast/multi-lock";
+   *
+   * const both = multiLock([locks.mutex("accounts/7"), locks.mutex("accounts/9")]);
+   * await both.withLock({ waitMs: 5_000 }, (_, { signal }) => makeReport(signal));
+   * ```
    */
   withLock<T>(
     options: MultiLockOptions,

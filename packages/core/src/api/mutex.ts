@@ -3,7 +3,7 @@ import type { LockHandle } from "./handle.js";
 import type { InspectOptions, LockSnapshot } from "./inspect.js";
 import type { Owner } from "./values.js";
 
-/** What every named lock shows and hears. */
+/** What can be asked about a named lock without taking it. */
 export interface LockView {
   /** The name as it was given to the provider's method. */
   readonly name: string;
@@ -31,8 +31,15 @@ export interface LockView {
    * none that can be asked (a Redisson holder). Cooperative: a holder that did not say `revocable` does not notice,
    * and `true` does not mean that the lock gets free.
    *
-   * Rejects with `UnsupportedError` where the backend cannot ask holders of this kind of lock, with `BackendError`,
-   * `QuorumError`, `signal.reason` and `ProviderClosedError`.
+   * Rejects with `UnsupportedError` where the backend cannot ask holders of this kind of lock, with `BackendError` when
+   * there is no connection within `connectTimeoutMs` or the server refuses, with `QuorumError` where RedLock hears from
+   * less than a majority, with `signal.reason`, `InvalidArgumentError` and `ProviderClosedError`.
+   *
+   * @example
+   * ```ts
+   * const asked = await locks.mutex("orders/42").requestRevoke();
+   * if (!asked) console.log("there is no holder that can be asked");
+   * ```
    */
   requestRevoke(options?: { signal?: AbortSignal }): Promise<boolean>;
 }
@@ -55,16 +62,26 @@ export interface ReentrantAcquireOptions extends AcquireOptions {
   owner?: Owner;
 }
 
-/** Re-entry for one owner in this process. In another process the same `owner` is a stranger and is kept out. */
+/**
+ * Re-entry for one owner in this process. An owner with the same `id` in another process is another owner, and waits for
+ * the lock as any other client does.
+ */
 export interface ReentrantAcquirable extends Acquirable {
   /**
    * As `Acquirable.acquire()`, with all its errors. An owner that holds the lock already gets one more handle at
    * once, without a request to the backend; the backend is asked to release when the last of its handles is released.
    * While the hold is in doubt the call waits for contact, and rejects with `LockLostError` when the hold is lost
    * instead.
+   *
+   * @example
+   * ```ts
+   * await using outer = await locks.reentrantMutex("orders/42").acquire();
+   * await using inner = await locks.reentrantMutex("orders/42").acquire({ owner: outer.owner }); // at once
+   * await charge(order, { fence: inner.token, signal: inner.lost });
+   * ```
    */
   acquire(options?: ReentrantAcquireOptions): Promise<LockHandle>;
-  /** As `Acquirable.tryAcquire()`; an owner that holds the lock already gets one more handle. */
+  /** As `Acquirable.tryAcquire()`, with all its errors; an owner that holds the lock already gets one more handle. */
   tryAcquire(options?: ReentrantAcquireOptions): Promise<LockHandle | null>;
   /** `withLock(options, body)` with the options of the view and of the provider alone. */
   withLock<T>(body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
@@ -72,13 +89,24 @@ export interface ReentrantAcquirable extends Acquirable {
    * As `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the
    * same owner; of several such calls at once one runs at a time, unless all of them only read. It rejects with
    * `LockLostError` when the hold of the outer body is lost.
+   *
+   * @example
+   * ```ts
+   * const mutex = locks.reentrantMutex("orders/42");
+   * await mutex.withLock({ waitMs: 2_000 }, async () => {
+   *   await mutex.withLock((lock) => charge(order, { fence: lock.token, signal: lock.lost })); // enters at once
+   * });
+   * ```
    */
   withLock<T>(
     options: WithLockOptions & { owner?: Owner },
     body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
 
-  /** Holds of `owner` (default: the owner of the running scope) in this process. */
+  /**
+   * How many handles on this lock, or on this side of a read-write lock, `owner` has open in this process. Default: the owner
+   * of the running scope, and 0 where there is none. Local and synchronous.
+   */
   holdCount(owner?: Owner): number;
 }
 

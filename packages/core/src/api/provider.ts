@@ -15,13 +15,16 @@ import type { Millis, SessionState } from "./values.js";
 export interface ProviderOptions {
   /** Bounds every wait for a connection, and the whole of a call that asks once (`waitMs: 0`). Milliseconds; default 10,000. */
   connectTimeoutMs?: Millis;
-  /** When a `release()` without an answer settles as `unconfirmed`. Milliseconds; default 5,000. */
+  /** How long a `release()` waits for its answer before it resolves to `unconfirmed`. Milliseconds; default 5,000. */
   releaseTimeoutMs?: Millis;
   /** Used where neither a call nor its view gives a `waitMs`. Milliseconds; default `Infinity`. */
   defaultWaitMs?: Millis;
   /** Publish label, host and pid in the backend, for dashboards. Default `false`: nothing beyond what the Java peer writes. */
   identity?: boolean;
-  /** Find self-deadlock of plain mutexes too. Costs an async store. Default `false`. */
+  /**
+   * Reject with `DeadlockError` when a body asks for a plain mutex that it holds itself, and not only for re-entrant
+   * locks. Costs an async store, which makes every `await` of the process a little slower. Default `false`.
+   */
   detectDeadlocks?: boolean;
   /**
    * When trouble in transport is tried again inside one call. Default `fullJitterRetry()`: a random delay up to 50
@@ -71,10 +74,19 @@ export interface LockProvider extends AsyncDisposable {
   mutex(name: string, options?: AcquireOptions): Mutex;
   /**
    * A mutex that its owner may take again. Curator: `InterProcessMutex`. Redisson: `RLock`. The first call in a
-   * process creates an async store, which makes every `await` of that process a little dearer.
+   * process creates an async store, which makes every `await` of that process a little slower.
    */
   reentrantMutex(name: string, options?: AcquireOptions): ReentrantMutex;
-  /** Many readers or one writer. Curator: `InterProcessReadWriteLock`. Redisson: `RReadWriteLock`. */
+  /**
+   * Many readers or one writer. Curator: `InterProcessReadWriteLock`. Redisson: `RReadWriteLock`.
+   *
+   * @example
+   * ```ts
+   * const prices = locks.readWriteLock("prices");
+   * await prices.read.withLock(({ lost }) => makeReport(lost)); // beside other readers
+   * await prices.write.withLock({ waitMs: 2_000 }, ({ lost }) => rebuildPrices(lost)); // alone
+   * ```
+   */
   readWriteLock(name: string, options?: AcquireOptions): ReadWriteLock;
   /**
    * As `readWriteLock()`, with both sides re-entrant for their owner. Creates the async store of `reentrantMutex()`.
@@ -84,9 +96,14 @@ export interface LockProvider extends AsyncDisposable {
    * `limit` permits, a whole number from 1 to 2^31 - 1. Curator: `InterProcessSemaphoreV2`. Redisson:
    * `RPermitExpirableSemaphore`. Clients that give different limits are refused with `LayoutConflictError` on Redis
    * and in memory; ZooKeeper keeps no limit, so each client counts with its own.
+   *
+   * @example
+   * ```ts
+   * await locks.semaphore("printers", 3).withPermit({ waitMs: 10_000 }, (_, { signal }) => print(signal));
+   * ```
    */
   semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore;
-  /** A count that others wait for to be zero. Redisson: `RCountDownLatch`. Curator has none. */
+  /** A count that clients take down, and that others wait for to be zero. Redisson: `RCountDownLatch`. Curator has none. */
   countDownLatch(name: string): CountDownLatch;
   /** A gate that one client shuts and others wait at. Curator: `DistributedBarrier`. Redisson has none. */
   barrier(name: string): Barrier;
@@ -99,18 +116,30 @@ export interface LockProvider extends AsyncDisposable {
   leaderElection(name: string, options?: CandidacyOptions): LeaderElection;
 
   /**
-   * What this provider holds now: one handle for each hold, the oldest that is still open. Waiters are not among
-   * them. Local and synchronous.
+   * What this provider holds now: one handle for each hold; of several handles the oldest that is still open. Lists holds
+   * only, and no acquires that still wait: `inspect()` of a lock shows its waiters. Local and synchronous.
+   *
+   * @example
+   * ```ts
+   * for (const { name, state } of locks.holds()) console.log(name, state);
+   * ```
    */
   holds(): readonly LockHandle[];
 
   /**
    * Refuses new work and rejects waiters with `ProviderClosedError` at once. With `graceMs` it then waits until every hold was
    * released by its owner, or until that time is over. After that it releases every hold that is left, whose handle is
-   * lost with the reason "provider-closed", and lets go of what it owns. Does not close a client it was given.
+   * lost with the reason `"provider-closed"`, and closes its own connections. Does not close a client that it was given.
    *
    * All calls have one answer. A later call can only shorten the grace of an earlier one: `close()` ends it at once.
-   * Rejects with `InvalidArgumentError` for wrong options, and then closes nothing.
+   * Rejects with `InvalidArgumentError` for wrong options, and then closes nothing. A server that does not answer rejects
+   * nothing: the locks whose release it did not confirm are in `unconfirmed`.
+   *
+   * @example
+   * ```ts
+   * const { released, unconfirmed } = await locks.close({ graceMs: 20_000 });
+   * console.log(`gave ${released} locks back; without an answer: ${unconfirmed.join(", ")}`);
+   * ```
    */
   close(options?: CloseOptions): Promise<CloseReport>;
 }

@@ -7,41 +7,57 @@ import type { LockView, ReentrantAcquirable } from "./mutex.js";
  * 5.5.0 and later. Redisson: `RReadWriteLock`.
  */
 export interface ReadWriteLock extends LockView {
-  /** Shared with all other reads. */
+  /** Its holds stand beside each other, and beside no write of another owner. */
   readonly read: ReadLock;
-  /** Shared with no other hold. */
+  /** Its hold stands beside no other, neither read nor write. */
   readonly write: WriteLock;
 }
 
 /**
- * The read side. A read in a `withLock` body that holds the write side is what `DeadlockError` is about, as for
- * `Mutex`; a read in a body that reads is none.
+ * The read side. A `withLock` body that holds the write side and asks for a read waits for itself, and what `Mutex` says
+ * of `DeadlockError` applies. A body that holds a read may ask for another one; where a writer has queued meanwhile, the
+ * second read waits for that writer, and the writer for the first read: bound it by `waitMs`.
  */
 export type ReadLock = Acquirable;
 
 /**
- * The write side. A write in a `withLock` body that holds either side is what `DeadlockError` is about, as for
- * `Mutex`.
+ * The write side. A `withLock` body that holds either side and asks for a write waits for itself, and what `Mutex` says of
+ * `DeadlockError` applies.
  */
 export interface WriteLock extends Acquirable {
   /** As `Acquirable.acquire()`, with all its errors. Its handle can also be downgraded. */
   acquire(options?: AcquireOptions): Promise<WriteHandle>;
-  /** As `Acquirable.tryAcquire()`. Its handle can also be downgraded. */
+  /** As `Acquirable.tryAcquire()`, with all its errors. Its handle can also be downgraded. */
   tryAcquire(options?: AcquireOptions): Promise<WriteHandle | null>;
 }
 
 /** A held write, which may become a read. */
 export interface WriteHandle extends LockHandle {
   /**
-   * Takes the read lock before giving up the write lock, without a gap. This handle becomes `released`, the read has its
-   * token and owner. There is no upgrade: two readers upgrading wait for each other.
+   * Takes the read lock before giving up the write lock, so that no other writer comes in between. Resolves with the
+   * handle of the read, which has the write's token and owner; this handle becomes `released`. There is no upgrade: two
+   * readers that upgrade would wait for each other.
    *
-   * Until the read is there nothing changes: `signal` rejects with its reason, trouble in transport is tried again, a
-   * write in doubt is waited for, and this handle stays held; a read that comes after that goes back by itself. A write
-   * that is lost first, also by `close()`, rejects with its `LockLostError`; one that was released, or is being
-   * downgraded by another call, with `NotHeldError`. Once the read is there it is the result, whatever becomes of the
-   * release of the write: `release-failed` tells of one without an answer, and `signal` only ends the wait for it.
-   * A backend that has no read beside a write rejects with `UnsupportedError`.
+   * Until the read is granted this handle stays held. Trouble in transport is tried again, and while the write is in doubt
+   * the call waits for contact. Until then it rejects with
+   *
+   * - `signal.reason`: `signal` aborted; a read that is granted after that is given back by itself;
+   * - `LockLostError`: the write was lost, also by `close()`;
+   * - `NotHeldError`: the write was released, or another call is downgrading it;
+   * - `BackendError`: the server refuses, or the provider's retry policy gives up;
+   * - `UnsupportedError`: the backend cannot grant a read beside a write;
+   * - `InvalidArgumentError`: `signal` is not a signal.
+   *
+   * Once the read is granted it is the result, whatever becomes of the release of the write: the event `release-failed`
+   * reports a release without an answer, and `signal` only ends the wait for it.
+   *
+   * @example
+   * ```ts
+   * const write = await locks.readWriteLock("prices").write.acquire({ waitMs: 2_000 });
+   * await rebuildPrices(write.lost);
+   * await using read = await write.downgrade(); // other readers may come in, and no writer has been in between
+   * await makeReport(read.lost);
+   * ```
    */
   downgrade(options?: { signal?: AbortSignal }): Promise<LockHandle>;
 }
@@ -55,8 +71,8 @@ export interface WriteHandle extends LockHandle {
  * nested scopes of both sides run one at a time; in one that only reads they run together.
  */
 export interface ReentrantReadWriteLock extends LockView {
-  /** Shared with all other reads, and open to an owner that holds the write. */
+  /** Its holds stand beside each other, and beside the write of their own owner. */
   readonly read: ReentrantAcquirable;
-  /** Shared with no other owner. */
+  /** Its hold stands beside no hold of another owner. */
   readonly write: ReentrantAcquirable;
 }

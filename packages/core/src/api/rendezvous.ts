@@ -1,23 +1,23 @@
 import type { AcquireOptions } from "./acquiring.js";
 
 /**
- * A count that clients take down and others wait for to be zero; it can be set again once it is there. Redisson:
- * `RCountDownLatch`. Curator has none: on ZooKeeper the layout is ours, and Java may read it and take it down by a
+ * A count that clients take down, and that others wait for to be zero; once it is zero it can be set again. Redisson:
+ * `RCountDownLatch`. Curator has none: on ZooKeeper the layout is a new one, and Java may read it and take it down by a
  * `SharedCount`.
  *
  * Waits, of this and of the barriers, reject with `AcquireTimeoutError` at `waitMs` (`0` asks once), with
- * `signal.reason`, with `ProviderClosedError`, and with `BackendError` when contact stays broken for longer than
- * `connectTimeoutMs` and any session that lives on.
+ * `signal.reason`, with `ProviderClosedError`, with `InvalidArgumentError` for wrong options, and with `BackendError` when
+ * contact stays broken for longer than `connectTimeoutMs` and the session has ended too.
  *
- * Where the answer to a countdown or `trySetCount` was lost and nothing shows whether it was applied, it rejects with
- * a `BackendError` that is not retryable.
+ * Where the answer to a `countDown()` or `trySetCount()` was lost and nothing shows whether it was applied, the call rejects
+ * with a `BackendError` that is not retryable.
  */
 export interface CountDownLatch {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * Sets the count, a whole number from 0 to 2^31 - 1. `false` when a count is already set and above zero, which then
-   * stays. Rejects with `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
+   * Sets the count, a whole number from 0 to 2^31 - 1. Resolves to `false` when a count is already set and above zero, and
+   * leaves that count as it is. Rejects with `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
    */
   trySetCount(count: number): Promise<boolean>;
   /**
@@ -28,7 +28,7 @@ export interface CountDownLatch {
    * ```ts
    * const loaded = locks.countDownLatch("shards-loaded");
    * await loaded.trySetCount(12); // `false` in all processes but the first
-   * await loadShard(shard);
+   * await loadShard(3);
    * await loaded.countDown();
    * ```
    */
@@ -40,7 +40,7 @@ export interface CountDownLatch {
    *
    * @example
    * ```ts
-   * await locks.countDownLatch("shards-loaded").wait({ waitMs: 60_000, signal });
+   * await locks.countDownLatch("shards-loaded").wait({ waitMs: 60_000 });
    * ```
    */
   wait(options?: Pick<AcquireOptions, "waitMs" | "signal">): Promise<void>;
@@ -61,7 +61,7 @@ export interface Barrier {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * From now on waits do not pass. Shutting twice is shutting once. Rejects with `BackendError` and
+   * From now on clients wait here. Shutting a gate that is shut changes nothing. Rejects with `BackendError` and
    * `ProviderClosedError`. Curator: `setBarrier()`.
    */
   shut(): Promise<void>;
@@ -88,9 +88,9 @@ export interface DoubleBarrier {
   /** How many members a round needs. Must be the same at all of them. */
   readonly parties: number;
   /**
-   * Waits until so many members have entered. `waitMs` defaults to the provider's `defaultWaitMs`. When it rejects,
-   * the place is taken away. On ZooKeeper it resolves instead of rejecting when the round has begun by then, since
-   * the others count on this member.
+   * Waits until `parties` members have entered, this one included. `waitMs` defaults to the provider's `defaultWaitMs`.
+   * When it rejects, its place is given up. On ZooKeeper it resolves instead of rejecting when the round has begun by then,
+   * since the other members count on this one.
    *
    * @example
    * ```ts
@@ -104,12 +104,12 @@ export interface DoubleBarrier {
 
 /** A member's place in a round of a double barrier that has begun. */
 export interface BarrierMembership extends AsyncDisposable {
-  /** Our node or key vanished: the others may have stopped counting us. */
+  /** Aborts once when the own node or key is gone: the other members may not count this one any more. */
   readonly lost: AbortSignal;
   /**
-   * Resolves once all who were there have left. Rejects with `LockLostError` when our place is gone; after another
-   * rejection it may be called again. `waitMs` defaults to the provider's `defaultWaitMs`. Disposing takes our place
-   * away at once and waits for no other member.
+   * Resolves once all members of the round have left. Rejects with `LockLostError` when the own place is gone, and
+   * otherwise as the waits of `CountDownLatch`; after such a rejection it may be called again. `waitMs` defaults to the
+   * provider's `defaultWaitMs`. Disposing takes the own place away at once and waits for no other member.
    *
    * @example
    * ```ts

@@ -33,8 +33,15 @@ export interface Semaphore {
    */
   acquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle>;
   /**
-   * As `acquire()`, but resolves to `null` when the permits were not granted within `waitMs`, which defaults to 0
-   * here.
+   * As `acquire()`, but resolves to `null` when the permits were not granted within `waitMs`, which defaults to 0 here: the
+   * server is asked once, which takes up to `connectTimeoutMs`. All other errors of `acquire()` reject here too.
+   *
+   * @example
+   * ```ts
+   * await using permit = await locks.semaphore("printers", 3).tryAcquire();
+   * if (permit === null) console.log("all printers are busy");
+   * else await print(permit.lost);
+   * ```
    */
   tryAcquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle | null>;
 
@@ -59,6 +66,15 @@ export interface Semaphore {
    */
   limit(): Promise<number>;
 
-  /** `held` shows one entry for each permit, as the backend keeps them; `available` is what the limit leaves beside them. */
+  /**
+   * Who holds permits and who waits for them, as `LockView.inspect()` shows it for a lock, with the same errors. `held` has
+   * one entry for each permit, as the backend keeps them; `available` is what the limit leaves beside them.
+   *
+   * @example
+   * ```ts
+   * const { limit, available } = await locks.semaphore("printers", 3).inspect();
+   * console.log(`${available} of ${limit} printers are free`);
+   * ```
+   */
   inspect(options?: InspectOptions): Promise<SemaphoreSnapshot>;
 }

@@ -13,8 +13,8 @@ export type FencingToken = bigint;
 export type LockMode = "exclusive" | "shared";
 
 /**
- * Who holds, for people and for re-entry inside this process. Never on the wire: the wire owner is drawn fresh for each
- * backend grant (`<provider uuid>:<counter>`), whatever `owner` says; `HoldInfo.backendId` shows it.
+ * Who holds, for people and for re-entry inside this process. Never sent to the backend: there each grant has a new id of its
+ * own, whatever `owner` says, and `HoldInfo.backendId` shows that id.
  */
 export interface Owner {
   /** What tells owners of one provider apart. Not empty. */

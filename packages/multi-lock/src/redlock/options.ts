@@ -16,11 +16,12 @@ import { type RedisTarget, resolveOptions } from "@holdfast/redis-recipes/intern
 export interface RedLockNode {
   /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
   readonly url: string;
-  /** What errors and warnings call it. Default: host and port. */
+  /** The name of this node in errors and warnings. Default: its host and port. */
   readonly name?: string;
   /**
-   * It never forgets a write that it has answered: append-only file with `appendfsync always`, no replica that could be promoted.
-   * Then it votes at once after a restart. Default `false`: it sits out the longest lease.
+   * `true`: this node never forgets a write that it has answered, because it has an append-only file with `appendfsync always`
+   * and no replica that could be promoted. It votes at once after a restart. `false` (default): after a restart its votes do
+   * not count until the longest lease has passed.
    */
   readonly durable?: boolean;
   /** ACL user; default: the default user. In the url or here. */
@@ -37,37 +38,48 @@ export interface RedLockNode {
 export interface RedLocksOptions extends ProviderOptions {
   /** An odd number of independent masters, three or more. */
   readonly nodes: readonly (string | RedLockNode)[];
-  /** How long a vote lasts, and what extensions extend to. Default 30,000. */
+  /**
+   * How long the vote of a node lasts after it was given and after each extension. Milliseconds, 1 or more and finite; default
+   * 30,000.
+   */
   readonly leaseMs?: Millis;
   /**
-   * No lease may be longer, and for so long a node sits out after it has come back as another server. Must be the same in all
-   * clients of the nodes: the nodes keep the longest that they were told. Default `leaseMs`.
+   * The longest lease that a call may ask for, and how long the votes of a node do not count after it has restarted or was
+   * replaced. Must be the same in all clients of the nodes: a node keeps the longest value that a client has sent it.
+   * Milliseconds, at least `leaseMs`; default `leaseMs`.
    */
   readonly maxLeaseMs?: Millis;
-  /** How long a node may take for its answer before it counts as silent. Default a two-hundredth of `leaseMs`, at least 50. */
+  /**
+   * How long a node may take for its answer before it counts as silent. Milliseconds, less than `leaseMs`; default: a
+   * two-hundredth of `leaseMs`, at least 50.
+   */
   readonly nodeTimeoutMs?: Millis;
-  /** What must be left of the lease when the majority is there, for it to be a grant. Default 0. */
+  /** How much of the lease must be left when the majority has voted, for it to be a grant. Milliseconds; default 0. */
   readonly minValidityMs?: Millis;
-  /** A hold is not extended beyond this. Default `Infinity`. */
+  /** A hold is not extended beyond this time after its grant. Milliseconds; default `Infinity`. */
   readonly maxHoldMs?: Millis;
   /**
-   * Nodes that may have forgotten votes sit out the longest lease. `false` shows what happens without: two holders after one
-   * node's restart. Default `true`.
+   * `true` (default): the votes of a node that may have forgotten earlier ones do not count until the longest lease has passed.
+   * `false` shows what happens without this guard: two holders after the restart of one node.
    */
   readonly restartGuard?: boolean;
   /** Put in front of every lock name. Default none. */
   readonly keyPrefix?: string;
-  /** How long a token key outlives the last vote. Default the longer of 100 leases and 1 hour; at least 100 leases; 0: for ever. */
+  /**
+   * How long a node keeps the key that counts the fencing tokens of a name after its last vote. Milliseconds, at least 100
+   * leases; default: the longer of 100 leases and 1 hour. 0: for ever.
+   */
   readonly tokenTtlMs?: Millis;
   /**
-   * Where fencing tokens come from. `"none"` (default): there are none. `"write-back"`: the highest of the majority's counters, written back to a
-   * majority before the grant, which costs a second round; it can go back when nodes lose their data. A function: one source that orders
-   * them, such as a counter in ZooKeeper; asked once the majority is there, and a grant only if the lease outlives the answer.
+   * Where fencing tokens come from. `"none"` (default): there are none. `"write-back"`: the highest of the majority's counters,
+   * which is written back to a majority before the grant; this costs a second round, and tokens can go back when nodes lose
+   * their data. A function: the caller's own source of rising numbers, such as a counter in ZooKeeper. It is called once the
+   * majority has voted, and the lock is granted only if the lease is still good when it has answered.
    */
   readonly fencing?: "none" | "write-back" | ((name: string) => Promise<FencingToken>);
   /**
-   * `"efficiency"` (default): a second holder costs work done twice. `"correctness"`: it costs more, so the factory refuses to start without
-   * `fencing` by a source that orders tokens; the resource must refuse smaller ones.
+   * What a second holder would cost. `"efficiency"` (default): work that is done twice. `"correctness"`: more than that, so the
+   * factory throws `InvalidArgumentError` unless `fencing` is a function, and the resource must refuse smaller tokens.
    */
   readonly purpose?: "efficiency" | "correctness";
 }

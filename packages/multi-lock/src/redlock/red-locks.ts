@@ -13,17 +13,19 @@ import type { OpenLine } from "./voting-node.js";
  * them. On each node it is Redisson's plain lock, so that Redisson's `RedissonRedLock` and multi-lock over the same
  * nodes are excluded and exclude us.
  *
- * Safe as long as the clocks of client and nodes run at nearly the same rate, and no code acts on a hold after
- * `assertHeld` has passed and a pause followed: against that only fencing helps (`fencing`). Where it has to be
- * right, use ZooKeeper.
+ * Safe as long as the clocks of client and nodes run at nearly the same rate, and no code acts on a hold after a pause that
+ * followed its last `assertHeld()`: against such a pause only a fencing token helps (option `fencing`). Where a second holder
+ * would be a disaster, use ZooKeeper.
  *
  * Returns at once and connects in the background. Throws `InvalidArgumentError` for unknown options and values that
  * cannot be right.
  *
  * @example
  * ```ts
+ * import { redLocks } from "@holdfast/multi-lock";
+ *
  * await using locks = redLocks({ nodes: ["redis://redis-a:6379", "redis://redis-b:6379", "redis://redis-c:6379"] });
- * await locks.mutex("nightly-report").withLock(({ lost }) => writeReport(lost));
+ * await locks.mutex("nightly-report").withLock(({ lost }) => makeReport(lost));
  * ```
  */
 export function redLocks(options: RedLocksOptions): LockProvider {

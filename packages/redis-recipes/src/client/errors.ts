@@ -21,27 +21,27 @@ export class OutcomeUnknownError extends BackendError {
   }
 }
 
-/** Both numbers are of one master. */
+/** What one master lacks. */
 export interface ReplicaShortage {
-  /** What `acks` comes to. */
+  /** How many replicas the option `acks` asks for. */
   readonly needed: number;
   /** The option `replicas`. */
   readonly configured: number;
-  /** As the master said within the last second or two. */
+  /** How many are connected, as the master said within the last second or two. */
   readonly connected: number;
 }
 
 /**
- * Fewer replicas are connected to the master than the option `acks` needs. Refused before anything was sent: nothing happened at the
- * server. Not tried again, however long the caller would wait: whether to wait for replicas is for people to say.
+ * Fewer replicas are connected to the master than the option `acks` needs. Refused before anything was sent, so nothing happened
+ * at the server. Not tried again, however long the caller would wait: an operator has to decide whether to wait for replicas.
  */
 export class TooFewReplicasError extends BackendError implements ReplicaShortage {
   override readonly name = "TooFewReplicasError";
-  /** What `acks` comes to. */
+  /** How many replicas the option `acks` asks for. */
   readonly needed: number;
   /** The option `replicas`. */
   readonly configured: number;
-  /** As the master said within the last second or two. */
+  /** How many are connected, as the master said within the last second or two. */
   readonly connected: number;
 
   constructor({ needed, configured, connected }: ReplicaShortage, details: LinkErrorDetails) {

@@ -12,38 +12,43 @@ import type { RedisTarget } from "../client/target.js";
 import { checkLease } from "./lease.js";
 import { type RedisTargetOptions, targetOf } from "./target-options.js";
 
-/** Exactly one of `url`, `sentinels`, `cluster` and `client`, and what else there is to say. */
+/** What `redisLocks()` takes: exactly one of `url`, `sentinels`, `cluster` and `client`, and options that all have a default. */
 export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
   /**
-   * How long a hold outlives its client, and what renewals renew to. From 100 ms, so that no seconds are taken for it, to 2^31
-   * seconds; an acquire of its own `leaseMs` has the same bounds. Default 30,000, as Redisson's `lockWatchdogTimeout`.
+   * How long a hold lasts after its grant and after each renewal, and so how long it outlives a client that has died.
+   * Milliseconds, from 100, so that a number of seconds is noticed, to 2^31 seconds; the option `leaseMs` of an acquire has the
+   * same bounds. Default 30,000, as Redisson's `lockWatchdogTimeout`.
    */
   readonly leaseMs?: Millis;
   /**
-   * How long one attempt to connect may take, to a server or to a sentinel that is asked; default 500, from 50 to `connectTimeoutMs`.
-   * An address that swallows packets delays a failover by that long. A client of your own has its `connectTimeout` instead.
+   * How long one attempt to connect to a server or a sentinel may take. Milliseconds, from 50 to `connectTimeoutMs`; default
+   * 500. An address that swallows packets delays a failover by that long. A client of your own has its `connectTimeout` instead.
    */
   readonly dialTimeoutMs?: Millis;
   /**
-   * When the server has answered nothing for so long, what was asked before has an unknown outcome and is sorted out; default 1,000. For links that are slow or far. From
-   * 100 to a third of `leaseMs`, so that a renewal without an answer leaves time for the next one, and to what a waiter's place
-   * outlasts, `aliveMs - heartbeatMs`; the default alone may be above both. A connection that is silent for 3 times as long, 3 s at
-   * the least, is dropped.
+   * How long the server may be silent before the requests that wait for their answers count as unknown, which holdfast then
+   * asks the server about. Milliseconds; default 1,000. Raise it for links that are slow or far. At least 100; at most a third
+   * of `leaseMs`, so that a renewal without an answer leaves time for the next one, and at most `aliveMs - heartbeatMs`, which
+   * is how long a waiter keeps its place without being heard. The default alone may be above both. A connection that is silent
+   * for 3 times as long, 3 s at the least, is dropped.
    */
   readonly commandTimeoutMs?: Millis;
   /** Put in front of every lock name, as a `NameMapper` of Redisson may do. Default none. */
   readonly keyPrefix?: string;
 
-  /** How many replicas the master has, each master in a cluster. Default 0. Checked when connecting, and with `acks` each second from then on. */
+  /**
+   * How many replicas the master has; in a cluster, each master. Default 0. Checked when connecting, and with `acks` each second
+   * from then on.
+   */
   readonly replicas?: number;
   /**
-   * How many of `replicas` must have a grant before it is one; `"all"` is all that are configured, not all that happen to be
-   * connected. With fewer connected an acquire is refused at once with `TooFewReplicasError`, which is not tried again, and so is
-   * a waiter whose turn comes then. Narrows what a failover can lose; nothing short of a consensus closes it (measured in
-   * docs/replication.md). Default `"none"`.
+   * How many of `replicas` must have the write of a grant before the caller gets it; `"all"` means all that are configured, not
+   * all that happen to be connected. With fewer connected an acquire rejects at once with `TooFewReplicasError`, which is not
+   * tried again, and so does the acquire of a waiter whose turn comes then. A failover loses fewer grants with it, and still
+   * some: only a consensus protocol loses none (measured in docs/replication.md). Default `"none"`.
    */
   readonly acks?: "none" | "all" | number;
-  /** How long a grant waits for its replicas. Default 1,000, as Redisson's `slavesSyncTimeout`. */
+  /** How long a grant waits for its replicas. Milliseconds; default 1,000, as Redisson's `slavesSyncTimeout`. */
   readonly waitTimeoutMs?: Millis;
 
   /**
@@ -53,23 +58,33 @@ export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
   readonly shardedPubSub?: "auto" | "on" | "off";
 
   /**
-   * How long the key with the last token of a name is kept after the last grant. Default the longer of 100 leases and 1 hour; at least
-   * 100 leases. Without that key the next token is the server's time in microseconds, so that it still rises unless the server's clock
-   * went back: the key guards against that alone, and costs some 150 bytes for each name. 0: for ever, for fleets in which
-   * `RFencedLock` alone takes tokens for longer than that, as it does not renew this time.
+   * How long the key that counts the fencing tokens of a name is kept after the last grant. Milliseconds, at least 100 leases;
+   * default: the longer of 100 leases and 1 hour. 0: for ever. Without that key the next token is the server's time in
+   * microseconds, which is higher than all before unless the server's clock went back: the key guards against that alone, and
+   * costs some 150 bytes for each name. Choose 0 where Redisson's `RFencedLock` alone takes a name for longer than this time, as
+   * it does not renew the key.
    */
   readonly tokenTtlMs?: Millis;
-  /** Whether Java clients contend for these names. Default `true`: runs of direct hand-offs are bounded by `maxDirectRun`. */
+  /**
+   * Whether Java clients take the same locks. `true` (default): after `maxDirectRun` hand-offs in a row between clients of
+   * holdfast a Java client has its chance. `false`: hand-offs between them have no limit.
+   */
   readonly javaPeers?: boolean;
-  /** How often a waiter shows that it is there. Default 1,000. */
+  /** How often a waiter tells the server that it still waits. Milliseconds; default 1,000. */
   readonly heartbeatMs?: Millis;
-  /** For how long that counts, by the server's clock. Default 3,500; at least twice `heartbeatMs`. */
+  /**
+   * How long a waiter keeps its place after such a message, by the server's clock. Milliseconds, at least twice `heartbeatMs`;
+   * default 3,500.
+   */
   readonly aliveMs?: Millis;
-  /** The lease of a hold that was handed over, until its new holder renews it. Default 3,000. */
+  /**
+   * The lease of a lock that was handed to the next waiter, until that client renews it to `leaseMs`. Milliseconds; default
+   * 3,000.
+   */
   readonly claimLeaseMs?: Millis;
-  /** Hand-offs in a row before Java clients get a chance. Default 8. */
+  /** How many hand-offs may follow each other before Java clients have their chance. A whole number; default 8. */
   readonly maxDirectRun?: number;
-  /** As Redisson's `fairLockWaitTimeout`: must be what the Java clients of the fleet have. Default 300,000. */
+  /** As Redisson's `fairLockWaitTimeout`, and the same as in the Java clients that share locks. Milliseconds; default 300,000. */
   readonly fairLockWaitTimeoutMs?: Millis;
 }
 

@@ -30,33 +30,55 @@ import { SteadyRuns } from "../recipes/steady-runs.js";
 import { RedisDriver } from "./driver.js";
 import { type RedisLocksOptions, resolveOptions } from "./options.js";
 
-/** Permits with ids and leases of their own, renewed by default. Permits of a process that dies come back when their lease ends. */
+/**
+ * A semaphore whose permits each have an id and a lease, which is renewed by default. The permits of a process that dies come back
+ * when their lease ends.
+ */
 export interface PermitSemaphore extends Semaphore {
-  /** `false` when a limit is already stored. */
+  /**
+   * Stores the limit, a whole number from 0 to 2^31 - 1, where none is stored yet. Resolves to `false` when one is, and leaves
+   * it as it is. Rejects with `InvalidArgumentError` for another number, with `LayoutConflictError` where the key holds
+   * something else, with `BackendError` when there is no connection within `connectTimeoutMs`, the server refuses, or the
+   * answer was lost (that one is not retryable), and with `ProviderClosedError`.
+   */
   trySetLimit(limit: number): Promise<boolean>;
-  /** Changes the limit for all clients. With fewer permits than are held, nothing is granted until enough have come back. */
+  /**
+   * Changes the limit for all clients; a whole number from 0 to 2^31 - 1. With a limit below the number of permits that are
+   * held, nothing is granted until enough of them were given back. Rejects as `trySetLimit()`; calling it again is harmless.
+   *
+   * @example
+   * ```ts
+   * import { redisLocks } from "@holdfast/redis-recipes";
+   *
+   * await using locks = redisLocks({ url: "redis://localhost:6379" });
+   * await locks.permitSemaphore("printers").setLimit(5);
+   * ```
+   */
   setLimit(limit: number): Promise<void>;
 }
 
-/** Locks on Redis, on the keys of Redisson, and what Redis has beside those that every backend has. */
+/**
+ * Locks on Redis, on the keys of Redisson, and what Redis has beside the locks that every backend has. The methods return at once,
+ * send nothing, and throw as those of `LockProvider`.
+ */
 export interface RedisLocks extends LockProvider {
-  /** Redisson's fair queue: arrival order across Java too. */
+  /** A mutex in the order of arrival, Java clients included. Redisson: `RLock` of `getFairLock()`. */
   fairMutex(name: string, options?: AcquireOptions): Mutex;
-  /** No pub/sub: polls with growing, jittered delays. */
+  /** A mutex whose waiters ask again after growing random delays, instead of listening for a message. Redisson: `getSpinLock()`. */
   spinMutex(name: string, options?: AcquireOptions): Mutex;
   /**
-   * Redisson's `RPermitExpirableSemaphore`. Each permit has a lease, so that those of a process that dies come back. The first who asks
-   * stores `limit`; where another one is stored, acquiring rejects with `LayoutConflictError`: give that one, or change it with
-   * `setLimit()`. `limit()` tells the stored one.
+   * Redisson's `RPermitExpirableSemaphore`. Each permit has a lease, so that the permits of a process that dies come back. The
+   * first acquire stores `limit`; where another limit is stored, an acquire rejects with `LayoutConflictError`: pass the stored
+   * one, or change it with `setLimit()`. `limit()` resolves with the stored one.
    */
   semaphore(name: string, limit: number, options?: AcquireOptions): PermitSemaphore;
-  /** As `semaphore`, with whatever limit is stored. Where none is, a request waits until one is set. */
+  /** As `semaphore`, with the limit that is stored. Where none is stored, a request waits until a client sets one. */
   permitSemaphore(name: string, options?: AcquireOptions): PermitSemaphore;
   /**
-   * Redisson's `RSemaphore`: one number, and nothing else. What that loses: **the permits of a process that dies stay taken for good**,
-   * until `RSemaphore.addPermits` adds them again; and no limit is stored, only how many are free. `limit` is what the number is set
-   * to where there is none yet, and is not checked later: clients with different limits share the first one's, and `limit()` and
-   * `inspect()` tell the caller's own. For names that Java uses with `RSemaphore`; everywhere else take `semaphore`.
+   * Redisson's `RSemaphore`: one number of free permits, and nothing else. So **the permits of a process that dies stay taken for
+   * good**, until `RSemaphore.addPermits` adds them again. No limit is stored either: the first client sets the number to its
+   * `limit`, and the `limit` of later clients is not compared with it, although their `limit()` and `inspect()` show it. For
+   * names that Java uses with `RSemaphore`; everywhere else take `semaphore`.
    */
   plainSemaphore(name: string, limit: number, options?: AcquireOptions): Semaphore;
 }
@@ -72,8 +94,12 @@ const closeWaitMs = 1_000;
  *
  * @example
  * ```ts
+ * import { redisLocks } from "@holdfast/redis-recipes";
+ *
  * await using locks = redisLocks({ url: "redis://localhost:6379" });
- * await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, (lock, { signal }) => charge(order, lock.token, signal));
+ * await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, async (lock, { signal }) => {
+ *   await charge(order, { fence: lock.token, signal });
+ * });
  * ```
  */
 export function redisLocks(options: RedisLocksOptions): RedisLocks {

@@ -8,15 +8,15 @@ import type { Credentials, NatMap, RedisAddress, RedisTarget } from "../client/t
 export interface RedisSentinelOptions {
   /** Any of the sentinels; the others are learnt from them. */
   readonly sentinels: readonly RedisAddress[];
-  /** What the sentinels call the master. */
+  /** The name of the master in the sentinels' configuration. */
   readonly name: string;
-  /** For the sentinels themselves, where they ask for it. Default none. */
+  /** ACL user at the sentinels. Default: the default user. */
   readonly username?: string;
-  /** For the sentinels themselves. Default none. */
+  /** Password at the sentinels. Default: none. */
   readonly password?: string;
   /** Connect to the sentinels by TLS with these options of `node:tls`. Default: plain TCP. */
   readonly tls?: ConnectionOptions;
-  /** From the address that a sentinel gives to the one that leads there from here. */
+  /** By the `host:port` that a sentinel gives: the address that leads there from here. Default: none. */
   readonly natMap?: NatMap;
 }
 
@@ -24,7 +24,7 @@ export interface RedisSentinelOptions {
 export interface RedisClusterOptions {
   /** Any of the nodes; the others are learnt from them. */
   readonly nodes: readonly RedisAddress[];
-  /** From the address that a node gives to the one that leads there from here. */
+  /** By the `host:port` that a node gives: the address that leads there from here. Default: none. */
   readonly natMap?: NatMap;
 }
 

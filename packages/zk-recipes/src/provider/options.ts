@@ -13,21 +13,23 @@ import { LockPaths } from "../layout/lock-path.js";
 import { type ConnectString, parseConnectString } from "../session/connect-string.js";
 import type { Credential } from "../session/options.js";
 
-/** What `zookeeperLocks()` takes: `connect` or `client`, and what else there is to say. */
+/** What `zookeeperLocks()` takes: exactly one of `connect` and `client`, and options that all have a default. */
 export interface ZooKeeperLocksOptions extends ProviderOptions {
   /** Servers and, behind the last one, a chroot that must exist: `h1:2181,h2:2181/app`. This or `client`. */
   readonly connect?: string;
 
   /**
-   * A client of node-zookeeper-client 1.1.3 of your own, connected or not; it is hardened in place and never closed. One that
-   * is connected reconnects once, as only a handshake of ours tells how long its session is good for. Once its session ends the provider stays `lost`: only with `connect` can it open another.
-   * The chroot of its connect string counts for our nodes as the one of `connect` does.
+   * A client of node-zookeeper-client 1.1.3 of your own, connected or not. The provider puts handlers of its own into it and
+   * never closes it. A connected client reconnects once, because only the handshake of a new connection shows how long its
+   * session is good for. Once its session ends the provider stays `lost`: only with `connect` can it open another. The chroot
+   * of its connect string applies to the locks, as the one of `connect` does.
    */
   readonly client?: Client;
 
   /**
-   * How long the server keeps our locks without news of us; default 30,000. The server bounds it to 2..20 of its ticks;
-   * the event `session-state` tells what it granted.
+   * How long the server keeps the session, and with it the locks, after the last request that reached it. Milliseconds, 1 or
+   * more and finite; default 30,000. The server keeps it between 2 and 20 of its ticks, and the event `session-state` has the
+   * time that it granted. Only with `connect`.
    */
   readonly sessionTimeoutMs?: Millis;
 
@@ -37,21 +39,26 @@ export interface ZooKeeperLocksOptions extends ProviderOptions {
   /** Absolute path under which relative lock names land, one segment each; default `/holdfast`. */
   readonly root?: string;
 
-  /** Credentials, `digest` for example, sent on each connection before anything else. Default none. */
+  /**
+   * Credentials, such as `{ scheme: "digest", auth: "user:password" }`, which are sent on each connection before anything
+   * else. Default: none. Only with `connect`.
+   */
   readonly auth?: readonly Credential[];
 
   /**
-   * ACL of the nodes we make, or a function of their path (Curator's `ACLProvider`). Default: open to the world. Those
-   * who share a lock must be able to create, read and delete below its path.
+   * ACL of the nodes that the provider creates, or a function of their path (Curator's `ACLProvider`). Default: open to the
+   * world. All clients that share a lock must be able to create, read and delete below its path. A function that throws or
+   * returns no ACL makes the call reject with `InvalidArgumentError`.
    */
   readonly acl?: readonly Acl[] | ((path: string) => readonly Acl[]);
 
-  /** Connect by TLS with these options of `node:tls`. Default: plain TCP. */
+  /** Connect by TLS with these options of `node:tls`. Default: plain TCP. Only with `connect`. */
   readonly tls?: ConnectionOptions;
 
   /**
-   * What keeps the lease: `"sync"` (default) is answered by the leader alone; `"quorum"` writes an empty transaction
-   * (one zxid each quarter of the session time-out), for sessions shorter than the ensemble's syncLimit x tickTime.
+   * The request by which the provider shows itself that the leader still keeps its session. `"sync"` (default): the leader
+   * alone answers it. `"quorum"`: an empty transaction that a majority commits, one each quarter of the session time-out, for
+   * sessions that are shorter than the ensemble's syncLimit x tickTime.
    */
   readonly leaseProof?: "sync" | "quorum";
 

@@ -34,46 +34,63 @@ import { bytesCodec, countCodec, SharedValueView } from "../values/shared-value.
 import { type DriverOptions, ZooKeeperDriver } from "./driver.js";
 import { type ResolvedZooKeeperOptions, resolveOptions, type ZooKeeperLocksOptions } from "./options.js";
 
-/** Locks on a ZooKeeper ensemble, in Apache Curator's layout, and what ZooKeeper has beside them. */
+/**
+ * Locks on a ZooKeeper ensemble, in Apache Curator's layout, and what ZooKeeper has beside them. The methods return at once,
+ * send nothing, and throw as those of `LockProvider`; a name that is not a legal path throws `InvalidArgumentError`.
+ */
 export interface ZooKeeperLocks extends LockProvider {
   /** A mutex on the nodes of Curator's `InterProcessSemaphoreMutex`. Not re-entrant; fifo. */
   semaphoreMutex(name: string, options?: AcquireOptions): Mutex;
 
   /**
-   * A semaphore on the nodes of Curator's `InterProcessSemaphoreV2`; strictly first come first served, also for several
-   * permits at once, which are all taken in one transaction. ZooKeeper keeps no limit with the permits: either each client
-   * is told the same number, or a shared count keeps it, given as that count (or any object with its `name`), which must be
-   * there. A raised count lets waiters in at once; a lowered one holds for later acquires only. A request for more than
-   * the count says waits for a raise, and so does everybody behind it.
+   * A semaphore on the nodes of Curator's `InterProcessSemaphoreV2`. First come, first served, also for several permits at
+   * once, which are all taken in one transaction. ZooKeeper keeps no limit with the permits: either every client passes the
+   * same number, from 1 to 2^31 - 1, or a shared count keeps it, passed as that count (or any object with its `name`). A
+   * raised count lets waiters in at once; a lowered count applies to later acquires only. A request for more permits than the
+   * count says waits until the count is raised, and so do all requests behind it.
    *
-   * `acquire` rejects with `LayoutConflictError` when the count is not there or is none. A `mutex()` on the same path
-   * rejects; here nobody looks for one, as with Curator: `inspect()` shows what else is there.
+   * `acquire` rejects with `LayoutConflictError` when there is no node with the name of the count, or when its data is not a
+   * count. `acquire` of a `mutex()` on the path of a semaphore rejects; a semaphore on the path of a mutex does not notice it,
+   * as with Curator: `inspect()` shows what else is there.
+   *
+   * @example
+   * ```ts
+   * const limit = locks.sharedCount("printers/limit", 3);
+   * await limit.get(); // creates the count where there is none
+   * await using permit = await locks.semaphore("printers/permits", limit).acquire({ waitMs: 10_000 });
+   * await print(permit.lost);
+   * ```
    */
   semaphore(name: string, limit: number | { readonly name: string }, options?: AcquireOptions): Semaphore;
 
   /**
-   * One fixed ephemeral node that everybody watches, no order: at each release all waiters wake up and all but one in
-   * vain. It is there to measure that herd with; use `mutex()` for work.
+   * A mutex that is one ephemeral node of a fixed name, which all waiters watch; no order. At each release all waiters wake
+   * up, and all but one in vain. It is there to measure that cost; use `mutex()` for work.
    *
-   * Its one node has the same name for every holder. When somebody deletes it by hand, a release that leaves before the
-   * news of that has come deletes the node of whoever holds by then, who is told that the lock is `lost`. On `mutex()`
-   * nothing like it can happen: no two nodes there have the same name.
+   * The node has the same name for every holder. When an operator deletes it by hand, the release of the former holder may
+   * leave before that client learns of it, and then it deletes the node of the next holder, whose lock is `lost`. On
+   * `mutex()` this cannot happen: no two nodes there have the same name.
    */
   naiveMutex(name: string, options?: AcquireOptions): Mutex;
 
   /** As of every provider, in the layout of Curator's `LeaderLatch`, or in that of `LeaderSelector`. */
   leaderElection(name: string, options?: ZooKeeperElectionOptions): LeaderElection;
 
-  /** A number of 32 bits on the node of Curator's `SharedCount`. `seed` counts only where there is no node yet. */
+  /**
+   * A whole number of 32 bits with a sign, on the node of Curator's `SharedCount`. `seed` is its value where there is no node
+   * yet, and is not used otherwise.
+   */
   sharedCount(name: string, seed: number): SharedValue<number>;
 
-  /** Bytes on the node of Curator's `SharedValue`. `seed` counts only where there is no node yet. */
+  /**
+   * Bytes on the node of Curator's `SharedValue`. `seed` is the value where there is no node yet, and is not used otherwise.
+   */
   sharedValue(name: string, seed: Uint8Array): SharedValue<Uint8Array>;
 
-  /** A number of 64 bits on the node of Curator's `DistributedAtomicLong`. */
+  /** A whole number of 64 bits with a sign, on the node of Curator's `DistributedAtomicLong`. */
   atomicLong(name: string): AtomicLong;
 
-  /** Who is there, on the nodes of Curator's `GroupMember`. */
+  /** The present members of a group, on the nodes of Curator's `GroupMember`. */
   groupMembership(name: string): GroupMembership;
 }
 
@@ -98,8 +115,12 @@ const closeWaitMs = 1_000;
  *
  * @example
  * ```ts
+ * import { zookeeperLocks } from "@holdfast/zk-recipes";
+ *
  * await using locks = zookeeperLocks({ connect: "zk1:2181,zk2:2181,zk3:2181" });
- * await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, (lock, { signal }) => charge(order, lock.token, signal));
+ * await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, async (lock, { signal }) => {
+ *   await charge(order, { fence: lock.token, signal });
+ * });
  * ```
  */
 export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {

@@ -2,7 +2,7 @@
 export interface Versioned<T> {
   /** The value as it was read. */
   readonly value: T;
-  /** Grows with each write, also over a delete and a new node. Says nothing else. */
+  /** Grows with each write, also over a delete and a new node. It is for comparing alone: differences mean nothing. */
   readonly version: bigint;
 }
 
@@ -10,36 +10,62 @@ export interface Versioned<T> {
  * Curator's `SharedValue` and `SharedCount`: one node that all may read, write, and watch.
  *
  * Calls wait for a connection for `connectTimeoutMs` at most and then reject with a retryable `BackendError`. A write whose
- * answer was lost is sent again only where the node shows that it was not applied; where nobody can tell, it rejects with
- * a `BackendError` that is not retryable and says so. Data of another size rejects with `LayoutConflictError`.
+ * answer was lost is sent again only where the node shows that it was not applied; where the node does not show it, the call
+ * rejects with a `BackendError` that is not retryable and says so. Calls also reject with a `BackendError` when the server
+ * refuses, with `LayoutConflictError` when the node's data does not have the size of the value, with `InvalidArgumentError`
+ * for a value of another type or range, and with `ProviderClosedError`.
+ *
+ * @example
+ * ```ts
+ * const workers = locks.sharedCount("workers", 4);
+ * const seen = await workers.get();
+ * const changed = await workers.trySet(seen, seen.value + 1); // `false`: another client was faster
+ * ```
  */
 export interface SharedValue<T> {
   /** The name as it was given to the provider. */
   readonly name: string;
-  /** Makes the node with the seed where there is none. Reads one server, which may be a moment behind. */
+  /** The present value; creates the node with the seed where there is none. Asks one server, which may be a moment behind. */
   get(): Promise<Versioned<T>>;
-  /** Writes whatever is there. */
+  /** Writes the value, whatever the present one is. */
   set(value: T): Promise<void>;
-  /** `false` when the version has moved on, also over a delete and a new node, and nothing was written. */
+  /**
+   * Writes the value only if the present version is that of `seen`, which `get()` or `observe()` has given. `false`: the
+   * version is another one, also after a delete and a new node, and nothing was written.
+   */
   trySet(seen: Versioned<T>, value: T): Promise<boolean>;
-  /** The present value at once, then each change. Coalesces. */
+  /**
+   * Yields the present value at once, then each change. A reader that is slower than the changes gets the latest one and not
+   * all. Goes on through outages. Ends without an error when `signal` aborts, and with `ProviderClosedError` when the provider
+   * closes; on a closed provider it throws that at once.
+   */
   observe(options?: { signal?: AbortSignal }): AsyncIterable<Versioned<T>>;
 }
 
 /**
- * Curator's `DistributedAtomicLong`: a signed number of 64 bits. Waits, lost answers and foreign data as for `SharedValue`:
- * each update that is confirmed counts exactly once, and one of which nobody can tell counts once or not at all.
+ * Curator's `DistributedAtomicLong`: a signed number of 64 bits. Calls reject as those of `SharedValue`. An update that
+ * resolves was applied exactly once; one that rejects with a `BackendError` that is not retryable was applied once or not at
+ * all.
+ *
+ * @example
+ * ```ts
+ * const invoiceNumber = await locks.atomicLong("invoices").add(1n);
+ * console.log(`invoice ${invoiceNumber}`);
+ * ```
  */
 export interface AtomicLong {
   /** The name as it was given to the provider. */
   readonly name: string;
-  /** 0 where there is no node. */
+  /** The present value; 0 where there is no node. */
   get(): Promise<bigint>;
-  /** The value after it. Refuses with `InvalidArgumentError` what would leave 64 bits, where Java goes on at the other end. */
+  /**
+   * Adds `delta` and resolves with the value after that. Rejects with `InvalidArgumentError`, and changes nothing, where the
+   * sum does not fit into 64 bits; Curator goes on at the other end there.
+   */
   add(delta: bigint): Promise<bigint>;
-  /** Writes whatever is there. */
+  /** Writes the value, whatever the present one is. */
   set(value: bigint): Promise<void>;
-  /** `false` when the value is another, and where there is no node. */
+  /** Writes `value` if the present one is `expected`. `false`: it is another one, or there is no node; nothing was written. */
   compareAndSet(expected: bigint, value: bigint): Promise<boolean>;
 }
 
@@ -56,12 +82,22 @@ export interface GroupMembership {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * Present until disposed: put back after a lost session, and when somebody deletes the node. `data` defaults to this host's
-   * address, as in Curator. Rejects with `LayoutConflictError` while another session has a member of that id.
+   * Adds a member, which is present until the result is disposed: its node is created again after a lost session, and after
+   * another client has deleted it. `id` is one segment of a path. `data` defaults to this host's address, as in Curator.
+   * Rejects with `LayoutConflictError` while another session has a member of that id, with `InvalidArgumentError`, with
+   * `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, and with
+   * `ProviderClosedError`.
+   *
+   * @example
+   * ```ts
+   * const workers = locks.groupMembership("workers");
+   * await using _ = await workers.join("worker-1");
+   * console.log((await workers.members()).map(({ id }) => id));
+   * ```
    */
   join(id: string, data?: Uint8Array): Promise<AsyncDisposable>;
-  /** Ordered by id. */
+  /** The present members, ordered by id. Rejects with `BackendError` and `ProviderClosedError`. */
   members(): Promise<readonly GroupMember[]>;
-  /** The present members at once, then each change of them or of their data. Coalesces. */
+  /** Yields the present members at once, then each change of them or of their data; otherwise as `SharedValue.observe()`. */
   observe(options?: { signal?: AbortSignal }): AsyncIterable<readonly GroupMember[]>;
 }
