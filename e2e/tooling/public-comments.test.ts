@@ -11,6 +11,15 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 /** `zk-protocol` names the fields of ZooKeeper's own records, which ZooKeeper documents. */
 const exempt = "@holdfast/zk-protocol";
 
+/** What users of locks call first. */
+const verbs = [
+  ...["Acquirable.acquire", "Acquirable.tryAcquire", "Acquirable.withLock"],
+  ...["Semaphore.acquire", "Semaphore.tryAcquire", "Semaphore.withPermit", "WriteHandle.downgrade"],
+  ...["LeaderElection.campaign", "LeaderElection.lead", "LockView.inspect", "LockView.requestRevoke"],
+  ...["LockHandle.release", "LockHandle.confirm", "LockHandle.assertHeld", "LockProvider.close"],
+  ...["zookeeperLocks", "redisLocks", "redLocks", "memoryLocks", "multiLock", "TokenGate.admit"],
+];
+
 const bare = (members: readonly PublicMember[]): string[] =>
   members
     .filter(({ documented }) => !documented)
@@ -30,7 +39,7 @@ async function bareIn(sources: Readonly<Record<string, string>>): Promise<string
 }
 
 describe("comments of what users can name", () => {
-  it("every exported member of a published package has a comment", async () => {
+  it("every exported member of a published package has a comment, and each verb an example", async () => {
     const packages = (await published()).filter(({ name }) => name !== exempt);
     const entries = packages.flatMap(({ folder, manifest }) =>
       Object.entries(manifest.exports)
@@ -46,6 +55,8 @@ describe("comments of what users can name", () => {
       ]),
     );
     expect(bare(members)).toEqual([]);
+    const shown = new Set(members.filter(({ hasExample }) => hasExample).map(({ name }) => name));
+    expect(verbs.filter((verb) => !shown.has(verb))).toEqual([]);
   });
 
   it("a member without a comment is found where it is declared, behind any number of exports", async () => {

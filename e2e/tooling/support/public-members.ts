@@ -4,7 +4,7 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { isJSDoc, ModifierFlags, type Node, SyntaxKind } from "typescript/unstable/ast";
+import { isJSDoc, type JSDoc, ModifierFlags, type Node, SyntaxKind } from "typescript/unstable/ast";
 import {
   API,
   type Checker,
@@ -23,6 +23,8 @@ export interface PublicMember {
   readonly name: string;
   /** It needs no comment, or has one of its own. Of overloads each needs one, since an editor shows each with its own. */
   readonly documented: boolean;
+  /** Its comment has an `@example`. */
+  readonly hasExample: boolean;
 }
 
 /** Everything that `entries`, paths relative to `root`, export and that is declared below `root`, with its public members. */
@@ -91,6 +93,9 @@ class Reading {
         line: source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1,
         name,
         documented: says || hasComment(node),
+        hasExample: commentsOf(node).some(({ tags }) =>
+          tags?.some(({ tagName }) => tagName.text === "example"),
+        ),
       });
     }
     if (symbol.flags & (SymbolFlags.Class | SymbolFlags.Interface | SymbolFlags.TypeAlias)) {
@@ -164,8 +169,12 @@ function isPublic(node: Node): boolean {
   return !hidden && named.name?.kind !== SyntaxKind.PrivateIdentifier;
 }
 
-/** The comment of a constant stands before its whole statement. */
 function hasComment(node: Node): boolean {
+  return commentsOf(node).some(({ comment }) => (comment?.length ?? 0) > 0);
+}
+
+/** The comment of a constant stands before its whole statement. */
+function commentsOf(node: Node): readonly JSDoc[] {
   const carrier = node.kind === SyntaxKind.VariableDeclaration ? node.parent.parent : node;
-  return (carrier.jsDoc ?? []).some((comment) => isJSDoc(comment) && (comment.comment?.length ?? 0) > 0);
+  return (carrier.jsDoc ?? []).filter(isJSDoc);
 }

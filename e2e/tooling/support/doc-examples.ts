@@ -1,0 +1,94 @@
+// The examples in comments of published packages, as files that a compiler can check. What an example leaves to its reader is
+// declared where the examples of the readmes have it: in scripts/consumers/surroundings.d.ts.
+import { spawnSync } from "node:child_process";
+import { copyFile, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { published } from "../../../scripts/pack.mjs";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+export interface DocExample {
+  /** Relative to the root. */
+  readonly file: string;
+  /** Of the tag `@example`, from 1. */
+  readonly line: number;
+  /** `null`: the tag is not followed by a block of TypeScript. */
+  readonly code: string | null;
+}
+
+/** Each `@example` in the text of a source file. */
+export function examplesIn(file: string, text: string): DocExample[] {
+  return [...text.matchAll(/^ *\* @example\b.*\n((?: *\*(?!\/| @).*\n)*)/gm)].map((match) => {
+    const comment = (match[1] ?? "").replace(/^ *\* ?/gm, "");
+    return {
+      file,
+      line: text.slice(0, match.index).split("\n").length,
+      code: /^```ts\n([\s\S]*?)^```$/m.exec(comment)?.[1] ?? null,
+    };
+  });
+}
+
+/** Each `@example` in the sources of all published packages. */
+export async function publishedExamples(): Promise<DocExample[]> {
+  const found: DocExample[] = [];
+  for (const { folder } of await published()) {
+    const source = join(folder, "src");
+    const files = await readdir(join(root, source), { recursive: true });
+    for (const file of files.filter((each) => each.endsWith(".ts")).sort()) {
+      const path = join(source, file);
+      found.push(...examplesIn(path, await readFile(join(root, path), "utf8")));
+    }
+  }
+  return found;
+}
+
+/** An example without imports, and what stands for them. */
+const withoutImports = `
+declare const memoryLocks: typeof import("@holdfast/core").memoryLocks;
+declare class Shop {
+  constructor(locks: import("@holdfast/core").LockProvider);
+  sell(what: string): Promise<void>;
+}
+`;
+
+/** What a strict compiler says of the examples, each under the name of its file and line. Imports find the sources. */
+export async function compilerErrors(examples: readonly DocExample[]): Promise<string[]> {
+  const folder = await mkdtemp(join(await realpath(tmpdir()), "holdfast-examples-"));
+  try {
+    await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+    await copyFile(join(root, "scripts/consumers/surroundings.d.ts"), join(folder, "surroundings.d.ts"));
+    await writeFile(join(folder, "without-imports.d.ts"), withoutImports);
+    const files = ["surroundings.d.ts", "without-imports.d.ts"];
+    for (const { file, line, code } of examples) {
+      const name = `${file.replace(/\.ts$/, "").replaceAll("/", ".")}.line-${line}.mts`;
+      await writeFile(join(folder, name), `export {};\n${code}`);
+      files.push(name);
+    }
+    const config = {
+      extends: join(root, "tsconfig.base.json"),
+      compilerOptions: {
+        noEmit: true,
+        customConditions: ["@holdfast/source"],
+        // As for readmes: an example shows the first of a list without asking whether there is one.
+        noUncheckedIndexedAccess: false,
+        noUnusedLocals: false,
+        noUnusedParameters: false,
+      },
+      files,
+    };
+    await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
+    const tsc = join(root, "node_modules/.bin/tsc");
+    const { status, stdout } = spawnSync(tsc, ["-p", folder, "--pretty", "false"], {
+      cwd: folder,
+      encoding: "utf8",
+      timeout: 60_000,
+      killSignal: "SIGKILL",
+    });
+    if (status === null) throw new Error("the compiler did not start, or took more than a minute");
+    return stdout.split("\n").filter((line) => line !== "");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
