@@ -100,3 +100,18 @@ it("docs/glossary.md names for each word a file that has the name in it", () => 
   );
   expect(wrong).toEqual([]);
 });
+
+it("README.md lists every workspace under Packages, with a link to its folder", () => {
+  const [, section = ""] = read("README.md").split("\n## Packages\n");
+  const listed = [...section.matchAll(/^\| \[`([^`]+)`\]\(([^)]+)\)/gm)].map(
+    ([, name, folder]) => `${name} in ${folder}`,
+  );
+  const folders = ["packages", "apps"].flatMap((kind) =>
+    readdirSync(new URL(kind, root)).map((name) => `${kind}/${name}`),
+  );
+  const workspaces = [...folders, "e2e"].map((folder) => {
+    const { name } = JSON.parse(read(`${folder}/package.json`)) as { name: string };
+    return `${name} in ${folder}`;
+  });
+  expect(listed.sort()).toEqual(workspaces.sort());
+});
