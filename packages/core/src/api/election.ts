@@ -1,7 +1,7 @@
 import type { AcquireOptions, ScopeContext } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 
-/** A client that leads or stands for it, as all others see it. */
+/** A client that leads, or is a candidate, as all other clients see it. */
 export interface Participant {
   /** The backend's own name for this candidacy: another one for each term, and for each client. */
   readonly id: string;

@@ -94,9 +94,9 @@ export interface LockEventMap {
     /** What it asks for. */
     readonly mode: LockMode;
   };
-  /** The wake-up was seen. Hand-off time = from here to `acquire-settled`. */
+  /** A message that the lock may be free has arrived. The time of a hand-off is from here to `acquire-settled`. */
   notified: LockEventBase;
-  /** A waiter lost its place (session gone, entry swept) and stands at the tail. */
+  /** A waiter lost its place, because its session ended or its entry was removed, and is now the last of its queue. */
   requeued: LockEventBase & {
     /** `"entry-gone"`: the entry was removed while the session or the client lived. */
     readonly reason: "session-lost" | "entry-gone";

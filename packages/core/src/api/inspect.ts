@@ -20,21 +20,21 @@ export type Recognised = "holdfast" | "curator" | "kazoo" | "redisson" | "unknow
 
 /** One client that holds or waits, as the backend shows it. */
 export interface ParticipantInfo {
-  /** `null` unless it is this provider's: owners are not on the wire. */
+  /** `null` unless the hold is one of this provider: owners are never sent to the backend. */
   readonly owner: Owner | null;
-  /** What it says of itself (`identity`, custom node data, a side record), as text; `null` when nothing printable. */
+  /** What it publishes about itself (`identity`, node data), as text; `null` when there is nothing that can be printed. */
   readonly label: string | null;
   /** Whether it holds, or asks for, the lock alone or shared. */
   readonly mode: LockMode;
-  /** Backend's own name for it: node path, hash field. */
+  /** The backend's own name for this entry: a node path, a hash field. */
   readonly backendId: string;
-  /** ZooKeeper session id as unsigned hex, Redisson client uuid. */
+  /** ZooKeeper: the session id as unsigned hex. Redis: the client's UUID. `null` where the entry does not show it. */
   readonly session: string | null;
-  /** `host:port` where the backend tells, else the address in the node data. */
+  /** `host:port` where the backend shows it, else the address in the node data; `null` where there is neither. */
   readonly address: string | null;
   /** The library that made its entry, as far as the entry shows it. */
   readonly recognisedAs: Recognised;
-  /** Held or waiting for so long. */
+  /** How long it has held or waited. */
   readonly sinceMs: Age;
 }
 

@@ -7,9 +7,9 @@ import type { LockView, ReentrantAcquirable } from "./mutex.js";
  * 5.5.0 and later. Redisson: `RReadWriteLock`.
  */
 export interface ReadWriteLock extends LockView {
-  /** Its holds stand beside each other, and beside no write of another owner. */
+  /** Any number of clients may hold it together, while no client holds the write side. */
   readonly read: ReadLock;
-  /** Its hold stands beside no other, neither read nor write. */
+  /** One client may hold it, while no client holds either side. */
   readonly write: WriteLock;
 }
 
@@ -71,8 +71,8 @@ export interface WriteHandle extends LockHandle {
  * nested scopes of both sides run one at a time; in one that only reads they run together.
  */
 export interface ReentrantReadWriteLock extends LockView {
-  /** Its holds stand beside each other, and beside the write of their own owner. */
+  /** Any number of owners may hold it together, while no other owner holds the write side. */
   readonly read: ReentrantAcquirable;
-  /** Its hold stands beside no hold of another owner. */
+  /** One owner may hold it, while no other owner holds either side. */
   readonly write: ReentrantAcquirable;
 }

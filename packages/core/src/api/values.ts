@@ -17,15 +17,15 @@ export type LockMode = "exclusive" | "shared";
  * own, whatever `owner` says, and `HoldInfo.backendId` shows that id.
  */
 export interface Owner {
-  /** What tells owners of one provider apart. Not empty. */
+  /** Two owners of one provider are the same if their ids are equal. Not empty. */
   readonly id: string;
   /** For people alone; never compared. */
   readonly label?: string;
 }
 
-/** Where a hold stands, seen from its handle. `"lost"` and `"released"` are final. */
+/** The state of a hold, seen from its handle. `"lost"` and `"released"` are final. */
 export type HoldState =
-  | "held" // the backend has confirmed us and the local deadline is ahead
+  | "held" // the backend has confirmed the hold, and the local deadline is ahead
   | "uncertain" // contact is broken, the deadline is ahead
   | "lost" // ended without `release()`: another client may hold the lock
   | "released"; // by `release()` or `downgrade()`
@@ -33,7 +33,7 @@ export type HoldState =
 /** Why a hold ended without `release()`. */
 export type LossReason =
   | "lease-expired" // our local deadline passed without a confirmed renewal
-  | "lease-missing" // a renewal found the key gone or another's, for no known reason
+  | "lease-missing" // a renewal found the key gone, or held by another client, for no known reason
   | "session-expired" // the session is over
   | "quorum-lost" // RedLock: less than a majority of the nodes keeps the vote
   | "suspended" // contact broke, and the provider has the option to give leadership up then
