@@ -101,7 +101,7 @@ const components: Readonly<Record<ComponentName, Component>> = {
 export interface EnsureOptions {
   /** Default: all. */
   only?: readonly ComponentName[];
-  /** Told what is being installed, one line each. Default: nobody. */
+  /** Called with one line for each thing that is being installed. Default: none. */
   onProgress?: (line: string) => void;
 }
 

@@ -92,8 +92,8 @@ export class ZkTestServer {
   }
 
   /**
-   * Ends a session now, as if its time-out were over: its ephemeral nodes go, those who watch them learn
-   * it, and its client is told so when it connects again.
+   * Ends a session now, as if its time-out were over: its ephemeral nodes go, clients that watch them get
+   * their events, and its own client learns of it when it connects again.
    *
    * @param of its id, or the path of an ephemeral node that it owns; may be left out while there is one session.
    * @throws TestServerError when there is no such session.
@@ -130,7 +130,7 @@ export class ZkTestServer {
     this.server.setSequence(path, n);
   }
 
-  /** Goes down and comes up at the same port, with its state unless told otherwise. */
+  /** Goes down and comes up at the same port, by default with its state. */
   async restart(options: RestartOptions = {}): Promise<void> {
     await this.server.restart(options);
     this.#makePaths();

@@ -55,7 +55,7 @@ export interface ProxyOptions {
   /**
    * How long a new connection waits for a target that refuses it, in milliseconds; default 0: the client is reset at
    * once. A proxy accepts before its target does; this is for clients that take an accepted connection for a sign
-   * that somebody is there.
+   * that the server runs.
    */
   dialForMs?: number;
 }
@@ -70,7 +70,7 @@ export type PerDirection =
       down?: number;
     };
 
-/** A TCP proxy on 127.0.0.1 that can be told to misbehave. It lives in this process: a blocked loop blocks it. */
+/** A TCP proxy on 127.0.0.1 that misbehaves on request. It lives in this process: a blocked event loop blocks it. */
 export class TcpProxy {
   /** The address that it listens at. */
   readonly host: string = "127.0.0.1";

@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 
 /** A key and its self-signed certificate for 127.0.0.1 and localhost, good for two days. All is PEM. */
 export interface RedisCertificate {
-  /** What whoever trusts the server is given: `ca` in the options of Node's TLS. */
+  /** What clients are given so that they trust the server: `ca` in the options of `node:tls`. */
   readonly certificate: string;
   /** The private key of the server. */
   readonly key: string;

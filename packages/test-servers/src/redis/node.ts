@@ -57,7 +57,7 @@ export class RedisNode extends RedisProcess {
     cutAppended(this.dataDir, bytes);
   }
 
-  /** CLIENT PAUSE: the server answers nobody's commands, or nobody's writes, for so long. */
+  /** CLIENT PAUSE: for `forMs` milliseconds the server answers no commands, or no writes. */
   async clientPause(forMs: number, mode: "ALL" | "WRITE" = "ALL"): Promise<void> {
     await this.command("CLIENT", "PAUSE", forMs, mode);
   }

@@ -37,7 +37,7 @@ export interface RedisConnectionOptions {
 export type RedisWord = string | number | Buffer;
 
 /**
- * A minimal client for tests and for what servers are told here: commands in order, no reconnection. It begins with
+ * A minimal client for tests and for the commands of this package: one after the other, no reconnection. It begins with
  * RESP2; `HELLO 3` is understood. After a reply that did not come in time the connection is over.
  */
 export class RedisConnection {

@@ -245,7 +245,7 @@ export class RedisReplicaSet {
 
   /**
    * SENTINEL FAILOVER: a replica takes over while the master is well. Resolves with the new master when all Sentinels
-   * name it. The old one goes on serving those who are connected to it until it is told, by default 10 s later.
+   * name it. The old master serves its connected clients until Sentinels make it a replica, by default 10 s later.
    */
   async failover(withinMs = 20_000): Promise<RedisNode> {
     const endMs = performance.now() + withinMs;
@@ -291,7 +291,7 @@ export class RedisReplicaSet {
   }
 
   /**
-   * Lets nothing pass between a server and whoever knows it by its announced port: Sentinels, the other servers, and clients
+   * Lets nothing pass between a server and all that know it by its announced port: Sentinels, the other servers, and clients
    * without a way past it, such as an entry in their `natMap` that leads to its own `port`. Needs `replicationProxies`.
    */
   async isolate(node: RedisNode): Promise<void> {

@@ -25,7 +25,7 @@ export interface ExpireSessionOptions {
 }
 
 /**
- * Ends somebody else's session at the server: takes it over on a connection of its own and closes it. Its ephemeral
+ * Ends the session of another client at the server: takes it over on a connection of its own and closes it. Its ephemeral
  * nodes are gone when this resolves. The owner sees its connection closed and learns at its next handshake that the
  * session is over, exactly as after an expiry; a client-side "expiry" would leave session and nodes at the server.
  *

@@ -69,7 +69,7 @@ export interface Srvr {
 }
 
 /**
- * `srvr`, parsed. A server without a quorum answers that it serves nobody: that is an UnreachableError with the
+ * `srvr`, parsed. A server without a quorum answers that it serves no clients: that is an UnreachableError with the
  * reason "closed", like a server that has not come up yet.
  */
 export async function srvr(options: FourLetterOptions): Promise<Srvr> {

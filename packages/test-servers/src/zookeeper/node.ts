@@ -101,8 +101,8 @@ export class ZooKeeperNode {
   }
 
   /**
-   * Waits until this server serves clients: `srvr` is answered with a mode, and what answers is our process. A
-   * stranger on the port is told by its data folder.
+   * Waits until this server serves clients: `srvr` is answered with a mode, and what answers is our process. Its data
+   * folder shows whether another process has the port.
    *
    * @throws TestServerError with the end of the server's log.
    */

@@ -64,7 +64,7 @@ export class Faults implements Stages {
     return this.#rules.add(match, action);
   }
 
-  /** Heals everything: no rules, nothing held, nobody behind, slow or unread. */
+  /** Ends all faults: no rules, no held events, and no connection that is behind, slow or unread. */
   clear(): void {
     this.#rules.clear();
     for (const hold of [...this.#eventHolds.values()]) hold.release();

@@ -43,7 +43,7 @@ export type RespAfterLoss = "cut" | "reset" | "silence" | "go-on";
  *
  * - `before`: the server never hears of it.
  * - `mid-command`: the server has half of it.
- * - `sent`: the server gets it whole; whether it answers into the closed connection nobody knows.
+ * - `sent`: the server gets it whole; it may or may not answer into the closed connection.
  * - `applied`: the server has answered, and the answer is lost. The way to an outcome that only the server knows.
  * - `mid-reply`: the client has half of the answer.
  * - `replied`: the client has the whole answer, and then the connection ends.
