@@ -42,8 +42,8 @@ export interface AcquireOptions {
   revocable?: boolean;
 
   /**
-   * The lock stays taken for at least so long after its grant, although its holder is done earlier; default 0, always
-   * finite. For jobs that several replicas start by their own clocks: with a time longer than the clocks differ, only one
+   * How long the lock stays taken after its grant at least, although its holder is done earlier. Milliseconds, finite;
+   * default 0. For jobs that several replicas start by their own clocks: with a time longer than the clocks differ, only one
    * of them runs the job.
    *
    * A `release()` before that time ends the handle and resolves at once, to `"still-held"`. The provider gives the lock

@@ -26,7 +26,7 @@ export interface HoldfastErrorDetails {
   readonly lockName?: string | undefined;
   /** The kind of backend that the failed call was sent to. */
   readonly backend?: Capabilities["backend"] | undefined;
-  /** Overrides what the class says of itself: whether the same call, made again later, may succeed. */
+  /** Whether the same call, made again later, may succeed. Default: what the class of the error says. */
   readonly retryable?: boolean | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Age, FencingToken, LockMode, Millis, Owner } from "./values.js";
 
 /** What one look at a lock asks for. */
 export interface InspectOptions {
-  /** Ends the wait for the answer: the promise rejects with `signal.reason`. */
+  /** Ends the wait for the answer: the promise rejects with `signal.reason`. Default: none. */
   signal?: AbortSignal;
   /**
    * Upper bound on `pending`, so that a dashboard cannot be hurt by a queue of 100,000. A whole number, 0 or more.
@@ -34,7 +34,7 @@ export interface ParticipantInfo {
   readonly address: string | null;
   /** The library that made its entry, as far as the entry shows it. */
   readonly recognisedAs: Recognised;
-  /** How long it has held or waited. */
+  /** How long it has held or waited, in milliseconds, and how that is known. */
   readonly sinceMs: Age;
 }
 
@@ -49,7 +49,7 @@ export interface HoldInfo extends ParticipantInfo {
   readonly holdCount: number;
   /** `true` for a hold of the provider that made this snapshot. */
   readonly heldByThisProvider: boolean;
-  /** Lease left, by the backend's clock; `null` for session-bound holds. */
+  /** Milliseconds that are left of the lease, by the backend's clock; `null` for holds without a lease. */
   readonly remainingMs: Millis | null;
 }
 

@@ -3,7 +3,7 @@ import { makeRedisCertificate, type RedisCertificate } from "./certificate.js";
 
 /** Settings of a Redis server. Those of a replica set or a cluster hold for each of its servers. */
 export interface RedisOptions {
-  /** The password of the user `default`. */
+  /** The password of the user `default`. Default: none. */
   password?: string;
   /**
    * Further users, as in an ACL file without the first word: `"app on >secret ~lock:* &* +@all"`. `"default off"`
@@ -25,7 +25,7 @@ export interface RedisOptions {
   save?: string;
   /** Classes of keyspace notifications, such as `"KEA"`; default none. */
   notify?: string;
-  /** Further lines of redis.conf, after ours, so that they win. */
+  /** Further lines of redis.conf, after ours, so that they win. Default: none. */
   config?: Readonly<Record<string, string | number>>;
   /** Limit for a start in milliseconds; default 10,000 (a start takes some 30 ms on an idle machine). */
   startWithinMs?: number;

@@ -21,7 +21,7 @@ export interface UntilMasterOptions {
   is?: RedisNode;
   /** Any but this one. */
   not?: RedisNode;
-  /** Default 20,000. */
+  /** How long to wait for a master. Milliseconds; default 20,000. */
   withinMs?: number;
 }
 

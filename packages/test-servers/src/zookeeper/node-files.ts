@@ -35,11 +35,11 @@ export interface ZooKeeperOptions {
   adminServer?: boolean;
   /** What may be asked on the client port; default all. ZooKeeper's own default is `srvr` alone. */
   fourLetterWords?: readonly string[];
-  /** Further lines of `zoo.cfg`. */
+  /** Further lines of `zoo.cfg`. Default: none. */
   config?: Readonly<Record<string, string | number>>;
   /** Heap limit in MiB; default 128. */
   heapMb?: number;
-  /** Further options for `java`, after ours, so that they win. */
+  /** Further options for `java`, after ours, so that they win. Default: none. */
   javaOptions?: readonly string[];
   /** What the server writes to its log; default "warn". */
   logLevel?: "debug" | "info" | "warn" | "error";
