@@ -26,8 +26,8 @@ export interface AcquireOptions {
   signal?: AbortSignal;
 
   /**
-   * How long the backend keeps the hold after the last renewal that reached it. Milliseconds, 1 or more and finite;
-   * default: the provider's `leaseMs`, which is 30,000 unless it is set. Only where `capabilities.lease` is `"ttl"`:
+   * How long the backend keeps the hold after the last renewal that reached it. Milliseconds, finite; on Redis 100 or more,
+   * on RedLock at most `maxLeaseMs`. Default: the provider's `leaseMs`, which is 30,000 unless it is set. Only where `capabilities.lease` is `"ttl"`:
    * elsewhere, as on ZooKeeper and in memory, giving it is an `UnsupportedError`.
    */
   leaseMs?: Millis;
