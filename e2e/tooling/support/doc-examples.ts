@@ -80,7 +80,7 @@ export async function compilerErrors(examples: readonly DocExample[]): Promise<s
     };
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
     const tsc = join(root, "node_modules/.bin/tsc");
-    const { status, stdout } = spawnSync(tsc, ["-p", folder, "--pretty", "false"], {
+    const { status, stdout } = spawnSync(tsc, ["-p", folder, "--checkers", "1", "--pretty", "false"], {
       cwd: folder,
       encoding: "utf8",
       timeout: 60_000,
