@@ -29,14 +29,7 @@ const redis = [
   "packages/redis-recipes/test/**/*.server.test.ts",
   "packages/test-servers/test/redis/**/*.server.test.ts",
   "e2e/redis/**/*.test.ts",
-  "e2e/redis-behaviours/**/*.test.ts",
-  "e2e/redis-defects/**/*.test.ts",
-  "e2e/redis-costs/**/*.test.ts",
-  "e2e/redis-faults/**/*.test.ts",
-  "e2e/redis-start/**/*.test.ts",
-  "e2e/interop-redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",
-  "e2e/redis-multi/**/*.test.ts",
   "e2e/upgrade/redis.test.ts",
 ];
 /** What measures times and sizes, or starves servers and processes: a core for each file, and no other stage beside it. */
@@ -48,7 +41,7 @@ const alone = [
   "e2e/ensemble/**/*.test.ts",
   "e2e/behaviours/ensemble.test.ts",
   "e2e/embedded/bench.full.test.ts",
-  "e2e/redis-crowds/**/*.test.ts",
+  "e2e/redis/crowds/**/*.test.ts",
   "e2e/zookeeper/scale.test.ts",
   "e2e/zookeeper/collector/scale.test.ts",
 ];
@@ -108,7 +101,7 @@ export default defineConfig({
           ...together,
           name: "redis",
           include: redis,
-          exclude: fullOnly,
+          exclude: [...alone, ...fullOnly],
           testTimeout: 180_000,
         },
       },

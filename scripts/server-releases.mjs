@@ -21,10 +21,10 @@ const bringWithinMs = 300_000;
 const zookeeperTests = ["e2e/zookeeper/conformance", "e2e/zookeeper/features", "e2e/behaviours/zookeeper"];
 const redisTests = [
   "e2e/redis/conformance",
-  "e2e/redis-start/rights",
-  "e2e/redis-defects",
-  "e2e/redis-behaviours",
-  "e2e/interop-redis",
+  "e2e/redis/start/rights",
+  "e2e/redis/defects",
+  "e2e/redis/behaviours",
+  "e2e/redis/interop",
 ];
 
 /** @type {readonly ServerRelease[]} */

@@ -10,7 +10,7 @@ import {
   type Scenario,
 } from "@holdfast/chaos";
 import { expect, it, onTestFinished } from "vitest";
-import { redissonVersions } from "../support/redisson-versions.js";
+import { redissonVersions } from "../support/redisson/redisson-versions.js";
 import { share } from "../support/share.js";
 
 type History = Awaited<ReturnType<typeof readHistory>>;

@@ -1,11 +1,16 @@
 import { once } from "node:events";
 import type { LockLostError, LockProvider } from "@holdfast/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersions, type JavaPeer, startJavaPeer } from "../support/java-peer.js";
+import {
+  type CuratorClient,
+  curatorVersions,
+  type JavaPeer,
+  startJavaPeer,
+} from "../support/curator/java-peer.js";
 import { operatorSession } from "../support/providers.js";
-import type { RedissonClient } from "../support/redisson-client.js";
-import { type RedissonPeer, startRedissonPeer } from "../support/redisson-peer.js";
-import { redissonVersions } from "../support/redisson-versions.js";
+import type { RedissonClient } from "../support/redisson/redisson-client.js";
+import { type RedissonPeer, startRedissonPeer } from "../support/redisson/redisson-peer.js";
+import { redissonVersions } from "../support/redisson/redisson-versions.js";
 import type { Tab } from "./support/browser.js";
 import { type LiveWorld, startLiveWorld } from "./support/live-world.js";
 import { LockView, type Standing } from "./support/lock-view.js";

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { DashboardReport } from "@holdfast/bench";
 import { expect, it } from "vitest";
 import { Program } from "../packaging/program.js";
-import { buildPackages } from "../support/emit.js";
+import { buildPackages } from "../support/process/emit.js";
 import { share } from "../support/share.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { run } from "../support/run.js";
+import { run } from "../support/process/run.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 

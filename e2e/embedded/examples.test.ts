@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Program } from "../packaging/program.js";
-import { compile, scratchInside } from "../support/emit.js";
+import { compile, scratchInside } from "../support/process/emit.js";
 import { build } from "./built.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

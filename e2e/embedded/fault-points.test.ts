@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
-import { compile, scratchInside } from "../support/emit.js";
+import { compile, scratchInside } from "../support/process/emit.js";
 import { build } from "./built.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

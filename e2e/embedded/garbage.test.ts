@@ -7,7 +7,7 @@ import {
 } from "@holdfast/test-servers";
 import { CreateFlags, maxRequestBytes, openAcl } from "@holdfast/zk-protocol";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { chance } from "../support/fault-chance.js";
+import { chance } from "../support/faults/fault-chance.js";
 import { share } from "../support/share.js";
 import { hello, request, Stranger } from "./stranger.js";
 import { Witness } from "./witness.js";

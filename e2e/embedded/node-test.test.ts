@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
 import { Program } from "../packaging/program.js";
-import { compile, scratchInside } from "../support/emit.js";
+import { compile, scratchInside } from "../support/process/emit.js";
 import { build } from "./built.js";
 
 // It needs all that the suite uses.

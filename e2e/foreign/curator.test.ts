@@ -2,7 +2,12 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ContentionLog } from "../interop/contention-log.js";
-import { type CuratorClient, curatorVersions, type JavaPeer, startJavaPeer } from "../support/java-peer.js";
+import {
+  type CuratorClient,
+  curatorVersions,
+  type JavaPeer,
+  startJavaPeer,
+} from "../support/curator/java-peer.js";
 import { share } from "../support/share.js";
 import { startTarget, type Target, targetNames } from "./target.js";
 

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { findKazoo } from "@holdfast/test-servers";
-import type { Contention } from "../support/contend.js";
-import type { HeldNode } from "../support/java-peer.js";
-import { LineProcess } from "../support/line-process.js";
+import type { HeldNode } from "../support/curator/java-peer.js";
+import type { Contention } from "../support/process/contend.js";
+import { LineProcess } from "../support/process/line-process.js";
 import type { SessionKey } from "./target.js";
 
 const peerFile = fileURLToPath(new URL("python/peer.py", import.meta.url));

@@ -3,8 +3,13 @@ import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-s
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ContentionLog } from "../interop/contention-log.js";
-import { contend } from "../support/contend.js";
-import { type CuratorClient, curatorVersions, type JavaPeer, startJavaPeer } from "../support/java-peer.js";
+import {
+  type CuratorClient,
+  curatorVersions,
+  type JavaPeer,
+  startJavaPeer,
+} from "../support/curator/java-peer.js";
+import { contend } from "../support/process/contend.js";
 import { share } from "../support/share.js";
 import { embeddedSeed } from "./target.js";
 

@@ -1,7 +1,7 @@
 import { eventually } from "@holdfast/test-servers";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { curatorVersions } from "../support/java-peer.js";
+import { curatorVersions } from "../support/curator/java-peer.js";
 import { curatorClients, type ForeignClient, type ForeignClients, kazooClients } from "./survivors.js";
 import { maxSessionTimeoutMs, startTarget, type Target, type TargetName, targetNames } from "./target.js";
 

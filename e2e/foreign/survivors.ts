@@ -1,4 +1,4 @@
-import { type CuratorVersion, type JavaPeer, startJavaPeer } from "../support/java-peer.js";
+import { type CuratorVersion, type JavaPeer, startJavaPeer } from "../support/curator/java-peer.js";
 import { type KazooPeer, startKazooPeer } from "./kazoo-peer.js";
 import type { SessionKey } from "./target.js";
 

@@ -1,6 +1,6 @@
 import { AcquireTimeoutError, LockLostError } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/curator/java-peer.js";
 import { InteropFixture, watched } from "./fixture.js";
 import { shape } from "./shape.js";
 

@@ -2,9 +2,14 @@ import type { LockProvider } from "@holdfast/core";
 import { startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { contend } from "../support/contend.js";
-import { type ContenderProcess, startContenderProcess } from "../support/contender-process.js";
-import { type CuratorClient, curatorVersions, type JavaPeer, startJavaPeer } from "../support/java-peer.js";
+import {
+  type CuratorClient,
+  curatorVersions,
+  type JavaPeer,
+  startJavaPeer,
+} from "../support/curator/java-peer.js";
+import { contend } from "../support/process/contend.js";
+import { type ContenderProcess, startContenderProcess } from "../support/process/contender-process.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 

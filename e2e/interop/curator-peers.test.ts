@@ -1,6 +1,6 @@
 import { startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { curatorVersionsInShare, type JavaPeer, startJavaPeer } from "../support/java-peer.js";
+import { curatorVersionsInShare, type JavaPeer, startJavaPeer } from "../support/curator/java-peer.js";
 import { ContentionLog } from "./contention-log.js";
 
 /** Java against Java: what the other interop tests take for granted of their peer. */

@@ -7,7 +7,7 @@ import {
   type CuratorLeaderLatch,
   type CuratorLeaderSelector,
   curatorVersionsInShare,
-} from "../support/java-peer.js";
+} from "../support/curator/java-peer.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture, watched } from "./fixture.js";

@@ -13,7 +13,7 @@ import {
   type CuratorVersion,
   type JavaPeer,
   startJavaPeer,
-} from "../support/java-peer.js";
+} from "../support/curator/java-peer.js";
 
 /** One real server, one JVM with Curator, and whatever clients of either kind a test asks for. */
 export class InteropFixture {

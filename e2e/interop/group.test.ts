@@ -1,7 +1,7 @@
 import { LayoutConflictError } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { CuratorGroupMember } from "../support/java-group.js";
-import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
+import type { CuratorGroupMember } from "../support/curator/java-group.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/curator/java-peer.js";
 import { InteropFixture } from "./fixture.js";
 import { shape } from "./shape.js";
 

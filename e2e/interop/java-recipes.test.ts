@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ExclusiveRecipe } from "../support/java-contention.js";
-import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
+import type { ExclusiveRecipe } from "../support/curator/java-contention.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/curator/java-peer.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture } from "./fixture.js";
 import { presenceFolder } from "./presence.js";

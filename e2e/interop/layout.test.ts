@@ -1,7 +1,7 @@
 import { eventually } from "@holdfast/test-servers";
 import { Perms } from "@holdfast/zk-protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersions } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersions } from "../support/curator/java-peer.js";
 import { InteropFixture } from "./fixture.js";
 import { shape } from "./shape.js";
 

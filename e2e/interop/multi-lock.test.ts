@@ -1,7 +1,7 @@
 import type { LockHandle } from "@holdfast/core";
 import { multiLock } from "@holdfast/multi-lock";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/curator/java-peer.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture, watched } from "./fixture.js";

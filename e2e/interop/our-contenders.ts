@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import type { LockHandle, ReadWriteLock, Semaphore } from "@holdfast/core";
-import { type Contention, countGrant, readCount } from "../support/contend.js";
-import type { ReadWriteContention, SemaphoreContention } from "../support/java-contention.js";
+import type { ReadWriteContention, SemaphoreContention } from "../support/curator/java-contention.js";
+import { type Contention, countGrant, readCount } from "../support/process/contend.js";
 import { Presence } from "./presence.js";
 
 const grantWithinMs = 60_000;

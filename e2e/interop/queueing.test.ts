@@ -1,6 +1,10 @@
 import { type LockHandle, LockLostError } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, type CuratorMutex, curatorVersionsInShare } from "../support/java-peer.js";
+import {
+  type CuratorClient,
+  type CuratorMutex,
+  curatorVersionsInShare,
+} from "../support/curator/java-peer.js";
 import { InteropFixture, watched, watchesSet } from "./fixture.js";
 
 const waitMs = 30_000;

@@ -1,7 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { DeadlockError, LockLostError, type WriteHandle } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, type CuratorReadWriteLock, curatorVersions } from "../support/java-peer.js";
+import {
+  type CuratorClient,
+  type CuratorReadWriteLock,
+  curatorVersions,
+} from "../support/curator/java-peer.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture, watched } from "./fixture.js";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/curator/java-peer.js";
 import { InteropFixture, watchesSet } from "./fixture.js";
 
 const waitMs = 30_000;

@@ -1,6 +1,10 @@
 import { LockLostError, type PermitHandle } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, type CuratorSemaphore, curatorVersionsInShare } from "../support/java-peer.js";
+import {
+  type CuratorClient,
+  type CuratorSemaphore,
+  curatorVersionsInShare,
+} from "../support/curator/java-peer.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture, watched } from "./fixture.js";

@@ -1,4 +1,4 @@
-import type { DumpedNode } from "../support/java-peer.js";
+import type { DumpedNode } from "../support/curator/java-peer.js";
 
 const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 

@@ -1,6 +1,6 @@
 import { LayoutConflictError } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, curatorVersionsInShare } from "../support/java-peer.js";
+import { type CuratorClient, curatorVersionsInShare } from "../support/curator/java-peer.js";
 import { share } from "../support/share.js";
 import { InteropFixture } from "./fixture.js";
 import { shape } from "./shape.js";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildPackages, compile, scratchInside } from "../support/emit.js";
-import { LineProcess } from "../support/line-process.js";
+import { buildPackages, compile, scratchInside } from "../support/process/emit.js";
+import { LineProcess } from "../support/process/line-process.js";
 
 const source = fileURLToPath(new URL("set-contender.ts", import.meta.url));
 

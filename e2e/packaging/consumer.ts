@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Manifest, packAll } from "../../scripts/pack.mjs";
-import { run } from "../support/run.js";
+import { run } from "../support/process/run.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const withinMs = 120_000;

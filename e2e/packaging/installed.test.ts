@@ -5,8 +5,8 @@ import { startRedis, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-s
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { consumers, tryConsumer } from "../../scripts/consumers.mjs";
 import { published } from "../../scripts/pack.mjs";
+import { run } from "../support/process/run.js";
 import { connected } from "../support/providers.js";
-import { run } from "../support/run.js";
 import { type Consumer, makeConsumer } from "./consumer.js";
 import { Program } from "./program.js";
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import config from "../../vitest.config.js";
-import { scratchInside } from "../support/emit.js";
-import { run } from "../support/run.js";
+import { scratchInside } from "../support/process/emit.js";
+import { run } from "../support/process/run.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 

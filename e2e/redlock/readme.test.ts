@@ -2,8 +2,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type RedisNode, startRedis, startZooKeeper } from "@holdfast/test-servers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { buildPackages, compile, scratchInside } from "../support/emit.js";
-import { run } from "../support/run.js";
+import { buildPackages, compile, scratchInside } from "../support/process/emit.js";
+import { run } from "../support/process/run.js";
 import { maxLeaseMs, seasoned } from "./masters.js";
 
 let masters: readonly RedisNode[];

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
-import { emit } from "../support/emit.js";
-import { LineProcess, processState } from "../support/line-process.js";
+import { emit } from "../support/process/emit.js";
+import { LineProcess, processState } from "../support/process/line-process.js";
 
 /** A stand-in for the JVM: echoes each request as its answer. */
 const echo = ["-c", 'while read -r id command rest; do echo "$id ok $command $rest"; done'];
@@ -34,7 +34,7 @@ describe("a process steered by lines", () => {
   });
 
   it.each(["running", "stopped"])("dies with a parent that is killed, also while %s", async (how) => {
-    await using emitted = await emit("line-process");
+    await using emitted = await emit("process/line-process");
     const script = `
       import { LineProcess } from ${JSON.stringify(emitted.url.href)};
       const child = new LineProcess("sleep", ["600"]);

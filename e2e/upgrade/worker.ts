@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { buildPackages } from "../support/emit.js";
-import { LineProcess } from "../support/line-process.js";
+import { buildPackages } from "../support/process/emit.js";
+import { LineProcess } from "../support/process/line-process.js";
 import type { Witness } from "./witness.js";
 
 export type Side = "old" | "present";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { eventually } from "@holdfast/test-servers";
-import { scratchInside } from "../../support/emit.js";
+import { scratchInside } from "../../support/process/emit.js";
 
 const dist = pathToFileURL(fileURLToPath(new URL("../../../apps/chaos/dist/", import.meta.url)));
 const saysWithinMs = 120_000;

@@ -1,7 +1,7 @@
-import { type CuratorClient, curatorVersions, startJavaPeer } from "../../support/java-peer.js";
-import type { RedissonClient } from "../../support/redisson-client.js";
-import { startRedissonPeer } from "../../support/redisson-peer.js";
-import { redissonVersions } from "../../support/redisson-versions.js";
+import { type CuratorClient, curatorVersions, startJavaPeer } from "../../support/curator/java-peer.js";
+import type { RedissonClient } from "../../support/redisson/redisson-client.js";
+import { startRedissonPeer } from "../../support/redisson/redisson-peer.js";
+import { redissonVersions } from "../../support/redisson/redisson-versions.js";
 import type { LiveWorld } from "./live-world.js";
 
 /**

@@ -1,6 +1,6 @@
 import { freePort, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
-import { curatorVersions, type JavaPeer, startJavaPeer } from "../../support/java-peer.js";
+import { curatorVersions, type JavaPeer, startJavaPeer } from "../../support/curator/java-peer.js";
 import { Browser } from "./browser.js";
 import { Dashboard } from "./dashboard.js";
 

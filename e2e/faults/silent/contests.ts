@@ -1,8 +1,8 @@
 import type { LockProvider } from "@holdfast/core";
 import { type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
-import { Contest, type Verdict } from "../../support/fault-contest.js";
-import { spread } from "../../support/fault-figures.js";
-import type { FaultObserver } from "../../support/fault-observer.js";
+import { Contest, type Verdict } from "../../support/faults/fault-contest.js";
+import { spread } from "../../support/faults/fault-figures.js";
+import type { FaultObserver } from "../../support/faults/fault-observer.js";
 
 /** Undoes things in reverse order; tests that run side by side each have their own. */
 export class Tidy implements AsyncDisposable {

@@ -6,9 +6,9 @@ import {
   type ZooKeeperProxy,
 } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, it, vi } from "vitest";
-import { chance } from "../../support/fault-chance.js";
-import type { Contest, Verdict } from "../../support/fault-contest.js";
-import { FaultObserver } from "../../support/fault-observer.js";
+import { chance } from "../../support/faults/fault-chance.js";
+import type { Contest, Verdict } from "../../support/faults/fault-contest.js";
+import { FaultObserver } from "../../support/faults/fault-observer.js";
 import { share } from "../../support/share.js";
 import { testLimitMs } from "../server/test-limit.js";
 import { contests, figures, lostFirst, patienceMs, Tidy } from "./contests.js";

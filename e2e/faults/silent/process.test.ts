@@ -2,10 +2,14 @@ import { setTimeout as pass } from "node:timers/promises";
 import { type LockHandle, type LockProvider, tokenGate } from "@holdfast/core";
 import { eventually, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { chance } from "../../support/fault-chance.js";
-import { spread } from "../../support/fault-figures.js";
-import { type HolderProcess, type HolderProgram, holderProgram } from "../../support/fault-holder-process.js";
-import { FaultObserver } from "../../support/fault-observer.js";
+import { chance } from "../../support/faults/fault-chance.js";
+import { spread } from "../../support/faults/fault-figures.js";
+import {
+  type HolderProcess,
+  type HolderProgram,
+  holderProgram,
+} from "../../support/faults/fault-holder-process.js";
+import { FaultObserver } from "../../support/faults/fault-observer.js";
 import { share } from "../../support/share.js";
 import { testLimitMs } from "../server/test-limit.js";
 import { patienceMs, Tidy } from "./contests.js";

@@ -1,8 +1,8 @@
 import { redisLocks } from "@holdfast/redis-recipes";
 import { startRedis } from "@holdfast/test-servers";
 import { expect, it, onTestFinished } from "vitest";
-import { buildPackages, scratchInside } from "../../support/emit.js";
 import { pairedRatio, percent, startWatcher } from "../../support/paired-cost.js";
+import { buildPackages, scratchInside } from "../../support/process/emit.js";
 
 const program = `
 import { redisCollector } from "@holdfast/redis-recipes/collector";

@@ -3,9 +3,9 @@ import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
 import { redisCollector } from "@holdfast/redis-recipes/collector";
 import { eventually } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RedissonClient } from "../../support/redisson-client.js";
-import { type RedissonPeer, startRedissonPeer } from "../../support/redisson-peer.js";
-import { redissonVersions } from "../../support/redisson-versions.js";
+import type { RedissonClient } from "../../support/redisson/redisson-client.js";
+import { type RedissonPeer, startRedissonPeer } from "../../support/redisson/redisson-peer.js";
+import { redissonVersions } from "../../support/redisson/redisson-versions.js";
 import { type Topology, topologies } from "./topologies.js";
 
 const [choice] = (await redissonVersions()).filter(({ missing }) => missing === null);

@@ -1,7 +1,7 @@
 import type { RedisLocksOptions } from "@holdfast/redis-recipes";
 import type { RedisCollectorOptions } from "@holdfast/redis-recipes/collector";
 import { type RedisNode, startRedis, startRedisCluster, startRedisReplicaSet } from "@holdfast/test-servers";
-import type { RedissonServers } from "../../support/redisson-settings.js";
+import type { RedissonServers } from "../../support/redisson/redisson-settings.js";
 
 /** Servers, and how each kind of client finds them. */
 export interface Topology {

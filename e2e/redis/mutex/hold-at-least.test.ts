@@ -2,7 +2,7 @@ import type { Acquirable } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { eventually } from "@holdfast/test-servers";
 import { expect, it } from "vitest";
-import { OneServer } from "../../support/one-redis-server.js";
+import { OneServer } from "../../support/redis/one-redis-server.js";
 
 const server = new OneServer();
 const leaseMs = 1_000;

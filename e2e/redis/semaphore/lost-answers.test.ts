@@ -2,7 +2,7 @@ import { BackendError } from "@holdfast/core";
 import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
 import { type RedisProxy, startRedisProxy } from "@holdfast/test-servers";
 import { expect, it, onTestFinished } from "vitest";
-import { OneServer } from "../../support/one-redis-server.js";
+import { OneServer } from "../../support/redis/one-redis-server.js";
 
 const server = new OneServer();
 

@@ -1,8 +1,8 @@
 import { startZooKeeper } from "@holdfast/test-servers";
 import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
 import { expect, it, onTestFinished } from "vitest";
-import { buildPackages, scratchInside } from "../../support/emit.js";
 import { pairedRatio, percent, startWatcher } from "../../support/paired-cost.js";
+import { buildPackages, scratchInside } from "../../support/process/emit.js";
 import { connected, operatorSession } from "../../support/providers.js";
 import { makeLocks } from "./nodes.js";
 

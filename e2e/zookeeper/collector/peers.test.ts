@@ -9,7 +9,7 @@ import {
   curatorVersionsInShare,
   type JavaPeer,
   startJavaPeer,
-} from "../../support/java-peer.js";
+} from "../../support/curator/java-peer.js";
 
 const versions = await curatorVersionsInShare();
 const waitMs = 30_000;

@@ -1,6 +1,6 @@
 import { eventually } from "@holdfast/test-servers";
 import { afterAll, beforeAll } from "vitest";
-import { type CuratorClient, type JavaPeer, startJavaPeer } from "../../support/java-peer.js";
+import { type CuratorClient, type JavaPeer, startJavaPeer } from "../../support/curator/java-peer.js";
 
 const withinMs = 20_000;
 

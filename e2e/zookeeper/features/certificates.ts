@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findJava } from "@holdfast/test-servers";
-import { run } from "../../support/run.js";
+import { run } from "../../support/process/run.js";
 
 /** A key pair and its self-signed certificate. */
 export interface Certificate {

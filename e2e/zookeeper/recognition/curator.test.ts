@@ -7,7 +7,7 @@ import {
   curatorVersions,
   type JavaPeer,
   startJavaPeer,
-} from "../../support/java-peer.js";
+} from "../../support/curator/java-peer.js";
 import { operatorSession } from "../../support/providers.js";
 import { Records } from "./recorded.js";
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { findKazoo, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { afterAll, beforeAll, beforeEach, describe, it } from "vitest";
-import { LineProcess } from "../../support/line-process.js";
+import { LineProcess } from "../../support/process/line-process.js";
 import { operatorSession } from "../../support/providers.js";
 import { Records } from "./recorded.js";
 

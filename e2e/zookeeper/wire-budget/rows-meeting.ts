@@ -1,5 +1,5 @@
 import { eventually } from "@holdfast/test-servers";
-import type { CuratorLeaderLatch } from "../../support/java-peer.js";
+import type { CuratorLeaderLatch } from "../../support/curator/java-peer.js";
 import type { Row, Scene } from "./scene.js";
 
 const waitMs = 20_000;

@@ -1,7 +1,7 @@
 import { eventually, type TraceEntry, type ZooKeeperProxy } from "@holdfast/test-servers";
 import type { OpName } from "@holdfast/zk-protocol";
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
-import type { CuratorClient } from "../../support/java-peer.js";
+import type { CuratorClient } from "../../support/curator/java-peer.js";
 
 /** What an operation costs on the wire. */
 export interface Cost {

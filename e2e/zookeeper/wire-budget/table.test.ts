@@ -6,7 +6,7 @@ import {
 } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CuratorClient, type JavaPeer, startJavaPeer } from "../../support/java-peer.js";
+import { type CuratorClient, type JavaPeer, startJavaPeer } from "../../support/curator/java-peer.js";
 import { exclusiveRows } from "./rows-exclusive.js";
 import { meetingRows } from "./rows-meeting.js";
 import { multiLockRows } from "./rows-multi-lock.js";

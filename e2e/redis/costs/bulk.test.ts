@@ -1,0 +1,127 @@
+import { eventually, type RespEntry } from "@holdfast/test-servers";
+import { beforeAll, describe, expect, it } from "vitest";
+import { share } from "../../support/share.js";
+import { behindSentinels, inCluster, oneServer, type Place } from "./places.js";
+
+const count = share("holds and waits of one provider", 300, 10_000);
+const full = count >= 10_000;
+/** So long that this process, through which all of it passes, does not become the measure. */
+const leaseMs = full ? 30_000 : 6_000;
+const heartbeatMs = full ? 5_000 : 1_000;
+/** A round may come so much early or late, by timers and a busy machine. */
+const punctual = 0.7;
+
+const places: readonly [string, () => Promise<Place>][] = [
+  ["on one server", oneServer],
+  ["behind sentinels", behindSentinels],
+  ["in a cluster", inCluster],
+];
+
+const holds = Array.from({ length: count }, (_, n) => `hold-${n}`);
+const waits = Array.from({ length: count }, (_, n) => `wait-${n}`);
+const rounds = [
+  { what: "renewals", of: holds, periodMs: leaseMs / 3 },
+  { what: "heartbeats", of: waits, periodMs: heartbeatMs },
+] as const;
+
+/** What one provider on these servers sends while each of its holds is renewed twice. */
+interface Stage {
+  readonly place: Place;
+  readonly calls: readonly RespEntry[];
+  readonly lost: number;
+}
+
+async function perform(start: () => Promise<Place>): Promise<Stage> {
+  const place = await start();
+  const others = place.locks({ heartbeatMs });
+  const locks = place.locks({ leaseMs, heartbeatMs });
+  try {
+    let renewed = 0;
+    let lost = 0;
+    locks.events.on("renewed", () => renewed++);
+    locks.events.on("lost", () => lost++);
+    const untilRenewed = async (times: number): Promise<void> => {
+      const from = renewed;
+      await eventually(() => renewed - from >= times * count, {
+        what: `${times} renewals of each`,
+        withinMs: 5 * leaseMs,
+      });
+    };
+    await Promise.all([others.ready(), locks.ready()]);
+    await Promise.all(waits.map((name) => others.mutex(name).acquire({ leaseMs: 600_000 })));
+    for (const name of waits) locks.mutex(name).acquire({ waitMs: 600_000 }).catch(ended);
+    await Promise.all(holds.map((name) => locks.mutex(name).acquire()));
+    // From the first renewal of each on, its calls have their places in the period.
+    await untilRenewed(1);
+    for (const link of place.links) link.reset();
+    await untilRenewed(2);
+    const calls = place.links
+      .flatMap(({ trace }) => trace)
+      .filter(({ kind, name }) => kind === "command" && name.startsWith("EVAL"))
+      .sort((one, other) => one.at - other.at);
+    return { place, calls, lost };
+  } finally {
+    await Promise.all([locks, others].map((each) => each.close({ releaseTimeoutMs: 1 })));
+    await place.stop();
+  }
+}
+
+const stages = new Map<string, Stage>();
+beforeAll(async () => {
+  // One after the other: each keeps this process busy.
+  for (const [where, start] of places) stages.set(where, await perform(start));
+}, 600_000);
+
+describe.each(places)("%s", (where) => {
+  it.each(rounds)(`$what of ${count} are few calls, and not all at once`, ({ what, of, periodMs }) => {
+    const { place, lost, calls: all } = stages.get(where) as Stage;
+    const prefix = `${of[0]?.split("-")[0]}-`;
+    const calls = all.filter(({ key }) => key?.startsWith(prefix) === true);
+    const { most, inTenth } = busiest(calls, periodMs);
+    const slots = new Set(of.map((name) => place.slotOf(name))).size;
+    const flights = new Set(calls.map(({ connection, flight }) => `${connection} ${flight}`)).size;
+    console.log(
+      `${where}: ${what} of ${count}: ${most} calls in a period, ${inTenth} in its busiest tenth, ${slots} slots; ${calls.length} calls in ${flights} flights`,
+    );
+    expect(lost).toBe(0);
+    expect(calls.length).toBeGreaterThan(0);
+    if (place.slotOf("any") === null) {
+      expect(most).toBeLessThanOrEqual(100);
+      return;
+    }
+    expect(leastGap(calls, place)).toBeGreaterThan(punctual * periodMs);
+    expect(most).toBeLessThanOrEqual(slots);
+    expect(inTenth).toBeLessThanOrEqual(0.6 * slots);
+  });
+});
+
+/** Calls in any period, by as much as rounds are punctual, and in any tenth of one. */
+function busiest(calls: readonly RespEntry[], periodMs: number): { most: number; inTenth: number } {
+  const within = (forMs: number): number => {
+    let most = 0;
+    let first = 0;
+    calls.forEach(({ at }, last) => {
+      while (at - (calls[first] as RespEntry).at >= forMs) first++;
+      most = Math.max(most, last - first + 1);
+    });
+    return most;
+  };
+  return { most: within(periodMs * punctual), inTenth: within(periodMs / 10) };
+}
+
+/** Between two calls of one slot. */
+function leastGap(calls: readonly RespEntry[], place: Place): number {
+  const last = new Map<number | null, number>();
+  let least = Infinity;
+  for (const { key, at } of calls) {
+    const slot = place.slotOf(key as string);
+    least = Math.min(least, at - (last.get(slot) ?? -Infinity));
+    last.set(slot, at);
+  }
+  return least;
+}
+
+/** Of waits that end with their provider. */
+function ended(error: unknown): void {
+  if ((error as Error).name !== "ProviderClosedError") throw error;
+}

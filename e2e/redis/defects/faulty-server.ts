@@ -1,0 +1,106 @@
+import type { AcquireOptions, LockHandle } from "@holdfast/core";
+import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
+import { eventually, type RedisConnection, type RedisNode, type RedisProxy } from "@holdfast/test-servers";
+import { onTestFinished } from "vitest";
+import { OneServer } from "../../support/redis/one-redis-server.js";
+
+export interface LinkedClient {
+  readonly locks: RedisLocks;
+  /** The client's own way to the server: what goes wrong there goes wrong for it alone. */
+  readonly link: RedisProxy;
+}
+
+/** One real server, and clients each of which reaches it through a link of its own. */
+export class FaultyServer extends OneServer {
+  /** Its scripts are known to the server, and its connections stand. */
+  async client(options: Omit<RedisLocksOptions, "url"> = {}): Promise<LinkedClient> {
+    const client = await this.linked({ releaseTimeoutMs: 2_000, ...options });
+    const { locks, link } = client;
+    onTestFinished(() => link.clearRules());
+    // A revocable request waits for the subscription; the rest makes each script known.
+    for (const take of Object.values(kinds)) {
+      const warm = await take(locks, this.name("warm"), { revocable: true });
+      await warm.confirm();
+      await warm.release();
+    }
+    return client;
+  }
+
+  /** A further client on somebody else's link. */
+  async through(options: RedisLocksOptions): Promise<RedisLocks> {
+    const locks = redisLocks(options);
+    onTestFinished(async () => {
+      await locks.close({ releaseTimeoutMs: 300 });
+    });
+    await (await locks.mutex(this.name("warm")).acquire({ revocable: true })).release();
+    return locks;
+  }
+
+  /** Everything that the server executes from now on, what its scripts do included. */
+  async monitor(): Promise<Monitor> {
+    const connection = await this.node.connect();
+    onTestFinished(() => connection.close());
+    await connection.command("MONITOR");
+    return new Monitor(connection);
+  }
+}
+
+/** The client's process is gone for good: nothing of it comes through any more. */
+export async function die({ link }: LinkedClient): Promise<void> {
+  await link.setMode("refuse");
+  link.resetAll();
+}
+
+export class Monitor {
+  readonly #connection: RedisConnection;
+
+  constructor(connection: RedisConnection) {
+    this.#connection = connection;
+  }
+
+  /** One for each command, oldest first: `time [db client] "NAME" "argument"...`, for those of scripts `[db lua]`. */
+  get lines(): readonly string[] {
+    return this.#connection.messages.map(String);
+  }
+
+  /** Until everything that was executed before is in `lines`. */
+  async caughtUp(node: RedisNode): Promise<void> {
+    const mark = `mark-${performance.now()}`;
+    await node.command("ECHO", mark);
+    await eventually(() => this.lines.some((line) => line.includes(mark)), {
+      what: "the monitor to catch up",
+    });
+  }
+}
+
+export type Take = (locks: RedisLocks, name: string, options?: AcquireOptions) => Promise<Held>;
+export type Held = Omit<LockHandle, "mode">;
+
+export type Kind = "mutex" | "re-entrant mutex" | "fair mutex" | "spin mutex" | "read" | "write" | "permit";
+
+/** Every kind of grant that has a lease of its own at the server. */
+export const kinds: Readonly<Record<Kind, Take>> = {
+  mutex: (locks, name, options) => locks.mutex(name).acquire(options),
+  "re-entrant mutex": (locks, name, options) => locks.reentrantMutex(name).acquire(options),
+  "fair mutex": (locks, name, options) => locks.fairMutex(name).acquire(options),
+  "spin mutex": (locks, name, options) => locks.spinMutex(name).acquire(options),
+  read: (locks, name, options) => locks.readWriteLock(name).read.acquire(options),
+  write: (locks, name, options) => locks.readWriteLock(name).write.acquire(options),
+  permit: async (locks, name, options) => {
+    const permits = locks.permitSemaphore(name);
+    await permits.trySetLimit(1);
+    return await permits.acquire(options);
+  },
+};
+
+export const kindNames = Object.keys(kinds) as Kind[];
+
+/** What a permit semaphore has besides its number is a set of grants; of all others the key itself is the hold. */
+export function holdKeyOf(kind: Kind, name: string): string {
+  return kind === "permit" ? `{${name}}:timeout` : name;
+}
+
+/** The loop stands still, as in a long computation or a pause of the machine: neither timers nor sockets are served. */
+export function stallLoop(forMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
+}

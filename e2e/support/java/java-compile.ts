@@ -1,0 +1,41 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { publish, run } from "../process/run.js";
+import { javaCacheDir } from "./java-class-path.js";
+
+const sourceDir = fileURLToPath(new URL("../../java/src", import.meta.url));
+
+/** All `.java` files of a folder and those under it, sorted. */
+export async function javaFilesIn(folder: string): Promise<string[]> {
+  const files = await readdir(folder, { recursive: true });
+  return files
+    .filter((file) => file.endsWith(".java"))
+    .sort()
+    .map((file) => join(folder, file));
+}
+
+/**
+ * Compiles sources, by default `e2e/java/src`, against one class path and returns the folder of the classes. It is named
+ * by a hash of both, so that the compiler runs once for each state of the sources and never serves an old one.
+ */
+export async function compileJava(classPath: string, sources?: readonly string[]): Promise<string> {
+  const files = sources ?? (await javaFilesIn(sourceDir));
+  const hash = createHash("sha256").update(classPath);
+  for (const file of files) hash.update(`\0${file}\0`).update(await readFile(file));
+  const finished = join(javaCacheDir, `classes-${hash.digest("hex").slice(0, 16)}`);
+  if (existsSync(finished)) return finished;
+
+  await mkdir(javaCacheDir, { recursive: true });
+  const staged = await mkdtemp(join(javaCacheDir, ".staged-"));
+  try {
+    const options = ["--release", "17", "-Xlint:all,-path,-classfile", "-d", staged, "-cp", classPath];
+    await run("javac", [...options, ...files], { withinMs: 60_000 });
+    await publish(staged, finished);
+  } finally {
+    await rm(staged, { recursive: true, force: true });
+  }
+  return finished;
+}

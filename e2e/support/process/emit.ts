@@ -1,0 +1,52 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { run } from "./run.js";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const tsc = join(root, "node_modules/.bin/tsc");
+const compilerOptions = "--ignoreConfig --module nodenext --target es2022 --types node --skipLibCheck".split(
+  " ",
+);
+
+/**
+ * Brings a built package and those below it up to date, for processes that use them as an installed service would. Fast
+ * when they are.
+ */
+export async function buildPackages(...packages: string[]): Promise<void> {
+  const turbo = join(root, "node_modules/.bin/turbo");
+  const wanted = packages.length === 0 ? ["@holdfast/zk-recipes"] : packages;
+  const filters = wanted.map((name) => `--filter=${name}`);
+  const build = ["run", "build", ...filters, "--output-logs=errors-only"];
+  await run(turbo, build, { cwd: root, withinMs: 120_000 });
+}
+
+/** A folder inside the repository, so that `@holdfast/...` resolves from it: there, to the built packages. */
+export async function scratchInside(): Promise<{ dir: string } & AsyncDisposable> {
+  const cache = join(root, ".cache/e2e");
+  await mkdir(cache, { recursive: true });
+  const dir = await mkdtemp(join(cache, "scratch-"));
+  return { dir, [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
+}
+
+/** A file of `e2e/support`, such as `process/contender`, as JavaScript for processes of its own: Node 20 runs no TypeScript. */
+export async function emit(name: string): Promise<{ url: URL; file: string } & AsyncDisposable> {
+  const scratch = await scratchInside();
+  const source = join(root, "e2e/support", `${name}.ts`);
+  // Types are checked with the rest of the tests.
+  await compile(source, scratch.dir, ["--noCheck"]);
+  const file = join(scratch.dir, `${basename(name)}.js`);
+  return { file, url: pathToFileURL(file), [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose]() };
+}
+
+/** One compiler for all sources: most of its time goes into the declarations that they share. */
+export async function compile(
+  source: string | readonly string[],
+  outDir: string,
+  options: readonly string[] = [],
+): Promise<void> {
+  await run(tsc, [...compilerOptions, ...options, "--outDir", outDir, ...[source].flat()], {
+    cwd: root,
+    withinMs: 60_000,
+  });
+}

@@ -1,0 +1,130 @@
+import type { LineProcess } from "../process/line-process.js";
+import { RedissonObject } from "./redisson-object.js";
+
+/** `read` and `write` are the halves of the `RReadWriteLock` of that name. */
+export type RedissonLockKind = "plain" | "fair" | "spin" | "read" | "write";
+
+/** Redisson's locks belong to threads. Left out, each object has a thread of its own; two objects may share one by its name. */
+export interface OnThread {
+  readonly thread?: string;
+}
+
+export interface RedissonLease {
+  /** Left out the watchdog renews the hold until it is released. */
+  readonly leaseMs?: number;
+}
+
+export interface RedissonTry extends RedissonLease, OnThread {
+  /** Default 0. */
+  readonly waitMs?: number;
+}
+
+/** What can take and give back: all that an `RLock` over several names can do. */
+export class RedissonHolder extends RedissonObject {
+  /** Waits for ever; the request gives up after 60 s, Redisson does not. */
+  async lock({ leaseMs = -1, thread }: RedissonLease & OnThread = {}): Promise<void> {
+    await this.askLong("lock", -1, [this.threadName(thread), leaseMs]);
+  }
+
+  /** `tryLock()` without times: a fair lock's leaves nobody in the queue. */
+  tryOnce({ thread }: OnThread = {}): Promise<boolean> {
+    return this.askWhether("tryOnce", [this.threadName(thread)]);
+  }
+
+  /** `tryLock(wait, lease)`. False when not granted in time. */
+  async tryLock({ waitMs = 0, leaseMs = -1, thread }: RedissonTry = {}): Promise<boolean> {
+    const [granted] = await this.askLong("tryLock", waitMs, [this.threadName(thread), waitMs, leaseMs]);
+    return granted === "true";
+  }
+
+  /** Rejects with an `IllegalMonitorStateException` when the thread does not hold it. */
+  async unlock({ thread }: OnThread = {}): Promise<void> {
+    await this.ask("unlock", [this.threadName(thread)]);
+  }
+
+  protected threadName(thread: string | undefined): string {
+    return thread ?? this.remoteName;
+  }
+}
+
+/** One `RLock`. What it tells, Redis told it. */
+export class RedissonLock extends RedissonHolder {
+  readonly #clientId: string;
+  readonly #thread: string;
+
+  /** `thread`: the one that is used where none is named. */
+  constructor(
+    lines: LineProcess,
+    kind: string,
+    remoteName: string,
+    clientId: string,
+    thread: string = remoteName,
+  ) {
+    super(lines, kind, remoteName);
+    this.#clientId = clientId;
+    this.#thread = thread;
+  }
+
+  protected override threadName(thread: string | undefined): string {
+    return thread ?? this.#thread;
+  }
+
+  /** Whoever holds it. False when nobody did. */
+  forceUnlock(): Promise<boolean> {
+    return this.askWhether("forceUnlock");
+  }
+
+  isLocked(): Promise<boolean> {
+    return this.askWhether("isLocked");
+  }
+
+  isHeldByCurrentThread({ thread }: OnThread = {}): Promise<boolean> {
+    return this.askWhether("isHeldByCurrentThread", [this.threadName(thread)]);
+  }
+
+  holdCount({ thread }: OnThread = {}): Promise<number> {
+    return this.askNumber("holdCount", [this.threadName(thread)]);
+  }
+
+  /** -2 when it is free, -1 when it is held without an end. */
+  remainingMs(): Promise<number> {
+    return this.askNumber("remainTimeToLive");
+  }
+
+  /** How the thread is called on the server: client id and thread id. */
+  async owner({ thread }: OnThread = {}): Promise<string> {
+    return `${this.#clientId}:${(await this.ask("threadId", [this.threadName(thread)]))[0]}`;
+  }
+}
+
+/** One `RFencedLock`. */
+export class RedissonFencedLock extends RedissonLock {
+  async lockAndGetToken({ thread }: OnThread = {}): Promise<bigint> {
+    const [token = ""] = await this.askLong("lockAndGetToken", -1, [this.threadName(thread)]);
+    return BigInt(token);
+  }
+
+  /** `null` when not granted in time. */
+  async tryLockAndGetToken({ waitMs = 0, leaseMs = -1, thread }: RedissonTry = {}): Promise<bigint | null> {
+    const args = [this.threadName(thread), waitMs, leaseMs];
+    const [token] = await this.askLong("tryLockAndGetToken", waitMs, args);
+    return token === undefined ? null : BigInt(token);
+  }
+
+  /** The last one given to anybody; 0 before the first. */
+  async token(): Promise<bigint> {
+    const [token = ""] = await this.ask("token");
+    return BigInt(token);
+  }
+}
+
+/** One `RReadWriteLock`: its halves, which share a thread where none is named. */
+export class RedissonReadWriteLock {
+  readonly read: RedissonLock;
+  readonly write: RedissonLock;
+
+  constructor(read: RedissonLock, write: RedissonLock) {
+    this.read = read;
+    this.write = write;
+  }
+}
