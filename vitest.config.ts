@@ -27,6 +27,7 @@ const withServers = [
 /** What needs real Redis servers. */
 const redis = [
   "packages/redis-recipes/test/**/*.server.test.ts",
+  "packages/collectors/test/redis/**/*.server.test.ts",
   "packages/test-servers/test/redis/**/*.server.test.ts",
   "e2e/redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",

@@ -51,7 +51,16 @@ const ioredis = (version) => ({
 const typescript = (version) => ({
   name: `typescript ${version}`,
   beside: { typescript: version, "prom-client": "15", ...typesOfNode },
-  packages: ["core", "metrics", "multi-lock", "redis-recipes", "test-servers", "zk-protocol", "zk-recipes"],
+  packages: [
+    "collectors",
+    "core",
+    "metrics",
+    "multi-lock",
+    "redis-recipes",
+    "test-servers",
+    "zk-protocol",
+    "zk-recipes",
+  ],
   files: ["types.mts"],
   commands: [["tsc", ...strict, "--noEmit", "types.mts"]],
 });

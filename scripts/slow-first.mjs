@@ -24,7 +24,7 @@ const slow = [
   "e2e/redis/start/rights",
   "e2e/redis/faults/",
   "test-servers/test/redis/replica-set.server",
-  "redis-recipes/test/collector/collector.server",
+  "collectors/test/redis/collector.server",
   "e2e/redlock/",
   "e2e/dashboard/scale-process",
   "e2e/dashboard/sharing",

@@ -219,6 +219,31 @@ await locks.close();
   });
 });
 
+describe("the collectors, installed", () => {
+  it.each([
+    ["zookeeper", "node-zookeeper-client", "ioredis"],
+    ["redis", "ioredis", "node-zookeeper-client"],
+  ])("the one for %s loads %s, and not %s", async (backend, own, others) => {
+    const file = await consumer.write(
+      `collector-${backend}.mjs`,
+      `import { createRequire } from "node:module";
+await import("@holdfast/collectors/${backend}");
+const loaded = Object.keys(createRequire(import.meta.url).cache);
+for (const name of ["${own}", "${others}"]) console.log(name, loaded.some((path) => path.includes(\`/\${name}/\`)));
+`,
+    );
+    const told = await run(process.execPath, [file], { cwd: consumer.folder, withinMs: 10_000 });
+    expect(told.trim().split("\n")).toEqual([`${own} true`, `${others} false`]);
+  });
+
+  it("are in their own package alone", async () => {
+    for (const name of ["@holdfast/core", "@holdfast/zk-recipes", "@holdfast/redis-recipes"]) {
+      const files = await readdir(join(consumer.folder, "node_modules", name), { recursive: true });
+      expect(files.filter((file) => /collector|observe\//.test(file))).toEqual([]);
+    }
+  });
+});
+
 describe("the Redis packages, installed", () => {
   it("type-check, declarations included, with the errors and options that they export", async () => {
     await consumer.write(

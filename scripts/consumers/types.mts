@@ -1,4 +1,7 @@
 // What a strict compiler has to know of the packages: verbs, handles, options, errors, and mistakes that it must refuse.
+import type { Finding, LockCollector } from "@holdfast/collectors";
+import { redisCollector } from "@holdfast/collectors/redis";
+import { zookeeperCollector } from "@holdfast/collectors/zookeeper";
 import {
   HoldfastError,
   type LockHandle,
@@ -47,3 +50,11 @@ redisLocks({ url: "redis://h", leaseMS: 5 });
 const plain = memoryLocks().mutex("x");
 // @ts-expect-error: the body comes last
 plain.withLock(async () => {}, { waitMs: 5 });
+
+export function watch(): readonly Finding[] {
+  const collectors: LockCollector[] = [
+    zookeeperCollector({ connect: "h:1", roots: ["/locks"] }),
+    redisCollector({ url: "redis://h", patterns: ["order:*"] }),
+  ];
+  return collectors.flatMap((each) => each.findings());
+}

@@ -1,5 +1,5 @@
-import type { LockCollector } from "@holdfast/core/observe";
-import type { ZooKeeperCollectorOptions } from "@holdfast/zk-recipes/collector";
+import type { LockCollector } from "@holdfast/collectors";
+import type { ZooKeeperCollectorOptions } from "@holdfast/collectors/zookeeper";
 import { ConfigError } from "./config/config-error.js";
 import type { ClusterConfig, DashboardConfig, Secret } from "./config/schema.js";
 import { readSecret, type SecretSource } from "./config/secrets.js";
@@ -55,7 +55,7 @@ async function prepare(
   const secret = (what: string, from: Secret): Promise<string> =>
     readSecret(`clusters: ${name}: ${what}`, from, source);
   if (zookeeper !== undefined) {
-    const { checkZooKeeperCollector, zookeeperCollector } = await import("@holdfast/zk-recipes/collector");
+    const { checkZooKeeperCollector, zookeeperCollector } = await import("@holdfast/collectors/zookeeper");
     const { auth = [], adminPort, tls, ...rest } = zookeeper;
     const options: ZooKeeperCollectorOptions = {
       ...rest,
@@ -69,7 +69,7 @@ async function prepare(
     return { check: () => checkZooKeeperCollector(options), make: () => zookeeperCollector(options) };
   }
   if (redis === undefined) throw new ConfigError(`clusters: ${name} must have either zookeeper or redis`);
-  const { checkRedisCollector, redisCollector } = await import("@holdfast/redis-recipes/collector");
+  const { checkRedisCollector, redisCollector } = await import("@holdfast/collectors/redis");
   const { password, sentinels, tls, ...rest } = redis;
   const own = {
     ...rest,

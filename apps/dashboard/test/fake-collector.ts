@@ -13,7 +13,7 @@ import type {
   ObservedSession,
   SessionContact,
   SourceStatus,
-} from "@holdfast/core/observe";
+} from "@holdfast/collectors";
 
 /** A collector without a backend: what it shows is what a test has put there. */
 export class FakeCollector implements LockCollector {

@@ -1,10 +1,10 @@
+import { redisCollector } from "@holdfast/collectors/redis";
 import { systemRuntime } from "@holdfast/core";
-import { redisCollector } from "@holdfast/redis-recipes/collector";
 import { expireSession, fourLetterWord, RedisConnection } from "@holdfast/test-servers";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { askWord } from "../../../packages/collectors/src/zookeeper/four-letter.js";
 import { IoredisLine } from "../../../packages/redis-recipes/src/client/ioredis-line.js";
 import type { RedisTarget } from "../../../packages/redis-recipes/src/client/target.js";
-import { askWord } from "../../../packages/zk-recipes/src/collector/four-letter.js";
 
 /** What a client is given of TLS; `undefined`: plain TCP. */
 export interface ClientTls {

@@ -5,7 +5,7 @@ import { pairedRatio, percent, startWatcher } from "../../support/paired-cost.js
 import { buildPackages, scratchInside } from "../../support/process/emit.js";
 
 const program = `
-import { redisCollector } from "@holdfast/redis-recipes/collector";
+import { redisCollector } from "@holdfast/collectors/redis";
 const collector = redisCollector({ url: process.argv[1], patterns: ["order:*"] });
 const keys = process.argv[2] === "viewer" ? Array.from({ length: 100 }, (_, i) => "order:" + i) : [];
 collector.attend(keys);

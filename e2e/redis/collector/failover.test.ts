@@ -1,5 +1,5 @@
-import type { LockCollector } from "@holdfast/core/observe";
-import { redisCollector } from "@holdfast/redis-recipes/collector";
+import type { LockCollector } from "@holdfast/collectors";
+import { redisCollector } from "@holdfast/collectors/redis";
 import { eventually, startRedisCluster, startRedisReplicaSet } from "@holdfast/test-servers";
 import { expect, it, onTestFinished } from "vitest";
 

@@ -1,6 +1,6 @@
-import type { LockCollector, ObservedLock } from "@holdfast/core/observe";
+import type { LockCollector, ObservedLock } from "@holdfast/collectors";
+import { redisCollector } from "@holdfast/collectors/redis";
 import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
-import { redisCollector } from "@holdfast/redis-recipes/collector";
 import { eventually } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RedissonClient } from "../../support/redisson/redisson-client.js";

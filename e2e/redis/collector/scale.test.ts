@@ -1,4 +1,4 @@
-import { redisCollector } from "@holdfast/redis-recipes/collector";
+import { redisCollector } from "@holdfast/collectors/redis";
 import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { share } from "../../support/share.js";

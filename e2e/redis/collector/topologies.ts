@@ -1,5 +1,5 @@
+import type { RedisCollectorOptions } from "@holdfast/collectors/redis";
 import type { RedisLocksOptions } from "@holdfast/redis-recipes";
-import type { RedisCollectorOptions } from "@holdfast/redis-recipes/collector";
 import { type RedisNode, startRedis, startRedisCluster, startRedisReplicaSet } from "@holdfast/test-servers";
 import type { RedissonServers } from "../../support/redisson/redisson-settings.js";
 

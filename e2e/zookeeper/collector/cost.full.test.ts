@@ -11,7 +11,7 @@ const rounds = 24;
 
 /** Looks at everything below the root, the locks that are measured among it: each of their changes is told to it. */
 const program = `
-import { zookeeperCollector } from "@holdfast/zk-recipes/collector";
+import { zookeeperCollector } from "@holdfast/collectors/zookeeper";
 const [, connect, viewer] = process.argv;
 const collector = zookeeperCollector({ connect, roots: ["/locks"], adminPort: false });
 const rows = Array.from({ length: 100 }, (_, i) => "/locks/order-" + String(i).padStart(7, "0"));

@@ -1,6 +1,6 @@
-import type { ActionRequest, ObservedLock } from "@holdfast/core/observe";
+import type { ActionRequest, ObservedLock } from "@holdfast/collectors";
+import { type ZooKeeperCollector, zookeeperCollector } from "@holdfast/collectors/zookeeper";
 import { eventually } from "@holdfast/test-servers";
-import { type ZooKeeperCollector, zookeeperCollector } from "@holdfast/zk-recipes/collector";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KazooPeer, startKazooPeer } from "../../foreign/kazoo-peer.js";
 import { startTarget, type Target, targetNames } from "../../foreign/target.js";

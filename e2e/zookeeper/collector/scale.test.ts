@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
+import { zookeeperCollector } from "@holdfast/collectors/zookeeper";
 import { eventually, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
-import { zookeeperCollector } from "@holdfast/zk-recipes/collector";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { liveHeapBytes } from "../../support/memory.js";
 import { operatorSession } from "../../support/providers.js";

@@ -1,22 +1,54 @@
 // For siblings that look at the layout or need a connection of their own. Not covered by semantic versioning.
 
+export type { Command } from "./client/commands.js";
 export { NotSentError, OutcomeUnknownError, type RefusalKind, ReplyError } from "./client/errors.js";
+export { copyOf, heardStreams } from "./client/heard-streams.js";
 export { IoredisLine, type LineOptions } from "./client/ioredis-line.js";
+export { failureOf, takesCommands } from "./client/ioredis-words.js";
 export type { ReplicaPolicy } from "./client/master-node.js";
 export type * from "./client/redis-line.js";
 export { type RequestMeter, requestMeter } from "./client/request-meter.js";
-export type { RedisTarget } from "./client/target.js";
-export { grantChannel, redissonChannels } from "./layout/channels.js";
+export { clientOptions, clusterOptions, commandSettings, defaultTimes } from "./client/settings.js";
+export { addressText, type RedisAddress, type RedisTarget } from "./client/target.js";
+export { closeClient } from "./client/topology.js";
+export { grantChannel, ourChannels, type RedissonPublish, redissonChannels } from "./layout/channels.js";
 export { parseGrantMessage } from "./layout/grant-message.js";
-export { mutexKeyList, mutexKeys } from "./layout/keys.js";
-export { parseOwner, wireOwner, wireUuid } from "./layout/owners.js";
+export { slotOfKey } from "./layout/hash-slot.js";
+export { clientKey } from "./layout/identity.js";
+export {
+  doubleBarrierKeys,
+  electionKeys,
+  fairKeyList,
+  fairKeys,
+  mutexKeyList,
+  mutexKeys,
+  neverExpiresMs,
+  permitKeyList,
+  permitKeys,
+  readHoldKey,
+  semaphoreKeys,
+} from "./layout/keys.js";
+export { prefixed, suffixed } from "./layout/names.js";
+export { isOurs, parseOwner, wireOwner, wireUuid } from "./layout/owners.js";
 export { type ResolvedRedisOptions, resolveOptions } from "./provider/options.js";
 export { deskOf, RedisProvider } from "./provider/redis-locks.js";
+export { targetOf } from "./provider/target-options.js";
 export { marginMs, ServerClock } from "./recipes/server-clock.js";
+export { fairForce } from "./scripts/fair/force.js";
 export { mutexInspect } from "./scripts/inspect/mutex.js";
+export { clock } from "./scripts/lua/clock.js";
+export { fairQueue } from "./scripts/lua/fair.js";
+export { mutexState } from "./scripts/lua/mutex-state.js";
+export { publish } from "./scripts/lua/publish.js";
+export { places } from "./scripts/lua/waiters.js";
 export { mutexAsk } from "./scripts/mutex/ask.js";
+export { mutexForce } from "./scripts/mutex/force.js";
 export { mutexRelease, type ReleaseAnswer } from "./scripts/mutex/release.js";
+export { permitRelease } from "./scripts/permit/release.js";
+export { readWriteAsk } from "./scripts/read-write/ask.js";
+export { readWriteForce } from "./scripts/read-write/force.js";
 export { type ExtendAnswer, extend } from "./scripts/redlock/extend.js";
 export { type NodeAnswer, nodeIdentityKey } from "./scripts/redlock/identity.js";
 export { type VoteAnswer, vote } from "./scripts/redlock/vote.js";
 export type { CallScript, Script } from "./scripts/script.js";
+export { semaphoreAsk } from "./scripts/semaphore/ask.js";

@@ -1,6 +1,8 @@
 // For siblings that look at the layout or need a session of their own. Not covered by semantic versioning.
 
+export type { ServerAddress } from "./client/library.js";
 export type * from "./layout/findings.js";
+export type { LayoutFinding } from "./layout/layout-finding.js";
 export { encodeSegment, LockPaths } from "./layout/lock-path.js";
 export {
   candidateData,
@@ -8,6 +10,7 @@ export {
   isRevokeMessage,
   nodeData,
   readCandidateData,
+  readIdentity,
   readNodeData,
   revokeMessage,
 } from "./layout/node-data.js";
@@ -15,17 +18,22 @@ export { parseProtectedName, protectionPrefix } from "./layout/protected-name.js
 export {
   inQueueOrder,
   isContender,
+  latchBase,
+  leaseBase,
   mutexBase,
+  readBase,
   sequenceOf,
   sequenceRefuseFrom,
   sequenceWarnFrom,
   sortKey,
+  writeBase,
 } from "./layout/queue-order.js";
-export { familyOf, type LayoutFamily, recogniseKind } from "./layout/recognise.js";
+export { familyOf, isKazooName, kindOf, type LayoutFamily, recogniseKind } from "./layout/recognise.js";
 export { recogniseTree } from "./layout/recognise-tree.js";
 export type * from "./layout/tree.js";
+export { listTree, readPeople } from "./recipes/inspect-tree.js";
 export { type ConnectString, parseConnectString } from "./session/connect-string.js";
-export { NotConnectedError, OutcomeUnknownError, SessionLostError } from "./session/errors.js";
+export { NotConnectedError, OutcomeUnknownError, SessionLostError, saysNoNode } from "./session/errors.js";
 export { adoptSession, openSession } from "./session/open-session.js";
-export type { SessionOptions } from "./session/options.js";
+export type { Credential, SessionOptions } from "./session/options.js";
 export type * from "./session/types.js";

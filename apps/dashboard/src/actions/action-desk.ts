@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ActionResult, LockAction } from "@holdfast/core/observe";
+import type { ActionResult, LockAction } from "@holdfast/collectors";
 import { atLeast, type Principal } from "../auth/roles.js";
 import type { ActionAnswer, ActionBody, AuditRow } from "../contract/api.js";
 import { within } from "../core/bounded.js";

@@ -1,4 +1,4 @@
-import type { LockFigures } from "@holdfast/core/observe";
+import type { LockFigures } from "@holdfast/collectors";
 import type { Overview } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { rowOf } from "./rows.js";

@@ -1,4 +1,4 @@
-import type { LockCollector, SourceStatus } from "@holdfast/core/observe";
+import type { LockCollector, SourceStatus } from "@holdfast/collectors";
 import type { ClusterRow } from "../contract/api.js";
 
 /** A collector under the name of its cluster. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Finding, FindingKind, ObservedParticipant } from "@holdfast/core/observe";
+import type { Finding, FindingKind, ObservedParticipant } from "@holdfast/collectors";
 import type { FindingRow, Findings } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf, wordOf } from "./lock-id.js";

@@ -1,4 +1,4 @@
-import type { CollectorEvent } from "@holdfast/core/observe";
+import type { CollectorEvent } from "@holdfast/collectors";
 import type { HistoryRow, LockHistory } from "../contract/api.js";
 
 type Turn = Extract<CollectorEvent, { type: "granted" | "released" }>;

@@ -1,4 +1,4 @@
-import type { ActionResult, LockAction, ObservedLockDetail, SessionContact } from "@holdfast/core/observe";
+import type { ActionResult, LockAction, ObservedLockDetail, SessionContact } from "@holdfast/collectors";
 import type { LockDetail } from "../contract/api.js";
 import { within } from "./bounded.js";
 import type { NamedCollector } from "./cluster-row.js";

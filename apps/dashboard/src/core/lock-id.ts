@@ -1,4 +1,4 @@
-import type { LockCollector } from "@holdfast/core/observe";
+import type { LockCollector } from "@holdfast/collectors";
 
 export type BackendName = LockCollector["backend"];
 

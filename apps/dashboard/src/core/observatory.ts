@@ -1,4 +1,4 @@
-import type { CollectorEvent, ObservedServer, ObservedSession } from "@holdfast/core/observe";
+import type { CollectorEvent, ObservedServer, ObservedSession } from "@holdfast/collectors";
 import type {
   Backends,
   ClusterRow,

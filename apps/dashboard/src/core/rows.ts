@@ -1,4 +1,4 @@
-import type { ObservedLock, ObservedParticipant, ObservedSession } from "@holdfast/core/observe";
+import type { ObservedLock, ObservedParticipant, ObservedSession } from "@holdfast/collectors";
 import type { LockRow, Participant, SessionRow } from "../contract/api.js";
 import { lockIdOf } from "./lock-id.js";
 

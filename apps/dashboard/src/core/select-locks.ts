@@ -1,4 +1,4 @@
-import type { LockFigures, ObservedLock } from "@holdfast/core/observe";
+import type { LockFigures, ObservedLock } from "@holdfast/collectors";
 import type { LocksQuery } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import type { Place, Sort } from "./cursor.js";

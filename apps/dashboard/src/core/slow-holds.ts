@@ -1,4 +1,4 @@
-import type { Finding, LockFigures } from "@holdfast/core/observe";
+import type { Finding, LockFigures } from "@holdfast/collectors";
 import type { NamedCollector } from "./cluster-row.js";
 
 /** From here on a hold counts as long. */

@@ -1,4 +1,4 @@
-import type { ObservedParticipant } from "@holdfast/core/observe";
+import type { ObservedParticipant } from "@holdfast/collectors";
 import type { Waits } from "../contract/api.js";
 import { lockIdOf } from "./lock-id.js";
 import { strongComponents } from "./strong-components.js";

@@ -1,4 +1,4 @@
-import type { ObservedLockDetail, ObservedParticipant } from "@holdfast/core/observe";
+import type { ObservedLockDetail, ObservedParticipant } from "@holdfast/collectors";
 
 /** A contended lock with everybody. */
 export interface ContendedLock {

@@ -1,4 +1,4 @@
-import type { LockFigures, ObservedLock, ObservedLockDetail } from "@holdfast/core/observe";
+import type { LockFigures, ObservedLock, ObservedLockDetail } from "@holdfast/collectors";
 import type { Waits } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf } from "./lock-id.js";

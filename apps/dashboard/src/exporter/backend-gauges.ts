@@ -1,4 +1,4 @@
-import type { ServerMeasures, SourceStatus } from "@holdfast/core/observe";
+import type { ServerMeasures, SourceStatus } from "@holdfast/collectors";
 import type { MetricSet } from "@holdfast/metrics/internal";
 import type { NamedCollector } from "./lock-census.js";
 import { Polled } from "./polled.js";

@@ -1,4 +1,4 @@
-import type { FindingKind } from "@holdfast/core/observe";
+import type { FindingKind } from "@holdfast/collectors";
 import { defaultLockGroup } from "@holdfast/metrics";
 import {
   type AnyRegistry,

@@ -1,4 +1,4 @@
-import type { LockCollector, Moment, ObservedLock } from "@holdfast/core/observe";
+import type { LockCollector, Moment, ObservedLock } from "@holdfast/collectors";
 import { type LabelGuard, labelWord, otherValue } from "@holdfast/metrics/internal";
 import { TopRows } from "./top-rows.js";
 import { unknownRecipe } from "./words.js";

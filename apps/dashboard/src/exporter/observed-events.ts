@@ -1,4 +1,4 @@
-import type { CollectorEvent } from "@holdfast/core/observe";
+import type { CollectorEvent } from "@holdfast/collectors";
 import { type LabelGuard, labelWord, type MetricSet } from "@holdfast/metrics/internal";
 import type { NamedCollector } from "./lock-census.js";
 import { resyncReasons } from "./words.js";

@@ -5,7 +5,7 @@ import type {
   ObservedLock,
   ObservedServer,
   ObservedSession,
-} from "@holdfast/core/observe";
+} from "@holdfast/collectors";
 import { labelWord, recipes } from "@holdfast/metrics/internal";
 
 // Closed by the types, as in the metrics of clients: a word more or less in the model does not compile here.

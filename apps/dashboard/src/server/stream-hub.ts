@@ -1,4 +1,4 @@
-import type { LockCollector } from "@holdfast/core/observe";
+import type { LockCollector } from "@holdfast/collectors";
 import { beatMs } from "../contract/stream.js";
 import type { NamedCollector } from "../core/cluster-row.js";
 import type { Observatory } from "../core/observatory.js";

@@ -1,4 +1,4 @@
-import type { SourceStatus } from "@holdfast/core/observe";
+import type { SourceStatus } from "@holdfast/collectors";
 import { describe, expect, it } from "vitest";
 import { FailedLogins } from "../../src/auth/failed-logins.js";
 import { hashPassword, verifyPassword } from "../../src/auth/passwords.js";

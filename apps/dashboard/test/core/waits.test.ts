@@ -1,4 +1,4 @@
-import type { ObservedParticipant } from "@holdfast/core/observe";
+import type { ObservedParticipant } from "@holdfast/collectors";
 import { describe, expect, it } from "vitest";
 import { Observatory } from "../../src/core/observatory.js";
 import { strongComponents } from "../../src/core/strong-components.js";

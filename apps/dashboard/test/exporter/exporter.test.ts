@@ -1,4 +1,4 @@
-import type { FindingKind, ObservedSession } from "@holdfast/core/observe";
+import type { FindingKind, ObservedSession } from "@holdfast/collectors";
 import { type LintedMetric, lintCatalogue, lintRegistry } from "@holdfast/metrics/internal";
 import { Registry, type RegistryContentType } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -7,7 +7,7 @@ import type {
   ObservedServer,
   ObservedSession,
   SourceStatus,
-} from "@holdfast/core/observe";
+} from "@holdfast/collectors";
 
 export const unknownMoment: Moment = { atMs: null, provenance: "unknown" };
 

@@ -1,0 +1,63 @@
+import type { Runtime } from "@holdfast/core";
+import type { ActionRequest, ActionResult } from "../observe/collector.js";
+import type { ObservedLock } from "../observe/observed-lock.js";
+import { ActionDesk, type Outcome } from "./action-desk.js";
+import { force } from "./force-action.js";
+import type { LockRecord } from "./lock-record.js";
+import type { Places } from "./places.js";
+import { clean, evict } from "./queue-actions.js";
+import { revoke } from "./revoke-action.js";
+
+export interface ActionParts {
+  readonly places: Places;
+  readonly runtime: Runtime;
+  readonly fairLockWaitTimeoutMs: number;
+  /** Reads the lock with all that is beside it, at its master. */
+  readonly reread: (key: string) => Promise<LockRecord | null>;
+  readonly rowOf: (record: LockRecord) => ObservedLock;
+}
+
+/**
+ * What an operator may do. Each is one script at the master, which compares what the operator saw with what is there and acts in the same
+ * moment. Rejects where the backend cannot be asked within 5,000 ms, or refuses.
+ */
+export class Actions {
+  readonly #parts: ActionParts;
+  readonly #desk: ActionDesk;
+
+  constructor(parts: ActionParts) {
+    this.#parts = parts;
+    this.#desk = new ActionDesk(parts.places, parts.runtime, parts.fairLockWaitTimeoutMs);
+  }
+
+  async act(request: ActionRequest): Promise<ActionResult> {
+    const { key, dryRun } = request;
+    const record = await this.#desk.read(key, () => this.#parts.reread(key));
+    // The record changes with the next reading.
+    const before = this.#row(record);
+    // The row may be of a moment before: what was read now is not what the scripts compare, that is `expectedVersion`.
+    if (record === null || before === null || (record.shape.is === "nothing" && before.state === "idle"))
+      return { outcome: "nothing-there", effects: [], before, after: null };
+    const done = await this.#run(request, record, before);
+    const acted = !dryRun && done.outcome === "done";
+    const after = acted ? this.#row(await this.#desk.read(key, () => this.#parts.reread(key))) : null;
+    return { ...done, before, after };
+  }
+
+  #run(request: ActionRequest, record: LockRecord, lock: ObservedLock): Promise<Outcome> {
+    switch (request.action) {
+      case "force-release":
+        return force(this.#desk, request, record, lock);
+      case "request-revoke":
+        return revoke(this.#desk, request, record);
+      case "evict-waiter":
+        return evict(this.#desk, request);
+      case "clean-orphan":
+        return clean(this.#desk, request);
+    }
+  }
+
+  #row(record: LockRecord | null): ObservedLock | null {
+    return record === null ? null : this.#parts.rowOf(record);
+  }
+}

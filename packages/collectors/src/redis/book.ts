@@ -1,0 +1,204 @@
+import type { Millis } from "@holdfast/core";
+import type { CollectorEvent } from "../observe/collector.js";
+import type { Moment } from "../observe/observed-lock.js";
+import type { Listeners } from "./channels.js";
+import { followHolders, followQueue } from "./following.js";
+import { findingsOf } from "./lock-findings.js";
+import { LockRecord, unknownMoment } from "./lock-record.js";
+import { isBelow } from "./owner-words.js";
+import type { Reading } from "./reading.js";
+import { foreignListeners, hidesWaiters, kindOf } from "./waiting-kinds.js";
+
+/** How many locks that are gone have their highest token remembered. */
+const rememberedTokens = 10_000;
+
+export interface BookParts {
+  readonly listeners: (key: string) => Listeners | undefined;
+  /** Whether anything is known of listeners at all. */
+  readonly listening: () => boolean;
+  readonly emit: (event: CollectorEvent) => void;
+  readonly attended: (key: string) => boolean;
+}
+
+/** All locks that were seen, as they were last read. */
+export class Book {
+  readonly records: Map<string, LockRecord> = new Map();
+  /** Those somebody waits for, to be read again often. */
+  readonly contended: Set<string> = new Set();
+  readonly empty: Set<string> = new Set();
+  readonly troubled: Set<LockRecord> = new Set();
+  readonly #tokens = new Map<string, string>();
+  readonly #parts: BookParts;
+
+  constructor(parts: BookParts) {
+    this.#parts = parts;
+  }
+
+  /** The lock of that name, which its side keys may also give with braces around. */
+  keyFor(name: string): string {
+    const braced = `{${name}}`;
+    return !this.records.has(name) && this.records.has(braced) ? braced : name;
+  }
+
+  *contendedRecords(): Generator<LockRecord> {
+    for (const key of this.contended) {
+      const record = this.records.get(key);
+      if (record !== undefined) yield record;
+    }
+  }
+
+  /** Takes a reading in. `null`: there is nothing that is known as a lock. */
+  apply(reading: Reading): LockRecord | null {
+    const { key, atMs, leftMs, token, denied, beside } = reading;
+    const known = this.records.get(key);
+    const nothing = reading.shape.is === "nothing" && !someoneWaits(reading, known);
+    const foreign = reading.shape.is === "other" || !this.#isLock(reading, known);
+    if (foreign || (nothing && known === undefined && !this.#parts.attended(key))) {
+      if (known !== undefined) this.remove(key);
+      return null;
+    }
+    if (known !== undefined && atMs < known.atMs) return known;
+    const record = known ?? this.#begin(key);
+    const before = known === undefined ? null : lookOf(known);
+    const raised = followHolders(record, reading, known !== undefined, this.#parts.emit);
+    if (beside !== null) followQueue(record, beside, atMs);
+    record.atMs = atMs;
+    record.leftMs = leftMs;
+    record.token = token;
+    record.denied = denied;
+    this.#judge(record, nothing);
+    if (raised || before !== lookOf(record)) this.#parts.emit({ type: "changed", key });
+    return record;
+  }
+
+  /** Who listens is other than when it was judged. */
+  heard(key: string): void {
+    const record = this.records.get(key);
+    if (record === undefined) return;
+    const before = lookOf(record);
+    this.#judge(record, record.emptySinceMs !== null);
+    if (before !== lookOf(record)) this.#parts.emit({ type: "changed", key });
+  }
+
+  /** Somebody in it has said who it is. */
+  introduced(key: string): void {
+    if (this.records.has(key)) this.#parts.emit({ type: "changed", key });
+  }
+
+  remove(key: string): void {
+    const record = this.records.get(key);
+    if (record === undefined) return;
+    this.records.delete(key);
+    this.contended.delete(key);
+    this.empty.delete(key);
+    this.troubled.delete(record);
+    if (record.highestToken !== null) this.#remember(key, record.highestToken);
+    this.#parts.emit({ type: "removed", key });
+  }
+
+  /** Of those that could be read and were empty for so long. */
+  sweep(nowMs: Millis, afterMs: Millis): void {
+    for (const key of [...this.empty]) {
+      const since = this.records.get(key)?.emptySinceMs ?? null;
+      if (since === null) this.empty.delete(key);
+      else if (nowMs - since > afterMs && !this.#parts.attended(key)) this.remove(key);
+    }
+  }
+
+  /** A number by itself may be anybody's: only what is kept or heard beside it makes it a semaphore or a latch. */
+  #isLock({ shape, token, key }: Reading, known: LockRecord | undefined): boolean {
+    if (shape.is !== "permits") return true;
+    const listeners = this.#parts.listeners(key);
+    return (
+      known?.kind === "semaphore" ||
+      token !== null ||
+      (shape.grants ?? 0) > 0 ||
+      (listeners !== undefined && listeners.semaphore + listeners.latch > 0) ||
+      known?.kind === "permit-semaphore"
+    );
+  }
+
+  #begin(key: string): LockRecord {
+    const record = new LockRecord(key, this.#tokens.get(key) ?? null);
+    this.records.set(key, record);
+    return record;
+  }
+
+  /** What follows from what was read and from who listens. */
+  #judge(record: LockRecord, nothing: boolean): void {
+    const { key, shape, followed, queued, atMs, token } = record;
+    const listeners = this.#parts.listeners(key);
+    const kind = kindOf(record, listeners);
+    const connections = foreignListeners(kind, record, listeners);
+    record.kind = kind;
+    record.holderCount =
+      shape.is === "permits" ? (shape.grants ?? 0) : shape.is === "barrier" ? 0 : followed.length;
+    record.waiterCount = queued + connections;
+    // Permits without leases do not say who has them; that none is left says that somebody does.
+    const taken = kind === "semaphore" && shape.is === "permits" && shape.free <= 0;
+    record.state = record.waiterCount > 0 ? "contended" : record.holderCount > 0 || taken ? "held" : "idle";
+    record.waiterUnit = this.#unitOf(record, connections);
+    record.oldestWait =
+      queued > 0
+        ? record.queue.since
+        : connections > 0 && listeners !== undefined
+          ? { atMs: listeners.sinceMs, provenance: "at-least" }
+          : unknownMoment;
+    record.oldestHold = oldest(followed);
+    if (record.state === "contended") this.contended.add(key);
+    else this.contended.delete(key);
+    if (nothing) {
+      record.emptySinceMs ??= atMs;
+      this.empty.add(key);
+    } else {
+      record.emptySinceMs = null;
+      this.empty.delete(key);
+    }
+    const ownerless = record.holderCount === 0 && queued > 0;
+    record.ownerlessSinceMs = ownerless ? (record.ownerlessSinceMs ?? atMs) : null;
+    record.findings = findingsOf(record, listeners);
+    if (token !== null && (record.highestToken === null || isBelow(record.highestToken, token)))
+      record.highestToken = token;
+    if (record.findings.length > 0) this.troubled.add(record);
+    else this.troubled.delete(record);
+  }
+
+  #unitOf({ kind, fair, queued }: LockRecord, connections: number): LockRecord["waiterUnit"] {
+    if (connections > 0) return "connections";
+    if (queued > 0 || fair || kind === "leader-election") return "participants";
+    return this.#parts.listening() || !hidesWaiters(kind) ? "connections" : "hidden";
+  }
+
+  #remember(key: string, token: string): void {
+    this.#tokens.delete(key);
+    this.#tokens.set(key, token);
+    if (this.#tokens.size > rememberedTokens) this.#tokens.delete(this.#tokens.keys().next().value as string);
+  }
+}
+
+function someoneWaits({ beside }: Reading, known: LockRecord | undefined): boolean {
+  if (beside !== null) return beside.waiters + beside.queue > 0;
+  return known !== undefined && known.queued > 0;
+}
+
+function oldest(followed: LockRecord["followed"]): Moment {
+  let found = unknownMoment;
+  for (const { since } of followed) {
+    if (since.atMs !== null && (found.atMs === null || since.atMs < found.atMs)) found = since;
+  }
+  return found;
+}
+
+/** All that a viewer would see of it but the time that passes. */
+function lookOf(record: LockRecord): string {
+  const { shape, followed, kind, state, waiterCount, waiterUnit, holderCount, token, denied } = record;
+  const first = followed[0];
+  const words = [kind, state, waiterCount, waiterUnit, holderCount, token, denied, record.oldestWait.atMs];
+  const inside =
+    shape.is === "permits"
+      ? [shape.free, shape.grants]
+      : shape.is === "lock"
+        ? [shape.mode, first?.count, first?.lease.state, ...followed.map(({ field }) => field)]
+        : [];
+  return [...words, shape.is, ...inside].join("\n");
+}

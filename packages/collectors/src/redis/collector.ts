@@ -1,0 +1,276 @@
+import type { Millis } from "@holdfast/core";
+import type {
+  ActionRequest,
+  ActionResult,
+  CollectorEvent,
+  Discovery,
+  Finding,
+  LockCollector,
+  ObservedServer,
+  SourceStatus,
+} from "../observe/collector.js";
+import type {
+  LockFigures,
+  ObservedLock,
+  ObservedLockDetail,
+  ObservedSession,
+  SessionContact,
+} from "../observe/observed-lock.js";
+import { Actions } from "./actions.js";
+import { Attention } from "./attention.js";
+import { Book } from "./book.js";
+import { Channels } from "./channels.js";
+import { readDetail } from "./detail.js";
+import { discover } from "./discover.js";
+import { Identities } from "./identities.js";
+import { Patterns } from "./key-names.js";
+import type { Link } from "./link.js";
+import type { LockRecord } from "./lock-record.js";
+import type { RedisCollectorOptions, ResolvedCollectorOptions } from "./options.js";
+import { resolveCollectorOptions } from "./options.js";
+import { openPlaces, type Places } from "./places.js";
+import { Reader } from "./reader.js";
+import type { Reading } from "./reading.js";
+import { learntAtOnce, Rounds, serversEveryMs } from "./rounds.js";
+import { Rows } from "./rows.js";
+import { Scan } from "./scan.js";
+import { Servers } from "./servers.js";
+import { sessionsOf } from "./sessions.js";
+import { SourceState } from "./source-state.js";
+
+/**
+ * Watches the locks of Redisson and holdfast on one Redis: a server, a master behind sentinels, or a cluster. Returns at once and connects in
+ * the background, with connections of its own, also where a client is given. Reads alone, but for `act`.
+ *
+ * An ACL user needs `+@read +@connection +scan +info +time +dbsize +multi +exec +pubsub|channels +pubsub|numsub
+ * +pubsub|shardchannels +pubsub|shardnumsub`, in a cluster `+cluster|slots +readonly`, `~*`; for actions what locks need.
+ *
+ * Throws `InvalidArgumentError` for unknown options and values that cannot be right.
+ */
+export function redisCollector(options: RedisCollectorOptions): LockCollector {
+  return new RedisCollector(resolveCollectorOptions(options));
+}
+
+class RedisCollector implements LockCollector {
+  readonly backend = "redis";
+  readonly #nowMs: () => Millis;
+  /** Whether the patterns include the lock. A lock outside of them is neither shown nor acted upon. Without patterns every lock is included. */
+  readonly #isMeant: (key: string) => boolean;
+  readonly #places: Places;
+  readonly #book: Book;
+  readonly #rows: Rows;
+  readonly #channels = new Channels();
+  readonly #identities: Identities;
+  readonly #reader: Reader;
+  readonly #scan: Scan;
+  readonly #servers: Servers;
+  readonly #actions: Actions;
+  readonly #rounds: Rounds;
+  readonly #sources: {
+    readonly scan: SourceState;
+    readonly channels: SourceState;
+    readonly rows: SourceState;
+    readonly servers: SourceState;
+  };
+  readonly #listeners = new Set<(event: CollectorEvent) => void>();
+  readonly #attention = new Attention();
+  #closed = false;
+
+  constructor(options: ResolvedCollectorOptions) {
+    const { runtime, patterns, scanCallsPerSecond, channelsEveryMs, rowsEveryMs } = options;
+    const meant = new Patterns(patterns);
+    this.#isMeant = (key) => patterns.length === 0 || meant.includes(key);
+    this.#nowMs = () => runtime.wallMs();
+    this.#places = openPlaces(options.target, runtime);
+    this.#identities = new Identities(this.#places, runtime);
+    this.#book = new Book({
+      listeners: (key) => this.#channels.of(key),
+      listening: () => this.#channels.known,
+      emit: (event) => this.#emit(event),
+      attended: (key) => this.#attention.has(key),
+    });
+    this.#rows = new Rows((uuid) => this.#identities.of(uuid).identity);
+    this.#reader = new Reader(this.#places, runtime, (reading) => this.#took(reading));
+    this.#servers = new Servers(this.#places, this.#nowMs);
+    const scanCost = `scan ${scanCallsPerSecond} calls/s of ${options.scanCount} keys for each master`;
+    this.#sources = {
+      scan: new SourceState("scan", scanCost, 600_000),
+      channels: new SourceState("pubsub", `PUBSUB every ${channelsEveryMs} ms`, 5 * channelsEveryMs),
+      rows: new SourceState("rows", `rows on screen every ${rowsEveryMs} ms`, 10_000),
+      servers: new SourceState("servers", `INFO every ${serversEveryMs} ms`, 5 * serversEveryMs),
+    };
+    this.#scan = new Scan({
+      places: this.#places,
+      runtime,
+      reader: this.#reader,
+      patterns: meant,
+      callsPerSecond: patterns.length === 0 ? 0 : scanCallsPerSecond,
+      count: options.scanCount,
+      state: this.#sources.scan,
+      keyFor: (lock) => this.#book.keyFor(lock),
+      readSince: (key, atMs) => (this.#book.records.get(key)?.atMs ?? 0) >= atMs,
+      passed: (link, fromMs) => this.#passed(link, fromMs),
+      onStatus: () => this.#emit({ type: "status" }),
+    });
+    if (patterns.length === 0) {
+      this.#sources.scan.off(
+        "no patterns are configured, so only locks that somebody waits for are found; locks can be looked up by name",
+      );
+    } else if (scanCallsPerSecond === 0) this.#sources.scan.off("switched off: scanCallsPerSecond is 0");
+    this.#actions = new Actions({
+      places: this.#places,
+      runtime,
+      fairLockWaitTimeoutMs: options.fairLockWaitTimeoutMs,
+      reread: (key) => this.#reread(key),
+      rowOf: (record) => this.#rows.lock(record),
+    });
+    this.#rounds = new Rounds({
+      runtime,
+      places: this.#places,
+      book: this.#book,
+      reader: this.#reader,
+      channels: this.#channels,
+      identities: this.#identities,
+      scan: this.#scan,
+      servers: this.#servers,
+      attention: this.#attention,
+      isMeant: this.#isMeant,
+      channelsEveryMs,
+      rowsEveryMs,
+      sources: this.#sources,
+      onStatus: () => this.#emit({ type: "status" }),
+    });
+    this.#rounds.begin();
+  }
+
+  sources(): readonly SourceStatus[] {
+    const nowMs = this.#nowMs();
+    return Object.values(this.#sources).map((each) => each.status(nowMs));
+  }
+
+  *locks(): Generator<ObservedLock> {
+    for (const record of this.#book.records.values()) yield this.#rows.lock(record);
+  }
+
+  figures(which: "all" | "contended" = "all"): Iterable<LockFigures> {
+    return which === "all" ? this.#book.records.values() : this.#book.contendedRecords();
+  }
+
+  get(key: string): ObservedLock | undefined {
+    const record = this.#book.records.get(key);
+    return record === undefined ? undefined : this.#rows.lock(record);
+  }
+
+  get size(): number {
+    return this.#book.records.size;
+  }
+
+  isHeldBy(key: string, text: string): boolean {
+    const record = this.#book.records.get(key);
+    return record !== undefined && this.#rows.isHeldBy(record, text);
+  }
+
+  async detail(
+    key: string,
+    { maxWaiters }: { readonly maxWaiters: number },
+  ): Promise<ObservedLockDetail | null> {
+    if (!this.#isMeant(key)) return null;
+    return readDetail(key, maxWaiters, {
+      link: this.#master(key),
+      book: this.#book,
+      rows: this.#rows,
+      channels: this.#channels,
+      nowMs: this.#nowMs,
+      learn: (uuids) => this.#identities.learn(uuids, learntAtOnce),
+    });
+  }
+
+  attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void } {
+    const meant = (wanted: readonly string[]): string[] => wanted.filter((key) => this.#isMeant(key));
+    const attention = this.#attention.attend(meant(keys));
+    return { update: (wanted) => attention.update(meant(wanted)), end: () => attention.end() };
+  }
+
+  onEvent(listener: (event: CollectorEvent) => void): () => void {
+    const own = (event: CollectorEvent): void => listener(event);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  async sessions(): Promise<readonly ObservedSession[]> {
+    return sessionsOf(this.#book, this.#channels, this.#identities, async (keys) => {
+      const details = await Promise.all(
+        keys.map((key) => this.detail(key, { maxWaiters: 200 }).catch(() => null)),
+      );
+      return new Map(details.flatMap((each) => (each === null ? [] : [[each.key, each.waiters] as const])));
+    });
+  }
+
+  async contacts(): Promise<readonly SessionContact[]> {
+    return [];
+  }
+
+  servers(): Promise<readonly ObservedServer[]> {
+    return this.#servers.read();
+  }
+
+  findings(): readonly Finding[] {
+    return [...this.#servers.findings, ...[...this.#book.troubled].flatMap((record) => record.findings)];
+  }
+
+  discover(): Promise<readonly Discovery[]> {
+    return discover(this.#places.masters(), this.#channels.locks);
+  }
+
+  async act(request: ActionRequest): Promise<ActionResult> {
+    if (!this.#isMeant(request.key))
+      return {
+        ...{ outcome: "denied", effects: ["No pattern of this collector fits its name."] },
+        ...{ before: null, after: null },
+      };
+    return this.#actions.act(request);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#scan.close();
+    this.#rounds.close();
+    this.#listeners.clear();
+    await this.#places.close();
+  }
+
+  #took(reading: Reading): void {
+    if (!this.#closed) this.#book.apply(reading);
+  }
+
+  #emit(event: CollectorEvent): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        process.emitWarning(`a listener of a collector threw: ${String(error)}`, { type: "HoldfastWarning" });
+      }
+    }
+  }
+
+  /** What one master serves and the pass has not met is read again: it is gone, or was missed. */
+  async #passed(link: Link, fromMs: Millis): Promise<void> {
+    const missed: string[] = [];
+    for (const { key, atMs } of this.#book.records.values())
+      if (atMs < fromMs && this.#places.masterOf(key) === link) missed.push(key);
+    await this.#reader.readAt(link, missed, "full");
+  }
+
+  async #reread(key: string): Promise<LockRecord | null> {
+    this.#master(key);
+    await this.#reader.read([key], "full");
+    return this.#book.records.get(key) ?? null;
+  }
+
+  #master(key: string): Link {
+    const link = this.#places.masterOf(key);
+    if (link === null) throw new Error(`no server is known that serves ${JSON.stringify(key)}`);
+    return link;
+  }
+}

@@ -1,0 +1,158 @@
+import { parseOwner } from "@holdfast/redis-recipes/internal";
+
+/** What a key is beside a lock, or the lock's own. */
+export type KeyPart =
+  | "lock"
+  | "token"
+  | "waiters"
+  | "alive"
+  | "run"
+  | "queue"
+  | "deadlines"
+  | "grants"
+  | "take"
+  | "read-hold"
+  | "labels"
+  | "barrier"
+  | "double-barrier"
+  | "members"
+  | "passing";
+
+export interface KeyName {
+  /** The key of the lock. */
+  readonly lock: string;
+  readonly part: KeyPart;
+}
+
+const prefixes: readonly (readonly [string, KeyPart])[] = [
+  ["redisson_lock_token:", "token"],
+  ["redisson_lock_queue:", "queue"],
+  ["redisson_lock_timeout:", "deadlines"],
+  ["redisson_unlock_latch:", "passing"],
+  ["holdfast_waiters:", "waiters"],
+  ["holdfast_alive:", "alive"],
+  ["holdfast_run:", "run"],
+  ["holdfast_labels:", "labels"],
+  ["holdfast_double_barrier_members:", "members"],
+  ["hf:client:", "passing"],
+];
+
+/** Begins the key of an election's mutex, which is shown under that key. */
+export const electionPrefix = "holdfast_election:";
+export const barrierPrefix = "holdfast_barrier:";
+export const doubleBarrierPrefix = "holdfast_double_barrier:";
+
+/**
+ * Which lock a key belongs to, by Redisson's rules of names read backwards. `{x}` behind a prefix may come from a lock `x` or a lock
+ * `{x}`: the plain name is taken, and `Book` prefers the other where it knows that one.
+ */
+export function keyNameOf(key: string): KeyName {
+  if (key.startsWith(doubleBarrierPrefix)) return { lock: key, part: "double-barrier" };
+  if (key.startsWith(barrierPrefix)) return { lock: key, part: "barrier" };
+  if (key.startsWith(electionPrefix)) return { lock: key, part: "lock" };
+  if (key.charCodeAt(0) === 0x72 || key.charCodeAt(0) === 0x68) {
+    for (const [prefix, part] of prefixes) {
+      if (!key.startsWith(prefix)) continue;
+      const rest = key.slice(prefix.length);
+      if (part === "members") return { lock: `${doubleBarrierPrefix}${rest}`, part };
+      if (part === "labels") return { lock: `${electionPrefix}${rest}`, part };
+      return { lock: unbraced(rest), part };
+    }
+  }
+  if (key.includes("{")) {
+    const suffix = /^(.*):(?:timeout|holdfast_take:([^:]+:\d+)|([^:]+:\d+):rwlock_timeout:\d+)$/s.exec(key);
+    if (suffix !== null) {
+      const [, lock = "", taker, reader] = suffix;
+      if (taker !== undefined) return { lock: unbraced(lock), part: "take" };
+      if (reader !== undefined) return { lock: unbraced(lock), part: "read-hold" };
+      return { lock: unbraced(lock), part: "grants" };
+    }
+  }
+  return { lock: key, part: "lock" };
+}
+
+function unbraced(rest: string): string {
+  const inner = /^\{([^{]*)\}$/s.exec(rest)?.[1];
+  return inner === undefined || inner === "" ? rest : inner;
+}
+
+export type ChannelUse = "mutex" | "fair" | "read-write" | "semaphore" | "latch";
+
+export interface ChannelName {
+  readonly lock: string;
+  readonly use: ChannelUse;
+  /** Of a fair lock: who listens. */
+  readonly owner: string | null;
+}
+
+/** Whose waiters listen on a channel of Redisson's; `null` for any other channel. */
+export function channelNameOf(channel: string): ChannelName | null {
+  const rest = (prefix: string): string | null =>
+    channel.startsWith(prefix) ? channel.slice(prefix.length) : null;
+  const mutex = rest("redisson_lock__channel:");
+  if (mutex !== null) {
+    const fair = /^(.*):([^:]+:\d+)$/s.exec(mutex);
+    const owner = fair?.[2];
+    if (owner !== undefined && parseOwner(owner) !== null)
+      return { lock: unbraced(fair?.[1] ?? ""), use: "fair", owner };
+    return { lock: unbraced(mutex), use: "mutex", owner: null };
+  }
+  const readWrite = rest("redisson_rwlock:");
+  if (readWrite !== null) return { lock: unbraced(readWrite), use: "read-write", owner: null };
+  const semaphore = rest("redisson_sc:");
+  if (semaphore !== null) return { lock: unbraced(semaphore), use: "semaphore", owner: null };
+  const latch = /^redisson_countdownlatch__channel__\{(.*)\}$/s.exec(channel)?.[1];
+  return latch === undefined ? null : { lock: latch, use: "latch", owner: null };
+}
+
+/** A pattern of SCAN as an expression; `*`, `?`, `[...]` and backslashes as Redis reads them. */
+export function globExpression(glob: string): RegExp {
+  let source = "";
+  for (let at = 0; at < glob.length; at++) {
+    const char = glob[at] as string;
+    if (char === "*") source += ".*";
+    else if (char === "?") source += ".";
+    else if (char === "\\" && at + 1 < glob.length) source += literal(glob[++at] as string);
+    else if (char === "[") {
+      const end = glob.indexOf("]", at + 1);
+      if (end === -1) source += "\\[";
+      else {
+        const set = glob.slice(at + 1, end).replace(/[\\\]]/g, "\\$&");
+        source += set === "" ? "(?!)" : `[${set}]`;
+        at = end;
+      }
+    } else source += literal(char);
+  }
+  return new RegExp(`^${source}$`, "s");
+}
+
+function literal(char: string): string {
+  return char.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}
+
+/** The part of an election's or barrier's key that its users know. */
+export function plainName(lock: string): string {
+  for (const prefix of [electionPrefix, doubleBarrierPrefix, barrierPrefix]) {
+    if (lock.startsWith(prefix)) return unbraced(lock.slice(prefix.length));
+  }
+  return lock;
+}
+
+/** Which locks are meant by the patterns, and what SCAN is to be asked for so that their side keys come too. */
+export class Patterns {
+  readonly #expressions: readonly RegExp[];
+  /** For MATCH; `null`: everything is asked for and filtered here. */
+  readonly match: string | null;
+
+  constructor(patterns: readonly string[]) {
+    this.#expressions = patterns.map(globExpression);
+    const [only] = patterns;
+    const wide = patterns.length === 1 && only !== undefined ? `*${only}*`.replace(/\*{2,}/g, "*") : "*";
+    this.match = wide === "*" ? null : wide;
+  }
+
+  includes(lock: string): boolean {
+    const name = plainName(lock);
+    return this.#expressions.some((each) => each.test(name) || each.test(lock));
+  }
+}

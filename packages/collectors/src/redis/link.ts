@@ -1,0 +1,187 @@
+import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import type { Command } from "@holdfast/redis-recipes/internal";
+import {
+  addressText,
+  closeClient,
+  failureOf,
+  NotSentError,
+  OutcomeUnknownError,
+  ReplyError,
+  takesCommands,
+} from "@holdfast/redis-recipes/internal";
+import type { Redis } from "ioredis";
+import { type Cause, causeOf, NoConnectionError } from "./outage.js";
+
+/** An answer, or what the server said instead. */
+export type Reply = unknown | ReplyError;
+
+export interface SendOptions {
+  /** One moment: MULTI around it. */
+  readonly atomic?: boolean;
+  /** Answers as bytes. */
+  readonly binary?: boolean;
+}
+
+/** A server that does not answer within this is reported as down. An operator's action waits as long for a master's link. */
+export const linkLimitMs: Millis = 5_000;
+const againMs: Millis = 500;
+
+/** One connection to one server, for looking. Nothing is sent again by itself, and nothing waits for a connection. */
+export class Link {
+  readonly redis: Redis;
+  readonly #runtime: Runtime;
+  readonly #name: string | null;
+  #lastCause: Cause | null = null;
+  #cancelAgain = (): void => {};
+
+  constructor(redis: Redis, runtime: Runtime, name: string | null = null) {
+    this.redis = redis;
+    this.#runtime = runtime;
+    this.#name = name;
+    redis.on("error", this.#failed);
+    redis.on("end", this.#over);
+    redis.on("ready", this.#ready);
+    if (redis.status === "wait") redis.connect().catch(this.#failed);
+  }
+
+  get name(): string {
+    if (this.#name !== null) return this.#name;
+    const { stream, options } = this.redis;
+    const host = stream?.remoteAddress ?? options.host ?? "localhost";
+    return addressText({ host, port: stream?.remotePort ?? options.port ?? 6379 });
+  }
+
+  /** Commands that are sent in this turn are written. */
+  get open(): boolean {
+    return takesCommands(this.redis);
+  }
+
+  /** Why there is no connection. */
+  get lastCause(): string | null {
+    return this.open ? null : (this.#lastCause?.text ?? null);
+  }
+
+  /** What a command is refused with while there is no connection. */
+  get noConnection(): NoConnectionError {
+    return new NoConnectionError(this.#lastCause, [this.name]);
+  }
+
+  /**
+   * Replies in order; a refusal is in its place. Rejects with `NotSentError` where no command was sent, and with `OutcomeUnknownError`
+   * where one was sent and its answer did not come, on this connection and within 5,000 ms.
+   */
+  async send(commands: readonly Command[], options: SendOptions = {}): Promise<readonly Reply[]> {
+    const where = { servers: [this.name] };
+    // A node of a cluster connects when it is first asked; any other is connecting by itself.
+    if (!this.open && this.#ofCluster) await this.#connected();
+    if (!this.open) throw this.noConnection;
+    const batch = options.atomic === true ? this.redis.multi() : this.redis.pipeline();
+    for (const [name, ...args] of commands) {
+      if (options.binary === true) batch.callBuffer(name, ...args);
+      else batch.call(name, ...args);
+    }
+    let cancel = (): void => {};
+    const late = new Promise<never>((_, reject) => {
+      cancel = this.#runtime.setTimer(linkLimitMs, () =>
+        reject(new OutcomeUnknownError(`no answer within ${linkLimitMs} ms`, where)),
+      );
+    });
+    try {
+      const done = batch.exec();
+      done.catch(() => {});
+      const replies = await Promise.race([done, late]);
+      return answered(
+        (replies ?? []).map(([error, value], index) =>
+          error instanceof Error ? failureOf(error, where, commands[index] ?? null) : value,
+        ),
+      );
+    } catch (error) {
+      if (error instanceof BackendError) throw error;
+      if (!(error instanceof Error)) throw new OutcomeUnknownError(String(error), where);
+      // MULTI itself was refused, with the reason of the first command that was.
+      const [first] = (error as { previousErrors?: Error[] }).previousErrors ?? [];
+      throw failureOf(error.name === "ReplyError" ? (first ?? error) : error, where, null);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** One command. Rejects with its refusal. */
+  async ask(...command: Command): Promise<unknown> {
+    const [reply] = await this.send([command]);
+    if (reply instanceof ReplyError) throw reply;
+    return reply;
+  }
+
+  async close(): Promise<void> {
+    this.redis.off("error", this.#failed);
+    this.redis.off("end", this.#over);
+    this.redis.off("ready", this.#ready);
+    this.#cancelAgain();
+    await closeClient(this.redis);
+  }
+
+  get #ofCluster(): boolean {
+    return this.redis.options.enableOfflineQueue === true;
+  }
+
+  /** Its attempt to connect has come to something, or to nothing within 5,000 ms. */
+  #connected(): Promise<void> {
+    const { redis } = this;
+    if (redis.status === "end") return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        cancel();
+        redis.off("ready", done).off("end", done);
+        resolve();
+      };
+      const cancel = this.#runtime.setTimer(linkLimitMs, done);
+      redis.on("ready", done).on("end", done);
+    });
+  }
+
+  /** ioredis gives up in the middle of some failovers. A node of a cluster is replaced by the cluster's client instead. */
+  readonly #over = (): void => {
+    if (this.#ofCluster) return;
+    this.#cancelAgain = this.#runtime.setTimer(againMs, () => {
+      if (this.redis.status === "end") this.redis.connect().catch(this.#failed);
+    });
+  };
+
+  readonly #ready = (): void => {
+    this.#lastCause = null;
+  };
+
+  readonly #failed = (error: unknown): void => {
+    // What the client library says of its own state tells less than what was the cause of it.
+    this.#lastCause = causeOf(error) ?? this.#lastCause;
+  };
+}
+
+/** Each command was judged by itself. The whole was not sent only where no part of it was. */
+function answered(outcomes: readonly Reply[]): readonly Reply[] {
+  const lost = outcomes.find((each) => each instanceof OutcomeUnknownError);
+  if (lost instanceof OutcomeUnknownError)
+    throw new OutcomeUnknownError("the connection ended before the answer", {
+      servers: lost.servers,
+      cause: lost,
+    });
+  const unsent = outcomes.filter((each) => each instanceof NotSentError);
+  const [first] = unsent;
+  if (first === undefined) return outcomes;
+  if (unsent.length === outcomes.length) throw first;
+  throw new OutcomeUnknownError(`of ${outcomes.length} commands ${unsent.length} were not sent`, {
+    servers: first.servers,
+  });
+}
+
+/** Fields of INFO, of whatever sections. */
+export function infoFields(text: unknown): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  if (typeof text !== "string") return fields;
+  for (const line of text.split(/\r?\n/)) {
+    const colon = line.indexOf(":");
+    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1));
+  }
+  return fields;
+}

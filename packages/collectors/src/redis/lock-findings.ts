@@ -1,0 +1,93 @@
+import type { Finding, FindingKind } from "../observe/collector.js";
+import type { Listeners } from "./channels.js";
+import type { LockRecord } from "./lock-record.js";
+import { isBelow } from "./owner-words.js";
+
+const nothingWrong: readonly Finding[] = [];
+/** Between a release and the next grant nobody holds either. */
+const ownerlessForMs = 2_000;
+
+/** What is wrong with one lock as it was last read. */
+export function findingsOf(record: LockRecord, listeners: Listeners | undefined): readonly Finding[] {
+  const { key, shape, atMs, leftMs, token, queue, queued, fair, highestToken } = record;
+  const found: Finding[] = [];
+  const tell = (
+    kind: FindingKind,
+    severity: Finding["severity"],
+    evidence: string,
+    advice: string,
+    sinceMs?: number,
+  ): void => {
+    const id = `${kind} ${key}`;
+    const before = record.findings.find((each) => each.id === id);
+    found.push({
+      id,
+      kind,
+      severity,
+      object: key,
+      sinceMs: before?.sinceMs ?? sinceMs ?? atMs,
+      evidence,
+      advice,
+    });
+  };
+  if (shape.is === "lock" && leftMs === -1) {
+    tell(
+      "no-lease",
+      "critical",
+      "the key of the lock has no TTL: it stays held when its holder dies",
+      "find out who removed it (PERSIST, or a command that writes the key anew); free the lock by force once its holder is known to be gone",
+    );
+  }
+  for (const { field, lease } of record.followed) {
+    if (lease.state !== "not-renewing") continue;
+    tell(
+      "not-renewing",
+      "warning",
+      `the lease of ${field} was renewed to ${lease.leaseMs} ms and then not in time; ${Math.max(0, leftMs)} ms are left`,
+      "the holder is paused, cut off or dead: the lock falls free when the lease is over",
+    );
+  }
+  const mixed = mixture(record);
+  if (mixed !== null) {
+    tell(
+      "mixed-kinds",
+      "critical",
+      mixed,
+      "one name is used as locks of several kinds, which do not exclude each other: give each kind a name of its own",
+    );
+  }
+  if (record.ownerlessSinceMs !== null && atMs - record.ownerlessSinceMs >= ownerlessForMs) {
+    const first = queue.first?.split(" ")[0] ?? "";
+    const unheard = fair && listeners !== undefined && !listeners.fair.has(first);
+    const heard = fair ? (unheard ? ", and no client listens for it" : "") : "";
+    tell(
+      "queue-without-holder",
+      "warning",
+      `nobody holds the lock and ${queued} wait; the first is ${first}${heard}`,
+      "the first in the queue is most likely dead: clean up dead entries, or remove that entry if its client is known to be gone",
+      record.ownerlessSinceMs,
+    );
+  }
+  if (highestToken !== null && token !== null && isBelow(token, highestToken)) {
+    tell(
+      "token-regressed",
+      "critical",
+      `the fencing token is ${token}, and ${highestToken} was seen before`,
+      "data was lost or an older snapshot restored, or the clock of a new master is behind: resources that compare tokens refuse the present holder",
+    );
+  }
+  return found.length === 0 ? nothingWrong : found;
+}
+
+function mixture({ shape, queue, queued, fair }: LockRecord): string | null {
+  if (shape.is === "permits" && queued > 0)
+    return "the key holds the number of a semaphore, and a queue of a lock stands beside it";
+  if (shape.is !== "lock") return null;
+  if (shape.mode === null && shape.fields.some(({ field }) => field.endsWith(":write")))
+    return "the hash of a mutex has the field of a writer";
+  if (shape.mode === null && shape.fields.length > 1)
+    return `the hash of a mutex names ${shape.fields.length} holders`;
+  if (shape.mode !== null && fair) return "a read-write lock has the queue of a fair lock beside it";
+  if (fair && queue.ours > 0) return "the queues of a fair lock and of a plain one stand beside each other";
+  return null;
+}

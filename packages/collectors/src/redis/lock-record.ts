@@ -1,0 +1,75 @@
+import type { Millis, PrimitiveKind } from "@holdfast/core";
+import type { Finding } from "../observe/collector.js";
+import type { LockFigures, Moment } from "../observe/observed-lock.js";
+import type { LeaseHistory } from "./lease-history.js";
+import type { HashField, Shape } from "./reading.js";
+
+export const unknownMoment: Moment = Object.freeze({ atMs: null, provenance: "unknown" });
+
+/** A field of the hash as followed from reading to reading. */
+export interface Followed extends HashField {
+  count: number;
+  readonly since: Moment;
+  readonly lease: LeaseHistory;
+}
+
+/** Who waits with an entry in a list: of the last full reading. */
+export interface Queue {
+  readonly ours: number;
+  readonly java: number;
+  readonly first: string | null;
+  /** When the present first was first seen in any place; the longest that can be told. */
+  readonly since: Moment;
+}
+
+export const noQueue: Queue = Object.freeze({ ours: 0, java: 0, first: null, since: unknownMoment });
+
+export type RecordShape =
+  | Exclude<Shape, { readonly is: "lock" }>
+  | { readonly is: "lock"; readonly fields: readonly Followed[]; readonly mode: "read" | "write" | null };
+
+/** What is kept of one lock. There may be 100,000 of these, so a row is made of it only when somebody wants one. */
+export class LockRecord implements LockFigures {
+  readonly key: string;
+  shape: RecordShape = nothing;
+  /** Wall time of the last reading, and what was left then: -1 without an end, -2 when there is no key. */
+  atMs: Millis = 0;
+  leftMs: Millis = -2;
+  token: string | null = null;
+  denied: string | null = null;
+  kind: PrimitiveKind | null = null;
+  state: LockFigures["state"] = "idle";
+  holderCount = 0;
+  waiterCount = 0;
+  waiterUnit: LockFigures["waiterUnit"] = "hidden";
+  oldestWait: Moment = unknownMoment;
+  oldestHold: Moment = unknownMoment;
+  queue: Queue = noQueue;
+  /** Ever had Redisson's fair queue. */
+  fair = false;
+  /** Nothing there since. */
+  emptySinceMs: Millis | null = null;
+  /** Somebody waits and nobody holds, since. */
+  ownerlessSinceMs: Millis | null = null;
+  /** The highest that was ever seen on this key. */
+  highestToken: string | null;
+  findings: readonly Finding[] = none;
+
+  constructor(key: string, highestToken: string | null) {
+    this.key = key;
+    this.highestToken = highestToken;
+  }
+
+  get followed(): readonly Followed[] {
+    return this.shape.is === "lock" ? this.shape.fields : nobody;
+  }
+
+  /** Entries of both lists. */
+  get queued(): number {
+    return this.queue.ours + this.queue.java;
+  }
+}
+
+const nothing: RecordShape = { is: "nothing" };
+const nobody: readonly Followed[] = [];
+const none: readonly Finding[] = [];

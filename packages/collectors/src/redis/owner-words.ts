@@ -1,0 +1,31 @@
+import type { Millis, Recognised } from "@holdfast/core";
+import { isOurs, parseOwner } from "@holdfast/redis-recipes/internal";
+import type { Moment } from "../observe/observed-lock.js";
+
+/** Of a field of a lock's hash: who it is. */
+export function ownerIn(field: string): string {
+  return field.endsWith(":write") ? field.slice(0, -6) : field;
+}
+
+export function libraryOf(owner: string): Recognised {
+  const parsed = parseOwner(owner);
+  return parsed === null ? "unknown" : parsed.ours ? "holdfast" : "redisson";
+}
+
+/** Of tokens: decimal texts without leading zeros. */
+export function isBelow(token: string, other: string): boolean {
+  return token.length === other.length ? token < other : token.length < other.length;
+}
+
+/**
+ * A token of ours is the server's clock at the grant, in microseconds, unless that clock had been set back; so it tells when an
+ * exclusive holder of ours got the lock. `null` for all others: what they hold was there at least since it was first read.
+ */
+export function grantedAt(field: string, token: string | null, atMs: Millis): Moment | null {
+  if (token === null || !isOurs(ownerIn(field))) return null;
+  const grantMs = Math.floor(Number(token) / 1_000);
+  // Of the years from 2001; a little ahead of the reader's clock is that clock's fault.
+  return grantMs > 1_000_000_000_000 && grantMs < atMs + 60_000
+    ? { atMs: grantMs, provenance: "exact" }
+    : null;
+}

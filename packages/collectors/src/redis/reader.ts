@@ -1,0 +1,101 @@
+import type { Runtime } from "@holdfast/core";
+import { ReplyError } from "@holdfast/redis-recipes/internal";
+import type { Link } from "./link.js";
+import type { Places } from "./places.js";
+import {
+  isHashKey,
+  parseReading,
+  type Reading,
+  type ReadingDepth,
+  readingCommands,
+  slimReplies,
+  slimScript,
+} from "./reading.js";
+
+/** So many locks go in one pipeline: a reply that takes a few milliseconds to read, here and there. */
+const locksAtOnce = 100;
+
+/** Reads locks, many in one write, from the masters that serve them. */
+export class Reader {
+  readonly #places: Places;
+  readonly #runtime: Runtime;
+  readonly #took: (reading: Reading) => void;
+  #scripts = true;
+
+  constructor(places: Places, runtime: Runtime, took: (reading: Reading) => void) {
+    this.#places = places;
+    this.#runtime = runtime;
+    this.#took = took;
+  }
+
+  /** Each reading is handed on as it comes. Rejects with the first trouble; what was read before counts. */
+  async read(keys: Iterable<string>, depth: ReadingDepth): Promise<void> {
+    const byLink = new Map<Link, string[]>();
+    for (const key of keys) {
+      const link = this.#places.masterOf(key);
+      // Nobody serves it at present; it is asked for again.
+      if (link === null) continue;
+      const list = byLink.get(link);
+      if (list === undefined) byLink.set(link, [key]);
+      else list.push(key);
+    }
+    await Promise.all([...byLink].map(([link, own]) => this.readAt(link, own, depth)));
+  }
+
+  /** Resolves with the keys that are text where a slim reading looked for a hash: semaphores, or anything. */
+  async readAt(link: Link, keys: readonly string[], depth: ReadingDepth): Promise<readonly string[]> {
+    const texts: string[] = [];
+    for (let at = 0; at < keys.length; at += locksAtOnce)
+      await this.#batch(link, keys.slice(at, at + locksAtOnce), depth, texts);
+    return texts;
+  }
+
+  async #batch(link: Link, keys: readonly string[], depth: ReadingDepth, texts: string[]): Promise<void> {
+    if (depth === "slim" && this.#scripts && keys.every(isHashKey)) {
+      if (await this.#script(link, keys, texts)) return;
+    }
+    const calls = keys.map((key) => readingCommands(key, depth));
+    const sentMs = this.#runtime.nowMs();
+    const replies = await link.send(calls.flat());
+    const blurMs = this.#runtime.nowMs() - sentMs;
+    const atMs = this.#runtime.wallMs();
+    let at = 0;
+    keys.forEach((key, index) => {
+      const count = (calls[index] as readonly unknown[]).length;
+      const own = replies.slice(at, at + count);
+      at += count;
+      if (own.some(isMoved)) {
+        this.#places.outdated();
+        return;
+      }
+      this.#take(parseReading(key, depth, own, atMs, blurMs), texts);
+    });
+  }
+
+  /** False where the user may not run scripts, or a slot is on its way: then commands have to do. */
+  async #script(link: Link, keys: readonly string[], texts: string[]): Promise<boolean> {
+    const sentMs = this.#runtime.nowMs();
+    const [answers] = await link.send([["eval_ro", slimScript, 0, ...keys]]);
+    const blurMs = this.#runtime.nowMs() - sentMs;
+    const atMs = this.#runtime.wallMs();
+    if (!Array.isArray(answers)) {
+      if (answers instanceof ReplyError && answers.kind === "denied") this.#scripts = false;
+      return false;
+    }
+    const where = { servers: [] };
+    keys.forEach((key, index) => {
+      const replies = slimReplies(answers[index], where);
+      if (replies !== null) this.#take(parseReading(key, "slim", replies, atMs, blurMs), texts);
+    });
+    return true;
+  }
+
+  #take(reading: Reading, texts: string[]): void {
+    if (reading.shape.is === "other" && reading.shape.what === "no hash") texts.push(reading.key);
+    this.#took(reading);
+  }
+}
+
+export function isMoved(reply: unknown): boolean {
+  return reply instanceof ReplyError && (reply.kind === "moved" || reply.kind === "ask");
+}

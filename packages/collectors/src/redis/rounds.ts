@@ -1,0 +1,164 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { parseOwner } from "@holdfast/redis-recipes/internal";
+import type { Attention } from "./attention.js";
+import type { Book } from "./book.js";
+import type { Channels } from "./channels.js";
+import type { Identities } from "./identities.js";
+import type { Link } from "./link.js";
+import { NoConnectionError } from "./outage.js";
+import { ownerIn } from "./owner-words.js";
+import type { Places } from "./places.js";
+import type { Reader } from "./reader.js";
+import type { Scan } from "./scan.js";
+import type { Servers } from "./servers.js";
+import type { SourceState } from "./source-state.js";
+
+/** A lock that nobody holds or waits for any more leaves the list after this. */
+const emptyForMs: Millis = 5_000;
+/** So many contended locks are read again between two looks at the channels. */
+const contendedAtOnce = 2_000;
+export const serversEveryMs: Millis = 10_000;
+const attendedAtMost = 2_000;
+export const learntAtOnce = 500;
+
+export interface RoundParts {
+  readonly runtime: Runtime;
+  readonly places: Places;
+  readonly book: Book;
+  readonly reader: Reader;
+  readonly channels: Channels;
+  readonly identities: Identities;
+  readonly scan: Scan;
+  readonly servers: Servers;
+  readonly attention: Attention;
+  /** Whether the patterns mean a lock of this key. */
+  readonly isMeant: (key: string) => boolean;
+  readonly channelsEveryMs: Millis;
+  readonly rowsEveryMs: Millis;
+  readonly sources: {
+    readonly channels: SourceState;
+    readonly rows: SourceState;
+    readonly servers: SourceState;
+  };
+  onStatus(): void;
+}
+
+/** What is done again and again beside the scan: who listens, rows on screen, and how the servers are. */
+export class Rounds {
+  readonly #parts: RoundParts;
+  readonly #cancels = new Set<() => void>();
+  /** Where the round through the contended locks has got. */
+  #turn = 0;
+  #closed = false;
+
+  constructor(parts: RoundParts) {
+    this.#parts = parts;
+  }
+
+  begin(): void {
+    this.#every(this.#parts.channelsEveryMs, () => this.#look());
+    this.#every(this.#parts.rowsEveryMs, () => this.#readRows());
+    this.#every(serversEveryMs, () => this.#readServers());
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  /** Now, and again that long after it is done. */
+  #every(everyMs: Millis, round: () => Promise<void>): void {
+    const { runtime } = this.#parts;
+    let cancel = (): void => {};
+    const turn = async (): Promise<void> => {
+      this.#cancels.delete(cancel);
+      await round().catch((error: unknown) => {
+        process.emitWarning(`a collector's round failed: ${String(error)}`, { type: "HoldfastWarning" });
+      });
+      if (this.#closed) return;
+      cancel = runtime.setTimer(everyMs, () => void turn());
+      this.#cancels.add(cancel);
+    };
+    // The first connection takes a moment; a first round without it would be told as an outage.
+    cancel = runtime.setTimer(Math.min(everyMs, 100), () => void turn());
+    this.#cancels.add(cancel);
+  }
+
+  async #look(): Promise<void> {
+    const { runtime, places, book, channels, scan, sources, channelsEveryMs, isMeant } = this.#parts;
+    scan.settle();
+    const nowMs = runtime.wallMs();
+    try {
+      const links = places.nodes().filter((link) => link.open || places.clustered);
+      if (links.length === 0) throw noConnectionOf(places.nodes());
+      const changed = await channels.look(links, nowMs, (lock) => {
+        const key = book.keyFor(lock);
+        return isMeant(key) ? key : null;
+      });
+      this.#note(sources.channels.ok(runtime.wallMs()));
+      for (const key of changed) book.heard(key);
+      await this.#readContended(changed);
+    } catch (error) {
+      channels.forget();
+      this.#note(sources.channels.failed(error, nowMs + channelsEveryMs));
+    }
+    book.sweep(runtime.wallMs(), emptyForMs);
+  }
+
+  /** Those that changed, and of all that are contended some at each turn. */
+  async #readContended(changed: ReadonlySet<string>): Promise<void> {
+    const { book, reader } = this.#parts;
+    const keys = new Set(changed);
+    const contended = [...book.contended, ...book.empty];
+    for (let i = 0; i < Math.min(contendedAtOnce, contended.length); i++)
+      keys.add(contended[(this.#turn + i) % contended.length] as string);
+    this.#turn = contended.length === 0 ? 0 : (this.#turn + contendedAtOnce) % contended.length;
+    await reader.read(keys, "full");
+  }
+
+  async #readRows(): Promise<void> {
+    const { runtime, places, reader, attention, sources, rowsEveryMs } = this.#parts;
+    const { rows } = sources;
+    const nowMs = runtime.wallMs();
+    try {
+      const keys = attention.keys(attendedAtMost);
+      await reader.read(keys, "full");
+      if (keys.length > 0) await this.#learn(keys);
+      if (places.masters().some((link) => link.open)) this.#note(rows.ok(runtime.wallMs()));
+      else this.#note(rows.failed(noConnectionOf(places.masters()), nowMs + rowsEveryMs));
+    } catch (error) {
+      this.#note(rows.failed(error, nowMs + rowsEveryMs));
+    }
+  }
+
+  async #learn(keys: readonly string[]): Promise<void> {
+    const { book, identities } = this.#parts;
+    const uuids = new Map<string, string[]>();
+    for (const key of keys) {
+      for (const { field } of book.records.get(key)?.followed ?? []) {
+        const uuid = parseOwner(ownerIn(field))?.uuid;
+        if (uuid !== undefined) uuids.set(uuid, [...(uuids.get(uuid) ?? []), key]);
+      }
+    }
+    const news = await identities.learn(uuids.keys(), learntAtOnce);
+    for (const uuid of news) for (const key of uuids.get(uuid) ?? []) book.introduced(key);
+  }
+
+  async #readServers(): Promise<void> {
+    const { runtime, servers, sources, places } = this.#parts;
+    const found = await servers.read();
+    const reached = found.filter((each) => each.reachable && each.role !== "sentinel");
+    const nowMs = runtime.wallMs();
+    if (reached.length > 0) this.#note(sources.servers.ok(nowMs));
+    else this.#note(sources.servers.failed(noConnectionOf(places.nodes()), nowMs + serversEveryMs));
+  }
+
+  #note(news: boolean): void {
+    if (news) this.#parts.onStatus();
+  }
+}
+
+/** `links`: those that would have been asked. */
+function noConnectionOf([link]: readonly Link[]): NoConnectionError {
+  return link?.noConnection ?? new NoConnectionError(null, []);
+}

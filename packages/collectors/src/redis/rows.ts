@@ -1,0 +1,125 @@
+import type { Millis } from "@holdfast/core";
+import { parseOwner } from "@holdfast/redis-recipes/internal";
+import type {
+  ClientIdentity,
+  ObservedLibrary,
+  ObservedLock,
+  ObservedParticipant,
+} from "../observe/observed-lock.js";
+import { type LockRecord, unknownMoment } from "./lock-record.js";
+import { libraryOf, ownerIn } from "./owner-words.js";
+import { versionOf } from "./reading.js";
+
+/** So many holders are shown in a row; the rest are counted. */
+const holdersInRow = 5;
+
+export interface HoldFigures {
+  readonly count: number;
+  readonly leftMs: Millis | null;
+  readonly mode: "exclusive" | "shared";
+}
+
+/** Makes what is shown of what is kept. */
+export class Rows {
+  readonly #identityOf: (uuid: string) => ClientIdentity | null;
+
+  constructor(identityOf: (uuid: string) => ClientIdentity | null) {
+    this.#identityOf = identityOf;
+  }
+
+  lock(record: LockRecord): ObservedLock {
+    const { key, shape, leftMs, token, kind, state } = record;
+    const { followed } = record;
+    const shared = shape.is === "lock" && shape.mode !== null;
+    const holders = followed.slice(0, holdersInRow).map(({ field, count }) =>
+      this.holder(record, field, {
+        count,
+        leftMs: followed.length === 1 ? leftMs : null,
+        mode: shared && !field.endsWith(":write") ? "shared" : "exclusive",
+      }),
+    );
+    return {
+      key,
+      backend: "redis",
+      kind,
+      libraries: librariesOf(record, holders),
+      state,
+      holders,
+      holderCount: record.holderCount,
+      waiterCount: record.waiterCount,
+      waiterUnit: record.waiterUnit,
+      oldestWait: record.oldestWait,
+      oldestHold: record.oldestHold,
+      token,
+      limit: shape.is === "permits" && kind === "permit-semaphore" ? shape.free + (shape.grants ?? 0) : null,
+      // A hash of everybody in it, and nearly nobody asks for it.
+      get version() {
+        return versionOf({ shape, token });
+      },
+      readMs: record.atMs,
+      denied: record.denied,
+    };
+  }
+
+  isHeldBy({ followed }: LockRecord, text: string): boolean {
+    return followed.slice(0, holdersInRow).some(({ field }) => {
+      // Owner and session are parts of the field.
+      if (field.includes(text)) return true;
+      const parsed = parseOwner(ownerIn(field));
+      const identity = parsed === null ? null : this.#identityOf(parsed.uuid);
+      return identity?.label?.includes(text) === true || identity?.host?.includes(text) === true;
+    });
+  }
+
+  holder(record: LockRecord, field: string, { count, leftMs, mode }: HoldFigures): ObservedParticipant {
+    const person = this.person(ownerIn(field));
+    const followed = record.followed.find((each) => each.field === field);
+    return {
+      ...person,
+      entry: field,
+      mode,
+      since: followed?.since ?? unknownMoment,
+      holdCount: count,
+      remainingMs: leftMs !== null && leftMs >= 0 ? leftMs : null,
+      lease: leftMs === -1 ? "never-expires" : (followed?.lease.state ?? "unknown"),
+      token: person.library === "holdfast" && mode === "exclusive" ? record.token : null,
+    };
+  }
+
+  /** All that an owner on the wire tells of who it is. */
+  person(owner: string): ObservedParticipant {
+    const parsed = parseOwner(owner);
+    return {
+      entry: owner,
+      actor: parsed === null ? null : owner,
+      session: parsed?.uuid ?? null,
+      identity: parsed === null ? null : this.#identityOf(parsed.uuid),
+      address: null,
+      data: null,
+      mode: "exclusive",
+      permits: 1,
+      position: null,
+      since: unknownMoment,
+      holdCount: null,
+      remainingMs: null,
+      lease: "unknown",
+      deadlineMs: null,
+      token: null,
+      library: parsed === null ? "unknown" : parsed.ours ? "holdfast" : "redisson",
+    };
+  }
+}
+
+function librariesOf(
+  { key, shape, token, queue, queued, waiterCount, followed }: LockRecord,
+  holders: readonly ObservedParticipant[],
+): ObservedLibrary[] {
+  const libraries = new Set<ObservedLibrary>(holders.map(({ library }) => library));
+  for (const { field } of followed.slice(holders.length)) libraries.add(libraryOf(ownerIn(field)));
+  if (queue.ours > 0 || key.startsWith("holdfast_")) libraries.add("holdfast");
+  if (queue.first !== null) libraries.add(libraryOf(queue.first.split(" ")[0] as string));
+  if (waiterCount > queued && shape.is === "lock") libraries.add("redisson");
+  if (libraries.size === 0)
+    libraries.add(shape.is !== "permits" ? "unknown" : token !== null ? "holdfast" : "redisson");
+  return [...libraries];
+}

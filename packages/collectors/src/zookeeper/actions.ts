@@ -1,0 +1,217 @@
+import { errorCodes, type MultiOp, multiFailure, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { TreeNode, TreeParticipant, ZooKeeperSession } from "@holdfast/zk-recipes/internal";
+import { readBase, revokeMessage, writeBase } from "@holdfast/zk-recipes/internal";
+import type { ActionRequest, ActionResult } from "../observe/collector.js";
+import type { ObservedLock } from "../observe/observed-lock.js";
+import { detailOf, type FreshLock, readFresh } from "./detail.js";
+import {
+  electionEffect,
+  evictEffect,
+  forceEffect,
+  nextEffect,
+  orphanEffects,
+  revokeEffect,
+} from "./effects.js";
+import { isLockKind, type LockBook } from "./lock-book.js";
+import { nodesOf } from "./rows.js";
+import { isVague } from "./versions.js";
+
+/** What is about to be done, decided on what was read a moment ago. */
+interface Plan {
+  readonly steps: readonly MultiOp[];
+  readonly effects: readonly string[];
+  /** One of the nodes was made by no known library: it may be anything that has such a name. */
+  readonly unknown: boolean;
+}
+
+type Verdict = Plan | { readonly refuse: ActionResult["outcome"]; readonly why: string };
+
+const mostWaiters = 1_000;
+
+/**
+ * Reads the lock anew, compares it with what the operator saw, and acts in one transaction upon exactly the nodes that were
+ * read: each step carries the version of its node, so that whatever came in between makes the whole of it a conflict.
+ */
+export async function act(
+  session: ZooKeeperSession,
+  book: LockBook,
+  nowMs: () => number,
+  request: ActionRequest,
+): Promise<ActionResult> {
+  const { isNaive } = book.mirror;
+  const fresh = await readFresh(session, request.key, mostWaiters, isNaive);
+  if (fresh === null) return refused("nothing-there", "There is no such node any more.", null);
+  const before = rowOf(fresh, book, nowMs());
+  const verdict = compared(request, before) ?? plan(request, fresh);
+  if ("refuse" in verdict) return refused(verdict.refuse, verdict.why, before);
+  const { effects, steps, unknown } = verdict;
+  if (request.dryRun) return { outcome: "would-do", effects, before, after: null, unknownLibrary: unknown };
+  if (unknown && request.unknownLibrary !== true)
+    return refused(
+      "denied",
+      "No known library has made it, so it may be no lock: to act all the same takes the word unknown (library).",
+      before,
+    );
+  const done = await apply(session, steps);
+  const later = await readFresh(session, request.key, mostWaiters, isNaive);
+  const after = later === null ? null : rowOf(later, book, nowMs());
+  if (done) return { outcome: "done", effects, before, after };
+  return {
+    outcome: "conflict",
+    effects: ["It changed in the moment of the act: nothing was done."],
+    before,
+    after,
+  };
+}
+
+function rowOf(fresh: FreshLock, book: LockBook, nowMs: number): ObservedLock {
+  const { waiters: _waiters, raw: _raw, explain: _explain, ...row } = detailOf(fresh, book, 0, nowMs);
+  return row;
+}
+
+function refused(outcome: ActionResult["outcome"], why: string, before: ObservedLock | null): ActionResult {
+  return { outcome, effects: [why], before, after: null };
+}
+
+function compared({ expectedVersion }: ActionRequest, before: ObservedLock): Verdict | null {
+  if (isVague(expectedVersion)) {
+    return {
+      refuse: "conflict",
+      why: "What it was decided on does not tell one holder from the next of the same name: open the lock and look again.",
+    };
+  }
+  if (before.version === expectedVersion) return null;
+  return { refuse: "conflict", why: "Who holds it has changed since: nothing was done." };
+}
+
+function plan(request: ActionRequest, fresh: FreshLock): Verdict {
+  switch (request.action) {
+    case "request-revoke":
+      return revoke(request, fresh);
+    case "evict-waiter":
+      return evict(request, fresh);
+    case "force-release":
+      return force(request, fresh);
+    case "clean-orphan":
+      return clean(request, fresh);
+  }
+}
+
+function revoke({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
+  const holders = found.holders.filter(({ name }) => entry === null || name === entry);
+  if (holders.length === 0) return noHolder(entry);
+  const heard = holders.flatMap((holder) => {
+    const effect = revokeEffect(holder);
+    return effect === null ? [] : [{ holder, effect }];
+  });
+  if (heard.length === 0) {
+    return {
+      refuse: "unsupported",
+      why: "Holders of this library have no way to be asked: nobody would hear.",
+    };
+  }
+  const nodes = nodesOf(tree);
+  return {
+    steps: heard.map(({ holder }) => ({
+      op: "setData",
+      request: { path: holder.path, data: revokeMessage, version: versionOf(nodes, holder) },
+    })),
+    effects: [
+      ...heard.map(({ effect }) => effect),
+      ...(found.kind === "leader-election" ? [electionEffect()] : []),
+    ],
+    unknown: heard.some(({ holder }) => isUnknown(holder)),
+  };
+}
+
+function evict({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
+  const waiter = found.waiters.find(({ name }) => name === entry);
+  if (waiter === undefined) {
+    if (found.holders.some(({ name }) => name === entry)) {
+      return { refuse: "conflict", why: "It holds by now, and does not wait any more." };
+    }
+    return { refuse: "nothing-there", why: "There is no such waiter." };
+  }
+  const blocker = blockerOf(found, waiter);
+  const check: MultiOp[] =
+    blocker === undefined ? [] : [{ op: "check", request: { path: blocker.path, version: -1 } }];
+  return {
+    // While the one that it waits for is there, it has not been granted.
+    steps: [...check, deletion(nodesOf(tree), waiter)],
+    effects: [evictEffect(waiter)],
+    unknown: isUnknown(waiter),
+  };
+}
+
+function force({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
+  const holders = found.holders.filter(({ name }) => entry === null || name === entry);
+  if (holders.length === 0) return noHolder(entry);
+  const nodes = nodesOf(tree);
+  if (holders.some(({ name }) => nodes.get(name)?.stat == null)) {
+    return { refuse: "conflict", why: "A holder went while it was read: look again." };
+  }
+  const left = found.holders.length - holders.length;
+  const rest = left > 0 ? `${left} others go on holding.` : nextEffect(found.waiters[0]);
+  return {
+    steps: holders.map((holder) => deletion(nodes, holder)),
+    effects: [...holders.map(forceEffect), rest],
+    unknown: holders.some(isUnknown),
+  };
+}
+
+function clean(_request: ActionRequest, { tree, found }: FreshLock): Verdict {
+  const { stat, path } = tree;
+  if (isLockKind(found) || stat === null || stat.numChildren > 0 || stat.ephemeralOwner !== 0n) {
+    return { refuse: "conflict", why: "It is not an empty parent (any more)." };
+  }
+  if (stat.cversion === 0) {
+    return { refuse: "unsupported", why: "It never had a child: it may be something else than a lock." };
+  }
+  const steps: MultiOp[] = [{ op: "delete", request: { path, version: stat.version } }];
+  // Nothing in an empty node tells whose it was.
+  return { steps, effects: orphanEffects, unknown: true };
+}
+
+/** Whoever must go before this one can be granted; `undefined` for the head of a semaphore's queue, which waits for permits. */
+function blockerOf(
+  { family, holders, waiters }: FreshLock["found"],
+  waiter: TreeParticipant,
+): TreeParticipant | undefined {
+  const ahead = waiters.slice(0, waiters.indexOf(waiter));
+  if (family === "semaphore") return ahead[0];
+  if (family === "read-write-lock" && waiter.name.includes(readBase)) {
+    return [...holders, ...ahead].findLast(({ name }) => name.includes(writeBase));
+  }
+  if (family === "kazoo" && waiter.mode === "shared") {
+    return [...holders, ...ahead].findLast(({ mode }) => mode === "exclusive");
+  }
+  return holders[0] ?? ahead[0];
+}
+
+function isUnknown({ recognisedAs }: TreeParticipant): boolean {
+  return recognisedAs === "unknown";
+}
+
+function noHolder(entry: string | null): Verdict {
+  return entry === null
+    ? { refuse: "nothing-there", why: "Nobody holds it." }
+    : { refuse: "conflict", why: "That one does not hold (any more): nothing was done." };
+}
+
+function deletion(nodes: ReadonlyMap<string, TreeNode>, person: TreeParticipant): MultiOp {
+  return { op: "delete", request: { path: person.path, version: versionOf(nodes, person) } };
+}
+
+function versionOf(nodes: ReadonlyMap<string, TreeNode>, { name }: TreeParticipant): number {
+  return nodes.get(name)?.stat?.version ?? -1;
+}
+
+/** All steps or none; `false` when what was read is not so any more. Rejects with any other refusal, as of a missing right. */
+async function apply(session: ZooKeeperSession, ops: readonly MultiOp[]): Promise<boolean> {
+  const failure = multiFailure(await session.request("multi", { ops }));
+  if (failure === undefined) return true;
+  const { NoNode, BadVersion, NotEmpty } = errorCodes;
+  if (failure.code === NoNode || failure.code === BadVersion || failure.code === NotEmpty) return false;
+  const step = ops[failure.index];
+  throw new ZooKeeperError(failure.code, step === undefined ? {} : { op: step.op, path: step.request.path });
+}

@@ -1,0 +1,247 @@
+import type { LayoutFinding } from "@holdfast/zk-recipes/internal";
+import { sequenceRefuseFrom } from "@holdfast/zk-recipes/internal";
+import type { Finding, FindingKind } from "../observe/collector.js";
+import { isEmptyParent, type LockBook } from "./lock-book.js";
+import type { Settings } from "./options.js";
+import { tokenText } from "./participants.js";
+import type { Place } from "./place.js";
+
+/** Of one kind; how many more there are is told with the last. */
+const mostOfAKind = 200;
+/** A queue without a holder is normal for a moment. */
+const settlesWithinMs = 5_000;
+const skewFromMs = 2_000;
+
+type Found = Omit<Finding, "id" | "sinceMs"> & { readonly sinceMs?: number; readonly part?: string };
+
+/** What an operator should look at, each with an id that stays and the moment at which it was first seen. */
+export class Findings {
+  readonly #settings: Settings;
+  readonly #book: LockBook;
+  /** By id: since when. */
+  #since = new Map<string, number>();
+  /** Server and what it said. */
+  readonly openAdmins: Set<string> = new Set();
+  /** Server's clock less ours, from nodes whose creation was just told; `null` before the first. */
+  skewMs: number | null = null;
+
+  constructor(settings: Settings, book: LockBook) {
+    this.#settings = settings;
+    this.#book = book;
+  }
+
+  /** Looks anew; queues that have just lost their holder are told from the second look on. */
+  look(): readonly Finding[] {
+    const nowMs = this.#settings.runtime.wallMs();
+    const since = new Map<string, number>();
+    const findings: Finding[] = [];
+    const counts = new Map<string, number>();
+    const enough = (kind: FindingKind): boolean => {
+      const count = counts.get(kind) ?? 0;
+      if (count >= mostOfAKind) counts.set(kind, count + 1);
+      return count >= mostOfAKind;
+    };
+    for (const { part, ...found } of this.#all(nowMs, enough)) {
+      const id = [found.kind, found.object ?? "", part ?? ""].join(" ");
+      if (since.has(id)) continue;
+      const sinceMs = found.sinceMs ?? this.#since.get(id) ?? nowMs;
+      since.set(id, sinceMs);
+      if (found.kind === "queue-without-holder" && nowMs - sinceMs < settlesWithinMs) continue;
+      const count = (counts.get(found.kind) ?? 0) + 1;
+      counts.set(found.kind, count);
+      if (count <= mostOfAKind) findings.push({ ...found, id, sinceMs });
+    }
+    this.#since = since;
+    return findings.map((finding) => withRest(finding, findings, counts));
+  }
+
+  /** `enough`: there are so many of the kind that one more is counted and that is all. */
+  *#all(nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Found> {
+    for (const place of this.#book.suspicious) {
+      for (const finding of place.findings ?? []) yield* told(place, finding);
+      if (place.tokenRegressed) yield tokenRegressed(place);
+    }
+    for (const place of this.#book.contended) yield* this.#stuck(place);
+    const longSinceMs = nowMs - this.#settings.longHoldMs;
+    for (const place of this.#book.mirror.places()) {
+      // Each second all of them: nearly every one is turned away here.
+      if (place.isLock && mayBeWrong(place, longSinceMs)) yield* this.#quiet(place, nowMs, enough);
+    }
+    for (const server of this.openAdmins) yield openAdmin(server);
+    if (this.skewMs !== null && Math.abs(this.skewMs) >= skewFromMs) yield skewed(this.skewMs);
+  }
+
+  *#stuck(place: Place): Generator<Found> {
+    if (place.held.length === 0) {
+      yield {
+        kind: "queue-without-holder",
+        severity: "warning",
+        object: place.path,
+        evidence: `${place.waiters} contenders wait and nobody holds`,
+        advice:
+          "Look for a child that sorts before them and that nobody will delete; otherwise the head has not noticed that it is its turn.",
+      };
+    }
+  }
+
+  *#quiet(place: Place, nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Found> {
+    const { longHoldMs, orphanAfterMs } = this.#settings;
+    const first = place.held[0];
+    if (first?.since.atMs != null && nowMs - first.since.atMs >= longHoldMs) {
+      const kind = place.waiters > 0 ? "stuck-with-waiters" : "long-hold";
+      if (!enough(kind)) yield longHold(place, kind, first.name, first.since.atMs + longHoldMs);
+    }
+    for (const { name } of place.held) {
+      if (place.known?.get(name)?.stat?.ephemeralOwner === 0n) yield noLease(place, name);
+    }
+    if (
+      place.emptySinceMs !== null &&
+      nowMs - place.emptySinceMs >= orphanAfterMs &&
+      isEmptyParent(place) &&
+      !enough("orphan-parent")
+    ) {
+      yield orphan(place, place.emptySinceMs);
+    }
+  }
+}
+
+function mayBeWrong({ known, held, emptySinceMs }: Place, longSinceMs: number): boolean {
+  if (known !== null || emptySinceMs !== null) return true;
+  const since = held[0]?.since.atMs;
+  return since != null && since <= longSinceMs;
+}
+
+function withRest(finding: Finding, all: readonly Finding[], counts: ReadonlyMap<string, number>): Finding {
+  const count = counts.get(finding.kind) ?? 0;
+  if (count <= mostOfAKind) return finding;
+  const last = all.findLast(({ kind }) => kind === finding.kind);
+  if (finding !== last) return finding;
+  return { ...finding, evidence: `${finding.evidence}; and ${count - mostOfAKind} more of this kind` };
+}
+
+function* told(place: Place, finding: LayoutFinding): Generator<Found> {
+  switch (finding.type) {
+    case "foreign-child":
+      yield {
+        kind: "foreign-child",
+        severity: finding.effect === "none" ? "info" : "critical",
+        object: place.path,
+        part: finding.child,
+        evidence: `${finding.path}/${finding.child} was made by no recipe of this lock${effectOf(finding.effect)}`,
+        advice:
+          "Find out who made it, and delete it if nobody needs it. Never keep other nodes below a lock.",
+      };
+      return;
+    case "mixed-kinds":
+      yield {
+        kind: "mixed-kinds",
+        severity: "critical",
+        object: place.path,
+        evidence: `${finding.families.join(" and ")} on one path: ${finding.children.join(", ")}`,
+        advice:
+          "They do not exclude each other. Give each kind of lock, and each library, a path of its own.",
+      };
+      return;
+    case "sequence-high":
+      yield {
+        kind: "sequence-high",
+        severity: finding.level === "refuse" ? "critical" : "warning",
+        object: place.path,
+        part: finding.path,
+        evidence: `the next child of ${finding.path} gets number ${finding.sequence} or later, of ${2 ** 31 - 1}`,
+        advice: `Let the lock fall idle and delete its parent, or use another path, before ${sequenceRefuseFrom}: from there on holdfast refuses, and at the end Curator lets several hold.`,
+      };
+      return;
+    case "possible-old-downgrade":
+      yield {
+        kind: "old-downgrade-possible",
+        severity: "warning",
+        object: place.path,
+        part: finding.read,
+        evidence: `${finding.read} waits behind the write of its own session, as a read taken by the writer does up to Curator 5.4.0`,
+        advice:
+          "Suspected, never certain: a reader of another thread looks the same. Update Curator to 5.5.0 or later.",
+      };
+      return;
+    default:
+  }
+}
+
+function effectOf(effect: "blocks" | "takes-permit" | "none"): string {
+  if (effect === "blocks") return "; it sorts before a contender, who waits for as long as it is there";
+  return effect === "takes-permit" ? "; it counts as a permit" : "; nobody waits for it";
+}
+
+function longHold(
+  place: Place,
+  kind: "stuck-with-waiters" | "long-hold",
+  name: string,
+  sinceMs: number,
+): Found {
+  const waited = kind === "stuck-with-waiters";
+  return {
+    kind,
+    severity: waited ? "warning" : "info",
+    object: place.path,
+    sinceMs,
+    evidence: waited ? `${name} holds and ${place.waiters} wait` : `${name} holds, nobody waits`,
+    advice: waited
+      ? "Ask its owner whether it makes progress; ask for the lock (request revoke) before anything else."
+      : "Nothing, if the work takes so long.",
+  };
+}
+
+function noLease(place: Place, name: string): Found {
+  return {
+    kind: "no-lease",
+    severity: "warning",
+    object: place.path,
+    part: name,
+    evidence: `${name} is no ephemeral node: it stays when whoever made it is gone`,
+    advice: "No recipe makes such a node. Delete it once it is clear that nobody relies on it.",
+  };
+}
+
+function orphan(place: Place, sinceMs: number): Found {
+  return {
+    kind: "orphan-parent",
+    severity: "info",
+    object: place.path,
+    sinceMs,
+    evidence: "an empty parent that no server has reaped: it is no container",
+    advice: "Clean it when nobody uses the lock any more; a client that comes later makes it anew.",
+  };
+}
+
+function tokenRegressed(place: Place): Found {
+  return {
+    kind: "token-regressed",
+    severity: "critical",
+    object: place.path,
+    evidence: `its holder's token is below ${tokenText(place.lastToken ?? 0n)}, which was seen before`,
+    advice:
+      "An older state was restored, or this is another ensemble. Whoever compares tokens refuses this holder: find out which.",
+  };
+}
+
+function openAdmin(server: string): Found {
+  return {
+    kind: "unauthenticated-admin",
+    severity: "warning",
+    object: server,
+    evidence: "its AdminServer answers without authentication",
+    advice:
+      "Set admin.serverAddress to an inner address, or admin.enableServer=false, or put it behind a proxy.",
+  };
+}
+
+function skewed(skewMs: number): Found {
+  return {
+    kind: "clock-skew",
+    severity: "warning",
+    object: null,
+    evidence: `the servers' clock is ${Math.abs(Math.round(skewMs))} ms ${skewMs < 0 ? "behind" : "ahead of"} the collector's`,
+    advice:
+      "Waits are counted from the servers' clock and are wrong by as much: let both follow the same time source.",
+  };
+}

@@ -1,0 +1,341 @@
+import type { Runtime } from "@holdfast/core";
+import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
+import type { LayoutFinding, RecognisedTree, TreeNode } from "@holdfast/zk-recipes/internal";
+import { recogniseTree } from "@holdfast/zk-recipes/internal";
+import type { CollectorEvent } from "../observe/collector.js";
+import type { Moment, ObservedLock } from "../observe/observed-lock.js";
+import { KnownNodes } from "./known-nodes.js";
+import type { NodeWish } from "./node-reads.js";
+import { childWish, wishFor } from "./node-reads.js";
+import { isToldBy, tokenText, unknownMoment } from "./participants.js";
+import { nobody, type Place } from "./place.js";
+import {
+  emptyRow,
+  loneKind,
+  loneRow,
+  oldestHoldOf,
+  oldestWaitOf,
+  shownInRow,
+  treeRow,
+  waiterUnitOf,
+} from "./rows.js";
+import { SharedValues } from "./shared-values.js";
+import { lockPlace, loneContender, nodePaths, recognisePlace, treeOf } from "./standing.js";
+import { type MirrorListener, TreeMirror } from "./tree-mirror.js";
+
+export interface LockBookDesk {
+  readonly runtime: Runtime;
+  emit(event: CollectorEvent): void;
+  /** Whether a lone ephemeral node at this path is a naive mutex. */
+  isNaive(path: string): boolean;
+  /** Nodes of this lock are worth a read. */
+  want(place: Place): void;
+  wantSelf(place: Place): void;
+  forget(place: Place): void;
+}
+
+/** Above so many contenders, changes of one turn are looked at together. */
+const smallQueue = 32;
+const shownWaiters = 20;
+const shownHolders = 20;
+
+/** Which places are locks, who holds them and since when, as names alone tell: told again only when the names change. */
+export class LockBook implements MirrorListener {
+  readonly mirror: TreeMirror = new TreeMirror(this, (path) => this.#desk.isNaive(path));
+  /** Locks with something for an operator to look at. */
+  readonly suspicious: Set<Place> = new Set();
+  /** Locks with waiters. */
+  readonly contended: Set<Place> = new Set();
+  readonly #desk: LockBookDesk;
+  readonly #dirty = new Set<Place>();
+  #live = false;
+  /** Wall time. While it is not live: when contact was last, or when the last listing was read. */
+  #asOfMs = 0;
+  #size = 0;
+  readonly #shared = new SharedValues();
+  #scheduled = false;
+  #listing = false;
+  #moment: Moment = { atMs: 0, provenance: "at-least" };
+
+  constructor(desk: LockBookDesk) {
+    this.#desk = desk;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Every name is known and events come: what changes, changes now. */
+  get live(): boolean {
+    return this.#live;
+  }
+
+  resume(): void {
+    this.#live = true;
+  }
+
+  /** Events come no more, or may not: what is known is as it was at `atMs`, wall time. */
+  pause(atMs: number): void {
+    if (this.#live) this.#asOfMs = atMs;
+    this.#live = false;
+  }
+
+  /** What happens within is read from listings: nobody knows for how long it has been so. */
+  listed<T>(change: () => T): T {
+    this.#listing = true;
+    this.#asOfMs = this.#desk.runtime.wallMs();
+    try {
+      return change();
+    } finally {
+      this.#listing = false;
+    }
+  }
+
+  changing(place: Place): void {
+    const lock = lockPlace(this.mirror, place);
+    if (lock.dirty && (this.#listing || lock.size <= smallQueue)) {
+      const listing = this.#listing;
+      this.#listing = false;
+      this.settle(lock);
+      this.#listing = listing;
+    }
+  }
+
+  changed(place: Place): void {
+    if (place.size > 0) {
+      place.emptySinceMs = null;
+      place.self = null;
+    }
+    const lock = lockPlace(this.mirror, place);
+    // A parent that turns out to be a semaphore takes its parts over.
+    if (lock !== place && place.isLock) this.#mark(place);
+    const parent = this.mirror.get(parentOf(place.path));
+    if (parent !== undefined && parent !== lock && (parent.isLock || isPart(place.path))) this.#mark(parent);
+    this.#mark(lock);
+    for (const part of ["locks", "leases"]) {
+      if (!place.others.has(part)) continue;
+      const below = this.mirror.get(joinPath(place.path, part));
+      if (below?.isLock === true) this.#mark(below);
+    }
+  }
+
+  removed(place: Place): void {
+    this.#dirty.delete(place);
+    this.#desk.forget(place);
+    this.suspicious.delete(place);
+    this.contended.delete(place);
+    for (const { name, since } of place.held) this.#released(place, name, since);
+    place.held = nobody;
+    if (!place.isLock) return;
+    place.isLock = false;
+    this.#size -= 1;
+    this.#desk.emit({ type: "removed", key: place.path });
+  }
+
+  /** The data of a node has changed: whatever was read of it is old. */
+  dataChanged(path: string): void {
+    const self = this.mirror.get(path);
+    if (self?.self != null) {
+      self.self = null;
+      this.#desk.wantSelf(self);
+    }
+    const parent = this.mirror.get(parentOf(path));
+    if (parent === undefined) return;
+    const lock = lockPlace(this.mirror, parent);
+    if (lock.known?.delete(baseName(path)) === true) this.#mark(lock);
+  }
+
+  /** All changes until now are told when this returns. */
+  settleAll(): void {
+    for (const place of this.#dirty) this.settle(place);
+  }
+
+  settle(place: Place): void {
+    this.#dirty.delete(place);
+    place.dirty = false;
+    place.row = null;
+    if (this.mirror.get(place.path) !== place) return;
+    const lone = loneContender(this.mirror, place);
+    const found = lone === null ? recognisePlace(this.mirror, place) : null;
+    const known = found !== null && isLockKind(found);
+    this.#place(place, lone !== null || known);
+    this.#hold(place, lone === null ? (known ? found.holders.map(({ name }) => name) : []) : [lone]);
+    place.waiters = known ? found.waiters.length : 0;
+    place.kind = lone === null ? (found?.kind ?? null) : loneKind(lone);
+    place.waiterUnit = found === null ? "participants" : waiterUnitOf(found);
+    place.oldestWait = known ? oldestWaitOf(found) : unknownMoment;
+    place.oldestHold = known ? oldestHoldOf(found, place.held) : (place.held[0]?.since ?? unknownMoment);
+    if (place.waiters > 0) this.contended.add(place);
+    else this.contended.delete(place);
+    this.#findings(place, known ? found.findings : []);
+    if (place.size === 0) place.emptySinceMs ??= this.#desk.runtime.wallMs();
+    if (place.waiters > 0 || place.attended) this.#desk.want(place);
+    if (place.size === 0 && place.self === null && !place.denied && (!place.wasLock || place.attended)) {
+      this.#desk.wantSelf(place);
+    }
+    if (place.isLock) this.#desk.emit({ type: "changed", key: place.path });
+  }
+
+  /** Of those who hold and of the first who wait, the nodes that have not been read. */
+  wishesOf(place: Place): NodeWish[] {
+    if (this.mirror.get(place.path) !== place) return [];
+    const lone = loneContender(this.mirror, place);
+    if (lone !== null) return place.known?.has(lone) === true ? [] : [childWish(place, lone)];
+    const found = recognisePlace(this.mirror, place);
+    if (found === null) return place.size === 0 && place.self === null ? [wishFor(place, place.path)] : [];
+    const most = { holders: shownHolders, waiters: place.attended ? shownWaiters : 1 };
+    return nodePaths(found, most)
+      .filter((path) => path !== place.path && place.known?.has(baseName(path)) !== true)
+      .map((path) => wishFor(place, path));
+  }
+
+  got({ place, name }: NodeWish, node: TreeNode | null): void {
+    if (this.mirror.get(place.path) !== place || node === null) return;
+    if (name === null) {
+      if (place.size > 0) return;
+      place.self = node;
+      this.changed(place);
+      return;
+    }
+    if (!this.#isThere(place, name)) return;
+    place.known ??= new KnownNodes();
+    place.known.set(this.#shared.node(node));
+    this.#compareToken(place, node);
+    // A read beside the write of its own session shows only in stats.
+    if (place.waiters > 0) this.#mark(place);
+    place.row = null;
+    if (place.isLock) this.#desk.emit({ type: "changed", key: place.path });
+  }
+
+  /** Made anew each time, but for long queues. */
+  row(place: Place): ObservedLock {
+    if (place.row !== null) return place.row;
+    const row = this.#makeRow(place);
+    if (place.waiters > smallQueue || place.held.length > smallQueue) place.row = row;
+    return row;
+  }
+
+  isHeldBy(place: Place, text: string): boolean {
+    if (!place.isLock) return false;
+    // Of most locks nothing is known but the name of who holds.
+    const { held, known, self } = place;
+    if (known === null && self === null)
+      return held.slice(0, shownInRow).some(({ name }) => name.includes(text));
+    return this.row(place).holders.some((holder) => isToldBy(holder, text));
+  }
+
+  *locks(): Generator<Place> {
+    for (const place of this.mirror.places()) if (place.isLock) yield place;
+  }
+
+  #makeRow(place: Place): ObservedLock {
+    const nowMs = this.#live ? this.#desk.runtime.wallMs() : this.#asOfMs;
+    const lone = loneContender(this.mirror, place);
+    if (lone !== null && place.known?.has(lone) !== true) return loneRow(place, lone, nowMs);
+    const tree = treeOf(this.mirror, place);
+    if (tree === null) return emptyRow(place, null, nowMs);
+    return treeRow(tree, recogniseTree(tree), place.held, nowMs);
+  }
+
+  #mark(place: Place): void {
+    place.row = null;
+    if (this.#listing) return this.settle(place);
+    place.dirty = true;
+    this.#dirty.add(place);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      this.settleAll();
+    });
+  }
+
+  #place(place: Place, recognised: boolean): void {
+    if (recognised) place.wasLock = true;
+    // What had contenders and has none is idle; what turned out to be a level above locks is nothing.
+    const idle = place.wasLock && place.size === 0;
+    const isLock = recognised || idle || place.denied || isEmptyParent(place);
+    if (isLock === place.isLock) return;
+    place.isLock = isLock;
+    this.#size += isLock ? 1 : -1;
+    if (!isLock) this.#desk.emit({ type: "removed", key: place.path });
+  }
+
+  #hold(place: Place, names: readonly string[]): void {
+    const before = place.held;
+    const only = names.length === 1 && before.length === 1 && before[0]?.name === names[0];
+    if (only || (names.length === 0 && before.length === 0)) return;
+    const since = new Map(before.map((held) => [held.name, held.since]));
+    const wanted = new Set(names);
+    for (const held of before) if (!wanted.has(held.name)) this.#released(place, held.name, held.since);
+    place.held = names.map((name) => {
+      const already = since.get(name);
+      return { name, since: already ?? this.#granted(place, name) };
+    });
+  }
+
+  #granted(place: Place, entry: string): Moment {
+    const atMs = this.#desk.runtime.wallMs();
+    if (!this.#live || this.#listing) {
+      if (this.#moment.atMs !== atMs) this.#moment = { atMs, provenance: "at-least" };
+      return this.#moment;
+    }
+    const token = place.known?.get(entry)?.stat?.czxid;
+    this.#desk.emit({
+      type: "granted",
+      key: place.path,
+      entry,
+      atMs,
+      token: token === undefined ? null : tokenText(token),
+      heldMs: null,
+    });
+    return { atMs, provenance: "exact" };
+  }
+
+  #released(place: Place, entry: string, since: Moment): void {
+    const atMs = this.#desk.runtime.wallMs();
+    const heldMs =
+      since.provenance === "exact" && since.atMs !== null ? Math.max(0, atMs - since.atMs) : null;
+    this.#desk.emit({ type: "released", key: place.path, entry, atMs, token: null, heldMs });
+  }
+
+  #findings(place: Place, findings: readonly LayoutFinding[]): void {
+    place.findings = findings.length === 0 ? null : findings;
+    if (findings.length > 0) this.suspicious.add(place);
+    else if (!place.tokenRegressed) this.suspicious.delete(place);
+  }
+
+  /** Where one alone holds, each has a higher creation than the one before. */
+  #compareToken(place: Place, node: TreeNode): void {
+    const token = node.stat?.czxid;
+    if (token === undefined || place.held.length !== 1 || place.held[0]?.name !== node.name) return;
+    if (node.name.includes("__READ__") || node.name.includes("__WRIT__") || node.name.includes("lease-"))
+      return;
+    place.tokenRegressed = place.lastToken !== null && token < place.lastToken;
+    if (place.tokenRegressed) this.suspicious.add(place);
+    else place.lastToken = token;
+  }
+
+  #isThere(place: Place, name: string): boolean {
+    if (place.has(name)) return true;
+    return ["locks", "leases"].some(
+      (part) => place.others.has(part) && this.mirror.get(joinPath(place.path, part))?.has(name) === true,
+    );
+  }
+}
+
+export function isLockKind({ family, kind }: RecognisedTree): boolean {
+  if (kind === null) return false;
+  return family === null ? kind === "naive-mutex" : family !== "double-barrier" && kind !== "double-barrier";
+}
+
+/** Children came and went, and it has no data of its own that would make it something else. */
+export function isEmptyParent(place: Place): boolean {
+  const stat = place.self?.stat;
+  if (stat == null || place.size > 0) return false;
+  return stat.ephemeralOwner === 0n && stat.cversion > 0 && stat.numChildren === 0;
+}
+
+function isPart(path: string): boolean {
+  return path.endsWith("/locks") || path.endsWith("/leases");
+}

@@ -1,0 +1,122 @@
+import type { ConnectionOptions } from "node:tls";
+import { InvalidArgumentError, type Millis, type Runtime, systemRuntime } from "@holdfast/core";
+import { checkKnownKeys, checkMillis, checkObject, checkString, show } from "@holdfast/core/internal";
+import type { Credential } from "@holdfast/zk-recipes/internal";
+import { type ConnectString, parseConnectString } from "@holdfast/zk-recipes/internal";
+import { type CollectorRoot, parseRoot, type RootPattern } from "./roots.js";
+
+/** What `zookeeperCollector()` takes. */
+export interface ZooKeeperCollectorOptions {
+  /** Servers and, behind the last one, a chroot: `h1:2181,h2:2181/app`. */
+  readonly connect: string;
+  /**
+   * Where locks are kept: absolute paths below the chroot, `*` stands for one whole segment. All that is at any depth below is
+   * looked at, and nothing outside of them is read as a lock or acted upon. May be empty: then only `discover`, `servers` and `sessions`
+   * have something to tell. `{ path, naive: true }`: an ephemeral node without children below that path is a naive mutex; default
+   * false, as any other registration looks the same. Not for `/`.
+   */
+  readonly roots: readonly CollectorRoot[];
+  /** Credentials, `digest` for example. Reading is enough to watch; forcing needs the right to delete. */
+  readonly auth?: readonly Credential[];
+  /** Connect by TLS with these options of `node:tls`. Default: plain TCP. */
+  readonly tls?: ConnectionOptions;
+  /**
+   * Of the collector's own session, which owns no nodes; default 10,000, bounded by the server to 2 to 20 of its ticks. After two thirds of
+   * it without an answer all that is shown is stale, so a longer one lets a hand-over behind a cut be missed for longer.
+   */
+  readonly sessionTimeoutMs?: Millis;
+  /** A root with more nodes below it is not read; default 200,000. */
+  readonly maxNodes?: number;
+  /** Between two passes that compare everything in memory with the server; default 300,000. 0: none. */
+  readonly compareEveryMs?: Millis;
+  /** Between two rounds on servers before 3.6, which have no recursive watch; default and least 10,000. */
+  readonly pollEveryMs?: Millis;
+  /** From here on a hold counts as long; default 300,000. */
+  readonly longHoldMs?: Millis;
+  /** An empty parent that has been seen so for longer is an orphan; default 600,000. */
+  readonly orphanAfterMs?: Millis;
+  /**
+   * Port at which the servers' AdminServer is looked for; default 8080. `false`: it is not asked. It tells of sessions and of
+   * the server's state; without it the four-letter words do, where the server allows them.
+   */
+  readonly adminPort?: number | false;
+  /** For simulations. */
+  readonly runtime?: Runtime;
+}
+
+/** Two thirds of it and the way to a page are less than the 8 s within which the dashboard promises to show a cut. */
+export const usualSessionTimeoutMs: Millis = 10_000;
+
+const known: ReadonlySet<string> = new Set([
+  "connect",
+  "roots",
+  "auth",
+  "tls",
+  "sessionTimeoutMs",
+  "maxNodes",
+  "compareEveryMs",
+  "pollEveryMs",
+  "longHoldMs",
+  "orphanAfterMs",
+  "adminPort",
+  "runtime",
+]);
+
+export interface Settings {
+  readonly connect: ConnectString;
+  readonly roots: readonly RootPattern[];
+  readonly auth: readonly Credential[];
+  readonly tls: ConnectionOptions | undefined;
+  readonly sessionTimeoutMs: Millis;
+  readonly maxNodes: number;
+  readonly compareEveryMs: Millis;
+  readonly pollEveryMs: Millis;
+  readonly longHoldMs: Millis;
+  readonly orphanAfterMs: Millis;
+  readonly adminPort: number | false;
+  readonly runtime: Runtime;
+}
+
+/** Throws `InvalidArgumentError` naming the option. */
+export function resolveSettings(options: ZooKeeperCollectorOptions): Settings {
+  checkObject("options", options);
+  checkKnownKeys("zookeeperCollector options", options, known);
+  checkString("connect", options.connect);
+  if (!Array.isArray(options.roots)) {
+    throw new InvalidArgumentError(`roots must be a list of paths; got ${show(options.roots)}`);
+  }
+  const finite = { minimumMs: 1, infinite: false };
+  checkMillis("sessionTimeoutMs", options.sessionTimeoutMs, finite);
+  checkMillis("compareEveryMs", options.compareEveryMs, { ...finite, minimumMs: 0 });
+  checkMillis("pollEveryMs", options.pollEveryMs, { ...finite, minimumMs: 10_000 });
+  checkMillis("longHoldMs", options.longHoldMs, finite);
+  checkMillis("orphanAfterMs", options.orphanAfterMs, finite);
+  const maxNodes = options.maxNodes ?? 200_000;
+  if (!Number.isInteger(maxNodes) || maxNodes < 1) {
+    throw new InvalidArgumentError(`maxNodes must be a whole number, 1 or more; got ${show(maxNodes)}`);
+  }
+  const adminPort = options.adminPort ?? 8080;
+  if (adminPort !== false && (!Number.isInteger(adminPort) || adminPort < 1 || adminPort > 65_535)) {
+    throw new InvalidArgumentError(`adminPort must be a port or false; got ${show(adminPort)}`);
+  }
+  const connect = parseConnectString(options.connect);
+  return {
+    connect,
+    roots: options.roots.map((root) => parseRoot(root, connect.chroot)),
+    auth: options.auth ?? [],
+    tls: options.tls,
+    sessionTimeoutMs: options.sessionTimeoutMs ?? usualSessionTimeoutMs,
+    maxNodes,
+    compareEveryMs: options.compareEveryMs ?? 300_000,
+    pollEveryMs: options.pollEveryMs ?? 10_000,
+    longHoldMs: options.longHoldMs ?? 300_000,
+    orphanAfterMs: options.orphanAfterMs ?? 600_000,
+    adminPort,
+    runtime: options.runtime ?? systemRuntime,
+  };
+}
+
+/** Connects to nothing. Throws the `InvalidArgumentError` that `zookeeperCollector` would throw for these options. */
+export function checkZooKeeperCollector(options: ZooKeeperCollectorOptions): void {
+  resolveSettings(options);
+}

@@ -1,0 +1,69 @@
+import type { Recognised } from "@holdfast/core";
+import { formatSessionId } from "@holdfast/zk-protocol";
+import type { TreeNode, TreeParticipant } from "@holdfast/zk-recipes/internal";
+import { readIdentity } from "@holdfast/zk-recipes/internal";
+import type { LeaseState, Moment, ObservedLibrary, ObservedParticipant } from "../observe/observed-lock.js";
+import { shownText } from "./shown-text.js";
+
+export const unknownMoment: Moment = Object.freeze({ atMs: null, provenance: "unknown" });
+
+/** `position`: `null` of a holder, whose `since` is then that of its hold. */
+export function participantOf(
+  person: TreeParticipant,
+  node: TreeNode | undefined,
+  position: number | null,
+  heldSince: Moment | null,
+): ObservedParticipant {
+  const session = person.session === null || person.session === 0n ? null : formatSessionId(person.session);
+  const data = node?.stat == null ? null : node.data;
+  return {
+    entry: person.name,
+    actor: session,
+    session,
+    identity: data === null ? null : (readIdentity(data) ?? labelled(person.label)),
+    address: person.address,
+    data: data === null ? null : shownText(data),
+    mode: person.mode,
+    permits: 1,
+    position,
+    since: position === null ? (heldSince ?? unknownMoment) : waitsSince(person.sinceMs),
+    holdCount: null,
+    remainingMs: null,
+    lease: leaseOf(person.session),
+    deadlineMs: null,
+    token: person.token === null ? null : tokenText(person.token),
+    library: libraryOf(person.recognisedAs),
+  };
+}
+
+/** Not one node of Curator's can be told from one of holdfast without `identity`, nor any of either while it is not read. */
+export function libraryOf(recognisedAs: Recognised): ObservedLibrary {
+  return recognisedAs === "curator" ? "curator-or-holdfast" : recognisedAs;
+}
+
+/** Any of the words by which it is shown. */
+export function isToldBy(one: ObservedParticipant, text: string): boolean {
+  const { actor, session, address, data, entry, identity } = one;
+  return [actor, session, address, data, entry, identity?.label, identity?.host].some(
+    (word) => word?.includes(text) === true,
+  );
+}
+
+export function tokenText(czxid: bigint): string {
+  return `0x${BigInt.asUintN(64, czxid).toString(16)}`;
+}
+
+function labelled(label: string | null): ObservedParticipant["identity"] {
+  return label === null ? null : { label, host: null, pid: null };
+}
+
+/** By the server's clock: its node is made when it begins to wait. */
+function waitsSince(sinceMs: number | null): Moment {
+  return sinceMs === null ? unknownMoment : { atMs: sinceMs, provenance: "exact" };
+}
+
+/** A node that is not ephemeral stays when its maker is gone. */
+function leaseOf(session: bigint | null): LeaseState {
+  if (session === null) return "unknown";
+  return session === 0n ? "never-expires" : "session";
+}

@@ -1,0 +1,41 @@
+import { AddWatchMode, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
+import { saysNoNode } from "@holdfast/zk-recipes/internal";
+import type { RootPattern } from "./roots.js";
+
+/**
+ * The paths that a pattern stands for now. With `watch` a lasting watch tells of children that come or go at each level that a
+ * `*` stands below; these levels are added to `branchings`.
+ */
+export async function expandRoot(
+  session: ZooKeeperSession,
+  { base, rest }: RootPattern,
+  watch: boolean,
+  branchings: Set<string>,
+): Promise<string[]> {
+  let paths = [base];
+  for (const segment of rest) {
+    if (segment !== "*") {
+      paths = paths.map((path) => joinPath(path, segment));
+      continue;
+    }
+    for (const path of paths) branchings.add(path);
+    paths = (await Promise.all(paths.map((path) => childrenOf(session, path, watch)))).flat();
+  }
+  return paths;
+}
+
+async function childrenOf(session: ZooKeeperSession, path: string, watch: boolean): Promise<string[]> {
+  if (watch) await session.request("addWatch", { path, mode: AddWatchMode.persistent });
+  try {
+    const { children } = await session.request("getChildren", { path, watch: false });
+    return children.map((name) => joinPath(path, name));
+  } catch (error) {
+    if (saysNoNode(error) || isNoAuth(error)) return [];
+    throw error;
+  }
+}
+
+export function isNoAuth(error: unknown): boolean {
+  return error instanceof ZooKeeperError && error.code === errorCodes.NoAuth;
+}

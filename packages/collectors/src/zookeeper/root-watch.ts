@@ -1,0 +1,332 @@
+import type { Millis } from "@holdfast/core";
+import { AddWatchMode, errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
+import { OutcomeUnknownError, saysNoNode } from "@holdfast/zk-recipes/internal";
+import type { SourceStatus } from "../observe/collector.js";
+import { BulkReads, isLossOfContact } from "./bulk-reads.js";
+import type { LockBook } from "./lock-book.js";
+import type { Settings } from "./options.js";
+import { expandRoot, isNoAuth } from "./root-expansion.js";
+import { RootStatus } from "./root-status.js";
+import { isBelow, type RootPattern, withoutCovered } from "./roots.js";
+import { compare, TooManyNodesError, walk } from "./walk.js";
+
+export interface RootWatchDesk {
+  readonly settings: Settings;
+  readonly book: LockBook;
+  readonly session: ZooKeeperSession;
+  statusChanged(): void;
+  /** Whether some attended lock lies below: polled twice a second where no watch tells. */
+  attended(): readonly string[];
+}
+
+const retryMs: Millis = 5_000;
+const pollAttendedMs: Millis = 500;
+const reexpandMs: Millis = 1_000;
+/** Connections that may end on the question for the number of nodes before the server is taken for one that does not know it. */
+const cutsBeforeOld = 2;
+
+/**
+ * Keeps the names below the roots in memory: a lasting recursive watch first, then one walk, with the events that come meanwhile
+ * put on top. On servers before 3.6 it walks again and again instead.
+ */
+export class RootWatch {
+  readonly #desk: RootWatchDesk;
+  readonly #statuses = new Map<RootPattern, RootStatus>();
+  readonly compared: RootStatus;
+  /** Names found different by the passes that compare; stays 0. */
+  drift = 0;
+  passes = 0;
+  #pass = 0;
+  #old = false;
+  #cuts = 0;
+  #roots: string[] = [];
+  /** Levels that a `*` stands below. */
+  #branchings: ReadonlySet<string> = new Set();
+  /** Each connection makes what ran on the one before stop. */
+  #generation = 0;
+  #timers = new Set<() => void>();
+  #reexpand: (() => void) | null = null;
+  #stopped = false;
+
+  constructor(desk: RootWatchDesk) {
+    this.#desk = desk;
+    const { roots, compareEveryMs } = desk.settings;
+    for (const root of roots) {
+      const cost = "one watch; one walk per connection";
+      this.#statuses.set(root, new RootStatus(`watch ${root.text}`, cost, () => desk.statusChanged()));
+    }
+    this.compared = new RootStatus("compare", `one walk every ${compareEveryMs / 1_000} s`, () =>
+      desk.statusChanged(),
+    );
+    if (compareEveryMs === 0 || roots.length === 0) this.compared.set({ state: "off" });
+  }
+
+  /** While a watch stands, what is in memory is as it was at the last contact, however long ago the walk was. */
+  sources(): SourceStatus[] {
+    const roots = [...this.#statuses.values()].map(({ now }) => ({ ...now, lastSuccessMs: this.#asOf(now) }));
+    return [...roots, this.compared.now];
+  }
+
+  /** Servers without recursive watches: nothing is told, all is asked. */
+  get polling(): boolean {
+    return this.#old;
+  }
+
+  get roots(): readonly string[] {
+    return this.#roots;
+  }
+
+  reads(): BulkReads {
+    return new BulkReads(this.#desk.session, !this.#old);
+  }
+
+  /** A new connection: all watches are gone and everything may have changed. */
+  restart(): void {
+    this.stopTimers();
+    const generation = ++this.#generation;
+    this.#pauseBook();
+    void this.#run(generation);
+  }
+
+  away(message: string): void {
+    this.#pauseBook();
+    for (const status of this.#statuses.values()) {
+      if (status.now.state === "ok") status.set({ lastSuccessMs: this.#asOf(status.now) });
+      status.stale(message);
+    }
+  }
+
+  /** Contact was in doubt only. */
+  back(): void {
+    const states = [...this.#statuses.values()];
+    if (states.some(({ now }) => now.state === "stale")) {
+      for (const status of states) if (status.now.state === "stale") this.#ok(status);
+      if (!this.#old) this.#desk.book.resume();
+    }
+  }
+
+  /** A child of a level that a `*` stands for has come or gone. */
+  branched(path: string): boolean {
+    if (!this.#branchings.has(path)) return false;
+    this.#reexpand ??= this.#timer(reexpandMs, () => {
+      this.#reexpand = null;
+      this.restart();
+    });
+    return !this.#roots.some((root) => root === path || isBelow(path, root));
+  }
+
+  isWatched(path: string): boolean {
+    return this.#roots.some((root) => root === path || isBelow(path, root));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#generation += 1;
+    this.stopTimers();
+  }
+
+  stopTimers(): void {
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+    this.#reexpand = null;
+  }
+
+  /** One pass that compares memory with the server. */
+  async compareNow(): Promise<number> {
+    const { runtime } = this.#desk.settings;
+    let found = 0;
+    for (const root of this.#roots) {
+      const pause = (): Promise<void> => new Promise((resolve) => runtime.setTimer(50, resolve));
+      found += (await compare(this.#desk.book, this.reads(), root, this.#pass, pause)).names;
+    }
+    this.drift += found;
+    this.passes += 1;
+    const message =
+      this.drift === 0
+        ? null
+        : `${this.drift} differences in ${this.passes} passes that no event had told of: they are put right; nodes that the collector may not read do so`;
+    this.compared.set({ state: "ok", coverage: 1, lastSuccessMs: runtime.wallMs(), message });
+    return found;
+  }
+
+  // ---- one connection
+
+  async #run(generation: number): Promise<void> {
+    try {
+      const all = await this.#expandAll();
+      if (this.#over(generation)) return;
+      this.#roots = withoutCovered([...all.values()].flat());
+      this.#dropOutside();
+      await this.#syncAll(generation, all);
+      this.#cuts = 0;
+    } catch (error) {
+      if (this.#over(generation)) return;
+      if (error instanceof OutcomeUnknownError) this.#cuts += 1;
+      if (isUnimplemented(error) || this.#cuts >= cutsBeforeOld) this.#old = true;
+      if (isLossOfContact(error)) return; // the next connection begins anew
+      const message = isUnimplemented(error) ? "the server is older than 3.6" : (error as Error).message;
+      for (const status of this.#statuses.values()) status.stale(message);
+      this.#timer(retryMs, () => this.restart());
+      return;
+    }
+    if (!this.#over(generation)) this.#afterSync();
+  }
+
+  #asOf({ state, lastSuccessMs }: SourceStatus): number | null {
+    const contactMs = state === "ok" && !this.#old ? this.#contactMs() : null;
+    return contactMs === null ? lastSuccessMs : Math.max(contactMs, lastSuccessMs ?? contactMs);
+  }
+
+  /** Wall time of the last bytes from a server; `null` before the first ones of this session. */
+  #contactMs(): number | null {
+    const { session, settings } = this.#desk;
+    const agoMs = settings.runtime.nowMs() - session.heardAtMs;
+    return Number.isFinite(agoMs) ? Math.round(settings.runtime.wallMs() - agoMs) : null;
+  }
+
+  #pauseBook(): void {
+    const { book, settings } = this.#desk;
+    book.pause(this.#contactMs() ?? settings.runtime.wallMs());
+  }
+
+  #over(generation: number): boolean {
+    return this.#stopped || generation !== this.#generation;
+  }
+
+  async #syncAll(generation: number, all: ReadonlyMap<RootPattern, readonly string[]>): Promise<void> {
+    const { book } = this.#desk;
+    this.#pass += 1;
+    for (const [pattern, paths] of all) {
+      const status = this.#statuses.get(pattern) as RootStatus;
+      status.set({ state: "syncing", message: null, nextTryMs: null });
+      let state: "ok" | "denied" | "too-big" = "ok";
+      for (const path of paths) {
+        if (!this.#roots.includes(path)) continue; // a root above it tells
+        const result = await this.#syncRoot(path, status);
+        if (this.#over(generation)) return;
+        if (result !== "ok") state = result;
+      }
+      if (state === "ok") this.#ok(status);
+      if (state === "denied") {
+        const message = `the right to read (READ) ${pattern.text} is missing for the credentials of option auth`;
+        status.set({ state, message });
+      }
+    }
+    if (!this.#old) book.resume();
+  }
+
+  async #syncRoot(path: string, status: RootStatus): Promise<"ok" | "denied" | "too-big"> {
+    const { session, settings, book } = this.#desk;
+    const { maxNodes } = settings;
+    if (!this.#old) {
+      const count = await this.#count(path);
+      if (count > maxNodes) return this.#tooBig(path, count, status);
+      await session.request("addWatch", { path, mode: AddWatchMode.persistentRecursive });
+    }
+    try {
+      const readable = await walk(book, this.reads(), path, this.#pass, maxNodes, (listed, known) =>
+        status.set({ coverage: Math.floor((listed / known) * 100) / 100 }),
+      );
+      return readable ? "ok" : "denied";
+    } catch (error) {
+      if (error instanceof TooManyNodesError) return this.#tooBig(path, error.count + 1, status);
+      throw error;
+    }
+  }
+
+  async #count(path: string): Promise<number> {
+    try {
+      return (await this.#desk.session.request("getAllChildrenNumber", { path })).totalNumber;
+    } catch (error) {
+      if (saysNoNode(error) || isNoAuth(error)) return 0;
+      throw error;
+    }
+  }
+
+  #tooBig(path: string, count: number, status: RootStatus): "too-big" {
+    const message = `${path} has ${count} nodes or more, over the limit of ${this.#desk.settings.maxNodes} (maxNodes): give roots below it, or raise the limit`;
+    status.set({ state: "too-big", message });
+    return "too-big";
+  }
+
+  #ok(status: RootStatus): void {
+    const lastSuccessMs = this.#desk.settings.runtime.wallMs();
+    const message = this.#old ? "the server is older than 3.6: asked again and again, not told" : null;
+    status.set({ state: "ok", coverage: 1, lastSuccessMs, nextTryMs: null, message });
+  }
+
+  /** Of a root that is no longer one. */
+  #dropOutside(): void {
+    const { mirror } = this.#desk.book;
+    for (const place of [...mirror.places()]) {
+      if (!this.isWatched(place.path)) mirror.deleted(place.path);
+    }
+  }
+
+  async #expandAll(): Promise<Map<RootPattern, readonly string[]>> {
+    const { session } = this.#desk;
+    const branchings = new Set<string>();
+    const all = new Map<RootPattern, readonly string[]>();
+    for (const pattern of this.#statuses.keys()) {
+      all.set(pattern, await expandRoot(session, pattern, !this.#old, branchings));
+    }
+    this.#branchings = branchings;
+    return all;
+  }
+
+  // ---- later
+
+  #afterSync(): void {
+    const { settings } = this.#desk;
+    if (settings.roots.length === 0) return;
+    if (this.#old) {
+      const nextTryMs = settings.runtime.wallMs() + settings.pollEveryMs;
+      for (const status of this.#statuses.values()) status.set({ nextTryMs });
+      this.#timer(settings.pollEveryMs, () => this.restart());
+      this.#pollAttended();
+    } else if (settings.compareEveryMs > 0) this.#compareLater();
+  }
+
+  #compareLater(): void {
+    this.#timer(this.#desk.settings.compareEveryMs, () => {
+      this.compareNow().then(
+        () => this.#compareLater(),
+        (error: Error) => {
+          this.compared.stale(error.message);
+          if (!isLossOfContact(error)) this.#compareLater();
+        },
+      );
+    });
+  }
+
+  #pollAttended(): void {
+    const generation = this.#generation;
+    this.#timer(pollAttendedMs, () => {
+      const paths = this.#desk.attended().filter((path) => this.isWatched(path));
+      this.reads()
+        .list(paths, (path, result) => {
+          if (this.#over(generation) || !("children" in result)) return;
+          const { book } = this.#desk;
+          book.listed(() => book.mirror.merge(path, result.children, this.#pass));
+        })
+        .then(
+          () => this.#over(generation) || this.#pollAttended(),
+          () => {}, // the end of the connection is told elsewhere
+        );
+    });
+  }
+
+  #timer(delayMs: Millis, fn: () => void): () => void {
+    const cancel = this.#desk.settings.runtime.setTimer(delayMs, () => {
+      this.#timers.delete(cancel);
+      if (!this.#stopped) fn();
+    });
+    this.#timers.add(cancel);
+    return cancel;
+  }
+}
+
+function isUnimplemented(error: unknown): boolean {
+  return error instanceof ZooKeeperError && error.code === errorCodes.Unimplemented;
+}

@@ -1,0 +1,161 @@
+import { baseName, formatSessionId, joinPath, parentOf } from "@holdfast/zk-protocol";
+import { readIdentity } from "@holdfast/zk-recipes/internal";
+import type { ObservedSession } from "../observe/observed-lock.js";
+import type { BulkReads } from "./bulk-reads.js";
+import { type Connections, readConnections, readEphemerals, type ServerConnection } from "./connections.js";
+import type { LockBook } from "./lock-book.js";
+import type { Settings } from "./options.js";
+import { unknownMoment } from "./participants.js";
+import type { SessionContacts } from "./session-contacts.js";
+import { lockPlace } from "./standing.js";
+
+/** Up to here everybody's session is found out; above, of those who are in contended locks. */
+const mostLocks = 20_000;
+const mostReads = 5_000;
+
+interface Owned {
+  readonly holds: string[];
+  readonly waits: string[];
+  identity: ObservedSession["identity"];
+}
+
+/**
+ * The sessions that have a part in a lock or a connection to a server, by whichever way tells: AdminServer, four-letter words, else
+ * the owners of nodes alone.
+ */
+export async function readSessions(
+  settings: Settings,
+  book: LockBook,
+  reads: BulkReads,
+  contacts: SessionContacts,
+): Promise<Pick<Connections, "silent" | "openAdmins"> & { readonly sessions: ObservedSession[] }> {
+  const [connections, dumped] = await Promise.all([
+    readConnections(settings),
+    book.size <= mostLocks ? readEphemerals(settings) : null,
+  ]);
+  contacts.read(connections);
+  const owned = new Map<string, Owned>();
+  for (const place of book.locks()) {
+    for (const node of place.known?.values() ?? []) {
+      const identity = readIdentity(node.data);
+      const owner = node.stat?.ephemeralOwner ?? 0n;
+      if (identity !== null && owner !== 0n) ownedBy(owned, formatSessionId(owner)).identity = identity;
+    }
+  }
+  if (dumped === null) await readOwners(book, reads, owned);
+  else {
+    for (const [session, paths] of dumped) {
+      for (const path of paths) file(book, owned, session, path);
+      // Without a part in any lock of ours: not of interest unless connected.
+    }
+  }
+  return {
+    sessions: joined(connections, owned, contacts, settings.runtime.wallMs()),
+    silent: connections.silent,
+    openAdmins: connections.openAdmins,
+  };
+}
+
+/** By stat: of every participant while there are not too many, those who contend first. */
+async function readOwners(book: LockBook, reads: BulkReads, owned: Map<string, Owned>): Promise<void> {
+  const paths: string[] = [];
+  for (const contended of [true, false]) {
+    for (const place of book.locks()) {
+      if (place.waiters > 0 !== contended) continue;
+      if (paths.length >= mostReads || (!contended && book.size > mostLocks)) break;
+      paths.push(...participantPaths(book, place.path));
+    }
+  }
+  await reads.nodes(paths.slice(0, mostReads), (path, result) => {
+    if (!("stat" in result) || result.stat.ephemeralOwner === 0n) return;
+    const session = formatSessionId(result.stat.ephemeralOwner);
+    file(book, owned, session, path);
+    const identity = readIdentity(result.data);
+    if (identity !== null) ownedBy(owned, session).identity = identity;
+  });
+}
+
+function participantPaths(book: LockBook, path: string): string[] {
+  const place = book.mirror.get(path);
+  if (place === undefined) return [];
+  if (place.size === 0) return place.held.length === 0 ? [] : [path];
+  const parts = [place, ...["locks", "leases"].map((part) => book.mirror.get(joinPath(path, part)))];
+  return parts.flatMap((part) =>
+    part === undefined ? [] : [...part.numbered].map((name) => joinPath(part.path, name)),
+  );
+}
+
+function file(book: LockBook, owned: Map<string, Owned>, session: string, path: string): void {
+  const itself = book.mirror.get(path);
+  const parent = book.mirror.get(parentOf(path));
+  const lock =
+    itself?.isLock === true ? itself : parent === undefined ? undefined : lockPlace(book.mirror, parent);
+  if (lock?.isLock !== true) return;
+  const name = baseName(path);
+  const isHeld = lock.held.some((held) => held.name === name);
+  if (!isHeld && lock !== itself && !isContender(book, parent?.path ?? "", name)) return;
+  const entry = ownedBy(owned, session);
+  (isHeld ? entry.holds : entry.waits).push(lock.path);
+}
+
+function isContender(book: LockBook, parent: string, name: string): boolean {
+  return book.mirror.get(parent)?.numbered.has(name) === true;
+}
+
+function ownedBy(owned: Map<string, Owned>, session: string): Owned {
+  let entry = owned.get(session);
+  if (entry === undefined) {
+    entry = { holds: [], waits: [], identity: null };
+    owned.set(session, entry);
+  }
+  return entry;
+}
+
+function joined(
+  { connections }: Connections,
+  owned: ReadonlyMap<string, Owned>,
+  contacts: SessionContacts,
+  nowMs: number,
+): ObservedSession[] {
+  const latest = new Map<string, number>();
+  for (const { server, lastResponse } of connections) {
+    if (lastResponse !== null) latest.set(server, Math.max(latest.get(server) ?? 0, lastResponse));
+  }
+  const byId = new Map(connections.map((connection) => [connection.session, connection]));
+  const ids = new Set([...byId.keys(), ...owned.keys()]);
+  return [...ids].map((id) => {
+    const connection = byId.get(id);
+    const { holds = [], waits = [], identity = null } = owned.get(id) ?? {};
+    const { state, timeoutMs } = contacts.of(id, nowMs);
+    return {
+      id,
+      backend: "zookeeper",
+      server: connection?.server ?? null,
+      address: connection?.address ?? null,
+      identity,
+      timeoutMs,
+      established:
+        connection?.establishedMs == null
+          ? unknownMoment
+          : { atMs: connection.establishedMs, provenance: "exact" },
+      lastSeen: lastSeen(connection, latest, nowMs),
+      holds: [...new Set(holds)],
+      waits: [...new Set(waits)],
+      state,
+    };
+  });
+}
+
+/**
+ * The server's clock for this is monotonic and starts anywhere: counted back from its latest answer to anybody, which was
+ * some moments ago. So it may really have been longer ago by that much.
+ */
+function lastSeen(
+  connection: ServerConnection | undefined,
+  latest: ReadonlyMap<string, number>,
+  nowMs: number,
+): ObservedSession["lastSeen"] {
+  if (connection === undefined || connection.lastResponse === null) return unknownMoment;
+  const behind = (latest.get(connection.server) ?? connection.lastResponse) - connection.lastResponse;
+  return { atMs: nowMs - behind, provenance: "at-least" };
+}

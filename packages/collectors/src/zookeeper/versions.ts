@@ -1,0 +1,34 @@
+import { createHash } from "node:crypto";
+import { parseProtectedName } from "@holdfast/zk-recipes/internal";
+import { tokenText } from "./participants.js";
+
+const longest = 200;
+const kazooName = /^[0-9a-f]{32}/;
+
+/**
+ * What an action compares: the names of those who hold. A name with an id of its own never comes again; a bare one does, once
+ * its parent was made anew, so there the creation counts too (`?` until it was read).
+ */
+export function heldVersion(
+  holders: readonly { readonly name: string; readonly token: bigint | null }[],
+): string {
+  const text = holders
+    .map(({ name, token }) => (isUnique(name) ? name : `${name}@${token === null ? "?" : tokenText(token)}`))
+    .sort()
+    .join(",");
+  return text.length <= longest ? text : createHash("sha256").update(text).digest("base64url");
+}
+
+/** Of a lock that nobody holds. `cversion` counts the comings and goings of its children; `null` until it was read. */
+export function idleVersion(cversion: number | null): string {
+  return `idle:${cversion ?? "?"}`;
+}
+
+/** Somebody decided without having seen what would have to be compared. */
+export function isVague(version: string): boolean {
+  return version.includes("?");
+}
+
+function isUnique(name: string): boolean {
+  return parseProtectedName(name) !== null || kazooName.test(name);
+}

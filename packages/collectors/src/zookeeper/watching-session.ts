@@ -1,0 +1,87 @@
+import type { WatcherEvent } from "@holdfast/zk-protocol";
+import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
+import { openSession } from "@holdfast/zk-recipes/internal";
+import type { Settings } from "./options.js";
+
+export interface WatchingListener {
+  /** A connection on which no watch of ours stands yet: of this session or of the next one. */
+  fresh(session: ZooKeeperSession): void;
+  /** Contact is gone, or doubtful; what is in memory grows old. */
+  away(): void;
+  /** It was in doubt only: the connection is the same, and no event was missed. */
+  back(): void;
+  event(event: WatcherEvent): void;
+  /** No server was reached at all so far, and why; it is tried again. */
+  unreached(why: string): void;
+  /** No session can be had any more: the credentials were refused. */
+  refused(): void;
+}
+
+const reachedWithinMs = 5_000;
+/** A burst of events must not keep everybody else in the process waiting. */
+const turnMs = 10;
+
+/** The collector's session, and the next one when it is lost. It makes no nodes and sets no one-shot watch. */
+export class WatchingSession {
+  readonly #settings: Settings;
+  readonly #listener: WatchingListener;
+  #session: ZooKeeperSession;
+  /** The connection that watches were last set on. */
+  #served = 0;
+  #closed = false;
+
+  constructor(settings: Settings, listener: WatchingListener) {
+    this.#settings = settings;
+    this.#listener = listener;
+    this.#session = this.#open();
+  }
+
+  get session(): ZooKeeperSession {
+    return this.#session;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#session.close();
+  }
+
+  #open(): ZooKeeperSession {
+    const { connect, auth, tls, sessionTimeoutMs, runtime } = this.#settings;
+    this.#served = 0;
+    const session = openSession({
+      servers: connect.servers,
+      sessionTimeoutMs,
+      auth,
+      tls,
+      runtime,
+      turnMs,
+      onWatchEvent: (event) => {
+        if (session === this.#session) this.#listener.event(event);
+      },
+    });
+    session.onState((state) => {
+      if (this.#closed || session !== this.#session) return;
+      if (state === "connected") this.#connected(session);
+      else this.#listener.away();
+      if (state !== "lost") return;
+      if (session.lossReason === "auth") this.#listener.refused();
+      else this.#session = this.#open();
+    });
+    // A session that never was is in no state that it could leave: nothing else would tell that there is trouble.
+    session.whenConnected({ waitMs: reachedWithinMs }).catch((error: unknown) => {
+      if (this.#closed || session !== this.#session || session.state === "connected") return;
+      this.#listener.unreached(error instanceof Error ? error.message : String(error));
+    });
+    return session;
+  }
+
+  #connected(session: ZooKeeperSession): void {
+    if (session.connection === this.#served) return this.#listener.back();
+    this.#served = session.connection;
+    this.#listener.fresh(session);
+  }
+}

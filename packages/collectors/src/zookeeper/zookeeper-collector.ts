@@ -1,0 +1,364 @@
+import type { Millis } from "@holdfast/core";
+import type { WatcherEvent } from "@holdfast/zk-protocol";
+import type {
+  ActionRequest,
+  ActionResult,
+  CollectorEvent,
+  Discovery,
+  Finding,
+  LockCollector,
+  ObservedServer,
+  SourceStatus,
+} from "../observe/collector.js";
+import type {
+  LockFigures,
+  ObservedLock,
+  ObservedLockDetail,
+  ObservedSession,
+  SessionContact,
+} from "../observe/observed-lock.js";
+import { act } from "./actions.js";
+import { Attention } from "./attention.js";
+import { readConnections } from "./connections.js";
+import { detailOf, isOfLock, readFresh } from "./detail.js";
+import { discoverRoots } from "./discover.js";
+import { Findings } from "./findings.js";
+import { LockBook } from "./lock-book.js";
+import { NodeReads } from "./node-reads.js";
+import { resolveSettings, type Settings, type ZooKeeperCollectorOptions } from "./options.js";
+import { RootStatus } from "./root-status.js";
+import { RootWatch } from "./root-watch.js";
+import { covers } from "./roots.js";
+import { emptyRow } from "./rows.js";
+import { readServers } from "./servers.js";
+import { SessionContacts } from "./session-contacts.js";
+import { readSessions } from "./sessions.js";
+import { WatchingSession } from "./watching-session.js";
+
+const sweepMs: Millis = 10_000;
+/** Of holds that grow long, and of empty parents, read in one sweep. */
+const perSweep = 1_000;
+const mostArrivals = 256;
+/** For so long one reading of the connections serves all that ask. */
+const contactsKeptMs: Millis = 2_000;
+
+/** What a collector of ZooKeeper can say beyond the others. */
+export interface ZooKeeperCollector extends LockCollector {
+  /** The kind of backend. */
+  readonly backend: "zookeeper";
+  /** Names that no event had told of, found by passes that compare; must stay 0. */
+  readonly drift: number;
+  /** Passes that have compared. */
+  readonly comparisons: number;
+  /** Compares all that is in memory with the server now; the result is the differences that it found. */
+  compareNow(): Promise<number>;
+  /** Nodes of participants, or leaves, whose data was asked for. */
+  readonly nodesRead: number;
+}
+
+/**
+ * Watches the locks below `roots`, whoever made them: Curator, kazoo, or this library. It connects in the background and goes on
+ * by itself; `sources` tells how that is going. Its session owns no nodes.
+ *
+ * Keys are the server's own paths, the chroot included. Throws `InvalidArgumentError` for options that cannot work.
+ */
+export function zookeeperCollector(options: ZooKeeperCollectorOptions): ZooKeeperCollector {
+  return new Collector(resolveSettings(options));
+}
+
+class Collector implements ZooKeeperCollector {
+  readonly backend = "zookeeper";
+  readonly #settings: Settings;
+  readonly #book: LockBook;
+  readonly #reads: NodeReads;
+  readonly #line: WatchingSession;
+  readonly #roots: RootWatch;
+  readonly #findings: Findings;
+  readonly #sessions: RootStatus;
+  readonly #listeners = new Set<(event: CollectorEvent) => void>();
+  readonly #attention: Attention;
+  readonly #contacts = new SessionContacts();
+  #contactsAskedMs: Millis = Number.NEGATIVE_INFINITY;
+  #contactsAsked: Promise<void> = Promise.resolve();
+  /** When nodes were told to be new: the latest few. */
+  readonly #arrivals = new Map<string, number>();
+  #stopSweep: (() => void) | null = null;
+  #statusTold = false;
+
+  constructor(settings: Settings) {
+    const { runtime } = settings;
+    this.#settings = settings;
+    const naive = settings.roots.filter((root) => root.naive);
+    this.#book = new LockBook({
+      runtime,
+      emit: (event) => this.#emit(event),
+      isNaive: (path) => naive.some((root) => covers(root, path)),
+      want: (place) => this.#reads.want(place),
+      wantSelf: (place) => this.#reads.wantSelf(place),
+      forget: (place) => this.#reads.forget(place),
+    });
+    this.#attention = new Attention(this.#book, (place) => this.#reads.want(place));
+    this.#findings = new Findings(settings, this.#book);
+    this.#sessions = new RootStatus("sessions", "asked when somebody looks", () => this.#statusChanged());
+    this.#sessions.set({ state: "off" });
+    this.#line = this.#makeLine();
+    this.#roots = new RootWatch(this.#rootDesk());
+    this.#reads = new NodeReads({
+      read: (paths, each) => this.#roots.reads().nodes(paths, each),
+      wishesOf: (place) => this.#book.wishesOf(place),
+      got: (wish, node) => {
+        this.#book.got(wish, node);
+        if (node?.stat != null) this.#compareClocks(wish.path, node.stat.ctime);
+      },
+      setTimer: (delayMs, fn) => runtime.setTimer(delayMs, fn),
+    });
+    this.#sweepLater();
+  }
+
+  get size(): number {
+    return this.#book.size;
+  }
+
+  get drift(): number {
+    return this.#roots.drift;
+  }
+
+  get comparisons(): number {
+    return this.#roots.passes;
+  }
+
+  get nodesRead(): number {
+    return this.#reads.asked;
+  }
+
+  compareNow(): Promise<number> {
+    return this.#roots.compareNow();
+  }
+
+  sources(): readonly SourceStatus[] {
+    return [...this.#roots.sources(), this.#sessions.now];
+  }
+
+  *locks(): Generator<ObservedLock> {
+    this.#book.settleAll();
+    for (const place of this.#book.locks()) yield this.#book.row(place);
+  }
+
+  figures(which: "all" | "contended" = "all"): Iterable<LockFigures> {
+    this.#book.settleAll();
+    return which === "all" ? this.#book.locks() : this.#book.contended;
+  }
+
+  get(key: string): ObservedLock | undefined {
+    const place = this.#book.mirror.get(key);
+    if (place === undefined) return undefined;
+    if (place.dirty) this.#book.settle(place);
+    return place.isLock ? this.#book.row(place) : undefined;
+  }
+
+  isHeldBy(key: string, text: string): boolean {
+    const place = this.#book.mirror.get(key);
+    return place !== undefined && this.#book.isHeldBy(place, text);
+  }
+
+  async detail(
+    key: string,
+    { maxWaiters }: { readonly maxWaiters: number },
+  ): Promise<ObservedLockDetail | null> {
+    if (!this.#isInside(key)) return null;
+    const place = this.#book.mirror.get(key);
+    const nowMs = this.#settings.runtime.wallMs();
+    if (place?.denied === true) {
+      return { ...emptyRow(place, null, nowMs), waiters: [], raw: [], explain: [] };
+    }
+    const fresh = await readFresh(this.#line.session, key, maxWaiters, this.#book.mirror.isNaive);
+    if (fresh === null || !isOfLock(fresh, place)) return null;
+    return detailOf(fresh, this.#book, maxWaiters, this.#settings.runtime.wallMs());
+  }
+
+  attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void } {
+    return this.#attention.attend(keys);
+  }
+
+  onEvent(listener: (event: CollectorEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async sessions(): Promise<readonly ObservedSession[]> {
+    const read = await readSessions(this.#settings, this.#book, this.#roots.reads(), this.#contacts);
+    for (const server of read.openAdmins) this.#findings.openAdmins.add(server);
+    const all = this.#settings.connect.servers.length;
+    this.#sessions.set({
+      state: "ok",
+      coverage: (all - read.silent.length) / all,
+      lastSuccessMs: this.#settings.runtime.wallMs(),
+      message: silenceOf(read.silent),
+    });
+    return read.sessions;
+  }
+
+  async contacts(ids: readonly string[]): Promise<readonly SessionContact[]> {
+    if (ids.length === 0) return [];
+    const { runtime } = this.#settings;
+    if (runtime.nowMs() - this.#contactsAskedMs >= contactsKeptMs) {
+      this.#contactsAskedMs = runtime.nowMs();
+      this.#contactsAsked = readConnections(this.#settings).then((read) => this.#contacts.read(read));
+    }
+    await this.#contactsAsked;
+    return ids.map((id) => this.#contacts.of(id, runtime.wallMs()));
+  }
+
+  async servers(): Promise<readonly ObservedServer[]> {
+    const { servers, openAdmins } = await readServers(this.#settings);
+    for (const { name } of servers) this.#findings.openAdmins.delete(name);
+    for (const server of openAdmins) this.#findings.openAdmins.add(server);
+    return servers;
+  }
+
+  findings(): readonly Finding[] {
+    this.#book.settleAll();
+    return this.#findings.look();
+  }
+
+  discover(): Promise<readonly Discovery[]> {
+    return discoverRoots(this.#settings, this.#roots.reads());
+  }
+
+  async act(request: ActionRequest): Promise<ActionResult> {
+    if (!this.#isInside(request.key)) {
+      return {
+        outcome: "denied",
+        effects: ["It is below no root of this collector."],
+        before: null,
+        after: null,
+      };
+    }
+    return act(this.#line.session, this.#book, () => this.#settings.runtime.wallMs(), request);
+  }
+
+  async close(): Promise<void> {
+    this.#stopSweep?.();
+    this.#roots.stop();
+    this.#reads.stop();
+    this.#listeners.clear();
+    await this.#line.close();
+  }
+
+  /** By the roots as they were configured: nothing else is shown or acted upon, whoever names it. */
+  #isInside(path: string): boolean {
+    return this.#settings.roots.some((root) => covers(root, path));
+  }
+
+  // ---- the server
+
+  #makeLine(): WatchingSession {
+    return new WatchingSession(this.#settings, {
+      fresh: () => this.#roots.restart(),
+      away: () => this.#roots.away("no contact with ZooKeeper: connecting again"),
+      back: () => this.#roots.back(),
+      unreached: (why) => this.#roots.away(`${why}; it is tried again and again`),
+      event: (event) => this.#onWatchEvent(event),
+      refused: () => this.#roots.away("the server refused the credentials of option auth"),
+    });
+  }
+
+  #rootDesk(): ConstructorParameters<typeof RootWatch>[0] {
+    const collector = this;
+    return {
+      settings: this.#settings,
+      book: this.#book,
+      get session() {
+        return collector.#line.session;
+      },
+      statusChanged: () => this.#statusChanged(),
+      attended: () => this.#attention.keys(),
+    };
+  }
+
+  #onWatchEvent({ type, path }: WatcherEvent): void {
+    const { mirror } = this.#book;
+    if (type === "children-changed") {
+      this.#roots.branched(path);
+      return;
+    }
+    if (!this.#roots.isWatched(path)) return;
+    if (type === "created") {
+      this.#arrived(path);
+      mirror.created(path);
+    }
+    if (type === "deleted") mirror.deleted(path);
+    if (type === "data-changed") this.#book.dataChanged(path);
+  }
+
+  #arrived(path: string): void {
+    this.#arrivals.set(path, this.#settings.runtime.wallMs());
+    if (this.#arrivals.size <= mostArrivals) return;
+    for (const oldest of this.#arrivals.keys()) {
+      this.#arrivals.delete(oldest);
+      return;
+    }
+  }
+
+  // ---- what is told
+
+  #emit(event: CollectorEvent): void {
+    if (event.type === "changed") this.#attention.noticed(event.key);
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  /** Once a turn. */
+  #statusChanged(): void {
+    if (this.#statusTold) return;
+    this.#statusTold = true;
+    queueMicrotask(() => {
+      this.#statusTold = false;
+      this.#emit({ type: "status" });
+    });
+  }
+
+  /** The ctime of a node that was just told is the servers' clock a moment before: of many, the least delay is the best guess. */
+  #compareClocks(path: string, ctime: bigint): void {
+    const arrivedMs = this.#arrivals.get(path);
+    if (arrivedMs === undefined) return;
+    this.#arrivals.delete(path);
+    const aheadMs = Number(ctime) - arrivedMs;
+    const before = this.#findings.skewMs;
+    this.#findings.skewMs = before === null ? aheadMs : Math.max(before, aheadMs);
+  }
+
+  /** Holds that have grown long, and empty parents of an age, are read, a share at a time. */
+  #sweepLater(): void {
+    this.#stopSweep = this.#settings.runtime.setTimer(sweepMs, () => {
+      const nowMs = this.#settings.runtime.wallMs();
+      const { longHoldMs, orphanAfterMs } = this.#settings;
+      let left = perSweep;
+      for (const place of this.#book.locks()) {
+        if (left === 0) break;
+        const heldMs = nowMs - (place.held[0]?.since.atMs ?? nowMs);
+        const emptyMs = nowMs - (place.emptySinceMs ?? nowMs);
+        const long = heldMs >= longHoldMs && place.known?.has(place.held[0]?.name ?? "") !== true;
+        const old = emptyMs >= orphanAfterMs && place.self === null;
+        if (!long && !old) continue;
+        left -= 1;
+        if (long) this.#reads.want(place);
+        else this.#reads.wantSelf(place);
+      }
+      this.#sweepLater();
+    });
+  }
+}
+
+function silenceOf(silent: readonly { readonly server: string; readonly why: string }[]): string | null {
+  if (silent.length === 0) return null;
+  const who = silent.map(({ server, why }) => `${server} does not tell who is connected to it: ${why}`);
+  return `${who.join(". ")}. Addresses, time-outs and last signs of life of those sessions are not known: start the AdminServer, or put cons and dump on 4lw.commands.whitelist`;
+}

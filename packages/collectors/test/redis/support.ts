@@ -1,0 +1,84 @@
+import type { RedisLocksOptions } from "@holdfast/redis-recipes";
+import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
+import { eventually, type RedisNode } from "@holdfast/test-servers";
+import { expect, onTestFinished } from "vitest";
+import type { CollectorEvent, LockCollector, LockFigures, ObservedLock } from "../../src/index.js";
+import { redisCollector } from "../../src/redis/index.js";
+import type { RedisCollectorOptions } from "../../src/redis/options.js";
+
+export function collect(options: RedisCollectorOptions): {
+  collector: LockCollector;
+  events: CollectorEvent[];
+} {
+  const collector = redisCollector({ rowsEveryMs: 100, channelsEveryMs: 200, ...options });
+  const events: CollectorEvent[] = [];
+  collector.onEvent((event) => events.push(event));
+  onTestFinished(() => collector.close());
+  return { collector, events };
+}
+
+export async function lockOn(
+  node: RedisNode,
+  options: Omit<RedisLocksOptions, "url"> = {},
+): Promise<RedisLocks> {
+  const locks = redisLocks({ url: node.url, heartbeatMs: 200, aliveMs: 700, ...options });
+  onTestFinished(async () => {
+    await locks.close({ releaseTimeoutMs: 200 });
+  });
+  await locks.ready();
+  return locks;
+}
+
+/** Until the collector shows the lock as wanted. */
+export function shown(
+  collector: LockCollector,
+  key: string,
+  wanted: (lock: ObservedLock) => boolean = () => true,
+  withinMs = 10_000,
+): Promise<ObservedLock> {
+  return eventually(
+    () => {
+      const lock = collector.get(key);
+      return lock !== undefined && wanted(lock) ? lock : undefined;
+    },
+    {
+      what: `the collector to show ${key} as wanted`,
+      withinMs,
+      detail: () => JSON.stringify(collector.get(key)),
+    },
+  );
+}
+
+/** What is counted and sorted by says of each lock what its row says. */
+export function expectFiguresOfRows(collector: LockCollector): void {
+  const of = ({
+    key,
+    kind,
+    state,
+    holderCount,
+    waiterCount,
+    waiterUnit,
+    oldestWait,
+    oldestHold,
+  }: LockFigures) => ({
+    key,
+    kind,
+    state,
+    holderCount,
+    waiterCount,
+    waiterUnit,
+    oldestWait,
+    oldestHold,
+  });
+  const rows = [...collector.locks()];
+  expect([...collector.figures()].map(of)).toEqual(rows.map(of));
+  for (const { key, holders } of rows) {
+    for (const { entry, actor, identity } of holders) {
+      for (const word of [entry, actor, identity?.label])
+        if (word != null) expect(collector.isHeldBy(key, word.slice(1)), `${key} held by ${word}`).toBe(true);
+    }
+    expect(collector.isHeldBy(key, "nobody of that name")).toBe(false);
+  }
+  const contended = rows.filter(({ state }) => state === "contended").map(({ key }) => key);
+  expect([...collector.figures("contended")].map(({ key }) => key).sort()).toEqual(contended.sort());
+}

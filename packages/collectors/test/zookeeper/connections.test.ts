@@ -1,0 +1,69 @@
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { readConnections, readEphemerals } from "../../src/zookeeper/connections.js";
+import { resolveSettings, type Settings } from "../../src/zookeeper/options.js";
+import { readServers } from "../../src/zookeeper/servers.js";
+
+const notServing = "This ZooKeeper instance is not currently serving requests";
+
+/** `words`: what a server says to any four-letter word. `admin`: what its AdminServer says to any command. */
+async function settingsFor(words: string, admin: string | null, status = 200): Promise<Settings> {
+  const port = await listening(
+    createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => socket.end(words));
+    }),
+  );
+  const adminPort =
+    admin === null
+      ? (false as const)
+      : await listening(
+          createHttpServer((_, response) => {
+            response.statusCode = status;
+            response.end(admin);
+          }),
+        );
+  return resolveSettings({ connect: `127.0.0.1:${port}`, roots: [], adminPort });
+}
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  return (server.address() as AddressInfo).port;
+}
+
+it("a server without a quorum has told nothing, neither by words nor by its AdminServer, which is open all the same", async () => {
+  const settings = await settingsFor(notServing, `{"command":"connections","error":"${notServing}"}`);
+  const { connections, silent, openAdmins } = await readConnections(settings);
+  const server = `127.0.0.1:${settings.connect.servers[0]?.port}`;
+  expect({ connections, openAdmins }).toEqual({ connections: [], openAdmins: [server] });
+  const why = `the AdminServer does not answer connections: ${notServing}; the server serves nobody now: it is not part of a quorum`;
+  expect(silent).toEqual([{ server, why }]);
+  expect(await readEphemerals(settings)).toBe(null);
+  const [read] = (await readServers(settings)).servers;
+  expect(read).toMatchObject({ role: "unknown", reachable: true });
+  expect(read?.facts.map(({ name }) => name)).toEqual(["AdminServer", "not told"]);
+});
+
+it("something else at the AdminServer's port is none, and the words are asked", async () => {
+  const cons = " /10.1.2.3:5000[1](queued=0,sid=0x10,est=1700000000000,to=9000,lresp=12)\n";
+  const settings = await settingsFor(cons, "<html>welcome</html>", 404);
+  const { connections, silent, openAdmins } = await readConnections(settings);
+  expect({ silent, openAdmins }).toEqual({ silent: [], openAdmins: [] });
+  expect(connections).toMatchObject([{ session: "0x10", address: "10.1.2.3:5000", timeoutMs: 9_000 }]);
+});
+
+it.each([
+  ["not asked", null, "its AdminServer is not asked"],
+  ["somebody else's", "<html>", "something else than an AdminServer answers (HTTP 200) at port"],
+])(
+  "a server is said not to tell when its AdminServer is %s and its words are not allowed",
+  async (_, admin, why) => {
+    const settings = await settingsFor("cons is not executed because it is not in the whitelist.\n", admin);
+    const { silent } = await readConnections(settings);
+    expect(silent).toHaveLength(1);
+    expect(silent[0]?.why).toContain(why);
+    expect(silent[0]?.why).toContain("cons is not in the server's 4lw.commands.whitelist");
+  },
+);

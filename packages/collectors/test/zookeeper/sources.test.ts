@@ -1,0 +1,316 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  type EmbeddedZooKeeper,
+  eventually,
+  freePort,
+  startEmbeddedZooKeeper,
+  startProxy,
+} from "@holdfast/test-servers";
+import { CreateFlags } from "@holdfast/zk-protocol";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { usualSessionTimeoutMs } from "../../src/zookeeper/options.js";
+import { ours, Watched } from "./support.js";
+
+type Options = Parameters<typeof startEmbeddedZooKeeper>[0];
+
+async function start(options: Options = {}): Promise<EmbeddedZooKeeper> {
+  const server = await startEmbeddedZooKeeper(options);
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+async function watch(server: EmbeddedZooKeeper, options: object = {}): Promise<Watched> {
+  const watched = new Watched({ connect: server.connectString, roots: ["/locks"], ...options });
+  onTestFinished(() => watched[Symbol.asyncDispose]());
+  return watched;
+}
+
+async function provider(server: EmbeddedZooKeeper): Promise<Awaited<ReturnType<typeof ours>>> {
+  const locks = await ours(server.connectString, true);
+  onTestFinished(async () => void (await locks.close()));
+  return locks;
+}
+
+describe("what a collector is told by, and what it does without", () => {
+  it.each(["3.4", "3.5"] as const)(
+    "asks a server of release %s again and again, attended locks twice a second",
+    async (compat) => {
+      const server = await start({ compat });
+      server.operator.create("/locks");
+      server.operator.create("/locks/a");
+      server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+      const watched = await watch(server);
+      await watched.synced();
+      expect(watched.collector.sources()[0]?.message).toMatch(/older than 3\.6/);
+      expect(watched.collector.get("/locks/a")).toMatchObject({ state: "held" });
+      const looking = watched.collector.attend(["/locks/a"]);
+      server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+      const row = await watched.row("/locks/a", ({ state }) => state === "contended");
+      expect(row.oldestHold.provenance).toBe("at-least");
+      looking.end();
+    },
+  );
+
+  it("says why, when no server was ever reached, and reads all once one is there", async () => {
+    const port = await freePort();
+    const watched = new Watched({ connect: `127.0.0.1:${port}`, roots: ["/locks"] });
+    onTestFinished(() => watched[Symbol.asyncDispose]());
+    const source = () => watched.collector.sources()[0];
+    await eventually(() => source()?.state === "down", { withinMs: 20_000, what: "trouble to be told" });
+    expect(source()?.message).toMatch(/ECONNREFUSED.*tried again/s);
+    await start({ port });
+    await watched.synced();
+    expect(source()?.message).toBeNull();
+  });
+
+  it("gives the time of the last contact, not that of the last walk, and keeps it when contact is gone", async () => {
+    const server = await start();
+    server.operator.create("/locks");
+    server.operator.create("/locks/a");
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server, { sessionTimeoutMs: 4_000 });
+    await watched.synced();
+    const source = () => watched.collector.sources()[0];
+    const walkedMs = Date.now();
+    await eventually(() => (source()?.lastSuccessMs ?? 0) >= walkedMs + 1_500, {
+      withinMs: 20_000,
+      what: "a sign of life of a server on which nothing happens",
+    });
+    const stoppedMs = Date.now();
+    await server.stop();
+    await eventually(() => source()?.state === "stale", { withinMs: 20_000, what: "the outage to be told" });
+    const keptMs = source()?.lastSuccessMs ?? 0;
+    expect(keptMs).toBeGreaterThanOrEqual(walkedMs + 1_500);
+    expect(keptMs).toBeLessThanOrEqual(stoppedMs + 500);
+    expect(watched.collector.get("/locks/a")?.readMs).toBe(keptMs);
+  });
+
+  it("calls what it shows stale within two thirds of the session time-out after a cut, by default within 7 s", async () => {
+    const server = await start();
+    server.operator.create("/locks");
+    const proxy = await startProxy({ target: server.connectString });
+    onTestFinished(() => proxy.close());
+    const sessionTimeoutMs = 3_000;
+    const watched = new Watched({ connect: proxy.connectString, roots: ["/locks"], sessionTimeoutMs });
+    onTestFinished(() => watched[Symbol.asyncDispose]());
+    await watched.synced();
+    const cutMs = performance.now();
+    proxy.setMode("hole");
+    await eventually(() => watched.collector.sources()[0]?.state === "stale", {
+      withinMs: 20_000,
+      what: "the cut to be told",
+    });
+    // Half a second for a machine that is busy.
+    expect(performance.now() - cutMs).toBeLessThan((sessionTimeoutMs * 2) / 3 + 500);
+    expect((usualSessionTimeoutMs * 2) / 3).toBeLessThan(7_000);
+  });
+
+  it("refuses a root with too many nodes, with the numbers, and reads the others", async () => {
+    const server = await start();
+    for (const path of ["/big", "/locks", "/locks/a"]) server.operator.create(path);
+    for (let at = 0; at < 20; at++) server.operator.create(`/big/n${at}`);
+    const watched = await watch(server, { roots: ["/big", "/locks"], maxNodes: 10 });
+    const [big, small] = await eventuallySettled(watched);
+    expect(big).toMatchObject({ state: "too-big" });
+    expect(big?.message).toMatch(/\/big has 20 nodes or more, over the limit of 10/);
+    expect(small).toMatchObject({ state: "ok", coverage: 1 });
+  });
+
+  it("says that a root or a lock may not be read, instead of showing nothing", async () => {
+    const server = await start();
+    const nobody = [{ perms: 31, scheme: "digest", id: "a:b" }];
+    server.operator.create("/secret", { acl: nobody });
+    server.operator.create("/locks");
+    server.operator.create("/locks/hidden", { acl: nobody });
+    const watched = await watch(server, { roots: ["/secret", "/locks"] });
+    const [secret, open] = await eventuallySettled(watched);
+    expect(secret).toMatchObject({ state: "denied" });
+    expect(secret?.message).toMatch(/READ/);
+    expect(open).toMatchObject({ state: "ok" });
+    expect(watched.collector.get("/locks/hidden")?.denied).toMatch(/READ/);
+    expect((await watched.collector.detail("/locks/hidden", { maxWaiters: 1 }))?.denied).toMatch(/READ/);
+  });
+
+  it("takes * for any one segment, also for one that comes later", async () => {
+    const server = await start();
+    for (const path of ["/apps", "/apps/one", "/apps/one/locks"]) server.operator.create(path);
+    const watched = await watch(server, { roots: ["/apps/*/locks"] });
+    await watched.synced();
+    const locks = await provider(server);
+    await using _one = await locks.mutex("/apps/one/locks/a").acquire();
+    await watched.row("/apps/one/locks/a", ({ state }) => state === "held");
+    await using _two = await locks.mutex("/apps/two/locks/b").acquire();
+    await watched.row("/apps/two/locks/b", ({ state }) => state === "held");
+    await using _other = await locks.mutex("/apps/two/other/c").acquire();
+    await watched.collector.compareNow();
+    expect(watched.collector.get("/apps/two/other/c")).toBeUndefined();
+  });
+
+  it("looks below the chroot, and names locks as the server does", async () => {
+    const server = await start();
+    for (const path of ["/app", "/app/locks", "/app/locks/a"]) server.operator.create(path);
+    server.operator.create("/app/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server, { connect: `${server.connectString}/app` });
+    await watched.synced();
+    expect(watched.collector.get("/app/locks/a")?.state).toBe("held");
+  });
+
+  it.each([
+    ["with all four-letter words", "all" as const, "connected"],
+    ["without any that tells", [] as string[], "unknown"],
+  ])("tells of sessions %s", async (_title, words, state) => {
+    const server = await start({ words });
+    const watched = await watch(server);
+    await watched.synced();
+    const locks = await provider(server);
+    await using held = await locks.mutex("/locks/a").acquire();
+    const waiting = locks.mutex("/locks/a").acquire();
+    await watched.row("/locks/a", ({ waiterCount }) => waiterCount === 1);
+    const session = (await watched.collector.detail("/locks/a", { maxWaiters: 1 }))?.holders[0]?.session;
+    const found = (await watched.collector.sessions()).find(({ id }) => id === session);
+    expect(found).toMatchObject({ holds: ["/locks/a"], waits: ["/locks/a"], state });
+    expect(found?.identity?.pid).toBe(process.pid);
+    expect(found?.address === null).toBe(state === "unknown");
+    expect(found?.timeoutMs === null).toBe(state === "unknown");
+    const [machine] = await watched.collector.servers();
+    expect(machine?.reachable).toBe(true);
+    expect(machine?.role).toBe(state === "connected" ? "standalone" : "unknown");
+    await held.release();
+    await (await waiting).release();
+  });
+
+  it("reads an AdminServer, whose numbers are longer than JSON's, and reports that it is open", async () => {
+    const server = await start({ words: [] });
+    const id = 0x1000_0000_0000_0007n * 3n;
+    const http = createServer((request, response) => {
+      const answers: Record<string, string> = {
+        "/commands/connections": `{"connections":[{"remote_socket_address":"10.1.2.3:5000","session_id":${id},"established":1700000000000,"session_timeout":9000,"last_response_time":5}],"secure_connections":[],"command":"connections","error":null}`,
+        "/commands/dump": `{"session_id_to_ephemeral_paths":{"${id}":["/locks/a/lock-0000000000"]},"command":"dump","error":null}`,
+        "/commands/server_stats": `{"version":"3.8.0-x","server_stats":{"server_state":"follower","last_processed_zxid":${id},"max_latency":3,"min_latency":0,"avg_latency":1},"node_count":12,"command":"server_stats","error":null}`,
+      };
+      response.end(answers[request.url ?? ""] ?? "no");
+    });
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => new Promise<void>((resolve) => http.close(() => resolve())));
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server, { adminPort: (http.address() as AddressInfo).port });
+    await watched.synced();
+    const text = `0x${id.toString(16)}`;
+    expect(await watched.collector.sessions()).toContainEqual(
+      expect.objectContaining({ id: text, address: "10.1.2.3:5000", timeoutMs: 9_000, holds: ["/locks/a"] }),
+    );
+    const [machine] = await watched.collector.servers();
+    expect(machine).toMatchObject({ role: "follower", version: "3.8.0" });
+    expect(machine?.facts).toContainEqual({ name: "zxid", value: text, warning: false });
+    expect(watched.collector.findings()).toContainEqual(
+      expect.objectContaining({ kind: "unauthenticated-admin", object: server.connectString }),
+    );
+  });
+
+  it("tells of a session that lost its connection by when it ends, by the time-out that it was known with", async () => {
+    const server = await start({ words: [] });
+    let connected = true;
+    const one = `{"remote_socket_address":"10.1.2.3:5000","session_id":7,"session_timeout":9000}`;
+    const http = createServer((request, response) => {
+      const told = connected ? one : "";
+      response.end(
+        request.url === "/commands/connections"
+          ? `{"connections":[${told}],"command":"connections","error":null}`
+          : `{"session_id_to_ephemeral_paths":{"7":["/locks/a/lock-0000000000"]},"command":"dump","error":null}`,
+      );
+    });
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => new Promise<void>((resolve) => http.close(() => resolve())));
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server, { adminPort: (http.address() as AddressInfo).port });
+    await watched.synced();
+    const { collector } = watched;
+    const session = async () => (await collector.sessions()).find(({ id }) => id === "0x7");
+    expect(await session()).toMatchObject({ state: "connected", timeoutMs: 9_000 });
+    expect(await collector.contacts(["0x7"])).toEqual([
+      { id: "0x7", state: "connected", timeoutMs: 9_000, endsMs: null },
+    ]);
+    connected = false;
+    const beforeMs = Date.now();
+    expect(await session()).toMatchObject({ state: "suspended", timeoutMs: 9_000 });
+    const [lost] = await collector.contacts(["0x7"]);
+    expect(lost).toMatchObject({ state: "suspended", timeoutMs: 9_000 });
+    expect(lost?.endsMs).toBeGreaterThanOrEqual(beforeMs + 9_000);
+    expect(lost?.endsMs).toBeLessThanOrEqual(Date.now() + 9_000);
+    // Later readings do not begin to count anew.
+    await session();
+    expect((await collector.contacts(["0x7"]))[0]?.endsMs).toBe(lost?.endsMs);
+    expect(await collector.contacts([])).toEqual([]);
+  });
+
+  it.each([["all" as const], [[] as string[]]])("discovers roots with the words %s", async (words) => {
+    const server = await start({ words });
+    const locks = await provider(server);
+    await using _one = await locks.mutex("/found/here/a").acquire();
+    await using _two = await locks.mutex("/found/here/b").acquire();
+    await using _three = await locks.semaphore("/found/pools/c", 1).acquire();
+    const watched = await watch(server, { roots: [] });
+    await eventually(async () => (await watched.collector.discover().catch(() => [])).length > 0, {
+      withinMs: 20_000,
+      what: "contact",
+    });
+    const found = await watched.collector.discover();
+    expect(found).toContainEqual({ root: "/found/here", locks: 2, libraries: ["curator-or-holdfast"] });
+    expect(found.map(({ root }) => root)).toContain("/found/pools");
+  });
+});
+
+describe("findings", () => {
+  it("tell foreign children, mixed kinds, high counters, orphans, long holds and nodes that no session ends", async () => {
+    const server = await start({ sequences: { "/locks/high": 1_500_000_000 } });
+    for (const path of ["/locks/foreign", "/locks/mixed", "/locks/orphan", "/locks/orphan/x"]) {
+      server.operator.create(path);
+    }
+    const queue = { flags: CreateFlags.persistentSequential };
+    server.operator.delete("/locks/orphan/x");
+    server.operator.create("/locks/foreign/lock-", queue);
+    server.operator.create("/locks/foreign/lock-", queue);
+    server.operator.create("/locks/foreign/0-note");
+    server.operator.create("/locks/mixed/lock-", queue);
+    server.operator.create("/locks/mixed/0123456789abcdef0123456789abcdef__lock__", queue);
+    server.operator.create("/locks/high/lock-", queue);
+    const watched = await watch(server, { longHoldMs: 1, orphanAfterMs: 1 });
+    await watched.synced();
+    const looking = watched.collector.attend(["/locks/foreign", "/locks/mixed"]);
+    const kinds = (): string[] => watched.collector.findings().map(({ kind, object }) => `${kind} ${object}`);
+    const expected = [
+      "foreign-child /locks/foreign",
+      "mixed-kinds /locks/mixed",
+      "sequence-high /locks/high",
+      "orphan-parent /locks/orphan",
+      "no-lease /locks/mixed",
+      "stuck-with-waiters /locks/foreign",
+      "long-hold /locks/high",
+    ];
+    await eventually(() => expected.every((one) => kinds().includes(one)), {
+      withinMs: 20_000,
+      what: "the findings",
+      detail: () => kinds().join("\n"),
+    });
+    const ids = watched.collector.findings().map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    const again = watched.collector.findings();
+    expect(again.map(({ id }) => id)).toEqual(ids);
+    looking.end();
+  });
+});
+
+async function eventuallySettled(watched: Watched): Promise<ReturnType<Watched["collector"]["sources"]>> {
+  await eventually(
+    () =>
+      watched.collector
+        .sources()
+        .slice(0, 2)
+        .every(({ state }) => ["ok", "denied", "too-big"].includes(state)),
+    { withinMs: 10_000, what: "sources settled" },
+  );
+  return watched.collector.sources();
+}
