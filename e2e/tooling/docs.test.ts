@@ -71,22 +71,31 @@ function reachable(arrows: readonly (readonly [from: string, to: string])[]): Ma
   return new Map([...next.keys()].sort().map((from) => [from, reached(from)]));
 }
 
+/** What each `package.json` depends on of ours, by the names of folders. */
+const imports = ["packages", "apps"].flatMap((folder) =>
+  readdirSync(new URL(folder, root)).flatMap((name) => {
+    const { dependencies = {} } = JSON.parse(read(`${folder}/${name}/package.json`)) as {
+      dependencies?: Record<string, string>;
+    };
+    return Object.keys(dependencies)
+      .filter((each) => each.startsWith("@holdfast/"))
+      .map((each) => [name, each.slice("@holdfast/".length)] as const);
+  }),
+);
+
 it("docs/architecture.md draws the packages with the dependencies that their package.json has, and no circle", () => {
   const drawn = [...read("docs/architecture.md").matchAll(/^ *([\w-]+) --> ([\w-]+)$/gm)].map(
     ([, from = "", to = ""]) => [from, to] as const,
   );
-  const real = ["packages", "apps"].flatMap((folder) =>
-    readdirSync(new URL(folder, root)).flatMap((name) => {
-      const { dependencies = {} } = JSON.parse(read(`${folder}/${name}/package.json`)) as {
-        dependencies?: Record<string, string>;
-      };
-      return Object.keys(dependencies)
-        .filter((each) => each.startsWith("@holdfast/"))
-        .map((each) => [name, each.slice("@holdfast/".length)] as const);
-    }),
-  );
-  expect(reachable(drawn)).toEqual(reachable(real));
+  expect(reachable(drawn)).toEqual(reachable(imports));
   expect([...reachable(drawn)].filter(([from, to]) => to.includes(from))).toEqual([]);
+});
+
+it("the image of the dashboard installs the dashboard and every package that it depends on", () => {
+  const installed = [...read("apps/dashboard/ops/Dockerfile").matchAll(/--workspace @holdfast\/([\w-]+)/g)];
+  expect(installed.map(([, name]) => name).sort()).toEqual(
+    ["dashboard", ...(reachable(imports).get("dashboard") ?? [])].sort(),
+  );
 });
 
 it("docs/glossary.md names for each word a file that has the name in it", () => {
