@@ -1,6 +1,10 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import type { RedissonPublish } from "@holdfast/redis-recipes/internal";
-import { NotSentError, OutcomeUnknownError, ReplyError } from "@holdfast/redis-recipes/internal";
+import {
+  NotSentError,
+  OutcomeUnknownError,
+  type RedissonPublish,
+  ReplyError,
+} from "@holdfast/redis-recipes/internal";
 import type { ActionResult } from "../observe/collector.js";
 import { type Link, linkLimitMs } from "./link.js";
 import type { Places } from "./places.js";

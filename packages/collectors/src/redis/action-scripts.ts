@@ -1,5 +1,11 @@
-import type { CallScript } from "@holdfast/redis-recipes/internal";
-import { clock, fairQueue, mutexState, places, publish } from "@holdfast/redis-recipes/internal";
+import {
+  type CallScript,
+  clock,
+  fairQueue,
+  mutexState,
+  places,
+  publish,
+} from "@holdfast/redis-recipes/internal";
 
 /**
  * Puts a condition in front of a script whose first keys are a lock and its token: what is held must be what the last argument

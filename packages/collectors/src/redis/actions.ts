@@ -1,4 +1,5 @@
 import type { Runtime } from "@holdfast/core";
+import { actUpon } from "../kit/action.js";
 import type { ActionRequest, ActionResult } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 import { ActionDesk, type Outcome } from "./action-desk.js";
@@ -30,18 +31,20 @@ export class Actions {
     this.#desk = new ActionDesk(parts.places, parts.runtime, parts.fairLockWaitTimeoutMs);
   }
 
-  async act(request: ActionRequest): Promise<ActionResult> {
+  act(request: ActionRequest): Promise<ActionResult> {
     const { key, dryRun } = request;
-    const record = await this.#desk.read(key, () => this.#parts.reread(key));
-    // The record changes with the next reading.
-    const before = this.#row(record);
-    // The row may be of a moment before: what was read now is not what the scripts compare, that is `expectedVersion`.
-    if (record === null || before === null || (record.shape.is === "nothing" && before.state === "idle"))
-      return { outcome: "nothing-there", effects: [], before, after: null };
-    const done = await this.#run(request, record, before);
-    const acted = !dryRun && done.outcome === "done";
-    const after = acted ? this.#row(await this.#desk.read(key, () => this.#parts.reread(key))) : null;
-    return { ...done, before, after };
+    const { reread, rowOf } = this.#parts;
+    return actUpon([], {
+      read: () => this.#desk.read(key, () => reread(key)),
+      rowOf,
+      attempt: async (record, before) => {
+        if (record.shape.is === "nothing" && before.state === "idle")
+          return { outcome: "nothing-there", effects: [], tried: false };
+        // The row may be of a moment before: what was read now is not what the scripts compare, that is `expectedVersion`.
+        const done = await this.#run(request, record, before);
+        return { ...done, tried: !dryRun && done.outcome === "done" };
+      },
+    });
   }
 
   #run(request: ActionRequest, record: LockRecord, lock: ObservedLock): Promise<Outcome> {
@@ -55,9 +58,5 @@ export class Actions {
       case "clean-orphan":
         return clean(this.#desk, request);
     }
-  }
-
-  #row(record: LockRecord | null): ObservedLock | null {
-    return record === null ? null : this.#parts.rowOf(record);
   }
 }

@@ -1,10 +1,11 @@
 import type { Millis } from "@holdfast/core";
+import { earliest, unknownMoment } from "../kit/moment.js";
+import { RecentMap } from "../kit/recent-map.js";
 import type { CollectorEvent } from "../observe/collector.js";
-import type { Moment } from "../observe/observed-lock.js";
 import type { Listeners } from "./channels.js";
 import { followHolders, followQueue } from "./following.js";
 import { findingsOf } from "./lock-findings.js";
-import { LockRecord, unknownMoment } from "./lock-record.js";
+import { LockRecord } from "./lock-record.js";
 import { isBelow } from "./owner-words.js";
 import type { Reading } from "./reading.js";
 import { foreignListeners, hidesWaiters, kindOf } from "./waiting-kinds.js";
@@ -27,7 +28,7 @@ export class Book {
   readonly contended: Set<string> = new Set();
   readonly empty: Set<string> = new Set();
   readonly troubled: Set<LockRecord> = new Set();
-  readonly #tokens = new Map<string, string>();
+  readonly #tokens = new RecentMap<string, string>(rememberedTokens);
   readonly #parts: BookParts;
 
   constructor(parts: BookParts) {
@@ -92,7 +93,7 @@ export class Book {
     this.contended.delete(key);
     this.empty.delete(key);
     this.troubled.delete(record);
-    if (record.highestToken !== null) this.#remember(key, record.highestToken);
+    if (record.highestToken !== null) this.#tokens.set(key, record.highestToken);
     this.#parts.emit({ type: "removed", key });
   }
 
@@ -144,7 +145,7 @@ export class Book {
         : connections > 0 && listeners !== undefined
           ? { atMs: listeners.sinceMs, provenance: "at-least" }
           : unknownMoment;
-    record.oldestHold = oldest(followed);
+    record.oldestHold = earliest(followed.map(({ since }) => since));
     if (record.state === "contended") this.contended.add(key);
     else this.contended.delete(key);
     if (nothing) {
@@ -168,25 +169,11 @@ export class Book {
     if (queued > 0 || fair || kind === "leader-election") return "participants";
     return this.#parts.listening() || !hidesWaiters(kind) ? "connections" : "hidden";
   }
-
-  #remember(key: string, token: string): void {
-    this.#tokens.delete(key);
-    this.#tokens.set(key, token);
-    if (this.#tokens.size > rememberedTokens) this.#tokens.delete(this.#tokens.keys().next().value as string);
-  }
 }
 
 function someoneWaits({ beside }: Reading, known: LockRecord | undefined): boolean {
   if (beside !== null) return beside.waiters + beside.queue > 0;
   return known !== undefined && known.queued > 0;
-}
-
-function oldest(followed: LockRecord["followed"]): Moment {
-  let found = unknownMoment;
-  for (const { since } of followed) {
-    if (since.atMs !== null && (found.atMs === null || since.atMs < found.atMs)) found = since;
-  }
-  return found;
 }
 
 /** All that a viewer would see of it but the time that passes. */

@@ -1,6 +1,5 @@
 import type { Millis } from "@holdfast/core";
-import type { Command } from "@holdfast/redis-recipes/internal";
-import { ReplyError } from "@holdfast/redis-recipes/internal";
+import { type Command, ReplyError } from "@holdfast/redis-recipes/internal";
 import { channelNameOf } from "./key-names.js";
 import type { Link } from "./link.js";
 

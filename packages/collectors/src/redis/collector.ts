@@ -1,4 +1,7 @@
 import type { Millis } from "@holdfast/core";
+import { denied } from "../kit/action.js";
+import { Attention } from "../kit/attention.js";
+import { Listeners } from "../kit/listeners.js";
 import type {
   ActionRequest,
   ActionResult,
@@ -17,7 +20,6 @@ import type {
   SessionContact,
 } from "../observe/observed-lock.js";
 import { Actions } from "./actions.js";
-import { Attention } from "./attention.js";
 import { Book } from "./book.js";
 import { Channels } from "./channels.js";
 import { readDetail } from "./detail.js";
@@ -29,6 +31,7 @@ import type { LockRecord } from "./lock-record.js";
 import type { RedisCollectorOptions, ResolvedCollectorOptions } from "./options.js";
 import { resolveCollectorOptions } from "./options.js";
 import { openPlaces, type Places } from "./places.js";
+import { PolledSource } from "./polled-source.js";
 import { Reader } from "./reader.js";
 import type { Reading } from "./reading.js";
 import { learntAtOnce, Rounds, serversEveryMs } from "./rounds.js";
@@ -36,7 +39,6 @@ import { Rows } from "./rows.js";
 import { Scan } from "./scan.js";
 import { Servers } from "./servers.js";
 import { sessionsOf } from "./sessions.js";
-import { SourceState } from "./source-state.js";
 
 /**
  * Watches the locks of Redisson and holdfast on one Redis: a server, a master behind sentinels, or a cluster. Returns at once and connects in
@@ -67,12 +69,12 @@ class RedisCollector implements LockCollector {
   readonly #actions: Actions;
   readonly #rounds: Rounds;
   readonly #sources: {
-    readonly scan: SourceState;
-    readonly channels: SourceState;
-    readonly rows: SourceState;
-    readonly servers: SourceState;
+    readonly scan: PolledSource;
+    readonly channels: PolledSource;
+    readonly rows: PolledSource;
+    readonly servers: PolledSource;
   };
-  readonly #listeners = new Set<(event: CollectorEvent) => void>();
+  readonly #listeners = new Listeners();
   readonly #attention = new Attention();
   #closed = false;
 
@@ -86,7 +88,7 @@ class RedisCollector implements LockCollector {
     this.#book = new Book({
       listeners: (key) => this.#channels.of(key),
       listening: () => this.#channels.known,
-      emit: (event) => this.#emit(event),
+      emit: (event) => this.#listeners.emit(event),
       attended: (key) => this.#attention.has(key),
     });
     this.#rows = new Rows((uuid) => this.#identities.of(uuid).identity);
@@ -94,10 +96,10 @@ class RedisCollector implements LockCollector {
     this.#servers = new Servers(this.#places, this.#nowMs);
     const scanCost = `scan ${scanCallsPerSecond} calls/s of ${options.scanCount} keys for each master`;
     this.#sources = {
-      scan: new SourceState("scan", scanCost, 600_000),
-      channels: new SourceState("pubsub", `PUBSUB every ${channelsEveryMs} ms`, 5 * channelsEveryMs),
-      rows: new SourceState("rows", `rows on screen every ${rowsEveryMs} ms`, 10_000),
-      servers: new SourceState("servers", `INFO every ${serversEveryMs} ms`, 5 * serversEveryMs),
+      scan: new PolledSource("scan", scanCost, 600_000),
+      channels: new PolledSource("pubsub", `PUBSUB every ${channelsEveryMs} ms`, 5 * channelsEveryMs),
+      rows: new PolledSource("rows", `rows on screen every ${rowsEveryMs} ms`, 10_000),
+      servers: new PolledSource("servers", `INFO every ${serversEveryMs} ms`, 5 * serversEveryMs),
     };
     this.#scan = new Scan({
       places: this.#places,
@@ -110,7 +112,7 @@ class RedisCollector implements LockCollector {
       keyFor: (lock) => this.#book.keyFor(lock),
       readSince: (key, atMs) => (this.#book.records.get(key)?.atMs ?? 0) >= atMs,
       passed: (link, fromMs) => this.#passed(link, fromMs),
-      onStatus: () => this.#emit({ type: "status" }),
+      onStatus: () => this.#listeners.emit({ type: "status" }),
     });
     if (patterns.length === 0) {
       this.#sources.scan.off(
@@ -138,7 +140,7 @@ class RedisCollector implements LockCollector {
       channelsEveryMs,
       rowsEveryMs,
       sources: this.#sources,
-      onStatus: () => this.#emit({ type: "status" }),
+      onStatus: () => this.#listeners.emit({ type: "status" }),
     });
     this.#rounds.begin();
   }
@@ -192,9 +194,7 @@ class RedisCollector implements LockCollector {
   }
 
   onEvent(listener: (event: CollectorEvent) => void): () => void {
-    const own = (event: CollectorEvent): void => listener(event);
-    this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   async sessions(): Promise<readonly ObservedSession[]> {
@@ -223,12 +223,9 @@ class RedisCollector implements LockCollector {
   }
 
   async act(request: ActionRequest): Promise<ActionResult> {
-    if (!this.#isMeant(request.key))
-      return {
-        ...{ outcome: "denied", effects: ["No pattern of this collector fits its name."] },
-        ...{ before: null, after: null },
-      };
-    return this.#actions.act(request);
+    return this.#isMeant(request.key)
+      ? this.#actions.act(request)
+      : denied("No pattern of this collector fits its name.");
   }
 
   async close(): Promise<void> {
@@ -242,16 +239,6 @@ class RedisCollector implements LockCollector {
 
   #took(reading: Reading): void {
     if (!this.#closed) this.#book.apply(reading);
-  }
-
-  #emit(event: CollectorEvent): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        process.emitWarning(`a listener of a collector threw: ${String(error)}`, { type: "HoldfastWarning" });
-      }
-    }
   }
 
   /** What one master serves and the pass has not met is read again: it is gone, or was missed. */

@@ -1,6 +1,6 @@
 import type { Millis } from "@holdfast/core";
-import type { Command } from "@holdfast/redis-recipes/internal";
 import {
+  type Command,
   neverExpiresMs,
   parseOwner,
   prefixed,
@@ -8,12 +8,13 @@ import {
   readHoldKey,
   suffixed,
 } from "@holdfast/redis-recipes/internal";
+import { unknownMoment } from "../kit/moment.js";
 import type { LeaseState, ObservedLockDetail, ObservedParticipant } from "../observe/observed-lock.js";
 import type { Book } from "./book.js";
 import type { Channels } from "./channels.js";
 import { doubleBarrierPrefix, plainName } from "./key-names.js";
 import type { Link, Reply } from "./link.js";
-import { type LockRecord, unknownMoment } from "./lock-record.js";
+import type { LockRecord } from "./lock-record.js";
 import { ownerIn } from "./owner-words.js";
 import { parseReading, readingCommands } from "./reading.js";
 import type { Rows } from "./rows.js";

@@ -1,5 +1,6 @@
 import type { Millis } from "@holdfast/core";
 import { isOurs } from "@holdfast/redis-recipes/internal";
+import { heldForMs } from "../kit/moment.js";
 import type { CollectorEvent } from "../observe/collector.js";
 import type { Moment } from "../observe/observed-lock.js";
 import { LeaseHistory } from "./lease-history.js";
@@ -19,16 +20,13 @@ export function followHolders(
   const fields: readonly HashField[] = shape.is === "lock" ? shape.fields : [];
   for (const gone of before) {
     if (fields.some((each) => each.field === gone.field)) continue;
-    const { since } = gone;
-    const heldMs =
-      since.provenance === "exact" && since.atMs !== null ? Math.max(0, atMs - since.atMs) : null;
     emit({
       type: "released",
       key: record.key,
       entry: gone.field,
       atMs,
       token: record.token,
-      heldMs,
+      heldMs: heldForMs(gone.since, atMs),
       ranOut: ranOut(record, gone, atMs),
     });
   }

@@ -1,6 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import type { Command } from "@holdfast/redis-recipes/internal";
-import { clientKey } from "@holdfast/redis-recipes/internal";
+import { type Command, clientKey } from "@holdfast/redis-recipes/internal";
 import type { ClientIdentity } from "../observe/observed-lock.js";
 import type { Link } from "./link.js";
 import type { Places } from "./places.js";

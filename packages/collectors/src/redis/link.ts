@@ -1,7 +1,7 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
-import type { Command } from "@holdfast/redis-recipes/internal";
 import {
   addressText,
+  type Command,
   closeClient,
   failureOf,
   NotSentError,

@@ -1,3 +1,4 @@
+import { dated, type Found } from "../kit/finding-times.js";
 import type { Finding, FindingKind } from "../observe/collector.js";
 import type { Listeners } from "./channels.js";
 import type { LockRecord } from "./lock-record.js";
@@ -10,7 +11,7 @@ const ownerlessForMs = 2_000;
 /** What is wrong with one lock as it was last read. */
 export function findingsOf(record: LockRecord, listeners: Listeners | undefined): readonly Finding[] {
   const { key, shape, atMs, leftMs, token, queue, queued, fair, highestToken } = record;
-  const found: Finding[] = [];
+  const found: Found[] = [];
   const tell = (
     kind: FindingKind,
     severity: Finding["severity"],
@@ -18,17 +19,8 @@ export function findingsOf(record: LockRecord, listeners: Listeners | undefined)
     advice: string,
     sinceMs?: number,
   ): void => {
-    const id = `${kind} ${key}`;
-    const before = record.findings.find((each) => each.id === id);
-    found.push({
-      id,
-      kind,
-      severity,
-      object: key,
-      sinceMs: before?.sinceMs ?? sinceMs ?? atMs,
-      evidence,
-      advice,
-    });
+    const since = sinceMs === undefined ? {} : { sinceMs };
+    found.push({ id: `${kind} ${key}`, kind, severity, object: key, evidence, advice, ...since });
   };
   if (shape.is === "lock" && leftMs === -1) {
     tell(
@@ -76,7 +68,7 @@ export function findingsOf(record: LockRecord, listeners: Listeners | undefined)
       "data was lost or an older snapshot restored, or the clock of a new master is behind: resources that compare tokens refuse the present holder",
     );
   }
-  return found.length === 0 ? nothingWrong : found;
+  return found.length === 0 ? nothingWrong : dated(found, record.findings, atMs);
 }
 
 function mixture({ shape, queue, queued, fair }: LockRecord): string | null {

@@ -1,10 +1,9 @@
 import type { Millis, PrimitiveKind } from "@holdfast/core";
+import { unknownMoment } from "../kit/moment.js";
 import type { Finding } from "../observe/collector.js";
 import type { LockFigures, Moment } from "../observe/observed-lock.js";
 import type { LeaseHistory } from "./lease-history.js";
 import type { HashField, Shape } from "./reading.js";
-
-export const unknownMoment: Moment = Object.freeze({ atMs: null, provenance: "unknown" });
 
 /** A field of the hash as followed from reading to reading. */
 export interface Followed extends HashField {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Millis } from "@holdfast/core";
-import type { Command } from "@holdfast/redis-recipes/internal";
-import { prefixed, ReplyError, suffixed } from "@holdfast/redis-recipes/internal";
+import { type Command, prefixed, ReplyError, suffixed } from "@holdfast/redis-recipes/internal";
 import { barrierPrefix, doubleBarrierPrefix } from "./key-names.js";
 import type { Reply } from "./link.js";
 

@@ -1,6 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { parseOwner } from "@holdfast/redis-recipes/internal";
-import type { Attention } from "./attention.js";
+import type { Attention } from "../kit/attention.js";
 import type { Book } from "./book.js";
 import type { Channels } from "./channels.js";
 import type { Identities } from "./identities.js";
@@ -8,10 +8,10 @@ import type { Link } from "./link.js";
 import { NoConnectionError } from "./outage.js";
 import { ownerIn } from "./owner-words.js";
 import type { Places } from "./places.js";
+import type { PolledSource } from "./polled-source.js";
 import type { Reader } from "./reader.js";
 import type { Scan } from "./scan.js";
 import type { Servers } from "./servers.js";
-import type { SourceState } from "./source-state.js";
 
 /** A lock that nobody holds or waits for any more leaves the list after this. */
 const emptyForMs: Millis = 5_000;
@@ -36,9 +36,9 @@ export interface RoundParts {
   readonly channelsEveryMs: Millis;
   readonly rowsEveryMs: Millis;
   readonly sources: {
-    readonly channels: SourceState;
-    readonly rows: SourceState;
-    readonly servers: SourceState;
+    readonly channels: PolledSource;
+    readonly rows: PolledSource;
+    readonly servers: PolledSource;
   };
   onStatus(): void;
 }

@@ -1,12 +1,14 @@
 import type { Millis } from "@holdfast/core";
 import { parseOwner } from "@holdfast/redis-recipes/internal";
+import { unknownMoment } from "../kit/moment.js";
+import { participant } from "../kit/participant.js";
 import type {
   ClientIdentity,
   ObservedLibrary,
   ObservedLock,
   ObservedParticipant,
 } from "../observe/observed-lock.js";
-import { type LockRecord, unknownMoment } from "./lock-record.js";
+import type { LockRecord } from "./lock-record.js";
 import { libraryOf, ownerIn } from "./owner-words.js";
 import { versionOf } from "./reading.js";
 
@@ -89,24 +91,13 @@ export class Rows {
   /** All that an owner on the wire tells of who it is. */
   person(owner: string): ObservedParticipant {
     const parsed = parseOwner(owner);
-    return {
+    return participant({
       entry: owner,
       actor: parsed === null ? null : owner,
       session: parsed?.uuid ?? null,
       identity: parsed === null ? null : this.#identityOf(parsed.uuid),
-      address: null,
-      data: null,
-      mode: "exclusive",
-      permits: 1,
-      position: null,
-      since: unknownMoment,
-      holdCount: null,
-      remainingMs: null,
-      lease: "unknown",
-      deadlineMs: null,
-      token: null,
       library: parsed === null ? "unknown" : parsed.ours ? "holdfast" : "redisson",
-    };
+    });
   }
 }
 

@@ -2,9 +2,9 @@ import type { Millis, Runtime } from "@holdfast/core";
 import { type KeyPart, keyNameOf, type Patterns } from "./key-names.js";
 import type { Link } from "./link.js";
 import type { Places } from "./places.js";
+import type { PolledSource } from "./polled-source.js";
 import type { Reader } from "./reader.js";
 import type { ReadingDepth } from "./reading.js";
-import type { SourceState } from "./source-state.js";
 
 export interface ScanParts {
   readonly places: Places;
@@ -13,7 +13,7 @@ export interface ScanParts {
   readonly patterns: Patterns;
   readonly callsPerSecond: number;
   readonly count: number;
-  readonly state: SourceState;
+  readonly state: PolledSource;
   readonly keyFor: (lock: string) => string;
   /** Whether the lock was read at this time or later. */
   readonly readSince: (key: string, atMs: Millis) => boolean;
@@ -87,8 +87,8 @@ export class Scan {
     else if (loops.every((loop) => loop.passMs !== null)) {
       news = state.ok(Math.min(...loops.map((loop) => loop.passMs ?? nowMs)));
     } else news = state.ok(nowMs, "syncing", "the first pass over all keys is under way");
-    const before = state.coverage;
-    state.coverage = coverage;
+    const before = state.now.coverage;
+    state.set({ coverage });
     if (news || Math.floor(before * 20) !== Math.floor(coverage * 20)) this.#parts.onStatus();
   }
 }

@@ -1,4 +1,5 @@
 import type { Millis } from "@holdfast/core";
+import { dated, type Found } from "../kit/finding-times.js";
 import type { Finding, ObservedServer } from "../observe/collector.js";
 import { infoFields, type Link } from "./link.js";
 import type { Places } from "./places.js";
@@ -24,7 +25,7 @@ export class Servers {
   }
 
   async read(): Promise<readonly ObservedServer[]> {
-    const found: Finding[] = [];
+    const found: Found[] = [];
     const offsets = new Map<string, number>();
     const nodes = [...this.#places.nodes()];
     const told = await Promise.all(nodes.map((link) => this.#info(link)));
@@ -37,10 +38,7 @@ export class Servers {
     this.#leaveDemoted(nodes, told);
     const servers = nodes.map((link, index) => this.#server(link, told[index] ?? null, offsets, found));
     const sentinels = await Promise.all(this.#places.sentinels.map((link) => this.#sentinel(link)));
-    this.#findings = found.map((each) => ({
-      ...each,
-      sinceMs: this.#findings.find(({ id }) => id === each.id)?.sinceMs ?? each.sinceMs,
-    }));
+    this.#findings = dated(found, this.#findings, this.#wallMs());
     return [...servers, ...sentinels];
   }
 
@@ -74,7 +72,7 @@ export class Servers {
     link: Link,
     told: { readonly info: ReadonlyMap<string, string>; readonly behindMs: Millis | null } | null,
     offsets: ReadonlyMap<string, number>,
-    found: Finding[],
+    found: Found[],
   ): ObservedServer {
     const { name } = link;
     if (told === null)
@@ -124,7 +122,6 @@ export class Servers {
         kind: "eviction-policy",
         severity: maxMemory > 0 ? "critical" : "warning",
         object: name,
-        sinceMs: this.#wallMs(),
         evidence: `maxmemory-policy is ${policy}${maxMemory > 0 ? ` and maxmemory ${info.get("maxmemory_human")}` : ", and no limit of memory is set yet"}`,
         advice:
           "a server that is short of memory throws away locks that are held: CONFIG SET maxmemory-policy noeviction, or keep locks on a server of their own",
@@ -138,7 +135,6 @@ export class Servers {
         kind: "clock-skew",
         severity: "warning",
         object: name,
-        sinceMs: this.#wallMs(),
         evidence: `the server's clock is ${how} the collector's`,
         advice:
           "fencing tokens go by the server's clock, Redisson's fair queues and permits by those of its clients: synchronise all of them",

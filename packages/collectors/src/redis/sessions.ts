@@ -1,9 +1,9 @@
 import { parseOwner } from "@holdfast/redis-recipes/internal";
+import { unknownMoment } from "../kit/moment.js";
 import type { ObservedParticipant, ObservedSession } from "../observe/observed-lock.js";
 import type { Book } from "./book.js";
 import type { Channels } from "./channels.js";
 import type { Identities } from "./identities.js";
-import { unknownMoment } from "./lock-record.js";
 import { ownerIn } from "./owner-words.js";
 
 /** Queues of so many contended locks are read for who waits. */

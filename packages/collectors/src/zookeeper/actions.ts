@@ -1,6 +1,13 @@
 import { errorCodes, type MultiOp, multiFailure, ZooKeeperError } from "@holdfast/zk-protocol";
-import type { TreeNode, TreeParticipant, ZooKeeperSession } from "@holdfast/zk-recipes/internal";
-import { readBase, revokeMessage, writeBase } from "@holdfast/zk-recipes/internal";
+import {
+  readBase,
+  revokeMessage,
+  type TreeNode,
+  type TreeParticipant,
+  writeBase,
+  type ZooKeeperSession,
+} from "@holdfast/zk-recipes/internal";
+import { actUpon, type Outcome } from "../kit/action.js";
 import type { ActionRequest, ActionResult } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 import { detailOf, type FreshLock, readFresh } from "./detail.js";
@@ -32,36 +39,32 @@ const mostWaiters = 1_000;
  * Reads the lock anew, compares it with what the operator saw, and acts in one transaction upon exactly the nodes that were
  * read: each step carries the version of its node, so that whatever came in between makes the whole of it a conflict.
  */
-export async function act(
+export function act(
   session: ZooKeeperSession,
   book: LockBook,
   nowMs: () => number,
   request: ActionRequest,
 ): Promise<ActionResult> {
-  const { isNaive } = book.mirror;
-  const fresh = await readFresh(session, request.key, mostWaiters, isNaive);
-  if (fresh === null) return refused("nothing-there", "There is no such node any more.", null);
-  const before = rowOf(fresh, book, nowMs());
-  const verdict = compared(request, before) ?? plan(request, fresh);
-  if ("refuse" in verdict) return refused(verdict.refuse, verdict.why, before);
-  const { effects, steps, unknown } = verdict;
-  if (request.dryRun) return { outcome: "would-do", effects, before, after: null, unknownLibrary: unknown };
-  if (unknown && request.unknownLibrary !== true)
-    return refused(
-      "denied",
-      "No known library has made it, so it may be no lock: to act all the same takes the word unknown (library).",
-      before,
-    );
-  const done = await apply(session, steps);
-  const later = await readFresh(session, request.key, mostWaiters, isNaive);
-  const after = later === null ? null : rowOf(later, book, nowMs());
-  if (done) return { outcome: "done", effects, before, after };
-  return {
-    outcome: "conflict",
-    effects: ["It changed in the moment of the act: nothing was done."],
-    before,
-    after,
-  };
+  return actUpon(["There is no such node any more."], {
+    read: () => readFresh(session, request.key, mostWaiters, book.mirror.isNaive),
+    rowOf: (fresh) => rowOf(fresh, book, nowMs()),
+    attempt: async (fresh, before) => {
+      const verdict = compared(request, before) ?? plan(request, fresh);
+      if ("refuse" in verdict) return refused(verdict.refuse, verdict.why);
+      const { effects, steps, unknown } = verdict;
+      if (request.dryRun) return { outcome: "would-do", effects, unknownLibrary: unknown, tried: false };
+      if (unknown && request.unknownLibrary !== true)
+        return refused(
+          "denied",
+          "No known library has made it, so it may be no lock: to act all the same takes the word unknown (library).",
+        );
+      if (await apply(session, steps)) return { outcome: "done", effects, tried: true };
+      return {
+        ...refused("conflict", "It changed in the moment of the act: nothing was done."),
+        tried: true,
+      };
+    },
+  });
 }
 
 function rowOf(fresh: FreshLock, book: LockBook, nowMs: number): ObservedLock {
@@ -69,8 +72,8 @@ function rowOf(fresh: FreshLock, book: LockBook, nowMs: number): ObservedLock {
   return row;
 }
 
-function refused(outcome: ActionResult["outcome"], why: string, before: ObservedLock | null): ActionResult {
-  return { outcome, effects: [why], before, after: null };
+function refused(outcome: ActionResult["outcome"], why: string): Outcome & { readonly tried: false } {
+  return { outcome, effects: [why], tried: false };
 }
 
 function compared({ expectedVersion }: ActionRequest, before: ObservedLock): Verdict | null {

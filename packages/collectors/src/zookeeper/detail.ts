@@ -1,6 +1,12 @@
 import { formatSessionId, joinPath, type Stat } from "@holdfast/zk-protocol";
-import type { BareTree, RecognisedTree, ZooKeeperSession } from "@holdfast/zk-recipes/internal";
-import { listTree, readPeople, recogniseTree } from "@holdfast/zk-recipes/internal";
+import {
+  type BareTree,
+  listTree,
+  type RecognisedTree,
+  readPeople,
+  recogniseTree,
+  type ZooKeeperSession,
+} from "@holdfast/zk-recipes/internal";
 import type { ObservedLockDetail } from "../observe/observed-lock.js";
 import { isLockKind, type LockBook } from "./lock-book.js";
 import { participantOf, tokenText } from "./participants.js";

@@ -1,5 +1,5 @@
-import type { LayoutFinding } from "@holdfast/zk-recipes/internal";
-import { sequenceRefuseFrom } from "@holdfast/zk-recipes/internal";
+import { type LayoutFinding, sequenceRefuseFrom } from "@holdfast/zk-recipes/internal";
+import { FindingTimes, type Found } from "../kit/finding-times.js";
 import type { Finding, FindingKind } from "../observe/collector.js";
 import { isEmptyParent, type LockBook } from "./lock-book.js";
 import type { Settings } from "./options.js";
@@ -12,14 +12,15 @@ const mostOfAKind = 200;
 const settlesWithinMs = 5_000;
 const skewFromMs = 2_000;
 
-type Found = Omit<Finding, "id" | "sinceMs"> & { readonly sinceMs?: number; readonly part?: string };
+/** `part`: what of the object it is about, where there may be several of a kind. */
+type Told = Omit<Found, "id"> & { readonly part?: string };
 
 /** What an operator should look at, each with an id that stays and the moment at which it was first seen. */
 export class Findings {
   readonly #settings: Settings;
   readonly #book: LockBook;
   /** By id: since when. */
-  #since = new Map<string, number>();
+  #since: ReadonlyMap<string, number> = new Map();
   /** Server and what it said. */
   readonly openAdmins: Set<string> = new Set();
   /** Server's clock less ours, from nodes whose creation was just told; `null` before the first. */
@@ -33,7 +34,7 @@ export class Findings {
   /** Looks anew; queues that have just lost their holder are told from the second look on. */
   look(): readonly Finding[] {
     const nowMs = this.#settings.runtime.wallMs();
-    const since = new Map<string, number>();
+    const look = new FindingTimes(nowMs, this.#since);
     const findings: Finding[] = [];
     const counts = new Map<string, number>();
     const enough = (kind: FindingKind): boolean => {
@@ -43,20 +44,19 @@ export class Findings {
     };
     for (const { part, ...found } of this.#all(nowMs, enough)) {
       const id = [found.kind, found.object ?? "", part ?? ""].join(" ");
-      if (since.has(id)) continue;
-      const sinceMs = found.sinceMs ?? this.#since.get(id) ?? nowMs;
-      since.set(id, sinceMs);
-      if (found.kind === "queue-without-holder" && nowMs - sinceMs < settlesWithinMs) continue;
+      if (look.times.has(id)) continue;
+      const finding = look.date({ ...found, id });
+      if (finding.kind === "queue-without-holder" && nowMs - finding.sinceMs < settlesWithinMs) continue;
       const count = (counts.get(found.kind) ?? 0) + 1;
       counts.set(found.kind, count);
-      if (count <= mostOfAKind) findings.push({ ...found, id, sinceMs });
+      if (count <= mostOfAKind) findings.push(finding);
     }
-    this.#since = since;
+    this.#since = look.times;
     return findings.map((finding) => withRest(finding, findings, counts));
   }
 
   /** `enough`: there are so many of the kind that one more is counted and that is all. */
-  *#all(nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Found> {
+  *#all(nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Told> {
     for (const place of this.#book.suspicious) {
       for (const finding of place.findings ?? []) yield* told(place, finding);
       if (place.tokenRegressed) yield tokenRegressed(place);
@@ -71,7 +71,7 @@ export class Findings {
     if (this.skewMs !== null && Math.abs(this.skewMs) >= skewFromMs) yield skewed(this.skewMs);
   }
 
-  *#stuck(place: Place): Generator<Found> {
+  *#stuck(place: Place): Generator<Told> {
     if (place.held.length === 0) {
       yield {
         kind: "queue-without-holder",
@@ -84,7 +84,7 @@ export class Findings {
     }
   }
 
-  *#quiet(place: Place, nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Found> {
+  *#quiet(place: Place, nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Told> {
     const { longHoldMs, orphanAfterMs } = this.#settings;
     const first = place.held[0];
     if (first?.since.atMs != null && nowMs - first.since.atMs >= longHoldMs) {
@@ -119,7 +119,7 @@ function withRest(finding: Finding, all: readonly Finding[], counts: ReadonlyMap
   return { ...finding, evidence: `${finding.evidence}; and ${count - mostOfAKind} more of this kind` };
 }
 
-function* told(place: Place, finding: LayoutFinding): Generator<Found> {
+function* told(place: Place, finding: LayoutFinding): Generator<Told> {
   switch (finding.type) {
     case "foreign-child":
       yield {
@@ -177,7 +177,7 @@ function longHold(
   kind: "stuck-with-waiters" | "long-hold",
   name: string,
   sinceMs: number,
-): Found {
+): Told {
   const waited = kind === "stuck-with-waiters";
   return {
     kind,
@@ -191,7 +191,7 @@ function longHold(
   };
 }
 
-function noLease(place: Place, name: string): Found {
+function noLease(place: Place, name: string): Told {
   return {
     kind: "no-lease",
     severity: "warning",
@@ -202,7 +202,7 @@ function noLease(place: Place, name: string): Found {
   };
 }
 
-function orphan(place: Place, sinceMs: number): Found {
+function orphan(place: Place, sinceMs: number): Told {
   return {
     kind: "orphan-parent",
     severity: "info",
@@ -213,7 +213,7 @@ function orphan(place: Place, sinceMs: number): Found {
   };
 }
 
-function tokenRegressed(place: Place): Found {
+function tokenRegressed(place: Place): Told {
   return {
     kind: "token-regressed",
     severity: "critical",
@@ -224,7 +224,7 @@ function tokenRegressed(place: Place): Found {
   };
 }
 
-function openAdmin(server: string): Found {
+function openAdmin(server: string): Told {
   return {
     kind: "unauthenticated-admin",
     severity: "warning",
@@ -235,7 +235,7 @@ function openAdmin(server: string): Found {
   };
 }
 
-function skewed(skewMs: number): Found {
+function skewed(skewMs: number): Told {
   return {
     kind: "clock-skew",
     severity: "warning",

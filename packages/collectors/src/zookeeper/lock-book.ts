@@ -1,13 +1,18 @@
 import type { Runtime } from "@holdfast/core";
 import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
-import type { LayoutFinding, RecognisedTree, TreeNode } from "@holdfast/zk-recipes/internal";
-import { recogniseTree } from "@holdfast/zk-recipes/internal";
+import {
+  type LayoutFinding,
+  type RecognisedTree,
+  recogniseTree,
+  type TreeNode,
+} from "@holdfast/zk-recipes/internal";
+import { heldForMs, unknownMoment } from "../kit/moment.js";
 import type { CollectorEvent } from "../observe/collector.js";
 import type { Moment, ObservedLock } from "../observe/observed-lock.js";
 import { KnownNodes } from "./known-nodes.js";
 import type { NodeWish } from "./node-reads.js";
 import { childWish, wishFor } from "./node-reads.js";
-import { isToldBy, tokenText, unknownMoment } from "./participants.js";
+import { isToldBy, tokenText } from "./participants.js";
 import { nobody, type Place } from "./place.js";
 import {
   emptyRow,
@@ -294,8 +299,7 @@ export class LockBook implements MirrorListener {
 
   #released(place: Place, entry: string, since: Moment): void {
     const atMs = this.#desk.runtime.wallMs();
-    const heldMs =
-      since.provenance === "exact" && since.atMs !== null ? Math.max(0, atMs - since.atMs) : null;
+    const heldMs = heldForMs(since, atMs);
     this.#desk.emit({ type: "released", key: place.path, entry, atMs, token: null, heldMs });
   }
 

@@ -1,8 +1,7 @@
 import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError, type Millis, type Runtime, systemRuntime } from "@holdfast/core";
 import { checkKnownKeys, checkMillis, checkObject, checkString, show } from "@holdfast/core/internal";
-import type { Credential } from "@holdfast/zk-recipes/internal";
-import { type ConnectString, parseConnectString } from "@holdfast/zk-recipes/internal";
+import { type ConnectString, type Credential, parseConnectString } from "@holdfast/zk-recipes/internal";
 import { type CollectorRoot, parseRoot, type RootPattern } from "./roots.js";
 
 /** What `zookeeperCollector()` takes. */

@@ -1,11 +1,10 @@
 import type { Recognised } from "@holdfast/core";
 import { formatSessionId } from "@holdfast/zk-protocol";
-import type { TreeNode, TreeParticipant } from "@holdfast/zk-recipes/internal";
-import { readIdentity } from "@holdfast/zk-recipes/internal";
+import { readIdentity, type TreeNode, type TreeParticipant } from "@holdfast/zk-recipes/internal";
+import { unknownMoment } from "../kit/moment.js";
+import { participant } from "../kit/participant.js";
 import type { LeaseState, Moment, ObservedLibrary, ObservedParticipant } from "../observe/observed-lock.js";
 import { shownText } from "./shown-text.js";
-
-export const unknownMoment: Moment = Object.freeze({ atMs: null, provenance: "unknown" });
 
 /** `position`: `null` of a holder, whose `since` is then that of its hold. */
 export function participantOf(
@@ -16,7 +15,7 @@ export function participantOf(
 ): ObservedParticipant {
   const session = person.session === null || person.session === 0n ? null : formatSessionId(person.session);
   const data = node?.stat == null ? null : node.data;
-  return {
+  return participant({
     entry: person.name,
     actor: session,
     session,
@@ -24,16 +23,12 @@ export function participantOf(
     address: person.address,
     data: data === null ? null : shownText(data),
     mode: person.mode,
-    permits: 1,
     position,
     since: position === null ? (heldSince ?? unknownMoment) : waitsSince(person.sinceMs),
-    holdCount: null,
-    remainingMs: null,
     lease: leaseOf(person.session),
-    deadlineMs: null,
     token: person.token === null ? null : tokenText(person.token),
     library: libraryOf(person.recognisedAs),
-  };
+  });
 }
 
 /** Not one node of Curator's can be told from one of holdfast without `identity`, nor any of either while it is not read. */

@@ -1,10 +1,9 @@
 import type { PrimitiveKind } from "@holdfast/core";
-import type { LayoutFinding, TreeNode } from "@holdfast/zk-recipes/internal";
-import { familyOf } from "@holdfast/zk-recipes/internal";
+import { familyOf, type LayoutFinding, type TreeNode } from "@holdfast/zk-recipes/internal";
+import { unknownMoment } from "../kit/moment.js";
 import type { LockFigures, Moment, ObservedLock } from "../observe/observed-lock.js";
 import type { KnownNodes } from "./known-nodes.js";
 import { NameSet } from "./name-set.js";
-import { unknownMoment } from "./participants.js";
 
 /** Somebody who holds, and since when. */
 export interface Held {

@@ -1,6 +1,5 @@
 import { AddWatchMode, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
-import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
-import { saysNoNode } from "@holdfast/zk-recipes/internal";
+import { saysNoNode, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import type { RootPattern } from "./roots.js";
 
 /**

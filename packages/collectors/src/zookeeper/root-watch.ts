@@ -1,13 +1,12 @@
 import type { Millis } from "@holdfast/core";
 import { AddWatchMode, errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
-import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
-import { OutcomeUnknownError, saysNoNode } from "@holdfast/zk-recipes/internal";
+import { OutcomeUnknownError, saysNoNode, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
+import { SourceState } from "../kit/source-state.js";
 import type { SourceStatus } from "../observe/collector.js";
 import { BulkReads, isLossOfContact } from "./bulk-reads.js";
 import type { LockBook } from "./lock-book.js";
 import type { Settings } from "./options.js";
 import { expandRoot, isNoAuth } from "./root-expansion.js";
-import { RootStatus } from "./root-status.js";
 import { isBelow, type RootPattern, withoutCovered } from "./roots.js";
 import { compare, TooManyNodesError, walk } from "./walk.js";
 
@@ -32,8 +31,8 @@ const cutsBeforeOld = 2;
  */
 export class RootWatch {
   readonly #desk: RootWatchDesk;
-  readonly #statuses = new Map<RootPattern, RootStatus>();
-  readonly compared: RootStatus;
+  readonly #statuses = new Map<RootPattern, SourceState>();
+  readonly compared: SourceState;
   /** Names found different by the passes that compare; stays 0. */
   drift = 0;
   passes = 0;
@@ -54,9 +53,9 @@ export class RootWatch {
     const { roots, compareEveryMs } = desk.settings;
     for (const root of roots) {
       const cost = "one watch; one walk per connection";
-      this.#statuses.set(root, new RootStatus(`watch ${root.text}`, cost, () => desk.statusChanged()));
+      this.#statuses.set(root, new SourceState(`watch ${root.text}`, cost, () => desk.statusChanged()));
     }
-    this.compared = new RootStatus("compare", `one walk every ${compareEveryMs / 1_000} s`, () =>
+    this.compared = new SourceState("compare", `one walk every ${compareEveryMs / 1_000} s`, () =>
       desk.statusChanged(),
     );
     if (compareEveryMs === 0 || roots.length === 0) this.compared.set({ state: "off" });
@@ -93,7 +92,7 @@ export class RootWatch {
     this.#pauseBook();
     for (const status of this.#statuses.values()) {
       if (status.now.state === "ok") status.set({ lastSuccessMs: this.#asOf(status.now) });
-      status.stale(message);
+      status.lost(message);
     }
   }
 
@@ -166,7 +165,7 @@ export class RootWatch {
       if (isUnimplemented(error) || this.#cuts >= cutsBeforeOld) this.#old = true;
       if (isLossOfContact(error)) return; // the next connection begins anew
       const message = isUnimplemented(error) ? "the server is older than 3.6" : (error as Error).message;
-      for (const status of this.#statuses.values()) status.stale(message);
+      for (const status of this.#statuses.values()) status.lost(message);
       this.#timer(retryMs, () => this.restart());
       return;
     }
@@ -198,7 +197,7 @@ export class RootWatch {
     const { book } = this.#desk;
     this.#pass += 1;
     for (const [pattern, paths] of all) {
-      const status = this.#statuses.get(pattern) as RootStatus;
+      const status = this.#statuses.get(pattern) as SourceState;
       status.set({ state: "syncing", message: null, nextTryMs: null });
       let state: "ok" | "denied" | "too-big" = "ok";
       for (const path of paths) {
@@ -216,7 +215,7 @@ export class RootWatch {
     if (!this.#old) book.resume();
   }
 
-  async #syncRoot(path: string, status: RootStatus): Promise<"ok" | "denied" | "too-big"> {
+  async #syncRoot(path: string, status: SourceState): Promise<"ok" | "denied" | "too-big"> {
     const { session, settings, book } = this.#desk;
     const { maxNodes } = settings;
     if (!this.#old) {
@@ -244,13 +243,13 @@ export class RootWatch {
     }
   }
 
-  #tooBig(path: string, count: number, status: RootStatus): "too-big" {
+  #tooBig(path: string, count: number, status: SourceState): "too-big" {
     const message = `${path} has ${count} nodes or more, over the limit of ${this.#desk.settings.maxNodes} (maxNodes): give roots below it, or raise the limit`;
     status.set({ state: "too-big", message });
     return "too-big";
   }
 
-  #ok(status: RootStatus): void {
+  #ok(status: SourceState): void {
     const lastSuccessMs = this.#desk.settings.runtime.wallMs();
     const message = this.#old ? "the server is older than 3.6: asked again and again, not told" : null;
     status.set({ state: "ok", coverage: 1, lastSuccessMs, nextTryMs: null, message });
@@ -293,7 +292,7 @@ export class RootWatch {
       this.compareNow().then(
         () => this.#compareLater(),
         (error: Error) => {
-          this.compared.stale(error.message);
+          this.compared.lost(error.message);
           if (!isLossOfContact(error)) this.#compareLater();
         },
       );

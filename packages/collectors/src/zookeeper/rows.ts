@@ -1,9 +1,18 @@
 import type { PrimitiveKind } from "@holdfast/core";
-import type { BareTree, RecognisedTree, TreeNode } from "@holdfast/zk-recipes/internal";
-import { familyOf, isKazooName, kindOf, parseProtectedName } from "@holdfast/zk-recipes/internal";
+import {
+  type BareTree,
+  familyOf,
+  isKazooName,
+  kindOf,
+  parseProtectedName,
+  type RecognisedTree,
+  type TreeNode,
+} from "@holdfast/zk-recipes/internal";
+import { earliest, unknownMoment } from "../kit/moment.js";
+import { participant } from "../kit/participant.js";
 import type { Moment, ObservedLock, ObservedParticipant } from "../observe/observed-lock.js";
 import { highest } from "./highest.js";
-import { libraryOf, participantOf, tokenText, unknownMoment } from "./participants.js";
+import { libraryOf, participantOf, tokenText } from "./participants.js";
 import type { Held, Place } from "./place.js";
 import { heldVersion, idleVersion } from "./versions.js";
 
@@ -29,24 +38,7 @@ export function loneRow(place: Place, name: string, readMs: number): ObservedLoc
   const reads = isRead(name);
   const library = libraryByName(name);
   const since = place.held[0]?.since ?? unknownMoment;
-  const holder: ObservedParticipant = {
-    entry: name,
-    actor: null,
-    session: null,
-    identity: null,
-    address: null,
-    data: null,
-    mode: reads ? "shared" : "exclusive",
-    permits: 1,
-    position: null,
-    since,
-    holdCount: null,
-    remainingMs: null,
-    lease: "unknown",
-    deadlineMs: null,
-    token: null,
-    library,
-  };
+  const holder = participant({ entry: name, mode: reads ? "shared" : "exclusive", since, library });
   return {
     key: place.path,
     backend: "zookeeper",
@@ -177,10 +169,7 @@ function holdSince(
 
 /** With one unknown among them, the oldest of the others is a bound only. */
 function oldest(moments: readonly Moment[]): Moment {
-  let first: Moment = unknownMoment;
-  for (const moment of moments) {
-    if (moment.atMs !== null && (first.atMs === null || moment.atMs < first.atMs)) first = moment;
-  }
+  const first = earliest(moments);
   const sure = moments.every(({ provenance }) => provenance === "exact");
   return first.atMs === null || sure ? first : { atMs: first.atMs, provenance: "at-least" };
 }

@@ -1,4 +1,5 @@
 import type { Millis } from "@holdfast/core";
+import { RecentMap } from "../kit/recent-map.js";
 import type { ObservedSession, SessionContact } from "../observe/observed-lock.js";
 import type { Connections } from "./connections.js";
 
@@ -7,9 +8,9 @@ const mostRemembered = 20_000;
 
 /** What was read of connections, and what only earlier readings can tell: a session without a connection has no time-out anywhere. */
 export class SessionContacts {
-  readonly #timeouts = new Map<string, Millis>();
+  readonly #timeouts = new RecentMap<string, Millis>(mostRemembered);
   /** Wall time at which a session was first found without a connection. */
-  readonly #lostSince = new Map<string, number>();
+  readonly #lostSince = new RecentMap<string, number>(mostRemembered);
   #connected: ReadonlySet<string> = new Set();
   #complete = false;
 
@@ -18,7 +19,7 @@ export class SessionContacts {
     this.#complete = silent.length === 0;
     for (const { session, timeoutMs } of connections) {
       this.#lostSince.delete(session);
-      if (timeoutMs !== null) remember(this.#timeouts, session, timeoutMs);
+      if (timeoutMs !== null) this.#timeouts.set(session, timeoutMs);
     }
   }
 
@@ -28,7 +29,7 @@ export class SessionContacts {
     const timeoutMs = this.#timeouts.get(id) ?? null;
     if (state !== "suspended") return { id, state, timeoutMs, endsMs: null };
     const sinceMs = this.#lostSince.get(id) ?? nowMs;
-    remember(this.#lostSince, id, sinceMs);
+    this.#lostSince.set(id, sinceMs);
     return { id, state, timeoutMs, endsMs: timeoutMs === null ? null : sinceMs + timeoutMs };
   }
 
@@ -36,10 +37,4 @@ export class SessionContacts {
     if (this.#connected.has(id)) return "connected";
     return this.#complete ? "suspended" : "unknown";
   }
-}
-
-function remember(map: Map<string, number>, id: string, value: number): void {
-  map.delete(id);
-  map.set(id, value);
-  if (map.size > mostRemembered) map.delete(map.keys().next().value as string);
 }

@@ -1,11 +1,11 @@
 import { baseName, formatSessionId, joinPath, parentOf } from "@holdfast/zk-protocol";
 import { readIdentity } from "@holdfast/zk-recipes/internal";
+import { unknownMoment } from "../kit/moment.js";
 import type { ObservedSession } from "../observe/observed-lock.js";
 import type { BulkReads } from "./bulk-reads.js";
 import { type Connections, readConnections, readEphemerals, type ServerConnection } from "./connections.js";
 import type { LockBook } from "./lock-book.js";
 import type { Settings } from "./options.js";
-import { unknownMoment } from "./participants.js";
 import type { SessionContacts } from "./session-contacts.js";
 import { lockPlace } from "./standing.js";
 

@@ -1,15 +1,18 @@
 import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
-import type { BareTree, RecognisedTree, TreeBranch, TreeNode } from "@holdfast/zk-recipes/internal";
 import {
+  type BareTree,
   familyOf,
   isContender,
   latchBase,
   leaseBase,
   mutexBase,
+  type RecognisedTree,
   readBase,
   recogniseTree,
   sequenceOf,
   sequenceWarnFrom,
+  type TreeBranch,
+  type TreeNode,
   writeBase,
 } from "@holdfast/zk-recipes/internal";
 import { isKazooId, type Place } from "./place.js";

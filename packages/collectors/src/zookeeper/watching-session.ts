@@ -1,6 +1,5 @@
 import type { WatcherEvent } from "@holdfast/zk-protocol";
-import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
-import { openSession } from "@holdfast/zk-recipes/internal";
+import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import type { Settings } from "./options.js";
 
 export interface WatchingListener {

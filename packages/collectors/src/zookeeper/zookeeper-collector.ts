@@ -1,5 +1,10 @@
 import type { Millis } from "@holdfast/core";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
+import { denied } from "../kit/action.js";
+import { Attention } from "../kit/attention.js";
+import { Listeners } from "../kit/listeners.js";
+import { RecentMap } from "../kit/recent-map.js";
+import { SourceState } from "../kit/source-state.js";
 import type {
   ActionRequest,
   ActionResult,
@@ -18,7 +23,6 @@ import type {
   SessionContact,
 } from "../observe/observed-lock.js";
 import { act } from "./actions.js";
-import { Attention } from "./attention.js";
 import { readConnections } from "./connections.js";
 import { detailOf, isOfLock, readFresh } from "./detail.js";
 import { discoverRoots } from "./discover.js";
@@ -26,7 +30,6 @@ import { Findings } from "./findings.js";
 import { LockBook } from "./lock-book.js";
 import { NodeReads } from "./node-reads.js";
 import { resolveSettings, type Settings, type ZooKeeperCollectorOptions } from "./options.js";
-import { RootStatus } from "./root-status.js";
 import { RootWatch } from "./root-watch.js";
 import { covers } from "./roots.js";
 import { emptyRow } from "./rows.js";
@@ -74,14 +77,14 @@ class Collector implements ZooKeeperCollector {
   readonly #line: WatchingSession;
   readonly #roots: RootWatch;
   readonly #findings: Findings;
-  readonly #sessions: RootStatus;
-  readonly #listeners = new Set<(event: CollectorEvent) => void>();
+  readonly #sessions: SourceState;
+  readonly #listeners = new Listeners();
   readonly #attention: Attention;
   readonly #contacts = new SessionContacts();
   #contactsAskedMs: Millis = Number.NEGATIVE_INFINITY;
   #contactsAsked: Promise<void> = Promise.resolve();
   /** When nodes were told to be new: the latest few. */
-  readonly #arrivals = new Map<string, number>();
+  readonly #arrivals = new RecentMap<string, number>(mostArrivals);
   #stopSweep: (() => void) | null = null;
   #statusTold = false;
 
@@ -97,9 +100,15 @@ class Collector implements ZooKeeperCollector {
       wantSelf: (place) => this.#reads.wantSelf(place),
       forget: (place) => this.#reads.forget(place),
     });
-    this.#attention = new Attention(this.#book, (place) => this.#reads.want(place));
+    this.#attention = new Attention({
+      looked: (key) => this.#readAllOf(key),
+      left: (key) => {
+        const place = this.#book.mirror.get(key);
+        if (place !== undefined) place.attended = false;
+      },
+    });
     this.#findings = new Findings(settings, this.#book);
-    this.#sessions = new RootStatus("sessions", "asked when somebody looks", () => this.#statusChanged());
+    this.#sessions = new SourceState("sessions", "asked when somebody looks", () => this.#statusChanged());
     this.#sessions.set({ state: "off" });
     this.#line = this.#makeLine();
     this.#roots = new RootWatch(this.#rootDesk());
@@ -181,8 +190,7 @@ class Collector implements ZooKeeperCollector {
   }
 
   onEvent(listener: (event: CollectorEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async sessions(): Promise<readonly ObservedSession[]> {
@@ -226,14 +234,7 @@ class Collector implements ZooKeeperCollector {
   }
 
   async act(request: ActionRequest): Promise<ActionResult> {
-    if (!this.#isInside(request.key)) {
-      return {
-        outcome: "denied",
-        effects: ["It is below no root of this collector."],
-        before: null,
-        after: null,
-      };
-    }
+    if (!this.#isInside(request.key)) return denied("It is below no root of this collector.");
     return act(this.#line.session, this.#book, () => this.#settings.runtime.wallMs(), request);
   }
 
@@ -284,35 +285,27 @@ class Collector implements ZooKeeperCollector {
     }
     if (!this.#roots.isWatched(path)) return;
     if (type === "created") {
-      this.#arrived(path);
+      this.#arrivals.set(path, this.#settings.runtime.wallMs());
       mirror.created(path);
     }
     if (type === "deleted") mirror.deleted(path);
     if (type === "data-changed") this.#book.dataChanged(path);
   }
 
-  #arrived(path: string): void {
-    this.#arrivals.set(path, this.#settings.runtime.wallMs());
-    if (this.#arrivals.size <= mostArrivals) return;
-    for (const oldest of this.#arrivals.keys()) {
-      this.#arrivals.delete(oldest);
-      return;
-    }
-  }
-
   // ---- what is told
 
   #emit(event: CollectorEvent): void {
-    if (event.type === "changed") this.#attention.noticed(event.key);
-    for (const listener of this.#listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
-    }
+    // A lock may be made after a viewer began to look at its place.
+    if (event.type === "changed" && this.#attention.has(event.key)) this.#readAllOf(event.key);
+    this.#listeners.emit(event);
+  }
+
+  /** Of a lock that is looked at, nodes are read as soon as they are there. */
+  #readAllOf(key: string): void {
+    const place = this.#book.mirror.get(key);
+    if (place === undefined || place.attended) return;
+    place.attended = true;
+    this.#reads.want(place);
   }
 
   /** Once a turn. */

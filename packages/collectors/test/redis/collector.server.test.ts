@@ -1,6 +1,7 @@
 import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { collect, expectFiguresOfRows, lockOn, shown } from "./support.js";
+import { expectFiguresOfRows } from "../figures.js";
+import { collect, lockOn, shown } from "./support.js";
 
 let node: RedisNode;
 beforeAll(async () => {

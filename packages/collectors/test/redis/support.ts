@@ -1,8 +1,7 @@
-import type { RedisLocksOptions } from "@holdfast/redis-recipes";
-import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
+import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
 import { eventually, type RedisNode } from "@holdfast/test-servers";
-import { expect, onTestFinished } from "vitest";
-import type { CollectorEvent, LockCollector, LockFigures, ObservedLock } from "../../src/index.js";
+import { onTestFinished } from "vitest";
+import type { CollectorEvent, LockCollector, ObservedLock } from "../../src/index.js";
 import { redisCollector } from "../../src/redis/index.js";
 import type { RedisCollectorOptions } from "../../src/redis/options.js";
 
@@ -47,38 +46,4 @@ export function shown(
       detail: () => JSON.stringify(collector.get(key)),
     },
   );
-}
-
-/** What is counted and sorted by says of each lock what its row says. */
-export function expectFiguresOfRows(collector: LockCollector): void {
-  const of = ({
-    key,
-    kind,
-    state,
-    holderCount,
-    waiterCount,
-    waiterUnit,
-    oldestWait,
-    oldestHold,
-  }: LockFigures) => ({
-    key,
-    kind,
-    state,
-    holderCount,
-    waiterCount,
-    waiterUnit,
-    oldestWait,
-    oldestHold,
-  });
-  const rows = [...collector.locks()];
-  expect([...collector.figures()].map(of)).toEqual(rows.map(of));
-  for (const { key, holders } of rows) {
-    for (const { entry, actor, identity } of holders) {
-      for (const word of [entry, actor, identity?.label])
-        if (word != null) expect(collector.isHeldBy(key, word.slice(1)), `${key} held by ${word}`).toBe(true);
-    }
-    expect(collector.isHeldBy(key, "nobody of that name")).toBe(false);
-  }
-  const contended = rows.filter(({ state }) => state === "contended").map(({ key }) => key);
-  expect([...collector.figures("contended")].map(({ key }) => key).sort()).toEqual(contended.sort());
 }

@@ -1,12 +1,12 @@
 import { eventually } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
-import { expect } from "vitest";
-import type { CollectorEvent, LockCollector, LockFigures, ObservedLock } from "../../src/index.js";
+import type { CollectorEvent, ObservedLock } from "../../src/index.js";
 import {
   type ZooKeeperCollector,
   type ZooKeeperCollectorOptions,
   zookeeperCollector,
 } from "../../src/zookeeper/index.js";
+import { expectFiguresOfRows } from "../figures.js";
 
 /** A collector that has read all that is there, and what it told. */
 export class Watched implements AsyncDisposable {
@@ -63,38 +63,4 @@ export async function ours(connect: string, identity = false): Promise<ZooKeeper
   const locks = zookeeperLocks({ connect, identity });
   await locks.ready();
   return locks;
-}
-
-/** What is counted and sorted by says of each lock what its row says. */
-export function expectFiguresOfRows(collector: LockCollector): void {
-  const of = ({
-    key,
-    kind,
-    state,
-    holderCount,
-    waiterCount,
-    waiterUnit,
-    oldestWait,
-    oldestHold,
-  }: LockFigures) => ({
-    key,
-    kind,
-    state,
-    holderCount,
-    waiterCount,
-    waiterUnit,
-    oldestWait,
-    oldestHold,
-  });
-  const rows = [...collector.locks()];
-  expect([...collector.figures()].map(of)).toEqual(rows.map(of));
-  for (const { key, holders } of rows) {
-    for (const { entry, actor, identity } of holders) {
-      for (const word of [entry, actor, identity?.label])
-        if (word != null) expect(collector.isHeldBy(key, word.slice(1)), `${key} held by ${word}`).toBe(true);
-    }
-    expect(collector.isHeldBy(key, "nobody of that name")).toBe(false);
-  }
-  const contended = rows.filter(({ state }) => state === "contended").map(({ key }) => key);
-  expect([...collector.figures("contended")].map(({ key }) => key).sort()).toEqual(contended.sort());
 }

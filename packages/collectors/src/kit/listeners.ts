@@ -1,0 +1,29 @@
+import type { CollectorEvent } from "../observe/collector.js";
+
+type Listener = (event: CollectorEvent) => void;
+
+/** Those that `onEvent` has given. One that throws becomes a process warning, and the others hear the event all the same. */
+export class Listeners {
+  readonly #all = new Set<Listener>();
+
+  /** The result removes it. A listener that is added twice hears everything twice. */
+  add(listener: Listener): () => void {
+    const own: Listener = (event) => listener(event);
+    this.#all.add(own);
+    return () => this.#all.delete(own);
+  }
+
+  emit(event: CollectorEvent): void {
+    for (const listener of this.#all) {
+      try {
+        listener(event);
+      } catch (error) {
+        process.emitWarning(`a listener of a collector threw: ${String(error)}`, { type: "HoldfastWarning" });
+      }
+    }
+  }
+
+  clear(): void {
+    this.#all.clear();
+  }
+}

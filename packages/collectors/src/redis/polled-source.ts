@@ -1,0 +1,44 @@
+import type { Millis } from "@holdfast/core";
+import { ReplyError } from "@holdfast/redis-recipes/internal";
+import { SourceState } from "../kit/source-state.js";
+import type { SourceStatus } from "../observe/collector.js";
+import { NoConnectionError, noContact } from "./outage.js";
+
+/** A source that is asked again and again: without an answer for `staleAfterMs` what it has told is stale. */
+export class PolledSource extends SourceState {
+  readonly #staleAfterMs: Millis;
+
+  constructor(source: string, cost: string, staleAfterMs: Millis) {
+    super(source, cost);
+    this.#staleAfterMs = staleAfterMs;
+  }
+
+  /** True when that is news. */
+  ok(atMs: Millis, state: "ok" | "syncing" = "ok", message: string | null = null): boolean {
+    const answered = state === "ok" ? { lastSuccessMs: atMs, coverage: 1 } : {};
+    return this.set({ state, message, nextTryMs: null, ...answered });
+  }
+
+  off(message: string): void {
+    this.set({ state: "off", message, cost: null });
+  }
+
+  /** True when that is news. */
+  failed(error: unknown, nextTryMs: Millis): boolean {
+    const message = wordsOf(error);
+    const denied = error instanceof ReplyError && error.kind === "denied";
+    return denied ? this.set({ state: "denied", message, nextTryMs }) : this.lost(message, nextTryMs);
+  }
+
+  status(nowMs: Millis): SourceStatus {
+    const { now } = this;
+    const aged =
+      now.state === "ok" && now.lastSuccessMs !== null && nowMs - now.lastSuccessMs > this.#staleAfterMs;
+    return aged ? { ...now, state: "stale", message: "no news for longer than it should take" } : now;
+  }
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof ReplyError) return error.message;
+  return (error instanceof NoConnectionError ? error.refusal : null) ?? noContact;
+}

@@ -1,0 +1,104 @@
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import type { CollectorEvent } from "../../src/index.js";
+import { Attention } from "../../src/kit/attention.js";
+import { FindingTimes } from "../../src/kit/finding-times.js";
+import { Listeners } from "../../src/kit/listeners.js";
+import { RecentMap } from "../../src/kit/recent-map.js";
+import { SourceState } from "../../src/kit/source-state.js";
+
+const event: CollectorEvent = { type: "changed", key: "/locks/a" };
+
+describe("listeners of a collector", () => {
+  it("a listener that throws becomes a process warning, and the listeners behind it hear the event", () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => warned.mockRestore());
+    const listeners = new Listeners();
+    const heard: CollectorEvent[] = [];
+    listeners.add(() => {
+      throw new Error("listener broke");
+    });
+    listeners.add((each) => heard.push(each));
+    listeners.emit(event);
+    expect(heard).toEqual([event]);
+    expect(warned.mock.calls).toEqual([
+      [expect.stringMatching(/listener broke/), { type: "HoldfastWarning" }],
+    ]);
+  });
+
+  it("a listener that was added twice is removed once by each result", () => {
+    const listeners = new Listeners();
+    const heard: CollectorEvent[] = [];
+    const listener = (each: CollectorEvent) => heard.push(each);
+    const removers = [listeners.add(listener), listeners.add(listener)];
+    listeners.emit(event);
+    expect(heard).toHaveLength(2);
+    removers[0]?.();
+    listeners.emit(event);
+    expect(heard).toHaveLength(3);
+  });
+});
+
+it("a lock is looked at until its last viewer has gone, however the lists of viewers change", () => {
+  const told: string[] = [];
+  const attention = new Attention({
+    looked: (key) => told.push(`looked ${key}`),
+    left: (key) => told.push(`left ${key}`),
+  });
+  const one = attention.attend(["a", "b", "a"]);
+  const other = attention.attend(["b", "c"]);
+  one.update(["c"]);
+  expect(attention.keys()).toEqual(["b", "c"]);
+  expect(attention.keys(1)).toEqual(["b"]);
+  other.end();
+  expect([attention.has("b"), attention.has("c")]).toEqual([false, true]);
+  one.end();
+  expect(attention.keys()).toEqual([]);
+  expect(told).toEqual([
+    ...["looked a", "looked b", "looked b", "looked c"],
+    ...["looked c", "left a", "left b", "left c"],
+  ]);
+});
+
+it("a source that loses contact is down before its first success and stale after it, and one that is off stays off", () => {
+  let changes = 0;
+  const source = new SourceState("scan", null, () => changes++);
+  expect(source.lost("no contact")).toBe(true);
+  expect(source.now).toMatchObject({ state: "down", message: "no contact" });
+  expect(source.lost("no contact")).toBe(false);
+  expect(source.set({ state: "ok", lastSuccessMs: 5, message: null })).toBe(true);
+  // Another moment is a change, and no news.
+  expect(source.set({ lastSuccessMs: 6 })).toBe(false);
+  expect(source.lost("no contact", 9)).toBe(true);
+  expect(source.now).toMatchObject({ state: "stale", nextTryMs: 9, lastSuccessMs: 6 });
+  expect(changes).toBe(4);
+  source.set({ state: "off" });
+  expect(source.lost("no contact")).toBe(false);
+  expect(source.now.state).toBe("off");
+});
+
+it("a finding keeps its moment from look to look, and begins anew once a look has not found it", () => {
+  const found = {
+    id: "no-lease a",
+    kind: "no-lease",
+    severity: "warning",
+    object: "a",
+    evidence: "",
+    advice: "",
+  } as const;
+  const first = new FindingTimes(1_000, new Map());
+  expect(first.date(found).sinceMs).toBe(1_000);
+  const second = new FindingTimes(2_000, first.times);
+  expect(second.date(found).sinceMs).toBe(1_000);
+  expect(second.date({ ...found, id: "other", sinceMs: 500 }).sinceMs).toBe(500);
+  const empty = new FindingTimes(3_000, second.times);
+  expect(new FindingTimes(4_000, empty.times).date(found).sinceMs).toBe(4_000);
+});
+
+it("a map of recent entries forgets those that were set longest ago", () => {
+  const map = new RecentMap<string, number>(2);
+  map.set("a", 1).set("b", 2).set("a", 3).set("c", 4);
+  expect([...map]).toEqual([
+    ["a", 3],
+    ["c", 4],
+  ]);
+});
