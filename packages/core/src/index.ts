@@ -1,6 +1,5 @@
 export * from "./api/acquiring.js";
 export * from "./api/capabilities.js";
-export * from "./api/driver.js";
 export * from "./api/election.js";
 export * from "./api/errors.js";
 export * from "./api/events.js";

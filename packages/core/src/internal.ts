@@ -5,6 +5,7 @@ export { Alarm, AlarmClock } from "./clock/alarm-clock.js";
 export { channelNames } from "./events/channels.js";
 export { type EventDetail, EventHub, type EventSource } from "./events/event-hub.js";
 export type { AcquireSpec, AcquireSpecs } from "./grants/acquire-spec.js";
+export { claimAll } from "./grants/claim.js";
 export type { GrantEngine } from "./grants/engine.js";
 export { Handle } from "./grants/handle.js";
 export {

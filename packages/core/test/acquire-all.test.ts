@@ -1,26 +1,21 @@
-import {
-  BackendError,
-  EvictedError,
-  type Grant,
-  type GrantRequest,
-  type LockEventMap,
-  UnsupportedError,
-} from "@holdfast/core";
+import { BackendError, EvictedError, type LockEventMap, UnsupportedError } from "@holdfast/core";
+import type { AttemptListener, GrantRequest } from "@holdfast/core/driver";
 import {
   type AcquireSpec,
   type AcquireSpecs,
   acquireKeys,
+  claimAll,
   type GrantEngine,
   resolveAcquireOptions,
   viewPartsOf,
 } from "@holdfast/core/internal";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type Deferred, deferred, type Scripted, ScriptedGrant, scripted } from "./scripted-driver.js";
+import { type Scripted, ScriptedGrant, scripted } from "./scripted-driver.js";
 
 interface JointRequest {
   readonly requests: readonly GrantRequest[];
-  readonly granted: Deferred<readonly Grant[] | null>;
+  readonly listener: AttemptListener;
   cancels: number;
 }
 
@@ -36,12 +31,12 @@ beforeEach(() => {
   told = [];
   script = scripted(runtime, "session", {
     driver: {
-      requestAll(requests) {
-        const made: JointRequest = { requests, granted: deferred(), cancels: 0 };
+      jointGroup: () => 0,
+      attempt(requests, listener) {
+        const made: JointRequest = { requests, listener, cancels: 0 };
         asked.push(made);
         return {
-          granted: made.granted.promise,
-          async cancel() {
+          async withdraw() {
             made.cancels++;
           },
         };
@@ -75,17 +70,21 @@ function specs(options: { waitMs?: number; signal?: AbortSignal } = {}, more: Pa
   }) as unknown as AcquireSpecs;
 }
 
-function granting(): ScriptedGrant[] {
+function granting(): void {
   const grants = names.map((_, i) =>
     Object.assign(new ScriptedGrant(runtime.nowMs() + 10_000), { token: BigInt(i + 1) }),
   );
-  asked.at(-1)?.granted.resolve(grants);
-  return grants;
+  grant(asked.at(-1), grants);
+}
+
+function grant(made: JointRequest | undefined, grants: readonly ScriptedGrant[]): void {
+  const states = made?.listener.granted(grants as [ScriptedGrant, ...ScriptedGrant[]]) ?? [];
+  for (const [i, state] of states.entries()) grants[i]?.entered(state);
 }
 
 describe("an acquire of several locks together", () => {
   it("is one request to the driver, and a handle, a hold and events for each lock", async () => {
-    const acquiring = engine().acquireAll(specs());
+    const acquiring = claimAll(engine(), specs());
     expect(asked).toHaveLength(1);
     expect(asked[0]?.requests.map(({ name, mayWait }) => [name, mayWait])).toEqual([
       ["a", true],
@@ -112,14 +111,14 @@ describe("an acquire of several locks together", () => {
   });
 
   it("that asks once leaves no place to wait in, and tells of a refusal only when nothing else is done about it", async () => {
-    const once = engine().acquireAll(specs({ waitMs: 5_000 }, { asksOnce: true }));
+    const once = claimAll(engine(), specs({ waitMs: 5_000 }, { asksOnce: true }));
     expect(asked[0]?.requests.map(({ mayWait }) => mayWait)).toEqual([false, false]);
-    asked[0]?.granted.resolve(null);
+    asked[0]?.listener.unavailable();
     expect(await once).toBeNull();
     expect(told).toEqual([]);
 
-    const only = engine().acquireAll(specs({ waitMs: 0 }, { asksOnce: true }));
-    asked[1]?.granted.resolve(null);
+    const only = claimAll(engine(), specs({ waitMs: 0 }, { asksOnce: true }));
+    asked[1]?.listener.unavailable();
     expect(await only).toBeNull();
     expect(told).toEqual([
       "acquire-started a",
@@ -130,7 +129,7 @@ describe("an acquire of several locks together", () => {
   });
 
   it("that asks once and is granted tells of all of it", async () => {
-    const once = engine().acquireAll(specs({ waitMs: 5_000 }, { asksOnce: true }));
+    const once = claimAll(engine(), specs({ waitMs: 5_000 }, { asksOnce: true }));
     granting();
     for (const handle of (await once) ?? []) await handle.release();
     expect(told).toEqual([
@@ -144,8 +143,8 @@ describe("an acquire of several locks together", () => {
   });
 
   it("is asked again as a whole after trouble in transport, within its time", async () => {
-    const acquiring = engine().acquireAll(specs({ waitMs: 5_000 }, { asksOnce: true }));
-    asked[0]?.granted.reject(new BackendError("connection lost"));
+    const acquiring = claimAll(engine(), specs({ waitMs: 5_000 }, { asksOnce: true }));
+    asked[0]?.listener.failed(new BackendError("connection lost"));
     await runtime.advance(2_100);
     expect(asked[0]?.cancels).toBe(1);
     expect(asked).toHaveLength(2);
@@ -155,7 +154,7 @@ describe("an acquire of several locks together", () => {
 
   it("takes the whole request back when it is aborted, also when the grant comes at the same moment", async () => {
     const controller = new AbortController();
-    const acquiring = engine().acquireAll(specs({ signal: controller.signal }));
+    const acquiring = claimAll(engine(), specs({ signal: controller.signal }));
     const reason = new Error("enough");
     granting();
     controller.abort(reason);
@@ -165,10 +164,10 @@ describe("an acquire of several locks together", () => {
   });
 
   it("is an eviction when one of the grants was deleted by somebody before it could be told", async () => {
-    const acquiring = engine().acquireAll(specs());
+    const acquiring = claimAll(engine(), specs());
     const grants = names.map(() => new ScriptedGrant(runtime.nowMs() + 10_000));
     (grants[1] as ScriptedGrant).untold = { type: "lost", reason: "stolen" };
-    asked[0]?.granted.resolve(grants);
+    grant(asked[0], grants);
     const error = await acquiring.catch((failure: unknown) => failure);
     expect(error).toBeInstanceOf(EvictedError);
     expect(error).toMatchObject({ lockName: "b" });
@@ -177,10 +176,10 @@ describe("an acquire of several locks together", () => {
   });
 
   it("is asked again when one of the leases was over before the grant could be told", async () => {
-    const acquiring = engine().acquireAll(specs({ waitMs: 20_000 }));
+    const acquiring = claimAll(engine(), specs({ waitMs: 20_000 }));
     const grants = names.map(() => new ScriptedGrant(runtime.nowMs() + 10_000));
     (grants[0] as ScriptedGrant).untilMs = runtime.nowMs();
-    asked[0]?.granted.resolve(grants);
+    grant(asked[0], grants);
     await runtime.advance(2_100);
     expect(asked[0]?.cancels).toBe(1);
     expect(asked).toHaveLength(2);
@@ -190,13 +189,13 @@ describe("an acquire of several locks together", () => {
 
   it("is told only once every grant has been proven, when contact broke meanwhile", async () => {
     let granted = false;
-    const acquiring = engine().acquireAll(specs({ waitMs: 20_000 }));
+    const acquiring = claimAll(engine(), specs({ waitMs: 20_000 }));
     acquiring.then(() => {
       granted = true;
     });
     const grants = names.map(() => new ScriptedGrant(runtime.nowMs() + 10_000));
     (grants[1] as ScriptedGrant).untold = { type: "uncertain" };
-    asked[0]?.granted.resolve(grants);
+    grant(asked[0], grants);
     await runtime.advance(10);
     expect(grants.map(({ renewals }) => renewals.length)).toEqual([1, 1]);
     grants[0]?.renewed(runtime.nowMs() + 9_000);
@@ -207,10 +206,10 @@ describe("an acquire of several locks together", () => {
   });
 
   it("is taken back and asked for again when contact breaks once more before that is proven", async () => {
-    const acquiring = engine().acquireAll(specs({ waitMs: 20_000 }));
+    const acquiring = claimAll(engine(), specs({ waitMs: 20_000 }));
     const grants = names.map(() => new ScriptedGrant(runtime.nowMs() + 10_000));
     (grants[1] as ScriptedGrant).untold = { type: "uncertain" };
-    asked[0]?.granted.resolve(grants);
+    grant(asked[0], grants);
     await runtime.advance(10);
     grants[0]?.renewed(runtime.nowMs() + 9_000);
     grants[1]?.renewals[0]?.answer.reject(new BackendError("the connection broke", { backend: "memory" }));
@@ -223,22 +222,22 @@ describe("an acquire of several locks together", () => {
 
   it("waits for a release of its own of any of the names", async () => {
     const first = script.provider.mutex("b").acquire();
-    const grant = new ScriptedGrant(runtime.nowMs() + 60_000);
-    grant.releaseAnswer = undefined;
-    script.last().granted.resolve(grant);
+    const held = new ScriptedGrant(runtime.nowMs() + 60_000);
+    held.releaseAnswer = undefined;
+    grant(asked[0], [held]);
     expect(await (await first).release({ signal: AbortSignal.abort() })).toBe("unconfirmed");
-    const acquiring = engine().acquireAll(specs({ waitMs: 20_000 }));
+    const acquiring = claimAll(engine(), specs({ waitMs: 20_000 }));
     await runtime.advance(100);
-    expect(asked).toHaveLength(0);
-    grant.releases[0]?.resolve(true);
-    await runtime.advance(1);
     expect(asked).toHaveLength(1);
+    held.releases[0]?.resolve(true);
+    await runtime.advance(1);
+    expect(asked).toHaveLength(2);
     granting();
     expect(await acquiring).toHaveLength(2);
   });
 
   it("is refused where the driver cannot do it", async () => {
     script = scripted(runtime, "session");
-    await expect(engine().acquireAll(specs())).rejects.toBeInstanceOf(UnsupportedError);
+    await expect(claimAll(engine(), specs())).rejects.toBeInstanceOf(UnsupportedError);
   });
 });

@@ -382,7 +382,7 @@ describe("an acquire under way", () => {
     }
     const waiting = provider.mutex("a").acquire({ label: "me" });
     const { progress, granted } = last();
-    progress.requeued("session-lost");
+    progress.requeued("entry-gone");
     progress.notified();
     progress.sequenceHigh(1_000_000_001);
     granted.resolve(new ScriptedGrant(farMs));

@@ -1,4 +1,5 @@
-import { BackendError, type LockDriver } from "@holdfast/core";
+import { BackendError } from "@holdfast/core";
+import type { LockDriver } from "@holdfast/core/driver";
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
 

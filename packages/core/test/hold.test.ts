@@ -160,6 +160,14 @@ describe("a hold", () => {
     expect(handle.state).toBe("lost");
   });
 
+  it("emits uncertain and recovered once for one doubt, however often the driver reports it", async () => {
+    const { provider, grant } = await held("session");
+    const seen = [recorded(provider, "uncertain"), recorded(provider, "recovered")];
+    for (const type of ["uncertain", "uncertain", "recovered", "recovered"] as const)
+      grant.listener({ type });
+    expect(seen.map((each) => each.length)).toEqual([1, 1]);
+  });
+
   it("is told as lost and not as uncertain when doubt comes after the deadline, before any timer ran", async () => {
     const { runtime, grant, handle, provider } = await held("session");
     const [uncertain, lost] = [recorded(provider, "uncertain"), recorded(provider, "lost")];

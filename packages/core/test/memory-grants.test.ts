@@ -1,6 +1,5 @@
 import {
   EvictedError,
-  type GrantRequest,
   LayoutConflictError,
   LockLostError,
   type LockProvider,
@@ -9,13 +8,43 @@ import {
   systemRuntime,
   UnsupportedError,
 } from "@holdfast/core";
+import type { AttemptListener, Grant, GrantRequest, GrantState } from "@holdfast/core/driver";
 import { EventHub } from "@holdfast/core/internal";
 import { memoryControls } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
 import { MemoryDriver } from "../src/memory/memory-driver.js";
 import { MemoryLink } from "../src/memory/memory-link.js";
 
-const progress = { waiting() {}, notified() {}, requeued() {}, sequenceHigh() {} };
+const state: GrantState = {
+  delivered: true,
+  doubted: false,
+  uncertain() {},
+  recovered() {},
+  revokeRequested() {},
+  lost() {},
+};
+
+/** One attempt, and its end as a promise. */
+function ask(
+  begin: (listener: AttemptListener) => unknown,
+  notified: () => void = () => {},
+): Promise<Grant | null> {
+  return new Promise((resolve, reject) => {
+    begin({
+      granted: ([grant]) => {
+        resolve(grant);
+        return [state];
+      },
+      unavailable: () => resolve(null),
+      failed: reject,
+      sessionEnded: () => reject(new Error("the session ended")),
+      waiting() {},
+      notified,
+      requeued() {},
+      sequenceHigh() {},
+    });
+  });
+}
 
 function request(overrides: Partial<GrantRequest> = {}): GrantRequest {
   return {
@@ -31,6 +60,18 @@ function request(overrides: Partial<GrantRequest> = {}): GrantRequest {
     variant: null,
     ...overrides,
   };
+}
+
+function granted(memory: MemoryDriver, asked: GrantRequest, notified?: () => void): Promise<Grant | null> {
+  return ask((listener) => memory.attempt([asked], listener), notified);
+}
+
+function beside(
+  memory: MemoryDriver,
+  write: Grant,
+  read: Pick<GrantRequest, "label" | "revocable">,
+): Promise<Grant | null> {
+  return ask((listener) => memory.attemptBeside(write, read, listener));
 }
 
 function driver(space = new MemorySpace(), provider = "p") {
@@ -114,37 +155,38 @@ describe("kinds on one name, in memory", () => {
 });
 
 describe("the driver in memory", () => {
-  it("has no counters to keep a limit in, and grants no permits without one", () => {
+  it("has no counters to keep a limit in, and grants no permits without one", async () => {
     const { driver: memory } = driver();
     const counted = request({ limit: { countedBy: "c" } });
-    expect(() => memory.request(counted, progress)).toThrow(UnsupportedError);
-    expect(() => memory.request(counted, progress)).toThrow(/"c" cannot be the limit of "a"/);
-    expect(() => memory.request(request({ limit: null }), progress)).toThrow(UnsupportedError);
-    expect(() => memory.request(request({ kind: "mutex" }), progress)).toThrow(UnsupportedError);
+    const refused = (asked: GrantRequest) => expect(granted(memory, asked)).rejects;
+    await refused(counted).toThrow(UnsupportedError);
+    await refused(counted).toThrow(/"c" cannot be the limit of "a"/);
+    await refused(request({ limit: null })).toThrow(UnsupportedError);
+    await refused(request({ kind: "mutex" })).toThrow(UnsupportedError);
   });
 
   it("gives each permit an id of its own, and shows each by it", async () => {
     const { driver: memory } = driver();
-    const two = await memory.request(request({ permits: 2 }), progress).granted;
-    const one = await memory.request(request(), progress).granted;
+    const two = await granted(memory, request({ permits: 2 }));
+    const one = await granted(memory, request());
     const ids = [...(two?.permitIds ?? []), ...(one?.permitIds ?? [])];
     expect(new Set(ids).size).toBe(3);
     expect(two?.permitIds).toContain(two?.backendId);
     const { held } = await memory.inspect("semaphore", "a", {});
     expect(held.map((info) => info.backendId)).toEqual(ids);
-    const mutex = await memory.request(request({ name: "m", kind: "mutex", limit: null }), progress).granted;
+    const mutex = await granted(memory, request({ name: "m", kind: "mutex", limit: null }));
     expect(mutex?.permitIds).toEqual([]);
   });
 
   it("grants permits all or none, in order: a small request does not pass a big one", async () => {
     const { driver: memory, space } = driver();
-    const held = await memory.request(request({ permits: 2 }), progress).granted;
-    const big = memory.request(request({ permits: 2 }), progress);
-    const small = memory.request(request(), progress);
-    expect(await memory.request(request({ mayWait: false }), progress).granted).toBeNull();
+    const held = await granted(memory, request({ permits: 2 }));
+    const big = granted(memory, request({ permits: 2 }));
+    const small = granted(memory, request());
+    expect(await granted(memory, request({ mayWait: false }))).toBeNull();
     expect(space.queue("a").map(({ token }) => token !== null)).toEqual([true, false, false]);
     await held?.release();
-    await Promise.all([big.granted, small.granted]);
+    await Promise.all([big, small]);
     expect(space.queue("a").map(({ permits }) => permits)).toEqual([2, 1]);
   });
 
@@ -154,7 +196,7 @@ describe("the driver in memory", () => {
     const stop = memory.watch("semaphore", "a", () => queues.push(space.queue("a").length));
     await nextTurn();
     expect(queues).toEqual([]);
-    const grants = await Promise.all([1, 2].map(() => memory.request(request(), progress).granted));
+    const grants = await Promise.all([1, 2].map(() => granted(memory, request())));
     expect(queues).toEqual([2]);
     const [first, second] = grants;
     if (first === null || first === undefined) throw new Error("not granted");
@@ -162,7 +204,7 @@ describe("the driver in memory", () => {
     await nextTurn();
     expect(queues).toEqual([2, 2]);
     expect((await memory.inspect("semaphore", "a", {})).held[0]?.label).toBe("new label");
-    await memory.request(request({ name: "b" }), progress).granted;
+    await granted(memory, request({ name: "b" }));
     await nextTurn();
     expect(queues).toEqual([2, 2]);
     await first.release();
@@ -178,18 +220,15 @@ describe("the driver in memory", () => {
 
   it("puts a read beside a held write, and refuses it once that is gone", async () => {
     const { driver: memory, space, link } = driver();
-    const write = await memory.request(
-      request({ kind: "read-write-lock", mode: "exclusive", limit: null }),
-      progress,
-    ).granted;
-    const reader = memory.request(request({ kind: "read-write-lock", limit: null }), progress);
+    const write = await granted(memory, request({ kind: "read-write-lock", mode: "exclusive", limit: null }));
+    const reader = granted(memory, request({ kind: "read-write-lock", limit: null }));
     if (write === null) throw new Error("not granted");
-    const read = await memory.downgrade(write, { label: "r", revocable: false });
-    expect(read.token).toBe(write.token);
+    const read = await beside(memory, write, { label: "r", revocable: false });
+    expect(read?.token).toBe(write.token);
     expect(space.queue("a").map(({ token }) => token)).toEqual([write.token, write.token, null]);
     await write.release();
-    await expect(memory.downgrade(write, { label: null, revocable: false })).rejects.toThrow(LockLostError);
-    expect((await reader.granted)?.token).toBeGreaterThan(read.token as bigint);
+    await expect(beside(memory, write, { label: null, revocable: false })).rejects.toThrow(LockLostError);
+    expect((await reader)?.token).toBeGreaterThan(read?.token as bigint);
     expect(space.queue("a")).toHaveLength(2);
     link.expire();
     expect(space.names()).toEqual([]);
@@ -198,26 +237,26 @@ describe("the driver in memory", () => {
   it("refuses a read beside a write when its session ended while contact was away", async () => {
     const { driver: memory, space, link } = driver();
     const asked = request({ kind: "read-write-lock", mode: "exclusive", limit: null });
-    const write = await memory.request(asked, progress).granted;
+    const write = await granted(memory, asked);
     if (write === null) throw new Error("not granted");
     link.suspend();
-    const reading = memory.downgrade(write, { label: null, revocable: false });
-    const refused = expect(reading).rejects.toMatchObject({ reason: "session-expired" });
+    const read = { label: null, revocable: false };
+    await expect(beside(memory, write, read)).rejects.toMatchObject({ code: "HF_BACKEND", lockName: "a" });
     link.expire();
     link.reconnect();
-    await refused;
+    await expect(beside(memory, write, read)).rejects.toMatchObject({ reason: "session-expired" });
     expect(space.names()).toEqual([]);
   });
 
   it("ends a session as a whole before anybody is granted what it leaves", async () => {
     const { driver: memory, space, link } = driver();
     const mutex = { kind: "mutex", mode: "exclusive", limit: null } as const;
-    for (const name of ["a", "b"]) await memory.request(request({ ...mutex, name }), progress).granted;
-    memory.request(request({ ...mutex, name: "a" }), progress);
+    for (const name of ["a", "b"]) await granted(memory, request({ ...mutex, name }));
+    granted(memory, request({ ...mutex, name: "a" }));
     const { driver: other } = driver(space, "q");
     const left: number[] = [];
     const notified = () => left.push(...["a", "b"].map((name) => space.queue(name).length));
-    const next = other.request(request({ ...mutex, name: "a" }), { ...progress, notified }).granted;
+    const next = granted(other, request({ ...mutex, name: "a" }), notified);
     link.expire();
     expect((await next)?.token).toBe(3n);
     expect(left).toEqual([1, 0]);

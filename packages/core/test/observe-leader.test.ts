@@ -1,4 +1,5 @@
-import { type LockDriver, type LockSnapshot, UnsupportedError } from "@holdfast/core";
+import { type LockSnapshot, UnsupportedError } from "@holdfast/core";
+import type { LockDriver } from "@holdfast/core/driver";
 import { describe, expect, it } from "vitest";
 import { outage, refusal, type Settings, settle, standing } from "./election-stage.js";
 import { type Deferred, deferred } from "./scripted-driver.js";

@@ -150,6 +150,53 @@ describe("a downgrade under way", () => {
     expect(ends.refused).toBeGreaterThan(0);
   });
 
+  it("delivers no read once the write is over by the clock, before any timer ran", async () => {
+    const { runtime, write, read, downgrades, downgrading, provider } = await asked();
+    downgrades[0]?.answer.resolve(read);
+    write.untilMs = runtime.nowMs();
+    await runtime.advance(0);
+    expect(downgrading.error).toMatchObject({ code: "HF_LOCK_LOST", reason: "lease-expired" });
+    expect(read.releases).toHaveLength(1);
+    expect(provider.holds()).toEqual([]);
+  });
+
+  it("asks for nothing while the write is in doubt, and goes on when it is certain again", async () => {
+    const runtime = simulatedRuntime(33);
+    const { provider, last, downgrades } = scripted(runtime, "session");
+    const write = new ScriptedGrant(farMs);
+    const acquired = provider.readWriteLock("a").write.acquire();
+    last().granted.resolve(write);
+    const handle = await acquired;
+    write.listener({ type: "uncertain" });
+    const downgrading = follow(handle.downgrade());
+    await runtime.advance(60_000);
+    expect(downgrades).toHaveLength(0);
+    write.listener({ type: "recovered" });
+    await runtime.advance(0);
+    downgrades[0]?.answer.resolve(new ScriptedGrant(farMs));
+    await runtime.advance(0);
+    expect(downgrading.value).toMatchObject({ mode: "shared", state: "held" });
+  });
+
+  it("goes on through an outage and through the grace of a close, for as long as the write stands", async () => {
+    const { runtime, read, handle, downgrades, downgrading, setState, contacts, provider } = await asked();
+    setState("lost");
+    await runtime.advance(11_000);
+    for (const contact of contacts) contact.reject(outage());
+    await runtime.advance(60_000);
+    expect(downgrading.settled).toBe(false);
+    setState("connected");
+    const closing = follow(provider.close({ graceMs: 5_000 }));
+    await runtime.advance(1);
+    downgrades[0]?.answer.resolve(read);
+    await runtime.advance(1);
+    expect(downgrading.value).toMatchObject({ mode: "shared", state: "held" });
+    expect(handle.state).toBe("released");
+    await downgrading.value?.release();
+    await runtime.advance(1);
+    expect(closing.value).toMatchObject({ unconfirmed: [] });
+  });
+
   it("believes the driver that the write is gone, before the write was told", async () => {
     const { runtime, handle, downgrades, downgrading, provider } = await asked();
     const { lost } = handle;
@@ -242,7 +289,7 @@ describe("a downgrade under way", () => {
     expect(handle.state).toBe("released");
   });
 
-  it("keeps the write when the read turns out to be gone after broken contact", async () => {
+  it("keeps the write, and asks again, when the read turns out to be gone after broken contact", async () => {
     const { runtime, write, read, handle, downgrades, downgrading, setState, contacts, provider } =
       await asked();
     read.untold = { type: "uncertain" };
@@ -255,11 +302,15 @@ describe("a downgrade under way", () => {
     write.listener({ type: "recovered" });
     await runtime.advance(0);
     read.renewals[0]?.answer.resolve(null);
-    await runtime.advance(0);
-    expect(downgrading.error).toBeInstanceOf(EvictedError);
+    await runtime.advance(2_100);
+    expect(read.releases).toHaveLength(1);
     expect(handle.state).toBe("held");
     expect(write.releases).toHaveLength(0);
     expect(provider.holds()).toEqual([handle]);
+    expect(downgrades).toHaveLength(2);
+    downgrades[1]?.answer.resolve(new ScriptedGrant(farMs));
+    await runtime.advance(0);
+    expect(downgrading.value).toMatchObject({ mode: "shared", state: "held" });
   });
 
   it("gives a read that somebody deleted at once no chance to replace the write", async () => {
@@ -359,7 +410,7 @@ describe("a re-entrant read beside the own write", () => {
     const tried = follow(lock.read.tryAcquire({ owner, waitMs: 200 }));
     await runtime.advance(99);
     expect(late.settled).toBe(false);
-    await runtime.advance(1);
+    await runtime.advance(51);
     // No other client can be in the way of a read beside its own write.
     expect(late.error).toMatchObject({ code: "HF_BACKEND", lockName: "a" });
     await runtime.advance(100);
@@ -379,7 +430,7 @@ describe("a re-entrant read beside the own write", () => {
     const tried = follow(lock.read.tryAcquire({ owner }));
     await runtime.advance(9_999);
     expect(tried.settled).toBe(false);
-    await runtime.advance(1);
+    await runtime.advance(51);
     expect(tried.error).toMatchObject({ code: "HF_BACKEND", lockName: "a" });
   });
 

@@ -1,16 +1,20 @@
 import type {
   Capabilities,
-  Grant,
-  GrantChange,
-  GrantRequest,
-  LockDriver,
   LockProvider,
+  LossReason,
   Millis,
   PrimitiveKind,
   ProviderOptions,
   SessionState,
-  TicketProgress,
 } from "@holdfast/core";
+import type {
+  Attempt,
+  AttemptListener,
+  Grant,
+  GrantRequest,
+  GrantState,
+  LockDriver,
+} from "@holdfast/core/driver";
 import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 
@@ -30,6 +34,17 @@ export function deferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
+/** What happens to a hold without its holder, as data. */
+export type GrantChange =
+  | { readonly type: "uncertain" | "recovered" | "revoke-requested" }
+  | { readonly type: "lost"; readonly reason: LossReason };
+
+export function report(state: GrantState | undefined, change: GrantChange): void {
+  if (change.type === "lost") state?.lost(change.reason);
+  else if (change.type === "revoke-requested") state?.revokeRequested();
+  else state?.[change.type]();
+}
+
 /** A grant of which the test decides everything. */
 export class ScriptedGrant implements Grant {
   token: bigint | null = 1n;
@@ -38,9 +53,9 @@ export class ScriptedGrant implements Grant {
   roundTrips = 1;
   contended = false;
   untilMs: Millis;
-  listener: (change: GrantChange) => void = () => {};
-  /** Happened before anybody listened. */
+  /** Reported as soon as core has the grant. */
   untold: GrantChange | undefined;
+  #state: GrantState | undefined;
   attended = 0;
   readonly renewals: { leaseMs: Millis; answer: Deferred<Millis | null> }[] = [];
   readonly releases: Deferred<boolean>[] = [];
@@ -54,16 +69,20 @@ export class ScriptedGrant implements Grant {
     return this.untilMs;
   }
 
-  onState(listener: (change: GrantChange) => void): void {
-    this.listener = listener;
-    if (this.untold !== undefined) listener(this.untold);
+  entered(state: GrantState): void {
+    this.#state = state;
+    if (this.untold !== undefined) this.listener(this.untold);
+  }
+
+  listener(change: GrantChange): void {
+    report(this.#state, change);
   }
 
   attend(): void {
     this.attended++;
   }
 
-  renew(leaseMs: Millis): Promise<Millis | null> {
+  prove(leaseMs: Millis): Promise<Millis | null> {
     const answer = deferred<Millis | null>();
     this.renewals.push({ leaseMs, answer });
     return answer.promise;
@@ -85,7 +104,7 @@ export class ScriptedGrant implements Grant {
 
 export interface ScriptedRequest {
   readonly request: GrantRequest;
-  readonly progress: TicketProgress;
+  readonly progress: AttemptListener;
   readonly granted: Deferred<Grant | null>;
   readonly cancelled: Deferred<void>;
   cancels: number;
@@ -114,6 +133,29 @@ const grantKinds: readonly PrimitiveKind[] = [
   "semaphore",
   "leader-election",
 ];
+
+function promised(
+  answer: Promise<Grant | null>,
+  listener: AttemptListener,
+  withdraw: () => Promise<void>,
+): Attempt {
+  let withdrawn = false;
+  answer.then(
+    (grant) => {
+      if (withdrawn) return;
+      if (grant === null) return listener.unavailable();
+      const [state] = listener.granted([grant]);
+      if (grant instanceof ScriptedGrant) grant.entered(state);
+    },
+    (error) => withdrawn || listener.failed(error),
+  );
+  return {
+    withdraw() {
+      withdrawn = true;
+      return withdraw();
+    },
+  };
+}
 
 /** A provider whose backend does what the test says, when it says so. Cancels are answered at once unless told otherwise. */
 export function scripted(
@@ -154,7 +196,7 @@ export function scripted(
       push: true,
       primitives: new Set(primitives),
     },
-    request(request, progress) {
+    attempt([request], progress) {
       const made: ScriptedRequest = {
         request,
         progress,
@@ -163,19 +205,21 @@ export function scripted(
         cancels: 0,
       };
       requests.push(made);
-      return {
-        granted: made.granted.promise,
-        cancel() {
-          made.cancels++;
-          if (cancelsAnswered) made.cancelled.resolve();
-          return made.cancelled.promise;
-        },
-      };
+      return promised(made.granted.promise, progress, () => {
+        made.cancels++;
+        if (cancelsAnswered) made.cancelled.resolve();
+        return made.cancelled.promise;
+      });
     },
-    downgrade(write, read) {
+    attemptBeside(write, read, listener) {
       const answer = deferred<Grant>();
       downgrades.push({ write, read, answer });
-      return answer.promise;
+      return promised(answer.promise, listener, async () => {
+        await answer.promise.then(
+          (grant) => grant.release(),
+          () => {},
+        );
+      });
     },
     inspect: () => Promise.reject(new Error("not scripted")),
     close: async () => {},

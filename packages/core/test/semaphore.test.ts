@@ -1,4 +1,5 @@
-import { InvalidArgumentError, type PermitLimit, UnsupportedError } from "@holdfast/core";
+import { InvalidArgumentError, UnsupportedError } from "@holdfast/core";
+import { attemptFrom, type PermitLimit } from "@holdfast/core/driver";
 import { DriverProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
@@ -41,7 +42,7 @@ function counting(limit?: (name: string, given: PermitLimit | null) => Promise<n
         push: true,
         primitives: new Set(["semaphore"]),
       },
-      request: () => ({ granted: Promise.resolve(null), cancel: async () => {} }),
+      attempt: (_requests, listener) => attemptFrom(Promise.resolve(null), listener, () => {}),
       inspect: () => Promise.reject(new Error("not scripted")),
       close: async () => {},
       ...(limit === undefined ? {} : { limit }),

@@ -2,19 +2,21 @@ import {
   BackendError,
   type Capabilities,
   EvictedError,
-  type Grant,
-  type GrantChange,
-  type GrantRequest,
   type InspectOptions,
-  type LockDriver,
   LockLostError,
   type LockProvider,
   type LockSnapshot,
   type Millis,
   type ProviderOptions,
-  type Ticket,
-  type TicketProgress,
 } from "@holdfast/core";
+import type {
+  Attempt,
+  AttemptListener,
+  Grant,
+  GrantRequest,
+  GrantState,
+  LockDriver,
+} from "@holdfast/core/driver";
 import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import { SimulatedLink } from "./simulated-link.js";
 import type { ClientEntry, SimulatedServer } from "./simulated-server.js";
@@ -50,7 +52,7 @@ export class SimulatedDriver implements LockDriver {
       ]),
     };
     link.onDown = () => {
-      for (const place of [...this.places]) place.tell({ type: "uncertain" });
+      for (const place of [...this.places]) place.state?.uncertain();
     };
     link.onSessionLost = () => {
       for (const place of [...this.places]) place.sessionLost();
@@ -61,12 +63,12 @@ export class SimulatedDriver implements LockDriver {
     };
   }
 
-  request(request: GrantRequest, progress: TicketProgress): Ticket {
-    return new Place(this, request, progress);
+  attempt([request]: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt {
+    return new Place(this, request, listener);
   }
 
-  async downgrade(write: Grant): Promise<Grant> {
-    return await (write as Place).readBeside();
+  attemptBeside(write: Grant, _read: unknown, listener: AttemptListener): Attempt {
+    return (write as Place).readBeside(listener);
   }
 
   async requestRevoke(_kind: string, name: string): Promise<boolean> {
@@ -143,8 +145,7 @@ export class SimulatedDriver implements LockDriver {
   }
 }
 
-class Place implements Ticket, Grant {
-  readonly granted: Promise<Grant | null>;
+class Place implements Attempt, Grant {
   backendId = "";
   token: bigint | null = null;
   contended = false;
@@ -152,10 +153,8 @@ class Place implements Ticket, Grant {
 
   readonly #driver: SimulatedDriver;
   readonly #request: GrantRequest;
-  readonly #progress: TicketProgress;
-  #resolve: (grant: Grant | null) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
-  #listener: (change: GrantChange) => void = () => {};
+  readonly #listener: AttemptListener;
+  state: GrantState | undefined;
   #state: "asking" | "waiting" | "held" | "leaving" | "over" = "asking";
   #validUntilMs: Millis = 0;
   #sentMs: Millis = 0;
@@ -164,16 +163,12 @@ class Place implements Ticket, Grant {
   constructor(
     driver: SimulatedDriver,
     request: GrantRequest,
-    progress: TicketProgress,
+    listener: AttemptListener,
     how: "queues" | "beside a write" = "queues",
   ) {
     this.#driver = driver;
     this.#request = request;
-    this.#progress = progress;
-    this.granted = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+    this.#listener = listener;
     driver.places.add(this);
     if (how === "queues") void this.#enter();
   }
@@ -186,15 +181,7 @@ class Place implements Ticket, Grant {
     return this.#driver.lease === "session" ? this.#driver.link.leaseUntilMs() : this.#validUntilMs;
   }
 
-  onState(listener: (change: GrantChange) => void): void {
-    this.#listener = listener;
-  }
-
-  tell(change: GrantChange): void {
-    if (this.#state === "held" || this.#state === "leaving") this.#listener(change);
-  }
-
-  async renew(leaseMs: Millis): Promise<Millis | null> {
+  async prove(leaseMs: Millis): Promise<Millis | null> {
     const sentMs = this.#driver.server.runtime.nowMs();
     const renewed = await this.#driver.link.call(() => this.#driver.server.renew(this.backendId, leaseMs));
     if (renewed === undefined) throw outage();
@@ -203,7 +190,7 @@ class Place implements Ticket, Grant {
     return this.validUntilMs();
   }
 
-  async cancel(): Promise<void> {
+  async withdraw(): Promise<void> {
     await this.release();
   }
 
@@ -221,11 +208,10 @@ class Place implements Ticket, Grant {
     if (seen === undefined) return;
     if (this.#state === "held") {
       if (seen.entry === undefined) this.#lost("lease-missing");
-      else if (this.#driver.lease === "session" || (await this.#renewQuietly()))
-        this.tell({ type: "recovered" });
+      else if (this.#driver.lease === "session" || (await this.#renewQuietly())) this.state?.recovered();
     } else if (this.#state === "waiting") {
       if (seen.entry === undefined) {
-        this.#progress.requeued("entry-gone");
+        this.#listener.requeued("entry-gone");
         void this.#enter();
       } else if (seen.entry.token !== null) {
         // The lease began at the server at a time we do not know: it is renewed before it counts.
@@ -240,12 +226,8 @@ class Place implements Ticket, Grant {
   sessionLost(): void {
     if (this.#state === "held" || this.#state === "leaving") this.#lost("session-expired");
     else if (this.#state === "waiting") {
-      this.#progress.requeued("session-lost");
-      this.#state = "asking";
-      this.#driver.link.whenConnected({ waitMs: 1e9 }).then(
-        () => (this.#state === "asking" ? this.#enter() : undefined),
-        () => {},
-      );
+      this.#end();
+      this.#listener.sessionEnded({ queued: true, roundTrips: 1 });
     }
   }
 
@@ -262,38 +244,46 @@ class Place implements Ticket, Grant {
     if (this.#state !== "asking") return;
     if (added === undefined) {
       this.#end();
-      this.#reject(outage());
+      this.#listener.failed(outage());
       // It may have arrived: taken away as soon as there is contact, while its session lives.
       void this.#remove(id);
     } else if (!added.ok) {
       this.#end();
-      this.#resolve(null);
+      this.#listener.unavailable();
     } else {
       this.contended = added.ahead > 0;
       if (added.token !== null) this.#grant(added.token, this.#sentMs);
       else {
         this.#state = "waiting";
-        this.#progress.waiting();
+        this.#listener.waiting();
       }
     }
   }
 
   /** A read beside this write, confirmed by the server; a request that got no answer leaves nothing behind. */
-  async readBeside(): Promise<Place> {
+  readBeside(listener: AttemptListener): Place {
+    const read = new Place(this.#driver, { ...this.#request, mode: "shared" }, listener, "beside a write");
+    void read.#enterBeside(this);
+    return read;
+  }
+
+  async #enterBeside(write: Place): Promise<void> {
     const { link, server } = this.#driver;
-    const progress = { waiting() {}, notified() {}, requeued() {}, sequenceHigh() {} };
-    const read = new Place(this.#driver, { ...this.#request, mode: "shared" }, progress, "beside a write");
-    const { entry, id, tell } = read.#newEntry();
-    read.#sentMs = server.runtime.nowMs();
-    const added = await link.call(() => server.addBeside(this.backendId, entry, tell));
-    if (added === true && this.token !== null && read.#state === "asking") {
-      read.#grant(this.token, read.#sentMs);
-      return read;
+    const { entry, id, tell } = this.#newEntry();
+    this.#sentMs = server.runtime.nowMs();
+    const added = await link.call(() => server.addBeside(write.backendId, entry, tell));
+    if (this.#state !== "asking") return;
+    if (added === true && write.token !== null) {
+      this.#grant(write.token, this.#sentMs);
+      return;
     }
-    read.#end();
-    void read.#remove(id);
-    if (added === undefined) throw outage();
-    throw new LockLostError("the write is gone", { reason: "lease-missing", token: this.token });
+    this.#end();
+    void this.#remove(id);
+    this.#listener.failed(
+      added === undefined
+        ? outage()
+        : new LockLostError("the write is gone", { reason: "lease-missing", token: write.token }),
+    );
   }
 
   #newEntry(): { entry: ClientEntry & { token: bigint | null }; id: string; tell: (event: string) => void } {
@@ -323,15 +313,17 @@ class Place implements Ticket, Grant {
   #hear(id: string, event: string): void {
     if (id !== this.backendId) return;
     if (event === "revoke") {
-      if (this.#request.revocable) this.tell({ type: "revoke-requested" });
+      if (this.#request.revocable) this.state?.revokeRequested();
     } else if (event === "removed") {
       if (this.#state === "held" || this.#state === "leaving") this.#lost("stolen");
       else if (this.#state === "waiting") {
         this.#end();
-        this.#reject(new EvictedError("removed", { lockName: this.#request.name, backend: "memory" }));
+        this.#listener.failed(
+          new EvictedError("removed", { lockName: this.#request.name, backend: "memory" }),
+        );
       }
     } else if (this.#state === "waiting") {
-      this.#progress.notified();
+      this.#listener.notified();
       void this.look();
     }
   }
@@ -341,12 +333,12 @@ class Place implements Ticket, Grant {
     this.token = token;
     this.#state = "held";
     this.#validUntilMs = Math.max(this.#validUntilMs, this.#until(sentMs, this.#request.leaseMs));
-    this.#resolve(this);
+    [this.state] = this.#listener.granted([this]);
   }
 
   async #renewQuietly(): Promise<boolean> {
     try {
-      return (await this.renew(this.#request.leaseMs)) !== null;
+      return (await this.prove(this.#request.leaseMs)) !== null;
     } catch {
       // Contact broke again: the next `look` asks anew.
       return false;
@@ -376,7 +368,7 @@ class Place implements Ticket, Grant {
   }
 
   #lost(reason: "session-expired" | "stolen" | "lease-missing"): void {
-    this.tell({ type: "lost", reason });
+    this.state?.lost(reason);
     this.#end();
   }
 

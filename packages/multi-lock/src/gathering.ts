@@ -12,6 +12,8 @@ import {
   type AcquireSpec,
   type AcquireSpecs,
   acquireKeys,
+  claimAll,
+  type GrantEngine,
   Handle,
   resolveAcquireOptions,
   SignalHub,
@@ -21,10 +23,10 @@ import { type MultiAsk, optionsOf } from "./options.js";
 import { giveBack, onPartLost, partLossError } from "./part-handle.js";
 import { type Part, togetherFrom } from "./parts.js";
 
-/** One listener on each of the callers' signals, however many wait for it. */
+/** Keeps one listener on each signal of the callers, however many calls wait for it. */
 const signals = new SignalHub();
 
-/** The part was there and went while others were waited for; asking anew from the first is all that it needs. */
+/** Reasons for which a part that was taken may be lost while others are waited for, and after which asking anew from the first helps. */
 const passing: ReadonlySet<LossReason> = new Set([
   "lease-expired",
   "lease-missing",
@@ -68,7 +70,7 @@ class Round {
   readonly #ask: MultiAsk;
   readonly #held: LockHandle[] = [];
   readonly #stops: (() => void)[] = [];
-  /** Ends whatever is waited for: by the caller's signal, or because a part that is held is lost. */
+  /** Ends the wait for the next part: by the caller's signal, or because a part that is held is lost. */
   readonly #wait = new AbortController();
   #lost: LockLostError | undefined;
 
@@ -116,7 +118,7 @@ class Round {
         }
         if (waitMs === 0) return new Missing(parts[i] as Part);
       }
-      // Only at the first of them, and with no place in the queues of the others.
+      // The wait is at the first of them only, with no place in the queues of the others.
       const handle = await this.#takeOne(parts[i] as Part);
       if (handle === null) return new Missing(parts[i] as Part);
       this.#hold(handle);
@@ -138,7 +140,8 @@ class Round {
       if (spec === null) return null;
       specs.push({ ...spec, asksOnce: true });
     }
-    return (await parts[0]?.view?.engine.acquireAll(specs as unknown as AcquireSpecs)) ?? null;
+    const engine = parts[0]?.view?.engine as GrantEngine;
+    return await claimAll(engine, specs as unknown as AcquireSpecs);
   }
 
   async #takeOne(part: Part): Promise<LockHandle | null> {
@@ -148,7 +151,7 @@ class Round {
     return await part.lock.tryAcquire(given);
   }
 
-  /** `null` when the time is over; 0 only for an ask that does not wait at all. */
+  /** `null` when the time is over; 0 only for a call that does not wait at all. */
   #leftMs(): Millis | null {
     const { runtime, startedMs, waitMs } = this.#ask;
     if (waitMs === 0) return 0;
@@ -193,13 +196,16 @@ class Round {
   }
 }
 
-/** Nobody has had it: what ended is an acquire. */
+/** The caller never held the part, so the loss ends an acquire and no hold. */
 function lossWhileTaking(lost: LockLostError): Error {
   const { lockName, backend } = lost;
   const details = { lockName, backend, cause: lost };
   const what = `the lock "${lockName}" was taken, and`;
   if (lost.reason === "stolen") {
-    return new EvictedError(`${what} deleted by somebody while the others were waited for`, details);
+    return new EvictedError(
+      `${what} deleted by another client or an operator while the others were waited for`,
+      details,
+    );
   }
   if (lost.reason === "provider-closed") {
     return new ProviderClosedError(
@@ -210,7 +216,7 @@ function lossWhileTaking(lost: LockLostError): Error {
   return new BackendError(`${what} lost again before all were there: ${lost.reason}`, details);
 }
 
-/** For the caller of `acquire`. */
+/** What `acquire` rejects with. */
 export function timeoutError(ask: MultiAsk, { part }: Missing): AcquireTimeoutError {
   const { runtime, startedMs, waitMs, parts } = ask;
   const name = part.name ?? "without a name";

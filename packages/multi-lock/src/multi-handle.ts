@@ -20,7 +20,7 @@ export class HeldTogether implements MultiHandle {
   readonly #parts: readonly LockHandle[];
   readonly #stops: (() => void)[] = [];
   #lossError: LockLostError | undefined;
-  /** A release showed that a part had gone before it, which nobody had told us. */
+  /** A release showed that a part had gone before it, of which no event had come. */
   #foundGone: LockLostError | undefined;
   /** After a loss: the parts that are left. */
   #givingBack: Promise<void> | undefined;
@@ -48,7 +48,7 @@ export class HeldTogether implements MultiHandle {
     return this.#parts.map(({ name }) => name).join(", ");
   }
 
-  /** "shared" only when all parts are: one exclusive part keeps everybody else out of the whole. */
+  /** "shared" only when all parts are: one exclusive part keeps all other clients out of the whole. */
   get mode(): LockMode {
     return this.#parts.every(({ mode }) => mode === "shared") ? "shared" : "exclusive";
   }
@@ -144,7 +144,7 @@ export class HeldTogether implements MultiHandle {
     try {
       await this.release();
     } catch {
-      // Told by `release-failed`: a scope must keep the result or error of its body.
+      // The event `release-failed` has it: a scope must keep the result or error of its body.
     }
   }
 
@@ -168,7 +168,7 @@ export class HeldTogether implements MultiHandle {
     return new LockLostError(message, { reason, token, lockName, backend, cause, ...value });
   }
 
-  /** Somebody looks: the parts' ends are listened for from now on, where that was put off. */
+  /** The holder looks for the end of the whole: the parts listen for theirs from now on, where that was put off. */
   #attend(): void {
     for (const part of this.#parts) if (part instanceof Handle) void part.lost;
   }
@@ -182,7 +182,7 @@ export class HeldTogether implements MultiHandle {
     const listeners = this.#lossListeners;
     this.#lossListeners = undefined;
     if (listeners !== undefined) for (const listener of listeners) listener(whole);
-    // Not at once: parts of the same session are being told of the same end just now.
+    // Not at once: parts of the same session hear of the same end in this turn.
     this.#givingBack = Promise.resolve().then(() => {
       const left = this.#parts.filter(({ state }) => state === "held" || state === "uncertain");
       return giveBack(left);
@@ -209,7 +209,7 @@ export class HeldTogether implements MultiHandle {
       return "lost";
     }
     this.#stopListening();
-    // The last one first, and none waits for the answer to another: one backend that is silent holds up nobody else's.
+    // The last part goes first, and no part waits for the answer to another: a backend that is silent delays no other.
     const parts = [...this.#parts].reverse();
     const ends = await Promise.allSettled(parts.map((part) => part.release(options)));
     const refusals: unknown[] = [];
@@ -229,8 +229,8 @@ export class HeldTogether implements MultiHandle {
   #refused(refusals: readonly unknown[]): unknown {
     const [first] = refusals;
     if (refusals.length === 1) return first;
-    const told = refusals.map((error) => (error instanceof Error ? error.message : String(error)));
-    return new BackendError(`${refusals.length} of the locks could not be released: ${told.join("; ")}`, {
+    const reasons = refusals.map((error) => (error instanceof Error ? error.message : String(error)));
+    return new BackendError(`${refusals.length} of the locks could not be released: ${reasons.join("; ")}`, {
       cause: new AggregateError(refusals),
       lockName: this.name,
       backend: first instanceof BackendError ? first.backend : undefined,
@@ -240,7 +240,7 @@ export class HeldTogether implements MultiHandle {
 
   #shareSignal(options: { signal?: AbortSignal }): void {
     for (const part of this.#parts) {
-      // How it ended is told by the first call, whose promise the caller has; this one only bounds the wait for it.
+      // The promise of the first call says how the release ended. This call only bounds the wait for it.
       part.release(options).catch(() => {});
     }
   }

@@ -70,7 +70,7 @@ export function optionsOf(part: Part, { partOptions }: MultiAsk): AcquireOptions
   return others;
 }
 
-/** A lock that is not ours, and a multi-lock, judge for themselves. */
+/** `true` for a lock that is not a view of core's, and for a multi-lock: they check their options themselves. */
 function keepsLease({ view }: Part): boolean {
   return view === undefined || view.defaults.lease === "ttl";
 }

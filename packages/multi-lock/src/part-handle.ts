@@ -1,7 +1,7 @@
 import { type LockHandle, LockLostError } from "@holdfast/core";
 import { type GrantEngine, Handle } from "@holdfast/core/internal";
 
-/** Runs once when the part is lost before it is released. Asks nothing of the backend where core can tell by itself. */
+/** Runs once when the part is lost before it is released. Asks nothing of the backend where core knows by itself. */
 export function onPartLost(handle: LockHandle, listener: (error: LockLostError) => void): () => void {
   if (handle instanceof Handle) return handle.onLost(listener, { attend: false });
   const { lost } = handle;
@@ -31,7 +31,7 @@ export function engineOf(handle: LockHandle): GrantEngine | undefined {
 }
 
 /**
- * Gives parts back that nobody wants, the last one first. Never rejects: a release that fails is an event of its part.
+ * Gives parts back that are not needed any more, the last one first. Never rejects: a release that fails is an event of its part.
  * Where there is no contact it goes on by itself, and is not waited for.
  */
 export async function giveBack(handles: readonly LockHandle[]): Promise<void> {
@@ -41,7 +41,7 @@ export async function giveBack(handles: readonly LockHandle[]): Promise<void> {
       try {
         await handle.release(state === "connected" ? {} : { signal: AbortSignal.abort() });
       } catch {
-        // Told by `release-failed`.
+        // The event `release-failed` has it.
       }
     }),
   );

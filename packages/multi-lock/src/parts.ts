@@ -1,12 +1,12 @@
 import { type Acquirable, InvalidArgumentError } from "@holdfast/core";
 import { checkMethods, show, type ViewParts, viewPartsOf } from "@holdfast/core/internal";
 
-/** One of the locks, with what is known of it. */
+/** One of the locks of a multi-lock. */
 export interface Part {
   readonly lock: Acquirable;
-  /** `undefined` for something acquirable that has no name. */
+  /** `undefined` for an acquirable that has no name. */
   readonly name: string | undefined;
-  /** `undefined` for what is not a view of core's: then only its verbs are there. */
+  /** `undefined` for an acquirable that is not a view of core's: then only its methods can be used. */
   readonly view: ViewParts | undefined;
 }
 
@@ -39,7 +39,7 @@ export function checkParts(locks: readonly Acquirable[]): Parts {
   return parts as unknown as Parts;
 }
 
-/** A part is given back when a later one is not granted, and must not stay taken then. */
+/** Throws for `holdAtLeastMs`: a part is given back when a later one is not granted, and must not stay taken then. */
 function checkGivenBack({ view, name }: Part, index: number): void {
   const holdAtLeastMs = view?.defaults.holdAtLeastMs ?? 0;
   if (holdAtLeastMs === 0) return;
@@ -49,7 +49,7 @@ function checkGivenBack({ view, name }: Part, index: number): void {
   );
 }
 
-/** Whatever the kind: two kinds on one name of one provider stand in each other's way, or are one lock. */
+/** The kind makes no difference: two kinds on one name of one provider stand in each other's way, or are one lock. */
 function isSame(one: Part, other: Part): boolean {
   if (one.lock === other.lock) return true;
   return one.view !== undefined && one.view.engine === other.view?.engine && one.name === other.name;
@@ -81,9 +81,6 @@ function compare(a = "", b = ""): number {
   return a < b ? -1 : 1;
 }
 
-/** Kinds that a driver with `requestAll` takes together where it does not say. */
-const jointKinds: ReadonlySet<string> = new Set(["mutex", "read-write-lock"]);
-
 /**
  * How many parts from `index` on can be asked for in one step: neighbours in the order of acquisition, of one driver and of
  * one of its groups. Were others between them, the later ones would be held while those are waited for, against the order.
@@ -102,8 +99,5 @@ export function togetherFrom(parts: Parts, index: number): number {
 function jointGroupOf(part: Part | undefined): string | number | null {
   if (part?.view === undefined || part.name === undefined) return null;
   const { kind, engine } = part.view;
-  const { driver } = engine;
-  if (driver.requestAll === undefined) return null;
-  if (driver.jointGroup !== undefined) return driver.jointGroup(kind, part.name);
-  return jointKinds.has(kind) ? 0 : null;
+  return engine.driver.jointGroup?.(kind, part.name) ?? null;
 }

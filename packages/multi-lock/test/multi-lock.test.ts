@@ -4,7 +4,6 @@ import {
   BackendError,
   DeadlockError,
   EvictedError,
-  type Grant,
   InvalidArgumentError,
   LockLostError,
   type LockProvider,
@@ -17,7 +16,7 @@ import { viewPartsOf } from "@holdfast/core/internal";
 import { memoryControls, simulatedRuntime } from "@holdfast/core/testing";
 import { multiLock } from "@holdfast/multi-lock";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { jointly, worldProvider } from "./world.js";
+import { forwarding, jointly, worldProvider } from "./world.js";
 
 let space: MemorySpace;
 let locks: LockProvider;
@@ -51,16 +50,18 @@ function refuseReleases(
 ): void {
   const driver = viewPartsOf(locks.mutex("any"))?.engine.driver;
   if (driver === undefined) throw new Error("not a view of core's");
-  const request = driver.request.bind(driver);
-  driver.request = (asked, progress) => {
-    const ticket = request(asked, progress);
-    if (!names.includes(asked.name)) return ticket;
-    const refuse = (grant: Grant | null): Grant | null => {
-      if (grant !== null) grant.release = () => release(asked.name);
-      return grant;
-    };
-    return { granted: ticket.granted.then(refuse), cancel: () => ticket.cancel() };
-  };
+  const attempt = driver.attempt.bind(driver);
+  driver.attempt = (requests, listener) =>
+    attempt(requests, {
+      ...forwarding(listener),
+      granted(grants) {
+        for (const [i, { name }] of requests.entries()) {
+          const grant = grants[i];
+          if (grant !== undefined && names.includes(name)) grant.release = () => release(name);
+        }
+        return listener.granted(grants);
+      },
+    });
 }
 
 function refusal(lockName: string): Promise<boolean> {

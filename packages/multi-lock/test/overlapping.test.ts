@@ -1,5 +1,12 @@
 import { type LockHandle, type LockProvider, MemorySpace } from "@holdfast/core";
-import { type AcquireSpecs, acquireKeys, resolveAcquireOptions, viewPartsOf } from "@holdfast/core/internal";
+import {
+  type AcquireSpecs,
+  acquireKeys,
+  claimAll,
+  type GrantEngine,
+  resolveAcquireOptions,
+  viewPartsOf,
+} from "@holdfast/core/internal";
 import {
   memoryControls,
   type SimulatedRuntime,
@@ -163,7 +170,7 @@ describe("a place taken in several queues at once, and kept while one waits", ()
       if (view === undefined) throw new Error("not a view of core's");
       return view.spec(resolveAcquireOptions("acquire", { waitMs: 60_000 }, view.defaults, acquireKeys.view));
     });
-    const waiting = views[0]?.engine.acquireAll(specs as unknown as AcquireSpecs);
+    const waiting = claimAll(views[0]?.engine as GrantEngine, specs as unknown as AcquireSpecs);
     expect(await theirs.mutex("b").tryAcquire({ waitMs: 30_000 })).toBeNull();
     expect(await waiting).toBeNull();
     await first.release();

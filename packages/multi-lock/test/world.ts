@@ -1,13 +1,13 @@
 import type { Fixture } from "@holdfast/conformance";
-import {
-  type Grant,
-  type LockProvider,
-  MemorySpace,
-  memoryLocks,
-  type Runtime,
-  type Ticket,
-  type TicketProgress,
-} from "@holdfast/core";
+import { type LockProvider, type LossReason, MemorySpace, memoryLocks, type Runtime } from "@holdfast/core";
+import type {
+  Attempt,
+  AttemptListener,
+  Grant,
+  GrantRequest,
+  GrantState,
+  LockDriver,
+} from "@holdfast/core/driver";
 import { viewPartsOf } from "@holdfast/core/internal";
 import { memoryControls } from "@holdfast/core/testing";
 
@@ -24,7 +24,7 @@ export interface WorldOptions {
 /** A memory provider. Its places are taken within one tick, so several of them are one step to everybody else. */
 export function worldProvider({ together, runtime, space = new MemorySpace() }: WorldOptions): LockProvider {
   const provider = memoryLocks({ space, ...(runtime === undefined ? {} : { runtime }) });
-  if (together === "all at once") addRequestAll(provider);
+  if (together === "all at once") takeTogether(provider);
   return provider;
 }
 
@@ -58,41 +58,122 @@ export function worldFixture(options: WorldOptions): Fixture {
   };
 }
 
-/** How often the providers of `addRequestAll` were asked for several locks at once, and how often they said no. */
+/** How often the providers of `takeTogether` were asked for several locks at once, and how often they said no. */
 export const jointly = { asked: 0, refused: 0 };
 
-function addRequestAll(provider: LockProvider): void {
+function takeTogether(provider: LockProvider): void {
   const driver = viewPartsOf(provider.mutex("any"))?.engine.driver;
   if (driver === undefined) throw new Error("memoryLocks() gave views that are not core's");
-  driver.requestAll = (requests, progress = silent) => {
+  const attempt = driver.attempt.bind(driver);
+  driver.jointGroup = (kind) => (kind === "mutex" || kind === "read-write-lock" ? 0 : null);
+  driver.attempt = (requests, listener) => {
+    if (requests.length === 1) return attempt(requests, listener);
     jointly.asked++;
-    return new JointTicket(requests.map((request) => driver.request(request, progress)));
+    return new JointAttempt(requests, listener, attempt);
   };
 }
 
-const silent: TicketProgress = {
-  waiting: () => {},
-  notified: () => {},
-  requeued: () => {},
-  sequenceHigh: () => {},
-};
+/** The methods of a listener, which as an object of core's may have them on its class. */
+export function forwarding(listener: AttemptListener): AttemptListener {
+  return {
+    granted: (grants) => listener.granted(grants),
+    unavailable: () => listener.unavailable(),
+    failed: (error) => listener.failed(error),
+    sessionEnded: (lost) => listener.sessionEnded(lost),
+    waiting: (blockedBy) => listener.waiting(blockedBy),
+    notified: () => listener.notified(),
+    requeued: (reason) => listener.requeued(reason),
+    sequenceHigh: (sequence) => listener.sequenceHigh(sequence),
+  };
+}
 
-class JointTicket implements Ticket<readonly Grant[]> {
-  readonly granted: Promise<readonly Grant[] | null>;
-  readonly #tickets: readonly Ticket[];
+/** An attempt for each lock. The first that ends otherwise than by a grant ends the whole. */
+class JointAttempt implements Attempt {
+  readonly #attempts: Attempt[] = [];
+  #over = false;
 
-  constructor(tickets: readonly Ticket[]) {
-    this.#tickets = tickets;
-    this.granted = Promise.all(tickets.map((ticket) => ticket.granted)).then(async (grants) => {
-      const there = grants.filter((grant) => grant !== null);
-      if (there.length === grants.length) return there;
-      jointly.refused++;
-      await this.cancel();
-      return null;
-    });
+  constructor(
+    requests: readonly [GrantRequest, ...GrantRequest[]],
+    listener: AttemptListener,
+    attempt: LockDriver["attempt"],
+  ) {
+    const grants: Grant[] = [];
+    const states = requests.map(() => new EarlyState());
+    let missing = requests.length;
+    const end = (tell: () => void): void => {
+      if (this.#over) return;
+      void this.withdraw();
+      tell();
+    };
+    const partOf = (request: GrantRequest, i: number): Attempt =>
+      attempt([request], {
+        ...forwarding(listener),
+        granted: ([grant]) => {
+          grants[i] = grant;
+          if (--missing === 0) {
+            const inner = listener.granted(grants as [Grant, ...Grant[]]);
+            for (const [j, state] of states.entries()) state.enter(inner[j] as GrantState);
+          }
+          return [states[i] as EarlyState];
+        },
+        unavailable: () =>
+          end(() => {
+            jointly.refused++;
+            listener.unavailable();
+          }),
+        failed: (error) => end(() => listener.failed(error)),
+        sessionEnded: (lost) => end(() => listener.sessionEnded(lost)),
+      });
+    try {
+      for (const [i, request] of requests.entries()) this.#attempts.push(partOf(request, i));
+    } catch (error) {
+      void this.withdraw();
+      throw error;
+    }
   }
 
-  async cancel(): Promise<void> {
-    await Promise.all(this.#tickets.map((ticket) => ticket.cancel()));
+  async withdraw(): Promise<void> {
+    this.#over = true;
+    await Promise.all(this.#attempts.map((attempt) => attempt.withdraw()));
+  }
+}
+
+/** Core's side of one grant of several: what is reported before all of them are granted reaches core then. */
+class EarlyState implements GrantState {
+  #inner: GrantState | undefined;
+  readonly #early: ((state: GrantState) => void)[] = [];
+
+  enter(inner: GrantState): void {
+    this.#inner = inner;
+    for (const report of this.#early) report(inner);
+  }
+
+  get delivered(): boolean {
+    return this.#inner?.delivered ?? false;
+  }
+
+  get doubted(): boolean {
+    return this.#inner?.doubted ?? false;
+  }
+
+  uncertain(): void {
+    this.#report((state) => state.uncertain());
+  }
+
+  recovered(): void {
+    this.#report((state) => state.recovered());
+  }
+
+  revokeRequested(): void {
+    this.#report((state) => state.revokeRequested());
+  }
+
+  lost(reason: LossReason): void {
+    this.#report((state) => state.lost(reason));
+  }
+
+  #report(report: (state: GrantState) => void): void {
+    if (this.#inner === undefined) this.#early.push(report);
+    else report(this.#inner);
   }
 }

@@ -66,7 +66,7 @@ export const redisMutants: readonly Mutant[] = [
     id: "redlock-minority",
     guard: "a majority of the masters grants",
     package: "multi-lock",
-    file: "redlock/desk",
+    file: "redlock/quorum",
     find: "Math.floor(settings.nodes.length / 2) + 1",
     replace: "2",
     scenario: grounds.redLock,

@@ -2,7 +2,7 @@ import type { Overview } from "../contract/api.js";
 import { clusterRowOf } from "../core/cluster-row.js";
 import type { Observatory } from "../core/observatory.js";
 import { rowOf } from "../core/rows.js";
-import type { AskedRow } from "./stream-hub.js";
+import type { AskedRow } from "./asked-row.js";
 
 /** One event of the stream, as it goes out. */
 export function eventText(event: string, json: string): string {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
+import type { AskedRow, StreamViewer } from "./asked-row.js";
 import { eventText, type Flush } from "./flush.js";
-import type { AskedRow, StreamHub } from "./stream-hub.js";
+import type { StreamHub } from "./stream-hub.js";
 
 /** A client that has taken nothing for so long is gone or stuck; it comes back and gets everything anew. */
 export const undrainedMs = 30_000;
@@ -16,7 +17,7 @@ export interface StreamWishes {
  * One viewer's stream of server-sent events. Never holds more than names of rows, at most those that were asked for: what has changed is
  * read when it can be sent, and nothing is written before the last write has drained.
  */
-export class StreamClient {
+export class StreamClient implements StreamViewer<Flush> {
   readonly #hub: StreamHub;
   readonly #response: ServerResponse;
   readonly #wishes: StreamWishes;

@@ -3,8 +3,8 @@ import { beatMs } from "../contract/stream.js";
 import type { NamedCollector } from "../core/cluster-row.js";
 import type { Observatory } from "../core/observatory.js";
 import { nextTurn } from "../core/turns.js";
+import type { AskedRow, StreamViewer } from "./asked-row.js";
 import { Flush } from "./flush.js";
-import type { StreamClient } from "./stream-client.js";
 
 /** Four times a second, so that a burst of a thousand changes of a row is one line. */
 const flushMs = 250;
@@ -13,26 +13,12 @@ const overviewMs = 1_000;
 /** After so long at a stretch other requests get a turn. */
 const sliceMs = 10;
 
-/** A row that at least one viewer has on screen. */
-export interface AskedRow {
-  /** Short, for telling rows apart within this hub. */
-  readonly number: number;
-  readonly id: string;
-  readonly cluster: NamedCollector;
-  readonly key: string;
-  readonly viewers: Set<StreamClient>;
-  /** How often it has changed since the last flush. */
-  changes: number;
-  /** It was there once, so the backend is asked for it again and again. For a name that was made up it is not. */
-  attended: boolean;
-}
-
 /** All streams of one dashboard: which rows are on whose screen, and what is due to whom. */
 export class StreamHub {
   readonly observatory: Observatory;
   /** Of this process: counts of another one mean nothing here. */
   readonly epoch: string = Date.now().toString(36);
-  readonly #clients: Set<StreamClient> = new Set();
+  readonly #clients: Set<StreamViewer<Flush>> = new Set();
   readonly #asked: Map<string, Map<string, AskedRow>> = new Map();
   /** Rows on somebody's screen that have changed since the last flush. */
   readonly #changed: Set<AskedRow> = new Set();
@@ -71,7 +57,7 @@ export class StreamHub {
     return this.#changes;
   }
 
-  add(client: StreamClient, ids: readonly string[]): void {
+  add(client: StreamViewer<Flush>, ids: readonly string[]): void {
     if (this.#closed) {
       client.close();
       return;
@@ -88,7 +74,7 @@ export class StreamHub {
     for (const cluster of touched) this.#attend(cluster);
   }
 
-  remove(client: StreamClient, slow: boolean): void {
+  remove(client: StreamViewer<Flush>, slow: boolean): void {
     if (!this.#clients.delete(client)) return;
     if (slow) this.#disconnectedSlow += 1;
     const touched = new Set<NamedCollector>();
@@ -138,7 +124,7 @@ export class StreamHub {
     if (known !== undefined) return known;
     const number = ++this.#lastNumber;
     const attended = cluster.collector.get(key) !== undefined;
-    const asked = { number, id, cluster, key, viewers: new Set<StreamClient>(), changes: 0, attended };
+    const asked = { number, id, cluster, key, viewers: new Set<StreamViewer<Flush>>(), changes: 0, attended };
     rows.set(key, asked);
     return asked;
   }

@@ -35,28 +35,43 @@ export type PermitLimit =
     };
 
 /**
- * A place in the queue. Core cancels every ticket that it gives up, whether or not it has been granted meanwhile: nobody
- * else then ends such a grant.
+ * One try for one grant, or for several that are granted together or not at all, on one session or at one master. It tells its
+ * `AttemptListener` how it ends.
  */
-export interface Ticket<G = Grant> {
+export interface Attempt {
   /**
-   * `null` when not available and `mayWait` is false. Rejects with `EvictedError` when somebody deleted the entry, and
-   * with a retryable `BackendError` for trouble in transport: core then calls `cancel()` and asks again by the
-   * retry policy, once the link is connected. Any other error is final. Core asks only while the link is connected.
+   * Takes back all that this attempt has made or may have made, a grant included. Core withdraws every attempt that it gives up, whether
+   * or not it was granted meanwhile: nothing else then ends such a grant. Safe at any time and more than once; after it the listener
+   * is not called any more. Runs on its own, never on the caller's aborted signal, through outages too. Resolves when nothing is left,
+   * at the latest when the session or lease is over. Rejects with what the server refuses.
    */
-  readonly granted: Promise<G | null>;
-  /**
-   * Safe at any time and more than once. Runs on its own, never on the caller's aborted signal, through outages too.
-   * Resolves when nothing of ours is left, at the latest when the session or lease is over.
-   */
-  cancel(): Promise<void>;
+  withdraw(): Promise<void>;
 }
 
 /**
- * What a driver tells while a request is under way; core makes events of it, with owner and name.
- * Calls after the ticket has settled are ignored.
+ * Core's side of one attempt. Exactly one of `granted`, `unavailable`, `failed` and `sessionEnded` is called, once, and none after a
+ * withdrawal. The others may be called until then. Core never calls back into the attempt from inside any of them, except that a
+ * listener of an event may abort the call, which withdraws it. `granted` may be called before `LockDriver.attempt` has returned, the
+ * other three only afterwards.
  */
-export interface TicketProgress {
+export interface AttemptListener {
+  /**
+   * One grant for each request, in their order. Returns core's side of each: from now on the driver reports there what happens to the
+   * hold. The caller gets it a microtask later, so that what has arrived already is heard first.
+   */
+  granted(grants: readonly [Grant, ...Grant[]]): readonly [GrantState, ...GrantState[]];
+  /** Not free, and the request must not wait. Nothing of the attempt is left. */
+  unavailable(): void;
+  /**
+   * An `EvictedError` when the entry was deleted by another client or an operator. A retryable `BackendError` for trouble in transport:
+   * core then withdraws the attempt and makes another by the retry policy, once the link is connected. Any other error is final.
+   */
+  failed(error: unknown): void;
+  /**
+   * The session is over, and all that the attempt had made went with it: core makes another attempt on the next session.
+   * `queued`: it had a place in the queue. `roundTrips`: how many it took so far.
+   */
+  sessionEnded(lost: { readonly queued: boolean; readonly roundTrips: number }): void;
   /**
    * The backend has answered that the request has to wait. Without this call a wait that comes to its limit counts as an outage and
    * rejects with `BackendError`. `blockedBy`: where no hold of another client is in the way but something that a person has to change
@@ -65,10 +80,26 @@ export interface TicketProgress {
   waiting(blockedBy?: Error): void;
   /** The wake-up of a waiter was seen: hand-off time counts from here. */
   notified(): void;
-  /** The place in the queue was lost and taken again at the tail. */
-  requeued(reason: "session-lost" | "entry-gone"): void;
-  /** The counter behind this lock's entries is so high that somebody should know. */
+  /** The place in the queue was gone, and the attempt has taken another at the tail. */
+  requeued(reason: "entry-gone"): void;
+  /** The counter behind this lock's entries nears the end of its range. */
   sequenceHigh(sequence: number): void;
+}
+
+/** Core's side of a grant. The driver reports here what happens to the hold without its holder. Calls after the end are ignored. */
+export interface GrantState {
+  /** The caller has it. Before that core proves what was in doubt, and gives back what is gone. */
+  readonly delivered: boolean;
+  /** `uncertain()` was the last that was reported. */
+  readonly doubted: boolean;
+  /** Contact is broken, or the backend may have forgotten the hold. */
+  uncertain(): void;
+  /** The backend has confirmed after the doubt that the hold still stands. */
+  recovered(): void;
+  /** Another client asks for the lock. */
+  revokeRequested(): void;
+  /** The hold is over. */
+  lost(reason: LossReason): void;
 }
 
 /** A hold as the backend has it. Core reads the clock against `validUntilMs()`; it trusts nothing else. */
@@ -78,7 +109,7 @@ export interface Grant {
   /** As in `HoldInfo.backendId` of `inspect`: that is how core finds its own holds in a snapshot. */
   readonly backendId: string;
   /**
-   * One for each permit of a semaphore; empty for the others. When one of several is gone the driver tells `lost` for all;
+   * One for each permit of a semaphore; empty for the others. When one of several is gone the driver reports `lost` for all;
    * core then calls `release()`, which gives back what is left.
    */
   readonly permitIds: readonly string[];
@@ -103,12 +134,7 @@ export interface Grant {
    */
   leaseUntilMs?(): Millis;
   /**
-   * Driver tells: contact broken, contact back, gone, asked for. Called once, before anything awaits; what happened
-   * before that call is told in it. `recovered` only after the backend has confirmed that the hold still stands.
-   */
-  onState(listener: (change: GrantChange) => void): void;
-  /**
-   * Somebody looks at `lost` or `revokeRequested` now: start listening for the end of this hold, if that was put off.
+   * The holder looks at `lost` or `revokeRequested` now: start listening for the end of this hold, if that was put off.
    * May be called more than once.
    */
   attend?(): void;
@@ -117,7 +143,7 @@ export interface Grant {
    * backend says that it is no longer ours. Rejects when there was no answer. Never called after `release()`. `due`: it is
    * its time, and nobody waits for the answer; the driver may put it together with others within a sixtieth of the lease.
    */
-  renew(leaseMs: Millis, options?: { readonly due: boolean }): Promise<Millis | null>;
+  prove(leaseMs: Millis, options?: { readonly due: boolean }): Promise<Millis | null>;
   /**
    * `false` when it was not ours any more. Called again after a renewal that came too late. Goes on through outages and
    * settles at the latest when the session or lease is over: core lets no acquire of this name pass before. Rejects with a
@@ -125,17 +151,6 @@ export interface Grant {
    */
   release(): Promise<boolean>;
 }
-
-/** What happens to a hold without its holder. */
-export type GrantChange =
-  | { readonly type: "uncertain" }
-  | { readonly type: "recovered" }
-  | { readonly type: "revoke-requested" }
-  | {
-      readonly type: "lost";
-      /** How it ended. */
-      readonly reason: LossReason;
-    };
 
 /**
  * The whole of what a backend has to do for grants: mutex, re-entrant, read, write, semaphore, leadership. Core adds
@@ -147,20 +162,22 @@ export interface LockDriver {
   readonly capabilities: Capabilities;
   /** Throws `InvalidArgumentError` for a name that this backend cannot have; core has checked type and length. */
   checkName?(name: string): void;
-  /** Asks for one grant, and returns at once. What goes wrong, also at once, rejects `Ticket.granted`. */
-  request(request: GrantRequest, progress: TicketProgress): Ticket;
-  /** All or none, queued in one atomic step, never by pipelining single requests. For parts of one session or one slot. */
-  requestAll?(requests: readonly GrantRequest[], progress?: TicketProgress): Ticket<readonly Grant[]>;
   /**
-   * Which locks `requestAll` takes together: those of the same group, never those of `null`. Where it is left out, all mutexes and
-   * read-write locks are of one group.
+   * Begins one attempt, and returns at once; its end is told later. Several requests are for locks of one `jointGroup`: all or none,
+   * queued in one atomic step. Core asks only while the link is connected. What goes wrong at once is thrown, and leaves nothing.
    */
+  attempt(requests: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt;
+  /** Which locks may be asked for together: those of the same group, never those of `null`. Left out: never several. */
   jointGroup?(kind: PrimitiveKind, name: string): string | number | null;
   /**
-   * A read beside a write that is still held; core releases the write when asked to. Same token. Rejects with
+   * As `attempt`, for a read beside a write that is still held; core releases the write when asked to. Same token. Fails with
    * `LockLostError` when the write is not held any more: then no read is left either.
    */
-  downgrade?(write: Grant, read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">): Promise<Grant>;
+  attemptBeside?(
+    write: Grant,
+    read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">,
+    listener: AttemptListener,
+  ): Attempt;
   /** Semaphores: the limit as the backend keeps it; `given` is what the client was told, and the answer where there is no other. */
   limit?(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number>;
   /**

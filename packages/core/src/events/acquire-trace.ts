@@ -1,7 +1,7 @@
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
 import type { FencingToken, LockMode, Millis, Owner } from "../api/values.js";
-import { outsideScopes } from "../scopes/frames.js";
+import { outsideScopes } from "../scopes/store.js";
 
 /** What subscribers of `tracing:holdfast:acquire:*` get: one object for all messages of one acquire. */
 export interface AcquireTrace {

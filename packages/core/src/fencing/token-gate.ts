@@ -4,7 +4,7 @@ import type { TokenGate, TokenGateOptions } from "../api/fencing.js";
 import { channelNames } from "../events/channels.js";
 import type { EventHub } from "../events/event-hub.js";
 import { checkKnownKeys, checkObject, checkString, show } from "../options/checks.js";
-import { outsideScopes } from "../scopes/frames.js";
+import { outsideScopes } from "../scopes/store.js";
 
 const rejections = channel(channelNames["fencing-rejected"]);
 const known: ReadonlySet<string> = new Set(["group", "provider", "maxResources"]);

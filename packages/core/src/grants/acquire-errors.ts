@@ -1,5 +1,5 @@
 import type { Capabilities } from "../api/capabilities.js";
-import { AcquireTimeoutError, BackendError, EvictedError, UnsupportedError } from "../api/errors.js";
+import { AcquireTimeoutError, BackendError, EvictedError } from "../api/errors.js";
 import type { Millis } from "../api/values.js";
 import type { AcquireSpecs } from "./acquire-spec.js";
 
@@ -73,14 +73,13 @@ export function goneBeforeDelivery({ specs, backend }: Asked, why: string): Back
 }
 
 export function evictedAtGrant({ backend }: Asked, name: string): EvictedError {
-  return new EvictedError(`the queue entry for "${name}" was deleted by somebody as its turn came`, {
-    lockName: name,
-    backend,
-  });
-}
-
-export function notTogether({ backend }: Asked): UnsupportedError {
-  return new UnsupportedError(`the backend ${backend} cannot grant several locks together`, { backend });
+  return new EvictedError(
+    `the queue entry for "${name}" was deleted as its turn came, by an operator or another client`,
+    {
+      lockName: name,
+      backend,
+    },
+  );
 }
 
 function namesOf(specs: AcquireSpecs): string {

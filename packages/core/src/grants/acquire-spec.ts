@@ -29,13 +29,19 @@ export interface AcquireSpec {
    * A refusal is not told by events, unless `waitMs` is 0: whoever asks once and has time left goes on in another way.
    */
   readonly asksOnce?: boolean;
+  /** See `claimBeside`. */
+  readonly beside?: Hold;
 }
 
 /** One lock, or several of one driver that are granted together or not at all. All have the options of the first. */
 export type AcquireSpecs = readonly [AcquireSpec, ...AcquireSpec[]];
 
-/** The part of it that the driver has to know. */
-export function requestOf(spec: AcquireSpec): GrantRequest {
+/** The part of them that the driver has to know. */
+export function requestsOf(specs: AcquireSpecs): [GrantRequest, ...GrantRequest[]] {
+  return specs.map(requestOf) as [GrantRequest, ...GrantRequest[]];
+}
+
+function requestOf(spec: AcquireSpec): GrantRequest {
   const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
   const { leaseMs, label, revocable, waitMs } = options;
   const mayWait = waitMs > 0 && asksOnce !== true;

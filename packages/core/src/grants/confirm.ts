@@ -25,7 +25,7 @@ export function confirmHold(hold: Hold, signal: AbortSignal | undefined): Promis
     };
     let unwatch = hold.watch(changed);
     if (signal !== undefined) engine.signals.add(signal, aborted);
-    renewOnce(hold).then(
+    renewOnce(engine, hold).then(
       () => {
         end();
         resolve();

@@ -10,11 +10,8 @@ import type { EventHub } from "../events/event-hub.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { SignalHub } from "../signals/signal-hub.js";
 import { within } from "../signals/within.js";
-import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
-import { Acquisition, Queued } from "./acquisition.js";
 import { Grace } from "./grace.js";
-import type { Handle } from "./handle.js";
-import type { Hold } from "./hold.js";
+import type { Held } from "./held.js";
 import { LongWaits } from "./long-waits.js";
 
 export interface EngineParts {
@@ -53,10 +50,10 @@ export class GrantEngine {
   readonly signals: SignalHub = new SignalHub();
   readonly clockJump: ClockJump;
 
-  readonly holds: Set<Hold> = new Set();
-  readonly releasing: Set<Hold> = new Set();
+  readonly holds: Set<Held> = new Set();
+  readonly releasing: Set<Held> = new Set();
   /** Given back by their holders, and taken until `holdAtLeastMs` has passed. */
-  readonly kept: Set<Hold> = new Set();
+  readonly kept: Set<Held> = new Set();
   readonly waiting: Set<Waiting> = new Set();
   readonly longWaits: LongWaits = new LongWaits(this);
 
@@ -104,7 +101,7 @@ export class GrantEngine {
   }
 
   /** The hold has left the books of those who hold, or of those who release. */
-  noteEnd(hold: Hold): void {
+  noteEnd(hold: Held): void {
     this.holds.delete(hold);
     if (this.holds.size === 0 && this.releasing.size === 0) this.#grace?.end();
   }
@@ -112,19 +109,6 @@ export class GrantEngine {
   freshOwner(label: string | null): Owner {
     const id = `${this.id}:${++this.#ownerCount}`;
     return label === null ? { id } : { id, label };
-  }
-
-  /** Resolves to `null`, instead of rejecting with `AcquireTimeoutError`, when `spec.throws` is false. */
-  async acquire(spec: AcquireSpec): Promise<Handle | null> {
-    return (await this.acquireAll([spec]))?.[0] ?? null;
-  }
-
-  /** As `acquire`, of several together: all or none. Rejects with `UnsupportedError` where the driver cannot do that. */
-  async acquireAll(specs: AcquireSpecs): Promise<readonly Handle[] | null> {
-    const acquisition = new Acquisition(this, specs);
-    const settled = await acquisition.start();
-    // Here, since the stack of an async function names those that await it; a lock that is free pays nothing for it.
-    return settled instanceof Queued ? await settled.from(new Error("waits since this call")) : settled;
   }
 
   /**

@@ -82,7 +82,7 @@ export class Handle implements LockHandle {
       this.#revokeRequested = new LateSignal();
       if (this.#revocable && this.#released === undefined) {
         this.#hold.grant.attend?.();
-        if (this.#hold.revokeRequested) this.#revokeRequested.abort(revokeReason());
+        if (this.#hold.revokeAsked) this.#revokeRequested.abort(revokeReason());
       }
     }
     return this.#revokeRequested.signal;

@@ -1,5 +1,5 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { Grant, GrantChange } from "../api/driver.js";
+import type { Grant, GrantState } from "../api/driver.js";
 import { BackendError, LockLostError } from "../api/errors.js";
 import type {
   FencingToken,
@@ -13,25 +13,18 @@ import type {
 import { Alarm } from "../clock/alarm-clock.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import type { GrantEngine } from "./engine.js";
-import type { Handle } from "./handle.js";
+import type { Held, HoldIdentity, OpenHandle } from "./held.js";
 import { Release } from "./release.js";
 import { Renewal } from "./renewal.js";
 
 /** Times beyond this are "for ever": no alarm is set for them. */
 const foreverMs = Number.MAX_SAFE_INTEGER;
 
-export interface HoldIdentity {
-  readonly kind: PrimitiveKind;
-  readonly name: string;
-  readonly mode: LockMode;
-  readonly owner: Owner;
-}
-
 /**
- * One grant of the backend and all handles on it: several when it was re-entered. Knows whether it may still be
- * relied on, and tells everybody once when not.
+ * One grant of the backend and all handles on it: several when it was re-entered. The driver reports here what happens to the grant;
+ * the hold knows whether it may still be relied on, and says so once when not.
  */
-export class Hold extends Alarm implements HoldIdentity {
+export class Hold extends Alarm implements Held, GrantState {
   readonly engine: GrantEngine;
   readonly kind: PrimitiveKind;
   readonly name: string;
@@ -44,8 +37,8 @@ export class Hold extends Alarm implements HoldIdentity {
   readonly leaseMs: Millis;
 
   /** Handles not released yet, oldest first. */
-  readonly open: Handle[] = [];
-  revokeRequested = false;
+  readonly open: OpenHandle[] = [];
+  revokeAsked = false;
   /** The release found that the hold had gone before, which nobody had told us. */
   foundGone = false;
   /** The latest deadline that a renewal in time has given; tells an answer in time from a late one. */
@@ -54,7 +47,8 @@ export class Hold extends Alarm implements HoldIdentity {
   onEnd: (() => void) | undefined;
 
   /** `"kept"`: all handles are released, and the lock stays taken until `#keepUntilMs`. */
-  #status: "held" | "uncertain" | "kept" | "releasing" | "released" | "lost" = "held";
+  #status: "held" | "kept" | "releasing" | "released" | "lost" = "held";
+  #doubted = false;
   #keepUntilMs: Millis = 0;
   #delivered = false;
   #lossReason: LossReason | undefined;
@@ -64,7 +58,7 @@ export class Hold extends Alarm implements HoldIdentity {
   /** Until a renewal counts from after the last jump of the clock, only the backend knows whether we hold. */
   #jumpEpoch: number;
   readonly #finalUntilMs: Millis;
-  /** How often the driver has reported that contact is broken. */
+  /** How often the driver has reported doubt. */
   #breaks = 0;
   #watchers: Set<() => void> | undefined;
 
@@ -89,9 +83,8 @@ export class Hold extends Alarm implements HoldIdentity {
     const leased = engine.driver.capabilities.lease === "ttl";
     this.#finalUntilMs =
       leased && !options.renew ? (grant.leaseUntilMs?.() ?? grant.validUntilMs()) : Infinity;
-    this.#renewal = leased ? new Renewal(this, { periodic: options.renew }) : undefined;
+    this.#renewal = leased ? new Renewal(engine, this, { periodic: options.renew }) : undefined;
     this.#jumpEpoch = sentEpoch;
-    grant.onState((change) => this.#changed(change));
   }
 
   get token(): FencingToken | null {
@@ -102,7 +95,7 @@ export class Hold extends Alarm implements HoldIdentity {
   get state(): HoldState {
     this.check();
     if (this.#status === "releasing" || this.#status === "kept") return "released";
-    return this.#status === "held" && this.#distrusted() ? "uncertain" : this.#status;
+    return this.#status === "held" && this.inDoubt ? "uncertain" : this.#status;
   }
 
   /**
@@ -142,10 +135,10 @@ export class Hold extends Alarm implements HoldIdentity {
     const { link, clockJump } = this.engine;
     const epoch = clockJump.read();
     const breaks = this.#breaks;
-    const untilMs = await this.grant.renew(this.renewableMs);
+    const untilMs = await this.grant.prove(this.renewableMs);
     if (untilMs === null) return false;
     const unbroken = breaks === this.#breaks && link.state === "connected";
-    if (this.#status === "uncertain" && unbroken) this.#status = "held";
+    if (unbroken) this.#doubted = false;
     this.proven(untilMs, epoch);
     return true;
   }
@@ -176,7 +169,7 @@ export class Hold extends Alarm implements HoldIdentity {
   }
 
   /** `null` for the last handle, which then has to call `release`. */
-  closeHandle(handle: Handle): "still-held" | null {
+  closeHandle(handle: OpenHandle): "still-held" | null {
     const index = this.open.indexOf(handle);
     if (index !== -1) this.open.splice(index, 1);
     return this.open.length > 0 ? "still-held" : null;
@@ -190,7 +183,7 @@ export class Hold extends Alarm implements HoldIdentity {
     this.engine.noteEnd(this);
     this.#ended();
     this.#notifyWatchers();
-    this.#release = new Release(this, () => {
+    this.#release = new Release(this.engine, this, () => {
       this.#status = "released";
       this.engine.releasing.delete(this);
       this.engine.noteEnd(this);
@@ -275,9 +268,9 @@ export class Hold extends Alarm implements HoldIdentity {
     if (this.#delivered) {
       for (const handle of [...this.open]) handle.holdLost(this.lossError());
       this.#ended();
-      this.#notifyWatchers();
       const { events } = this.engine;
       if (events.has("lost")) events.emit("lost", { ...this.eventBase(), reason, heldMs: this.heldMs() });
+      this.#notifyWatchers();
     }
     if (this.#delivered && this.#mayBeThere(reason)) this.engine.trackCleaning(this.#dropGrant());
   }
@@ -329,13 +322,59 @@ export class Hold extends Alarm implements HoldIdentity {
     this.engine.trackCleaning(this.#dropGrant());
   }
 
-  get uncertain(): boolean {
-    return this.#status === "uncertain" || this.#distrusted();
-  }
-
   /** The last handle was released: nobody can enter it again. */
   get givenBack(): boolean {
     return this.#status === "kept" || this.#status === "releasing" || this.#status === "released";
+  }
+
+  /** Reported by the driver, or by a jump of the clock. */
+  get inDoubt(): boolean {
+    return this.#doubted || this.#distrusted();
+  }
+
+  // -------- what the driver reports
+
+  get delivered(): boolean {
+    return this.#delivered;
+  }
+
+  get doubted(): boolean {
+    return this.#doubted;
+  }
+
+  uncertain(): void {
+    this.#breaks++;
+    if (this.#doubted) return;
+    this.#doubted = true;
+    // Doubt that comes after our deadline finds the hold lost, and nothing is said after that.
+    if (!this.check() || this.#status !== "held" || !this.#delivered) return;
+    const { events } = this.engine;
+    if (events.has("uncertain"))
+      events.emit("uncertain", { ...this.eventBase(), remainingMs: this.#leftMs() });
+  }
+
+  recovered(): void {
+    if (!this.#doubted) return;
+    this.#doubted = false;
+    // Contact that came back after our deadline finds the hold lost, and so it stays.
+    if (!this.check() || this.#status !== "held") return;
+    this.#notifyWatchers();
+    const { events } = this.engine;
+    if (this.#delivered && events.has("recovered")) events.emit("recovered", this.eventBase());
+  }
+
+  revokeRequested(): void {
+    if (this.revokeAsked || this.#status === "lost" || this.givenBack) return;
+    this.revokeAsked = true;
+    for (const handle of [...this.open]) handle.revokeAsked();
+    const { events } = this.engine;
+    if (events.has("revoke-requested")) events.emit("revoke-requested", this.eventBase());
+  }
+
+  lost(reason: LossReason): void {
+    // Before the delivery it does not matter how the session ended.
+    const ofSession = reason === "lease-expired" && this.engine.driver.capabilities.lease === "session";
+    this.lose(!this.#delivered && ofSession ? "session-expired" : reason);
   }
 
   heldMs(): Millis {
@@ -372,35 +411,6 @@ export class Hold extends Alarm implements HoldIdentity {
     if (this.engine.clockJump.read() === this.#jumpEpoch) return false;
     if (this.#delivered) this.#renewal?.now();
     return true;
-  }
-
-  #changed(change: GrantChange): void {
-    const { events } = this.engine;
-    switch (change.type) {
-      case "lost":
-        this.lose(change.reason);
-        return;
-      case "uncertain":
-        // Doubt that comes after our deadline finds the hold lost, and nothing is told after that.
-        this.#breaks++;
-        if (!this.check() || this.#status !== "held") return;
-        this.#status = "uncertain";
-        if (this.#delivered && events.has("uncertain"))
-          events.emit("uncertain", { ...this.eventBase(), remainingMs: this.#leftMs() });
-        return;
-      case "recovered":
-        // Contact that came back after our deadline finds the hold lost, and so it stays.
-        if (!this.check() || this.#status !== "uncertain") return;
-        this.#status = "held";
-        this.#notifyWatchers();
-        if (this.#delivered && events.has("recovered")) events.emit("recovered", this.eventBase());
-        return;
-      case "revoke-requested":
-        if (this.revokeRequested || this.#status === "lost" || this.givenBack) return;
-        this.revokeRequested = true;
-        for (const handle of [...this.open]) handle.revokeAsked();
-        if (events.has("revoke-requested")) events.emit("revoke-requested", this.eventBase());
-    }
   }
 
   #ended(): void {

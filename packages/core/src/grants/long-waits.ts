@@ -1,9 +1,10 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
+import type { LockDriver } from "../api/driver.js";
+import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
-import { Alarm } from "../clock/alarm-clock.js";
+import { Alarm, type AlarmClock } from "../clock/alarm-clock.js";
 import { within } from "../signals/within.js";
-import type { GrantEngine } from "./engine.js";
-import type { Hold } from "./hold.js";
+import type { Held } from "./held.js";
 
 /** An acquire without a limit of time, after the backend has answered that it has to wait. */
 export interface LongWait {
@@ -15,6 +16,15 @@ export interface LongWait {
   readonly blockedBy: Error | undefined;
   /** Its stack names the callers. */
   readonly callSite: Error | undefined;
+}
+
+/** What it needs of the engine that keeps it. */
+interface LongWaitsParts {
+  readonly runtime: Runtime;
+  readonly driver: LockDriver;
+  readonly alarms: AlarmClock;
+  readonly waitAlarms: AlarmClock;
+  readonly holds: ReadonlySet<Held>;
 }
 
 /** After so long a warning is emitted for a wait that cannot end by itself. */
@@ -30,7 +40,7 @@ const askingMs: Millis = 1_000;
  * never gets here.
  */
 export class LongWaits extends Alarm {
-  readonly #engine: GrantEngine;
+  readonly #engine: LongWaitsParts;
   /** Waits that have not been looked at yet, in the order of their time. */
   readonly #fresh = new Set<LongWait>();
   /** Waits that could have ended by themselves after `hopelessMs`, in the order of their time. */
@@ -38,9 +48,9 @@ export class LongWaits extends Alarm {
   /** The wait that a warning was emitted for, by lock name. As long as it lasts there is no second warning for that name. */
   readonly #told = new Map<string, LongWait>();
 
-  #own: ReadonlyMap<string, Hold> | undefined;
+  #own: ReadonlyMap<string, Held> | undefined;
 
-  constructor(engine: GrantEngine) {
+  constructor(engine: LongWaitsParts) {
     super();
     this.#engine = engine;
   }
@@ -138,7 +148,7 @@ export class LongWaits extends Alarm {
   }
 
   /** Looked up in one pass over the holds for all waits of a turn: of both there may be ten thousand. */
-  #ownHold({ name, kind }: LongWait): Hold | undefined {
+  #ownHold({ name, kind }: LongWait): Held | undefined {
     this.#own ??= new Map([...this.#engine.holds].map((hold) => [`${hold.kind} ${hold.name}`, hold]));
     return this.#own.get(`${kind} ${name}`);
   }
@@ -150,7 +160,7 @@ export class LongWaits extends Alarm {
   }
 }
 
-function selfWait({ name, kind }: Hold): string {
+function selfWait({ name, kind }: Held): string {
   return (
     `acquire of "${name}" waits for more than ${hopelessMs} ms for a ${kind} that this provider holds itself. If the code that holds it ` +
     "makes this call, it waits for ever: use reentrantMutex, or set the provider's option detectDeadlocks to get a DeadlockError"

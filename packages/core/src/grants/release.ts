@@ -1,7 +1,8 @@
 import { BackendError } from "../api/errors.js";
 import type { ReleaseOutcome } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
-import type { Hold } from "./hold.js";
+import type { GrantEngine } from "./engine.js";
+import type { Held } from "./held.js";
 
 /**
  * Giving one grant back: one request, one outcome, whoever waits for it. The request goes on when the wait for it ends.
@@ -10,21 +11,24 @@ export class Release extends Alarm {
   /** What the backend says in the end: `true` when it confirmed. */
   done: Promise<boolean> = Promise.resolve(false);
 
-  readonly #hold: Hold;
+  readonly #engine: GrantEngine;
+  readonly #hold: Held;
   readonly #onSettled: () => void;
   readonly #signals: AbortSignal[] = [];
   #resolve: (outcome: ReleaseOutcome) => void = () => {};
   #reject: (error: unknown) => void = () => {};
   #settled = false;
 
-  constructor(hold: Hold, onSettled: () => void) {
+  constructor(engine: GrantEngine, hold: Held, onSettled: () => void) {
     super();
+    this.#engine = engine;
     this.#hold = hold;
     this.#onSettled = onSettled;
   }
 
   start(signal: AbortSignal | undefined): Promise<ReleaseOutcome> {
-    const { engine, grant } = this.#hold;
+    const engine = this.#engine;
+    const { grant } = this.#hold;
     const outcome = new Promise<ReleaseOutcome>((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -55,7 +59,7 @@ export class Release extends Alarm {
       return;
     }
     this.#signals.push(signal);
-    this.#hold.engine.signals.add(signal, this.#aborted);
+    this.#engine.signals.add(signal, this.#aborted);
   }
 
   /** The session or lease ended first. */
@@ -64,7 +68,8 @@ export class Release extends Alarm {
   }
 
   ring(): void {
-    const { name, engine } = this.#hold;
+    const engine = this.#engine;
+    const { name } = this.#hold;
     const ms = engine.options.releaseTimeoutMs;
     this.#unconfirmed(
       new BackendError(`no answer to the release of "${name}" within ${ms} ms (releaseTimeoutMs)`, {
@@ -85,7 +90,8 @@ export class Release extends Alarm {
   }
 
   #failed(error: unknown): void {
-    const { engine, name } = this.#hold;
+    const engine = this.#engine;
+    const { name } = this.#hold;
     const typed = engine.typed(error, name);
     const refused = !(typed instanceof BackendError && typed.retryable);
     if (this.#settled) {
@@ -103,7 +109,7 @@ export class Release extends Alarm {
 
   #unconfirmed(error: unknown): void {
     if (this.#settled) return;
-    this.#hold.engine.rememberPendingRelease(this.#hold.name, this.done);
+    this.#engine.rememberPendingRelease(this.#hold.name, this.done);
     this.#hold.releaseFailed("unconfirmed", error);
     this.#settle("unconfirmed");
   }
@@ -116,11 +122,11 @@ export class Release extends Alarm {
 
   #end(outcome: ReleaseOutcome): void {
     const hold = this.#hold;
+    const { waitAlarms, signals, events } = this.#engine;
     this.#settled = true;
-    hold.engine.waitAlarms.clear(this);
-    for (const signal of this.#signals) hold.engine.signals.remove(signal, this.#aborted);
+    waitAlarms.clear(this);
+    for (const signal of this.#signals) signals.remove(signal, this.#aborted);
     this.#onSettled();
-    const { events } = hold.engine;
     if (events.has("released"))
       events.emit("released", { ...hold.eventBase(), outcome, heldMs: hold.heldMs() });
   }

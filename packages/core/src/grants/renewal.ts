@@ -1,19 +1,22 @@
 import type { Millis } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
-import type { Hold } from "./hold.js";
+import type { GrantEngine } from "./engine.js";
+import type { Held } from "./held.js";
 
 /**
  * Keeps a lease alive: at a third of it, then each tenth after a failure. One request at a time. A request that hangs
  * delays nothing: the hold's own alarm ends it at the deadline, and an answer after that is too late.
  */
 export class Renewal extends Alarm {
-  readonly #hold: Hold;
+  readonly #engine: GrantEngine;
+  readonly #hold: Held;
   readonly #periodic: boolean;
   #stopped = false;
   #inFlight = false;
 
-  constructor(hold: Hold, options: { periodic: boolean }) {
+  constructor(engine: GrantEngine, hold: Held, options: { periodic: boolean }) {
     super();
+    this.#engine = engine;
     this.#hold = hold;
     this.#periodic = options.periodic;
   }
@@ -24,13 +27,13 @@ export class Renewal extends Alarm {
 
   stop(): void {
     this.#stopped = true;
-    this.#hold.engine.alarms.clear(this);
+    this.#engine.alarms.clear(this);
   }
 
   /** The holder is done, and its lock has to stay taken: goes on only until the lease lasts that long. */
   keep(): void {
     // What was due by the clock is asked for now, or is not wanted any more.
-    this.#hold.engine.alarms.clear(this);
+    this.#engine.alarms.clear(this);
     if (this.#hold.outlastsKeeping || !this.#periodic) this.#stopped = true;
     else this.now();
   }
@@ -45,13 +48,14 @@ export class Renewal extends Alarm {
   }
 
   #next(delayMs: Millis): void {
-    const { engine } = this.#hold;
+    const engine = this.#engine;
     if (this.#periodic && !this.#stopped) engine.alarms.set(this, engine.runtime.nowMs() + delayMs);
   }
 
   /** A third of the lease, less where it was confirmed some time ago: a backend renews several holds with the one that is due. */
   #restMs(): Millis {
-    const { engine, leaseMs, grant } = this.#hold;
+    const engine = this.#engine;
+    const { leaseMs, grant } = this.#hold;
     const thirdMs = leaseMs / 3;
     if (engine.driver.capabilities.lease !== "ttl") return thirdMs;
     const confirmedAgoMs = leaseMs - (grant.validUntilMs() - engine.runtime.nowMs());
@@ -61,7 +65,7 @@ export class Renewal extends Alarm {
   #send(due: boolean): void {
     this.#inFlight = true;
     const hold = this.#hold;
-    renewOnce(hold, due).then(
+    renewOnce(this.#engine, hold, due).then(
       (renewed) => {
         this.#inFlight = false;
         if (renewed && !this.#hold.outlastsKeeping) this.#next(this.#restMs());
@@ -75,8 +79,7 @@ export class Renewal extends Alarm {
 }
 
 /** One renewal with its events. `false` when the hold is over, by its answer or before it. */
-export async function renewOnce(hold: Hold, due = false): Promise<boolean> {
-  const { engine } = hold;
+export async function renewOnce(engine: GrantEngine, hold: Held, due = false): Promise<boolean> {
   const sentMs = engine.runtime.nowMs();
   const epoch = engine.clockJump.read();
   const leased = engine.driver.capabilities.lease === "ttl";
@@ -84,8 +87,8 @@ export async function renewOnce(hold: Hold, due = false): Promise<boolean> {
   const sentUntilMs = hold.deadlineMs();
   try {
     validUntilMs = await (due
-      ? hold.grant.renew(hold.renewableMs, { due })
-      : hold.grant.renew(hold.renewableMs));
+      ? hold.grant.prove(hold.renewableMs, { due })
+      : hold.grant.prove(hold.renewableMs));
   } catch (error) {
     // Of one that was released meanwhile nothing has failed.
     const missed = leased && hold.lossReason === undefined && !hold.givenBack;

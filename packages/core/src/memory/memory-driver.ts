@@ -1,5 +1,5 @@
 import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
-import type { Grant, GrantRequest, LockDriver, Ticket, TicketProgress } from "../api/driver.js";
+import type { Attempt, AttemptListener, Grant, GrantRequest, LockDriver } from "../api/driver.js";
 import { BackendError, UnsupportedError } from "../api/errors.js";
 import type { InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { Runtime } from "../api/runtime.js";
@@ -38,35 +38,46 @@ export class MemoryDriver implements LockDriver {
     this.#world = { space, link, runtime, places };
     link.listen({
       contact: (change) => {
-        for (const place of [...places]) place.tell({ type: change });
+        for (const place of [...places]) place.contact(change);
       },
       sessionEnded: (session) => {
         for (const place of [...places]) place.sessionEnded();
         space.removeSession(session);
       },
-      sessionBegan: () => {
-        for (const place of [...places]) place.enterAgain();
-      },
     });
   }
 
-  request(asked: GrantRequest, progress: TicketProgress): Ticket {
-    const { space, link } = this.#world;
+  attempt([asked]: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt {
+    const { space } = this.#world;
     const { name } = asked;
-    if (link.state !== "connected") {
-      return refusal(new BackendError("memory: not connected", { lockName: name, backend: "memory" }));
-    }
+    this.#checkConnected(name);
     const request = numbered(asked);
     const conflict = space.conflict(name, request);
-    if (conflict !== undefined) return refusal(conflict);
-    if (!request.mayWait && !space.admits(name, request)) {
-      return { granted: Promise.resolve(null), cancel: () => done };
-    }
-    return new MemoryPlace(this.#world, request, progress);
+    if (conflict !== undefined) throw conflict;
+    if (request.mayWait || space.admits(name, request))
+      return new MemoryPlace(this.#world, request, listener);
+    let withdrawn = false;
+    queueMicrotask(() => !withdrawn && listener.unavailable());
+    return {
+      async withdraw() {
+        withdrawn = true;
+      },
+    };
   }
 
-  downgrade(write: Grant, read: Pick<GrantRequest, "label" | "revocable">): Promise<Grant> {
-    return (write as MemoryPlace).readBeside(read);
+  attemptBeside(
+    write: Grant,
+    read: Pick<GrantRequest, "label" | "revocable">,
+    listener: AttemptListener,
+  ): Attempt {
+    const place = write as MemoryPlace;
+    this.#checkConnected(place.name);
+    return place.readBeside(read, listener);
+  }
+
+  #checkConnected(lockName: string): void {
+    if (this.#world.link.state === "connected") return;
+    throw new BackendError("memory: not connected", { lockName, backend: "memory" });
   }
 
   announce(grant: Grant, label: string): Promise<void> {
@@ -107,9 +118,3 @@ function numbered(request: GrantRequest): MemoryRequest {
     { lockName: name, backend: "memory" },
   );
 }
-
-function refusal(error: Error): Ticket {
-  return { granted: Promise.reject(error), cancel: () => done };
-}
-
-const done: Promise<void> = Promise.resolve();

@@ -7,7 +7,6 @@ import type { EventHub } from "../events/event-hub.js";
 interface LinkListener {
   contact(change: "uncertain" | "recovered"): void;
   sessionEnded(session: string): void;
-  sessionBegan(): void;
 }
 
 /** The connection that memory does not have: always there, unless a test cuts it. */
@@ -84,10 +83,8 @@ export class MemoryLink implements BackendLink {
 
   reconnect(): void {
     if (this.#state === "connected" || this.#closed) return;
-    const began = this.#state === "lost";
     this.#become("connected");
-    if (began) this.#listener?.sessionBegan();
-    else this.#listener?.contact("recovered");
+    this.#listener?.contact("recovered");
     this.#wake();
   }
 

@@ -1,5 +1,5 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { Grant, GrantChange, GrantRequest, Ticket, TicketProgress } from "../api/driver.js";
+import type { Attempt, AttemptListener, Grant, GrantRequest, GrantState } from "../api/driver.js";
 import { EvictedError, LockLostError } from "../api/errors.js";
 import type { Runtime } from "../api/runtime.js";
 import type { FencingToken, LockMode, LossReason, Millis } from "../api/values.js";
@@ -20,9 +20,8 @@ export interface MemoryWorld {
 /** A request whose limit, if it has one, is a number. */
 export type MemoryRequest = GrantRequest & { readonly limit: number | null };
 
-/** A request, its place in the queue, and its grant. */
-export class MemoryPlace implements Ticket, Grant, MemoryEntry {
-  readonly granted: Promise<Grant | null>;
+/** One attempt: its place in the queue, and its grant. */
+export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   readonly id: string;
   readonly kind: PrimitiveKind;
   readonly mode: LockMode;
@@ -39,20 +38,19 @@ export class MemoryPlace implements Ticket, Grant, MemoryEntry {
 
   readonly #world: MemoryWorld;
   readonly #request: MemoryRequest;
-  readonly #progress: TicketProgress | undefined;
-  #settle: { resolve: (grant: Grant) => void; reject: (error: unknown) => void } | undefined;
-  #listener: ((change: GrantChange) => void) | undefined;
-  #state: "waiting" | "between-sessions" | "held" | "over" = "waiting";
+  readonly #listener: AttemptListener;
+  #state: GrantState | undefined;
+  #phase: "arriving" | "waiting" | "held" | "over" = "arriving";
   #lossReason: LossReason | undefined;
   #revokeAsked = false;
 
   /** `write`: its place is beside that one, and so it is granted already. Throws `LockLostError` when that one is gone. */
-  constructor(world: MemoryWorld, request: MemoryRequest, progress?: TicketProgress, write?: MemoryPlace) {
+  constructor(world: MemoryWorld, request: MemoryRequest, listener: AttemptListener, write?: MemoryPlace) {
     const { space, link, places, runtime } = world;
     const { name, permits } = request;
     this.#world = world;
     this.#request = request;
-    this.#progress = progress;
+    this.#listener = listener;
     this.id = space.nextId();
     this.kind = request.kind;
     this.mode = request.mode;
@@ -67,96 +65,71 @@ export class MemoryPlace implements Ticket, Grant, MemoryEntry {
     if (write === undefined) {
       places.add(this);
       space.add(name, this);
+      if (this.token === null) {
+        this.#phase = "waiting";
+        listener.waiting();
+      }
     } else {
       if (!space.addBeside(name, write, this)) throw write.lossError();
       places.add(this);
-      this.#state = "held";
+      this.turnCame();
     }
-    this.granted =
-      this.token === null
-        ? new Promise((resolve, reject) => {
-            this.#settle = { resolve, reject };
-          })
-        : Promise.resolve<Grant>(this);
-    if (this.token === null) progress?.waiting();
+  }
+
+  get name(): string {
+    return this.#request.name;
   }
 
   // -------- the space tells
 
   turnCame(): void {
-    this.#state = "held";
-    if (this.#settle === undefined) return;
-    this.#progress?.notified();
-    this.#settle.resolve(this);
+    if (this.#phase === "waiting") this.#listener.notified();
+    this.#phase = "held";
+    [this.#state] = this.#listener.granted([this]);
+    if (this.#revokeAsked) this.revokeAsked();
   }
 
   removed(): void {
-    const waited = this.#state === "waiting";
+    const waited = this.#phase === "waiting";
     const { name } = this.#request;
     this.#end();
-    if (!waited) {
-      this.#lost("stolen");
-      return;
+    if (!waited) this.#lost("stolen");
+    else {
+      this.#listener.failed(
+        new EvictedError(`the queue entry for "${name}" was removed by an operator or another client`, {
+          lockName: name,
+          backend: "memory",
+        }),
+      );
     }
-    this.#settle?.reject(
-      new EvictedError(`the queue entry for "${name}" was removed by somebody`, {
-        lockName: name,
-        backend: "memory",
-      }),
-    );
   }
 
   revokeAsked(): void {
     this.#revokeAsked = true;
-    if (this.#request.revocable) this.tell({ type: "revoke-requested" });
+    if (this.#request.revocable) this.#state?.revokeRequested();
   }
 
   // -------- the session tells
 
+  contact(change: "uncertain" | "recovered"): void {
+    this.#state?.[change]();
+  }
+
   sessionEnded(): void {
-    if (this.#state === "held") {
-      this.#end();
-      this.#lost("session-expired");
-    } else if (this.#state === "waiting") {
-      this.#state = "between-sessions";
-    }
+    const waited = this.#phase === "waiting";
+    this.#end();
+    if (waited) this.#listener.sessionEnded({ queued: true, roundTrips: 0 });
+    else this.#lost("session-expired");
   }
 
-  enterAgain(): void {
-    if (this.#state !== "between-sessions") return;
-    const { space, link } = this.#world;
-    const { name } = this.#request;
-    const conflict = space.conflict(name, this);
-    if (conflict !== undefined) {
-      this.#end();
-      this.#settle?.reject(conflict);
-      return;
-    }
-    this.#state = "waiting";
-    this.session = link.session;
-    this.#progress?.requeued("session-lost");
-    space.add(name, this);
-  }
+  // -------- the attempt and the grant
 
-  tell(change: GrantChange): void {
-    this.#listener?.(change);
-  }
-
-  // -------- the ticket and the grant
-
-  cancel(): Promise<void> {
-    if (this.#state === "over") return done;
-    if (this.#world.link.state === "connected") {
-      this.#leave();
-      return done;
-    }
-    return this.#world.link.whenUp().then(() => {
-      this.#leave();
-    });
+  async withdraw(): Promise<void> {
+    await this.release();
   }
 
   release(): Promise<boolean> {
-    if (this.#state === "over") return Promise.resolve(false);
+    if (this.#phase === "over") return Promise.resolve(false);
     if (this.#world.link.state === "connected") return Promise.resolve(this.#leave());
     return this.#world.link.whenUp().then(() => this.#leave());
   }
@@ -165,31 +138,22 @@ export class MemoryPlace implements Ticket, Grant, MemoryEntry {
     return foreverMs;
   }
 
-  renew(): Promise<Millis | null> {
-    if (this.#world.link.state === "connected")
-      return Promise.resolve(this.#state === "held" ? foreverMs : null);
-    return this.#world.link.whenUp().then(() => (this.#state === "held" ? foreverMs : null));
-  }
-
-  onState(listener: (change: GrantChange) => void): void {
-    this.#listener = listener;
-    if (this.#world.link.state !== "connected") listener({ type: "uncertain" });
-    if (this.#lossReason !== undefined) listener({ type: "lost", reason: this.#lossReason });
-    if (this.#revokeAsked && this.#request.revocable) listener({ type: "revoke-requested" });
-  }
-
-  /** A read beside this write. Rejects with `LockLostError` when the write is not held any more. */
-  async readBeside(read: Pick<GrantRequest, "label" | "revocable">): Promise<MemoryPlace> {
+  async prove(): Promise<Millis | null> {
     await this.#world.link.whenUp();
-    if (this.#state !== "held") throw this.lossError();
+    return this.#phase === "held" ? foreverMs : null;
+  }
+
+  /** A read beside this write. Throws `LockLostError` when the write is not held any more. */
+  readBeside(read: Pick<GrantRequest, "label" | "revocable">, listener: AttemptListener): MemoryPlace {
+    if (this.#phase !== "held") throw this.lossError();
     const { label, revocable } = read;
     const request: MemoryRequest = { ...this.#request, mode: "shared", label, revocable };
-    return new MemoryPlace(this.#world, request, undefined, this);
+    return new MemoryPlace(this.#world, request, listener, this);
   }
 
   async announce(label: string): Promise<void> {
     await this.#world.link.whenUp();
-    if (this.#state !== "held") throw this.lossError();
+    if (this.#phase !== "held") throw this.lossError();
     this.label = label;
     this.#world.space.touch(this.#request.name);
   }
@@ -206,17 +170,17 @@ export class MemoryPlace implements Ticket, Grant, MemoryEntry {
 
   #lost(reason: LossReason): void {
     this.#lossReason = reason;
-    this.tell({ type: "lost", reason });
+    this.#state?.lost(reason);
   }
 
   #leave(): boolean {
-    if (this.#state === "over") return false;
+    if (this.#phase === "over") return false;
     this.#end();
     return this.#world.space.remove(this.#request.name, this);
   }
 
   #end(): void {
-    this.#state = "over";
+    this.#phase = "over";
     this.#world.places.delete(this);
   }
 }
@@ -225,5 +189,4 @@ function moreIds(space: MemorySpace, count: number): string[] {
   return Array.from({ length: count }, () => space.nextId());
 }
 
-const done: Promise<void> = Promise.resolve();
 const noPermits: readonly string[] = [];

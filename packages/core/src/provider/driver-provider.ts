@@ -28,7 +28,7 @@ import { ReadWriteLockView } from "../recipes/read-write-lock.js";
 import { ReentrantMutexView } from "../recipes/reentrant-mutex.js";
 import { ReentrantReadWriteLockView } from "../recipes/reentrant-read-write-lock.js";
 import { SemaphoreView } from "../recipes/semaphore.js";
-import { createScopeStore } from "../scopes/frames.js";
+import { createScopeStore } from "../scopes/store.js";
 import { abortable } from "../signals/abortable.js";
 
 const closeKeys: ReadonlySet<string> = new Set(["releaseTimeoutMs", "graceMs"]);

@@ -4,6 +4,7 @@ import type { CandidacyOptions, LeaderElection, LeadershipHandle, Participant } 
 import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
 import type { InspectOptions, LockSnapshot, ParticipantInfo } from "../api/inspect.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
+import { claim } from "../grants/claim.js";
 import type { GrantEngine } from "../grants/engine.js";
 import {
   acquireKeys,
@@ -119,7 +120,7 @@ export class LeaderElectionView extends View implements LeaderElection {
       variant: this.#variant,
       handleFrom: (hold) => new Leadership(hold, options),
     };
-    return engine.acquire(spec) as Promise<Leadership>;
+    return claim(engine, spec) as Promise<Leadership>;
   }
 }
 

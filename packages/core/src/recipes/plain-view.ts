@@ -3,6 +3,7 @@ import { DeadlockError } from "../api/errors.js";
 import type { Mutex } from "../api/mutex.js";
 import type { LockMode } from "../api/values.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
+import { claim } from "../grants/claim.js";
 import { Handle } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 import {
@@ -10,9 +11,10 @@ import {
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "../options/acquire-options.js";
-import { currentFrame, Frame, frameOf, scopesTracked } from "../scopes/frames.js";
+import { currentFrame, Frame, frameOf } from "../scopes/frames.js";
 import { runScope, type ScopeBody } from "../scopes/run-scope.js";
 import { scopeArguments } from "../scopes/scope-arguments.js";
+import { scopesTracked } from "../scopes/store.js";
 import { View } from "./view.js";
 
 /** A lock, or one side of a lock, that nobody enters twice: each acquire is a stranger to all others. */
@@ -71,7 +73,7 @@ export abstract class PlainView<H extends Handle = Handle> extends View implemen
   }
 
   #take(options: ResolvedAcquireOptions, throws: boolean): Promise<H | null> {
-    return this.engine.acquire({ ...this.spec(options), throws }) as Promise<H | null>;
+    return claim(this.engine, { ...this.spec(options), throws }) as Promise<H | null>;
   }
 }
 

@@ -1,12 +1,13 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import { DeadlockError } from "../api/errors.js";
+import { AcquireTimeoutError, DeadlockError } from "../api/errors.js";
 import type { ReentrantAcquirable } from "../api/mutex.js";
 import type { ReentrantReadWriteLock } from "../api/read-write-lock.js";
 import type { LockMode } from "../api/values.js";
+import { claimBeside } from "../grants/claim.js";
 import type { GrantEngine } from "../grants/engine.js";
-import { Handle } from "../grants/handle.js";
+import type { Handle } from "../grants/handle.js";
+import type { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
-import { readBeside } from "./read-beside.js";
 import { type ReentrantAsk, ReentrantView } from "./reentrant-view.js";
 import { View } from "./view.js";
 
@@ -35,18 +36,27 @@ class ReadSide extends ReentrantView {
    * such a read is released it ends at the backend too, and the next is a new one.
    */
   protected override async ask(ask: ReentrantAsk): Promise<Handle | null> {
-    const { owner, options, throws, bounds } = ask;
+    const { owner, throws } = ask;
     const write = this.books.find(this.lock, owner, "exclusive");
     if (write === undefined) return await super.ask(ask);
-    const read = await readBeside(write, options, bounds);
-    if (read === "too-late") {
-      if (throws) throw this.timeoutError(options);
-      return null;
+    try {
+      const read = await this.#readBeside(write, ask);
+      if (read !== null) return read;
+    } catch (error) {
+      if (!throws && error instanceof AcquireTimeoutError) return null;
+      throw error;
     }
     // Its holder released the write meanwhile: now a reader like any other.
-    if (read === "given-back") return await super.ask(ask);
-    this.books.enter(read);
-    return new Handle(read, options);
+    return await super.ask(ask);
+  }
+
+  #readBeside(write: Hold, { owner, options, bounds }: ReentrantAsk): Promise<Handle | null> {
+    const { kind, name, mode, books } = this;
+    return claimBeside(write, {
+      ...{ kind, name, mode, permits: 1, owner, options, throws: true },
+      startedMs: bounds.startedMs,
+      onHold: (read) => books.enter(read),
+    });
   }
 }
 

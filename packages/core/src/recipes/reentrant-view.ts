@@ -3,6 +3,7 @@ import { AcquireTimeoutError } from "../api/errors.js";
 import type { LockHandle } from "../api/handle.js";
 import type { ReentrantAcquireOptions, ReentrantMutex } from "../api/mutex.js";
 import type { LockMode, Millis, Owner } from "../api/values.js";
+import { claim } from "../grants/claim.js";
 import { Handle } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 import {
@@ -100,7 +101,7 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
   protected async ask(ask: ReentrantAsk): Promise<Handle | null> {
     const { engine, kind, name, mode, books } = this;
     const { owner, options, throws, bounds } = ask;
-    return await engine.acquire({
+    return await claim(engine, {
       kind,
       name,
       mode,

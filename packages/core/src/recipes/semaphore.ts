@@ -5,6 +5,7 @@ import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
 import type { InspectOptions, SemaphoreSnapshot } from "../api/inspect.js";
 import type { PermitHandle, Semaphore } from "../api/semaphore.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
+import { claim } from "../grants/claim.js";
 import type { GrantEngine } from "../grants/engine.js";
 import {
   acquireKeys,
@@ -147,7 +148,7 @@ export class SemaphoreView extends View implements Semaphore {
       limit: this.#limit,
       handleFrom: (hold) => new Permit(hold, options, permits),
     };
-    return engine.acquire(spec) as Promise<Permit | null>;
+    return claim(engine, spec) as Promise<Permit | null>;
   }
 }
 

@@ -4,7 +4,7 @@ import type { HoldInfo, InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { LockView } from "../api/mutex.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
 import type { GrantEngine } from "../grants/engine.js";
-import type { Hold } from "../grants/hold.js";
+import type { Held } from "../grants/held.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { checkCount, checkSignal } from "../options/checks.js";
 import { abortable } from "../signals/abortable.js";
@@ -108,7 +108,7 @@ export abstract class View implements LockView {
 
 /** Adds what only this process knows of its own holds: owner, label, token, re-entries, exact age. */
 function withOwnHolds(engine: GrantEngine, snapshot: LockSnapshot): LockSnapshot {
-  const own = new Map<string, Hold>();
+  const own = new Map<string, Held>();
   for (const hold of [...engine.holds, ...engine.releasing, ...engine.kept]) {
     for (const id of [hold.grant.backendId, ...hold.grant.permitIds]) own.set(id, hold);
   }

@@ -1,11 +1,11 @@
 import { NotHeldError } from "../api/errors.js";
 import type { LockHandle } from "../api/handle.js";
 import type { WriteHandle } from "../api/read-write-lock.js";
+import { claimBeside } from "../grants/claim.js";
 import { Handle } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { checkSignal } from "../options/checks.js";
-import { readBeside } from "./read-beside.js";
 
 /** A held write, which may become a read. */
 export class WriteLockHandle extends Handle implements WriteHandle {
@@ -25,16 +25,19 @@ export class WriteLockHandle extends Handle implements WriteHandle {
     if (this.#downgrading) throw this.#notHeld("is being downgraded by another call");
     this.#downgrading = true;
     try {
-      const read = await readBeside(
-        Handle.holdOf(this),
-        { ...this.#options, waitMs: Infinity },
-        { deadlineMs: Infinity, signal },
-      );
-      if (typeof read === "string") throw this.#notHeld("was released while it was being downgraded");
-      Handle.holdOf(this).handKeepingOn(read);
-      const handle = new Handle(read, { ...this.#options, holdAtLeastMs: 0 });
+      const write = Handle.holdOf(this);
+      const { kind, name, owner } = write;
+      const options = { ...this.#options, waitMs: Infinity, signal };
+      const read = await claimBeside(write, {
+        ...{ kind, name, mode: "shared", permits: 1, owner, options, throws: true },
+        handleFrom: (hold) => {
+          write.handKeepingOn(hold);
+          return new Handle(hold, { ...this.#options, holdAtLeastMs: 0 });
+        },
+      });
+      if (read === null) throw this.#notHeld("was released while it was being downgraded");
       await this.#letGo(signal);
-      return handle;
+      return read;
     } finally {
       this.#downgrading = false;
     }

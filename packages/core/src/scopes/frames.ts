@@ -1,7 +1,7 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { LockMode } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { Hold } from "../grants/hold.js";
+import { currentScope, runInScopeStore } from "./store.js";
 
 /**
  * The running body of one `withLock`. Code called from it finds it through the async context, as long as it is active;
@@ -60,33 +60,12 @@ export class Frame {
   }
 }
 
-let store: AsyncLocalStorage<Frame | undefined> | undefined;
-
-/** From here on each await in the process is dearer, so this happens only on request. */
-export function createScopeStore(): void {
-  store ??= new AsyncLocalStorage();
-}
-
-export function scopesTracked(): boolean {
-  return store !== undefined;
-}
-
 export function runInFrame<T>(frame: Frame, body: () => T): T {
-  return store === undefined ? body() : store.run(frame, body);
-}
-
-/**
- * Runs `fn` in no caller's scope. Node.js runs listeners, and timers, in the async context of the code that caused or set
- * them. That may be the body of another task: a listener would be taken for a part of it, and enter its lock beside it. So
- * whatever is run for others than the present caller goes through here. Free as long as no scope store exists.
- */
-export function outsideScopes<T>(fn: () => T): T {
-  if (store === undefined || store.getStore() === undefined) return fn();
-  return store.run(undefined, fn);
+  return runInScopeStore(frame, body);
 }
 
 export function currentFrame(): Frame | undefined {
-  return nearestActive(store?.getStore());
+  return nearestActive(currentScope() as Frame | undefined);
 }
 
 /** The innermost running scope on this lock of this provider, or on this side of it. */

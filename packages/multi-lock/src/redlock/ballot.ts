@@ -1,75 +1,87 @@
 import { type Millis, type NodeVote, QuorumError, type Runtime } from "@holdfast/core";
+import type { VotingNode } from "./voting-node.js";
 
 /** What one node answered in one round. */
-export interface Ballot<N, R> {
-  readonly node: N;
+export interface Ballot<R> {
+  readonly node: VotingNode;
   readonly tookMs: Millis;
   readonly outcome: { readonly reply: R } | { readonly error: unknown };
 }
 
-export interface Round<N, R> {
-  /** Those that had come when it was decided, in the order in which they came. */
-  readonly ballots: readonly Ballot<N, R>[];
-  /** Not heard of by then. */
-  readonly silent: readonly N[];
+/** The answers of a round as they were when it ended. */
+export interface Round<R> {
+  /** In the order in which they came. */
+  readonly ballots: readonly Ballot<R>[];
+  /** The nodes that had not answered by then. */
+  readonly silent: readonly VotingNode[];
   readonly startedMs: Millis;
   readonly tookMs: Millis;
 }
 
-export interface RoundSpec<N, R> {
-  readonly nodes: readonly N[];
+export interface RoundSpec<R> {
+  readonly nodes: readonly VotingNode[];
   /** Asked of all nodes at once. */
-  ask(node: N): Promise<R>;
-  /** Whether the answers so far leave nothing to wait for. */
-  decided(ballots: readonly Ballot<N, R>[]): boolean;
-  /** Nodes that have not answered by then are not waited for. */
-  timeoutMs: Millis;
-  /** Of an answer after the decision. */
-  late(ballot: Ballot<N, R>): void;
+  ask(node: VotingNode): Promise<R>;
+  /** Whether the answers so far leave nothing to wait for. Default: only the answers of all nodes do. */
+  decided?(ballots: readonly Ballot<R>[]): boolean;
+  /** So many answers are waited for beyond `nodeTimeoutMs` too. Default 0. */
+  readonly needed?: number;
+  /** Gets each answer that comes after the end of the round. */
+  late?(ballot: Ballot<R>): void;
 }
 
-/** Asks all nodes in parallel, and waits until the answers decide, or no longer than for the slowest that is allowed. Never rejects. */
-export function holdRound<N, R>(runtime: Runtime, spec: RoundSpec<N, R>): Promise<Round<N, R>> {
+/** Asks all nodes in parallel. Ends when the answers decide, and otherwise when a node's time for its answer is over. Never rejects. */
+export function holdRound<R>(
+  quorum: { readonly runtime: Runtime; readonly settings: { readonly nodeTimeoutMs: Millis } },
+  { nodes, ask, decided, needed = 0, late }: RoundSpec<R>,
+): Promise<Round<R>> {
+  const { runtime } = quorum;
   const startedMs = runtime.nowMs();
   return new Promise((resolve) => {
-    const ballots: Ballot<N, R>[] = [];
-    const silent = new Set(spec.nodes);
+    const ballots: Ballot<R>[] = [];
+    const silent = new Set(nodes);
+    let timedOut = false;
     let over = false;
-    const end = (): void => {
-      if (over) return;
+    const look = (): void => {
+      const enough =
+        silent.size === 0 || (timedOut && ballots.length >= needed) || decided?.(ballots) === true;
+      if (over || !enough) return;
       over = true;
       cancel();
       resolve({ ballots, silent: [...silent], startedMs, tookMs: runtime.nowMs() - startedMs });
     };
-    const cancel = runtime.setTimer(spec.timeoutMs, end, { ref: true });
-    const cast = (node: N, outcome: Ballot<N, R>["outcome"]): void => {
+    const timeOut = (): void => {
+      timedOut = true;
+      look();
+    };
+    const cancel = runtime.setTimer(quorum.settings.nodeTimeoutMs, timeOut, { ref: true });
+    const cast = (node: VotingNode, outcome: Ballot<R>["outcome"]): void => {
       const ballot = { node, outcome, tookMs: runtime.nowMs() - startedMs };
       if (over) {
-        spec.late(ballot);
+        late?.(ballot);
         return;
       }
       silent.delete(node);
       ballots.push(ballot);
-      if (silent.size === 0 || spec.decided(ballots)) end();
+      look();
     };
-    for (const node of spec.nodes) {
-      spec.ask(node).then(
+    for (const node of nodes) {
+      ask(node).then(
         (reply) => cast(node, { reply }),
         (error: unknown) => cast(node, { error }),
       );
     }
+    look();
   });
 }
 
-export function repliesOf<N, R>(round: Round<N, R>): readonly (readonly [N, R])[] {
-  return round.ballots.flatMap(({ node, outcome }) =>
-    "reply" in outcome ? [[node, outcome.reply] as const] : [],
-  );
+export function repliesOf<R>(ballots: readonly Ballot<R>[]): readonly (readonly [VotingNode, R])[] {
+  return ballots.flatMap(({ node, outcome }) => ("reply" in outcome ? [[node, outcome.reply] as const] : []));
 }
 
 /** The votes of a round as errors carry them. */
-export function votesOf<N extends { readonly name: string }, R>(
-  round: Round<N, R>,
+export function votesOf<R>(
+  round: Round<R>,
   judge: (reply: R) => Pick<NodeVote, "vote" | "error">,
 ): readonly NodeVote[] {
   return [
@@ -81,8 +93,19 @@ export function votesOf<N extends { readonly name: string }, R>(
   ];
 }
 
-/** Too few nodes could be asked to know anything. `lockName`: `undefined` for what concerns no lock. */
+/** The error of a request for which too few nodes voted. `lockName`: `undefined` for what concerns no lock. */
 export function quorumError(
+  message: string,
+  lockName: string | undefined,
+  needed: number,
+  votes: readonly NodeVote[],
+): QuorumError {
+  const cause = votes.find(({ error }) => error !== undefined)?.error;
+  return new QuorumError(message, { backend: "redlock", lockName, needed, votes, cause });
+}
+
+/** As `quorumError`, where too few nodes answered to know anything. The message says of each node how it voted. */
+export function tooFewError(
   what: string,
   lockName: string | undefined,
   needed: number,
@@ -92,16 +115,9 @@ export function quorumError(
     .map((vote) => [vote, votes.filter((each) => each.vote === vote)] as const)
     .filter(([, found]) => found.length > 0)
     .map(([vote, found]) => `${vote}: ${found.map(nodeText).join(", ")}`);
-  return new QuorumError(
-    `${lockName === undefined ? what : `${what} "${lockName}"`}: ${needed} of ${votes.length} nodes are needed (${counted.join("; ")})`,
-    {
-      backend: "redlock",
-      lockName,
-      needed,
-      votes,
-      cause: votes.find(({ error }) => error !== undefined)?.error,
-    },
-  );
+  const subject = lockName === undefined ? what : `${what} "${lockName}"`;
+  const message = `${subject}: ${needed} of ${votes.length} nodes are needed (${counted.join("; ")})`;
+  return quorumError(message, lockName, needed, votes);
 }
 
 function nodeText({ node, error }: NodeVote): string {

@@ -1,11 +1,11 @@
 import { InvalidArgumentError, type Millis } from "@holdfast/core";
 import type { VotingNode } from "./voting-node.js";
 
-/** Throws when two of the nodes are one server: its one memory would vote twice. `told`: run ids that nodes have just answered with. */
-export function checkDistinct(nodes: readonly VotingNode[], told: ReadonlyMap<VotingNode, string>): void {
+/** Throws when two of the nodes are one server: its one memory would vote twice. `runIds`: what nodes have just answered. */
+export function checkDistinct(nodes: readonly VotingNode[], runIds: ReadonlyMap<VotingNode, string>): void {
   const known = new Map<string, VotingNode>();
   for (const node of nodes) {
-    const runId = told.get(node) ?? node.runId;
+    const runId = runIds.get(node) ?? node.runId;
     if (runId === null) continue;
     const other = known.get(runId);
     if (other !== undefined) {

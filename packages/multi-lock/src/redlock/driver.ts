@@ -1,18 +1,8 @@
-import {
-  type Capabilities,
-  type GrantRequest,
-  type InspectOptions,
-  type LockDriver,
-  type LockSnapshot,
-  type Millis,
-  type PrimitiveKind,
-  type Ticket,
-  type TicketProgress,
-  UnsupportedError,
-} from "@holdfast/core";
-import type { RedLockDesk } from "./desk.js";
+import type { Capabilities, InspectOptions, LockSnapshot, Millis, PrimitiveKind } from "@holdfast/core";
+import type { Attempt, AttemptListener, GrantRequest, LockDriver } from "@holdfast/core/driver";
 import { askToLetGo, inspectRedLock } from "./inspect.js";
-import { RedLockTicket } from "./red-lock-ticket.js";
+import type { Quorum } from "./quorum.js";
+import { RedLockAttempt } from "./red-lock-attempt.js";
 
 const kinds: ReadonlySet<PrimitiveKind> = new Set<PrimitiveKind>(["mutex", "reentrant-mutex"]);
 const closeWaitMs: Millis = 1_000;
@@ -20,11 +10,11 @@ const closeWaitMs: Millis = 1_000;
 /** The majority of several masters as core's driver. */
 export class RedLockDriver implements LockDriver {
   readonly capabilities: Capabilities;
-  readonly #desk: RedLockDesk;
+  readonly #quorum: Quorum;
 
-  constructor(desk: RedLockDesk) {
-    const { fencing } = desk.settings;
-    this.#desk = desk;
+  constructor(quorum: Quorum) {
+    const { fencing } = quorum.settings;
+    this.#quorum = quorum;
     this.capabilities = {
       backend: "redlock",
       lease: "ttl",
@@ -35,26 +25,21 @@ export class RedLockDriver implements LockDriver {
     };
   }
 
-  request(request: GrantRequest, progress: TicketProgress): Ticket {
-    if (!kinds.has(request.kind)) {
-      throw new UnsupportedError(`the backend redlock has no ${request.kind}`, {
-        backend: "redlock",
-        lockName: request.name,
-      });
-    }
-    return new RedLockTicket(this.#desk, request, progress);
+  /** One lock at a time: there is no `jointGroup`. */
+  attempt([request]: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt {
+    return new RedLockAttempt(this.#quorum, request, listener);
   }
 
   inspect(kind: PrimitiveKind, name: string, options: InspectOptions): Promise<LockSnapshot> {
-    return inspectRedLock(this.#desk, kind, name, options);
+    return inspectRedLock(this.#quorum, kind, name, options);
   }
 
-  /** Whoever a majority of nodes names is asked, on each of them. `false` for a holder that is not ours. */
+  /** Asks the holder that a majority of nodes names, on each of them. `false` for a holder that is not ours. */
   requestRevoke(_kind: PrimitiveKind, name: string): Promise<boolean> {
-    return askToLetGo(this.#desk, name);
+    return askToLetGo(this.#quorum, name);
   }
 
   close(): Promise<void> {
-    return this.#desk.close(closeWaitMs);
+    return this.#quorum.close(closeWaitMs);
   }
 }

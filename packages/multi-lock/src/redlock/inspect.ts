@@ -1,68 +1,70 @@
 import type { InspectOptions, LockSnapshot, PrimitiveKind } from "@holdfast/core";
 import { mutexAsk, mutexInspect, mutexKeys, parseOwner } from "@holdfast/redis-recipes/internal";
-import { holdRound, quorumError, repliesOf, votesOf } from "./ballot.js";
-import type { RedLockDesk } from "./desk.js";
+import { holdRound, repliesOf, tooFewError, votesOf } from "./ballot.js";
+import type { Quorum } from "./quorum.js";
+import { ownerOfMajority } from "./vote-count.js";
+import type { VotingNode } from "./voting-node.js";
 
-/** Whoever a majority of the nodes names. Waiters leave no trace on them. */
+/** The holder is the owner that a majority of the nodes names. Waiters leave no trace on the nodes. */
 export async function inspectRedLock(
-  desk: RedLockDesk,
+  quorum: Quorum,
   kind: PrimitiveKind,
   name: string,
   options: InspectOptions,
 ): Promise<LockSnapshot> {
   options.signal?.throwIfAborted();
-  const { runtime, majority, settings } = desk;
+  const { runtime, majority, settings } = quorum;
   const keys = mutexKeys(settings.keyPrefix + name);
-  const round = await holdRound(runtime, {
-    nodes: desk.nodes,
-    ask: async ({ line }) => {
-      const given = [keys.lock, keys.token, keys.waiters, keys.alive, `${keys.run}:none`];
-      return (await line.run(mutexInspect, given, mutexInspect.args({ maxPending: 0 }))).reply;
-    },
-    decided: () => false,
-    timeoutMs: settings.nodeTimeoutMs,
-    late: () => {},
+  const given = [keys.lock, keys.token, keys.waiters, keys.alive, `${keys.run}:none`];
+  const pictures = await repliesOfMajority(quorum, "too few nodes told of", name, async ({ line }) => {
+    return (await line.run(mutexInspect, given, mutexInspect.args({ maxPending: 0 }))).reply;
   });
-  const pictures = repliesOf(round).map(([, picture]) => picture);
-  if (pictures.length < majority) {
-    const votes = votesOf(round, () => ({ vote: "for" }));
-    throw quorumError("too few nodes told of", name, majority, votes);
-  }
-  const owners = new Map<string, number[]>();
-  for (const { owner, pttlMs } of pictures.flatMap(({ holders }) => holders)) {
-    owners.set(owner, [...(owners.get(owner) ?? []), pttlMs]);
-  }
-  const [holder] = [...owners].filter(([, left]) => left.length >= majority);
+  const holder = ownerOfMajority(
+    pictures.flatMap(({ holders }) => holders),
+    majority,
+  );
   return {
     name,
     takenAt: new Date(runtime.wallMs()),
     kind: holder === undefined ? null : kind,
-    held: holder === undefined ? [] : [holdInfo(desk, ...holder)],
+    held: holder === undefined ? [] : [holdInfo(quorum, holder.owner, holder.leftMs)],
     pending: [],
     pendingTotal: null,
   };
 }
 
 /** `false` when no majority named a holder of ours. */
-export async function askToLetGo(desk: RedLockDesk, name: string): Promise<boolean> {
-  const { runtime, majority, settings } = desk;
-  const round = await holdRound(runtime, {
-    nodes: desk.nodes,
-    ask: async ({ line }) =>
-      (await line.run(mutexAsk, [settings.keyPrefix + name], mutexAsk.args(null))).reply,
-    decided: () => false,
-    timeoutMs: settings.nodeTimeoutMs,
-    late: () => {},
-  });
-  const replies = repliesOf(round);
-  if (replies.length < majority) {
-    const votes = votesOf(round, () => ({ vote: "for" }));
-    throw quorumError("too few nodes could be told of", name, majority, votes);
-  }
-  return replies.filter(([, { status }]) => status === "asked").length >= majority;
+export async function askToLetGo(quorum: Quorum, name: string): Promise<boolean> {
+  const keys = [quorum.settings.keyPrefix + name];
+  const replies = await repliesOfMajority(
+    quorum,
+    "too few nodes could be told of",
+    name,
+    async ({ line }) => {
+      return (await line.run(mutexAsk, keys, mutexAsk.args(null))).reply;
+    },
+  );
+  return replies.filter(({ status }) => status === "asked").length >= quorum.majority;
 }
 
-function holdInfo(desk: RedLockDesk, owner: string, left: readonly number[]): LockSnapshot["held"][number] {
+/** Rejects with `QuorumError` when fewer than a majority answer in time. */
+async function repliesOfMajority<R>(
+  quorum: Quorum,
+  failure: string,
+  name: string,
+  ask: (node: VotingNode) => Promise<R>,
+): Promise<readonly R[]> {
+  const { nodes, majority } = quorum;
+  const round = await holdRound(quorum, { nodes, ask });
+  const replies = repliesOf(round.ballots);
+  if (replies.length < majority) {
+    const votes = votesOf(round, () => ({ vote: "for" }));
+    throw tooFewError(failure, name, majority, votes);
+  }
+  return replies.map(([, reply]) => reply);
+}
+
+function holdInfo(quorum: Quorum, owner: string, left: readonly number[]): LockSnapshot["held"][number] {
   const parsed = parseOwner(owner);
   // The majority ends with the first of its votes that is one too few.
   const longestFirst = left.toSorted((one, other) => other - one);
@@ -77,7 +79,7 @@ function holdInfo(desk: RedLockDesk, owner: string, left: readonly number[]): Lo
     sinceMs: { value: null, provenance: "unknown" },
     token: null,
     holdCount: 1,
-    heldByThisProvider: parsed?.uuid === desk.uuid,
-    remainingMs: longestFirst[desk.majority - 1] ?? null,
+    heldByThisProvider: parsed?.uuid === quorum.uuid,
+    remainingMs: longestFirst[quorum.majority - 1] ?? null,
   };
 }

@@ -12,17 +12,11 @@ import {
   type VoteAnswer,
   vote,
 } from "@holdfast/redis-recipes/internal";
+import type { ResolvedRedLocksOptions } from "./options.js";
 import type { VotingNode } from "./voting-node.js";
 
-export interface NodeLockSettings {
-  readonly restartGuard: boolean;
-  readonly maxLeaseMs: Millis;
-  readonly nodeTimeoutMs: Millis;
-  readonly tokenTtlMs: Millis;
-}
-
-/** Where a lock of a node goes on the node itself, when `redisLocks` clients of that very node wait for it. */
-const passing = {
+/** How a node's lock is handed over when `redisLocks` clients of that very node wait for it. */
+const handOff = {
   claimMs: 3_000,
   aliveMs: 3_500,
   maxDirectRun: 8,
@@ -34,48 +28,40 @@ const passing = {
 export class NodeLock {
   readonly name: string;
   readonly key: string;
-  /** Where Redisson and we tell that the node's lock is free. */
+  /** The channel on which Redisson and we publish that the node's lock is free. */
   readonly channel: string;
   readonly #voteKeys: readonly string[];
   readonly #allKeys: readonly string[];
-  readonly #settings: NodeLockSettings;
+  readonly #settings: ResolvedRedLocksOptions;
 
-  constructor(name: string, key: string, settings: NodeLockSettings) {
-    const keys = mutexKeys(key);
+  constructor(name: string, settings: ResolvedRedLocksOptions) {
     this.name = name;
-    this.key = key;
-    this.channel = redissonChannels.mutex(key);
+    this.key = settings.keyPrefix + name;
+    const keys = mutexKeys(this.key);
+    this.channel = redissonChannels.mutex(this.key);
     this.#voteKeys = [keys.lock, keys.token, nodeIdentityKey];
     this.#allKeys = mutexKeyList(keys);
     this.#settings = settings;
   }
 
   vote(node: VotingNode, owner: string, leaseMs: Millis): Promise<Answer<VoteAnswer>> {
-    const { maxLeaseMs, nodeTimeoutMs, tokenTtlMs } = this.#settings;
-    return node.ask(vote, this.#voteKeys, {
-      owner,
-      leaseMs,
-      // A copy that comes when nobody wants it any more must not put an owner back that was withdrawn.
-      notAfterMs: node.notAfterMs(2 * nodeTimeoutMs),
-      tokenTtlMs,
-      guard: this.#guarded(node),
-      maxLeaseMs,
-    });
+    // A copy of the request that arrives late must not put an owner back that was withdrawn.
+    const notAfterMs = node.notAfterMs(2 * this.#settings.nodeTimeoutMs);
+    return node.ask(vote, this.#voteKeys, { ...this.#common(node, owner, leaseMs), notAfterMs });
   }
 
   extend(node: VotingNode, owner: string, leaseMs: Millis, floor = 0n): Promise<Answer<ExtendAnswer>> {
-    const { maxLeaseMs, tokenTtlMs } = this.#settings;
-    const guard = this.#guarded(node);
-    return node.ask(extend, this.#voteKeys, { owner, leaseMs, guard, maxLeaseMs, floor, tokenTtlMs });
+    return node.ask(extend, this.#voteKeys, { ...this.#common(node, owner, leaseMs), floor });
   }
 
   release(node: VotingNode, owner: string): Promise<Answer<ReleaseAnswer>> {
     const { tokenTtlMs } = this.#settings;
-    const args = mutexRelease.args({ ...passing, owner, tokenTtlMs, channel: this.channel });
+    const args = mutexRelease.args({ ...handOff, owner, tokenTtlMs, channel: this.channel });
     return node.line.run(mutexRelease, this.#allKeys, args);
   }
 
-  #guarded(node: VotingNode): boolean {
-    return this.#settings.restartGuard && !node.durable;
+  #common(node: VotingNode, owner: string, leaseMs: Millis) {
+    const { maxLeaseMs, tokenTtlMs, restartGuard } = this.#settings;
+    return { owner, leaseMs, maxLeaseMs, tokenTtlMs, guard: restartGuard && !node.durable };
   }
 }

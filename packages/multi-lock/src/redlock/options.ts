@@ -90,18 +90,10 @@ export interface ResolvedNode {
   readonly target: RedisTarget;
 }
 
-export interface ResolvedRedLocksOptions {
+export interface ResolvedRedLocksOptions
+  extends Required<Omit<RedLocksOptions, keyof ProviderOptions | "nodes" | "purpose">> {
   readonly common: ResolvedProviderOptions;
   readonly nodes: readonly ResolvedNode[];
-  readonly leaseMs: Millis;
-  readonly maxLeaseMs: Millis;
-  readonly nodeTimeoutMs: Millis;
-  readonly minValidityMs: Millis;
-  readonly maxHoldMs: Millis;
-  readonly restartGuard: boolean;
-  readonly keyPrefix: string;
-  readonly tokenTtlMs: Millis;
-  readonly fencing: "none" | "write-back" | ((name: string) => Promise<FencingToken>);
 }
 
 const ownKeys = [

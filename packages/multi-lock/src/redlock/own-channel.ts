@@ -1,54 +1,45 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { grantChannel, parseGrantMessage, type Subscription } from "@holdfast/redis-recipes/internal";
+import { pause } from "./pause.js";
 import type { VotingNode } from "./voting-node.js";
 
-export interface OwnMessages {
-  /** Somebody asks this owner to let go. */
-  revokeAsked(owner: string): void;
-  /** The owner's vote on this node was ended by force. */
-  stolen(owner: string, node: VotingNode): void;
-}
+type OwnMessage = NonNullable<ReturnType<typeof parseGrantMessage>>;
 
-/** The channel of one provider, on each of its nodes: what other clients of ours have to tell its holders. */
+/** The channel of one provider, on each of its nodes, on which other clients send messages to its holders. */
 export class OwnChannel {
   readonly #runtime: Runtime;
   readonly #channel: string;
   readonly #nodes: readonly VotingNode[];
-  readonly #messages: OwnMessages;
-  #subscriptions: readonly Subscription[] | undefined;
+  readonly #heard: (message: OwnMessage, node: VotingNode) => void;
+  #subscriptions: readonly Subscription[] = [];
 
-  constructor(runtime: Runtime, uuid: string, nodes: readonly VotingNode[], messages: OwnMessages) {
+  constructor(
+    runtime: Runtime,
+    uuid: string,
+    nodes: readonly VotingNode[],
+    heard: (message: OwnMessage, node: VotingNode) => void,
+  ) {
     this.#runtime = runtime;
     this.#channel = grantChannel(uuid);
     this.#nodes = nodes;
-    this.#messages = messages;
+    this.#heard = heard;
   }
 
-  /** From the first request on. */
+  /** Subscribes with the first request. */
   listen(): void {
-    this.#subscriptions ??= this.#nodes.map((node) => {
-      const subscription = node.line.subscribe(this.#channel, "plain", (text) => this.#heard(node, text));
-      // Messages are hints: what a node cannot say, the next extension finds.
-      subscription.ready.catch(() => {});
-      return subscription;
-    });
+    if (this.#subscriptions.length > 0) return;
+    this.#subscriptions = this.#nodes.map((node) =>
+      node.listen(this.#channel, "plain", (text) => {
+        const message = parseGrantMessage(text);
+        if (message !== null) this.#heard(message, node);
+      }),
+    );
   }
 
-  /** Until all nodes can be heard, or for so long: a wish that nobody hears is not said again. */
+  /** Resolves when all nodes can be heard, or after so long: a request to let go that comes before is not repeated. */
   async heard(waitMs: Millis): Promise<void> {
-    const all = Promise.allSettled((this.#subscriptions ?? []).map(({ ready }) => ready));
-    await new Promise<void>((resolve) => {
-      const cancel = this.#runtime.setTimer(waitMs, resolve, { ref: true });
-      void all.then(() => {
-        cancel();
-        resolve();
-      });
-    });
-  }
-
-  #heard(node: VotingNode, text: string): void {
-    const message = parseGrantMessage(text);
-    if (message?.type === "revoke") this.#messages.revokeAsked(message.owner);
-    else if (message?.type === "stolen") this.#messages.stolen(message.owner, node);
+    const limit = pause(this.#runtime, waitMs, { ref: true });
+    await Promise.race([limit.over, Promise.allSettled(this.#subscriptions.map(({ ready }) => ready))]);
+    limit.end();
   }
 }

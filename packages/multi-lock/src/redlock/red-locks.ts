@@ -1,11 +1,8 @@
-import type { LockProvider, SessionState } from "@holdfast/core";
+import type { LockProvider } from "@holdfast/core";
 import { createProvider, EventHub } from "@holdfast/core/internal";
-import { requestMeter } from "@holdfast/redis-recipes/internal";
-import { RedLockDesk } from "./desk.js";
 import { RedLockDriver } from "./driver.js";
-import { MajorityLink } from "./majority-link.js";
 import { type RedLocksOptions, type ResolvedRedLocksOptions, resolveRedLocks } from "./options.js";
-import type { RedLockGrant } from "./red-lock-grant.js";
+import { Quorum } from "./quorum.js";
 import type { OpenLine } from "./voting-node.js";
 
 /**
@@ -29,43 +26,19 @@ import type { OpenLine } from "./voting-node.js";
  * ```
  */
 export function redLocks(options: RedLocksOptions): LockProvider {
-  return openRedLocks(resolveRedLocks(options));
+  return openRedLocks(resolveRedLocks(options)).locks;
 }
 
-/** For simulations. */
-export interface Seams {
-  /** In place of connections. */
-  readonly open?: OpenLine;
-  /** Gets the holds, as they come and go. */
-  watch?(holds: ReadonlySet<RedLockGrant>): void;
-}
-
-export function openRedLocks(settings: ResolvedRedLocksOptions, { open, watch }: Seams = {}): LockProvider {
+/** `open`: for simulations, in place of connections. */
+export function openRedLocks(
+  settings: ResolvedRedLocksOptions,
+  open?: OpenLine,
+): { readonly locks: LockProvider; readonly quorum: Quorum } {
   const { runtime } = settings.common;
   const id = runtime.randomId();
   const events = new EventHub({ provider: id, backend: "redlock", runtime });
-  const cluster = settings.nodes.map(({ name }) => name).join(",");
-  const majority = Math.floor(settings.nodes.length / 2) + 1;
-  const onState = (state: SessionState): void => {
-    // Holds first, so that whoever looks at a handle when told of the state finds it told too.
-    desk.contactChanged();
-    if (events.has("session-state")) events.emit("session-state", { state, timeoutMs: 0, cluster });
-  };
-  // The desk tells nothing before this function is done: its connections come in later turns.
-  const link = new MajorityLink(() => desk.nodes, majority, onState);
-  const desk = new RedLockDesk(
-    settings,
-    { connectionChanged: () => link.connectionChanged(), meter: requestMeter(events) },
-    open,
-  );
-  watch?.(desk.holds);
-  const driver = new RedLockDriver(desk);
-  return createProvider({
-    id,
-    driver,
-    link,
-    events,
-    options: settings.common,
-    defaultLeaseMs: settings.leaseMs,
-  });
+  const quorum = new Quorum(settings, events, open);
+  const driver = new RedLockDriver(quorum);
+  const { common: options, leaseMs: defaultLeaseMs } = settings;
+  return { locks: createProvider({ id, driver, link: quorum, events, options, defaultLeaseMs }), quorum };
 }

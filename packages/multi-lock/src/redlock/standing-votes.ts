@@ -15,8 +15,8 @@ export interface StandingVote {
 }
 
 /**
- * The votes of a hold. One that came after the grant counts only because others were a majority while it came, so that nobody else
- * can have held just before: they vouch for it. When it turns out that they were none, it does not count either.
+ * The votes of a hold. One that came after the grant counts only because others were a majority while it came, so that no other
+ * client can have held just before: they vouch for it. When it turns out that they were none, it does not count either.
  */
 export class StandingVotes {
   readonly #majority: number;
@@ -33,17 +33,17 @@ export class StandingVotes {
     return this.#votes.get(node);
   }
 
-  /** As they are now. */
+  /** The votes as they are now. */
   entries(): ReadonlyMap<VotingNode, StandingVote> {
     return new Map(this.#votes);
   }
 
-  /** So many nodes can have given their vote to nobody else. */
+  /** So many nodes can have given their vote to no other client. */
   backing(nowMs: Millis): number {
     return this.#backers(nowMs).length;
   }
 
-  /** Until when a majority keeps its votes. */
+  /** The time until which a majority keeps its votes. */
   endMs(): Millis {
     const ends = [...this.#votes.values()].map(({ untilMs }) => untilMs).sort((one, other) => other - one);
     return ends[this.#majority - 1] ?? -Infinity;
@@ -59,7 +59,7 @@ export class StandingVotes {
     this.#votes.set(node, { untilMs, confirmedMs: askedMs, sinceMs: nowMs, vouchers: new Set(vouchers) });
   }
 
-  /** The node may have given it to somebody else since, or not: it is to be asked. */
+  /** The node may have given its vote to another client since, or not: it has to be asked. */
   doubt(node: VotingNode, nowMs: Millis): void {
     const vote = this.#votes.get(node);
     if (vote !== undefined) vote.untilMs = Math.min(vote.untilMs, nowMs);
@@ -71,7 +71,7 @@ export class StandingVotes {
       this.#gone(vote);
     } else if (reply.status === "extended") {
       vote.confirmedMs = Math.max(vote.confirmedMs, sentMs);
-      // Kept for ever, which somebody else has seen to.
+      // The vote is kept for ever, because another client has removed its time-to-live.
       if (reply.pttlMs < 0) return;
       const leftMs = leaseMs > 0 ? Math.min(reply.pttlMs, leaseMs) : reply.pttlMs;
       const readMs = sentMs + leftMs - marginMs(leftMs);

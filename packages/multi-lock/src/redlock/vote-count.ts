@@ -1,46 +1,44 @@
 import { LayoutConflictError, type Millis, type NodeVote } from "@holdfast/core";
-import type { Answer, VoteAnswer } from "@holdfast/redis-recipes/internal";
-import { type Ballot, quorumError, type Round, repliesOf, votesOf } from "./ballot.js";
+import type { Answer, ExtendAnswer, VoteAnswer } from "@holdfast/redis-recipes/internal";
+import { type Ballot, type Round, repliesOf, votesOf } from "./ballot.js";
 import type { VotingNode } from "./voting-node.js";
 
 export type Vote = Answer<VoteAnswer>;
-export type VoteBallot = Ballot<VotingNode, Vote>;
+export type Extension = Answer<ExtendAnswer>;
+export type VoteBallot = Ballot<Vote>;
 
 /** The nodes whose votes count, of those that voted for us. */
 export function votersOf(ballots: readonly VoteBallot[], maxLeaseMs: Millis): readonly VotingNode[] {
-  // A node that came back empty knows of no longer leases than its clients have told it since; the others remember.
-  const longestMs = Math.max(
-    maxLeaseMs,
-    ...ballots.map(({ outcome }) => ("reply" in outcome ? outcome.reply.reply.longestLeaseMs : 0)),
+  const replies = repliesOf(ballots);
+  // A node that came back empty knows only the leases that clients have asked of it since. The other nodes remember longer ones.
+  const longestMs = Math.max(maxLeaseMs, ...replies.map(([, { reply }]) => reply.longestLeaseMs));
+  return replies.flatMap(([node, { reply }]) =>
+    reply.status === "granted" && (reply.ageMs < 0 || reply.ageMs >= longestMs) ? [node] : [],
   );
-  return ballots.flatMap(({ node, outcome }) => {
-    if ("error" in outcome) return [];
-    const { reply } = outcome.reply;
-    return reply.status === "granted" && (reply.ageMs < 0 || reply.ageMs >= longestMs) ? [node] : [];
-  });
 }
 
-/** How many said whose the lock is. */
+/** How many of the nodes said who has the lock. */
 export function spokenOf(ballots: readonly VoteBallot[]): number {
-  return ballots.filter(
-    ({ outcome }) => "reply" in outcome && ["granted", "busy"].includes(outcome.reply.reply.status),
-  ).length;
+  return repliesOf(ballots).filter(([, { reply }]) => reply.status === "granted" || reply.status === "busy")
+    .length;
 }
 
 /** Why a round gave no majority, and what that says of the next. */
 export interface Defeat {
-  /** One client has a majority: until it lets go, or its lease ends, nobody else can have one. */
+  /** One client has a majority: until it lets go, or its lease ends, no other client can have one. */
   readonly holderLeftMs: Millis | null;
   /** The first moment at which another node may vote again. */
   readonly quarantineLeftMs: Millis | null;
-  /** Enough nodes said something of the lock to know that somebody is in the way. */
+  /** A majority of the nodes said who has the lock, so other clients are in the way. */
   readonly contested: boolean;
   readonly votes: readonly NodeVote[];
+  /** The time from the first request of the round to its end. */
+  readonly tookMs: Millis;
 }
 
 /** Throws `LayoutConflictError` where what is under the name on the nodes leaves no majority. */
-export function defeatOf(round: Round<VotingNode, Vote>, lockName: string, majority: number): Defeat {
-  const replies = repliesOf(round);
+export function defeatOf(round: Round<Vote>, lockName: string, majority: number): Defeat {
+  const replies = repliesOf(round.ballots);
   const total = round.ballots.length + round.silent.length;
   const conflicts = replies.flatMap(([node, { reply }]) =>
     reply.status === "conflict" ? [`${node.name} (${reply.found})`] : [],
@@ -51,25 +49,38 @@ export function defeatOf(round: Round<VotingNode, Vote>, lockName: string, major
       { backend: "redlock", lockName },
     );
   }
-  const holders = new Map<string, Millis[]>();
-  for (const [, { reply }] of replies) {
-    if (reply.status === "busy")
-      holders.set(reply.holder, [...(holders.get(reply.holder) ?? []), reply.pttlMs]);
-  }
-  const leading = [...holders.values()].find((left) => left.length >= majority);
+  const busy = replies.flatMap(([, { reply }]) => (reply.status === "busy" ? [reply] : []));
+  const leading = ownerOfMajority(
+    busy.map(({ holder, pttlMs }) => ({ owner: holder, pttlMs })),
+    majority,
+  );
   const quarantined = replies.flatMap(([, { reply }]) =>
     reply.status === "quarantined" ? [reply.longestLeaseMs - reply.ageMs] : [],
   );
   return {
-    holderLeftMs: leading === undefined ? null : Math.min(...leading.filter((left) => left >= 0)),
+    holderLeftMs: leading === undefined ? null : Math.min(...leading.leftMs.filter((left) => left >= 0)),
     quarantineLeftMs: quarantined.length === 0 ? null : Math.min(...quarantined),
     contested: spokenOf(round.ballots) >= majority,
     votes: votesOf(round, ({ reply }) => judge(reply)),
+    tookMs: round.tookMs,
   };
 }
 
-export function noQuorum(lockName: string, majority: number, votes: readonly NodeVote[]): Error {
-  return quorumError("no majority could be asked for", lockName, majority, votes);
+/** The votes of a round that asked nodes to keep a vote they have given. */
+export function extensionVotes(round: Round<Extension>): readonly NodeVote[] {
+  return votesOf(round, ({ reply }) => ({ vote: reply.status === "extended" ? "for" : "against" }));
+}
+
+/** The owner that a majority of the nodes names, with what is left of its lease on each of them. */
+export function ownerOfMajority(
+  named: readonly { readonly owner: string; readonly pttlMs: Millis }[],
+  majority: number,
+): { readonly owner: string; readonly leftMs: readonly Millis[] } | undefined {
+  for (const { owner } of named) {
+    const leftMs = named.flatMap((each) => (each.owner === owner ? [each.pttlMs] : []));
+    if (leftMs.length >= majority) return { owner, leftMs };
+  }
+  return undefined;
 }
 
 function judge(reply: VoteAnswer): Pick<NodeVote, "vote" | "error"> {

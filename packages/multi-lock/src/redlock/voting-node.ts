@@ -10,22 +10,24 @@ import {
   type RequestMeter,
   type Script,
   ServerClock,
+  type Subscription,
 } from "@holdfast/redis-recipes/internal";
-import type { ResolvedNode } from "./options.js";
+import type { ResolvedNode, ResolvedRedLocksOptions } from "./options.js";
 
 export interface NodeListener {
-  readonly meter?: RequestMeter | undefined;
-  /** Its connection is there, or gone. */
+  /** Counts the requests. */
+  readonly meter: RequestMeter | undefined;
+  /** The connection of a node came or broke. */
   connectionChanged(): void;
   /**
-   * What it holds has to be asked again. `restarted`: it is another server than before; `stepped`: leases on it ended before their
-   * time, or will end after it.
+   * The votes on the node have to be asked for again. `restarted`: it is another server than before; `stepped`: leases on it ended before
+   * their time, or will end after it.
    */
   doubtful(node: VotingNode, why: "restarted" | "stepped"): void;
   warn(message: string, code: string): void;
 }
 
-/** How a node is connected to; a simulation has lines of its own. */
+/** Connects to a node; a simulation has lines of its own. */
 export type OpenLine = (options: LineOptions) => RedisLine;
 
 /** One of the independent masters, as this provider knows it. */
@@ -37,13 +39,12 @@ export class VotingNode {
   readonly #listener: NodeListener;
   #clock = new ServerClock();
   #runId: string | null = null;
-  /** Its clock less ours, and how far off that may be. */
+  /** The node's clock less ours, and how far off that may be. */
   #offset: { readonly ms: number; readonly uncertainMs: number } | null = null;
 
   constructor(
     { name, durable, target }: ResolvedNode,
-    runtime: Runtime,
-    connectTimeoutMs: Millis,
+    { runtime, connectTimeoutMs }: ResolvedRedLocksOptions["common"],
     listener: NodeListener,
     open: OpenLine = (options) => new IoredisLine(options),
   ) {
@@ -70,7 +71,7 @@ export class VotingNode {
     return this.line.state === "connected";
   }
 
-  /** As it said when it was connected to; `null` while it is not. */
+  /** As the node said when it was connected to; `null` while it is not. */
   get runId(): string | null {
     return this.connected ? (this.line.masterOf("") ?? this.#runId) : null;
   }
@@ -85,7 +86,14 @@ export class VotingNode {
     return upperMs === null ? null : upperMs + withinMs;
   }
 
-  /** Rejects as `RedisLine.run` does. What the answer says of the node is noted. */
+  /** Messages are hints: what a node without a subscription cannot say, the next request finds. */
+  listen(channel: string, kind: "plain" | "redisson", heard: (text: string) => void): Subscription {
+    const subscription = this.line.subscribe(channel, kind, heard);
+    subscription.ready.catch(() => {});
+    return subscription;
+  }
+
+  /** Rejects as `RedisLine.run` does. Keeps what the answer says of the node. */
   async ask<A, R extends NodeAnswer>(
     script: CallScript<A, R>,
     keys: readonly string[],

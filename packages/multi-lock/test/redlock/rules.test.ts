@@ -36,6 +36,27 @@ it("a hold ends before the node's lease does, with clocks that drift apart as fa
   expect(process.beliefs).toEqual([]);
 });
 
+it("a late vote of a round that was lost does not count for the grant of the next round", async () => {
+  const scene = new Scene(3);
+  const process = scene.process();
+  const [, , third] = scene.nodes;
+  third?.now.hset("a", "somebody:1", "1");
+  slow(process, [1], 400);
+  const acquired = process.locks.mutex("a").acquire();
+  await scene.pass(60);
+  third?.now.del("a");
+  await scene.pass(350);
+  // The second node's vote of the first round is on its way here. Later answers of that node never arrive.
+  slow(process, [1], 1_000_000);
+  const handle = await scene.done(acquired);
+  // The first renewal confirms the votes of the other two behind that late one.
+  await scene.pass(4_000);
+  handle.assertHeld();
+  third?.now.del("a");
+  await scene.pass(10_000 / 3 + 100);
+  expect(handle.state).toBe("lost");
+});
+
 it("an extension is counted from its first request too", async () => {
   const scene = new Scene(3);
   const process = scene.process({ nodeTimeoutMs: 2_000 });

@@ -2,7 +2,7 @@ import { fullJitterRetry, type LockProvider, type Millis, type Runtime } from "@
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { calm, SimulatedLine, type Weather } from "../../../redis-recipes/test/recipes/simulated-line.js";
 import { type RedLocksOptions, resolveRedLocks } from "../../src/redlock/options.js";
-import type { RedLockGrant } from "../../src/redlock/red-lock-grant.js";
+import type { QuorumHold } from "../../src/redlock/quorum.js";
 import { openRedLocks } from "../../src/redlock/red-locks.js";
 import type { SimulatedNode } from "./simulated-node.js";
 
@@ -12,7 +12,7 @@ export interface Belief {
   readonly untilMs: Millis;
 }
 
-/** The state is told in a turn of its own, so whoever waits for a connection hears of it in one too. */
+/** The line reports its state in a turn of its own, so a wait for the connection ends in one too. */
 class NodeLine extends SimulatedLine {
   readonly #runtime: Runtime;
 
@@ -35,7 +35,7 @@ export class SimulatedProcess {
   crashed = false;
   readonly #world: SimulatedRuntime;
   readonly #rate: number;
-  #holds: ReadonlySet<RedLockGrant> = new Set();
+  readonly #holds: ReadonlySet<QuorumHold>;
   #pausedUntilMs: Millis = 0;
 
   /** `rate`: by what share its clock is faster than the world's. */
@@ -56,18 +56,15 @@ export class SimulatedProcess {
       connectTimeoutMs: 60_000,
       retry: fullJitterRetry({ random: () => this.runtime.random() }),
     });
-    this.locks = openRedLocks(settings, {
-      open: ({ onState }) => {
-        const line = new NodeLine(nodes[lines.length] as SimulatedNode, this.runtime, weather);
-        line.onState = onState;
-        lines.push(line);
-        this.runtime.setTimer(0, () => onState(line.state));
-        return line;
-      },
-      watch: (holds) => {
-        this.#holds = holds;
-      },
+    const { locks, quorum } = openRedLocks(settings, ({ onState }) => {
+      const line = new NodeLine(nodes[lines.length] as SimulatedNode, this.runtime, weather);
+      line.onState = onState;
+      lines.push(line);
+      this.runtime.setTimer(0, () => onState(line.state));
+      return line;
     });
+    this.locks = locks;
+    this.#holds = quorum.holds;
   }
 
   get nowMs(): Millis {

@@ -1,21 +1,24 @@
 import {
   type Capabilities,
-  type Grant,
-  type GrantRequest,
   type InspectOptions,
-  type LockDriver,
+  InvalidArgumentError,
   type LockSnapshot,
   type Millis,
-  type PermitLimit,
   type PrimitiveKind,
-  type Ticket,
-  type TicketProgress,
   UnsupportedError,
 } from "@holdfast/core";
+import type {
+  Attempt,
+  AttemptListener,
+  Grant,
+  GrantRequest,
+  LockDriver,
+  PermitLimit,
+} from "@holdfast/core/driver";
 import { checkClusterName } from "../layout/names.js";
 import type { RedisDesk } from "../recipes/desk.js";
-import { requestJointly } from "../recipes/joint-ticket.js";
 import { mutexLock } from "../recipes/mutex.js";
+import { QueuedAttempt, type QueuedRequest } from "../recipes/queued-attempt.js";
 import type { Recipe } from "../recipes/recipe.js";
 import { checkLease } from "./lease.js";
 import { recipesOf } from "./recipes.js";
@@ -64,9 +67,11 @@ export class RedisDriver implements LockDriver {
     return this.#settings.keyPrefix + name;
   }
 
-  request(request: GrantRequest, progress: TicketProgress): Ticket {
-    checkLease(`${request.kind} "${request.name}": leaseMs`, request.leaseMs);
-    return this.#recipe(request.kind, request.name).request(request, this.keyOf(request.name), progress);
+  attempt(requests: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt {
+    for (const { kind, name, leaseMs } of requests) checkLease(`${kind} "${name}": leaseMs`, leaseMs);
+    if (requests.length > 1) return this.#attemptTogether(requests, listener);
+    const [request] = requests;
+    return this.#recipe(request.kind, request.name).attempt(request, this.keyOf(request.name), listener);
   }
 
   /** Mutexes only, which are Redisson's plain locks; in a cluster, those of one slot. */
@@ -75,18 +80,28 @@ export class RedisDriver implements LockDriver {
     return this.#desk.line.slotOf(this.keyOf(name)) ?? 0;
   }
 
-  requestAll(requests: readonly GrantRequest[]): Ticket<readonly Grant[]> {
+  #attemptTogether(requests: readonly GrantRequest[], listener: AttemptListener): Attempt {
+    const parts = new Map<string, QueuedRequest>();
     const groups = new Set<number>();
-    const parts = requests.map((request) => {
-      const { kind, name, leaseMs } = request;
-      checkLease(`${kind} "${name}": leaseMs`, leaseMs);
+    for (const request of requests) {
+      const { kind, name, mayWait } = request;
       const group = this.jointGroup(kind, name);
       if (group === null) throw unsupported(`a ${kind} cannot be acquired together with others`, name);
       groups.add(group);
       if (groups.size > 1) throw unsupported("locks of several slots cannot be acquired together", name);
-      return { lock: mutexLock(this.#desk, name, this.keyOf(name)), request };
-    });
-    return requestJointly(this.#desk, parts);
+      if (mayWait)
+        throw unsupported("several locks on Redis can be taken at once, but not waited for at once", name);
+      const key = this.keyOf(name);
+      if (parts.has(key)) {
+        throw new InvalidArgumentError(`several locks at once: "${name}" is there twice`, { lockName: name });
+      }
+      parts.set(key, { lock: mutexLock(this.#desk, name, key), request });
+    }
+    return new QueuedAttempt(
+      this.#desk,
+      [...parts.values()] as unknown as [QueuedRequest, ...QueuedRequest[]],
+      listener,
+    );
   }
 
   inspect(kind: PrimitiveKind, name: string, options: InspectOptions, limit?: number): Promise<LockSnapshot> {
@@ -130,10 +145,14 @@ export class RedisDriver implements LockDriver {
     await recipe.announce(grant, label);
   }
 
-  async downgrade(write: Grant, read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">): Promise<Grant> {
+  attemptBeside(
+    write: Grant,
+    read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">,
+    listener: AttemptListener,
+  ): Attempt {
     const recipe = this.#recipes.get("read-write-lock");
-    if (recipe?.downgrade === undefined) throw unsupported("a write cannot be downgraded", "");
-    return recipe.downgrade(write, read);
+    if (recipe?.attemptBeside === undefined) throw unsupported("a write cannot be downgraded", "");
+    return recipe.attemptBeside(write, read, listener);
   }
 
   close(): Promise<void> {

@@ -181,6 +181,14 @@ export class RedisDesk {
     }
   }
 
+  /** For a request that may grant: after which server time it does nothing, and whose word it takes. */
+  grantBounds(key: string): { readonly notAfterMs: number | null; readonly options: RunOptions } {
+    const { acks, waitTimeoutMs } = this.settings;
+    const notAfterMs = this.notAfterMs(this.line.masterOf(key), acks > 0 ? 2 * waitTimeoutMs : 0);
+    // Rule 11: WAIT behind every script that may grant.
+    return { notAfterMs, options: acks > 0 ? { wait: { replicas: acks, timeoutMs: waitTimeoutMs } } : {} };
+  }
+
   /** For `runLast`: up to when a request that failed so may still run. */
   lateUntilMs(error: unknown, notAfterMs: number | null): number | null {
     return this.settings.acks > 0 && error instanceof OutcomeUnknownError ? notAfterMs : null;

@@ -1,9 +1,9 @@
 import type { Millis } from "@holdfast/core";
 import type { Queued, StandAnswer } from "../scripts/mutex/answers.js";
 import type { HeartbeatEntry } from "../scripts/mutex/heartbeat.js";
-import type { RenewAnswer, RenewEntry } from "../scripts/mutex/renew.js";
 import type { Script } from "../scripts/script.js";
 import type { BatchKind } from "./batches.js";
+import type { GrantedLock } from "./redis-grant.js";
 
 /** A call ready to be made. */
 export interface BoundCall<R> {
@@ -38,17 +38,10 @@ export interface Ended {
 }
 
 /** One named lock that has one holder and a queue, as its keys and scripts say: what the ticket and its grant are made of. */
-export interface ExclusiveLock {
-  /** As the caller gave it. */
-  readonly name: string;
-  /** The holder's key. */
-  readonly key: string;
+export interface ExclusiveLock extends GrantedLock {
   /** Of the queue: those of a heartbeat. */
   readonly keys: readonly string[];
-  /** Those of a renewal. */
-  readonly renewKeys: readonly string[];
   readonly heartbeat: BatchKind<HeartbeatEntry, StandAnswer>;
-  readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
   acquire(standing: Standing): BoundCall<StandAnswer>;
   release(owner: string): BoundCall<Ended>;
   /** The owner's last request, whatever became of it. */
@@ -57,6 +50,6 @@ export interface ExclusiveLock {
   fieldOf(owner: string): string;
   /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */
   channelFor(owner: string, place: Queued): string | null;
-  /** The owner was queued by this very answer, or has been granted. */
-  stood?(owner: string): void;
+  /** Sets what others read of an owner that waits or holds. `false` when it does neither. */
+  label?(owner: string, leaseMs: number, label: string): Promise<boolean>;
 }

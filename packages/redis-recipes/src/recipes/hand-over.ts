@@ -2,22 +2,24 @@ import type { Millis } from "@holdfast/core";
 import { expiresServerMs, type HandOver } from "../layout/grant-message.js";
 import type { RedisDesk } from "./desk.js";
 import type { ExclusiveLock } from "./exclusive-lock.js";
+import { type Found, foundIn, renewAcknowledged } from "./redis-grant.js";
 import { marginMs } from "./server-clock.js";
 
-/** A grant that was not the answer to an acquire. */
-export interface Offer {
-  readonly token: bigint;
-  /** By our clock, with the margin taken off; `null` where only a renewal can tell. */
-  readonly untilMs: Millis | null;
-  readonly runId: string;
-  /** As in `HoldSpec`. */
-  readonly askedMs: Millis;
-}
+/** A grant that was not the answer to an acquire. `untilMs`: `null` where only a renewal can tell. */
+export type Offer = Omit<Found, "untilMs"> & { readonly untilMs: Millis | null };
 
 /** Below this share of the claim lease a hand-over is not relied on: its holder would be late for its own first renewal. */
 const leastShare = 1 / 3;
 /** Heartbeats keep the bound of the server's clock this fresh, with some room for late ones. */
 export const freshBeats = 1.5;
+
+/** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */
+export function trusts(
+  desk: RedisDesk,
+  { runId, sentMs }: { readonly runId: string; readonly sentMs: Millis },
+): boolean {
+  return desk.clocks.of(runId)?.trusts(sentMs) !== false;
+}
 
 /**
  * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names the
@@ -32,7 +34,7 @@ export function offerOf(
   const { line, clocks, runtime, settings } = desk;
   const { token, runId, pttlMs } = message;
   const master = line.masterOf(lock.key);
-  // Rule 9: of a master that is none any more.
+  // Rule 9: the message is from a master that has been replaced.
   if (runId !== "" && runId !== master) return null;
   // Rule 9: by a master that has lost tokens, and has not heard from here of the highest that was seen. A heartbeat says it.
   if (token < desk.floorOf(lock.key)) return null;
@@ -46,12 +48,7 @@ export function offerOf(
 }
 
 /** Whether it may reach its caller with no renewal before. */
-export function isSure(
-  desk: RedisDesk,
-  lock: ExclusiveLock,
-  leaseMs: Millis,
-  offer: Offer,
-): offer is Offer & { readonly untilMs: Millis } {
+export function isSure(desk: RedisDesk, lock: ExclusiveLock, leaseMs: Millis, offer: Offer): offer is Found {
   const { settings, runtime, line } = desk;
   const leastMs = leastShare * Math.min(settings.claimLeaseMs, leaseMs);
   return (
@@ -62,4 +59,36 @@ export function isSure(
     offer.runId === line.masterOf(lock.key) &&
     line.state === "connected"
   );
+}
+
+/**
+ * One renewal that says whether an owner holds, and gives it the full lease if so. Rule 1: the token of this answer counts, not that of
+ * a message before it, which may be of an earlier turn of this very owner. `null`: it does not hold, or the answer does not count.
+ *
+ * Rejects as `RedisLine.run` does, and where too few replicas have it.
+ */
+export async function confirmHold(
+  desk: RedisDesk,
+  lock: ExclusiveLock,
+  owner: string,
+  leaseMs: Millis,
+): Promise<Found | null> {
+  const { settings, batches, line } = desk;
+  const entry = { field: lock.fieldOf(owner), leaseMs };
+  // Rule 11: counted for a write of the new holder itself.
+  const {
+    reply,
+    sentMs,
+    answeredMs,
+    runId,
+    askedBy = runId,
+  } = await (settings.acks > 0
+    ? renewAcknowledged(desk, lock, entry)
+    : batches.ask(lock.renewal, lock.renewKeys, entry));
+  desk.heard(reply.serverMs, { sentMs, answeredMs, runId });
+  if (reply.status !== "renewed") return null;
+  if (askedBy !== line.masterOf(lock.key) || !trusts(desk, { sentMs, runId })) return null;
+  // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.
+  if (reply.token < desk.floorOf(lock.key)) return null;
+  return foundIn({ sentMs, runId }, reply);
 }

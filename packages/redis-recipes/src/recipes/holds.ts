@@ -1,7 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import { writerField } from "../layout/owners.js";
 import type { RedisDesk } from "./desk.js";
-import type { RedisHold } from "./redis-hold.js";
+import type { RedisGrant } from "./redis-grant.js";
 
 /** Older thefts than the last so many are forgotten: a hold that one of them was about is found gone by its first renewal. */
 const rememberedThefts = 10_000;
@@ -9,9 +9,9 @@ const rememberedThefts = 10_000;
 /** All holds of one provider, by their field on the wire: an owner may write and read at once. */
 export class Holds {
   readonly #desk: RedisDesk;
-  readonly #holds = new Map<string, RedisHold>();
-  readonly #byKey = new Map<string, Set<RedisHold>>();
-  readonly #bySlot = new Map<number, Set<RedisHold>>();
+  readonly #holds = new Map<string, RedisGrant>();
+  readonly #byKey = new Map<string, Set<RedisGrant>>();
+  readonly #bySlot = new Map<number, Set<RedisGrant>>();
   /** When each owner of this process last heard that its lock was taken by force. */
   readonly #thefts = new Map<string, Millis>();
 
@@ -19,29 +19,22 @@ export class Holds {
     this.#desk = desk;
   }
 
-  /** Of kinds that several may hold at once. */
-  add(hold: RedisHold): void {
-    const { key, field } = hold.spec;
-    this.#holds.set(field, hold);
-    put(this.#byKey, key, hold);
-    if (hold.slot !== null) put(this.#bySlot, hold.slot, hold);
-  }
-
   /**
-   * As `add`, of a lock that has one holder: where another of this provider is still in the books, the server has just said that it
-   * is over, and it hears that before anybody gets the new one.
+   * Where another of this provider is still in the books that may not stand beside it, the server has just said that it is over, and it
+   * hears that before anybody gets the new one. Readers stand beside each other, and beside a writer of the same owner alone.
    */
-  addAlone(hold: RedisHold): void {
-    for (const other of this.#others(hold)) other.lost("lease-missing");
-    this.add(hold);
-  }
-
-  /** As `add`, of a read: readers stand beside each other, and beside a writer of the same owner alone. */
-  addReader(hold: RedisHold): void {
-    for (const other of this.#others(hold)) {
-      if (other.spec.field === writerField(other.spec.owner)) other.lost("lease-missing");
+  add(hold: RedisGrant): void {
+    const { lock, field, owner } = hold.spec;
+    if (lock.sharing !== "any") {
+      for (const other of this.on(lock.key)) {
+        const { spec } = other;
+        if (spec.owner === owner) continue;
+        if (lock.sharing === "none" || spec.field === writerField(spec.owner)) other.lost("lease-missing");
+      }
     }
-    this.add(hold);
+    this.#holds.set(field, hold);
+    put(this.#byKey, lock.key, hold);
+    if (hold.slot !== null) put(this.#bySlot, hold.slot, hold);
   }
 
   /**
@@ -66,35 +59,31 @@ export class Holds {
     return askedMs <= (this.#thefts.get(owner) ?? -Infinity);
   }
 
-  remove(hold: RedisHold): void {
-    const { key, field } = hold.spec;
+  remove(hold: RedisGrant): void {
+    const { lock, field } = hold.spec;
     if (this.#holds.get(field) === hold) this.#holds.delete(field);
-    take(this.#byKey, key, hold);
+    take(this.#byKey, lock.key, hold);
     if (hold.slot !== null) take(this.#bySlot, hold.slot, hold);
   }
 
-  find(owner: string): RedisHold | undefined {
+  find(owner: string): RedisGrant | undefined {
     return this.#holds.get(owner) ?? this.#holds.get(writerField(owner));
   }
 
   /** All that one owner holds: a write, and a read beside it. */
-  of(owner: string): readonly RedisHold[] {
+  of(owner: string): readonly RedisGrant[] {
     const holds = [this.#holds.get(writerField(owner)), this.#holds.get(owner)];
     return holds.filter((hold) => hold !== undefined);
   }
 
   /** Those on one key, such as the takes of a semaphore. */
-  on(key: string): readonly RedisHold[] {
+  on(key: string): readonly RedisGrant[] {
     return [...(this.#byKey.get(key) ?? [])];
   }
 
   /** In a cluster, those whose renewals fit into one call. */
-  inSlot(slot: number | null): readonly RedisHold[] {
+  inSlot(slot: number | null): readonly RedisGrant[] {
     return slot === null ? [] : [...(this.#bySlot.get(slot) ?? [])];
-  }
-
-  #others({ spec }: RedisHold): readonly RedisHold[] {
-    return this.on(spec.key).filter((other) => other.spec.owner !== spec.owner);
   }
 
   /** Nobody can say more until somebody answers; the deadlines go on. */
@@ -110,7 +99,7 @@ export class Holds {
   masterChanged(): void {
     const { line } = this.#desk;
     for (const hold of [...this.#holds.values()]) {
-      if (line.masterOf(hold.spec.key) !== hold.runId) hold.becomeUncertain();
+      if (line.masterOf(hold.spec.lock.key) !== hold.runId) hold.becomeUncertain();
     }
   }
 
@@ -129,13 +118,13 @@ export class Holds {
   }
 }
 
-function put<K>(index: Map<K, Set<RedisHold>>, at: K, hold: RedisHold): void {
+function put<K>(index: Map<K, Set<RedisGrant>>, at: K, hold: RedisGrant): void {
   const there = index.get(at);
   if (there === undefined) index.set(at, new Set([hold]));
   else there.add(hold);
 }
 
-function take<K>(index: Map<K, Set<RedisHold>>, at: K, hold: RedisHold): void {
+function take<K>(index: Map<K, Set<RedisGrant>>, at: K, hold: RedisGrant): void {
   const there = index.get(at);
   if (there?.delete(hold) === true && there.size === 0) index.delete(at);
 }

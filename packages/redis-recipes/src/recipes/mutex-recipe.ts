@@ -4,16 +4,16 @@ import { mutexKeyList, mutexKeys } from "../layout/keys.js";
 import { mutexAsk } from "../scripts/mutex/ask.js";
 import { mutexForce } from "../scripts/mutex/force.js";
 import type { RedisDesk } from "./desk.js";
-import { ExclusiveTicket } from "./exclusive-ticket.js";
 import { inspectMutex } from "./inspect-mutex.js";
 import { mutexLock } from "./mutex.js";
+import { QueuedAttempt } from "./queued-attempt.js";
 import type { Recipe } from "./recipe.js";
 
 /** Redisson's `RLock`: mutex and re-entrant mutex, which differ in this process only. */
 export function mutexRecipe(desk: RedisDesk, kind: PrimitiveKind): Recipe {
   return {
-    request: (request, key, progress) =>
-      new ExclusiveTicket(desk, mutexLock(desk, request.name, key), request, progress),
+    attempt: (request, key, listener) =>
+      new QueuedAttempt(desk, [{ lock: mutexLock(desk, request.name, key), request }], listener),
     inspect: (name, key, options) => inspectMutex(desk, kind, name, key, options),
     async requestRevoke(name, key) {
       const { reply } = await desk.run({ script: mutexAsk, keys: [key], args: mutexAsk.args(null) });

@@ -41,6 +41,7 @@ export function mutexLock(desk: RedisDesk, name: string, key: string): Exclusive
     name,
     key,
     keys,
+    sharing: "none",
     renewKeys: [key, token],
     heartbeat: desk.kinds.mutexHeartbeat,
     renewal: desk.kinds.renewal,

@@ -22,6 +22,8 @@ export interface Wait {
 
 interface Beat {
   readonly wait: Wait;
+  /** It has a place in the queue that its turns keep. */
+  turns: boolean;
   flying: boolean;
   /** Something happened since that one was sent, or before it could be. */
   again: boolean;
@@ -72,9 +74,7 @@ export class Waits {
   }
 
   add(wait: Wait): void {
-    const beat = { wait, flying: false, again: false };
-    this.#beats.set(wait.owner, beat);
-    if (!this.#closed) this.#rounds.add(beat);
+    this.#beats.set(wait.owner, { wait, turns: false, flying: false, again: false });
   }
 
   find(owner: string): Wait | undefined {
@@ -86,7 +86,7 @@ export class Waits {
     const beat = this.#beats.get(wait.owner);
     if (beat === undefined) return;
     this.#beats.delete(wait.owner);
-    this.#rounds.remove(beat);
+    if (beat.turns) this.#rounds.remove(beat);
   }
 
   /** Its cancel, or its release `ending`, goes out now. Copies of what was sent before may come after it. */
@@ -136,10 +136,13 @@ export class Waits {
     if (beat !== undefined) this.#call(beat);
   }
 
-  /** It has just come to stand. */
+  /** It has come to stand: from now on it has its turns. */
   stands(wait: Wait): void {
     const beat = this.#beats.get(wait.owner);
-    if (beat?.again === true) this.#beat(beat);
+    if (beat === undefined) return;
+    if (!beat.turns && !this.#closed) this.#rounds.add(beat);
+    beat.turns = true;
+    if (beat.again) this.#beat(beat);
   }
 
   close(): void {

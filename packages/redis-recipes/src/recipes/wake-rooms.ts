@@ -1,4 +1,10 @@
+import type { Millis, Runtime } from "@holdfast/core";
 import type { RedisLine, Subscription } from "../client/redis-line.js";
+
+/** Between a message that was lost and the next look: a second, spread so that clients do not look in step. */
+export function cappedSleepMs(runtime: Runtime, capMs: Millis = 1_000): Millis {
+  return capMs * (0.75 + 0.25 * runtime.random());
+}
 
 export interface Sleeper {
   /** How much of what a message tells this one would use up. */

@@ -1,6 +1,5 @@
 import type { Runtime } from "@holdfast/core";
-import { cappedSleepMs } from "./polling-ticket.js";
-import type { WakeRooms } from "./wake-rooms.js";
+import { cappedSleepMs, type WakeRooms } from "./wake-rooms.js";
 
 /**
  * Calls `changed` at each message, once the subscription stands, after each reconnect, and about each second besides, since

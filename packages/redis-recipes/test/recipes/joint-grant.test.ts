@@ -1,9 +1,10 @@
 import { InvalidArgumentError, type PrimitiveKind, UnsupportedError } from "@holdfast/core";
+import type { AttemptListener, GrantRequest } from "@holdfast/core/driver";
 import {
   type AcquireSpec,
   type AcquireSpecs,
   acquireKeys,
-  type GrantEngine,
+  claimAll,
   type Handle,
   resolveAcquireOptions,
   type ViewParts,
@@ -28,8 +29,7 @@ function acquireAll(client: SimulatedClient, waitMs = 5_000): Promise<readonly H
     const options = resolveAcquireOptions("acquire", { waitMs }, view.defaults, acquireKeys.view);
     return { ...(view.spec(options) as AcquireSpec), asksOnce: true };
   });
-  const engine: GrantEngine = viewOf(client, lockName).engine;
-  return engine.acquireAll(specs as unknown as AcquireSpecs);
+  return claimAll(viewOf(client, lockName).engine, specs as unknown as AcquireSpecs);
 }
 
 describe("several mutexes by one script", () => {
@@ -93,7 +93,20 @@ describe("several mutexes by one script", () => {
 });
 
 describe("what cannot be asked for together", () => {
-  const request = (name: string, more: object = {}) => ({
+  const unexpected = (): never => {
+    throw new Error("nothing was to be asked");
+  };
+  const unheard: AttemptListener = {
+    granted: unexpected,
+    unavailable: unexpected,
+    failed: unexpected,
+    sessionEnded: unexpected,
+    waiting: unexpected,
+    notified: unexpected,
+    requeued: unexpected,
+    sequenceHigh: unexpected,
+  };
+  const request = (name: string, more: object = {}): GrantRequest => ({
     kind: "mutex" as PrimitiveKind,
     name,
     mode: "exclusive" as const,
@@ -110,15 +123,11 @@ describe("what cannot be asked for together", () => {
   test("is refused before anything is sent", () => {
     const scene = new Scene();
     const { driver } = scene.client();
-    expect(() => driver.requestAll([])).toThrow(InvalidArgumentError);
-    expect(() => driver.requestAll([request("a"), request("b"), request("a")])).toThrow(InvalidArgumentError);
+    const ask = (...requests: [GrantRequest, ...GrantRequest[]]) => driver.attempt(requests, unheard);
+    expect(() => ask(request("a"), request("b"), request("a"))).toThrow(InvalidArgumentError);
     // Places in several queues at once are what deadlocks are made of.
-    expect(() => driver.requestAll([request("a"), request("b", { mayWait: true })])).toThrow(
-      UnsupportedError,
-    );
-    expect(() => driver.requestAll([request("a"), request("b", { kind: "fair-mutex" })])).toThrow(
-      UnsupportedError,
-    );
+    expect(() => ask(request("a"), request("b", { mayWait: true }))).toThrow(UnsupportedError);
+    expect(() => ask(request("a"), request("b", { kind: "fair-mutex" }))).toThrow(UnsupportedError);
     expect(scene.count("mutex-acquire-all")).toBe(0);
   });
 

@@ -1,35 +1,35 @@
 import {
   type Capabilities,
-  type Grant,
-  type GrantRequest,
   type InspectOptions,
-  InvalidArgumentError,
-  type LockDriver,
   type LockSnapshot,
   type Millis,
-  type PermitLimit,
   type PrimitiveKind,
-  type Ticket,
-  type TicketProgress,
   UnsupportedError,
 } from "@holdfast/core";
+import type {
+  Attempt,
+  AttemptListener,
+  Grant,
+  GrantRequest,
+  LockDriver,
+  PermitLimit,
+} from "@holdfast/core/driver";
 import { candidateData, type ElectionLayout, nodeData } from "../layout/node-data.js";
 import { latchRule, mutexRule, type QueueRule, readRule, writeRule } from "../layout/queue-rules.js";
 import { announce } from "../recipes/announce.js";
 import { checkChroot } from "../recipes/chroot.js";
 import type { CreateSettings } from "../recipes/create-settings.js";
-import { downgrade } from "../recipes/downgrade.js";
-import type { Hold } from "../recipes/hold.js";
+import { DowngradeAttempt } from "../recipes/downgrade-attempt.js";
 import { inspectPath } from "../recipes/inspect.js";
-import { requestNaive } from "../recipes/naive-mutex.js";
-import { fetchCount } from "../recipes/permit-count.js";
-import { requestPlace } from "../recipes/queue-lock.js";
-import { requestAll } from "../recipes/request-all.js";
-import type { QueueParts } from "../recipes/request-all-attempt.js";
+import { NaiveAttempt } from "../recipes/naive-attempt.js";
+import { fetchCount, type PermitCount } from "../recipes/permit-count.js";
+import { checkDistinct, QueueAttempt, type QueueSpec, type QueueSpecs } from "../recipes/queue-attempt.js";
 import { requestRevoke } from "../recipes/revoke.js";
-import { permitsThereAre, requestPermits } from "../recipes/semaphore.js";
+import { checkBatch, SemaphoreAttempt } from "../recipes/semaphore-attempt.js";
+import type { SessionAttempt } from "../recipes/session-attempt.js";
 import type { SessionLine } from "../recipes/session-line.js";
 import { watchQueue } from "../recipes/watch-queue.js";
+import type { ZooKeeperGrant } from "../recipes/zookeeper-grant.js";
 
 export const capabilities: Capabilities = {
   backend: "zookeeper",
@@ -82,12 +82,8 @@ const queued: ReadonlySet<PrimitiveKind> = new Set([
   "reentrant-read-write-lock",
 ]);
 
-const silent: TicketProgress = {
-  waiting: () => {},
-  notified: () => {},
-  requeued: () => {},
-  sequenceHigh: () => {},
-};
+/** Those of them of which several are asked for in one attempt. */
+const joint: ReadonlySet<PrimitiveKind> = new Set(["mutex", "read-write-lock"]);
 
 /** Curator's recipes as core's driver. */
 export class ZooKeeperDriver implements LockDriver {
@@ -101,70 +97,88 @@ export class ZooKeeperDriver implements LockDriver {
   }
 
   checkName(name: string): void {
-    this.#options.paths.pathOf(name);
+    this.#pathOf(name);
   }
 
-  request(request: GrantRequest, progress: TicketProgress): Ticket {
-    if (!this.capabilities.primitives.has(request.kind)) {
-      throw new UnsupportedError(`${request.kind} is not there on ZooKeeper yet`, { backend: "zookeeper" });
+  attempt(requests: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt {
+    return started(
+      requests.length === 1 ? this.#one(requests[0], listener) : this.#several(requests, listener),
+    );
+  }
+
+  #one(request: GrantRequest, listener: AttemptListener): SessionAttempt {
+    const { kind, name, mayWait, revocable, permits } = request;
+    if (!this.capabilities.primitives.has(kind)) {
+      throw new UnsupportedError(`${kind} is not there on ZooKeeper yet`, { backend: "zookeeper" });
     }
-    const { kind, mayWait, revocable } = request;
-    const common = {
-      lockName: request.name,
-      path: this.#pathOf(request.name),
+    const { desk } = this.#line;
+    const settings = this.#options;
+    const path = this.#pathOf(name);
+    const spec = { lockName: name, path, data: this.#dataOf(request), mayWait, revocable };
+    if (kind === "naive-mutex") return new NaiveAttempt(desk, settings, spec, listener);
+    if (kind === "semaphore" || kind === "semaphore-mutex") {
+      const limited = { ...spec, permits, limit: this.#countOf(request.limit) };
+      checkBatch(limited, settings);
+      return new SemaphoreAttempt(desk, settings, limited, listener);
+    }
+    return new QueueAttempt(desk, settings, [this.#queueSpec(request)], listener);
+  }
+
+  #several(requests: readonly GrantRequest[], listener: AttemptListener): SessionAttempt {
+    for (const { kind, name } of requests) {
+      if (queued.has(kind)) continue;
+      throw new UnsupportedError(`a ${kind} cannot be acquired together with others in one transaction`, {
+        backend: "zookeeper",
+        lockName: name,
+      });
+    }
+    const specs = requests.map((request) => this.#queueSpec(request)) as unknown as QueueSpecs;
+    checkDistinct(specs);
+    return new QueueAttempt(this.#line.desk, this.#options, specs, listener);
+  }
+
+  #queueSpec(request: GrantRequest): QueueSpec {
+    const { kind, name, mayWait, revocable } = request;
+    return {
+      lockName: name,
+      parent: this.#pathOf(name),
+      rule: ruleOf(request),
       data: this.#dataOf(request),
       mayWait,
       revocable,
-    };
-    if (kind === "naive-mutex") return requestNaive(this.#line, this.#options, common, progress);
-    if (kind === "semaphore" || kind === "semaphore-mutex") {
-      const limit = permitsThereAre(request.limit, this.#pathOf);
-      const spec = { ...common, permits: request.permits, limit };
-      return requestPermits(this.#line, this.#options, spec, progress);
-    }
-    const spec = {
-      ...common,
-      parent: common.path,
-      rule: ruleOf(request),
       endsWhenSuspended: kind === "leader-election" && this.#options.connectionPolicy === "standard",
     };
-    return requestPlace(this.#line, this.#options, spec, progress);
   }
 
-  requestAll(requests: readonly GrantRequest[], progress: TicketProgress = silent): Ticket<readonly Grant[]> {
-    const parts = requests.map((request) => {
-      const { name, kind, mayWait, revocable } = request;
-      if (!queued.has(kind)) {
-        throw new UnsupportedError(`a ${kind} cannot be acquired together with others in one transaction`, {
-          backend: "zookeeper",
-          lockName: name,
-        });
-      }
-      const parent = this.#pathOf(name);
-      return {
-        lockName: name,
-        parent,
-        rule: ruleOf(request),
-        data: this.#dataOf(request),
-        mayWait,
-        revocable,
-      };
-    });
-    if (parts.length === 0) {
-      throw new InvalidArgumentError("several locks at once: give at least one", { backend: "zookeeper" });
-    }
-    return requestAll(this.#line, this.#options, parts as unknown as QueueParts, progress);
+  jointGroup(kind: PrimitiveKind): number | null {
+    return joint.has(kind) ? 0 : null;
   }
 
-  /** Where no shared count keeps the limit, nobody does: then it is what the client was told. */
+  attemptBeside(
+    write: Grant,
+    { revocable }: Pick<GrantRequest, "revocable">,
+    listener: AttemptListener,
+  ): Attempt {
+    return started(new DowngradeAttempt(this.#options, write as ZooKeeperGrant, revocable, listener));
+  }
+
+  /** Without a shared count no server keeps the limit: then it is what the client was given. */
   async limit(name: string, given: PermitLimit | null): Promise<number> {
-    const limit = permitsThereAre(given, this.#pathOf);
+    const limit = this.#countOf(given);
     if (typeof limit === "number") return limit;
     await this.#line.whenConnected();
     return fetchCount(name, limit.countPath, this.#line.desk.session);
   }
 
-  readonly #pathOf = (name: string): string => this.#options.paths.pathOf(name);
+  #pathOf(name: string): string {
+    return this.#options.paths.pathOf(name);
+  }
+
+  /** A mutex on a semaphore's nodes has no limit. */
+  #countOf(limit: PermitLimit | null): PermitCount {
+    if (limit === null) return 1;
+    return typeof limit === "number" ? limit : { countPath: this.#pathOf(limit.countedBy) };
+  }
 
   #dataOf({ kind, variant, label }: GrantRequest): Uint8Array {
     const { identity } = this.#options;
@@ -172,9 +186,9 @@ export class ZooKeeperDriver implements LockDriver {
     return nodeData(identity, label);
   }
 
-  /** An empty label leaves no data in the node, whatever the layout: nobody shows anything then. */
+  /** An empty label leaves no data in the node in either layout: then no participant shows anything. */
   async announce(grant: Grant, label: string): Promise<void> {
-    await announce(this.#options, grant as Hold, candidateData("latch", false, label));
+    await announce(this.#options, grant as ZooKeeperGrant, candidateData("latch", false, label));
   }
 
   watch(kind: PrimitiveKind, name: string, changed: () => void): () => void {
@@ -184,15 +198,11 @@ export class ZooKeeperDriver implements LockDriver {
         lockName: name,
       });
     }
-    return watchQueue(this.#line, this.#options.paths.pathOf(name), changed);
-  }
-
-  downgrade(write: Grant, { revocable }: Pick<GrantRequest, "revocable">): Promise<Grant> {
-    return downgrade(this.#options, write as Hold, revocable);
+    return watchQueue(this.#line, this.#pathOf(name), changed);
   }
 
   async requestRevoke(kind: PrimitiveKind, name: string): Promise<boolean> {
-    const path = this.#options.paths.pathOf(name);
+    const path = this.#pathOf(name);
     await this.#line.whenConnected();
     const asked = await requestRevoke(this.#line.desk.session, kind, name, path);
     if (!asked) await this.#checkChroot(name);
@@ -205,7 +215,7 @@ export class ZooKeeperDriver implements LockDriver {
     options: InspectOptions,
     limit?: number,
   ): Promise<LockSnapshot> {
-    const path = this.#options.paths.pathOf(name);
+    const path = this.#pathOf(name);
     options.signal?.throwIfAborted();
     await this.#line.whenConnected(options.signal === undefined ? {} : { signal: options.signal });
     const spec = { kind, lockName: name, path, limit };
@@ -214,7 +224,7 @@ export class ZooKeeperDriver implements LockDriver {
     return snapshot;
   }
 
-  /** Nothing there may be a lock that nobody uses, or a chroot that is wrong. */
+  /** Where nothing is found the lock may be unused, or the chroot wrong. */
   #checkChroot(name: string): Promise<void> {
     return checkChroot(this.#options.paths.chroot, this.#line.desk.session, name);
   }
@@ -222,4 +232,9 @@ export class ZooKeeperDriver implements LockDriver {
   close(): Promise<void> {
     return this.#line.close(this.#options.closeWaitMs);
   }
+}
+
+function started(attempt: SessionAttempt): Attempt {
+  attempt.start();
+  return attempt;
 }

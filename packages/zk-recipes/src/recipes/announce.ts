@@ -3,23 +3,23 @@ import { errorCodes, type ResponseOf, ZooKeeperError } from "@holdfast/zk-protoc
 import type { Outcome } from "../session/types.js";
 import type { CreateSettings } from "./create-settings.js";
 import { isPassing, requestFailure } from "./failures.js";
-import type { Hold } from "./hold.js";
+import type { ZooKeeperGrant } from "./zookeeper-grant.js";
 
-/** The last write to each hold's node: a repeat of an older one must not come after a newer one. */
-const lastWrites: WeakMap<Hold, Promise<void>> = new WeakMap();
+/** The last write to each grant's node: a repeat of an older one must not come after a newer one. */
+const lastWrites: WeakMap<ZooKeeperGrant, Promise<void>> = new WeakMap();
 
 /**
- * Writes other data into the node of a hold, which is all that Curator's participants show of each other. The answer tells
- * whose the node is: one that is not ours any more, or gone, ends the hold as `stolen`.
+ * Writes other data into the node of a grant, which is all that Curator's participants show of each other. The answer shows
+ * whose the node is: the grant is lost as `stolen` when the node is gone or not ours any more.
  *
- * A write whose answer was lost is sent again once there is contact. Rejects with `LockLostError` when the hold is over, or ends
- * meanwhile; with `BackendError` when the server refuses.
+ * A write whose answer was lost is sent again once there is contact. Rejects with `LockLostError` when the grant is over, or
+ * ends meanwhile; with `BackendError` when the server refuses.
  */
-export function announce(settings: CreateSettings, hold: Hold, data: Uint8Array): Promise<void> {
-  const before = lastWrites.get(hold) ?? Promise.resolve();
-  const write = before.then(() => new Write(settings, hold, data).done);
+export function announce(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint8Array): Promise<void> {
+  const before = lastWrites.get(grant) ?? Promise.resolve();
+  const write = before.then(() => new Write(settings, grant, data).done);
   lastWrites.set(
-    hold,
+    grant,
     write.catch(() => {}),
   );
   return write;
@@ -28,29 +28,29 @@ export function announce(settings: CreateSettings, hold: Hold, data: Uint8Array)
 class Write {
   readonly done: Promise<void>;
   readonly #settings: CreateSettings;
-  readonly #hold: Hold;
+  readonly #grant: ZooKeeperGrant;
   readonly #data: Uint8Array;
   readonly #startedMs: number;
   readonly #notOver: () => void;
   #attempts = 0;
   #settle!: { resolve(): void; reject(error: unknown): void };
 
-  constructor(settings: CreateSettings, hold: Hold, data: Uint8Array) {
+  constructor(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint8Array) {
     this.#settings = settings;
-    this.#hold = hold;
+    this.#grant = grant;
     this.#data = data;
     this.#startedMs = settings.runtime.nowMs();
     this.done = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    this.#notOver = hold.desk.whenOver(() => this.#lost());
+    this.#notOver = grant.desk.whenOver(() => this.#lost());
     this.#send();
   }
 
   #send(): void {
-    if (this.#hold.over) return this.#lost();
+    if (this.#grant.over) return this.#lost();
     this.#attempts++;
-    const { desk, backendId } = this.#hold;
+    const { desk, backendId } = this.#grant;
     try {
       desk.session.send("setData", { path: backendId, data: this.#data, version: -1 }, (outcome) =>
         this.#answered(outcome),
@@ -61,7 +61,7 @@ class Write {
   }
 
   #answered(outcome: Outcome<ResponseOf<"setData">>): void {
-    if (this.#hold.over) return this.#lost();
+    if (this.#grant.over) return this.#lost();
     if (outcome.ok) {
       if (!this.#isOurs(outcome.value)) return this.#stolen();
       this.#notOver();
@@ -69,7 +69,7 @@ class Write {
     }
     const { error } = outcome;
     const { runtime, retry } = this.#settings;
-    const { desk, backendId, lockName } = this.#hold;
+    const { desk, backendId, lockName } = this.#grant;
     if (!(error instanceof ZooKeeperError)) return desk.whenUsable(() => this.#send());
     if (error.code === errorCodes.NoNode) return this.#stolen();
     const failure = requestFailure(`announcing in ${backendId}`, error, desk.session, lockName);
@@ -80,17 +80,17 @@ class Write {
   }
 
   #isOurs({ stat }: ResponseOf<"setData">): boolean {
-    const [{ czxid }] = this.#hold.nodes;
-    return stat.czxid === czxid && stat.ephemeralOwner === this.#hold.desk.session.id;
+    const [{ czxid }] = this.#grant.nodes;
+    return stat.czxid === czxid && stat.ephemeralOwner === this.#grant.desk.session.id;
   }
 
   #stolen(): void {
-    this.#hold.lose("stolen");
+    this.#grant.lose("stolen");
     this.#lost();
   }
 
   #lost(): void {
-    const { desk, lockName, token } = this.#hold;
+    const { desk, lockName, token } = this.#grant;
     this.#reject(
       new LockLostError(`${lockName}: nothing is announced for a term that is over`, {
         reason: desk.over ? "session-expired" : "stolen",

@@ -2,6 +2,7 @@ import type { Millis, Runtime } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import type { RequestError, ZooKeeperSession } from "../session/types.js";
 import { isPassing } from "./failures.js";
+import { sendSync } from "./sync.js";
 
 /**
  * How a delete ended. `"gone"`: no such node, and none of our deletes can have been the one that removed it.
@@ -25,7 +26,7 @@ const sendAgainMs: Millis = 250;
 /**
  * Deletes of queue nodes of one session, each repeated after every reconnect until the server has confirmed it or the
  * session is over: Curator's guaranteed delete, bounded by the session. The repeats leave before anything else that
- * waits for the connection, so that nobody here queues behind a node of our own that is already given up.
+ * waits for the connection, so that no waiter of this session queues behind a node that the session has given up already.
  */
 export class Deletions {
   readonly #session: ZooKeeperSession;
@@ -103,13 +104,11 @@ export class Deletions {
   #repeat(deletion: Deletion): void {
     if (deletion.czxid === null || !deletion.unanswered) return this.#send(deletion);
     deletion.sentOn = this.#session.connection;
-    let synced = false;
     this.#session.batch(() => {
-      this.#session.prove((outcome) => {
-        synced = outcome.ok;
-      });
+      const sync = sendSync(this.#session);
       this.#session.send("exists", { path: deletion.path, watch: false }, (outcome) => {
         if (!this.#isOpen(deletion)) return;
+        const synced = sync.failure === null;
         if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
         else if (outcome.ok && synced) this.#settle(deletion, "deleted", null);
         else if (!outcome.ok) this.#refused(deletion, outcome.error);

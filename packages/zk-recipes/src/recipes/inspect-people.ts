@@ -3,7 +3,7 @@ import { formatSessionId } from "@holdfast/zk-protocol";
 import type { TreeParticipant } from "../layout/tree.js";
 import type { SessionDesk } from "./session-desk.js";
 
-/** How long its node has been there: for a waiter, since when it waits. */
+/** `sinceMs`: how long its node has been there; a waiter waits for as long. */
 export function participantInfo(person: TreeParticipant, takenAt: Date): ParticipantInfo {
   const { label, mode, path, session, address, recognisedAs } = person;
   return {
@@ -18,14 +18,14 @@ export function participantInfo(person: TreeParticipant, takenAt: Date): Partici
   };
 }
 
-/** A holder's node tells since when it queued, not since when it holds: only our own holds know that. */
+/** A holder's node shows since when it queued. Since when it holds is known of our own grants only. */
 export function holdInfo(
   desk: SessionDesk,
   runtime: Runtime,
   person: TreeParticipant,
   takenAt: Date,
 ): HoldInfo {
-  const own = desk.holds.get(person.path);
+  const own = desk.grants.get(person.path);
   return {
     ...participantInfo(person, takenAt),
     sinceMs:

@@ -6,8 +6,8 @@ import type { CreateSettings } from "./create-settings.js";
 import { isPassing, requestFailure } from "./failures.js";
 
 /**
- * Parents to be made as containers in front of a create, top down: one try. None of them need be missing when their turn
- * comes, and each may be made by somebody else meanwhile.
+ * Parents to be made as containers in front of a create, top down: one try. Each of them may be there already, or be made by
+ * another client meanwhile.
  */
 export class MissingParents {
   readonly levels: readonly string[];
@@ -15,7 +15,7 @@ export class MissingParents {
   readonly #acls: ReadonlyMap<string, readonly Acl[]>;
   readonly #refusals = new Map<string, ZooKeeperError>();
 
-  /** Asks for the ACLs, which is code of the caller's: throws what that throws, before anything is sent. */
+  /** Asks for the ACLs by code of the caller, and throws what that throws, before anything is sent. */
   constructor(settings: CreateSettings, levels: readonly string[]) {
     this.levels = levels;
     this.#settings = settings;
@@ -36,7 +36,7 @@ export class MissingParents {
     }
   }
 
-  /** Why they could not be made, when that will not change by itself. To be asked once the create was answered. */
+  /** Why they could not be made, when asking again does not help. Known once the create was answered. */
   refusal(session: ZooKeeperSession, lockName: string): HoldfastError | null {
     for (const level of this.levels) {
       const refusal = this.#refusals.get(level);

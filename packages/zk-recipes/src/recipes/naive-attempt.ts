@@ -1,4 +1,5 @@
-import { type HoldfastError, LayoutConflictError, type Millis } from "@holdfast/core";
+import { type HoldfastError, LayoutConflictError } from "@holdfast/core";
+import type { AttemptListener } from "@holdfast/core/driver";
 import {
   baseName,
   CreateFlags,
@@ -8,18 +9,18 @@ import {
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import type { Outcome, RequestError, WatchHandle } from "../session/types.js";
-import type { AttemptListener } from "./attempt.js";
 import type { CreateSettings } from "./create-settings.js";
 import { isFinal, requestFailure } from "./failures.js";
-import { Hold } from "./hold.js";
 import { MissingParents } from "./missing-parents.js";
 import { claim, isClaimed } from "./node-claims.js";
-import { SessionAttempt } from "./session-attempt.js";
+import { deleteNode, SessionAttempt } from "./session-attempt.js";
 import type { SessionDesk } from "./session-desk.js";
+import { type Sync, sendSync } from "./sync.js";
+import { ZooKeeperGrant } from "./zookeeper-grant.js";
 
 export interface NaiveSpec {
   readonly lockName: string;
-  /** Of the lock and of its one node. */
+  /** The lock and its one node have the same path. */
   readonly path: string;
   readonly data: Uint8Array;
   readonly mayWait: boolean;
@@ -29,75 +30,60 @@ export interface NaiveSpec {
 type Exists = ResponseOf<"exists"> | null;
 
 /**
- * A lock that is one ephemeral node of a fixed name: whoever makes it holds, everybody else watches it and tries again when it
- * goes. Without any order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
+ * A lock that is one ephemeral node of a fixed name: the session that makes it holds, and all others watch it and try again when
+ * it goes. There is no order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
  *
- * The name tells nobody whose node it is. After a create whose answer was lost the session that owns the node does, and,
- * among several here who may have made it, `claim()`.
+ * The name does not say whose node it is. After a create whose answer was lost, the session that owns the node does, and
+ * `claim()` where several attempts of this session may have made it.
  *
- * Safe as long as nobody else deletes the node, with one window where somebody does: a release that leaves after that, and
- * before the news of it has come, deletes the node of whoever has made it since, who is then told that it is lost, while
- * the next may hold already. No delete can tell the two nodes apart: its version counts changes of the data, and each new
- * node counts from 0. (What could, a second node that lasts and counts the makings in every client's transactions, or an
- * ACL of each holder's own, costs more than this lock is for.)
- * Queue nodes have no such window: no name is ever used twice.
+ * Safe as long as no other client deletes the node. If one does, there is a window: a release that leaves after that delete,
+ * and before its event has come, deletes the node of the next holder. That holder hears that the hold is lost, but a third
+ * may hold already. No delete can distinguish the two nodes: the version counts changes of the data, and starts from 0 with
+ * each node. (A second, lasting node that counts the creates in every client's transactions could, and so could an ACL
+ * for each holder; both cost more than this lock is for.) Queue nodes have no such window: no name is ever used twice.
  */
-export class NaiveAttempt extends SessionAttempt<Hold> {
+export class NaiveAttempt extends SessionAttempt {
   override roundTrips = 0;
   override readonly queued = false;
   readonly #spec: NaiveSpec;
-  readonly #startedMs: Millis;
-  #attempt = 0;
   #contended = false;
-  /** Of our node, once we know that there is one. */
+  /** The czxid of our node, once its create is confirmed. */
   #czxid: bigint | null = null;
   /** A create is on its way, or its answer was lost. */
   #doubt = false;
   #watch: WatchHandle | null = null;
-  #endPause: () => void = () => {};
-  #withdrawn: ((refused: HoldfastError | null) => void) | null = null;
+  /** Ends a withdrawal that waits for the end of the doubt. */
+  #gone: (deleted?: Promise<void>) => void = () => {};
 
-  constructor(
-    desk: SessionDesk,
-    settings: CreateSettings,
-    spec: NaiveSpec,
-    listener: AttemptListener<Hold>,
-    roundTripsBefore: number,
-  ) {
-    super(desk, settings, listener, roundTripsBefore);
+  constructor(desk: SessionDesk, settings: CreateSettings, spec: NaiveSpec, listener: AttemptListener) {
+    super(desk, settings, listener);
     this.#spec = spec;
-    this.#startedMs = settings.runtime.nowMs();
   }
 
   override start(): void {
     this.#create([]);
   }
 
-  override drop(): void {
-    super.drop();
-    this.#endPause();
+  protected override stop(): void {
     this.#watch?.drop();
   }
 
-  override withdraw(gone: (refused: HoldfastError | null) => void): void {
-    this.drop();
-    if (this.desk.over) return gone(null);
-    const notOver = this.desk.whenOver(() => this.#gone(null));
-    this.#withdrawn = (refused) => {
-      notOver();
-      gone(refused);
-    };
-    // With a create on its way, or an answer lost, what comes next goes on.
-    if (this.#czxid !== null) this.#deleteOwn(this.#czxid);
-    else if (!this.#doubt) this.#gone(null);
+  protected override takeBack(): Promise<void>[] {
+    if (this.#czxid !== null) return [this.#deleteOwn(this.#czxid)];
+    if (!this.#doubt) return [];
+    // What is under way goes on, until it is known whether there is a node of ours.
+    const gone = new Promise<void>((resolve) => {
+      this.#gone = resolve;
+      this.desk.whenOver(resolve);
+    });
+    return [gone];
   }
 
   #create(missingLevels: readonly string[]): void {
-    if (this.over) return this.#gone(null);
+    if (this.over) return this.#gone();
     this.desk.creating.enter(() => {
       if (!this.over) return this.#send(missingLevels);
       this.desk.creating.leave();
-      this.#gone(null);
     });
   }
 
@@ -107,7 +93,7 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
     let mistake: HoldfastError | null = null;
     session.batch(() => {
       try {
-        // Code of the caller's, and values that may be too large to send: a mistake in them is that of this one acquire.
+        // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
         const parents = new MissingParents(this.settings, missingLevels);
         const acl = this.settings.aclOf(path);
         parents.send(session);
@@ -132,7 +118,7 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
     const { path, lockName } = this.#spec;
     if (error.name === "OutcomeUnknownError") return this.desk.whenUsable(() => this.#look());
     this.#doubt = false;
-    if (this.over) return this.#gone(null);
+    if (this.over) return this.#gone();
     if (!(error instanceof ZooKeeperError)) return this.desk.whenUsable(() => this.#create([]));
     if (error.code === errorCodes.NodeExists) return this.#look();
     if (error.code === errorCodes.NoNode) {
@@ -141,39 +127,23 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
       const refusal = parents.refusal(this.desk.session, lockName);
       if (refusal !== null) return this.fail(refusal);
     } else if (isFinal(error)) return this.fail(this.#failure(error));
-    this.#again(error);
+    this.retry(this.#failure(error), () => this.#create([]));
   }
 
-  #again(error: ZooKeeperError): void {
-    const { runtime, retry } = this.settings;
-    this.#attempt++;
-    const failure = this.#failure(error);
-    const delayMs = retry.next(this.#attempt, runtime.nowMs() - this.#startedMs, failure);
-    if (delayMs === null) return this.fail(failure);
-    this.#endPause = this.desk.pause(delayMs, () => this.#create([]));
-  }
-
-  /** Whose node it is, and a watch on it. */
+  /** Reads the node, to see whose it is, and watches it. */
   #look(): void {
-    if (this.over && !this.#doubt && this.#czxid === null) return this.#gone(null);
+    if (this.over && !this.#doubt) return;
     const { session } = this.desk;
-    let synced: RequestError | null = null;
     this.roundTrips++;
     session.batch(() => {
       // The server that is asked may lag behind the one that made the node.
-      if (this.#doubt) {
-        session.prove((outcome) => {
-          if (!outcome.ok) synced = outcome.error;
-        });
-      }
+      const sync: Sync | null = this.#doubt ? sendSync(session) : null;
       const watch = session.watchExists(this.#spec.path, {
         answered: (outcome) => {
-          if (synced !== null) {
-            watch.drop();
-            return this.#lookFailed(synced);
-          }
-          if (!outcome.ok) return this.#lookFailed(outcome.error);
-          this.#looked(watch, outcome.value);
+          const failure = sync?.failure ?? (outcome.ok ? null : outcome.error);
+          if (failure === null && outcome.ok) return this.#looked(watch, outcome.value);
+          watch.drop();
+          this.#lookFailed(failure as RequestError);
         },
         fired: (type) => {
           if (this.over) return;
@@ -200,12 +170,12 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
       this.#watch = null;
       return this.#ours(found.stat.czxid);
     }
-    // Looked for behind a `sync`: it never was, or is gone again.
+    // Where a `sync` was in front of the read, ours was never made or is gone again.
     this.#doubt = false;
     this.#czxid = null;
     if (this.over) {
       watch.drop();
-      return this.#gone(null);
+      return this.#gone();
     }
     if (found === null) {
       watch.drop();
@@ -238,42 +208,32 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
     this.#doubt = false;
     this.#czxid = czxid;
     this.desk.nodes.add(path);
-    if (this.over) return this.#deleteOwn(czxid);
+    if (this.over) return this.#gone(this.#deleteOwn(czxid));
     if (this.desk.leaseAhead) this.#grant(czxid);
     else this.desk.whenUsable(() => this.#look());
   }
 
   #grant(czxid: bigint): void {
     const { path, lockName, data, revocable } = this.#spec;
-    this.drop();
-    const hold = new Hold(this.desk, {
+    this.stop();
+    const grant = new ZooKeeperGrant(this.desk, {
       lockName,
       data,
       nodes: [{ path, name: baseName(path), czxid }],
       watches: [],
       token: czxid,
       permitIds: [],
-      grantedAtMs: this.settings.runtime.nowMs(),
-      roundTrips: this.roundTripsBefore + this.roundTrips,
+      roundTrips: this.roundTrips,
       contended: this.#contended,
       revocable,
       sharedNames: true,
     });
-    // At once: our release must not be for a node that has taken the place of ours.
-    hold.attend();
-    this.listener.granted(hold);
+    this.grant([grant]);
   }
 
-  #deleteOwn(czxid: bigint): void {
+  #deleteOwn(czxid: bigint): Promise<void> {
     const { path, lockName } = this.#spec;
-    const { session, deletions } = this.desk;
-    deletions.delete(
-      path,
-      (_outcome, error) => {
-        this.#gone(error === null ? null : requestFailure(`deleting ${path}`, error, session, lockName));
-      },
-      czxid,
-    );
+    return deleteNode(this.desk, lockName, path, `deleting ${path}`, czxid);
   }
 
   #failure(error: RequestError): HoldfastError {
@@ -281,15 +241,9 @@ export class NaiveAttempt extends SessionAttempt<Hold> {
     return requestFailure(`taking ${path}`, error, this.desk.session, lockName);
   }
 
-  protected override fail(error: HoldfastError): void {
-    if (this.over) return this.#gone(null);
+  protected override fail(error: unknown): void {
     this.#doubt = false;
+    this.#gone();
     super.fail(error);
-  }
-
-  #gone(refused: HoldfastError | null): void {
-    const told = this.#withdrawn;
-    this.#withdrawn = null;
-    told?.(refused);
   }
 }

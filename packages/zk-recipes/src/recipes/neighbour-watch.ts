@@ -7,7 +7,7 @@ import type { SessionDesk } from "./session-desk.js";
 /** One of the two is called, once at most. */
 export interface NeighbourListener {
   gone(watch: NeighbourWatch, heardBy: "event" | "read"): void;
-  /** The server does not let us read the node, and so never will tell that it goes. */
+  /** The server does not let us read the node, and so will never report its end. */
   refused(watch: NeighbourWatch, error: ZooKeeperError): void;
 }
 

@@ -3,8 +3,8 @@ import type { SessionDesk } from "./session-desk.js";
 const claims = new WeakMap<SessionDesk, Map<string, bigint>>();
 
 /**
- * The node at `path` is ours, says somebody on this session who has made it. Several of them may have lost an answer and find
- * one node of the session: only the first to come may take it for its own.
+ * Records that an attempt of this session created the node. Several attempts may have lost their answer and later find the same
+ * node; only the first claim counts.
  */
 export function claim(desk: SessionDesk, path: string, czxid: bigint): void {
   const known = claims.get(desk);
@@ -12,7 +12,7 @@ export function claim(desk: SessionDesk, path: string, czxid: bigint): void {
   else known.set(path, czxid);
 }
 
-/** By path, the latest is enough: later nodes have a higher czxid. */
+/** For each path the latest claim is enough: later nodes have a higher czxid. */
 export function isClaimed(desk: SessionDesk, path: string, czxid: bigint): boolean {
   return czxid <= (claims.get(desk)?.get(path) ?? 0n);
 }

@@ -1,21 +1,18 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import { baseName, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import { joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../session/errors.js";
-import type { Outcome, RequestError, ZooKeeperSession } from "../session/types.js";
+import type { Outcome, RequestError } from "../session/types.js";
 import { isPassing } from "./failures.js";
+import { type Listings, listAll, type OwnNodes, ownNode } from "./node-creates.js";
 import type { OwnNode } from "./own-node-watch.js";
 import type { SessionDesk } from "./session-desk.js";
-
-export type Children = Outcome<{ children: string[] }>;
-export type OwnNodes = readonly [OwnNode, ...OwnNode[]];
-/** By the path of the parent. */
-export type Listings = ReadonlyMap<string, Children>;
+import { sendSync } from "./sync.js";
 
 const firstPauseMs: Millis = 250;
-/** Nodes that nobody waits for any more are looked for ever less often, and at least so often. */
+/** Nodes that no attempt waits for any more are looked for ever less often, and at least this often. */
 const longestPauseMs: Millis = 30_000;
 
-/** A node that may be there: its name begins with a uuid of ours. */
+/** A node that may be there: its name begins with a UUID that we made. */
 export interface SoughtNode {
   readonly parent: string;
   /** Its path up to the base. */
@@ -23,7 +20,7 @@ export interface SoughtNode {
 }
 
 export interface SearchListener {
-  /** Asked when nodes are found: whether somebody still waits for them. */
+  /** Asked when nodes are found: whether the attempt still waits for them. */
   wanted(): boolean;
   /** All are there. Each parent was listed after that, on the same connection. */
   found(nodes: OwnNodes, listings: Listings): void;
@@ -31,14 +28,14 @@ export interface SearchListener {
   none(): void;
   /** Contact broke. */
   unanswered(error: RequestError): void;
-  /** The server will not show them; what was found has been deleted, and what was not is looked for as long as the session lives. */
+  /** The server does not show them. Nodes that were found are deleted; the others are looked for as long as the session lives. */
   failed(error: ZooKeeperError): void;
 }
 
 /**
- * Looks by their uuids for nodes that creates without an answer may have made. Whether they are there stays open through
- * refusals that pass: nothing may be made, or told, before it is known. Nodes that are not wanted any more, or of
- * which somebody has deleted a part, are deleted.
+ * Looks by their UUIDs for nodes that creates without an answer may have made. A refusal that passes leaves open whether they
+ * are there: nothing may be made or reported before that is known. Nodes are deleted when the attempt does not want them any
+ * more, or when another client has deleted a part of them.
  */
 export class NodeSearch {
   roundTrips = 0;
@@ -52,21 +49,17 @@ export class NodeSearch {
     this.#desk = desk;
     this.#runtime = runtime;
     this.#sought = sought;
-    this.#parents = parentsOf(sought);
+    this.#parents = [...new Set(sought.map(({ parent }) => parent))];
     this.#listener = listener;
   }
 
-  /** `sync`, then the children: the server that is asked may lag behind the one that made them. */
   look(): void {
     const { session } = this.#desk;
     this.roundTrips++;
-    let synced: RequestError | null = null;
     session.batch(() => {
-      session.prove((outcome) => {
-        if (!outcome.ok) synced = outcome.error;
-      });
+      const sync = sendSync(session);
       listAll(session, this.#parents, (listings) => {
-        if (synced !== null) return this.#failed(synced, []);
+        if (sync.failure !== null) return this.#failed(sync.failure, []);
         for (const listing of listings.values()) {
           if (!listing.ok && !saysNoNode(listing.error)) return this.#failed(listing.error, []);
         }
@@ -82,7 +75,7 @@ export class NodeSearch {
     else this.#desk.deletions.deleteAll(there, () => this.#listener.none());
   }
 
-  /** What the lost answer would have told, and the parents behind it. */
+  /** What the lost answer would have said, and the parents behind it. */
   #read(paths: readonly string[]): void {
     const { session } = this.#desk;
     const reads: Outcome<OwnNode>[] = [];
@@ -104,11 +97,12 @@ export class NodeSearch {
     for (const [index, read] of reads.entries()) {
       if (read.ok) nodes.push(read.value);
       else if (saysNoNode(read.error)) known.delete(paths[index] as string);
-      // They are there: others beside them would wait for them for ever.
+      // The nodes are there, and other clients behind them in the queue would wait for them for ever.
       else return this.#failed(read.error, paths);
     }
-    if (nodes.length === paths.length)
+    if (nodes.length === paths.length) {
       return this.#listener.found(nodes as [OwnNode, ...OwnNode[]], listings);
+    }
     const left = nodes.map(({ path }) => path);
     deletions.deleteAll(left, () => this.#listener.none());
   }
@@ -120,50 +114,23 @@ export class NodeSearch {
     if (found.length < this.#sought.length) this.#clearLater(firstPauseMs);
   }
 
-  /** A node that stayed would be waited for by everybody behind it, for as long as our session lives. */
+  /** Every client behind a node that stayed would wait for it as long as our session lives. */
   #clearLater(delayMs: Millis): void {
     this.#runtime.setTimer(delayMs, () => this.#desk.whenUsable(() => this.#clear(delayMs)));
   }
 
   #clear(delayMs: Millis): void {
     const { session, deletions } = this.#desk;
-    let synced = false;
     session.batch(() => {
-      session.prove((outcome) => {
-        synced = outcome.ok;
-      });
+      const sync = sendSync(session);
       listAll(session, this.#parents, (listings) => {
         const left = this.#sought.map((node) => find(node, listings)).filter((path) => path !== null);
         deletions.deleteAll(left, () => {});
-        const seen =
-          synced && [...listings.values()].every((listing) => listing.ok || saysNoNode(listing.error));
-        if (!seen) this.#clearLater(Math.min(2 * delayMs, longestPauseMs));
+        const seen = [...listings.values()].every((listing) => listing.ok || saysNoNode(listing.error));
+        if (!seen || sync.failure !== null) this.#clearLater(Math.min(2 * delayMs, longestPauseMs));
       });
     });
   }
-}
-
-/** In a batch of the caller's. `listed` runs with the last of the answers. */
-export function listAll(
-  session: ZooKeeperSession,
-  parents: readonly string[],
-  listed: (listings: Listings) => void,
-): void {
-  const listings = new Map<string, Children>();
-  for (const parent of parents) {
-    session.send("getChildren2", { path: parent, watch: false }, (listing) => {
-      listings.set(parent, listing);
-      if (listings.size === parents.length) listed(listings);
-    });
-  }
-}
-
-export function parentsOf(nodes: readonly { readonly parent: string }[]): readonly string[] {
-  return [...new Set(nodes.map(({ parent }) => parent))];
-}
-
-export function ownNode(path: string, czxid: bigint): OwnNode {
-  return { path, name: baseName(path), czxid };
 }
 
 function find({ parent, prefix }: SoughtNode, listings: Listings): string | null {

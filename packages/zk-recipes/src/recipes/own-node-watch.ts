@@ -11,17 +11,17 @@ export interface OwnNode {
   readonly czxid: bigint;
 }
 
-/** What the watch on the own node tells. */
+/** What the watch on the own node reports. */
 export interface OwnNodeListener {
   /** The node is gone, or is not the one that we made. */
   gone(): void;
-  /** Somebody wrote Curator's revoke message into it. */
+  /** Another client wrote Curator's revoke message into it. */
   revokeAsked(): void;
 }
 
 /**
  * The watch on a queue node of our own, armed again after each event and each outage. A waiter arms it and hands it on
- * to its hold; its first read finds what happened before it was armed.
+ * to its grant; the first read finds what happened before it was armed.
  */
 export class OwnNodeWatch {
   listener: OwnNodeListener;
@@ -39,7 +39,7 @@ export class OwnNodeWatch {
     this.listener = listener;
   }
 
-  /** Answered OK on the present connection and not fired since: every later end of the node will be heard in order. */
+  /** Answered OK on the present connection and not fired since: an event will report each later end of the node, in order. */
   get trusted(): boolean {
     return this.#handle !== null && this.#armedOn === this.#desk.session.connection;
   }
@@ -64,7 +64,7 @@ export class OwnNodeWatch {
         const { error } = outcome;
         if (saysNoNode(error)) this.listener.gone();
         else if (!isFinal(error)) this.#desk.again(error, () => this.arm());
-        // Refused for good, such as a node that its own maker may not read: the session is the only witness.
+        // Refused for good: the ACL may not even let the session read its own node. Then only the end of the session ends the grant.
       },
       fired: (type) => {
         this.#handle = null;

@@ -4,7 +4,10 @@ import { saysNoNode } from "../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../session/types.js";
 import { requestFailure } from "./failures.js";
 
-/** The count could not be read, and will not be by itself. */
+/** How many permits there are: as the client was given it, or the path of the shared count that says it. */
+export type PermitCount = number | { readonly countPath: string };
+
+/** The count could not be read, and asking again does not help. */
 export function countFailure(
   lockName: string,
   path: string,

@@ -2,12 +2,9 @@ import type { HoldfastError } from "@holdfast/core";
 import type { ResponseOf } from "@holdfast/zk-protocol";
 import { decodeInt } from "../layout/numbers.js";
 import { requestFailure } from "./failures.js";
-import { countFailure } from "./permit-count.js";
+import { countFailure, type PermitCount } from "./permit-count.js";
 import { PermitReading, type ReadingListener } from "./permit-reading.js";
 import type { SessionDesk } from "./session-desk.js";
-
-/** As the client was given it, or the path of the shared count that says it. */
-export type PermitsThereAre = number | { readonly countPath: string };
 
 export interface PermitGateSpec {
   readonly lockName: string;
@@ -15,21 +12,21 @@ export interface PermitGateSpec {
   readonly leases: string;
   /** Asked for. */
   readonly permits: number;
-  readonly limit: PermitsThereAre;
+  readonly limit: PermitCount;
 }
 
-/** Tells what was last seen, each time that all of it is known anew. */
+/** `open` or `full` is called each time that all numbers are known anew. */
 export interface PermitGateListener {
   open(): void;
   full(): void;
-  /** Something has changed; what it comes to is told next. */
+  /** A number has changed; `open` or `full` follows. */
   changed(): void;
   failed(error: HoldfastError): void;
 }
 
 /**
- * How many permits of a semaphore are taken, and how many there are. Every child of `leases` counts, whoever made it: peers
- * must come to the same sum. Only whoever heads the queue may act on what this tells.
+ * How many permits of a semaphore are taken, and how many there are. Every child of `leases` counts, whichever client made it:
+ * all clients must come to the same sum. Only the head of the queue may act on what this reports.
  */
 export class PermitGate {
   roundTrips = 0;
@@ -38,7 +35,7 @@ export class PermitGate {
   readonly #listener: PermitGateListener;
   readonly #taken: PermitReading<ResponseOf<"getChildren2">>;
   readonly #count: PermitReading<ResponseOf<"getData">> | null;
-  /** The head acts on what was seen: news waits. */
+  /** The head acts on what was seen: a change is not reported meanwhile. */
   #closed = false;
 
   constructor(desk: SessionDesk, spec: PermitGateSpec, listener: PermitGateListener) {
@@ -57,7 +54,7 @@ export class PermitGate {
       desk,
       {
         arm: (watcher) => session.watchChildren(leases, watcher),
-        valueOf: ({ children }) => this.#heardOf(children),
+        valueOf: ({ children }) => this.#takenBy(children),
         whenAbsent: 0,
         failure: (error) => requestFailure(`listing ${leases}`, error, session, lockName),
       },
@@ -94,7 +91,7 @@ export class PermitGate {
     session.send("getData", { path: limit.countPath, watch: false }, (outcome) => this.#count?.take(outcome));
   }
 
-  /** What was read is from a time when it was not our turn, or is our own doing. */
+  /** What was read does not count: it is from a time when it was not our turn, or our own requests have changed it. */
   forget(): void {
     this.#taken.forget();
     this.#count?.forget();
@@ -107,7 +104,7 @@ export class PermitGate {
     else this.watch();
   }
 
-  /** Goes on telling, at each change, until `close()`. */
+  /** Reports each change until `close()`. */
   watch(): void {
     this.#closed = false;
     if (!this.#taken.loose && this.#count?.loose !== true) return;
@@ -129,15 +126,15 @@ export class PermitGate {
   }
 
   /** A listing of `leases`: how many are taken. */
-  #heardOf(children: readonly string[]): number {
-    this.#desk.holds.heardOf(this.#spec.leases, children);
+  #takenBy(children: readonly string[]): number {
+    this.#desk.grants.reconcile(this.#spec.leases, children);
     return children.length;
   }
 
   #changed(): void {
     if (this.#closed) return;
     this.#listener.changed();
-    // No watch tells of the first lease where there was no parent of leases.
+    // Where the parent of the leases was missing, no watch reports the first lease.
     if (this.#taken.value === 0) this.#taken.forget();
     this.watch();
   }

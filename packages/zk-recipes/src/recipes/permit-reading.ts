@@ -6,7 +6,7 @@ import type { SessionDesk } from "./session-desk.js";
 
 export interface ReadingParts<T> {
   arm(listener: WatchListener<T>): WatchHandle;
-  /** Throws a `HoldfastError` for an answer that makes no sense. */
+  /** Throws a `HoldfastError` for an answer that cannot be such a number. */
   valueOf(answer: T): number;
   /** What it is where there is no node; `null`: there must be one. */
   readonly whenAbsent: number | null;
@@ -16,7 +16,7 @@ export interface ReadingParts<T> {
 export interface ReadingListener {
   known(): void;
   changed(): void;
-  /** It could not be read for the moment: time to look again. */
+  /** It could not be read for the moment: the caller looks again. */
   again(): void;
   failed(error: HoldfastError): void;
 }
@@ -39,7 +39,7 @@ export class PermitReading<T> {
     this.#listener = listener;
   }
 
-  /** Takes a read of the caller's, without a watch. What is wrong with it is left for `look()` to find. */
+  /** Takes an answer to a read of the caller, which has no watch. An error in it is left for `look()` to find. */
   take(outcome: Outcome<T>): void {
     if (!outcome.ok) {
       if (saysNoNode(outcome.error)) this.value = this.#parts.whenAbsent;
@@ -52,7 +52,7 @@ export class PermitReading<T> {
     }
   }
 
-  /** What was seen does not count any more: `look()` reads again. */
+  /** The value does not count any more: `look()` reads again. */
   forget(): void {
     this.value = null;
     this.#absent = false;
@@ -60,7 +60,7 @@ export class PermitReading<T> {
     this.#handle = null;
   }
 
-  /** Only a number that may be different without our hearing of it. */
+  /** The number may change without an event. */
   get loose(): boolean {
     return this.#handle === null && !this.#absent;
   }

@@ -1,12 +1,11 @@
 import type { HoldfastError } from "@holdfast/core";
 import { leaseBase } from "../layout/queue-order.js";
-import type { TakingBack } from "./attempt.js";
 import type { CreateSettings } from "./create-settings.js";
 import { isFinal, requestFailure } from "./failures.js";
-import { JointCreate } from "./joint-create.js";
-import type { Children } from "./node-search.js";
+import type { Children } from "./node-creates.js";
 import type { OwnNode } from "./own-node-watch.js";
-import type { NodePart } from "./protected-nodes.js";
+import { type NodePart, ProtectedNodes } from "./protected-nodes.js";
+import { deleteNode } from "./session-attempt.js";
 import type { SessionDesk } from "./session-desk.js";
 
 export interface TakingSpec {
@@ -21,11 +20,11 @@ export interface TakingSpec {
 export interface TakingListener {
   /** How many permits there are, as known now; `null`: not known. */
   limit(): number | null;
-  /** `false`: the number of this node is not to be used, which was told already. */
+  /** `false`: the number of this node must not be used, and the attempt has failed. */
   accepts(node: OwnNode): boolean;
   /** Ours, and within the limit, on a session whose lease is ahead. */
   taken(nodes: readonly [OwnNode, ...OwnNode[]]): void;
-  /** Somebody else has taken some too: ours are on their way out, in the write in which this is told. */
+  /** Another client has taken permits too, so ours are deleted, in the write in which this is called. */
   full(): void;
   /** A node of ours is not there any more. */
   missing(path: string): void;
@@ -33,21 +32,21 @@ export interface TakingListener {
 }
 
 /**
- * Takes permits for whoever heads the queue: all lease nodes in one transaction, and behind it, in the same write, the listing
- * that tells whether the sum is within the limit. Curator's own check: it keeps the limit when somebody has deleted
- * the head's queue node, and a second head is at work.
+ * Takes permits for the head of the queue: all lease nodes in one transaction, and behind it, in the same write, the listing
+ * that shows whether the sum is within the limit. That is Curator's own check: it keeps the limit also when an operator has
+ * deleted the queue node of the head, and a second head is at work.
  */
 export class PermitTaking {
   readonly #desk: SessionDesk;
   readonly #settings: CreateSettings;
   readonly #spec: TakingSpec;
   readonly #listener: TakingListener;
-  #create: JointCreate | null = null;
+  #create: ProtectedNodes | null = null;
   /** Made and not granted. */
   #taken: readonly OwnNode[] = [];
   /** Made in vain and not deleted yet. */
   readonly #returning = new Set<string>();
-  /** Of creates that came to nothing, and of listings behind them. */
+  /** For creates in vain, and for listings behind them. */
   #earlierTrips = 0;
   #stopped = false;
 
@@ -67,27 +66,32 @@ export class PermitTaking {
     const part: NodePart = { lockName, parent: leases, base: leaseBase, data };
     const parts = Array.from({ length: permits }, () => part) as [NodePart, ...NodePart[]];
     this.#earlierTrips += this.#create?.roundTrips ?? 0;
-    this.#create = new JointCreate(this.#desk, this.#settings, parts, {
-      created: (nodes, listings) => {
-        this.#taken = nodes;
-        for (const node of nodes) if (!this.#listener.accepts(node)) return;
-        this.#judge(listings.get(leases) as Children);
+    this.#create = new ProtectedNodes(
+      this.#desk,
+      this.#settings,
+      { parts, transaction: true },
+      {
+        created: (nodes, listings) => {
+          this.#taken = nodes;
+          for (const node of nodes) if (!this.#listener.accepts(node)) return;
+          this.#judge(listings.get(leases) as Children);
+        },
+        failed: (error) => this.#listener.failed(error),
       },
-      failed: (error) => this.#listener.failed(error),
-    });
+    );
     this.#create.start();
   }
 
-  /** Tells nothing more. */
+  /** Calls the listener no more. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** All that was made, or may have been. In the batch of the caller. */
-  takeBack(back: TakingBack): void {
-    back.create(this.#create);
-    for (const { path } of this.#taken) back.node(path);
-    for (const path of this.#returning) back.node(path);
+  /** Deletes all that was made, or may have been made, in the batch of the caller. */
+  takeBack(): Promise<void>[] {
+    const made = [...this.#taken.map(({ path }) => path), ...this.#returning];
+    const deleted = made.map((path) => deleteNode(this.#desk, this.#spec.lockName, path));
+    return this.#create === null ? deleted : [this.#create.abandon(), ...deleted];
   }
 
   /** A listing from behind the create: whether what we have taken is within the limit. */
@@ -96,10 +100,11 @@ export class PermitTaking {
     if (!listing.ok) {
       const { error } = listing;
       if (!isFinal(error)) return this.#desk.again(error, () => this.#listAgain());
-      return this.#listener.failed(this.#failure(`listing ${this.#spec.leases}`, error));
+      const { lockName, leases } = this.#spec;
+      return this.#listener.failed(requestFailure(`listing ${leases}`, error, this.#desk.session, lockName));
     }
     const { children } = listing.value;
-    this.#desk.holds.heardOf(this.#spec.leases, children);
+    this.#desk.grants.reconcile(this.#spec.leases, children);
     const listed = new Set(children);
     const missing = this.#taken.find(({ name }) => !listed.has(name));
     if (missing !== undefined) return this.#listener.missing(missing.path);
@@ -129,13 +134,11 @@ export class PermitTaking {
 
   #return(path: string): void {
     this.#returning.add(path);
-    this.#desk.deletions.delete(path, (_outcome, error) => {
+    const { deletions, session } = this.#desk;
+    deletions.delete(path, (_outcome, error) => {
       this.#returning.delete(path);
-      if (error !== null) this.#listener.failed(this.#failure(`deleting ${path}`, error));
+      if (error === null) return;
+      this.#listener.failed(requestFailure(`deleting ${path}`, error, session, this.#spec.lockName));
     });
-  }
-
-  #failure(what: string, error: Error): HoldfastError {
-    return requestFailure(what, error, this.#desk.session, this.#spec.lockName);
   }
 }

@@ -5,7 +5,8 @@ import type { Outcome, RequestError } from "../session/types.js";
 import type { CreateSettings } from "./create-settings.js";
 import { isPassing, requestFailure } from "./failures.js";
 import { MissingParents } from "./missing-parents.js";
-import { type Listings, listAll, NodeSearch, type OwnNodes, parentsOf } from "./node-search.js";
+import { type Listings, listAll, type OwnNodes, ownNode, sendTransaction } from "./node-creates.js";
+import { NodeSearch } from "./node-search.js";
 import type { SessionDesk } from "./session-desk.js";
 
 /** One of the nodes; `lockName` is for messages. */
@@ -17,20 +18,16 @@ export interface NodePart {
   readonly data: Uint8Array;
 }
 
-/** What goes with the creates, and how they leave. */
+/** Which nodes are made, and what is sent with them. */
 export interface NodesPlan {
   /** At least one, all or none of which are made. */
   readonly parts: readonly [NodePart, ...NodePart[]];
+  /** One transaction of all parts. `false`: a plain create of the only part. */
+  readonly transaction: boolean;
   /** Further parents, made along with those of the parts where one is missing. */
   readonly siblings?: readonly string[];
   /** Sends reads of the caller's in the same write, behind the creates and in front of the listings. */
   readonly readAlong?: () => void;
-  /** In the batch of the caller. A create that was refused comes as an error of the server's with the parent as its path. */
-  send(
-    desk: SessionDesk,
-    requests: readonly [CreateRequest, ...CreateRequest[]],
-    answered: (made: Outcome<OwnNodes>) => void,
-  ): void;
 }
 
 export interface NodesListener {
@@ -43,75 +40,65 @@ export interface NodesListener {
 /**
  * Makes ephemeral-sequential nodes in Curator's protection mode, and lists their parents behind them in the same write.
  *
- * Creates whose answer was lost are looked for by the nodes' uuids before they are repeated. Missing parents are made as
- * containers, only when the server says NoNode. Nothing is told once the session is over; whoever goes on does so with
- * new uuids on a new session.
+ * Creates whose answer was lost are looked for by the nodes' UUIDs before they are repeated. Missing parents are made as
+ * containers, only when the server says NoNode. The listener is not called any more once the session is over; an attempt on
+ * the next session makes nodes with new UUIDs.
  */
 export class ProtectedNodes {
   readonly #desk: SessionDesk;
   readonly #settings: CreateSettings;
   readonly #plan: NodesPlan;
+  /** Each parent once. */
   readonly #parents: readonly string[];
   readonly #listener: NodesListener;
-  /** Of each part, its node's path up to the base. */
+  /** For each part the path of its node up to the base. */
   readonly #prefixes: readonly string[];
-  readonly #search: NodeSearch;
+  /** Made when an answer is lost. */
+  #search: NodeSearch | null = null;
   readonly #startedMs: Millis;
   #creates = 0;
-  #attempt = 0;
+  #tries = 0;
   #abandoned: (() => void) | null = null;
   #settled = false;
-  /** Creates may have been applied without our having heard. */
+  /** The server may have made the nodes: the answer was lost. */
   #unknown = false;
-  /** Set while the next try waits for its time: nothing of ours is there, and nothing is on its way. */
+  /** Set while the next try waits for its time: no node of ours is there, and no request is on its way. */
   #endPause: (() => void) | null = null;
 
   constructor(desk: SessionDesk, settings: CreateSettings, plan: NodesPlan, listener: NodesListener) {
     this.#desk = desk;
     this.#settings = settings;
     this.#plan = plan;
-    this.#parents = parentsOf(plan.parts);
+    this.#parents = [...new Set(plan.parts.map(({ parent }) => parent))];
     this.#listener = listener;
     this.#prefixes = plan.parts.map(({ parent }) =>
       joinPath(parent, protectionPrefix(settings.runtime.randomId())),
     );
-    const sought = plan.parts.map(({ parent }, index) => ({
-      parent,
-      prefix: this.#prefixes[index] as string,
-    }));
-    this.#search = new NodeSearch(desk, settings.runtime, sought, {
-      wanted: () => this.#abandoned === null,
-      found: (nodes, listings) => this.#ready(nodes, listings),
-      none: () => {
-        this.#unknown = false;
-        this.#resume();
-      },
-      unanswered: (error) => this.#unanswered(error),
-      failed: (error) => this.#fail(this.#failure(error)),
-    });
     this.#startedMs = settings.runtime.nowMs();
   }
 
   get roundTrips(): number {
-    return this.#creates + this.#search.roundTrips;
+    return this.#creates + (this.#search?.roundTrips ?? 0);
   }
 
   start(): void {
     this.#create([]);
   }
 
-  /** Gives up: tells the listener nothing more, and calls `gone` once no node of ours is left. */
-  abandon(gone: () => void): void {
-    if (this.#settled || this.#desk.over) return gone();
+  /** Gives up: calls the listener no more. Resolves once no node of ours is left, or the session is over. */
+  abandon(): Promise<void> {
+    if (this.#settled || this.#desk.over) return Promise.resolve();
     if (this.#endPause !== null) {
       this.#endPause();
-      return gone();
+      return Promise.resolve();
     }
-    const notOver = this.#desk.whenOver(gone);
-    this.#abandoned = () => {
-      notOver();
-      gone();
-    };
+    return new Promise((resolve) => {
+      const notOver = this.#desk.whenOver(resolve);
+      this.#abandoned = () => {
+        notOver();
+        resolve();
+      };
+    });
   }
 
   #create(missingLevels: readonly string[]): void {
@@ -130,11 +117,11 @@ export class ProtectedNodes {
     session.batch(() => {
       let parents: MissingParents;
       try {
-        // Code of the caller's, and values that may be too large to send: a mistake in them is that of this one acquire.
+        // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
         parents = new MissingParents(this.#settings, missingLevels);
         const requests = this.#requests();
         parents.send(session);
-        this.#plan.send(this.#desk, requests, (outcome) => {
+        this.#sendCreates(requests, (outcome) => {
           made = outcome;
           if (outcome.ok) for (const { path } of outcome.value) this.#desk.nodes.add(path);
         });
@@ -151,6 +138,23 @@ export class ProtectedNodes {
     if (mistake === null) return;
     creating.leave();
     this.#fail(mistake);
+  }
+
+  #sendCreates(
+    requests: readonly [CreateRequest, ...CreateRequest[]],
+    answered: (made: Outcome<OwnNodes>) => void,
+  ): void {
+    const { session } = this.#desk;
+    const { parts, transaction } = this.#plan;
+    if (transaction) {
+      const parents = parts.map(({ parent }) => parent);
+      return sendTransaction(session, requests, parents, answered);
+    }
+    session.send("create2", requests[0], (outcome) => {
+      if (!outcome.ok) return answered(outcome);
+      const { path, stat } = outcome.value;
+      answered({ ...outcome, value: [ownNode(path, stat.czxid)] });
+    });
   }
 
   #requests(): [CreateRequest, ...CreateRequest[]] {
@@ -185,9 +189,9 @@ export class ProtectedNodes {
 
   #again(error: ZooKeeperError): void {
     const { runtime, retry } = this.#settings;
-    this.#attempt++;
+    this.#tries++;
     const failure = this.#failure(error);
-    const delayMs = retry.next(this.#attempt, runtime.nowMs() - this.#startedMs, failure);
+    const delayMs = retry.next(this.#tries, runtime.nowMs() - this.#startedMs, failure);
     if (delayMs === null) return this.#fail(failure);
     this.#endPause = this.#desk.pause(delayMs, () => this.#resume());
   }
@@ -198,7 +202,7 @@ export class ProtectedNodes {
   }
 
   #failure(error: ZooKeeperError): HoldfastError {
-    const tries = this.#attempt === 0 ? "" : ` (${this.#attempt} tries)`;
+    const tries = this.#tries === 0 ? "" : ` (${this.#tries} tries)`;
     const what = `queueing on ${this.#parents.join(", ")}${tries}`;
     return requestFailure(what, error, this.#desk.session, this.#lockNameAt(error));
   }
@@ -210,10 +214,30 @@ export class ProtectedNodes {
 
   #resume(): void {
     this.#endPause = null;
-    if (this.#unknown) this.#search.look();
+    if (this.#unknown) this.#look();
     else if (this.#abandoned !== null) this.#finishAbandoned();
     else if (this.#desk.session.state === "connected") this.#create([]);
     else this.#desk.whenUsable(() => this.#resume());
+  }
+
+  /** What the lost answer would have said. */
+  #look(): void {
+    this.#search ??= new NodeSearch(
+      this.#desk,
+      this.#settings.runtime,
+      this.#plan.parts.map(({ parent }, index) => ({ parent, prefix: this.#prefixes[index] as string })),
+      {
+        wanted: () => this.#abandoned === null,
+        found: (nodes, listings) => this.#ready(nodes, listings),
+        none: () => {
+          this.#unknown = false;
+          this.#resume();
+        },
+        unanswered: (error) => this.#unanswered(error),
+        failed: (error) => this.#fail(this.#failure(error)),
+      },
+    );
+    this.#search.look();
   }
 
   #ready(nodes: OwnNodes, listings: Listings): void {

@@ -5,7 +5,7 @@ import { saysNoNode } from "../session/errors.js";
 import type { RequestError } from "../session/types.js";
 import { eviction, isFinal, requestFailure } from "./failures.js";
 import { NeighbourWatch } from "./neighbour-watch.js";
-import type { Children } from "./node-search.js";
+import type { Children } from "./node-creates.js";
 import { type OwnNode, OwnNodeWatch } from "./own-node-watch.js";
 import { type QueueView, viewQueue } from "./queue-view.js";
 import type { SessionDesk } from "./session-desk.js";
@@ -30,10 +30,11 @@ export interface PlaceListener {
 }
 
 /**
- * A queue node on its way to a grant, by Curator's rule for its kind: everybody watches the one node ahead that keeps it waiting.
+ * A queue node on its way to a grant, by Curator's rule for its kind: each waiter watches the one node ahead that keeps it
+ * waiting.
  *
- * Told that the node ahead is gone, a waiter that stands second holds without asking, if nothing could have happened
- * that it has not heard of: see `#mayTrust`. In every other case it lists. To stand second in time it also watches the
+ * When an event says that the node ahead is gone, a waiter that stands second holds without asking, if nothing could have
+ * happened that no event has reported: see `#mayTrust`. In every other case it lists. To stand second in time it also watches the
  * node two ahead and lists in the background when that one goes. All callbacks run in frame order.
  */
 export class QueuePlace {
@@ -43,7 +44,8 @@ export class QueuePlace {
   readonly #spec: PlaceSpec;
   readonly #node: OwnNode;
   readonly #listener: PlaceListener;
-  readonly #ownWatch: OwnNodeWatch;
+  /** Made when the place has to wait. */
+  #ownWatch: OwnNodeWatch | null = null;
   #predecessor: NeighbourWatch | null = null;
   #twoAhead: NeighbourWatch | null = null;
   /** What the last answered listing showed, and the connection it came over. */
@@ -57,11 +59,6 @@ export class QueuePlace {
     this.#spec = spec;
     this.#node = node;
     this.#listener = listener;
-    this.#ownWatch = new OwnNodeWatch(desk, node, {
-      gone: () => this.#ownNodeMissing(),
-      // Remembered by the watch, which the hold takes over.
-      revokeAsked: () => {},
-    });
   }
 
   /** Takes the first listing, which was read behind the create. */
@@ -69,10 +66,10 @@ export class QueuePlace {
     this.#listed(listing);
   }
 
-  /** Stops watching. The node itself is the caller's to delete. */
+  /** Stops watching. The caller deletes the node. */
   leave(): void {
     this.#left = true;
-    this.#ownWatch.stop();
+    this.#ownWatch?.stop();
     this.#predecessor?.remove();
     this.#twoAhead?.remove();
   }
@@ -92,7 +89,7 @@ export class QueuePlace {
     if (!outcome.ok) return this.#listFailed(outcome.error);
     const { lockName, parent, rule, mayWait } = this.#spec;
     const { children } = outcome.value;
-    this.#desk.holds.heardOf(parent, children);
+    this.#desk.grants.reconcile(parent, children);
     let view: QueueView;
     try {
       view = viewQueue(lockName, parent, children, this.#node.name, rule);
@@ -120,7 +117,7 @@ export class QueuePlace {
     );
   }
 
-  /** The own node first, then those ahead, in one write. */
+  /** Watches the own node first, then the nodes ahead, in one write. */
   #watchAhead(view: QueueView): void {
     const before = [this.#predecessor, this.#twoAhead];
     // A former node two ahead may be the predecessor now: its watch goes on, only its meaning changes.
@@ -131,11 +128,20 @@ export class QueuePlace {
     }
     this.#desk.session.batch(() => {
       const firstTime = before[0] === null;
-      this.#ownWatch.arm();
+      this.#watchOwn();
       this.#predecessor?.arm();
       this.#twoAhead?.arm();
       if (firstTime) this.roundTrips++;
     });
+  }
+
+  #watchOwn(): void {
+    this.#ownWatch ??= new OwnNodeWatch(this.#desk, this.#node, {
+      gone: () => this.#ownNodeMissing(),
+      // Remembered by the watch, which the grant takes over.
+      revokeAsked: () => {},
+    });
+    this.#ownWatch.arm();
   }
 
   #neighbour(name: string | null, known: readonly (NeighbourWatch | null)[]): NeighbourWatch | null {
@@ -167,12 +173,12 @@ export class QueuePlace {
       if (!waits) this.#list();
       return;
     }
-    // A read that found nothing has not told whose the node was.
+    // A read that found nothing does not show whose the node was.
     if (heardBy === "event" && gone.owner !== null && this.#mayTrust()) this.#grant();
     else this.#list();
   }
 
-  /** Without the watch nobody would ever tell us of our turn. The node two ahead only saves time. */
+  /** Without the watch no event would ever say that it is our turn. The watch on the node two ahead only saves time. */
   #aheadRefused(refused: NeighbourWatch, error: ZooKeeperError): void {
     if (this.#left) return;
     if (refused === this.#twoAhead) this.#twoAhead = null;
@@ -194,8 +200,9 @@ export class QueuePlace {
 
   /**
    * Whether the end of the predecessor makes us first, without asking. The last listing showed us second among
-   * contenders only, in a queue that only grows at its end; nothing of it was over an earlier connection; our own node is watched and unchanged since, so its
-   * end would have been told; the session is good; and no listing is under way that would tell more.
+   * contenders only, in a queue that only grows at its end; no part of it came over an earlier connection; our own node is
+   * watched and unchanged since, so that an event would have reported its end; the session is good; and no listing is under
+   * way that would show more.
    */
   #mayTrust(): boolean {
     const { session } = this.#desk;
@@ -203,12 +210,12 @@ export class QueuePlace {
       this.#seen?.nextIfGone === true &&
       this.#seenOn === session.connection &&
       !this.#listing &&
-      this.#ownWatch.trusted &&
+      this.#ownWatch?.trusted === true &&
       this.#desk.leaseAhead
     );
   }
 
-  /** Nobody is granted on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
+  /** There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
   #grantFirst(): void {
     if (this.#desk.leaseAhead) this.#grant();
     else this.#desk.whenUsable(() => this.#list());
@@ -218,10 +225,10 @@ export class QueuePlace {
     this.#left = true;
     this.#predecessor?.drop();
     this.#twoAhead?.remove();
-    this.#listener.granted(this.contended ? this.#ownWatch : null);
+    this.#listener.granted(this.#ownWatch);
   }
 
-  /** Deleted by somebody, or gone with the session: only an answer that passed through the leader tells which. */
+  /** Deleted, or gone with the session: only an answer that passed through the leader shows which. */
   #ownNodeMissing(): void {
     if (this.#left) return;
     this.#desk.session.prove((outcome) => {

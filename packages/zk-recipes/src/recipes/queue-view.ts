@@ -13,7 +13,7 @@ export interface QueueView extends Ahead {
 
 /**
  * What `own` sees in a listing. Throws `LayoutConflictError` for what would break exclusion or the queue: another kind of
- * lock on the path, or a foreign child that sorts before a contender, which nobody would ever get past.
+ * lock on the path, or a foreign child that sorts before a contender, which would block all behind it for ever.
  */
 export function viewQueue(
   lockName: string,

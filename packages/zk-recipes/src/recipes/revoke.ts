@@ -9,8 +9,8 @@ import { listTree } from "./inspect-tree.js";
 
 /**
  * Writes Curator's message into the node of each holder, as `Revoker.attemptRevoke` does: of all readers, of all permits.
- * `false` when nobody holds, or when the path is used by another kind of lock. A holder that did not listen does not notice, and its
- * node data is overwritten all the same: with an election, the label that the others see.
+ * `false` when the lock is free, or when another kind of lock uses the path. A holder that does not listen does not notice, and its
+ * node data is overwritten all the same: with an election, the label that the other participants see.
  */
 export async function requestRevoke(
   session: ZooKeeperSession,

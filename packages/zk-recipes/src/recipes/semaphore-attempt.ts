@@ -1,61 +1,62 @@
-import type { HoldfastError } from "@holdfast/core";
-import { joinPath } from "@holdfast/zk-protocol";
+import { InvalidArgumentError } from "@holdfast/core";
+import type { AttemptListener } from "@holdfast/core/driver";
+import {
+  CreateFlags,
+  encodeRequest,
+  joinPath,
+  maxRequestBytes,
+  requestHeaderBytes,
+} from "@holdfast/zk-protocol";
+import { protectionPrefix } from "../layout/protected-name.js";
 import { leaseBase } from "../layout/queue-order.js";
 import { mutexRule } from "../layout/queue-rules.js";
-import { type AttemptListener, TakingBack } from "./attempt.js";
 import type { CreateSettings } from "./create-settings.js";
-import { requestFailure } from "./failures.js";
-import { Hold } from "./hold.js";
-import type { Children } from "./node-search.js";
+import type { Children } from "./node-creates.js";
 import { type OwnNode, OwnNodeWatch } from "./own-node-watch.js";
-import { PermitGate, type PermitsThereAre } from "./permit-gate.js";
+import type { PermitCount } from "./permit-count.js";
+import { PermitGate } from "./permit-gate.js";
 import { PermitTaking } from "./permit-taking.js";
-import { ProtectedCreate } from "./protected-create.js";
+import { ProtectedNodes } from "./protected-nodes.js";
 import { QueuePlace } from "./queue-place.js";
-import { SessionAttempt } from "./session-attempt.js";
+import { deleteNode, SessionAttempt } from "./session-attempt.js";
 import type { SessionDesk } from "./session-desk.js";
+import { ZooKeeperGrant } from "./zookeeper-grant.js";
 
 export interface SemaphoreSpec {
   readonly lockName: string;
   readonly path: string;
   readonly data: Uint8Array;
   readonly permits: number;
-  readonly limit: PermitsThereAre;
+  readonly limit: PermitCount;
   readonly mayWait: boolean;
   readonly revocable: boolean;
 }
 
 /** The children of a semaphore's path (Curator's `InterProcessSemaphoreV2`): a mutex, and the permits. */
-export function semaphorePaths(path: string): { readonly queue: string; readonly leases: string } {
+function semaphorePaths(path: string): { readonly queue: string; readonly leases: string } {
   return { queue: joinPath(path, "locks"), leases: joinPath(path, "leases") };
 }
 
 /**
  * Permits of a semaphore on the nodes of Curator's `InterProcessSemaphoreV2`, on one session.
  *
- * Whoever heads the queue under `locks`, and nobody else, may put leases under `leases`; it waits there for room and
- * then takes all its permits in one transaction, to be checked once more behind it. Where Curator's waiting head keeps a
- * lease in its hands, ours has none before there is room.
+ * Only the head of the queue under `locks` may put leases under `leases`. It waits there for room and then takes all its
+ * permits in one transaction, to be checked once more behind it. Where Curator's waiting head holds a lease, ours has none
+ * before there is room.
  */
-export class SemaphoreAttempt extends SessionAttempt<Hold> {
+export class SemaphoreAttempt extends SessionAttempt {
   readonly #spec: SemaphoreSpec;
   readonly #queue: string;
   readonly #gate: PermitGate;
   readonly #taking: PermitTaking;
-  readonly #entry: ProtectedCreate;
+  readonly #entry: ProtectedNodes;
   #node: OwnNode | null = null;
   #place: QueuePlace | null = null;
   #ownWatch: OwnNodeWatch | null = null;
   #waited = false;
 
-  constructor(
-    desk: SessionDesk,
-    settings: CreateSettings,
-    spec: SemaphoreSpec,
-    listener: AttemptListener<Hold>,
-    roundTripsBefore: number,
-  ) {
-    super(desk, settings, listener, roundTripsBefore);
+  constructor(desk: SessionDesk, settings: CreateSettings, spec: SemaphoreSpec, listener: AttemptListener) {
+    super(desk, settings, listener);
     const { lockName, path, data, permits, limit } = spec;
     const { queue, leases } = semaphorePaths(path);
     this.#spec = spec;
@@ -77,7 +78,7 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
       {
         limit: () => this.#gate.limit,
         accepts: (node) => this.checkNumber(lockName, leases, node, { bases: [leaseBase] }),
-        taken: (nodes) => this.#grant(nodes),
+        taken: (nodes) => this.#granted(nodes),
         full: () => {
           this.#gate.forget();
           this.#wait();
@@ -86,19 +87,17 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
         failed: (error) => this.fail(error),
       },
     );
-    this.#entry = new ProtectedCreate(
+    this.#entry = new ProtectedNodes(
       desk,
       settings,
       {
-        lockName,
-        parent: queue,
-        base: mutexRule.base,
-        data,
+        parts: [{ lockName, parent: queue, base: mutexRule.base, data }],
+        transaction: false,
         siblings: [leases],
         readAlong: () => this.#gate.readAlong(),
       },
       {
-        created: (node, listing) => this.#entered(node, listing),
+        created: ([node], listings) => this.#entered(node, listings.get(queue) as Children),
         failed: (error) => this.fail(error),
       },
     );
@@ -117,23 +116,17 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
     this.#entry.start();
   }
 
-  override drop(): void {
-    super.drop();
+  protected override stop(): void {
     this.#place?.leave();
     this.#ownWatch?.stop();
     this.#gate.stop();
     this.#taking.stop();
   }
 
-  override withdraw(gone: (refused: HoldfastError | null) => void): void {
-    this.drop();
-    const back = new TakingBack(this.desk, this.#spec.lockName, gone);
-    this.desk.session.batch(() => {
-      back.create(this.#entry);
-      this.#taking.takeBack(back);
-      if (this.#node !== null) back.node(this.#node.path);
-      back.end();
-    });
+  protected override takeBack(): Promise<void>[] {
+    const parts = [this.#entry.abandon(), ...this.#taking.takeBack()];
+    if (this.#node !== null) parts.push(deleteNode(this.desk, this.#spec.lockName, this.#node.path));
+    return parts;
   }
 
   // ---- the queue
@@ -163,7 +156,7 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
   /** `atOnce`: the leases were read in the same write as the queue. */
   #head(watch: OwnNodeWatch | null, atOnce: boolean): void {
     if (this.over) return;
-    this.#watchOwn(watch ?? new OwnNodeWatch(this.desk, this.#node as OwnNode, neverMind));
+    this.#watchOwn(watch ?? new OwnNodeWatch(this.desk, this.#node as OwnNode, ignoreEvents));
     if (!atOnce) {
       this.#waited = true;
       this.#gate.forget();
@@ -171,11 +164,11 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
     this.#gate.ask();
   }
 
-  /** Somebody who deletes the head's node makes another one the head: then nothing may be taken any more. */
+  /** When the head's node is deleted another client is the head, and nothing may be taken any more. */
   #watchOwn(watch: OwnNodeWatch): void {
     this.#ownWatch = watch;
     watch.listener = {
-      ...neverMind,
+      ...ignoreEvents,
       gone: () => this.evicted(this.#spec.lockName, (this.#node as OwnNode).path),
     };
   }
@@ -199,46 +192,53 @@ export class SemaphoreAttempt extends SessionAttempt<Hold> {
     this.#taking.take();
   }
 
-  #grant(nodes: readonly [OwnNode, ...OwnNode[]]): void {
+  #granted(nodes: readonly [OwnNode, ...OwnNode[]]): void {
     const { lockName, data, revocable } = this.#spec;
-    const roundTrips = this.roundTripsBefore + this.roundTrips;
-    this.drop();
-    const hold = new Hold(this.desk, {
+    const { roundTrips } = this;
+    const { path } = this.#node as OwnNode;
+    this.stop();
+    // The queue goes on without us, and the grant does not wait for it: the delete is repeated until it is answered.
+    const left = deleteNode(this.desk, lockName, path, `taking ${path} off the queue`);
+    // The release reports a refusal.
+    left.catch(() => {});
+    const grant = new ZooKeeperGrant(this.desk, {
       lockName,
       data,
       nodes,
       watches: [],
       token: highestCzxid(nodes),
-      permitIds: nodes.map(({ path }) => path),
-      grantedAtMs: this.runtime.nowMs(),
+      permitIds: nodes.map((node) => node.path),
       roundTrips,
       contended: this.#waited || (this.#place?.contended ?? false),
       revocable,
-      // The queue goes on without us, and the grant does not wait for it: the delete is repeated until it is answered.
-      besides: this.#leaveQueue(),
+      besides: left,
     });
-    this.listener.granted(hold);
-  }
-
-  #leaveQueue(): Promise<void> {
-    const { session, deletions } = this.desk;
-    const { path } = this.#node as OwnNode;
-    const left = new Promise<void>((resolve, reject) => {
-      deletions.delete(path, (_outcome, error) => {
-        if (error === null) resolve();
-        else reject(requestFailure(`taking ${path} off the queue`, error, session, this.#spec.lockName));
-      });
-    });
-    // The release tells, whenever that is.
-    left.catch(() => {});
-    return left;
+    this.grant([grant]);
   }
 }
 
-const neverMind = { gone: () => {}, revokeAsked: () => {} };
+const ignoreEvents = { gone: () => {}, revokeAsked: () => {} };
 
 function highestCzxid(nodes: readonly OwnNode[]): bigint {
   let highest = 0n;
   for (const { czxid } of nodes) if (czxid > highest) highest = czxid;
   return highest;
+}
+
+/** All permits of a batch are made in one transaction, which a server takes up to a size. */
+export function checkBatch({ lockName, path, data, permits }: SemaphoreSpec, settings: CreateSettings): void {
+  if (permits === 1) return;
+  const lease = joinPath(
+    semaphorePaths(path).leases,
+    protectionPrefix(settings.runtime.randomId()) + leaseBase,
+  );
+  const request = { path: lease, data, acl: settings.aclOf(lease), flags: CreateFlags.ephemeralSequential };
+  const empty = encodeRequest("multi", { ops: [] }).length;
+  const each = encodeRequest("multi", { ops: [{ op: "create2", request }] }).length - empty;
+  const most = Math.floor((maxRequestBytes - requestHeaderBytes - empty) / each);
+  if (permits <= most) return;
+  throw new InvalidArgumentError(
+    `${lockName}: permits = ${permits} do not fit into one transaction of ZooKeeper, which takes ${maxRequestBytes} bytes: ask for ${most} at most`,
+    { lockName, backend: "zookeeper" },
+  );
 }

@@ -1,49 +1,85 @@
-import type { HoldfastError, Runtime } from "@holdfast/core";
+import type { HoldfastError, Millis } from "@holdfast/core";
+import type { Attempt, AttemptListener, GrantState } from "@holdfast/core/driver";
 import { sequenceWarnFrom } from "../layout/queue-order.js";
 import type { QueueRule } from "../layout/queue-rules.js";
-import type { Attempt, AttemptListener } from "./attempt.js";
 import type { CreateSettings } from "./create-settings.js";
-import { eviction } from "./failures.js";
+import { eviction, requestFailure } from "./failures.js";
 import type { OwnNode } from "./own-node-watch.js";
 import { checkSequence } from "./queue-view.js";
 import type { SessionDesk } from "./session-desk.js";
+import type { ZooKeeperGrant } from "./zookeeper-grant.js";
 
-/** What all tries on one session do alike: they tell one end, once, and judge their nodes in the same way. */
-export abstract class SessionAttempt<G> implements Attempt {
-  abstract readonly roundTrips: number;
-  abstract readonly queued: boolean;
+export type Grants = readonly [ZooKeeperGrant, ...ZooKeeperGrant[]];
+
+/** What all attempts on one session do alike: report one end, once, and take back what was made. */
+export abstract class SessionAttempt implements Attempt {
   protected readonly desk: SessionDesk;
   protected readonly settings: CreateSettings;
-  protected readonly listener: AttemptListener<G>;
-  /** What the tries on earlier sessions took. */
-  protected readonly roundTripsBefore: number;
-  /** Told, dropped or withdrawn: answers that still come change nothing. */
+  protected readonly listener: AttemptListener;
+  /** Ended or withdrawn: answers that still come change nothing. */
   protected over = false;
+  readonly #startedMs: Millis;
+  #tries = 0;
+  #endPause: () => void = () => {};
+  readonly #notOver: () => void;
+  #grants: Grants | null = null;
+  #withdrawn = false;
+  #cleared: Promise<void> | null = null;
 
-  constructor(
-    desk: SessionDesk,
-    settings: CreateSettings,
-    listener: AttemptListener<G>,
-    roundTripsBefore: number,
-  ) {
+  constructor(desk: SessionDesk, settings: CreateSettings, listener: AttemptListener) {
     this.desk = desk;
     this.settings = settings;
     this.listener = listener;
-    this.roundTripsBefore = roundTripsBefore;
+    this.#startedMs = settings.runtime.nowMs();
+    this.#notOver = desk.whenOver(() => this.#sessionOver());
   }
 
+  abstract readonly roundTrips: number;
+  /** Has a place in a queue that goes with the session. */
+  abstract readonly queued: boolean;
   abstract start(): void;
-  abstract withdraw(gone: (refused: HoldfastError | null) => void): void;
+  /** Watches nothing more. */
+  protected abstract stop(): void;
+  /** Deletes all that was made or may have been made, in a batch of the caller; each promise stands for a part. */
+  protected abstract takeBack(): Promise<void>[];
 
-  drop(): void {
-    this.over = true;
+  withdraw(): Promise<void> {
+    this.#withdrawn = true;
+    return this.#clear();
   }
 
-  protected get runtime(): Runtime {
-    return this.settings.runtime;
+  protected grant(grants: Grants): void {
+    this.#end();
+    this.#grants = grants;
+    const states = this.listener.granted(grants);
+    for (const [index, grant] of grants.entries()) grant.begin(states[index] as GrantState);
   }
 
-  /** `false`: the counter of the parent is nearly spent, and the try has failed. */
+  protected unavailable(): void {
+    this.#leave((refused) => {
+      if (refused === null) this.listener.unavailable();
+      else this.listener.failed(refused);
+    });
+  }
+
+  protected fail(error: unknown): void {
+    this.#leave(() => this.listener.failed(error));
+  }
+
+  /** The session has ended, and all that the attempt had made goes with it. */
+  protected sessionEnded(): void {
+    this.listener.sessionEnded({ queued: this.queued, roundTrips: this.roundTrips });
+  }
+
+  /** Runs `again` when the retry policy allows it; fails with `failure` when it does not. */
+  protected retry(failure: HoldfastError, again: () => void): void {
+    const { runtime, retry } = this.settings;
+    const delayMs = retry.next(++this.#tries, runtime.nowMs() - this.#startedMs, failure);
+    if (delayMs === null) this.fail(failure);
+    else this.#endPause = this.desk.pause(delayMs, again);
+  }
+
+  /** `false`: the counter of the parent is nearly spent, and the attempt has failed. */
   protected checkNumber(
     lockName: string,
     parent: string,
@@ -55,12 +91,12 @@ export abstract class SessionAttempt<G> implements Attempt {
       if (sequence >= sequenceWarnFrom) this.listener.sequenceHigh(sequence);
       return true;
     } catch (conflict) {
-      this.fail(conflict as HoldfastError);
+      this.fail(conflict);
       return false;
     }
   }
 
-  /** A node of ours is gone: deleted by somebody, or with the session, and only the leader can tell which. */
+  /** A node of ours is missing. It was deleted, or went with the session: only an answer through the leader shows which. */
   protected evicted(lockName: string, path: string): void {
     this.desk.whenProven(
       () => this.fail(eviction(lockName, path)),
@@ -68,15 +104,79 @@ export abstract class SessionAttempt<G> implements Attempt {
     );
   }
 
-  protected unavailable(): void {
-    if (this.over) return;
-    this.drop();
-    this.listener.unavailable();
+  #end(): void {
+    this.over = true;
+    this.#notOver();
+    this.#endPause();
   }
 
-  protected fail(error: HoldfastError): void {
+  #sessionOver(): void {
     if (this.over) return;
-    this.drop();
-    this.listener.failed(error);
+    this.#end();
+    this.stop();
+    this.#cleared = Promise.resolve();
+    this.sessionEnded();
   }
+
+  /**
+   * Takes everything back and then reports the end, so that core finds the queue without the nodes of this attempt. When
+   * contact breaks it reports at once: the deletes go on by themselves.
+   */
+  #leave(report: (refused: unknown) => void): void {
+    if (this.over) return;
+    let forget = () => {};
+    const broken = new Promise<void>((resolve) => {
+      forget = this.desk.session.onState(() => resolve());
+    });
+    const reportOnce = (refused: unknown): void => {
+      forget();
+      if (!this.#withdrawn) report(refused);
+    };
+    Promise.race([this.#clear(), broken]).then(() => reportOnce(null), reportOnce);
+  }
+
+  #clear(): Promise<void> {
+    if (this.#cleared !== null) return this.#cleared;
+    let parts: Promise<unknown>[] = [];
+    if (this.#grants !== null) parts = this.#grants.map((grant) => grant.release());
+    else {
+      this.#end();
+      this.stop();
+      // Where the session is over all has gone with it.
+      if (!this.desk.over) {
+        this.desk.session.batch(() => {
+          parts = this.takeBack();
+        });
+      }
+    }
+    this.#cleared = allOf(parts);
+    // Core hears of a refusal by `withdraw()`, which may never be called.
+    this.#cleared.catch(() => {});
+    return this.#cleared;
+  }
+}
+
+/** Waits for all; rejects with the first refusal then. */
+async function allOf(parts: readonly Promise<unknown>[]): Promise<void> {
+  for (const end of await Promise.allSettled(parts)) if (end.status === "rejected") throw end.reason;
+}
+
+/** Rejects when the server refuses for good: the node stays as long as the session. `czxid`: as in `Deletions`. */
+export function deleteNode(
+  { session, deletions }: SessionDesk,
+  lockName: string,
+  path: string,
+  what = `deleting ${path}`,
+  czxid: bigint | null = null,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    deletions.delete(
+      path,
+      (_outcome, error) => {
+        if (error === null) resolve();
+        else reject(requestFailure(what, error, session, lockName));
+      },
+      czxid,
+    );
+  });
 }

@@ -3,36 +3,36 @@ import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import { guarded } from "../client/guarded.js";
 import type { RequestError, Settle, ZooKeeperSession } from "../session/types.js";
 import { Deletions } from "./deletions.js";
-import { HoldSet } from "./hold-set.js";
+import { GrantSet } from "./grant-set.js";
 import { Turnstile } from "./turnstile.js";
 
 /** A server that is too busy for a request is asked again after this. */
 const askAgainMs: Millis = 250;
 
 /**
- * What the recipes keep for one session: deletes under way, holds, and who waits for the connection. After a reconnect
- * they go on in this order, so that nobody here queues behind a node that is already given up.
+ * What the recipes keep for one session: deletes under way, grants, and what waits for the connection. After a reconnect
+ * they go on in this order, so that no waiter of this session queues behind a node that the session has given up already.
  */
 export class SessionDesk {
   readonly session: ZooKeeperSession;
+  readonly runtime: Runtime;
   readonly deletions: Deletions;
-  readonly holds: HoldSet;
+  readonly grants: GrantSet;
   /** Paths of queue nodes that this session made and has not deleted: holders' and waiters'. */
   readonly nodes: Set<string> = new Set();
   /** For creates: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
   readonly creating: Turnstile = new Turnstile(500);
-  readonly #runtime: Runtime;
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
   readonly #pauses = new Set<() => void>();
-  /** By path, who waits for a listing that was sent in this turn. */
+  /** By path, the waiters for a listing that was sent in this turn. */
   readonly #listings = new Map<string, Settle<ResponseOf<"getChildren2">>[]>();
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
     this.session = session;
-    this.#runtime = runtime;
+    this.runtime = runtime;
     this.deletions = new Deletions(session, runtime, this.nodes);
-    this.holds = new HoldSet(session, runtime);
+    this.grants = new GrantSet(session, runtime);
     session.onState((state) => {
       if (state === "connected") drain(this.#whenUsable);
       else if (state === "lost" || state === "closed") {
@@ -47,9 +47,9 @@ export class SessionDesk {
     return this.session.state === "lost" || this.session.state === "closed";
   }
 
-  /** Nobody is granted on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
+  /** There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
   get leaseAhead(): boolean {
-    return this.session.state === "connected" && this.#runtime.nowMs() < this.session.leaseUntilMs();
+    return this.session.state === "connected" && this.runtime.nowMs() < this.session.leaseUntilMs();
   }
 
   /** Runs `fn` as soon as the session is connected: now, or after the next reconnect; never once it is over. */
@@ -60,7 +60,7 @@ export class SessionDesk {
 
   /**
    * Runs `fn` once an answer that passed through the leader shows that the session lives, so that a node which is gone did
-   * not go with it. Asked again after each outage; not at all, or no more, when `wanted` says no.
+   * not go with it. Asks again after each outage, until `wanted` says no.
    */
   whenProven(fn: () => void, wanted: () => boolean): void {
     this.session.prove((outcome) => {
@@ -88,7 +88,7 @@ export class SessionDesk {
       cancel();
       this.#pauses.delete(end);
     };
-    const cancel = this.#runtime.setTimer(
+    const cancel = this.runtime.setTimer(
       delayMs,
       () => {
         this.#pauses.delete(end);
@@ -101,8 +101,9 @@ export class SessionDesk {
   }
 
   /**
-   * Lists the children. Waiters that one event wakes together share one request and one array: all that any of them has
-   * heard had arrived before it was sent, so it tells each what its own would. Not for what must be listed behind a request of the caller's.
+   * Lists the children. Waiters that one event wakes together share one request and one array: every event had arrived before
+   * the request was sent, so the answer shows each waiter what its own request would show. Not for a listing that must come
+   * behind another request of the caller.
    */
   list(path: string, settle: Settle<ResponseOf<"getChildren2">>): void {
     const asked = this.#listings.get(path);

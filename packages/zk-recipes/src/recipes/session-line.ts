@@ -38,10 +38,6 @@ export class SessionLine implements BackendLink {
     return this.#desk;
   }
 
-  get closed(): boolean {
-    return this.#closed;
-  }
-
   get state(): SessionState {
     const { state } = this.#desk.session;
     return state === "closed" ? "lost" : state;
@@ -83,12 +79,12 @@ export class SessionLine implements BackendLink {
 
   #openDesk(): SessionDesk {
     const session = this.#options.open();
-    // Before the desk listens, so that whoever it tells of the loss finds the next session in place.
+    // Before the desk listens: whatever the loss makes an attempt do finds the next session in place.
     session.onState((state) => {
       if (state === "lost") this.#sessionLost(session);
     });
     const desk = new SessionDesk(session, this.#options.runtime);
-    // After it, so that whoever looks at a handle when told of the state finds it told too.
+    // After it, so that a listener which then looks at a handle finds the new state there too.
     session.onState((state) => {
       if (state !== "closed") this.#options.onState(session, state);
     });

@@ -17,12 +17,13 @@ import { isPassing, requestFailure } from "./failures.js";
 import { MissingParents } from "./missing-parents.js";
 import type { SessionDesk } from "./session-desk.js";
 import type { SessionLine } from "./session-line.js";
+import { sendSync } from "./sync.js";
 
-/** What a call is for, for messages and bounds. */
+/** What a call is for: gives messages their words, and waits their bounds. */
 export interface CallInfo {
   readonly lockName: string;
   readonly path: string;
-  /** It has been answered before and only looks again, so it sits an outage out as a waiter with a place does. */
+  /** It has been answered before and only looks again, so it waits through an outage as a waiter with a place does. */
   readonly patient: boolean;
 }
 
@@ -41,14 +42,14 @@ export function outcomeOf<K extends OpName>(
   return new Promise((resolve) => session.send(op, request, resolve));
 }
 
-/** The server's own no; `null` for an answer that never came. */
+/** The refusal of the server; `null` for an answer that never came. */
 export function refusalOf(error: RequestError): ZooKeeperError | null {
   return error instanceof ZooKeeperError ? error : null;
 }
 
 /**
- * Requests that are no lock's: sent once there is a connection, for which they wait no longer than `connectTimeoutMs`,
- * and sent again over reconnects and new sessions where sending twice does no harm. Which is for the caller to say.
+ * Requests that belong to no lock: sent once there is a connection, for which they wait no longer than `connectTimeoutMs`,
+ * and sent again over reconnects and new sessions. The caller decides which requests may be sent twice.
  */
 export class SteadyCalls {
   readonly engine: GrantEngine;
@@ -102,7 +103,7 @@ export class SteadyCalls {
     return this.repeat(call, (desk) => outcomeOf(desk.session, op, request));
   }
 
-  /** What is not there may be missing because its whole world is: a wrong chroot is told, once it matters. */
+  /** Where a node is missing the whole chroot may be missing: rejects then, because the chroot is wrong. */
   async absent(call: CallInfo): Promise<null> {
     const { chroot } = this.settings.paths;
     if (chroot === "" || this.#chrootSeen) return null;
@@ -119,16 +120,15 @@ export class SteadyCalls {
 
   /** The node as the leader has it: a `sync`, and the read behind it. `null` where there is none. */
   readSynced(call: CallInfo): Promise<ResponseOf<"getData"> | null> {
-    return this.repeat(call, async ({ session }) => {
-      let synced: Promise<Outcome<void>> | null = null;
-      let read: Promise<Outcome<ResponseOf<"getData">>> | null = null;
-      session.batch(() => {
-        synced = new Promise((resolve) => session.prove(resolve));
-        read = outcomeOf(session, "getData", { path: call.path, watch: false });
+    return this.repeat(call, ({ session }) => {
+      return new Promise((resolve) => {
+        session.batch(() => {
+          const sync = sendSync(session);
+          session.send("getData", { path: call.path, watch: false }, (outcome) => {
+            resolve(sync.failure === null ? orAbsent(outcome) : { ok: false, error: sync.failure });
+          });
+        });
       });
-      const proof = await (synced as unknown as Promise<Outcome<void>>);
-      const outcome = await (read as unknown as Promise<Outcome<ResponseOf<"getData">>>);
-      return proof.ok ? orAbsent(outcome) : proof;
     });
   }
 
@@ -188,7 +188,7 @@ export class SteadyCalls {
     return requestFailure(`${call.lockName} at ${call.path}`, error, this.line.desk.session, call.lockName);
   }
 
-  /** For a write of which nobody can say what became of it. Not retryable: the same call again might count twice. */
+  /** For a write with an unknown outcome. Not retryable: the same call again might count twice. */
   unknown(call: CallInfo, what: string): BackendError {
     return new BackendError(
       `${what} of ${call.lockName}: the answer was lost, and what is at ${call.path} now does not tell whether the update was applied: it may or may not have been`,
@@ -223,7 +223,7 @@ export class SteadyCalls {
     behind: () => void,
   ): Promise<Outcome<ResponseOf<"create2">>> {
     const { path, data, ephemeral } = node;
-    // Code of the caller's: it runs before anything is sent.
+    // Calls code of the caller, before anything is sent.
     const acl = this.settings.aclOf(path);
     const parents = new MissingParents(this.settings, levels);
     const flags = ephemeral ? CreateFlags.ephemeral : CreateFlags.persistent;

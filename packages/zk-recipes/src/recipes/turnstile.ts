@@ -14,7 +14,7 @@ export class Turnstile {
     this.#limit = limit;
   }
 
-  /** Runs `pass` now or when it is its turn. Whoever has passed calls `leave()` once. */
+  /** Runs `pass` now or when it is its turn. Each `pass` is followed by one `leave()`. */
   enter(pass: () => void): void {
     if (this.#inside >= this.#limit) {
       this.#waiting.push(pass);
@@ -26,7 +26,7 @@ export class Turnstile {
 
   leave(): void {
     this.#inside--;
-    // A loop, since whoever passes may leave at once, thousands in a row.
+    // A loop and no recursion: thousands in a row may leave at once.
     if (this.#admitting) return;
     this.#admitting = true;
     while (this.#inside < this.#limit) {

@@ -8,7 +8,7 @@ import type { SessionLine } from "./session-line.js";
 
 /**
  * Calls `changed` whenever the queue of `path` may look different: its children, or the data of a node that holds. One watch on
- * the children and one on the data of the first holder, for each observer; nobody watches waiters. It is called once the new
+ * the children and one on the data of the first holder, for each observer; waiters are not watched. It is called once the new
  * watches are in place, so that a look that follows misses nothing, and goes on over reconnects and new sessions.
  */
 export function watchQueue(line: SessionLine, path: string, changed: () => void): () => void {
@@ -39,8 +39,8 @@ class QueueWatch {
   start(): void {
     this.#notWaiting = this.#line.onceConnected(
       () => this.#startOn(this.#line.desk),
-      // There will be no other session: the next look says so.
-      () => this.#tell(),
+      // There will be no other session, and the next look shows that.
+      () => this.#report(),
     );
   }
 
@@ -58,7 +58,7 @@ class QueueWatch {
     this.#head = null;
     this.#notOver = desk.whenOver(() => {
       this.start();
-      this.#tell();
+      this.#report();
     });
     this.#list(desk);
   }
@@ -84,8 +84,8 @@ class QueueWatch {
     this.#children = desk.session.watchExists(this.#path, {
       answered: (outcome) => {
         if (this.#stopped || this.#round !== round) return;
-        if (!outcome.ok) this.#refused(desk, outcome.error, () => this.#tell());
-        else if (outcome.value === null) this.#tell();
+        if (!outcome.ok) this.#refused(desk, outcome.error, () => this.#report());
+        else if (outcome.value === null) this.#report();
         // Made since the listing.
         else this.#list(desk);
       },
@@ -95,18 +95,18 @@ class QueueWatch {
 
   #watchHead(desk: SessionDesk, children: readonly string[]): void {
     const [name] = holdersOf(children);
-    if (name !== undefined && this.#head?.name === name) return this.#tell();
+    if (name !== undefined && this.#head?.name === name) return this.#report();
     this.#dropHead();
-    if (name === undefined) return this.#tell();
+    if (name === undefined) return this.#report();
     const handle = desk.session.watchData(joinPath(this.#path, name), {
       answered: (outcome) => {
         if (this.#stopped || this.#head?.handle !== handle) return;
-        if (outcome.ok) return this.#tell();
+        if (outcome.ok) return this.#report();
         this.#head = null;
         const { error } = outcome;
         if (!isFinal(error)) this.#listLater(desk, error);
-        // Gone already, of which the watch on the children tells; or not for us to read.
-        else this.#tell();
+        // Gone already, which the watch on the children reports; or refused to us.
+        else this.#report();
       },
       fired: (type) => {
         if (this.#stopped || this.#head?.handle !== handle) return;
@@ -126,7 +126,7 @@ class QueueWatch {
     if (!isFinal(error)) this.#listLater(desk, error);
     else if (saysNoNode(error)) otherwise();
     // Refused for good: the next look is refused too, and says why.
-    else this.#tell();
+    else this.#report();
   }
 
   /** Not answered, or the server is too busy: all over again. */
@@ -138,7 +138,7 @@ class QueueWatch {
     desk.again(error, again);
   }
 
-  #tell(): void {
+  #report(): void {
     if (!this.#stopped) this.#changed();
   }
 }

@@ -8,7 +8,7 @@ export type FoundNode = ResponseOf<"getData">;
 
 /**
  * A node that is read with a watch each time. The session keeps the watch over reconnects, so a mere break of contact
- * tells nobody anything; a new session starts with a new read. A node that is not there leaves no watch behind.
+ * is not reported; a new session starts with a new read. A node that is not there leaves no watch behind.
  */
 export class WatchedNode implements Watched<FoundNode | null> {
   readonly #calls: SteadyCalls;

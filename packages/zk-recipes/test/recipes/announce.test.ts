@@ -3,36 +3,33 @@ import { errorCodes, openAcl } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockPaths } from "../../src/layout/lock-path.js";
 import { announce } from "../../src/recipes/announce.js";
-import { Hold } from "../../src/recipes/hold.js";
 import { SessionDesk } from "../../src/recipes/session-desk.js";
-import { ScriptedSession, stat } from "./scripted-session.js";
+import { ZooKeeperGrant } from "../../src/recipes/zookeeper-grant.js";
+import { delivered } from "./support/recorded-attempt.js";
+import { ScriptedSession, stat } from "./support/scripted-session.js";
 
 const node = { path: "/e/_c_x-latch-0000000001", name: "_c_x-latch-0000000001", czxid: 7n };
 
 let session: ScriptedSession;
-let hold: Hold;
+let hold: ZooKeeperGrant;
 let lost: string[];
 let retry: RetryPolicy;
 
 beforeEach(() => {
   session = new ScriptedSession();
-  lost = [];
   retry = { next: () => 0 };
-  hold = new Hold(new SessionDesk(session, systemRuntime), {
+  hold = new ZooKeeperGrant(new SessionDesk(session, systemRuntime), {
     lockName: "e",
     data: new Uint8Array(0),
     nodes: [node],
     token: node.czxid,
     permitIds: [],
-    grantedAtMs: systemRuntime.nowMs(),
     roundTrips: 1,
     contended: false,
     revocable: false,
     watches: [],
   });
-  hold.onState((change) => {
-    if (change.type === "lost") lost.push(change.reason);
-  });
+  lost = delivered(hold).heard;
 });
 
 function say(label: string): Promise<void> {
@@ -75,7 +72,7 @@ describe("an announcement", () => {
     await written();
     happens();
     await expect(said).rejects.toThrow(LockLostError);
-    expect(lost).toEqual(["stolen"]);
+    expect(lost).toEqual(["lost stolen"]);
   });
 
   it("whose answer was lost is made again, and none that is older comes after it", async () => {

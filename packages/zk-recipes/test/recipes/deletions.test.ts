@@ -2,7 +2,7 @@ import { systemRuntime } from "@holdfast/core";
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Deletions } from "../../src/recipes/deletions.js";
-import { ScriptedSession } from "./scripted-session.js";
+import { ScriptedSession } from "./support/scripted-session.js";
 
 let session: ScriptedSession;
 let deletions: Deletions;

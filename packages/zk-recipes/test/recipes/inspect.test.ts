@@ -3,7 +3,7 @@ import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { inspectPath } from "../../src/recipes/inspect.js";
 import { SessionDesk } from "../../src/recipes/session-desk.js";
-import { ScriptedSession, stat } from "./scripted-session.js";
+import { ScriptedSession, stat } from "./support/scripted-session.js";
 
 const lock = (sequence: number): string =>
   `_c_00000000-0000-4000-8000-00000000000${sequence}-lock-000000000${sequence}`;

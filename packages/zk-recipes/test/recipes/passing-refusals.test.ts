@@ -3,14 +3,13 @@ import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing"
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, test } from "vitest";
 import { mutexRule } from "../../src/layout/queue-rules.js";
-import type { Hold } from "../../src/recipes/hold.js";
-import { requestNaive } from "../../src/recipes/naive-mutex.js";
+import { NaiveAttempt } from "../../src/recipes/naive-attempt.js";
 import { OwnNodeWatch } from "../../src/recipes/own-node-watch.js";
-import { requestPlace } from "../../src/recipes/queue-lock.js";
+import { QueueAttempt } from "../../src/recipes/queue-attempt.js";
 import { SessionDesk } from "../../src/recipes/session-desk.js";
-import type { SessionTicket } from "../../src/recipes/session-ticket.js";
-import { ScriptedLine, stateOf } from "./scripted-line.js";
-import { ScriptedSession, stat } from "./scripted-session.js";
+import { RecordedAttempt } from "./support/recorded-attempt.js";
+import { ScriptedLine, stateOf } from "./support/scripted-line.js";
+import { ScriptedSession, stat } from "./support/scripted-session.js";
 
 const passing = [
   ["ThrottledOp", errorCodes.ThrottledOp],
@@ -35,10 +34,12 @@ beforeEach(() => {
   };
 });
 
-function queueing(scripted: ScriptedLine): SessionTicket<Hold> {
+function queueing({ desk, settings }: ScriptedLine): RecordedAttempt {
   const spec = { lockName: "l", parent: "/l", rule: mutexRule, data: new Uint8Array(0) };
   const options = { mayWait: true, revocable: false };
-  return requestPlace(scripted.line, scripted.settings, { ...spec, ...options }, scripted.progress);
+  return new RecordedAttempt(
+    (listener) => new QueueAttempt(desk, settings, [{ ...spec, ...options }], listener),
+  );
 }
 
 describe.each(passing)("a request that is refused with %s", (_name, code) => {
@@ -75,7 +76,7 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
 
   test("to prove the session before a node of a lost answer is looked for is repeated after a pause", async () => {
     const scripted = new ScriptedLine(runtime);
-    const ticket = queueing(scripted);
+    const attempt = queueing(scripted);
     const { session } = scripted;
     const { path } = session.pending("create2");
     session.cut();
@@ -89,12 +90,12 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
     session.answer(session.pending("getChildren2"), { children });
     session.answer(session.pending("exists"), { stat: stat(50n, session.id) });
     session.answer(session.pending("getChildren2"), { children });
-    expect(await ticket.granted).toMatchObject({ token: 50n });
+    expect(await attempt.grant).toMatchObject({ token: 50n });
   });
 
   test("to prove that the own node was deleted by an operator is followed by a listing after a pause", async () => {
     const scripted = new ScriptedLine(runtime);
-    const ticket = queueing(scripted);
+    const attempt = queueing(scripted);
     const { session } = scripted;
     const create = session.pending("create2");
     const path = `${create.path}0000000001`;
@@ -110,38 +111,39 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
     session.answer(session.pending("getChildren2"), { children: [ahead] });
     session.answer(session.pending("sync"), { path: "/" });
     session.noNode(session.pending("delete"));
-    await expect(ticket.granted).rejects.toThrow(EvictedError);
+    await expect(attempt.grant).rejects.toThrow(EvictedError);
   });
 
   test("to create the queue node leaves a timer that holds the process, and ends at once when it is given up", async () => {
     const scripted = new ScriptedLine(runtime);
     scripted.nextTryMs = 60_000;
-    const ticket = queueing(scripted);
+    const attempt = queueing(scripted);
     const { session } = scripted;
     session.refuse(session.pending("create2"), code);
     session.answer(session.pending("getChildren2"), { children: [] });
     expect(holdsProcess).toEqual([true]);
     expect(clock.pendingTimers).toBe(1);
-    await ticket.cancel();
+    await attempt.withdraw();
     expect(clock.pendingTimers).toBe(0);
-    expect(await ticket.granted).toBeNull();
+    expect(await stateOf(attempt.grant)).toBe("open");
   });
 
   test("to create a naive mutex leaves a timer that holds the process, and ends at once when it is given up", async () => {
     const scripted = new ScriptedLine(runtime);
     scripted.nextTryMs = 60_000;
     const spec = { lockName: "n", path: "/n", data: new Uint8Array(0), mayWait: true, revocable: false };
-    const ticket = requestNaive(scripted.line, scripted.settings, spec, scripted.progress);
+    const { desk, settings } = scripted;
+    const attempt = new RecordedAttempt((listener) => new NaiveAttempt(desk, settings, spec, listener));
     scripted.session.refuse(scripted.session.pending("create2"), code);
     expect(holdsProcess).toEqual([true]);
-    await ticket.cancel();
+    await attempt.withdraw();
     expect(clock.pendingTimers).toBe(0);
-    expect(await ticket.granted).toBeNull();
+    expect(await stateOf(attempt.grant)).toBe("open");
   });
 
   test("to list the queue leaves a timer that holds the process, and ends with the session", async () => {
     const scripted = new ScriptedLine(runtime);
-    const ticket = queueing(scripted);
+    const attempt = queueing(scripted);
     const first = scripted.session;
     const create = first.pending("create2");
     first.answer(create, { path: `${create.path}0000000000`, stat: stat(50n, first.id) });
@@ -150,7 +152,6 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
     expect(holdsProcess).toEqual([true]);
     first.lose("expired");
     expect(clock.pendingTimers).toBe(0);
-    expect(await stateOf(ticket.granted)).toBe("open");
-    expect(scripted.session.has("create2")).toBe(true);
+    expect(attempt.heard).toEqual(["session ended queued after 1"]);
   });
 });

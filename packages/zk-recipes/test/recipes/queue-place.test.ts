@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { mutexRule } from "../../src/layout/queue-rules.js";
 import { QueuePlace } from "../../src/recipes/queue-place.js";
 import { SessionDesk } from "../../src/recipes/session-desk.js";
-import { ScriptedSession, stat } from "./scripted-session.js";
+import { ScriptedSession, stat } from "./support/scripted-session.js";
 
 const name = (n: number): string =>
   `_c_00000000-0000-4000-8000-${String(n).padStart(12, "0")}-lock-${String(n).padStart(10, "0")}`;

@@ -1,10 +1,11 @@
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { expect, test } from "vitest";
 import { readRule } from "../../src/layout/queue-rules.js";
-import { requestPlace } from "../../src/recipes/queue-lock.js";
+import { QueueAttempt } from "../../src/recipes/queue-attempt.js";
 import { SessionDesk } from "../../src/recipes/session-desk.js";
-import { ScriptedLine, settle } from "./scripted-line.js";
-import { ScriptedSession, stat } from "./scripted-session.js";
+import { RecordedAttempt } from "./support/recorded-attempt.js";
+import { ScriptedLine, settle } from "./support/scripted-line.js";
+import { ScriptedSession, stat } from "./support/scripted-session.js";
 
 const writer = "_c_00000000-0000-4000-8000-000000000000-__WRIT__0000000000";
 
@@ -13,12 +14,11 @@ test("readers of one session that a writer lets in together list the queue once"
   const { session } = scripted;
   const spec = { lockName: "l", parent: "/l", rule: readRule, data: new Uint8Array(0) };
   const names = [writer];
-  const tickets = Array.from({ length: 50 }, (_, index) => {
-    const ticket = requestPlace(
-      scripted.line,
-      scripted.settings,
-      { ...spec, mayWait: true, revocable: false },
-      scripted.progress,
+  const attempts = Array.from({ length: 50 }, (_, index) => {
+    const { desk, settings } = scripted;
+    const attempt = new RecordedAttempt(
+      (listener) =>
+        new QueueAttempt(desk, settings, [{ ...spec, mayWait: true, revocable: false }], listener),
     );
     const create = session.pending("create2");
     const path = `${create.path}${String(index + 1).padStart(10, "0")}`;
@@ -30,12 +30,12 @@ test("readers of one session that a writer lets in together list the queue once"
       stat: stat(BigInt(50 + index), session.id),
     });
     session.answer(session.pending("getData", writer), { data: null, stat: stat(40n, 0x99n) });
-    return ticket;
+    return attempt;
   });
   session.fire(writer, "deleted");
   expect(session.sent.map(({ op }) => op)).toEqual(["getChildren2"]);
   session.answer(session.pending("getChildren2"), { children: names.slice(1) });
-  const holds = await Promise.all(tickets.map(({ granted }) => granted));
+  const holds = await Promise.all(attempts.map(({ grant }) => grant));
   expect(holds.map((hold) => hold?.token)).toEqual(holds.map((_hold, index) => BigInt(50 + index)));
 });
 

@@ -3,7 +3,7 @@ import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { SessionLine } from "../../src/recipes/session-line.js";
 import { watchQueue } from "../../src/recipes/watch-queue.js";
-import { ScriptedSession, stat } from "./scripted-session.js";
+import { ScriptedSession, stat } from "./support/scripted-session.js";
 
 const latch = (sequence: number): string =>
   `_c_00000000-0000-4000-8000-00000000000${sequence}-latch-000000000${sequence}`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { judge } from "../../src/values/conditional-write.js";
-import { stat } from "../recipes/scripted-session.js";
+import { stat } from "../recipes/support/scripted-session.js";
 
 const ours = Uint8Array.of(1);
 const theirs = Uint8Array.of(2);

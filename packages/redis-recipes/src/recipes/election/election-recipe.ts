@@ -1,4 +1,4 @@
-import { BackendError, type Grant, LockLostError, type Millis, type Ticket } from "@holdfast/core";
+import { BackendError, LockLostError, type Millis } from "@holdfast/core";
 import { ourChannels } from "../../layout/channels.js";
 import { electionKeys, mutexKeyList } from "../../layout/keys.js";
 import { electionLabel } from "../../scripts/election/label.js";
@@ -9,10 +9,11 @@ import { mutexForce } from "../../scripts/mutex/force.js";
 import type { HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
 import type { BatchKind } from "../batches.js";
 import type { RedisDesk } from "../desk.js";
-import { ExclusiveTicket } from "../exclusive-ticket.js";
+import type { ExclusiveLock } from "../exclusive-lock.js";
 import { defaultMaxPending, lockSnapshot } from "../inspect-mutex.js";
+import { QueuedAttempt } from "../queued-attempt.js";
 import type { Recipe } from "../recipe.js";
-import type { RedisHold } from "../redis-hold.js";
+import type { RedisGrant } from "../redis-grant.js";
 import { watchChannel } from "../watch-channel.js";
 import { electionHeartbeat, electionLock } from "./election.js";
 
@@ -31,7 +32,6 @@ const mostHeartbeats = 1_000;
  */
 export function electionRecipe(desk: RedisDesk): Recipe {
   const heartbeats = new Map<string, BatchKind<HeartbeatEntry, StandAnswer>>();
-  const seats = new WeakMap<Grant, string>();
 
   const heartbeatOf = (key: string): BatchKind<HeartbeatEntry, StandAnswer> => {
     const known = heartbeats.get(key);
@@ -58,33 +58,19 @@ export function electionRecipe(desk: RedisDesk): Recipe {
   };
 
   return {
-    request(request, key, progress): Ticket {
-      const { label, leaseMs, name } = request;
-      // What others read is of no weight: a label that could not be set is missing, and nothing else.
-      let said: Promise<unknown> = Promise.resolve();
-      const stood = (owner: string): void => {
-        if (label !== null) said = say(key, owner, Math.floor(leaseMs), label).catch(() => false);
-      };
-      const lock = { ...electionLock(desk, heartbeatOf(key), name, key), stood };
-      const ticket = new ExclusiveTicket(desk, lock, request, progress);
-      return {
-        // Whoever hears that it leads finds itself under its label.
-        granted: ticket.granted.then(async (grant) => {
-          if (grant !== null) seats.set(grant, key);
-          await said;
-          return grant;
-        }),
-        cancel: () => ticket.cancel(),
-      };
+    attempt(request, key, listener) {
+      const label = (owner: string, leaseMs: number, text: string): Promise<boolean> =>
+        say(key, owner, leaseMs, text);
+      const lock = { ...electionLock(desk, heartbeatOf(key), request.name, key), label };
+      return new QueuedAttempt(desk, [{ lock, request }], listener);
     },
     async announce(grant, label) {
-      const { spec } = grant as RedisHold;
-      const key = seats.get(grant);
-      if (key !== undefined && (await say(key, spec.owner, Math.floor(spec.leaseMs), label))) return;
-      throw new LockLostError(`the leadership of "${spec.lockName}" was gone when a label was announced`, {
+      const { lock, owner, leaseMs, found } = (grant as RedisGrant).spec;
+      if (await (lock as ExclusiveLock).label?.(owner, Math.floor(leaseMs), label)) return;
+      throw new LockLostError(`the leadership of "${lock.name}" was gone when a label was announced`, {
         reason: "lease-missing",
-        token: spec.token,
-        lockName: spec.lockName,
+        token: found.token,
+        lockName: lock.name,
         backend: "redis",
       });
     },

@@ -46,6 +46,7 @@ export function electionLock(
     name,
     key: layout.lock,
     keys,
+    sharing: "none",
     renewKeys: keys.slice(0, 2),
     heartbeat,
     renewal: desk.kinds.renewal,

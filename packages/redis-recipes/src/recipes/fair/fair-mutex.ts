@@ -46,6 +46,7 @@ export function fairLock(desk: RedisDesk, batches: FairBatches, name: string, ke
     name,
     key,
     keys,
+    sharing: "none",
     renewKeys: keys.slice(0, 2),
     heartbeat: batches.heartbeat,
     renewal: desk.kinds.renewal,

@@ -5,9 +5,9 @@ import { fairForce } from "../../scripts/fair/force.js";
 import { fairInspect } from "../../scripts/inspect/fair.js";
 import { mutexAsk } from "../../scripts/mutex/ask.js";
 import type { RedisDesk } from "../desk.js";
-import { ExclusiveTicket } from "../exclusive-ticket.js";
 import { defaultMaxPending, lockSnapshot } from "../inspect-mutex.js";
 import { publishAlways } from "../publish-how.js";
+import { QueuedAttempt } from "../queued-attempt.js";
 import type { Recipe } from "../recipe.js";
 import { fairBatches, fairLock } from "./fair-mutex.js";
 
@@ -22,8 +22,8 @@ export function fairRecipe(desk: RedisDesk): Recipe {
       backend: "redis",
     });
   return {
-    request: (request, key, progress) =>
-      new ExclusiveTicket(desk, fairLock(desk, batches, request.name, key), request, progress),
+    attempt: (request, key, listener) =>
+      new QueuedAttempt(desk, [{ lock: fairLock(desk, batches, request.name, key), request }], listener),
     async inspect(name, key, options) {
       options.signal?.throwIfAborted();
       const { reply } = await desk.run({

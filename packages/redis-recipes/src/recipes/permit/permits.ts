@@ -9,9 +9,9 @@ import { renewalLimit } from "../batch-kinds.js";
 import type { BatchKind } from "../batches.js";
 import type { RedisDesk } from "../desk.js";
 import type { PolledAnswer, PolledEnd, PolledLock } from "../polled-lock.js";
-import { cappedSleepMs } from "../polling-ticket.js";
 import { publishAlways } from "../publish-how.js";
 import type { PermitWishes } from "../semaphore/permit-wishes.js";
+import { cappedSleepMs } from "../wake-rooms.js";
 
 const otherLimit =
   "; give that limit, or change it for all with setLimit(); a number that Redisson's RSemaphore keeps is for plainSemaphore()";
@@ -80,7 +80,7 @@ export function permitTakes(
     owner: desk.freshOwner(),
     field: ids.join(separator),
     permitIds: ids,
-    company: "any",
+    sharing: "any",
     renewal,
     renewKeys: keys,
     tryOnce: (standing) => ({

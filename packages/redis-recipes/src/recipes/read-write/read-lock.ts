@@ -1,4 +1,3 @@
-import { type Grant, type GrantRequest, LockLostError } from "@holdfast/core";
 import { redissonChannels } from "../../layout/channels.js";
 import { readHoldKeyList, readWriteKeys } from "../../layout/keys.js";
 import { mappedScript } from "../../scripts/mapped-script.js";
@@ -9,9 +8,8 @@ import { readRenew } from "../../scripts/read-write/read-renew.js";
 import { renewalLimit } from "../batch-kinds.js";
 import type { BatchKind } from "../batches.js";
 import type { RedisDesk } from "../desk.js";
-import { type PolledAnswer, type PolledEnd, type PolledLock, PolledRequest } from "../polled-lock.js";
-import { cappedSleepMs } from "../polling-ticket.js";
-import type { RedisHold } from "../redis-hold.js";
+import type { PolledAnswer, PolledEnd, PolledLock } from "../polled-lock.js";
+import { cappedSleepMs } from "../wake-rooms.js";
 import { endArgsOf } from "./write-lock.js";
 
 const acquire = mappedScript(readAcquire, (answer): PolledAnswer => {
@@ -38,7 +36,10 @@ export function readRenewals(): BatchKind<RenewEntry, RenewAnswer> {
   };
 }
 
-/** The read side of Redisson's `RReadWriteLock`. `owner`: fresh, or that of a write that is held. */
+/**
+ * The read side of Redisson's `RReadWriteLock`. `owner`: fresh, or that of a write that is held, as Redisson's layout asks of a read
+ * beside it; the write is given up by its own release, which tells waiting readers.
+ */
 export function readLock(
   desk: RedisDesk,
   renewal: BatchKind<RenewEntry, RenewAnswer>,
@@ -57,7 +58,7 @@ export function readLock(
     owner,
     field: owner,
     permitIds: [],
-    company: "readers",
+    sharing: "readers",
     renewal,
     renewKeys: [lock, token, hold],
     tryOnce: (standing) => ({
@@ -73,37 +74,4 @@ export function readLock(
     channel: { name: redissonChannels.readWrite(key), rule: "all" },
     sleepMs: () => cappedSleepMs(desk.runtime),
   };
-}
-
-/**
- * A read beside a write of the same wire owner, as Redisson's layout asks; the write is given up by its own release, which tells waiting
- * readers. Where the write is gone, the script may have made a first reader of us: it says so, and that hold is taken back.
- */
-export async function readBeside(
-  desk: RedisDesk,
-  renewal: BatchKind<RenewEntry, RenewAnswer>,
-  write: RedisHold,
-  read: Pick<GrantRequest, "leaseMs" | "revocable">,
-): Promise<Grant> {
-  const { lockName, key, owner } = write.spec;
-  const lock = { ...readLock(desk, renewal, lockName, key, owner), writeToken: write.token };
-  // The token key may be gone by now: the next holder's token shall not be behind that of the write.
-  desk.sawToken(key, write.token);
-  const request = new PolledRequest(desk, lock, read);
-  let beside = false;
-  try {
-    const tried = await request.tryOnce({ roundTrips: 1, contended: false });
-    if ("grant" in tried) {
-      beside = tried.beside === true;
-      if (beside) return tried.grant;
-    }
-    throw new LockLostError(`the write lock "${lockName}" was gone when a read was asked for beside it`, {
-      reason: "lease-missing",
-      token: write.token,
-      lockName,
-      backend: "redis",
-    });
-  } finally {
-    if (!beside) await request.takeBack();
-  }
 }

@@ -6,13 +6,13 @@ import { readWriteInspect } from "../../scripts/inspect/read-write.js";
 import { readWriteAsk } from "../../scripts/read-write/ask.js";
 import { readWriteForce } from "../../scripts/read-write/force.js";
 import type { RedisDesk } from "../desk.js";
-import { ExclusiveTicket } from "../exclusive-ticket.js";
 import { defaultMaxPending, lockSnapshot } from "../inspect-mutex.js";
-import { requestPolled } from "../polled-lock.js";
+import { PolledAttempt } from "../polled-attempt.js";
 import { publishAlways } from "../publish-how.js";
+import { QueuedAttempt } from "../queued-attempt.js";
 import type { Recipe } from "../recipe.js";
-import type { RedisHold } from "../redis-hold.js";
-import { readBeside, readLock, readRenewals } from "./read-lock.js";
+import type { RedisGrant } from "../redis-grant.js";
+import { readLock, readRenewals } from "./read-lock.js";
 import { writeHeartbeats, writeLock } from "./write-lock.js";
 
 const sides = ["write", "read"] as const;
@@ -27,14 +27,20 @@ export function readWriteRecipe(desk: RedisDesk, kind: PrimitiveKind): Recipe {
       backend: "redis",
     });
   return {
-    request(request, key, progress) {
+    attempt(request, key, listener) {
       if (request.mode === "exclusive") {
-        return new ExclusiveTicket(desk, writeLock(desk, heartbeat, request.name, key), request, progress);
+        const lock = writeLock(desk, heartbeat, request.name, key);
+        return new QueuedAttempt(desk, [{ lock, request }], listener);
       }
       const lock = readLock(desk, renewal, request.name, key, desk.freshOwner());
-      return requestPolled(desk, lock, request, progress);
+      return new PolledAttempt(desk, lock, request, listener);
     },
-    downgrade: (write, read) => readBeside(desk, renewal, write as RedisHold, read),
+    attemptBeside(write, read, listener) {
+      const { spec } = write as RedisGrant;
+      const lock = readLock(desk, renewal, spec.lock.name, spec.lock.key, spec.owner);
+      const request = { ...read, permits: 1, mayWait: false };
+      return new PolledAttempt(desk, { ...lock, beside: write as RedisGrant }, request, listener);
+    },
     async inspect(name, key, options): Promise<LockSnapshot> {
       options.signal?.throwIfAborted();
       const layout = readWriteKeys(key);

@@ -55,6 +55,7 @@ export function writeLock(
     name,
     key,
     keys,
+    sharing: "none",
     renewKeys: keys.slice(0, 2),
     heartbeat,
     renewal: desk.kinds.renewal,

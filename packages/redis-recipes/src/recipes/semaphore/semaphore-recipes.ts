@@ -10,7 +10,7 @@ import { permitKeys } from "../../layout/keys.js";
 import { type PermitsPicture, permitsInspect } from "../../scripts/inspect/permits.js";
 import type { RedisDesk } from "../desk.js";
 import { permitRenewals, permitTakes } from "../permit/permits.js";
-import { requestPolled } from "../polled-lock.js";
+import { PolledAttempt } from "../polled-attempt.js";
 import type { Recipe } from "../recipe.js";
 import { PermitWishes } from "./permit-wishes.js";
 import { markerRenewals, mostShown, semaphoreTakes } from "./semaphore.js";
@@ -20,11 +20,11 @@ export function semaphoreRecipe(desk: RedisDesk): Recipe {
   const renewal = markerRenewals();
   const wishes = new PermitWishes(desk);
   return {
-    request(request, key, progress) {
+    attempt(request, key, listener) {
       const initial = numberIn(request.limit, request.name);
       const { permits } = request;
       const takes = semaphoreTakes(desk, renewal, request.name, key, { permits, initial }, wishes);
-      return requestPolled(desk, takes, request, progress);
+      return new PolledAttempt(desk, takes, request, listener);
     },
     requestRevoke: (_name, key) => wishes.ask(key),
     async inspect(name, key, options, limit = 0) {
@@ -44,11 +44,11 @@ export function permitSemaphoreRecipe(desk: RedisDesk): Recipe {
   const renewal = permitRenewals();
   const wishes = new PermitWishes(desk);
   return {
-    request(request, key, progress) {
+    attempt(request, key, listener) {
       const limit = numberIn(request.limit, request.name);
       const { permits } = request;
       const takes = permitTakes(desk, renewal, request.name, key, { permits, limit }, wishes);
-      return requestPolled(desk, takes, request, progress);
+      return new PolledAttempt(desk, takes, request, listener);
     },
     requestRevoke: (_name, key) => wishes.ask(key),
     async inspect(name, key, options) {

@@ -10,8 +10,8 @@ import { renewalLimit } from "../batch-kinds.js";
 import type { BatchKind } from "../batches.js";
 import type { RedisDesk } from "../desk.js";
 import type { PolledAnswer, PolledEnd, PolledLock } from "../polled-lock.js";
-import { cappedSleepMs } from "../polling-ticket.js";
 import { publishAlways } from "../publish-how.js";
+import { cappedSleepMs } from "../wake-rooms.js";
 import type { PermitWishes } from "./permit-wishes.js";
 
 /**
@@ -75,7 +75,7 @@ export function semaphoreTakes(
     owner,
     field: owner,
     permitIds: Array.from({ length: Math.min(asked.permits, mostShown) }, (_, i) => `${owner}/${i}`),
-    company: "any",
+    sharing: "any",
     renewal,
     renewKeys: [layout.permits, layout.token, marker],
     tryOnce: (standing) => ({

@@ -43,7 +43,7 @@ export function spinLock(desk: RedisDesk, name: string, key: string): PolledLock
     owner,
     field: owner,
     permitIds: [],
-    company: "none",
+    sharing: "none",
     renewal: desk.kinds.renewal,
     renewKeys: keys,
     tryOnce: (standing) => ({

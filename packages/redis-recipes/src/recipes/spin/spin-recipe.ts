@@ -1,7 +1,7 @@
 import type { RedisDesk } from "../desk.js";
 import { inspectMutex } from "../inspect-mutex.js";
 import { mutexRecipe } from "../mutex-recipe.js";
-import { requestPolled } from "../polled-lock.js";
+import { PolledAttempt } from "../polled-attempt.js";
 import type { Recipe } from "../recipe.js";
 import { spinLock } from "./spin-mutex.js";
 
@@ -11,8 +11,8 @@ const kind = "spin-mutex";
 export function spinRecipe(desk: RedisDesk): Recipe {
   const { requestRevoke, force } = mutexRecipe(desk, kind);
   return {
-    request: (request, key, progress) =>
-      requestPolled(desk, spinLock(desk, request.name, key), request, progress),
+    attempt: (request, key, listener) =>
+      new PolledAttempt(desk, spinLock(desk, request.name, key), request, listener),
     async inspect(name, key, options) {
       return { ...(await inspectMutex(desk, kind, name, key, options)), pendingTotal: null };
     },

@@ -1,0 +1,36 @@
+import type { Attempt, AttemptListener, Grant, GrantState } from "../api/driver.js";
+
+/**
+ * An attempt of a backend that has one promise for it: `null` is unavailable, a rejection is a failure. A grant that comes after the
+ * withdrawal is released.
+ *
+ * `entered`: gets core's side of the grant.
+ */
+export function attemptFrom<G extends Grant>(
+  asked: Promise<G | null>,
+  listener: AttemptListener,
+  entered: (grant: G, state: GrantState) => void,
+): Attempt {
+  let withdrawn: Promise<void> | undefined;
+  asked.then(
+    (grant) => {
+      if (withdrawn !== undefined) return;
+      if (grant === null) listener.unavailable();
+      else entered(grant, listener.granted([grant])[0]);
+    },
+    (error) => {
+      if (withdrawn === undefined) listener.failed(error);
+    },
+  );
+  return {
+    withdraw() {
+      withdrawn ??= asked.then(
+        async (grant) => {
+          await grant?.release();
+        },
+        () => {},
+      );
+      return withdrawn;
+    },
+  };
+}

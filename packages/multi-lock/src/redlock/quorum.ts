@@ -1,0 +1,150 @@
+import { type Millis, ProviderClosedError, type Runtime, type SessionState } from "@holdfast/core";
+import type { BackendLink, Grant } from "@holdfast/core/driver";
+import type { EventHub } from "@holdfast/core/internal";
+import {
+  marginMs,
+  type RequestMeter,
+  requestMeter,
+  wireOwner,
+  wireUuid,
+} from "@holdfast/redis-recipes/internal";
+import { type Ballot, holdRound, repliesOf, tooFewError, votesOf } from "./ballot.js";
+import { checkDistinct, clocksApart } from "./distinct-nodes.js";
+import type { ResolvedRedLocksOptions } from "./options.js";
+import { OwnChannel } from "./own-channel.js";
+import { type NodeListener, type OpenLine, VotingNode } from "./voting-node.js";
+
+/** A hold, with what it hears of the nodes and of other clients. */
+export interface QuorumHold extends Grant {
+  /** The lock's key. */
+  readonly key: string;
+  /** The connections to a majority came back or broke. */
+  contactChanged(): void;
+  /** `forgotten`: the node may have given our vote to another client since. */
+  doubt(node: VotingNode, options: { readonly forgotten: boolean }): void;
+  revokeAsked(): void;
+  /** Another grant of the same lock shows that this one is over, however late that is noticed. */
+  majorityLost(): void;
+}
+
+/** The nodes of one provider, of which a majority decides, and the provider's holds. It is connected while a majority of the nodes is. */
+export class Quorum implements BackendLink, NodeListener {
+  readonly runtime: Runtime;
+  readonly settings: ResolvedRedLocksOptions;
+  readonly nodes: readonly VotingNode[];
+  readonly majority: number;
+  /** The first part of each owner id that this provider has on the nodes. */
+  readonly uuid: string;
+  readonly holds: Set<QuorumHold> = new Set<QuorumHold>();
+  readonly ownChannel: OwnChannel;
+  readonly meter: RequestMeter | undefined;
+  readonly #events: EventHub;
+  #state: SessionState = "connecting";
+  #owners = 0;
+  readonly #warned = new Set<string>();
+
+  constructor(settings: ResolvedRedLocksOptions, events: EventHub, open?: OpenLine) {
+    const { runtime } = settings.common;
+    this.runtime = runtime;
+    this.settings = settings;
+    this.uuid = wireUuid(runtime.randomId());
+    this.majority = Math.floor(settings.nodes.length / 2) + 1;
+    this.meter = requestMeter(events);
+    this.#events = events;
+    this.nodes = settings.nodes.map((node) => new VotingNode(node, settings.common, this, open));
+    this.ownChannel = new OwnChannel(runtime, this.uuid, this.nodes, ({ type, owner }, node) => {
+      const hold = [...this.holds].find(({ backendId }) => backendId === owner);
+      if (type === "revoke") hold?.revokeAsked();
+      else if (type === "stolen") hold?.doubt(node, { forgotten: true });
+    });
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  /** Whether a majority of the nodes can be asked now. */
+  get connected(): boolean {
+    return this.nodes.filter((node) => node.connected).length >= this.majority;
+  }
+
+  /** Rejects with `QuorumError` when each node is connected or has failed, and fewer than a majority are connected. */
+  async whenConnected(options: { readonly waitMs: Millis; readonly signal?: AbortSignal }): Promise<void> {
+    if (this.#state === "connected") return;
+    const { nodes, majority } = this;
+    const refusals = (ballots: readonly Ballot<void>[]) =>
+      ballots.flatMap(({ outcome }) =>
+        "error" in outcome && (options.signal?.aborted || outcome.error instanceof ProviderClosedError)
+          ? [outcome.error]
+          : [],
+      );
+    const round = await holdRound(this, {
+      nodes,
+      ask: ({ line }) => line.whenConnected(options),
+      decided: (ballots) => repliesOf(ballots).length >= majority || refusals(ballots).length > 0,
+      needed: nodes.length,
+    });
+    if (repliesOf(round.ballots).length >= majority) return;
+    for (const refusal of refusals(round.ballots)) throw refusal;
+    const votes = votesOf(round, () => ({ vote: "for" }));
+    throw tooFewError("no connection to a majority", undefined, majority, votes);
+  }
+
+  /** Fresh for each round of votes, and never used again however it ends. */
+  freshOwner(): string {
+    return wireOwner(this.uuid, ++this.#owners);
+  }
+
+  /** Throws where votes would not be independent; warns where clocks are apart. `runIds`: what the nodes have just answered. */
+  checkNodes(runIds: ReadonlyMap<VotingNode, string>): void {
+    checkDistinct(this.nodes, runIds);
+    for (const { one, other, apartMs } of clocksApart(this.nodes, marginMs(this.settings.leaseMs))) {
+      this.warn(
+        `the clocks of the nodes ${one.name} and ${other.name} are ${Math.round(apartMs)} ms apart: bring them in step`,
+        "HF_CLOCKS_APART",
+        `apart ${one.name} ${other.name}`,
+      );
+    }
+  }
+
+  /** A majority has just voted for another owner on this key: a hold of this provider that was relied on until now hears it first. */
+  overtake(key: string): void {
+    for (const hold of [...this.holds]) if (hold.key === key) hold.majorityLost();
+  }
+
+  /** Whether another of the nodes is the same server: one memory has one vote. */
+  isTwin(node: VotingNode): boolean {
+    const { runId } = node;
+    return runId !== null && this.nodes.some((other) => other !== node && other.runId === runId);
+  }
+
+  async close(waitMs: Millis): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.line.close(waitMs)));
+  }
+
+  // -------- what the nodes report
+
+  connectionChanged(): void {
+    const state = this.connected ? "connected" : this.#state === "connecting" ? "connecting" : "suspended";
+    if (state === this.#state) return;
+    this.#state = state;
+    for (const hold of [...this.holds]) hold.contactChanged();
+    // Listeners of the event find the holds in their new state.
+    if (!this.#events.has("session-state")) return;
+    const cluster = this.nodes.map(({ name }) => name).join(",");
+    this.#events.emit("session-state", { state, timeoutMs: 0, cluster });
+  }
+
+  doubtful(node: VotingNode, why: "restarted" | "stepped"): void {
+    // A node that sits out the longest lease gives our vote to no other client, whether it has forgotten it or not.
+    const forgotten = why === "stepped" || (!this.settings.restartGuard && !node.durable);
+    for (const hold of [...this.holds]) hold.doubt(node, { forgotten });
+  }
+
+  /** `once`: a warning is given once for each. Default: for each message. */
+  warn(message: string, code: string, once: string = message): void {
+    if (this.#warned.has(once)) return;
+    this.#warned.add(once);
+    process.emitWarning(`redLocks: ${message}`, { type: "HoldfastWarning", code });
+  }
+}

@@ -1,0 +1,287 @@
+import { BackendError, type FencingToken, InvalidArgumentError, type Millis } from "@holdfast/core";
+import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
+import { NotSentError, type Subscription } from "@holdfast/redis-recipes/internal";
+import { holdRound, quorumError, type Round, repliesOf, tooFewError } from "./ballot.js";
+import { NodeLock } from "./node-locks.js";
+import { pause } from "./pause.js";
+import type { Quorum } from "./quorum.js";
+import { endOf, RedLockGrant } from "./red-lock-grant.js";
+import {
+  type Defeat,
+  defeatOf,
+  extensionVotes,
+  spokenOf,
+  type Vote,
+  type VoteBallot,
+  votersOf,
+} from "./vote-count.js";
+import type { VotingNode } from "./voting-node.js";
+import { withdraw } from "./withdrawal.js";
+
+/** Longest sleep without a message, while another client has the majority. */
+const cappedSleepMs: Millis = 1_000;
+/** Longest pause between two rounds that no client won. */
+const longestPauseMs: Millis = 500;
+
+/**
+ * Asks for a majority, and asks again, each time as a new owner, until it has one or is withdrawn. The votes of a lost round are taken back
+ * in the background, also behind `unavailable`: a node reads whatever this provider asks of it next only after that.
+ */
+export class RedLockAttempt implements Attempt {
+  readonly #quorum: Quorum;
+  readonly #request: GrantRequest;
+  readonly #listener: AttemptListener;
+  readonly #lock: NodeLock;
+  readonly #leaseMs: Millis;
+  /** Resolves when no vote is asked for any more. Never rejects. */
+  readonly #asked: Promise<void>;
+  /** Resolves when the votes of all lost rounds are taken back. */
+  #takenBack: Promise<unknown> = Promise.resolve();
+  #subscriptions: readonly Subscription[] = [];
+  #grant: RedLockGrant | undefined;
+  #roundTrips = 0;
+  #withdrawn = false;
+  /** A node has said since the last round that its lock is free. */
+  #freed = false;
+  #onFreed: () => void = () => {};
+  /** Ends the pause that is under way. */
+  #endPause: () => void = () => {};
+
+  constructor(quorum: Quorum, request: GrantRequest, listener: AttemptListener) {
+    this.#quorum = quorum;
+    this.#request = request;
+    this.#listener = listener;
+    this.#lock = new NodeLock(request.name, quorum.settings);
+    this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
+    const { maxLeaseMs } = quorum.settings;
+    if (this.#leaseMs > maxLeaseMs) {
+      throw new InvalidArgumentError(
+        `leaseMs of "${request.name}" is ${this.#leaseMs}, and maxLeaseMs of redLocks is ${maxLeaseMs}: nodes that come back sit out no more than that`,
+        { backend: "redlock", lockName: request.name },
+      );
+    }
+    quorum.ownChannel.listen();
+    this.#asked = this.#ask();
+  }
+
+  async withdraw(): Promise<void> {
+    this.#withdrawn = true;
+    this.#endPause();
+    await this.#asked;
+    await this.#grant?.release();
+    await this.#takenBack;
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      for (let defeats = 1; ; defeats++) {
+        const defeat = await this.#vote(defeats > 1);
+        if (defeat === null || this.#withdrawn) return;
+        const { name, mayWait } = this.#request;
+        const { majority } = this.#quorum;
+        const silence = defeat.contested
+          ? undefined
+          : tooFewError("no majority could be asked for", name, majority, defeat.votes);
+        if (silence !== undefined && (!mayWait || defeat.quarantineLeftMs === null)) throw silence;
+        if (!mayWait) {
+          this.#listener.unavailable();
+          return;
+        }
+        this.#listener.waiting(silence);
+        if (defeat.holderLeftMs !== null) this.#listen();
+        await this.#sleep(defeat, defeats);
+        if (this.#withdrawn) return;
+      }
+    } catch (error) {
+      if (!this.#withdrawn) this.#listener.failed(error);
+    } finally {
+      for (const subscription of this.#subscriptions) subscription.end();
+    }
+  }
+
+  /** One round of votes. `null`: it was won, and the listener has the grant. */
+  async #vote(contended: boolean): Promise<Defeat | null> {
+    const { nodes, majority, settings } = this.#quorum;
+    const owner = this.#quorum.freshOwner();
+    /** Where a vote for this owner may be. */
+    const asked = new Set<VotingNode>();
+    /** A late vote belongs to the owner of its own round, and counts for the grant of no other round. */
+    let grant: RedLockGrant | undefined;
+    this.#roundTrips++;
+    this.#freed = false;
+    const voters = (ballots: readonly VoteBallot[]) => votersOf(ballots, settings.maxLeaseMs);
+    let counted: readonly VoteBallot[] = [];
+    const round = await holdRound<Vote>(this.#quorum, {
+      nodes,
+      ask: async (node) => {
+        asked.add(node);
+        try {
+          return await this.#lock.vote(node, owner, this.#leaseMs);
+        } catch (error) {
+          if (error instanceof NotSentError) asked.delete(node);
+          throw error;
+        }
+      },
+      decided: (ballots) => {
+        const won = voters(ballots).length;
+        const lost = nodes.length - (ballots.length - won) < majority;
+        // The round is in vain, and known to be so because another client is in the way, not because nodes are silent.
+        return won >= majority || (lost && spokenOf(ballots) >= majority);
+      },
+      late: (ballot) => {
+        // Judged beside the others, which may know of longer leases than it does.
+        if (voters([...counted, ballot]).includes(ballot.node)) grant?.addVote(ballot.node);
+      },
+    });
+    counted = round.ballots;
+    try {
+      this.#quorum.checkNodes(
+        new Map(repliesOf(round.ballots).map(([node, { reply }]) => [node, reply.runId])),
+      );
+      const votes = voters(counted);
+      if (votes.length >= majority && !this.#withdrawn)
+        grant = await this.#win(owner, round, votes, contended);
+      this.#grant = grant;
+      return grant === undefined ? defeatOf(round, this.#request.name, majority) : null;
+    } finally {
+      if (grant === undefined) this.#takeBack(owner, [...asked]);
+    }
+  }
+
+  /** A majority voted for this owner: it becomes a grant, unless that takes too long or the attempt is withdrawn meanwhile. */
+  async #win(
+    owner: string,
+    round: Round<Vote>,
+    votes: readonly VotingNode[],
+    contended: boolean,
+  ): Promise<RedLockGrant | undefined> {
+    const { runtime, majority, settings, ownChannel } = this.#quorum;
+    const { name, revocable } = this.#request;
+    const { startedMs } = round;
+    const endMs = endOf(startedMs, this.#leaseMs);
+    const token = await this.#token(owner, round, endMs);
+    if (revocable) await ownChannel.heard(settings.nodeTimeoutMs);
+    const leftMs = endMs - runtime.nowMs();
+    if (leftMs <= 0 || leftMs < settings.minValidityMs) {
+      throw quorumError(
+        `the majority for "${name}" came too late: ${Math.floor(leftMs)} ms of the lease of ${this.#leaseMs} ms were left, and minValidityMs is ${settings.minValidityMs}`,
+        name,
+        majority,
+        defeatOf(round, name, majority).votes,
+      );
+    }
+    this.#quorum.overtake(this.#lock.key);
+    if (this.#withdrawn) return undefined;
+    return new RedLockGrant(
+      this.#quorum,
+      {
+        lock: this.#lock,
+        owner,
+        token,
+        leaseMs: this.#leaseMs,
+        startedMs,
+        votes,
+        roundTrips: this.#roundTrips,
+        contended,
+        revocable,
+      },
+      this.#listener,
+    );
+  }
+
+  /**
+   * Only the withdrawal of the attempt waits for it, and no longer than for a round: a caller who is about to hear that nodes are silent must
+   * not wait until the leases on them end.
+   */
+  #takeBack(owner: string, nodes: readonly VotingNode[]): void {
+    const spared = nodes.length;
+    const before = this.#takenBack;
+    const done = withdraw(this.#quorum, { lock: this.#lock, owner, nodes, leaseMs: this.#leaseMs, spared });
+    this.#takenBack = done.then(() => before);
+  }
+
+  async #token(owner: string, round: Round<Vote>, endMs: Millis): Promise<FencingToken | null> {
+    const { runtime, settings } = this.#quorum;
+    const { fencing } = settings;
+    const { name } = this.#request;
+    const details = { backend: "redlock", lockName: name } as const;
+    if (fencing === "none") return null;
+    if (fencing === "write-back") return await this.#writeBack(owner, round);
+    // A token that is not there when the votes end, or when the attempt is withdrawn, is not waited for.
+    const limit = pause(runtime, endMs - runtime.nowMs(), { ref: true });
+    this.#endPause = limit.end;
+    const late = limit.over.then(() => {
+      throw new Error(this.#withdrawn ? "the request was withdrawn" : "no answer within the lease");
+    });
+    let token: FencingToken;
+    try {
+      token = await Promise.race([late, Promise.resolve(name).then(fencing)]);
+    } catch (cause) {
+      throw new BackendError(`the source of fencing tokens gave none for "${name}"`, { ...details, cause });
+    } finally {
+      limit.end();
+    }
+    if (typeof token === "bigint" && token >= 0n) return token;
+    throw new InvalidArgumentError(
+      `redLocks: fencing must give a bigint, 0 or more; got ${String(token)} for "${name}"`,
+      details,
+    );
+  }
+
+  /** The next majority shares a node with this one, which then counts on from here. */
+  async #writeBack(owner: string, { ballots }: Round<Vote>): Promise<FencingToken> {
+    const { majority } = this.#quorum;
+    const { name } = this.#request;
+    const tokens = repliesOf(ballots).flatMap(([node, { reply }]) =>
+      reply.status === "granted" ? [{ node, token: reply.token }] : [],
+    );
+    const [highest = 0n] = tokens.map(({ token }) => token).sort((one, other) => (one > other ? -1 : 1));
+    this.#roundTrips++;
+    const round = await holdRound(this.#quorum, {
+      nodes: tokens.map(({ node }) => node),
+      ask: (node) => this.#lock.extend(node, owner, 0, highest),
+      decided: (answers) => answers.filter(({ outcome }) => "reply" in outcome).length >= majority,
+    });
+    const written = repliesOf(round.ballots).filter(([, { reply }]) => reply.status === "extended");
+    if (written.length >= majority) return highest;
+    const message = `the token of "${name}" was written to ${written.length} nodes, and ${majority} are needed`;
+    throw quorumError(message, name, majority, extensionVotes(round));
+  }
+
+  /** Each node says when its lock is free. The other nodes, and the capped sleep, make up for one that cannot be heard. */
+  #listen(): void {
+    if (this.#subscriptions.length > 0) return;
+    this.#subscriptions = this.#quorum.nodes.map((node) =>
+      node.listen(this.#lock.channel, "redisson", () => {
+        this.#freed = true;
+        this.#onFreed();
+      }),
+    );
+  }
+
+  /** The pauses are spread, and longer than a round, so that clients that split the votes do not do it again. */
+  async #sleep(defeat: Defeat, defeats: number): Promise<void> {
+    const { runtime } = this.#quorum;
+    const roundMs = Math.max(5, 2 * defeat.tookMs);
+    if (defeat.holderLeftMs !== null) {
+      const mostMs = cappedSleepMs * (0.75 + 0.25 * runtime.random());
+      await this.#pause(Math.min(mostMs, defeat.holderLeftMs + 2), { untilFreed: true });
+      if (this.#freed && !this.#withdrawn) this.#listener.notified();
+      // The message of the first node comes before the others are free.
+      await this.#pause(roundMs * runtime.random());
+    } else if (!defeat.contested && defeat.quarantineLeftMs !== null) {
+      await this.#pause(Math.min(cappedSleepMs, defeat.quarantineLeftMs) + roundMs * runtime.random());
+    } else {
+      const rangeMs = Math.min(longestPauseMs, roundMs * 2 ** Math.min(defeats, 5));
+      await this.#pause(roundMs + rangeMs * runtime.random());
+    }
+  }
+
+  async #pause(forMs: Millis, { untilFreed = false } = {}): Promise<void> {
+    if (this.#withdrawn || (untilFreed && this.#freed)) return;
+    const { over, end } = pause(this.#quorum.runtime, forMs);
+    this.#endPause = end;
+    if (untilFreed) this.#onFreed = end;
+    await over;
+  }
+}

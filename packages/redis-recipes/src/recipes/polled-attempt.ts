@@ -1,0 +1,289 @@
+import { BackendError, LayoutConflictError, LockLostError, type Millis } from "@holdfast/core";
+import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
+import { nothingDone, OutcomeUnknownError } from "../client/errors.js";
+import type { Answer } from "../client/redis-line.js";
+import type { RedisDesk } from "./desk.js";
+import type { PolledAnswer, PolledLock } from "./polled-lock.js";
+import { checkAcknowledged, foundIn, RedisGrant } from "./redis-grant.js";
+import { marginMs } from "./server-clock.js";
+import { tellLater } from "./told-later.js";
+import type { Place } from "./wake-rooms.js";
+
+/** How long a last request that has to arrive is repeated. */
+const patienceMs: Millis = 600_000;
+/** Redis ends a TTL by its whole milliseconds, and a moment too early costs a round trip. */
+const expiryGraceMs: Millis = 2;
+
+type Granted = Answer<Extract<PolledAnswer, { readonly status: "granted" }>>;
+
+/** A grant, or after how long trying again may help without any message; `null`: the server cannot say. */
+type Tried = { readonly granted: Granted } | { readonly againMs: Millis | null };
+
+/**
+ * Asks for a lock of a kind that has no queue of ours: asks, and asks again when a message, a reconnect or the time says that the answer
+ * may be another. All tries are of one wire owner, so none counts twice. Nothing is left at the server while it sleeps.
+ */
+export class PolledAttempt implements Attempt {
+  readonly #desk: RedisDesk;
+  readonly #lock: PolledLock;
+  readonly #request: Pick<GrantRequest, "permits" | "revocable" | "mayWait">;
+  readonly #leaseMs: Millis;
+  readonly #listener: AttemptListener;
+  readonly #settled: Promise<void>;
+  #place: Place | null = null;
+  #grant: RedisGrant | undefined;
+  #over = false;
+  #woken = false;
+  #wake: () => void = () => {};
+  #roundTrips = 0;
+  /** Something of ours may be at the server, or on its way there. */
+  #mayBeThere = false;
+  /** As in `RedisDesk.runLast`. */
+  #lateUntilMs: number | null = null;
+  #sentMs: Millis = 0;
+  #withdrawn: Promise<void> | undefined;
+
+  constructor(
+    desk: RedisDesk,
+    lock: PolledLock,
+    request: Pick<GrantRequest, "leaseMs" | "permits" | "revocable" | "mayWait">,
+    listener: AttemptListener,
+  ) {
+    this.#desk = desk;
+    this.#lock = lock;
+    this.#request = request;
+    this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
+    this.#listener = listener;
+    // The token key may be gone by now: the next holder's token shall not be behind that of the write.
+    if (lock.beside !== undefined) desk.sawToken(lock.key, lock.beside.token);
+    // For theft and wishes that concern the grant to come.
+    desk.grantChannel.listen();
+    this.#settled = this.#run();
+  }
+
+  withdraw(): Promise<void> {
+    this.#withdrawn ??= this.#withdraw();
+    return this.#withdrawn;
+  }
+
+  async #withdraw(): Promise<void> {
+    this.#over = true;
+    this.#wake();
+    await this.#settled;
+    this.#grant?.abandon();
+    if (this.#mayBeThere) await this.#end();
+  }
+
+  // -------- asking until it is granted
+
+  async #run(): Promise<void> {
+    try {
+      const tried = await this.#try();
+      if ("granted" in tried) await this.#granted(tried.granted, false);
+      else if (this.#over) return;
+      else if (this.#lock.beside !== undefined) await this.#writeGone();
+      else if (!this.#request.mayWait) this.#listener.unavailable();
+      else await this.#untilGranted(tried.againMs);
+    } catch (error) {
+      if (!this.#over) this.#listener.failed(error);
+    } finally {
+      this.#place?.leave();
+    }
+  }
+
+  async #untilGranted(firstMs: Millis | null): Promise<void> {
+    const { channel } = this.#lock;
+    let againMs = firstMs;
+    if (channel !== null) {
+      const waiter = { size: this.#request.permits, wake: this.#heard };
+      this.#place = this.#desk.rooms.enter(channel.name, "redisson", channel.rule, waiter);
+      // Until the subscription stands or a sleep is over, whichever comes first: a subscription is no condition of a grant.
+      this.#place.ready.then(
+        () => this.#wake(),
+        () => {},
+      );
+      await this.#sleep(againMs, 1);
+      // What was published between the first try and the subscription is known by trying again.
+      againMs = 0;
+    }
+    for (let refusals = 1; !this.#over; refusals++) {
+      await this.#sleep(againMs, refusals);
+      if (this.#over) return;
+      const tried = await this.#tryPatiently(againMs);
+      if ("granted" in tried) {
+        await this.#granted(tried.granted, true);
+        return;
+      }
+      againMs = tried.againMs;
+    }
+  }
+
+  /** A request that waits already sits an outage out: how long that may last is core's to say. */
+  async #tryPatiently(againMs: Millis | null): Promise<Tried> {
+    try {
+      return await this.#try();
+    } catch (error) {
+      // The owner may hold by now, and the lease runs: that is looked at as soon as anything can be. Another answer makes up for one that
+      // was lost, but not for what its replicas had said.
+      if (error instanceof OutcomeUnknownError && this.#desk.settings.acks === 0) return { againMs: 50 };
+      if (!nothingDone(error)) throw error;
+      return { againMs: againMs === 0 ? null : againMs };
+    }
+  }
+
+  async #try(): Promise<Tried> {
+    const desk = this.#desk;
+    const { key, name, what, owner } = this.#lock;
+    this.#woken = false;
+    this.#roundTrips++;
+    const { notAfterMs, options } = desk.grantBounds(key);
+    const floor = desk.floorOf(key);
+    const call = this.#lock.tryOnce({ owner, leaseMs: this.#leaseMs, mayWait: false, notAfterMs, floor });
+    const before = this.#mayBeThere;
+    this.#mayBeThere = true;
+    this.#sentMs = desk.runtime.nowMs();
+    const answer = await desk.run(call, options).catch((error: unknown) => {
+      if (nothingDone(error)) this.#mayBeThere = before;
+      this.#lateUntilMs = desk.lateUntilMs(error, notAfterMs) ?? this.#lateUntilMs;
+      throw error;
+    });
+    const { reply, acknowledged } = answer;
+    if (reply.status === "granted") {
+      checkAcknowledged(desk, acknowledged, name);
+      return { granted: answer as Granted };
+    }
+    // A try before it whose answer was lost may still be on its way.
+    this.#mayBeThere = before;
+    switch (reply.status) {
+      case "late":
+        throw new BackendError(`a request for the ${what} "${name}" came to Redis too late`, {
+          lockName: name,
+          backend: "redis",
+        });
+      case "conflict":
+        throw new LayoutConflictError(
+          `the key ${JSON.stringify(key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
+          { lockName: name, backend: "redis" },
+        );
+      case "busy":
+        if (this.#request.mayWait && !this.#over) this.#listener.waiting(this.#blockedBy(reply.missing));
+        return { againMs: reply.againMs };
+    }
+  }
+
+  #blockedBy(missing: string | undefined): Error | undefined {
+    if (missing === undefined) return undefined;
+    const { name, what } = this.#lock;
+    return new BackendError(`the ${what} "${name}" grants nothing: ${missing}`, {
+      lockName: name,
+      backend: "redis",
+    });
+  }
+
+  readonly #heard = (): void => {
+    this.#woken = true;
+    this.#wake();
+  };
+
+  #sleep(againMs: Millis | null, refusals: number): Promise<void> {
+    if (this.#over || this.#woken || againMs === 0) return Promise.resolve();
+    const cappedMs = this.#lock.sleepMs(refusals);
+    const forMs = againMs === null ? cappedMs : Math.min(cappedMs, againMs + expiryGraceMs);
+    return new Promise((resolve) => {
+      const cancel = this.#desk.runtime.setTimer(Math.ceil(forMs), () => this.#wake());
+      this.#wake = () => {
+        this.#wake = () => {};
+        cancel();
+        if (this.#woken && !this.#over) this.#listener.notified();
+        resolve();
+      };
+    });
+  }
+
+  // -------- the grant, and its end
+
+  async #granted(answer: Granted, contended: boolean): Promise<void> {
+    if (this.#over) return;
+    const desk = this.#desk;
+    const { reply } = answer;
+    const { owner, field, permitIds, beside, key } = this.#lock;
+    if (beside !== undefined && reply.beside !== true) {
+      await this.#writeGone();
+      return;
+    }
+    desk.sawToken(key, reply.token);
+    const token = beside?.token ?? reply.token;
+    const grant = new RedisGrant(desk, {
+      lock: this.#lock,
+      owner,
+      field,
+      permitIds,
+      leaseMs: this.#leaseMs,
+      found: foundIn(answer, { token, pttlMs: Math.min(reply.pttlMs, this.#leaseMs) }),
+      roundTrips: this.#roundTrips,
+      contended,
+      revocable: this.#request.revocable,
+      claimed: false,
+      release: () => this.#end(),
+    });
+    this.#grant = grant;
+    const first = this.#beforeDelivery(contended);
+    if (first.length > 0) await tellLater(grant, Promise.all(first), this.#listener, () => !this.#over);
+    else grant.enter(this.#listener.granted([grant])[0]);
+  }
+
+  #beforeDelivery(contended: boolean): readonly Promise<void>[] {
+    const { sharing, key, wishes } = this.#lock;
+    const { grantChannel, holds } = this.#desk;
+    const armed = this.#request.revocable ? [wishes?.arm(key) ?? grantChannel.heard()] : [];
+    // What became free may be what another handle of this process has lost, and that one hears of the loss first.
+    const others = sharing === "any" && contended ? holds.on(key) : [];
+    return [...armed, ...others.map((other) => other.recheck())];
+  }
+
+  /** The write is over beside which a read was asked for: the script may have made a first reader of us, which is taken back. */
+  async #writeGone(): Promise<void> {
+    if (this.#mayBeThere) await this.#end();
+    if (this.#over) return;
+    const { name } = this.#lock;
+    const lost = new LockLostError(`the write lock "${name}" was gone when a read was asked for beside it`, {
+      reason: "lease-missing",
+      token: this.#lock.beside?.token ?? null,
+      lockName: name,
+      backend: "redis",
+    });
+    this.#listener.failed(lost);
+  }
+
+  /** Also of a try whose answer was lost. `false` when it was not ours any more; an earlier copy of the same request may have ended it. */
+  async #end(): Promise<boolean> {
+    const { name, key, what, outlivesLease = false, wishes, permitIds } = this.#lock;
+    const call = this.#lock.end();
+    const { reply, repeated, runId } = await this.#desk.runLast(call, this.#overMs(), this.#lateUntilMs);
+    if (outlivesLease) {
+      if (reply === null) {
+        throw new BackendError(`the ${what} "${name}" could not be given back`, {
+          lockName: name,
+          backend: "redis",
+          retryable: false,
+        });
+      }
+      this.#desk.lastRequests.answered(call, key, runId);
+    }
+    if (this.#request.revocable) wishes?.settle(key);
+    if (reply === null) return false;
+    this.#mayBeThere = false;
+    // Of permits taken together one that is gone is the loss of all.
+    const whole = reply.permits === undefined || reply.permits === permitIds.length;
+    return (reply.ended && whole) || repeated;
+  }
+
+  /** When the lease is over at the server too, whatever was answered when. */
+  #overMs(): Millis {
+    const { runtime, settings } = this.#desk;
+    if (this.#lock.outlivesLease === true) return runtime.nowMs() + patienceMs;
+    const untilMs = Math.max(this.#sentMs + this.#leaseMs, this.#grant?.validUntilMs() ?? 0);
+    // A request that reaches the server later than that does nothing.
+    return untilMs + 2 * marginMs(this.#leaseMs) + 2 * settings.commandTimeoutMs;
+  }
+}
