@@ -1,11 +1,13 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import {
+  type BoundCall,
+  type FleetContext,
   NotSentError,
   OutcomeUnknownError,
   type RedissonPublish,
   ReplyError,
 } from "@holdfast/redis-recipes/internal";
-import type { ActionResult } from "../observe/collector.js";
+import type { ActionRequest, ActionResult } from "../observe/collector.js";
 import { type Link, linkLimitMs } from "./link.js";
 import type { Places } from "./places.js";
 
@@ -15,15 +17,15 @@ export type Outcome = Pick<ActionResult, "outcome" | "effects">;
 const againMs: Millis = 200;
 
 /** Where the scripts of actions run. Rejects where the backend cannot be asked, or refuses. */
-export class ActionDesk {
+export class ActionDesk implements FleetContext {
   readonly places: Places;
-  readonly fairLockWaitTimeoutMs: number;
+  readonly settings: { readonly fairLockWaitTimeoutMs: Millis };
   readonly #runtime: Runtime;
 
   constructor(places: Places, runtime: Runtime, fairLockWaitTimeoutMs: number) {
     this.places = places;
     this.#runtime = runtime;
-    this.fairLockWaitTimeoutMs = fairLockWaitTimeoutMs;
+    this.settings = { fairLockWaitTimeoutMs };
   }
 
   /** In a cluster a fleet may listen either way; to nobody listening it costs a command. */
@@ -34,6 +36,14 @@ export class ActionDesk {
   /** Reads at the master that serves the key; a reading whose answer was lost is repeated. */
   read<T>(key: string, work: (link: Link) => Promise<T>): Promise<T> {
     return this.#atMaster(key, work, (error) => error instanceof OutcomeUnknownError || wasNotDone(error));
+  }
+
+  /** `call`: with a condition in front, which takes the last two arguments: whether to act, and what the operator saw. */
+  act(
+    { key, dryRun, expectedVersion }: ActionRequest,
+    { lua, keys, args }: Pick<BoundCall<unknown>, "keys" | "args"> & { readonly lua: string },
+  ): Promise<readonly unknown[]> {
+    return this.eval(key, lua, keys, [...args, dryRun ? "dry" : "act", expectedVersion]);
   }
 
   /** Repeated where it is known that nothing was done, never where the outcome is unknown. */

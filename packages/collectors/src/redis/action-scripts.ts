@@ -1,18 +1,11 @@
-import {
-  type CallScript,
-  clock,
-  fairQueue,
-  mutexState,
-  places,
-  publish,
-} from "@holdfast/redis-recipes/internal";
+import { clock, fairQueue, mutexState, places, publish, type Script } from "@holdfast/redis-recipes/internal";
 
 /**
  * Puts a condition in front of a script whose first keys are a lock and its token: what is held must be what the last argument
  * says, as `versionOf` computes it; else nothing is done and the answer is `changed`. The argument before it is `dry` for a run that
  * changes nothing and answers `same`. Both are taken away before the script sees its own arguments.
  */
-export function guarded<A, R>(script: CallScript<A, R>): string {
+export function guarded(script: Pick<Script<unknown>, "lua">): string {
   return `${unchanged("fields", 2)}${dry("'same'")}${script.lua}`;
 }
 
@@ -20,7 +13,7 @@ export function guarded<A, R>(script: CallScript<A, R>): string {
  * The same for a script whose keys are those of permits. `entry`: the place of a permit's id, as hex, among the arguments of the script: a
  * dry run answers `gone` where there is none of that id.
  */
-export function guardedPermits<A, R>(script: CallScript<A, R>, entry: number | null): string {
+export function guardedPermits(script: Pick<Script<unknown>, "lua">, entry: number | null): string {
   const found =
     entry === null
       ? "'same'"

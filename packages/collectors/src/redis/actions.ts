@@ -3,11 +3,10 @@ import { actUpon } from "../kit/action.js";
 import type { ActionRequest, ActionResult } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 import { ActionDesk, type Outcome } from "./action-desk.js";
-import { force } from "./force-action.js";
+import { force, revoke } from "./holder-actions.js";
 import type { LockRecord } from "./lock-record.js";
 import type { Places } from "./places.js";
 import { clean, evict } from "./queue-actions.js";
-import { revoke } from "./revoke-action.js";
 
 export interface ActionParts {
   readonly places: Places;

@@ -35,7 +35,7 @@ async function takeOutOf(
   const args = [
     what,
     entry ?? "",
-    desk.fairLockWaitTimeoutMs,
+    desk.settings.fairLockWaitTimeoutMs,
     desk.publish,
     redissonChannels.mutex(key),
     dryRun ? "dry" : "act",

@@ -17,11 +17,18 @@ import type {
 } from "@holdfast/core/driver";
 import { checkClusterName } from "../layout/names.js";
 import type { RedisDesk } from "../recipes/desk.js";
-import { mutexLock } from "../recipes/mutex.js";
+import { inspectLock, inspectPermits, permitLimit } from "../recipes/inspect.js";
+import type { FieldsKind, LockKeys, RedisKind } from "../recipes/kinds/kind.js";
+import { redisKinds } from "../recipes/kinds/table.js";
+import { announce } from "../recipes/labels.js";
+import { askToRelease, forceRelease } from "../recipes/operator-requests.js";
+import { PolledAttempt, type PolledRequest } from "../recipes/polled-attempt.js";
 import { QueuedAttempt, type QueuedRequest } from "../recipes/queued-attempt.js";
-import type { Recipe } from "../recipes/recipe.js";
+import { QueuedLock } from "../recipes/queued-lock.js";
+import { RecentMap } from "../recipes/recent-map.js";
+import type { RedisGrant } from "../recipes/redis-grant.js";
+import { watchChannel } from "../recipes/watch-channel.js";
 import { checkLease } from "./lease.js";
-import { recipesOf } from "./recipes.js";
 
 export interface DriverSettings {
   readonly keyPrefix: string;
@@ -29,28 +36,39 @@ export interface DriverSettings {
   readonly closeWaitMs: Millis;
 }
 
+/** One lock: what its kind says, and its names in Redis. */
+interface Lock {
+  readonly kind: PrimitiveKind;
+  /** As the caller gave it. */
+  readonly name: string;
+  readonly record: RedisKind;
+  readonly keys: LockKeys;
+  /** Of kinds with a queue of ours. */
+  readonly queued: QueuedLock | undefined;
+}
+
 /** Kinds that are no grants: the provider makes them itself. */
 const rendezvous: readonly PrimitiveKind[] = ["count-down-latch", "barrier", "double-barrier"];
+/** So many locks of each kind have their names kept; those that were made last stay. */
+const rememberedLocks = 1_000;
 
-/** Redisson's locks as core's driver: what each kind does is in its recipe. */
+/** Redisson's locks as core's driver: what each kind does is in its record. */
 export class RedisDriver implements LockDriver {
-  readonly capabilities: Capabilities;
+  readonly capabilities: Capabilities = {
+    backend: "redis",
+    lease: "ttl",
+    fencing: "best-effort",
+    fairness: "none",
+    push: true,
+    primitives: new Set([...redisKinds.keys(), ...rendezvous]),
+  };
   readonly #desk: RedisDesk;
   readonly #settings: DriverSettings;
-  readonly #recipes: ReadonlyMap<PrimitiveKind, Recipe>;
+  readonly #locks = new Map<PrimitiveKind, RecentMap<string, Lock>>();
 
   constructor(desk: RedisDesk, settings: DriverSettings) {
     this.#desk = desk;
     this.#settings = settings;
-    this.#recipes = recipesOf(desk);
-    this.capabilities = {
-      backend: "redis",
-      lease: "ttl",
-      fencing: "best-effort",
-      fairness: "none",
-      push: true,
-      primitives: new Set([...this.#recipes.keys(), ...rendezvous]),
-    };
   }
 
   checkName(name: string): void {
@@ -71,7 +89,17 @@ export class RedisDriver implements LockDriver {
     for (const { kind, name, leaseMs } of requests) checkLease(`${kind} "${name}": leaseMs`, leaseMs);
     if (requests.length > 1) return this.#attemptTogether(requests, listener);
     const [request] = requests;
-    return this.#recipe(request.kind, request.name).attempt(request, this.keyOf(request.name), listener);
+    const lock = this.#lock(request.kind, request.name);
+    if (lock.queued !== undefined && request.mode === "exclusive")
+      return new QueuedAttempt(this.#desk, [{ lock: lock.queued, request }], listener);
+    return this.#poll(lock, request, listener);
+  }
+
+  #poll(lock: Lock, request: PolledRequest, listener: AttemptListener, beside?: RedisGrant): Attempt {
+    const { name, keys, kind } = lock;
+    const scripts = lock.record.polled;
+    if (scripts === undefined) throw unsupported(`a ${kind} cannot be shared`, name);
+    return new PolledAttempt(this.#desk, { name, keys, scripts }, request, listener, beside);
   }
 
   /** Mutexes only, which are Redisson's plain locks; in a cluster, those of one slot. */
@@ -86,45 +114,60 @@ export class RedisDriver implements LockDriver {
     for (const request of requests) {
       const { kind, name, mayWait } = request;
       const group = this.jointGroup(kind, name);
-      if (group === null) throw unsupported(`a ${kind} cannot be acquired together with others`, name);
+      const lock = this.#lock(kind, name).queued;
+      if (group === null || lock === undefined)
+        throw unsupported(`a ${kind} cannot be acquired together with others`, name);
       groups.add(group);
       if (groups.size > 1) throw unsupported("locks of several slots cannot be acquired together", name);
       if (mayWait)
         throw unsupported("several locks on Redis can be taken at once, but not waited for at once", name);
-      const key = this.keyOf(name);
-      if (parts.has(key)) {
+      if (parts.has(name))
         throw new InvalidArgumentError(`several locks at once: "${name}" is there twice`, { lockName: name });
-      }
-      parts.set(key, { lock: mutexLock(this.#desk, name, key), request });
+      parts.set(name, { lock, request });
     }
-    return new QueuedAttempt(
-      this.#desk,
-      [...parts.values()] as unknown as [QueuedRequest, ...QueuedRequest[]],
-      listener,
-    );
+    const [first, ...others] = parts.values();
+    return new QueuedAttempt(this.#desk, [first as QueuedRequest, ...others], listener);
   }
 
-  inspect(kind: PrimitiveKind, name: string, options: InspectOptions, limit?: number): Promise<LockSnapshot> {
-    return this.#recipe(kind, name).inspect(name, this.keyOf(name), options, limit);
+  /** As Redisson's layout asks: under the owner of the write. The write is given up by its own release, which tells waiting readers. */
+  attemptBeside(
+    write: Grant,
+    read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">,
+    listener: AttemptListener,
+  ): Attempt {
+    const grant = write as RedisGrant;
+    const request = { ...read, permits: 1, limit: null, mayWait: false };
+    return this.#poll(this.#lock("read-write-lock", grant.spec.lock.name), request, listener, grant);
+  }
+
+  async inspect(
+    kind: PrimitiveKind,
+    name: string,
+    options: InspectOptions,
+    limit = 0,
+  ): Promise<LockSnapshot> {
+    const lock = this.#lock(kind, name);
+    if (lock.record.look === undefined) return await inspectPermits(this.#desk, lock, options, limit);
+    return await inspectLock(this.#desk, lock.record as FieldsKind, lock, options);
   }
 
   async requestRevoke(kind: PrimitiveKind, name: string): Promise<boolean> {
-    const recipe = this.#recipe(kind, name);
-    if (recipe.requestRevoke === undefined) throw unsupported(`holders of a ${kind} cannot be asked`, name);
-    return recipe.requestRevoke(name, this.keyOf(name));
+    const lock = this.#lock(kind, name);
+    return await askToRelease(this.#desk, lock.record, lock);
   }
 
-  /** Frees a lock under its holder. `false` when nobody held it. */
+  /** Frees a lock under its holder. `false` when it was free. */
   async force(kind: PrimitiveKind, name: string): Promise<boolean> {
-    const recipe = this.#recipe(kind, name);
-    if (recipe.force === undefined) throw unsupported(`a ${kind} cannot be freed by force`, name);
-    return recipe.force(name, this.keyOf(name));
+    const lock = this.#lock(kind, name);
+    if (lock.record.force === undefined) throw unsupported(`a ${kind} cannot be freed by force`, name);
+    return await forceRelease(this.#desk, lock.record as FieldsKind, lock);
   }
 
   watch(kind: PrimitiveKind, name: string, changed: () => void): () => void {
-    const recipe = this.#recipe(kind, name);
-    if (recipe.watch === undefined) throw unsupported(`changes of a ${kind} cannot be watched`, name);
-    return recipe.watch(this.keyOf(name), changed);
+    const { changes } = this.#lock(kind, name).keys;
+    if (changes === "") throw unsupported(`changes of a ${kind} cannot be watched`, name);
+    const { rooms, runtime } = this.#desk;
+    return watchChannel(rooms, runtime, { name: changes, kind: "plain" }, changed);
   }
 
   /** A plain semaphore is a number, so a take of many permits is one subtraction. */
@@ -133,36 +176,32 @@ export class RedisDriver implements LockDriver {
   }
 
   async limit(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number> {
-    const recipe = this.#recipe(kind, name);
     if (typeof given === "object" && given !== null) throw unsupported("Redis keeps no such limit", name);
-    const kept = await recipe.limit?.(name, this.keyOf(name));
-    return kept ?? given ?? 0;
+    if (kind !== "permit-semaphore") return given ?? 0;
+    return (await permitLimit(this.#desk, name, this.keyOf(name))) ?? given ?? 0;
   }
 
   async announce(grant: Grant, label: string): Promise<void> {
-    const recipe = this.#recipes.get("leader-election");
-    if (recipe?.announce === undefined) throw unsupported("nothing can be announced", "");
-    await recipe.announce(grant, label);
-  }
-
-  attemptBeside(
-    write: Grant,
-    read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">,
-    listener: AttemptListener,
-  ): Attempt {
-    const recipe = this.#recipes.get("read-write-lock");
-    if (recipe?.attemptBeside === undefined) throw unsupported("a write cannot be downgraded", "");
-    return recipe.attemptBeside(write, read, listener);
+    const own = grant as RedisGrant;
+    await announce(this.#desk, this.#lock("leader-election", own.spec.lock.name).keys, own, label);
   }
 
   close(): Promise<void> {
     return this.#desk.close(this.#settings.closeWaitMs);
   }
 
-  #recipe(kind: PrimitiveKind, name: string): Recipe {
-    const recipe = this.#recipes.get(kind);
-    if (recipe === undefined) throw unsupported(`${kind} is not there on Redis`, name);
-    return recipe;
+  #lock(kind: PrimitiveKind, name: string): Lock {
+    const known = this.#locks.get(kind)?.get(name);
+    if (known !== undefined) return known;
+    const record = redisKinds.get(kind);
+    if (record === undefined) throw unsupported(`${kind} is not there on Redis`, name);
+    const keys = record.keysOf(this.keyOf(name));
+    const queued = record.queued && new QueuedLock(name, keys, record.queued, this.#desk);
+    const lock = { kind, name, record, keys, queued };
+    const remembered = this.#locks.get(kind) ?? new RecentMap<string, Lock>(rememberedLocks);
+    this.#locks.set(kind, remembered);
+    remembered.set(name, lock);
+    return lock;
   }
 }
 

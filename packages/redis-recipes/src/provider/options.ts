@@ -9,6 +9,7 @@ import {
 } from "@holdfast/core/internal";
 import { defaultTimes } from "../client/settings.js";
 import type { RedisTarget } from "../client/target.js";
+import type { RecipeSettings } from "../recipes/settings.js";
 import { checkLease } from "./lease.js";
 import { type RedisTargetOptions, targetOf } from "./target-options.js";
 
@@ -88,26 +89,12 @@ export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
   readonly fairLockWaitTimeoutMs?: Millis;
 }
 
-export interface ResolvedRedisOptions {
+export interface ResolvedRedisOptions extends RecipeSettings {
   readonly common: ResolvedProviderOptions;
   readonly target: RedisTarget;
-  readonly leaseMs: Millis;
   readonly dialTimeoutMs: Millis;
-  readonly commandTimeoutMs: Millis;
   readonly keyPrefix: string;
-  readonly replicas: number;
-  /** 0: none. */
-  readonly acks: number;
-  readonly waitTimeoutMs: Millis;
   readonly shardedPubSub: "auto" | "on" | "off";
-  /** 0: for ever. */
-  readonly tokenTtlMs: Millis;
-  readonly javaPeers: boolean;
-  readonly heartbeatMs: Millis;
-  readonly aliveMs: Millis;
-  readonly claimLeaseMs: Millis;
-  readonly maxDirectRun: number;
-  readonly fairLockWaitTimeoutMs: Millis;
 }
 
 const ownKeys = [

@@ -1,18 +1,29 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
 import { ReplyError } from "../client/errors.js";
 import type { RedisLine } from "../client/redis-line.js";
+import type { RedissonPublish } from "../layout/channels.js";
 import { ReplyShapeError, type Script } from "../scripts/script.js";
 import { conflictIn } from "./foreign-key.js";
+import type { RecipeSettings } from "./settings.js";
 
 /** A batch script with what one call of ours gives it. One object for each script: what is asked by the same one goes together. */
 export interface BatchKind<E, R> {
   readonly script: Script<readonly R[]>;
   /** Asked when the call is made. */
-  args(entries: readonly E[], keys: readonly string[]): (string | number)[];
+  args(entries: readonly E[], keys: readonly string[], context: BatchContext): (string | number)[];
   /** Entries in one call at most, so that no call keeps the server busy for more than a few milliseconds. */
   readonly limit: number;
   /** As how many an entry counts. Default 1. One that is above the limit goes alone. */
   weightOf?(entry: E): number;
+}
+
+/** What the arguments of a script are made of beside the lock and its owner. */
+export interface BatchContext {
+  readonly settings: RecipeSettings;
+  /** How Java, and our own clients on its channels, are reached. */
+  readonly publish: RedissonPublish;
+  /** Server time after which a request for this key does nothing; `null` where no bound of the server's clock is known. */
+  notAfterMs(key: string): number | null;
 }
 
 export interface BatchAnswer<R> {
@@ -57,13 +68,15 @@ const flightMs: Millis = 20;
 export class Batches {
   readonly #line: RedisLine;
   readonly #runtime: Runtime;
+  readonly #context: BatchContext;
   readonly #waiting = new Map<number | null, Waiting>();
   #dueMs: Millis = Infinity;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(line: RedisLine, runtime: Runtime) {
+  constructor(line: RedisLine, runtime: Runtime, context: BatchContext) {
     this.#line = line;
     this.#runtime = runtime;
+    this.#context = context;
   }
 
   /** Rejects as `RedisLine.run` does. */
@@ -133,6 +146,7 @@ export class Batches {
         args: kind.args(
           chunk.map((item) => item.entry),
           keys,
+          this.#context,
         ),
       };
     });

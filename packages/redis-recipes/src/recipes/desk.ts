@@ -1,34 +1,20 @@
 import { BackendError, type Millis, type Runtime, type SessionState } from "@holdfast/core";
 import { OutcomeUnknownError } from "../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../client/redis-line.js";
+import type { RedissonPublish } from "../layout/channels.js";
 import { parseOwner, wireOwner, wireUuid } from "../layout/owners.js";
-import type { ResolvedRedisOptions } from "../provider/options.js";
-import { type BatchKinds, batchKinds } from "./batch-kinds.js";
 import { type BatchAnswer, Batches, type BatchKind } from "./batches.js";
-import type { BoundCall, Call } from "./exclusive-lock.js";
 import { conflictIn } from "./foreign-key.js";
 import { GrantChannel } from "./grant-channel.js";
 import { Holds } from "./holds.js";
+import type { BoundCall, Call } from "./kinds/kind.js";
 import { LastRequests } from "./last-requests.js";
+import { PermitWishes } from "./permit-wishes.js";
+import { RecentMap } from "./recent-map.js";
 import { ServerClocks } from "./server-clock.js";
+import type { RecipeSettings } from "./settings.js";
 import { Waits } from "./waits.js";
 import { WakeRooms } from "./wake-rooms.js";
-
-export type RecipeSettings = Pick<
-  ResolvedRedisOptions,
-  | "leaseMs"
-  | "replicas"
-  | "acks"
-  | "waitTimeoutMs"
-  | "commandTimeoutMs"
-  | "tokenTtlMs"
-  | "javaPeers"
-  | "heartbeatMs"
-  | "aliveMs"
-  | "claimLeaseMs"
-  | "maxDirectRun"
-  | "fairLockWaitTimeoutMs"
->;
 
 export interface DeskParts {
   readonly line: RedisLine;
@@ -56,7 +42,6 @@ export class RedisDesk {
   /** Ours on the wire. */
   readonly uuid: string;
   readonly batches: Batches;
-  readonly kinds: BatchKinds;
   readonly clocks: ServerClocks;
   readonly waits: Waits;
   readonly holds: Holds;
@@ -64,9 +49,10 @@ export class RedisDesk {
   readonly grantChannel: GrantChannel;
   /** Those who wait for messages on channels that are not ours alone. */
   readonly rooms: WakeRooms;
+  readonly wishes: PermitWishes;
   readonly onUnknownGrant: NonNullable<DeskParts["onUnknownGrant"]>;
   #owners = 0;
-  readonly #tokens = new Map<string, bigint>();
+  readonly #tokens = new RecentMap<string, bigint>(rememberedTokens);
   readonly #stopListening: readonly (() => void)[];
   #identity: { close(): void } | undefined;
 
@@ -76,14 +62,14 @@ export class RedisDesk {
     this.settings = settings;
     this.onUnknownGrant = onUnknownGrant;
     this.uuid = wireUuid(runtime.randomId());
-    this.batches = new Batches(line, runtime);
-    this.kinds = batchKinds(this);
+    this.batches = new Batches(line, runtime, this);
     this.clocks = new ServerClocks((runId) => this.holds.clockStepped(runId));
     this.holds = new Holds(this);
     this.lastRequests = new LastRequests(this);
     this.waits = new Waits(this);
     this.grantChannel = new GrantChannel(this);
     this.rooms = new WakeRooms(line);
+    this.wishes = new PermitWishes(this);
     // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
     const stopRenewed = line.onRenewed((what) => {
       if (what === "master") {
@@ -94,6 +80,10 @@ export class RedisDesk {
       this.holds.renewAll();
     });
     this.#stopListening = [stopRenewed, line.onBroken(() => this.holds.masterChanged())];
+  }
+
+  get publish(): RedissonPublish {
+    return this.line.publishCommand;
   }
 
   /** Fresh for each grant of the backend, and never used again however it ends. */
@@ -184,7 +174,7 @@ export class RedisDesk {
   /** For a request that may grant: after which server time it does nothing, and whose word it takes. */
   grantBounds(key: string): { readonly notAfterMs: number | null; readonly options: RunOptions } {
     const { acks, waitTimeoutMs } = this.settings;
-    const notAfterMs = this.notAfterMs(this.line.masterOf(key), acks > 0 ? 2 * waitTimeoutMs : 0);
+    const notAfterMs = this.notAfterMs(key, acks > 0 ? 2 * waitTimeoutMs : 0);
     // Rule 11: WAIT behind every script that may grant.
     return { notAfterMs, options: acks > 0 ? { wait: { replicas: acks, timeoutMs: waitTimeoutMs } } : {} };
   }
@@ -198,8 +188,8 @@ export class RedisDesk {
    * Server time after which a request does nothing: a copy that comes late, from a connection long given up, must not put an
    * owner back that was cancelled meanwhile.
    */
-  notAfterMs(runId: string | null, extraMs: Millis = 0): number | null {
-    const upperMs = this.clocks.of(runId)?.upperMs(this.runtime.nowMs());
+  notAfterMs(key: string, extraMs: Millis = 0): number | null {
+    const upperMs = this.clocks.of(this.line.masterOf(key))?.upperMs(this.runtime.nowMs());
     if (upperMs === undefined || upperMs === null) return null;
     return upperMs + 2 * this.settings.commandTimeoutMs + extraMs;
   }
@@ -211,12 +201,7 @@ export class RedisDesk {
 
   sawToken(key: string, token: bigint): void {
     const before = this.#tokens.get(key) ?? 0n;
-    // Behind the others again, so that the first is the one to go.
-    this.#tokens.delete(key);
     this.#tokens.set(key, token > before ? token : before);
-    if (this.#tokens.size <= rememberedTokens) return;
-    const [oldest] = this.#tokens.keys();
-    this.#tokens.delete(oldest as string);
   }
 
   /** For operators, as long as the provider lives. */

@@ -1,7 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import { expiresServerMs, type HandOver } from "../layout/grant-message.js";
 import type { RedisDesk } from "./desk.js";
-import type { ExclusiveLock } from "./exclusive-lock.js";
+import type { QueuedLock } from "./queued-lock.js";
 import { type Found, foundIn, renewAcknowledged } from "./redis-grant.js";
 import { marginMs } from "./server-clock.js";
 
@@ -25,12 +25,7 @@ export function trusts(
  * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names the
  * end of it by the server's clock: ours has to know that clock, and lately. `null`: the present master has to be asked what is true.
  */
-export function offerOf(
-  desk: RedisDesk,
-  lock: ExclusiveLock,
-  message: HandOver,
-  heardMs: Millis,
-): Offer | null {
+export function offerOf(desk: RedisDesk, lock: QueuedLock, message: HandOver, heardMs: Millis): Offer | null {
   const { line, clocks, runtime, settings } = desk;
   const { token, runId, pttlMs } = message;
   const master = line.masterOf(lock.key);
@@ -48,7 +43,7 @@ export function offerOf(
 }
 
 /** Whether it may reach its caller with no renewal before. */
-export function isSure(desk: RedisDesk, lock: ExclusiveLock, leaseMs: Millis, offer: Offer): offer is Found {
+export function isSure(desk: RedisDesk, lock: QueuedLock, leaseMs: Millis, offer: Offer): offer is Found {
   const { settings, runtime, line } = desk;
   const leastMs = leastShare * Math.min(settings.claimLeaseMs, leaseMs);
   return (
@@ -69,7 +64,7 @@ export function isSure(desk: RedisDesk, lock: ExclusiveLock, leaseMs: Millis, of
  */
 export async function confirmHold(
   desk: RedisDesk,
-  lock: ExclusiveLock,
+  lock: QueuedLock,
   owner: string,
   leaseMs: Millis,
 ): Promise<Found | null> {

@@ -1,7 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import { warnProcess } from "../client/warnings.js";
 import type { RedisDesk } from "./desk.js";
-import type { BoundCall } from "./exclusive-lock.js";
+import type { BoundCall } from "./kinds/kind.js";
 
 /** A master that was cut off or stopped may answer for as long as that after another has its place. */
 const rememberedMs: Millis = 60_000;

@@ -2,8 +2,8 @@ import type { Millis } from "@holdfast/core";
 import type { Subscription } from "../client/redis-line.js";
 import type { Queued } from "../scripts/mutex/answers.js";
 import type { RedisDesk } from "./desk.js";
-import type { ExclusiveLock } from "./exclusive-lock.js";
 import { freshBeats } from "./hand-over.js";
+import type { QueuedLock } from "./queued-lock.js";
 
 /** Redis ends a TTL by its whole milliseconds, and a moment too early costs a request. */
 const expiryGraceMs: Millis = 2;
@@ -11,14 +11,14 @@ const expiryGraceMs: Millis = 2;
 /** What a waiter looks out for besides messages and its regular heartbeats, by the place in which the last answer has found it. */
 export class PlaceWatch {
   readonly #desk: RedisDesk;
-  readonly #lock: ExclusiveLock;
+  readonly #lock: QueuedLock;
   readonly #owner: string;
   readonly #beat: () => void;
   #cancelLapse: (() => void) | undefined;
   #java: { readonly channel: string; readonly subscription: Subscription } | undefined;
 
   /** `beat`: asks for the turn now. */
-  constructor(desk: RedisDesk, lock: ExclusiveLock, owner: string, beat: () => void) {
+  constructor(desk: RedisDesk, lock: QueuedLock, owner: string, beat: () => void) {
     this.#desk = desk;
     this.#lock = lock;
     this.#owner = owner;

@@ -1,18 +1,34 @@
-import { BackendError, LayoutConflictError, LockLostError, type Millis } from "@holdfast/core";
-import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
+import {
+  BackendError,
+  LayoutConflictError,
+  LockLostError,
+  type Millis,
+  UnsupportedError,
+} from "@holdfast/core";
+import type { Attempt, AttemptListener, GrantRequest, PermitLimit } from "@holdfast/core/driver";
 import { nothingDone, OutcomeUnknownError } from "../client/errors.js";
 import type { Answer } from "../client/redis-line.js";
 import type { RedisDesk } from "./desk.js";
-import type { PolledAnswer, PolledLock } from "./polled-lock.js";
+import type { LockKeys, PolledAnswer, PolledOwner, PolledScripts } from "./kinds/kind.js";
 import { checkAcknowledged, foundIn, RedisGrant } from "./redis-grant.js";
 import { marginMs } from "./server-clock.js";
 import { tellLater } from "./told-later.js";
-import type { Place } from "./wake-rooms.js";
+import { cappedSleepMs, type Place } from "./wake-rooms.js";
 
 /** How long a last request that has to arrive is repeated. */
 const patienceMs: Millis = 600_000;
 /** Redis ends a TTL by its whole milliseconds, and a moment too early costs a round trip. */
 const expiryGraceMs: Millis = 2;
+
+/** A lock of a kind that has no queue of ours. */
+export interface PolledLock {
+  /** As the caller gave it. */
+  readonly name: string;
+  readonly keys: LockKeys;
+  readonly scripts: PolledScripts;
+}
+
+export type PolledRequest = Pick<GrantRequest, "leaseMs" | "permits" | "limit" | "revocable" | "mayWait">;
 
 type Granted = Answer<Extract<PolledAnswer, { readonly status: "granted" }>>;
 
@@ -25,8 +41,12 @@ type Tried = { readonly granted: Granted } | { readonly againMs: Millis | null }
  */
 export class PolledAttempt implements Attempt {
   readonly #desk: RedisDesk;
-  readonly #lock: PolledLock;
-  readonly #request: Pick<GrantRequest, "permits" | "revocable" | "mayWait">;
+  readonly #name: string;
+  readonly #key: string;
+  readonly #scripts: PolledScripts;
+  readonly #asking: PolledOwner;
+  readonly #beside: RedisGrant | undefined;
+  readonly #request: PolledRequest;
   readonly #leaseMs: Millis;
   readonly #listener: AttemptListener;
   readonly #settled: Promise<void>;
@@ -43,19 +63,29 @@ export class PolledAttempt implements Attempt {
   #sentMs: Millis = 0;
   #withdrawn: Promise<void> | undefined;
 
+  /** `beside`: the write beside which a read is asked for, under the same owner, as Redisson's layout asks. */
   constructor(
     desk: RedisDesk,
-    lock: PolledLock,
-    request: Pick<GrantRequest, "leaseMs" | "permits" | "revocable" | "mayWait">,
+    { name, keys, scripts }: PolledLock,
+    request: PolledRequest,
     listener: AttemptListener,
+    beside?: RedisGrant,
   ) {
+    const owner = beside?.spec.owner ?? desk.freshOwner();
+    const { permits } = request;
+    const limit = limitIn(request.limit, name);
+    const permitIds = scripts.permitIds?.(owner, permits, desk.runtime) ?? [];
     this.#desk = desk;
-    this.#lock = lock;
+    this.#name = name;
+    this.#key = keys.key;
+    this.#scripts = scripts;
+    this.#asking = { keys, owner, permits, limit, permitIds };
+    this.#beside = beside;
     this.#request = request;
     this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
     this.#listener = listener;
     // The token key may be gone by now: the next holder's token shall not be behind that of the write.
-    if (lock.beside !== undefined) desk.sawToken(lock.key, lock.beside.token);
+    if (beside !== undefined) desk.sawToken(keys.key, beside.token);
     // For theft and wishes that concern the grant to come.
     desk.grantChannel.listen();
     this.#settled = this.#run();
@@ -81,7 +111,7 @@ export class PolledAttempt implements Attempt {
       const tried = await this.#try();
       if ("granted" in tried) await this.#granted(tried.granted, false);
       else if (this.#over) return;
-      else if (this.#lock.beside !== undefined) await this.#writeGone();
+      else if (this.#beside !== undefined) await this.#writeGone();
       else if (!this.#request.mayWait) this.#listener.unavailable();
       else await this.#untilGranted(tried.againMs);
     } catch (error) {
@@ -92,11 +122,11 @@ export class PolledAttempt implements Attempt {
   }
 
   async #untilGranted(firstMs: Millis | null): Promise<void> {
-    const { channel } = this.#lock;
+    const { wakes } = this.#scripts;
     let againMs = firstMs;
-    if (channel !== null) {
+    if (wakes !== null) {
       const waiter = { size: this.#request.permits, wake: this.#heard };
-      this.#place = this.#desk.rooms.enter(channel.name, "redisson", channel.rule, waiter);
+      this.#place = this.#desk.rooms.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
       // Until the subscription stands or a sleep is over, whichever comes first: a subscription is no condition of a grant.
       this.#place.ready.then(
         () => this.#wake(),
@@ -133,12 +163,14 @@ export class PolledAttempt implements Attempt {
 
   async #try(): Promise<Tried> {
     const desk = this.#desk;
-    const { key, name, what, owner } = this.#lock;
+    const { what } = this.#scripts;
     this.#woken = false;
     this.#roundTrips++;
-    const { notAfterMs, options } = desk.grantBounds(key);
-    const floor = desk.floorOf(key);
-    const call = this.#lock.tryOnce({ owner, leaseMs: this.#leaseMs, mayWait: false, notAfterMs, floor });
+    const { notAfterMs, options } = desk.grantBounds(this.#key);
+    const floor = desk.floorOf(this.#key);
+    const { owner } = this.#asking;
+    const ask = { owner, leaseMs: this.#leaseMs, mayWait: false, notAfterMs, floor };
+    const call = this.#scripts.take(this.#asking, ask, desk);
     const before = this.#mayBeThere;
     this.#mayBeThere = true;
     this.#sentMs = desk.runtime.nowMs();
@@ -149,21 +181,21 @@ export class PolledAttempt implements Attempt {
     });
     const { reply, acknowledged } = answer;
     if (reply.status === "granted") {
-      checkAcknowledged(desk, acknowledged, name);
+      checkAcknowledged(desk, acknowledged, this.#name);
       return { granted: answer as Granted };
     }
     // A try before it whose answer was lost may still be on its way.
     this.#mayBeThere = before;
     switch (reply.status) {
       case "late":
-        throw new BackendError(`a request for the ${what} "${name}" came to Redis too late`, {
-          lockName: name,
+        throw new BackendError(`a request for the ${what} "${this.#name}" came to Redis too late`, {
+          lockName: this.#name,
           backend: "redis",
         });
       case "conflict":
         throw new LayoutConflictError(
-          `the key ${JSON.stringify(key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
-          { lockName: name, backend: "redis" },
+          `the key ${JSON.stringify(this.#key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
+          { lockName: this.#name, backend: "redis" },
         );
       case "busy":
         if (this.#request.mayWait && !this.#over) this.#listener.waiting(this.#blockedBy(reply.missing));
@@ -173,9 +205,8 @@ export class PolledAttempt implements Attempt {
 
   #blockedBy(missing: string | undefined): Error | undefined {
     if (missing === undefined) return undefined;
-    const { name, what } = this.#lock;
-    return new BackendError(`the ${what} "${name}" grants nothing: ${missing}`, {
-      lockName: name,
+    return new BackendError(`the ${this.#scripts.what} "${this.#name}" grants nothing: ${missing}`, {
+      lockName: this.#name,
       backend: "redis",
     });
   }
@@ -187,7 +218,8 @@ export class PolledAttempt implements Attempt {
 
   #sleep(againMs: Millis | null, refusals: number): Promise<void> {
     if (this.#over || this.#woken || againMs === 0) return Promise.resolve();
-    const cappedMs = this.#lock.sleepMs(refusals);
+    const cappedMs =
+      this.#scripts.sleepMs?.(this.#desk.runtime, refusals) ?? cappedSleepMs(this.#desk.runtime);
     const forMs = againMs === null ? cappedMs : Math.min(cappedMs, againMs + expiryGraceMs);
     return new Promise((resolve) => {
       const cancel = this.#desk.runtime.setTimer(Math.ceil(forMs), () => this.#wake());
@@ -206,18 +238,20 @@ export class PolledAttempt implements Attempt {
     if (this.#over) return;
     const desk = this.#desk;
     const { reply } = answer;
-    const { owner, field, permitIds, beside, key } = this.#lock;
+    const beside = this.#beside;
     if (beside !== undefined && reply.beside !== true) {
       await this.#writeGone();
       return;
     }
-    desk.sawToken(key, reply.token);
+    desk.sawToken(this.#key, reply.token);
+    const asking = this.#asking;
+    const { sharing, renewal, renewKeys, fieldOf } = this.#scripts;
     const token = beside?.token ?? reply.token;
     const grant = new RedisGrant(desk, {
-      lock: this.#lock,
-      owner,
-      field,
-      permitIds,
+      lock: { name: this.#name, key: this.#key, sharing, renewal, renewKeys: renewKeys(asking) },
+      owner: asking.owner,
+      field: fieldOf(asking),
+      permitIds: asking.permitIds,
       leaseMs: this.#leaseMs,
       found: foundIn(answer, { token, pttlMs: Math.min(reply.pttlMs, this.#leaseMs) }),
       roundTrips: this.#roundTrips,
@@ -233,11 +267,12 @@ export class PolledAttempt implements Attempt {
   }
 
   #beforeDelivery(contended: boolean): readonly Promise<void>[] {
-    const { sharing, key, wishes } = this.#lock;
-    const { grantChannel, holds } = this.#desk;
-    const armed = this.#request.revocable ? [wishes?.arm(key) ?? grantChannel.heard()] : [];
+    const { sharing, askedByChannel } = this.#scripts;
+    const { grantChannel, holds, wishes } = this.#desk;
+    const listening = (): Promise<void> => (askedByChannel ? wishes.arm(this.#key) : grantChannel.heard());
+    const armed = this.#request.revocable ? [listening()] : [];
     // What became free may be what another handle of this process has lost, and that one hears of the loss first.
-    const others = sharing === "any" && contended ? holds.on(key) : [];
+    const others = sharing === "any" && contended ? holds.on(this.#key) : [];
     return [...armed, ...others.map((other) => other.recheck())];
   }
 
@@ -245,10 +280,10 @@ export class PolledAttempt implements Attempt {
   async #writeGone(): Promise<void> {
     if (this.#mayBeThere) await this.#end();
     if (this.#over) return;
-    const { name } = this.#lock;
+    const name = this.#name;
     const lost = new LockLostError(`the write lock "${name}" was gone when a read was asked for beside it`, {
       reason: "lease-missing",
-      token: this.#lock.beside?.token ?? null,
+      token: this.#beside?.token ?? null,
       lockName: name,
       backend: "redis",
     });
@@ -257,33 +292,41 @@ export class PolledAttempt implements Attempt {
 
   /** Also of a try whose answer was lost. `false` when it was not ours any more; an earlier copy of the same request may have ended it. */
   async #end(): Promise<boolean> {
-    const { name, key, what, outlivesLease = false, wishes, permitIds } = this.#lock;
-    const call = this.#lock.end();
+    const { what, outlivesLease, askedByChannel } = this.#scripts;
+    const call = this.#scripts.end(this.#asking, this.#desk);
     const { reply, repeated, runId } = await this.#desk.runLast(call, this.#overMs(), this.#lateUntilMs);
     if (outlivesLease) {
       if (reply === null) {
-        throw new BackendError(`the ${what} "${name}" could not be given back`, {
-          lockName: name,
+        throw new BackendError(`the ${what} "${this.#name}" could not be given back`, {
+          lockName: this.#name,
           backend: "redis",
           retryable: false,
         });
       }
-      this.#desk.lastRequests.answered(call, key, runId);
+      this.#desk.lastRequests.answered(call, this.#key, runId);
     }
-    if (this.#request.revocable) wishes?.settle(key);
+    if (this.#request.revocable && askedByChannel) this.#desk.wishes.settle(this.#key);
     if (reply === null) return false;
     this.#mayBeThere = false;
     // Of permits taken together one that is gone is the loss of all.
-    const whole = reply.permits === undefined || reply.permits === permitIds.length;
+    const whole = reply.permits === undefined || reply.permits === this.#asking.permitIds.length;
     return (reply.ended && whole) || repeated;
   }
 
   /** When the lease is over at the server too, whatever was answered when. */
   #overMs(): Millis {
     const { runtime, settings } = this.#desk;
-    if (this.#lock.outlivesLease === true) return runtime.nowMs() + patienceMs;
+    if (this.#scripts.outlivesLease) return runtime.nowMs() + patienceMs;
     const untilMs = Math.max(this.#sentMs + this.#leaseMs, this.#grant?.validUntilMs() ?? 0);
     // A request that reaches the server later than that does nothing.
     return untilMs + 2 * marginMs(this.#leaseMs) + 2 * settings.commandTimeoutMs;
   }
+}
+
+function limitIn(limit: PermitLimit | null, name: string): number | null {
+  if (limit === null || typeof limit === "number") return limit;
+  throw new UnsupportedError(`Redis has no counters that could be the limit of "${name}": give a number`, {
+    lockName: name,
+    backend: "redis",
+  });
 }

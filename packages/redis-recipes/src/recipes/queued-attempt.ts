@@ -7,16 +7,18 @@ import { type AcquireAllAnswer, mutexAcquireAll } from "../scripts/mutex/acquire
 import type { Conflict, Queued, StandAnswer } from "../scripts/mutex/answers.js";
 import type { BatchAnswer } from "./batches.js";
 import type { RedisDesk } from "./desk.js";
-import type { BoundCall, ExclusiveLock } from "./exclusive-lock.js";
 import { confirmHold, isSure, type Offer, offerOf, trusts } from "./hand-over.js";
+import type { BoundCall } from "./kinds/kind.js";
+import { sayLabel } from "./labels.js";
 import { PlaceWatch } from "./place-watch.js";
+import type { QueuedLock } from "./queued-lock.js";
 import { checkAcknowledged, type Found, foundIn, RedisGrant } from "./redis-grant.js";
 import { tellLater } from "./told-later.js";
 import type { Wait } from "./waits.js";
 
 /** A lock with a queue of ours, and what is asked of it. */
 export interface QueuedRequest {
-  readonly lock: ExclusiveLock;
+  readonly lock: QueuedLock;
   readonly request: GrantRequest;
 }
 
@@ -41,7 +43,7 @@ type Phase =
  */
 export class QueuedAttempt implements Attempt, Wait {
   readonly owner: string;
-  readonly lock: ExclusiveLock;
+  readonly lock: QueuedLock;
   readonly leaseMs: Millis;
   readonly #desk: RedisDesk;
   readonly #parts: Parts;
@@ -267,9 +269,10 @@ export class QueuedAttempt implements Attempt, Wait {
   /** Queued by this very answer, or granted: others may read its label. */
   #label(): void {
     const { label } = this.#parts[0].request;
-    if (label === null || this.lock.label === undefined) return;
+    const { lock, owner, leaseMs } = this;
+    if (label === null || !lock.labelled) return;
     // What others read is of no weight: a label that could not be set is missing, and nothing else.
-    this.#labelled = this.lock.label(this.owner, this.leaseMs, label).catch(() => false);
+    this.#labelled = sayLabel(this.#desk, lock.names, { owner, leaseMs, label }).catch(() => false);
   }
 
   /** A grant that was not the answer to the acquire: delivered if its time is sure to be left, else once a renewal has confirmed it. */

@@ -269,7 +269,7 @@ export async function renewAcknowledged(
   const { reply, acknowledged, ...told } = await desk.line.run(
     renewal.script,
     renewKeys,
-    renewal.args([entry], renewKeys),
+    renewal.args([entry], renewKeys, desk),
     { wait: { replicas: acks, timeoutMs: waitTimeoutMs } },
   );
   const [own] = reply;

@@ -3,13 +3,13 @@ import type { HandOver } from "../layout/grant-message.js";
 import type { StandAnswer } from "../scripts/mutex/answers.js";
 import type { BatchAnswer } from "./batches.js";
 import type { RedisDesk } from "./desk.js";
-import type { ExclusiveLock } from "./exclusive-lock.js";
+import type { QueuedLock } from "./queued-lock.js";
 import { Rounds } from "./rounds.js";
 
 /** One owner in a queue, or on its way there. */
 export interface Wait {
   readonly owner: string;
-  readonly lock: ExclusiveLock;
+  readonly lock: QueuedLock;
   readonly leaseMs: Millis;
   /** Whether its place is to be kept, and its turn asked for. */
   readonly standing: boolean;
@@ -31,7 +31,7 @@ interface Beat {
 
 /** Owners that ended: what still comes for them is answered by another cancel. */
 interface Past {
-  readonly lock: ExclusiveLock;
+  readonly lock: QueuedLock;
   readonly leaseMs: Millis;
   readonly untilMs: Millis;
   /** Its release, which is repeated until it is answered: a cancel in between would let it find nothing, as if the hold had been lost. */

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { RedisLine, ScriptCall } from "../../src/client/redis-line.js";
 import { Batches, type BatchKind } from "../../src/recipes/batches.js";
 import { ReplyShapeError, type Script } from "../../src/scripts/script.js";
+import { settings } from "./simulated-client.js";
 
 const script: Script<readonly string[]> = { name: "echo", lua: "", keyCount: 1, parse: () => [] };
 const kind: BatchKind<string, string> = { script, limit: 10, args: (entries) => [...entries] };
@@ -19,7 +20,8 @@ function batches(calls: string[][]): Batches {
         return { ...told, reply: args.map(String) };
       }),
   };
-  return new Batches(line as unknown as RedisLine, simulatedRuntime(1));
+  const context = { settings, publish: "publish", notAfterMs: () => null } as const;
+  return new Batches(line as unknown as RedisLine, simulatedRuntime(1), context);
 }
 
 test("an entry whose answer cannot be read fails alone", async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { redissonChannels } from "../../src/layout/channels.js";
 import { fairKeyList, fairKeys, mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
-import { cancelLimit, fairHeartbeatLimit, heartbeatLimit } from "../../src/recipes/batch-kinds.js";
+import { cancelLimit, fairHeartbeatLimit } from "../../src/recipes/kinds/fair.js";
+import { heartbeatLimit } from "../../src/recipes/kinds/kind.js";
 import { fairAcquire } from "../../src/scripts/fair/acquire.js";
 import { fairCancel } from "../../src/scripts/fair/cancel.js";
 import { fairHeartbeat } from "../../src/scripts/fair/heartbeat.js";

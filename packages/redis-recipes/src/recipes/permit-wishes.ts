@@ -1,8 +1,7 @@
 import type { Millis } from "@holdfast/core";
-import type { Subscription } from "../../client/redis-line.js";
-import { ourChannels } from "../../layout/channels.js";
-import { semaphoreAsk } from "../../scripts/semaphore/ask.js";
-import type { RedisDesk } from "../desk.js";
+import type { Subscription } from "../client/redis-line.js";
+import { ourChannels } from "../layout/channels.js";
+import type { RedisDesk } from "./desk.js";
 
 /** A grant is not withheld for longer because its holder could not be asked for it yet. */
 const patienceMs: Millis = 1_000;
@@ -43,15 +42,5 @@ export class PermitWishes {
     if (this.#desk.holds.on(key).length > 0) return;
     this.#subscriptions.get(key)?.end();
     this.#subscriptions.delete(key);
-  }
-
-  /** Whether anybody heard it. In a cluster without sharded channels a server counts its own listeners alone, and it may say no in vain. */
-  async ask(key: string): Promise<boolean> {
-    const args = semaphoreAsk.args({
-      channel: ourChannels.permitsWanted(key),
-      command: this.#desk.line.publishCommand,
-    });
-    const { reply } = await this.#desk.run({ script: semaphoreAsk, keys: [key], args });
-    return reply.heard > 0;
   }
 }

@@ -1,0 +1,62 @@
+import { redissonChannels } from "../../layout/channels.js";
+import { fairKeyList, fairKeys } from "../../layout/keys.js";
+import { fairAcquire } from "../../scripts/fair/acquire.js";
+import { fairCancel } from "../../scripts/fair/cancel.js";
+import { fairForce } from "../../scripts/fair/force.js";
+import { fairHeartbeat } from "../../scripts/fair/heartbeat.js";
+import { fairRelease } from "../../scripts/fair/release.js";
+import { fairInspect } from "../../scripts/inspect/fair.js";
+import { type FieldsKind, heartbeats, passingArgs } from "./kind.js";
+import { mutex } from "./mutex.js";
+
+/** An entry costs more than one of a mutex, and a call may have to take the dead out of a long line besides. */
+export const fairHeartbeatLimit = 100;
+/** So many leave a fair queue in one pass over it: a provider that closes with 2,000 waiters makes 4 passes. */
+export const cancelLimit = 500;
+
+const heartbeat = heartbeats(fairHeartbeat, { limit: fairHeartbeatLimit });
+
+/**
+ * Redisson's `RFairLock`: its queue and its deadlines, so that arrival order holds across Java too. There is no hand-off: a release
+ * tells the head of the queue, which takes the lock itself.
+ */
+export const fairMutex: FieldsKind = {
+  sides: ["write"],
+  keysOf(name) {
+    const keys = fairKeyList(fairKeys(name));
+    const channel = redissonChannels.mutex(name);
+    return {
+      key: name,
+      keys,
+      renewKeys: keys.slice(0, 2),
+      lookKeys: keys,
+      ownerPrefix: "",
+      channel,
+      changes: "",
+    };
+  },
+  queued: {
+    acquire: fairAcquire,
+    heartbeat: () => heartbeat,
+    release: fairRelease,
+    // The lease is no part of an entry in Redisson's queue.
+    cancel: {
+      script: fairCancel,
+      args: (entries, _keys, { settings, publish }) =>
+        fairCancel.args({ waitMs: settings.fairLockWaitTimeoutMs, publish }, entries),
+      limit: cancelLimit,
+    },
+    endArgs: passingArgs,
+    fieldOf: (owner) => owner,
+    // In every place: a waiter may become the head by the end of those in front of it.
+    channelFor: ({ key }, owner) => redissonChannels.fairWaiter(key, owner),
+  },
+  hidesWaiters: false,
+  look: fairInspect,
+  ask: mutex.ask,
+  force: ({ keys, channel }, { publish, settings }) => ({
+    script: fairForce,
+    keys,
+    args: fairForce.args({ expected: "", waitMs: settings.fairLockWaitTimeoutMs, publish, channel }),
+  }),
+};

@@ -1,0 +1,278 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import type { RedissonPublish } from "../../layout/channels.js";
+import { type MutexKeys, mutexKeyList } from "../../layout/keys.js";
+import { isOurs } from "../../layout/owners.js";
+import type { FairCancelEntry } from "../../scripts/fair/cancel.js";
+import type { LockPicture } from "../../scripts/inspect/picture.js";
+import type { StandArgs } from "../../scripts/mutex/acquire.js";
+import type { Conflict, Queued, StandAnswer } from "../../scripts/mutex/answers.js";
+import type { HeartbeatArgs, HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
+import type { PassArgs } from "../../scripts/mutex/release.js";
+import { type RenewAnswer, type RenewEntry, renew } from "../../scripts/mutex/renew.js";
+import type { TurnArgs } from "../../scripts/read-write/write-release.js";
+import type { BatchScript, CallScript, Script } from "../../scripts/script.js";
+import type { BatchContext, BatchKind } from "../batches.js";
+import type { WakeRule } from "../wake-rooms.js";
+
+// -------- calls
+
+/** A call ready to be made. */
+export interface BoundCall<R> {
+  readonly script: Script<R>;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+}
+
+/** A call that is made together with others of its kind. */
+export interface BatchedCall<R> {
+  readonly kind: BatchKind<never, R>;
+  readonly keys: readonly string[];
+  readonly entry: unknown;
+}
+
+export type Call<R> = BoundCall<R> | BatchedCall<R>;
+
+/** What a script that frees a lock has to know of the fleet, also when an operator runs it. */
+export interface FleetContext {
+  /** On channels that our own clients listen to as well, so also where there is no Java. */
+  readonly publish: RedissonPublish;
+  readonly settings: { readonly fairLockWaitTimeoutMs: Millis };
+}
+
+// -------- one lock
+
+/** The names of one lock in Redis. */
+export interface LockKeys {
+  /** Decides which master serves it; of a hold also the key in grant messages. */
+  readonly key: string;
+  /** As take, heartbeat, end and force have them. */
+  readonly keys: readonly string[];
+  /** The lock and its token. */
+  readonly renewKeys: readonly string[];
+  readonly lookKeys: readonly string[];
+  /** Begins the keys that one owner has; `""` where owners have none. */
+  readonly ownerPrefix: string;
+  /** Redisson's channel. */
+  readonly channel: string;
+  /** A channel of ours that is told of each change of holder; `""` for none. */
+  readonly changes: string;
+}
+
+/** Of a lock with a queue of ours. */
+export function queueKeys(layout: MutexKeys, channel: string, more: Partial<LockKeys> = {}): LockKeys {
+  const keys = mutexKeyList(layout);
+  const renewKeys = keys.slice(0, 2);
+  return {
+    key: layout.lock,
+    keys,
+    renewKeys,
+    lookKeys: keys,
+    ownerPrefix: "",
+    channel,
+    changes: "",
+    ...more,
+  };
+}
+
+// -------- kinds
+
+/** The side of a read-write lock; other kinds have `"write"` only. */
+export type Side = "write" | "read";
+
+export type AskReply = { readonly serverMs: number } & (
+  | { readonly status: "asked" | "foreign" | "free" }
+  | Conflict
+);
+export type ForceReply = { readonly serverMs: number } & (
+  | { readonly status: "forced" | "free" | "other" }
+  | Conflict
+);
+
+/** One kind of lock in Redis. Constant: driver, `inspect`, force-release and the actions of the collector read it. */
+export interface RedisKind {
+  readonly sides: readonly Side[];
+  /** `name`: with the provider's prefix. */
+  keysOf(name: string): LockKeys;
+  /** Exclusive holds, by a queue of ours. */
+  readonly queued?: QueuedScripts;
+  /** Holds without a queue of ours. */
+  readonly polled?: PolledScripts;
+  /** Waiters leave no trace, or some of them do not. */
+  readonly hidesWaiters: boolean;
+  /** Looks at holders and waiters. Left out by semaphores, which have permits and no fields of holders. */
+  readonly look?: CallScript<{ readonly maxPending: number; readonly holdPrefix: string }, LockPicture>;
+  /** Asks holders of ours to let go. */
+  ask(keys: LockKeys, context: FleetContext, side: Side): BoundCall<AskReply>;
+  /** An operator frees it under its holder, who is told. Left out where no hold is anybody's. */
+  force?(keys: LockKeys, context: FleetContext, side: Side): BoundCall<ForceReply>;
+}
+
+/** A kind that keeps its holders as fields of a hash. */
+export type FieldsKind = RedisKind & Required<Pick<RedisKind, "look" | "force">>;
+
+/** One request that may grant. */
+export interface Ask {
+  readonly owner: string;
+  readonly leaseMs: Millis;
+  readonly mayWait: boolean;
+  /** Server time after which the request does nothing; `null` where no bound of the server's clock is known. */
+  readonly notAfterMs: number | null;
+  /** The highest token seen here for this lock. */
+  readonly floor: bigint;
+}
+
+/** What a release or a cancel says. `gone`, `none`: nothing of the owner was there. */
+export interface Ended {
+  readonly status: string;
+  readonly serverMs: number;
+}
+
+interface FairArgs {
+  /** Redisson's `fairLockWaitTimeout`. */
+  readonly waitMs: Millis;
+}
+
+export interface EndArgs extends PassArgs, TurnArgs, FairArgs {}
+
+export interface QueuedScripts {
+  readonly acquire: CallScript<StandArgs & FairArgs, StandAnswer>;
+  heartbeat(keys: LockKeys): BatchKind<HeartbeatEntry, StandAnswer>;
+  readonly release: CallScript<EndArgs & { readonly owner: string }, Ended>;
+  /** The owner's last request, whatever became of those before it. */
+  readonly cancel:
+    | CallScript<EndArgs & { readonly owner: string; readonly leaseMs: Millis }, Ended>
+    | BatchKind<FairCancelEntry, Ended>;
+  endArgs(keys: LockKeys, context: BatchContext): EndArgs;
+  /** The hash field of a hold. */
+  fieldOf(owner: string): string;
+  /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */
+  channelFor(keys: LockKeys, owner: string, place: Queued): string | null;
+  /** Whether owners have labels that others read, see `sayLabel`. */
+  readonly labels?: boolean;
+}
+
+/** What a try was answered, in the words that all kinds share. */
+export type PolledAnswer = { readonly serverMs: number } & (
+  | {
+      readonly status: "granted";
+      readonly token: bigint;
+      readonly pttlMs: Millis;
+      /** Of a read: the same owner holds the write too. */
+      readonly beside?: boolean;
+    }
+  /** `againMs`: something that is in the way ends by then at the latest; `null`: the server cannot say. */
+  | {
+      readonly status: "busy";
+      readonly againMs: Millis | null;
+      /** What has to be done before anything can be granted, where no hold is in the way. */
+      readonly missing?: string;
+    }
+  | { readonly status: "late" }
+  /** `advice`: what to do about it, where that is known. */
+  | { readonly status: "conflict"; readonly found: string; readonly advice?: string }
+);
+
+/** What the last request of an owner was answered. */
+export interface PolledEnd {
+  readonly serverMs: number;
+  /** The hold was there, and ended. */
+  readonly ended: boolean;
+  /** Where each permit may end by itself: how many of them were there. */
+  readonly permits?: number;
+}
+
+/** One owner of a kind without a queue, from its first try to its end. */
+export interface PolledOwner {
+  readonly keys: LockKeys;
+  readonly owner: string;
+  readonly permits: number;
+  /** How many permits there have to be in all; `null`: as it is. */
+  readonly limit: number | null;
+  readonly permitIds: readonly string[];
+}
+
+export interface PolledScripts {
+  /** As errors call it. */
+  readonly what: string;
+  /** Who may hold beside a holder. */
+  readonly sharing: "none" | "readers" | "any";
+  readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
+  /** Whom a message on the lock's channel wakes; `null`: there are no messages. */
+  readonly wakes: WakeRule | null;
+  /** Longest sleep without a message, after so many refusals. Default about a second. */
+  sleepMs?(runtime: Runtime, refusals: number): Millis;
+  /** No message names its holder: requests to let go come on a channel of the lock. */
+  readonly askedByChannel?: boolean;
+  /** Nothing ends by itself: the last request has to arrive, however long that takes. */
+  readonly outlivesLease?: boolean;
+  /** Default none. */
+  permitIds?(owner: string, permits: number, runtime: Runtime): readonly string[];
+  /** As a renewal and `inspect` know the hold. */
+  fieldOf(asking: PolledOwner): string;
+  renewKeys(asking: PolledOwner): readonly string[];
+  take(asking: PolledOwner, ask: Ask, context: BatchContext): BoundCall<PolledAnswer>;
+  /** Safe to send again, and whatever became of the tries. */
+  end(asking: PolledOwner, context: BatchContext): BoundCall<PolledEnd>;
+}
+
+// -------- what several kinds share
+
+/** 10,000 waits are 50 calls of some milliseconds each, be they for one lock or for many. */
+export const heartbeatLimit = 200;
+/** 10,000 holds are 20 calls. */
+export const renewalLimit = 500;
+
+/** Mutex, fair and spin lock, leadership, and the write side by its field. */
+export const fieldRenewals: BatchKind<RenewEntry, RenewAnswer> = {
+  script: renew,
+  args: (entries) => renew.args(null, entries),
+  limit: renewalLimit,
+};
+
+export function heartbeats(
+  script: BatchScript<HeartbeatArgs & FairArgs, HeartbeatEntry, StandAnswer>,
+  { limit = heartbeatLimit, changes = "" } = {},
+): BatchKind<HeartbeatEntry, StandAnswer> {
+  return {
+    script,
+    limit,
+    args(entries, keys, context) {
+      const { aliveMs, claimLeaseMs, tokenTtlMs, fairLockWaitTimeoutMs } = context.settings;
+      const notAfterMs = context.notAfterMs(keys[0] as string);
+      const common = {
+        aliveMs,
+        claimMs: claimLeaseMs,
+        notAfterMs,
+        tokenTtlMs,
+        waitMs: fairLockWaitTimeoutMs,
+      };
+      return script.args({ ...common, changes }, entries);
+    },
+  };
+}
+
+/** What every script needs that may pass a lock on. */
+export function passingArgs({ channel, changes }: LockKeys, { settings, publish }: BatchContext): EndArgs {
+  const { heartbeatMs } = settings;
+  return {
+    claimMs: settings.claimLeaseMs,
+    aliveMs: settings.aliveMs,
+    // Java is given its chance after so many hand-offs among ours; a fleet without Java needs none.
+    maxDirectRun: settings.javaPeers ? settings.maxDirectRun : -1,
+    tokenTtlMs: settings.tokenTtlMs,
+    waitMs: settings.fairLockWaitTimeoutMs,
+    // Long enough for a message to be heard and answered, short enough for a writer to come next; a heartbeat finds the end of it.
+    readersTurnMs: Math.max(50, Math.round(heartbeatMs / 4)),
+    publish,
+    channel,
+    changes,
+  };
+}
+
+/**
+ * While a waiter is first and Java holds, it listens to Redisson's channel as well: Java's release tells no other client of ours. Those
+ * further back do not, so that one message costs one request.
+ */
+export function listensToJava(place: Queued): boolean {
+  return place.position === 0 && place.holder !== "" && !isOurs(place.holder);
+}

@@ -1,0 +1,47 @@
+import { redissonChannels } from "../../layout/channels.js";
+import { mutexKeys } from "../../layout/keys.js";
+import { mutexInspect } from "../../scripts/inspect/mutex.js";
+import { mutexAcquire } from "../../scripts/mutex/acquire.js";
+import { mutexAsk } from "../../scripts/mutex/ask.js";
+import { mutexCancel } from "../../scripts/mutex/cancel.js";
+import { mutexForce } from "../../scripts/mutex/force.js";
+import { mutexHeartbeat } from "../../scripts/mutex/heartbeat.js";
+import { mutexRelease } from "../../scripts/mutex/release.js";
+import {
+  type FieldsKind,
+  heartbeats,
+  listensToJava,
+  passingArgs,
+  type QueuedScripts,
+  queueKeys,
+} from "./kind.js";
+
+const heartbeat = heartbeats(mutexHeartbeat);
+
+/** Redisson's `RLock`: mutex and re-entrant mutex, which differ in this process only. */
+export const mutex: FieldsKind & { readonly queued: QueuedScripts } = {
+  sides: ["write"],
+  keysOf(name) {
+    const layout = mutexKeys(name);
+    const { lock, token, waiters, alive, run } = layout;
+    const lookKeys = [lock, token, waiters, alive, `${run}:none`];
+    return queueKeys(layout, redissonChannels.mutex(name), { lookKeys });
+  },
+  queued: {
+    acquire: mutexAcquire,
+    heartbeat: () => heartbeat,
+    release: mutexRelease,
+    cancel: mutexCancel,
+    endArgs: passingArgs,
+    fieldOf: (owner) => owner,
+    channelFor: ({ channel }, _owner, place) => (listensToJava(place) ? channel : null),
+  },
+  hidesWaiters: false,
+  look: mutexInspect,
+  ask: ({ key }) => ({ script: mutexAsk, keys: [key], args: mutexAsk.args(null) }),
+  force: ({ keys, channel, changes }, { publish }) => ({
+    script: mutexForce,
+    keys,
+    args: mutexForce.args({ expected: "", publish, channel, changes }),
+  }),
+};

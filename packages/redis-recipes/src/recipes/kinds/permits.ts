@@ -1,0 +1,99 @@
+import { type RedissonPublish, redissonChannels } from "../../layout/channels.js";
+import { permitKeyList, permitKeys } from "../../layout/keys.js";
+import { mappedScript } from "../../scripts/mapped-script.js";
+import { permitRelease } from "../../scripts/permit/release.js";
+import { permitRenew } from "../../scripts/permit/renew.js";
+import { permitTake } from "../../scripts/permit/take.js";
+import {
+  type BoundCall,
+  type LockKeys,
+  type PolledAnswer,
+  type PolledEnd,
+  type PolledScripts,
+  type RedisKind,
+  renewalLimit,
+} from "./kind.js";
+import { askHolders } from "./semaphore.js";
+
+const otherLimit =
+  "; give that limit, or change it for all with setLimit(); a number that Redisson's RSemaphore keeps is for plainSemaphore()";
+
+const take = mappedScript(permitTake, (answer): PolledAnswer => {
+  const { status, serverMs } = answer;
+  if (status === "unset") {
+    return { status: "busy", serverMs, againMs: null, missing: "it has no limit yet: call setLimit()" };
+  }
+  if (status === "busy") {
+    return { status, serverMs, againMs: answer.leaseLeftMs < 0 ? null : answer.leaseLeftMs };
+  }
+  if (status === "limit") {
+    return { status: "conflict", serverMs, found: `a limit of ${answer.limit}`, advice: otherLimit };
+  }
+  return answer;
+});
+
+const release = mappedScript(permitRelease, (answer): PolledEnd => {
+  const { serverMs } = answer;
+  if (answer.status !== "released") return { serverMs, ended: false };
+  // A permit that was over may have been granted to another client meanwhile.
+  return { serverMs, ended: answer.late === 0, permits: answer.inTime };
+});
+
+/** Gives permits back, in whatever process they were taken. */
+export function releasePermits(
+  { keys, channel }: LockKeys,
+  ids: readonly string[],
+  publish: RedissonPublish,
+): BoundCall<PolledEnd> {
+  return { script: release, keys, args: permitRelease.args({ publish, channel, ids }) };
+}
+
+/** A batch of permits is one field: its ids, side by side. */
+const separator = ",";
+const idLength = 32 + separator.length;
+
+/**
+ * Redisson's `RPermitExpirableSemaphore`: each permit has an id and a lease, by the server's clock. Ours are renewed. Where no limit is
+ * set nothing is granted until a client sets one.
+ */
+export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
+  sides: ["write"],
+  keysOf(name) {
+    const keys = permitKeyList(permitKeys(name));
+    const channel = redissonChannels.semaphore(name);
+    return { key: name, keys, renewKeys: keys, lookKeys: keys, ownerPrefix: "", channel, changes: "" };
+  },
+  polled: {
+    what: "permit-semaphore",
+    sharing: "any",
+    renewal: {
+      script: permitRenew,
+      args: (entries) =>
+        permitRenew.args(
+          null,
+          entries.map(({ field, leaseMs }) => ({ ids: field.split(separator), leaseMs })),
+        ),
+      limit: renewalLimit,
+      weightOf: ({ field }) => Math.ceil(field.length / idLength),
+    },
+    wakes: "counted",
+    askedByChannel: true,
+    // On the wire these are what names a hold, and no owner.
+    permitIds: (_owner, permits, runtime) =>
+      Array.from({ length: permits }, () => runtime.randomId().replaceAll("-", "").toLowerCase()),
+    fieldOf: ({ permitIds }) => permitIds.join(separator),
+    renewKeys: ({ keys }) => keys.keys,
+    take: (
+      { keys: { keys, channel }, permitIds: ids, limit },
+      ask,
+      { settings: { tokenTtlMs }, publish },
+    ) => ({
+      script: take,
+      keys,
+      args: permitTake.args({ ...ask, publish, channel, ids, limit, tokenTtlMs }),
+    }),
+    end: ({ keys, permitIds }, { publish }) => releasePermits(keys, permitIds, publish),
+  },
+  hidesWaiters: true,
+  ask: askHolders,
+};

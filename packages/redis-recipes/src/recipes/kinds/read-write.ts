@@ -1,0 +1,113 @@
+import { redissonChannels } from "../../layout/channels.js";
+import { readHoldKey, readWriteKeys } from "../../layout/keys.js";
+import { writerField } from "../../layout/owners.js";
+import { readWriteInspect } from "../../scripts/inspect/read-write.js";
+import { mappedScript } from "../../scripts/mapped-script.js";
+import { readWriteAsk } from "../../scripts/read-write/ask.js";
+import { readWriteForce } from "../../scripts/read-write/force.js";
+import { readAcquire } from "../../scripts/read-write/read-acquire.js";
+import { readRelease } from "../../scripts/read-write/read-release.js";
+import { readRenew } from "../../scripts/read-write/read-renew.js";
+import { writeAcquire } from "../../scripts/read-write/write-acquire.js";
+import { writeCancel } from "../../scripts/read-write/write-cancel.js";
+import { writeHeartbeat } from "../../scripts/read-write/write-heartbeat.js";
+import { writeRelease } from "../../scripts/read-write/write-release.js";
+import type { BatchContext } from "../batches.js";
+import {
+  type EndArgs,
+  type FieldsKind,
+  heartbeats,
+  type LockKeys,
+  listensToJava,
+  type PolledAnswer,
+  type PolledEnd,
+  type PolledOwner,
+  passingArgs,
+  queueKeys,
+  renewalLimit,
+} from "./kind.js";
+
+const heartbeat = heartbeats(writeHeartbeat);
+
+const acquireRead = mappedScript(readAcquire, (answer): PolledAnswer => {
+  if (answer.status !== "busy") return answer;
+  const { serverMs, holderPttlMs, behindWriter } = answer;
+  // Behind a writer that only waits, the time of the present readers says nothing.
+  return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
+});
+
+const releaseRead = mappedScript(
+  readRelease,
+  ({ status, serverMs }): PolledEnd => ({ serverMs, ended: status !== "gone" }),
+);
+
+/** Readers get their turn in any fleet: while writers hand over among themselves, none of them would come in. */
+function endArgs(keys: LockKeys, context: BatchContext): EndArgs {
+  return { ...passingArgs(keys, context), maxDirectRun: context.settings.maxDirectRun };
+}
+
+function readKeys({ keys, owner }: PolledOwner): readonly string[] {
+  return [...keys.keys, readHoldKey(keys.key, owner)];
+}
+
+/**
+ * Redisson's `RReadWriteLock`: our queue and hand-off among writers of ours, readers come in when a message tells them. Our own readers
+ * listen to Redisson's channel. Re-entry is of this process only.
+ */
+export const readWriteLock: FieldsKind = {
+  sides: ["write", "read"],
+  keysOf(name) {
+    const layout = readWriteKeys(name);
+    return queueKeys(layout, redissonChannels.readWrite(name), { ownerPrefix: layout.holdPrefix });
+  },
+  queued: {
+    acquire: writeAcquire,
+    heartbeat: () => heartbeat,
+    release: writeRelease,
+    cancel: writeCancel,
+    endArgs,
+    fieldOf: writerField,
+    // Readers are not named: some of them may be Java's, whose releases tell no client of ours.
+    channelFor: ({ channel }, _owner, place) =>
+      listensToJava(place) || (place.position === 0 && place.holder === "") ? channel : null,
+  },
+  polled: {
+    what: "read-write-lock",
+    sharing: "readers",
+    renewal: {
+      script: readRenew,
+      args: (entries) =>
+        readRenew.args(
+          null,
+          entries.map(({ field, leaseMs }) => ({ owner: field, leaseMs })),
+        ),
+      limit: renewalLimit,
+    },
+    wakes: "all",
+    fieldOf: ({ owner }) => owner,
+    renewKeys: ({ keys, owner }) => [...keys.renewKeys, readHoldKey(keys.key, owner)],
+    take: (asking, ask, { settings: { tokenTtlMs } }) => ({
+      script: acquireRead,
+      keys: readKeys(asking),
+      args: readAcquire.args({ ...ask, tokenTtlMs }),
+    }),
+    end: (asking, context) => {
+      const { keys, owner } = asking;
+      const args = readRelease.args({ owner, ...endArgs(keys, context), holdPrefix: keys.ownerPrefix });
+      return { script: releaseRead, keys: readKeys(asking), args };
+    },
+  },
+  // Readers that wait leave no trace.
+  hidesWaiters: true,
+  look: readWriteInspect,
+  ask: ({ key }, _context, mode) => ({
+    script: readWriteAsk,
+    keys: [key],
+    args: readWriteAsk.args({ mode }),
+  }),
+  force: ({ keys, channel }, { publish }, mode) => ({
+    script: readWriteForce,
+    keys,
+    args: readWriteForce.args({ mode, expected: "", publish, channel }),
+  }),
+};
