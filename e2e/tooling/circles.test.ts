@@ -8,7 +8,6 @@ import { importCircles } from "../../scripts/circles.mjs";
 const known: Readonly<Record<string, number>> = {
   "apps/dashboard/src/server": 3,
   "packages/core/src": 17,
-  "packages/redis-recipes/src/recipes": 7,
   "packages/zk-recipes/src/recipes": 4,
 };
 

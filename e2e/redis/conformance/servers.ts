@@ -1,7 +1,7 @@
 import type { Fixture } from "@holdfast/conformance";
 import type { LockHandle, LockProvider } from "@holdfast/core";
 import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
-import { deskOf } from "@holdfast/redis-recipes/internal";
+import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import {
   type RedisNode,
   type RedisProxy,
@@ -65,14 +65,14 @@ export async function cluster(): Promise<Servers> {
   };
 }
 
-type Desk = NonNullable<ReturnType<typeof deskOf>>;
+type State = NonNullable<ReturnType<typeof clientStateOf>>;
 
 /** What differs from one primitive to the next. */
 export interface FixtureParts {
   /** How a hold is lost. Default: its key is deleted, and nobody is told. */
   loseHold?(servers: Servers, handle: LockHandle, providers: readonly RedisLocks[]): Promise<void>;
   /** For kinds whose waiters leave no trace at the server: how many of one provider wait for `name`. */
-  waiting?(desk: Desk, name: string, provider: RedisLocks): number;
+  waiting?(state: State, name: string, provider: RedisLocks): number;
   readonly anonymous?: boolean;
   /** Of each provider, beside what all have. */
   readonly options?: Pick<RedisLocksOptions, "keyPrefix">;
@@ -131,7 +131,10 @@ export async function fixtureOn(servers: Servers, parts: FixtureParts = {}): Pro
     },
     ...(waiting && {
       waiting: (name: string) =>
-        clients.reduce((sum, { provider }) => sum + waiting(deskOf(provider) as Desk, name, provider), 0),
+        clients.reduce(
+          (sum, { provider }) => sum + waiting(clientStateOf(provider) as State, name, provider),
+          0,
+        ),
     }),
     async close() {
       await Promise.all(clients.flatMap(({ links }) => links.map((link) => link.close())));

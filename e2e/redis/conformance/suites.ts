@@ -46,7 +46,7 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   const spinners = new Spinners();
   const spinning: FixtureParts = {
     adapt: (provider) => spinners.follow(provider),
-    waiting: (_desk, lock, provider) => spinners.refused(provider, lock),
+    waiting: (_state, lock, provider) => spinners.refused(provider, lock),
   };
   derivedMutexConformance(
     name,
@@ -57,11 +57,12 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   );
   const readWrite: FixtureParts = {
     loseHold: loseReadOrWrite,
-    waiting: (desk, lock) => desk.rooms.waitingOn(`redisson_rwlock:{${lock}}`) + desk.waits.waitingOn(lock),
+    waiting: (state, lock) =>
+      state.rooms.waitingOn(`redisson_rwlock:{${lock}}`) + state.waits.waitingOn(lock),
   };
   readWriteLockConformance(name, on(readWrite), { chosen });
   reentrantReadWriteLockConformance(name, on(readWrite), { chosen });
-  const waiting: FixtureParts["waiting"] = (desk, lock) => desk.rooms.waitingOn(`redisson_sc:{${lock}}`);
+  const waiting: FixtureParts["waiting"] = (state, lock) => state.rooms.waitingOn(`redisson_sc:{${lock}}`);
   semaphoreConformance(name, on({ loseHold: expirePermits, waiting }), { chosen });
   const plain: FixtureParts = { adapt: takePlain, anonymous: true, loseHold: undoTake, waiting };
   semaphoreConformance(`${name}, plain numbers`, on(plain), { chosen });

@@ -1,6 +1,6 @@
 import { BackendError, type LockProvider } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
-import { deskOf } from "@holdfast/redis-recipes/internal";
+import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import { eventually } from "@holdfast/test-servers";
 import { expect, it } from "vitest";
 import { liveHeapBytes } from "../../support/memory.js";
@@ -29,11 +29,11 @@ const waiters: readonly [string, Take, Take][] = [
 async function waits(provider: LockProvider, kind: string, name: string): Promise<void> {
   await eventually(
     async () => {
-      const desk = deskOf(provider);
-      if (desk === undefined) throw new Error("no provider of ours");
+      const state = clientStateOf(provider);
+      if (state === undefined) throw new Error("no provider of ours");
       const channels = [`redisson_rwlock:{${name}}`, `redisson_sc:{${name}}`];
       return (
-        desk.waits.waitingOn(name) === 1 || channels.some((channel) => desk.rooms.waitingOn(channel) === 1)
+        state.waits.waitingOn(name) === 1 || channels.some((channel) => state.rooms.waitingOn(channel) === 1)
       );
     },
     { what: `a waiting ${kind}` },
@@ -102,7 +102,7 @@ it("defect 12: waiting for 1,000 names costs one channel and one connection, and
   const names = Array.from({ length: 1_000 }, () => server.name("name"));
   const held = await Promise.all(names.map((name) => holder.locks.mutex(name).acquire()));
   const waiting = names.map((name) => waiter.locks.mutex(name).acquire({ waitMs: 30_000 }));
-  await eventually(() => deskOf(waiter.locks)?.waits.size === names.length, { what: "all to wait" });
+  await eventually(() => clientStateOf(waiter.locks)?.waits.size === names.length, { what: "all to wait" });
   await eventually(
     async () => (await server.number("EXISTS", ...names.map((n) => `holdfast_waiters:{${n}}`))) === 1_000,
     {
@@ -191,9 +191,9 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
   // With the default window for copies that come late, everything of this test falls into one.
   const lasting = { heartbeatMs: 1_000, aliveMs: 3_500 };
   const [holder, waiter] = [await server.locks(lasting), await server.locks(lasting)];
-  const desk = deskOf(holder);
-  const other = deskOf(waiter);
-  if (desk === undefined || other === undefined) throw new Error("no provider of ours");
+  const first = clientStateOf(holder);
+  const second = clientStateOf(waiter);
+  if (first === undefined || second === undefined) throw new Error("no provider of ours");
   let names = 0;
   const round = async (count: number): Promise<void> => {
     for (let done = 0; done < count; done += 100) {
@@ -226,13 +226,13 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
   console.log(`the heap grew by ${growth} bytes`);
   // The tokens of 10,000 names are remembered, and the owners of those that waited; not 1 KB of each name.
   expect(growth).toBeLessThan(2_000_000);
-  for (const each of [desk, other]) {
+  for (const each of [first, second]) {
     expect(each.waits.size).toBe(0);
     expect(each.waits.pastSize).toBeLessThanOrEqual(10_000);
     expect(each.holds.of("anybody")).toEqual([]);
   }
   // Nobody waited with this one, so nothing can still come for its owners, except where an answer was late.
-  expect(desk.waits.pastSize).toBeLessThan(names / 10);
+  expect(first.waits.pastSize).toBeLessThan(names / 10);
   expect(holder.holds()).toEqual([]);
   await eventually(async () => (await server.texts("PUBSUB", "CHANNELS", "*")).length <= 2, {
     what: "all channels but those of the two providers to be given back",

@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import type { RedisLocks } from "@holdfast/redis-recipes";
-import { deskOf } from "@holdfast/redis-recipes/internal";
+import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import { type Held, WatchedHold } from "./watched-hold.js";
 
 /** Something to hold, and how much of it one hold takes. */
@@ -113,9 +113,9 @@ function doubtOf(belief: Belief): number {
 
 /** The deadline that the driver keeps for this very hold. */
 function deadlineOf(locks: RedisLocks, handle: Held): () => number {
-  const desk = deskOf(locks);
+  const state = clientStateOf(locks);
   const permitIds = "permitIds" in handle ? handle.permitIds : [];
-  const hold = desk?.holds
+  const hold = state?.holds
     .on(handle.name)
     .find((each) => each.token === handle.token && each.permitIds.join() === permitIds.join());
   // Lost in the breath in which it was granted.

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as pass } from "node:timers/promises";
 import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
-import { deskOf } from "@holdfast/redis-recipes/internal";
+import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import {
   eventually,
   type RedisNode,
@@ -144,7 +144,7 @@ async function warm(locks: RedisLocks): Promise<boolean> {
 let names = 0;
 const freshName = (): string => `two-${process.pid}-${++names}`;
 
-const masterOf = (locks: RedisLocks): string | null => deskOf(locks)?.line.masterOf("any") ?? null;
+const masterOf = (locks: RedisLocks): string | null => clientStateOf(locks)?.line.masterOf("any") ?? null;
 
 /** Until one of the two lets go of its belief; the rival keeps its grant until it is measured. */
 async function overlap(

@@ -31,7 +31,7 @@ export {
 export { prefixed, suffixed } from "./layout/names.js";
 export { isOurs, parseOwner, wireOwner, wireUuid } from "./layout/owners.js";
 export { type ResolvedRedisOptions, resolveOptions } from "./provider/options.js";
-export { deskOf, RedisProvider } from "./provider/redis-locks.js";
+export { clientStateOf, RedisProvider } from "./provider/redis-locks.js";
 export { targetOf } from "./provider/target-options.js";
 export type { BoundCall, FieldsKind, FleetContext, LockKeys } from "./recipes/kinds/kind.js";
 export { mutex } from "./recipes/kinds/mutex.js";
@@ -44,6 +44,7 @@ export { fairQueue } from "./scripts/lua/fair.js";
 export { mutexState } from "./scripts/lua/mutex-state.js";
 export { publish } from "./scripts/lua/publish.js";
 export { places } from "./scripts/lua/waiters.js";
+export { mutexAsk } from "./scripts/mutex/ask.js";
 export { mutexRelease, type ReleaseAnswer } from "./scripts/mutex/release.js";
 export { isPermitId } from "./scripts/permit/answers.js";
 export { type ExtendAnswer, extend } from "./scripts/redlock/extend.js";

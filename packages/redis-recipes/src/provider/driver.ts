@@ -16,7 +16,7 @@ import type {
   PermitLimit,
 } from "@holdfast/core/driver";
 import { checkClusterName } from "../layout/names.js";
-import type { RedisDesk } from "../recipes/desk.js";
+import type { RedisClientState } from "../recipes/client-state.js";
 import { inspectLock, inspectPermits, permitLimit } from "../recipes/inspect.js";
 import type { FieldsKind, LockKeys, RedisKind } from "../recipes/kinds/kind.js";
 import { redisKinds } from "../recipes/kinds/table.js";
@@ -62,12 +62,12 @@ export class RedisDriver implements LockDriver {
     push: true,
     primitives: new Set([...redisKinds.keys(), ...rendezvous]),
   };
-  readonly #desk: RedisDesk;
+  readonly #client: RedisClientState;
   readonly #settings: DriverSettings;
   readonly #locks = new Map<PrimitiveKind, RecentMap<string, Lock>>();
 
-  constructor(desk: RedisDesk, settings: DriverSettings) {
-    this.#desk = desk;
+  constructor(client: RedisClientState, settings: DriverSettings) {
+    this.#client = client;
     this.#settings = settings;
   }
 
@@ -91,7 +91,7 @@ export class RedisDriver implements LockDriver {
     const [request] = requests;
     const lock = this.#lock(request.kind, request.name);
     if (lock.queued !== undefined && request.mode === "exclusive")
-      return new QueuedAttempt(this.#desk, [{ lock: lock.queued, request }], listener);
+      return new QueuedAttempt(this.#client, [{ lock: lock.queued, request }], listener);
     return this.#poll(lock, request, listener);
   }
 
@@ -99,13 +99,13 @@ export class RedisDriver implements LockDriver {
     const { name, keys, kind } = lock;
     const scripts = lock.record.polled;
     if (scripts === undefined) throw unsupported(`a ${kind} cannot be shared`, name);
-    return new PolledAttempt(this.#desk, { name, keys, scripts }, request, listener, beside);
+    return new PolledAttempt(this.#client, { name, keys, scripts }, request, listener, beside);
   }
 
   /** Mutexes only, which are Redisson's plain locks; in a cluster, those of one slot. */
   jointGroup(kind: PrimitiveKind, name: string): number | null {
     if (kind !== "mutex") return null;
-    return this.#desk.line.slotOf(this.keyOf(name)) ?? 0;
+    return this.#client.line.slotOf(this.keyOf(name)) ?? 0;
   }
 
   #attemptTogether(requests: readonly GrantRequest[], listener: AttemptListener): Attempt {
@@ -126,7 +126,7 @@ export class RedisDriver implements LockDriver {
       parts.set(name, { lock, request });
     }
     const [first, ...others] = parts.values();
-    return new QueuedAttempt(this.#desk, [first as QueuedRequest, ...others], listener);
+    return new QueuedAttempt(this.#client, [first as QueuedRequest, ...others], listener);
   }
 
   /** As Redisson's layout asks: under the owner of the write. The write is given up by its own release, which tells waiting readers. */
@@ -147,27 +147,27 @@ export class RedisDriver implements LockDriver {
     limit = 0,
   ): Promise<LockSnapshot> {
     const lock = this.#lock(kind, name);
-    if (lock.record.look === undefined) return await inspectPermits(this.#desk, lock, options, limit);
-    return await inspectLock(this.#desk, lock.record as FieldsKind, lock, options);
+    if (lock.record.look === undefined) return await inspectPermits(this.#client, lock, options, limit);
+    return await inspectLock(this.#client, lock.record as FieldsKind, lock, options);
   }
 
   async requestRevoke(kind: PrimitiveKind, name: string): Promise<boolean> {
     const lock = this.#lock(kind, name);
-    return await askToRelease(this.#desk, lock.record, lock);
+    return await askToRelease(this.#client.requests, lock.record, lock);
   }
 
   /** Frees a lock under its holder. `false` when it was free. */
   async force(kind: PrimitiveKind, name: string): Promise<boolean> {
     const lock = this.#lock(kind, name);
     if (lock.record.force === undefined) throw unsupported(`a ${kind} cannot be freed by force`, name);
-    return await forceRelease(this.#desk, lock.record as FieldsKind, lock);
+    return await forceRelease(this.#client.requests, lock.record as FieldsKind, lock);
   }
 
   watch(kind: PrimitiveKind, name: string, changed: () => void): () => void {
     const { changes } = this.#lock(kind, name).keys;
     if (changes === "") throw unsupported(`changes of a ${kind} cannot be watched`, name);
-    const { rooms, runtime } = this.#desk;
-    return watchChannel(rooms, runtime, { name: changes, kind: "plain" }, changed);
+    const { rooms, requests } = this.#client;
+    return watchChannel(rooms, requests.runtime, { name: changes, kind: "plain" }, changed);
   }
 
   /** A plain semaphore is a number, so a take of many permits is one subtraction. */
@@ -178,16 +178,16 @@ export class RedisDriver implements LockDriver {
   async limit(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number> {
     if (typeof given === "object" && given !== null) throw unsupported("Redis keeps no such limit", name);
     if (kind !== "permit-semaphore") return given ?? 0;
-    return (await permitLimit(this.#desk, name, this.keyOf(name))) ?? given ?? 0;
+    return (await permitLimit(this.#client.requests, name, this.keyOf(name))) ?? given ?? 0;
   }
 
   async announce(grant: Grant, label: string): Promise<void> {
     const own = grant as RedisGrant;
-    await announce(this.#desk, this.#lock("leader-election", own.spec.lock.name).keys, own, label);
+    await announce(this.#client.requests, this.#lock("leader-election", own.spec.lock.name).keys, own, label);
   }
 
   close(): Promise<void> {
-    return this.#desk.close(this.#settings.closeWaitMs);
+    return this.#client.close(this.#settings.closeWaitMs);
   }
 
   #lock(kind: PrimitiveKind, name: string): Lock {
@@ -196,7 +196,7 @@ export class RedisDriver implements LockDriver {
     const record = redisKinds.get(kind);
     if (record === undefined) throw unsupported(`${kind} is not there on Redis`, name);
     const keys = record.keysOf(this.keyOf(name));
-    const queued = record.queued && new QueuedLock(name, keys, record.queued, this.#desk);
+    const queued = record.queued && new QueuedLock(name, keys, record.queued, this.#client.requests);
     const lock = { kind, name, record, keys, queued };
     const remembered = this.#locks.get(kind) ?? new RecentMap<string, Lock>(rememberedLocks);
     this.#locks.set(kind, remembered);

@@ -22,7 +22,7 @@ import { isCluster, type RedisTarget } from "../client/target.js";
 import { warnProcess } from "../client/warnings.js";
 import { RedisBarrier } from "../recipes/barrier/barrier.js";
 import { RedisDoubleBarrier } from "../recipes/barrier/double-barrier.js";
-import { RedisDesk } from "../recipes/desk.js";
+import { RedisClientState } from "../recipes/client-state.js";
 import { IdentityRecord } from "../recipes/identity-record.js";
 import { RedisLatch } from "../recipes/latch/latch.js";
 import { checkLimit, setPermitLimit } from "../recipes/permit/permit-limit.js";
@@ -125,18 +125,18 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     },
     onState: (state) => {
       // Holds first, so that whoever looks at a handle when told of the state finds it told too.
-      desk.stateChanged(state);
+      client.stateChanged(state);
       if (events.has("session-state")) events.emit("session-state", { state, timeoutMs: 0, cluster });
     },
   });
-  const desk = new RedisDesk({
+  const client = new RedisClientState({
     line,
     runtime,
     settings: resolved,
     onUnknownGrant: (grant) => events.emit("unknown-grant", grant),
   });
-  if (common.identity) desk.tellWhoItIs(new IdentityRecord(desk));
-  const driver = new RedisDriver(desk, {
+  if (common.identity) client.tellWhoItIs(new IdentityRecord(line, runtime, client.owners.uuid));
+  const driver = new RedisDriver(client, {
     keyPrefix: resolved.keyPrefix,
     cluster: isCluster(target),
     closeWaitMs,
@@ -149,7 +149,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     options: common,
     defaultLeaseMs: resolved.leaseMs,
   };
-  return new RedisProvider(parts, desk, driver);
+  return new RedisProvider(parts, client, driver);
 }
 
 /** What the events call it. */
@@ -166,24 +166,24 @@ function clusterName(target: RedisTarget): string {
   }
 }
 
-const desks = new WeakMap<LockProvider, RedisDesk>();
+const clientStates = new WeakMap<LockProvider, RedisClientState>();
 
-/** What is behind a provider of ours, for whoever looks at it from inside; `undefined` for any other. */
-export function deskOf(provider: LockProvider): RedisDesk | undefined {
-  return desks.get(provider);
+/** What is behind a provider of ours, for those that look at it from inside; `undefined` for any other. */
+export function clientStateOf(provider: LockProvider): RedisClientState | undefined {
+  return clientStates.get(provider);
 }
 
 export class RedisProvider extends DriverProvider implements RedisLocks {
-  readonly #desk: RedisDesk;
+  readonly #client: RedisClientState;
   readonly #driver: RedisDriver;
   readonly #runs: SteadyRuns;
 
-  constructor(parts: ProviderParts, desk: RedisDesk, driver: RedisDriver) {
+  constructor(parts: ProviderParts, client: RedisClientState, driver: RedisDriver) {
     super(parts);
-    this.#desk = desk;
+    this.#client = client;
     this.#driver = driver;
-    desks.set(this, desk);
-    this.#runs = new SteadyRuns(this.engine, desk.line, desk.rooms);
+    clientStates.set(this, client);
+    this.#runs = new SteadyRuns(this.engine, client.line, client.rooms);
   }
 
   fairMutex(name: string, options?: AcquireOptions): Mutex {
@@ -237,8 +237,13 @@ export class RedisProvider extends DriverProvider implements RedisLocks {
 
   override doubleBarrier(name: string, parties: number): DoubleBarrier {
     this.checkNamed("double-barrier", name);
-    const member = () => this.#desk.freshOwner();
-    const store = new RedisDoubleBarrier(this.#runs, this.#driver.keyOf(name), member, this.#desk.settings);
+    const member = () => this.#client.owners.fresh();
+    const store = new RedisDoubleBarrier(
+      this.#runs,
+      this.#driver.keyOf(name),
+      member,
+      this.#client.requests.settings,
+    );
     return new DoubleBarrierView(this.engine, name, parties, store);
   }
 }

@@ -1,8 +1,8 @@
 import type { Millis } from "@holdfast/core";
 import { expiresServerMs, type HandOver } from "../layout/grant-message.js";
-import type { RedisDesk } from "./desk.js";
 import type { QueuedLock } from "./queued-lock.js";
 import { type Found, foundIn, renewAcknowledged } from "./redis-grant.js";
+import type { Requests } from "./requests.js";
 import { marginMs } from "./server-clock.js";
 
 /** A grant that was not the answer to an acquire. `untilMs`: `null` where only a renewal can tell. */
@@ -15,24 +15,29 @@ export const freshBeats = 1.5;
 
 /** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */
 export function trusts(
-  desk: RedisDesk,
+  requests: Requests,
   { runId, sentMs }: { readonly runId: string; readonly sentMs: Millis },
 ): boolean {
-  return desk.clocks.of(runId)?.trusts(sentMs) !== false;
+  return requests.clocks.of(runId)?.trusts(sentMs) !== false;
 }
 
 /**
  * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names the
  * end of it by the server's clock: ours has to know that clock, and lately. `null`: the present master has to be asked what is true.
  */
-export function offerOf(desk: RedisDesk, lock: QueuedLock, message: HandOver, heardMs: Millis): Offer | null {
-  const { line, clocks, runtime, settings } = desk;
+export function offerOf(
+  requests: Requests,
+  lock: QueuedLock,
+  message: HandOver,
+  heardMs: Millis,
+): Offer | null {
+  const { line, clocks, runtime, settings } = requests;
   const { token, runId, pttlMs } = message;
   const master = line.masterOf(lock.key);
   // Rule 9: the message is from a master that has been replaced.
   if (runId !== "" && runId !== master) return null;
   // Rule 9: by a master that has lost tokens, and has not heard from here of the highest that was seen. A heartbeat says it.
-  if (token < desk.floorOf(lock.key)) return null;
+  if (token < requests.tokens.of(lock.key)) return null;
   const clock = runId === "" ? undefined : clocks.of(master);
   const fresh = (clock?.ageMs(runtime.nowMs()) ?? Infinity) <= freshBeats * settings.heartbeatMs;
   const endMs = fresh ? (clock?.localMs(expiresServerMs(message)) ?? null) : null;
@@ -43,8 +48,8 @@ export function offerOf(desk: RedisDesk, lock: QueuedLock, message: HandOver, he
 }
 
 /** Whether it may reach its caller with no renewal before. */
-export function isSure(desk: RedisDesk, lock: QueuedLock, leaseMs: Millis, offer: Offer): offer is Found {
-  const { settings, runtime, line } = desk;
+export function isSure(requests: Requests, lock: QueuedLock, leaseMs: Millis, offer: Offer): offer is Found {
+  const { settings, runtime, line } = requests;
   const leastMs = leastShare * Math.min(settings.claimLeaseMs, leaseMs);
   return (
     // Rule 11: replicas are asked about a write of the new holder itself, which this is not.
@@ -63,12 +68,12 @@ export function isSure(desk: RedisDesk, lock: QueuedLock, leaseMs: Millis, offer
  * Rejects as `RedisLine.run` does, and where too few replicas have it.
  */
 export async function confirmHold(
-  desk: RedisDesk,
+  requests: Requests,
   lock: QueuedLock,
   owner: string,
   leaseMs: Millis,
 ): Promise<Found | null> {
-  const { settings, batches, line } = desk;
+  const { settings, batches, line } = requests;
   const entry = { field: lock.fieldOf(owner), leaseMs };
   // Rule 11: counted for a write of the new holder itself.
   const {
@@ -78,12 +83,12 @@ export async function confirmHold(
     runId,
     askedBy = runId,
   } = await (settings.acks > 0
-    ? renewAcknowledged(desk, lock, entry)
+    ? renewAcknowledged(requests, lock, entry)
     : batches.ask(lock.renewal, lock.renewKeys, entry));
-  desk.heard(reply.serverMs, { sentMs, answeredMs, runId });
+  requests.heard(reply.serverMs, { sentMs, answeredMs, runId });
   if (reply.status !== "renewed") return null;
-  if (askedBy !== line.masterOf(lock.key) || !trusts(desk, { sentMs, runId })) return null;
+  if (askedBy !== line.masterOf(lock.key) || !trusts(requests, { sentMs, runId })) return null;
   // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.
-  if (reply.token < desk.floorOf(lock.key)) return null;
+  if (reply.token < requests.tokens.of(lock.key)) return null;
   return foundIn({ sentMs, runId }, reply);
 }

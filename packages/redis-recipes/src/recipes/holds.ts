@@ -1,40 +1,78 @@
-import type { Millis } from "@holdfast/core";
+import type { FencingToken, LossReason, Millis } from "@holdfast/core";
 import { writerField } from "../layout/owners.js";
-import type { RedisDesk } from "./desk.js";
-import type { RedisGrant } from "./redis-grant.js";
+import type { RenewAnswer, RenewEntry } from "../scripts/mutex/renew.js";
+import type { BatchKind } from "./batches.js";
+import type { DueRenewals } from "./due-renewals.js";
+import type { OwnOwners } from "./own-owners.js";
+import type { Requests } from "./requests.js";
 
 /** Older thefts than the last so many are forgotten: a hold that one of them was about is found gone by its first renewal. */
 const rememberedThefts = 10_000;
 
+/** The lock of a grant, as far as a grant has to know it. */
+export interface GrantedLock {
+  /** As the caller gave it. */
+  readonly name: string;
+  /** Decides which master has to confirm the grant. */
+  readonly key: string;
+  /** Who may hold beside a holder. */
+  readonly sharing: "none" | "readers" | "any";
+  readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
+  readonly renewKeys: readonly string[];
+}
+
+/** A grant, as the books of its provider know it. */
+export interface Held {
+  readonly spec: {
+    readonly owner: string;
+    /** As the server knows it. */
+    readonly field: string;
+    readonly lock: GrantedLock;
+  };
+  readonly slot: number | null;
+  readonly token: FencingToken;
+  readonly permitIds: readonly string[];
+  readonly renewals: DueRenewals;
+  validUntilMs(): Millis;
+  /** Of the master that confirmed it last. */
+  readonly runId: string;
+  /** Asks the server whether it still stands. Never rejects. */
+  recheck(): Promise<void>;
+  becomeUncertain(): void;
+  revokeAsked(): void;
+  lost(reason: LossReason): void;
+}
+
 /** All holds of one provider, by their field on the wire: an owner may write and read at once. */
 export class Holds {
-  readonly #desk: RedisDesk;
-  readonly #holds = new Map<string, RedisGrant>();
-  readonly #byKey = new Map<string, Set<RedisGrant>>();
-  readonly #bySlot = new Map<number, Set<RedisGrant>>();
+  readonly #requests: Requests;
+  readonly #owners: OwnOwners;
+  readonly #holds = new Map<string, Held>();
+  readonly #byKey = new Map<string, Set<Held>>();
+  readonly #bySlot = new Map<number, Set<Held>>();
   /** When each owner of this process last heard that its lock was taken by force. */
   readonly #thefts = new Map<string, Millis>();
 
-  constructor(desk: RedisDesk) {
-    this.#desk = desk;
+  constructor(requests: Requests, owners: OwnOwners) {
+    this.#requests = requests;
+    this.#owners = owners;
   }
 
   /**
    * Where another of this provider is still in the books that may not stand beside it, the server has just said that it is over, and it
    * hears that before anybody gets the new one. Readers stand beside each other, and beside a writer of the same owner alone.
    */
-  add(hold: RedisGrant): void {
-    const { lock, field, owner } = hold.spec;
-    if (lock.sharing !== "any") {
-      for (const other of this.on(lock.key)) {
-        const { spec } = other;
-        if (spec.owner === owner) continue;
-        if (lock.sharing === "none" || spec.field === writerField(spec.owner)) other.lost("lease-missing");
-      }
-    }
+  add(hold: Held): void {
+    const { owner, field, lock } = hold.spec;
+    const { key, sharing } = lock;
     this.#holds.set(field, hold);
-    put(this.#byKey, lock.key, hold);
+    put(this.#byKey, key, hold);
     if (hold.slot !== null) put(this.#bySlot, hold.slot, hold);
+    for (const other of sharing === "any" ? [] : this.on(key)) {
+      const { spec } = other;
+      if (spec.owner === owner) continue;
+      if (sharing === "none" || spec.field === writerField(spec.owner)) other.lost("lease-missing");
+    }
   }
 
   /**
@@ -43,8 +81,8 @@ export class Holds {
    */
   stolen(owner: string): void {
     for (const hold of this.of(owner)) hold.lost("stolen");
-    if (!this.#desk.hasDrawn(owner)) return;
-    const { runtime, settings } = this.#desk;
+    if (!this.#owners.hasDrawn(owner)) return;
+    const { runtime, settings } = this.#requests;
     const nowMs = runtime.nowMs();
     this.#thefts.delete(owner);
     this.#thefts.set(owner, nowMs);
@@ -59,30 +97,30 @@ export class Holds {
     return askedMs <= (this.#thefts.get(owner) ?? -Infinity);
   }
 
-  remove(hold: RedisGrant): void {
-    const { lock, field } = hold.spec;
+  remove(hold: Held): void {
+    const { field, lock } = hold.spec;
     if (this.#holds.get(field) === hold) this.#holds.delete(field);
     take(this.#byKey, lock.key, hold);
     if (hold.slot !== null) take(this.#bySlot, hold.slot, hold);
   }
 
-  find(owner: string): RedisGrant | undefined {
+  find(owner: string): Held | undefined {
     return this.#holds.get(owner) ?? this.#holds.get(writerField(owner));
   }
 
   /** All that one owner holds: a write, and a read beside it. */
-  of(owner: string): readonly RedisGrant[] {
+  of(owner: string): readonly Held[] {
     const holds = [this.#holds.get(writerField(owner)), this.#holds.get(owner)];
     return holds.filter((hold) => hold !== undefined);
   }
 
   /** Those on one key, such as the takes of a semaphore. */
-  on(key: string): readonly RedisGrant[] {
+  on(key: string): readonly Held[] {
     return [...(this.#byKey.get(key) ?? [])];
   }
 
   /** In a cluster, those whose renewals fit into one call. */
-  inSlot(slot: number | null): readonly RedisGrant[] {
+  inSlot(slot: number | null): readonly Held[] {
     return slot === null ? [] : [...(this.#bySlot.get(slot) ?? [])];
   }
 
@@ -97,7 +135,7 @@ export class Holds {
    * master is known for a key of a cluster, nobody can say more of its holds either.
    */
   masterChanged(): void {
-    const { line } = this.#desk;
+    const { line } = this.#requests;
     for (const hold of [...this.#holds.values()]) {
       if (line.masterOf(hold.spec.lock.key) !== hold.runId) hold.becomeUncertain();
     }
@@ -118,13 +156,13 @@ export class Holds {
   }
 }
 
-function put<K>(index: Map<K, Set<RedisGrant>>, at: K, hold: RedisGrant): void {
+function put<K>(index: Map<K, Set<Held>>, at: K, hold: Held): void {
   const there = index.get(at);
   if (there === undefined) index.set(at, new Set([hold]));
   else there.add(hold);
 }
 
-function take<K>(index: Map<K, Set<RedisGrant>>, at: K, hold: RedisGrant): void {
+function take<K>(index: Map<K, Set<Held>>, at: K, hold: Held): void {
   const there = index.get(at);
   if (there?.delete(hold) === true && there.size === 0) index.delete(at);
 }

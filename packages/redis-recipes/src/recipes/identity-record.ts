@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
-import type { Millis } from "@holdfast/core";
+import type { Millis, Runtime } from "@holdfast/core";
+import type { RedisLine } from "../client/redis-line.js";
 import { clientKey } from "../layout/identity.js";
 import type { Script } from "../scripts/script.js";
-import type { RedisDesk } from "./desk.js";
 
 /** How long operators can still read who it was after a client has died. */
 const lifeMs: Millis = 120_000;
@@ -26,13 +26,17 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[1])
  * lock depends on it: what goes wrong with it is tried again and told to nobody.
  */
 export class IdentityRecord {
-  readonly #desk: RedisDesk;
+  readonly #line: RedisLine;
+  readonly #runtime: Runtime;
+  readonly #uuid: string;
   readonly #fields: readonly string[];
   #cancel = (): void => {};
   #closed = false;
 
-  constructor(desk: RedisDesk) {
-    this.#desk = desk;
+  constructor(line: RedisLine, runtime: Runtime, uuid: string) {
+    this.#line = line;
+    this.#runtime = runtime;
+    this.#uuid = uuid;
     const app = basename(process.argv[1] ?? "node");
     const about = {
       label: app,
@@ -40,7 +44,7 @@ export class IdentityRecord {
       pid: String(process.pid),
       app,
       version: process.version,
-      start: String(Math.round(desk.runtime.wallMs())),
+      start: String(Math.round(runtime.wallMs())),
     };
     this.#fields = Object.entries(about).flat();
   }
@@ -56,14 +60,14 @@ export class IdentityRecord {
   }
 
   async #say(): Promise<void> {
-    const { line, runtime, uuid } = this.#desk;
+    const line = this.#line;
     let nextMs = againMs;
     try {
       if (line.state !== "connected") await line.whenConnected({ waitMs: patienceMs });
-      await line.run(write, [clientKey(uuid)], [lifeMs, ...this.#fields]);
+      await line.run(write, [clientKey(this.#uuid)], [lifeMs, ...this.#fields]);
     } catch {
       nextMs = retryMs;
     }
-    if (!this.#closed) this.#cancel = runtime.setTimer(nextMs, () => void this.#say());
+    if (!this.#closed) this.#cancel = this.#runtime.setTimer(nextMs, () => void this.#say());
   }
 }

@@ -10,9 +10,11 @@ import {
 import { permitKeys } from "../layout/keys.js";
 import { parseOwner } from "../layout/owners.js";
 import { type PermitsPicture, permitsInspect } from "../scripts/inspect/permits.js";
-import type { RedisDesk } from "./desk.js";
+import type { RedisClientState } from "./client-state.js";
+import type { Holds } from "./holds.js";
 import type { FieldsKind, LockKeys } from "./kinds/kind.js";
 import { mostShown } from "./kinds/semaphore.js";
+import type { Requests } from "./requests.js";
 
 const defaultMaxPending = 1_000;
 const unknownSince = { value: null, provenance: "unknown" } as const;
@@ -26,20 +28,20 @@ export interface Inspected {
 
 /** One script, so the picture is of one moment. Waiters of Redisson's plain lock leave no trace and are not in it. */
 export async function inspectLock(
-  desk: RedisDesk,
+  { requests, owners }: RedisClientState,
   { look, hidesWaiters, queued }: FieldsKind,
   { kind, name, keys }: Inspected,
   { maxPending = defaultMaxPending, signal }: InspectOptions,
 ): Promise<LockSnapshot> {
   signal?.throwIfAborted();
   const args = look.args({ maxPending, holdPrefix: keys.ownerPrefix });
-  const { reply } = await desk.run({ script: look, keys: keys.lookKeys, args });
+  const { reply } = await requests.run({ script: look, keys: keys.lookKeys, args });
   const { found, holders, waiting, waitingTotal } = reply;
   const lock = found === "free" || found === "held";
   const there = found === "held" || waitingTotal > 0;
   return {
     name,
-    takenAt: new Date(desk.runtime.wallMs()),
+    takenAt: new Date(requests.runtime.wallMs()),
     kind: !lock ? (found === "read-write-lock" ? found : null) : there ? kind : null,
     // A reader that died stays in the hash for as long as others keep it.
     held: holders
@@ -51,7 +53,7 @@ export async function inspectLock(
           backendId: exclusive ? queued.fieldOf(holder.owner) : holder.owner,
           token: reply.token,
           holdCount: holder.count,
-          heldByThisProvider: parseOwner(holder.owner)?.uuid === desk.uuid,
+          heldByThisProvider: parseOwner(holder.owner)?.uuid === owners.uuid,
           remainingMs: holder.pttlMs < 0 ? null : holder.pttlMs,
         };
       }),
@@ -65,18 +67,18 @@ export async function inspectLock(
 
 /** `limit`: how many permits there are, where only what is free is known. */
 export async function inspectPermits(
-  desk: RedisDesk,
+  { requests, holds }: RedisClientState,
   { kind, name, keys }: Inspected,
   options: InspectOptions,
   limit: number,
 ): Promise<LockSnapshot> {
   const plain = kind === "semaphore";
-  const seen = await lookAtPermits(desk, name, keys.key, { ...options, maxHeld: plain ? 0 : mostShown });
+  const seen = await lookAtPermits(requests, name, keys.key, { ...options, maxHeld: plain ? 0 : mostShown });
   return {
     name,
-    takenAt: new Date(desk.runtime.wallMs()),
+    takenAt: new Date(requests.runtime.wallMs()),
     kind: seen.free === null ? null : kind,
-    held: plain ? takenOf(desk, keys.key, seen, limit) : leasedOf(seen),
+    held: plain ? takenOf(holds, keys.key, seen, limit) : leasedOf(seen),
     pending: [],
     // Clients that wait leave no trace.
     pendingTotal: null,
@@ -84,15 +86,15 @@ export async function inspectPermits(
 }
 
 /** The limit of a semaphore with leases as Redis keeps it; `null` where none is set. */
-export async function permitLimit(desk: RedisDesk, name: string, key: string): Promise<number | null> {
-  const { free, heldTotal } = await lookAtPermits(desk, name, key, { maxHeld: 0 });
+export async function permitLimit(requests: Requests, name: string, key: string): Promise<number | null> {
+  const { free, heldTotal } = await lookAtPermits(requests, name, key, { maxHeld: 0 });
   return free === null ? null : free + heldTotal;
 }
 
 type PermitsSeen = Extract<PermitsPicture, { status: "seen" }>;
 
 async function lookAtPermits(
-  desk: RedisDesk,
+  requests: Requests,
   name: string,
   key: string,
   { signal, maxHeld }: InspectOptions & { readonly maxHeld: number },
@@ -100,7 +102,7 @@ async function lookAtPermits(
   signal?.throwIfAborted();
   const { permits, grants } = permitKeys(key);
   const args = permitsInspect.args({ maxHeld });
-  const { reply } = await desk.run({ script: permitsInspect, keys: [permits, grants], args });
+  const { reply } = await requests.run({ script: permitsInspect, keys: [permits, grants], args });
   if (reply.status === "seen") return reply;
   throw new LayoutConflictError(
     `the key ${JSON.stringify(key)} holds something else (${reply.found}) than permits`,
@@ -109,9 +111,9 @@ async function lookAtPermits(
 }
 
 /** Of a plain semaphore nothing says who takes: known are how many are gone, and which of them are ours. */
-function takenOf(desk: RedisDesk, key: string, { free }: PermitsSeen, limit: number): readonly HoldInfo[] {
+function takenOf(holds: Holds, key: string, { free }: PermitsSeen, limit: number): readonly HoldInfo[] {
   const taken = free === null ? 0 : Math.min(mostShown, Math.max(0, limit - free));
-  const own = desk.holds.on(key).flatMap((hold) => hold.permitIds);
+  const own = holds.on(key).flatMap((hold) => hold.permitIds);
   const others = Array.from({ length: Math.max(0, taken - own.length) }, (_, i) => `taken/${i + 1}`);
   return [...own.slice(0, taken), ...others].map((id) => permit(id, null));
 }

@@ -1,7 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import { warnProcess } from "../client/warnings.js";
-import type { RedisDesk } from "./desk.js";
 import type { BoundCall } from "./kinds/kind.js";
+import type { Requests } from "./requests.js";
 
 /** A master that was cut off or stopped may answer for as long as that after another has its place. */
 const rememberedMs: Millis = 60_000;
@@ -23,39 +23,39 @@ interface LastRequest {
  * the next master is asked as well. Such a request has the effect of one, however often it is done.
  */
 export class LastRequests {
-  readonly #desk: RedisDesk;
-  readonly #requests = new Set<LastRequest>();
+  readonly #requests: Requests;
+  readonly #remembered = new Set<LastRequest>();
 
-  constructor(desk: RedisDesk) {
-    this.#desk = desk;
+  constructor(requests: Requests) {
+    this.#requests = requests;
   }
 
   answered(call: LastRequest["call"], key: string, runId: string): void {
     this.#forgetOld();
-    const untilMs = this.#desk.runtime.nowMs() + rememberedMs;
+    const untilMs = this.#requests.runtime.nowMs() + rememberedMs;
     const request: LastRequest = { call, key, untilMs, runId, asking: false };
-    this.#requests.add(request);
+    this.#remembered.add(request);
     // Its master may have been replaced while the answer was on its way.
     void this.#askNext(request);
   }
 
   masterChanged(): void {
     this.#forgetOld();
-    for (const request of this.#requests) void this.#askNext(request);
+    for (const request of this.#remembered) void this.#askNext(request);
   }
 
   async #askNext(request: LastRequest): Promise<void> {
     if (request.asking) return;
-    const { line, runtime } = this.#desk;
+    const { line, runtime } = this.#requests;
     request.asking = true;
     try {
       while (line.masterOf(request.key) !== request.runId) {
-        const { runId } = await this.#desk.runUntilAnswered(request.call, runtime.nowMs() + rememberedMs);
+        const { runId } = await this.#requests.runUntilAnswered(request.call, runtime.nowMs() + rememberedMs);
         if (runId === null) return;
         request.runId = runId;
       }
     } catch (error) {
-      this.#requests.delete(request);
+      this.#remembered.delete(request);
       if (!line.closed) warnProcess(unconfirmed(request.key, error), "HF_GIVE_BACK_UNCONFIRMED");
     } finally {
       request.asking = false;
@@ -63,10 +63,10 @@ export class LastRequests {
   }
 
   #forgetOld(): void {
-    const nowMs = this.#desk.runtime.nowMs();
-    for (const request of this.#requests) {
-      if (request.untilMs > nowMs && this.#requests.size < mostRemembered) return;
-      this.#requests.delete(request);
+    const nowMs = this.#requests.runtime.nowMs();
+    for (const request of this.#remembered) {
+      if (request.untilMs > nowMs && this.#remembered.size < mostRemembered) return;
+      this.#remembered.delete(request);
     }
   }
 }

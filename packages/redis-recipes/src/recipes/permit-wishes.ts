@@ -1,34 +1,37 @@
-import type { Millis } from "@holdfast/core";
-import type { Subscription } from "../client/redis-line.js";
+import type { Millis, Runtime } from "@holdfast/core";
+import type { RedisLine, Subscription } from "../client/redis-line.js";
 import { ourChannels } from "../layout/channels.js";
-import type { RedisDesk } from "./desk.js";
+import type { Holds } from "./holds.js";
 
 /** A grant is not withheld for longer because its holder could not be asked for it yet. */
 const patienceMs: Millis = 1_000;
 
 /** Who wants permits that are held here: one subscription for each semaphore of which revocable permits are held. */
 export class PermitWishes {
-  readonly #desk: RedisDesk;
+  readonly #line: RedisLine;
+  readonly #runtime: Runtime;
+  readonly #holds: Holds;
   readonly #subscriptions = new Map<string, Subscription>();
 
-  constructor(desk: RedisDesk) {
-    this.#desk = desk;
+  constructor(line: RedisLine, runtime: Runtime, holds: Holds) {
+    this.#line = line;
+    this.#runtime = runtime;
+    this.#holds = holds;
   }
 
   /** From now on holders on this key are told. Never rejects. */
   async arm(key: string): Promise<void> {
-    const { line, runtime } = this.#desk;
     let subscription = this.#subscriptions.get(key);
     if (subscription === undefined) {
-      subscription = line.subscribe(ourChannels.permitsWanted(key), "redisson", () => {
-        for (const hold of this.#desk.holds.on(key)) hold.revokeAsked();
+      subscription = this.#line.subscribe(ourChannels.permitsWanted(key), "redisson", () => {
+        for (const hold of this.#holds.on(key)) hold.revokeAsked();
         this.settle(key);
       });
       this.#subscriptions.set(key, subscription);
     }
     const { ready } = subscription;
     await new Promise<void>((resolve) => {
-      const cancel = runtime.setTimer(patienceMs, resolve, { ref: true });
+      const cancel = this.#runtime.setTimer(patienceMs, resolve, { ref: true });
       const done = (): void => {
         cancel();
         resolve();
@@ -39,7 +42,7 @@ export class PermitWishes {
 
   /** A hold on this key is over. */
   settle(key: string): void {
-    if (this.#desk.holds.on(key).length > 0) return;
+    if (this.#holds.on(key).length > 0) return;
     this.#subscriptions.get(key)?.end();
     this.#subscriptions.delete(key);
   }

@@ -1,16 +1,16 @@
 import type { Millis } from "@holdfast/core";
 import type { Subscription } from "../client/redis-line.js";
 import type { Queued } from "../scripts/mutex/answers.js";
-import type { RedisDesk } from "./desk.js";
 import { freshBeats } from "./hand-over.js";
 import type { QueuedLock } from "./queued-lock.js";
+import type { Requests } from "./requests.js";
 
 /** Redis ends a TTL by its whole milliseconds, and a moment too early costs a request. */
 const expiryGraceMs: Millis = 2;
 
 /** What a waiter looks out for besides messages and its regular heartbeats, by the place in which the last answer has found it. */
 export class PlaceWatch {
-  readonly #desk: RedisDesk;
+  readonly #requests: Requests;
   readonly #lock: QueuedLock;
   readonly #owner: string;
   readonly #beat: () => void;
@@ -18,8 +18,8 @@ export class PlaceWatch {
   #java: { readonly channel: string; readonly subscription: Subscription } | undefined;
 
   /** `beat`: asks for the turn now. */
-  constructor(desk: RedisDesk, lock: QueuedLock, owner: string, beat: () => void) {
-    this.#desk = desk;
+  constructor(requests: Requests, lock: QueuedLock, owner: string, beat: () => void) {
+    this.#requests = requests;
     this.#lock = lock;
     this.#owner = owner;
     this.#beat = beat;
@@ -39,7 +39,7 @@ export class PlaceWatch {
 
   /** Rule 5: a hold that lapses is told by nobody; the first in line looks when its time is over. */
   #expectLapse({ position, holderPttlMs }: Queued): void {
-    const { runtime, settings } = this.#desk;
+    const { runtime, settings } = this.#requests;
     this.#cancelLapse?.();
     this.#cancelLapse = undefined;
     if (position !== 0 || holderPttlMs < 0) return;
@@ -54,7 +54,7 @@ export class PlaceWatch {
     this.#java?.subscription.end();
     this.#java = undefined;
     if (channel === null) return;
-    const subscription = this.#desk.line.subscribe(channel, "redisson", this.#beat);
+    const subscription = this.#requests.line.subscribe(channel, "redisson", this.#beat);
     this.#java = { channel, subscription };
     subscription.ready.then(
       // It may have been freed before the subscription stood.

@@ -8,9 +8,10 @@ import {
 import type { Attempt, AttemptListener, GrantRequest, PermitLimit } from "@holdfast/core/driver";
 import { nothingDone, OutcomeUnknownError } from "../client/errors.js";
 import type { Answer } from "../client/redis-line.js";
-import type { RedisDesk } from "./desk.js";
+import type { RedisClientState } from "./client-state.js";
 import type { LockKeys, PolledAnswer, PolledOwner, PolledScripts } from "./kinds/kind.js";
 import { checkAcknowledged, foundIn, RedisGrant } from "./redis-grant.js";
+import type { Requests } from "./requests.js";
 import { marginMs } from "./server-clock.js";
 import { tellLater } from "./told-later.js";
 import { cappedSleepMs, type Place } from "./wake-rooms.js";
@@ -40,7 +41,8 @@ type Tried = { readonly granted: Granted } | { readonly againMs: Millis | null }
  * may be another. All tries are of one wire owner, so none counts twice. Nothing is left at the server while it sleeps.
  */
 export class PolledAttempt implements Attempt {
-  readonly #desk: RedisDesk;
+  readonly #client: RedisClientState;
+  readonly #requests: Requests;
   readonly #name: string;
   readonly #key: string;
   readonly #scripts: PolledScripts;
@@ -58,24 +60,25 @@ export class PolledAttempt implements Attempt {
   #roundTrips = 0;
   /** Something of ours may be at the server, or on its way there. */
   #mayBeThere = false;
-  /** As in `RedisDesk.runLast`. */
+  /** As in `Requests.runLast`. */
   #lateUntilMs: number | null = null;
   #sentMs: Millis = 0;
   #withdrawn: Promise<void> | undefined;
 
   /** `beside`: the write beside which a read is asked for, under the same owner, as Redisson's layout asks. */
   constructor(
-    desk: RedisDesk,
+    client: RedisClientState,
     { name, keys, scripts }: PolledLock,
     request: PolledRequest,
     listener: AttemptListener,
     beside?: RedisGrant,
   ) {
-    const owner = beside?.spec.owner ?? desk.freshOwner();
+    const owner = beside?.spec.owner ?? client.owners.fresh();
     const { permits } = request;
     const limit = limitIn(request.limit, name);
-    const permitIds = scripts.permitIds?.(owner, permits, desk.runtime) ?? [];
-    this.#desk = desk;
+    const permitIds = scripts.permitIds?.(owner, permits, client.requests.runtime) ?? [];
+    this.#client = client;
+    this.#requests = client.requests;
     this.#name = name;
     this.#key = keys.key;
     this.#scripts = scripts;
@@ -85,9 +88,9 @@ export class PolledAttempt implements Attempt {
     this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
     this.#listener = listener;
     // The token key may be gone by now: the next holder's token shall not be behind that of the write.
-    if (beside !== undefined) desk.sawToken(keys.key, beside.token);
+    if (beside !== undefined) client.requests.tokens.saw(keys.key, beside.token);
     // For theft and wishes that concern the grant to come.
-    desk.grantChannel.listen();
+    client.grantChannel.listen();
     this.#settled = this.#run();
   }
 
@@ -126,7 +129,7 @@ export class PolledAttempt implements Attempt {
     let againMs = firstMs;
     if (wakes !== null) {
       const waiter = { size: this.#request.permits, wake: this.#heard };
-      this.#place = this.#desk.rooms.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
+      this.#place = this.#client.rooms.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
       // Until the subscription stands or a sleep is over, whichever comes first: a subscription is no condition of a grant.
       this.#place.ready.then(
         () => this.#wake(),
@@ -155,33 +158,33 @@ export class PolledAttempt implements Attempt {
     } catch (error) {
       // The owner may hold by now, and the lease runs: that is looked at as soon as anything can be. Another answer makes up for one that
       // was lost, but not for what its replicas had said.
-      if (error instanceof OutcomeUnknownError && this.#desk.settings.acks === 0) return { againMs: 50 };
+      if (error instanceof OutcomeUnknownError && this.#requests.settings.acks === 0) return { againMs: 50 };
       if (!nothingDone(error)) throw error;
       return { againMs: againMs === 0 ? null : againMs };
     }
   }
 
   async #try(): Promise<Tried> {
-    const desk = this.#desk;
+    const requests = this.#requests;
     const { what } = this.#scripts;
     this.#woken = false;
     this.#roundTrips++;
-    const { notAfterMs, options } = desk.grantBounds(this.#key);
-    const floor = desk.floorOf(this.#key);
+    const { notAfterMs, options } = requests.grantBounds(this.#key);
+    const floor = requests.tokens.of(this.#key);
     const { owner } = this.#asking;
     const ask = { owner, leaseMs: this.#leaseMs, mayWait: false, notAfterMs, floor };
-    const call = this.#scripts.take(this.#asking, ask, desk);
+    const call = this.#scripts.take(this.#asking, ask, requests);
     const before = this.#mayBeThere;
     this.#mayBeThere = true;
-    this.#sentMs = desk.runtime.nowMs();
-    const answer = await desk.run(call, options).catch((error: unknown) => {
+    this.#sentMs = requests.runtime.nowMs();
+    const answer = await requests.run(call, options).catch((error: unknown) => {
       if (nothingDone(error)) this.#mayBeThere = before;
-      this.#lateUntilMs = desk.lateUntilMs(error, notAfterMs) ?? this.#lateUntilMs;
+      this.#lateUntilMs = requests.lateUntilMs(error, notAfterMs) ?? this.#lateUntilMs;
       throw error;
     });
     const { reply, acknowledged } = answer;
     if (reply.status === "granted") {
-      checkAcknowledged(desk, acknowledged, this.#name);
+      checkAcknowledged(requests, acknowledged, this.#name);
       return { granted: answer as Granted };
     }
     // A try before it whose answer was lost may still be on its way.
@@ -219,10 +222,10 @@ export class PolledAttempt implements Attempt {
   #sleep(againMs: Millis | null, refusals: number): Promise<void> {
     if (this.#over || this.#woken || againMs === 0) return Promise.resolve();
     const cappedMs =
-      this.#scripts.sleepMs?.(this.#desk.runtime, refusals) ?? cappedSleepMs(this.#desk.runtime);
+      this.#scripts.sleepMs?.(this.#requests.runtime, refusals) ?? cappedSleepMs(this.#requests.runtime);
     const forMs = againMs === null ? cappedMs : Math.min(cappedMs, againMs + expiryGraceMs);
     return new Promise((resolve) => {
-      const cancel = this.#desk.runtime.setTimer(Math.ceil(forMs), () => this.#wake());
+      const cancel = this.#requests.runtime.setTimer(Math.ceil(forMs), () => this.#wake());
       this.#wake = () => {
         this.#wake = () => {};
         cancel();
@@ -236,18 +239,18 @@ export class PolledAttempt implements Attempt {
 
   async #granted(answer: Granted, contended: boolean): Promise<void> {
     if (this.#over) return;
-    const desk = this.#desk;
+    const requests = this.#requests;
     const { reply } = answer;
     const beside = this.#beside;
     if (beside !== undefined && reply.beside !== true) {
       await this.#writeGone();
       return;
     }
-    desk.sawToken(this.#key, reply.token);
+    requests.tokens.saw(this.#key, reply.token);
     const asking = this.#asking;
     const { sharing, renewal, renewKeys, fieldOf } = this.#scripts;
     const token = beside?.token ?? reply.token;
-    const grant = new RedisGrant(desk, {
+    const grant = new RedisGrant(this.#client, {
       lock: { name: this.#name, key: this.#key, sharing, renewal, renewKeys: renewKeys(asking) },
       owner: asking.owner,
       field: fieldOf(asking),
@@ -268,7 +271,7 @@ export class PolledAttempt implements Attempt {
 
   #beforeDelivery(contended: boolean): readonly Promise<void>[] {
     const { sharing, askedByChannel } = this.#scripts;
-    const { grantChannel, holds, wishes } = this.#desk;
+    const { grantChannel, holds, wishes } = this.#client;
     const listening = (): Promise<void> => (askedByChannel ? wishes.arm(this.#key) : grantChannel.heard());
     const armed = this.#request.revocable ? [listening()] : [];
     // What became free may be what another handle of this process has lost, and that one hears of the loss first.
@@ -293,8 +296,8 @@ export class PolledAttempt implements Attempt {
   /** Also of a try whose answer was lost. `false` when it was not ours any more; an earlier copy of the same request may have ended it. */
   async #end(): Promise<boolean> {
     const { what, outlivesLease, askedByChannel } = this.#scripts;
-    const call = this.#scripts.end(this.#asking, this.#desk);
-    const { reply, repeated, runId } = await this.#desk.runLast(call, this.#overMs(), this.#lateUntilMs);
+    const call = this.#scripts.end(this.#asking, this.#requests);
+    const { reply, repeated, runId } = await this.#requests.runLast(call, this.#overMs(), this.#lateUntilMs);
     if (outlivesLease) {
       if (reply === null) {
         throw new BackendError(`the ${what} "${this.#name}" could not be given back`, {
@@ -303,9 +306,9 @@ export class PolledAttempt implements Attempt {
           retryable: false,
         });
       }
-      this.#desk.lastRequests.answered(call, this.#key, runId);
+      this.#client.lastRequests.answered(call, this.#key, runId);
     }
-    if (this.#request.revocable && askedByChannel) this.#desk.wishes.settle(this.#key);
+    if (this.#request.revocable && askedByChannel) this.#client.wishes.settle(this.#key);
     if (reply === null) return false;
     this.#mayBeThere = false;
     // Of permits taken together one that is gone is the loss of all.
@@ -315,7 +318,7 @@ export class PolledAttempt implements Attempt {
 
   /** When the lease is over at the server too, whatever was answered when. */
   #overMs(): Millis {
-    const { runtime, settings } = this.#desk;
+    const { runtime, settings } = this.#requests;
     if (this.#scripts.outlivesLease) return runtime.nowMs() + patienceMs;
     const untilMs = Math.max(this.#sentMs + this.#leaseMs, this.#grant?.validUntilMs() ?? 0);
     // A request that reaches the server later than that does nothing.

@@ -6,13 +6,14 @@ import type { HandOver } from "../layout/grant-message.js";
 import { type AcquireAllAnswer, mutexAcquireAll } from "../scripts/mutex/acquire-all.js";
 import type { Conflict, Queued, StandAnswer } from "../scripts/mutex/answers.js";
 import type { BatchAnswer } from "./batches.js";
-import type { RedisDesk } from "./desk.js";
+import type { RedisClientState } from "./client-state.js";
 import { confirmHold, isSure, type Offer, offerOf, trusts } from "./hand-over.js";
 import type { BoundCall } from "./kinds/kind.js";
 import { sayLabel } from "./labels.js";
 import { PlaceWatch } from "./place-watch.js";
 import type { QueuedLock } from "./queued-lock.js";
 import { checkAcknowledged, type Found, foundIn, RedisGrant } from "./redis-grant.js";
+import type { Requests } from "./requests.js";
 import { tellLater } from "./told-later.js";
 import type { Wait } from "./waits.js";
 
@@ -45,7 +46,8 @@ export class QueuedAttempt implements Attempt, Wait {
   readonly owner: string;
   readonly lock: QueuedLock;
   readonly leaseMs: Millis;
-  readonly #desk: RedisDesk;
+  readonly #client: RedisClientState;
+  readonly #requests: Requests;
   readonly #parts: Parts;
   readonly #listener: AttemptListener;
   readonly #asked: Promise<void>;
@@ -54,7 +56,7 @@ export class QueuedAttempt implements Attempt, Wait {
   #roundTrips = 0;
   /** Something of these owners may be at the server. */
   #mayBeThere = false;
-  /** As in `RedisDesk.runLast`. */
+  /** As in `Requests.runLast`. */
   #lateUntilMs: number | null = null;
   /** The token key's value in the last answer: no message with a token up to this is news. */
   #voidUpTo = 0n;
@@ -66,24 +68,25 @@ export class QueuedAttempt implements Attempt, Wait {
   #withdrawn: Promise<void> | undefined;
 
   constructor(
-    desk: RedisDesk,
+    client: RedisClientState,
     requests: readonly [QueuedRequest, ...QueuedRequest[]],
     listener: AttemptListener,
   ) {
-    this.#desk = desk;
+    this.#client = client;
+    this.#requests = client.requests;
     this.#listener = listener;
     this.#parts = requests.map(({ lock, request }) => ({
       lock,
       request,
-      owner: desk.freshOwner(),
+      owner: client.owners.fresh(),
       leaseMs: Math.max(1, Math.floor(request.leaseMs)),
     })) as unknown as Parts;
     const [first] = this.#parts;
     this.owner = first.owner;
     this.lock = first.lock;
     this.leaseMs = first.leaseMs;
-    desk.grantChannel.listen();
-    if (this.#alone) desk.waits.add(this);
+    client.grantChannel.listen();
+    if (this.#alone) client.waits.add(this);
     this.#asked = this.#ask();
   }
 
@@ -103,7 +106,7 @@ export class QueuedAttempt implements Attempt, Wait {
     switch (reply.status) {
       case "granted": {
         const found = foundIn(answer, reply);
-        this.#offer(trusts(this.#desk, answer) ? found : { ...found, untilMs: null });
+        this.#offer(trusts(this.#requests, answer) ? found : { ...found, untilMs: null });
         return;
       }
       case "queued":
@@ -112,7 +115,7 @@ export class QueuedAttempt implements Attempt, Wait {
         return;
       case "late":
         // The bound was wrong, and is forgotten by now.
-        this.#desk.waits.beatNow(this);
+        this.#client.waits.beatNow(this);
         return;
       case "conflict":
         this.failed(conflictError(reply, this.#parts[0].request));
@@ -133,8 +136,8 @@ export class QueuedAttempt implements Attempt, Wait {
     if (!this.standing) return;
     // Rule 1: an answer that said `queued` with this token or a later one was given after the message was written.
     if (message.token <= this.#voidUpTo) return;
-    const offer = offerOf(this.#desk, this.lock, message, heardMs);
-    if (offer === null) this.#desk.waits.beatNow(this);
+    const offer = offerOf(this.#requests, this.lock, message, heardMs);
+    if (offer === null) this.#client.waits.beatNow(this);
     else this.#offer(offer);
   }
 
@@ -146,7 +149,8 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 
   async #withdraw(): Promise<void> {
-    const { waits, runtime, settings } = this.#desk;
+    const { waits } = this.#client;
+    const { runtime, settings } = this.#requests;
     for (const grant of this.#grants) grant.abandon();
     this.#leave("over");
     for (const part of this.#parts) waits.end(part);
@@ -159,7 +163,7 @@ export class QueuedAttempt implements Attempt, Wait {
     const ends = await Promise.allSettled(
       this.#parts.map(({ lock, owner, leaseMs }) => {
         const endMs = runtime.nowMs() + leaseMs + settings.aliveMs;
-        return this.#desk.runLast(lock.cancel(owner, leaseMs), endMs, this.#lateUntilMs);
+        return this.#requests.runLast(lock.cancel(owner, leaseMs), endMs, this.#lateUntilMs);
       }),
     );
     const failed = ends.find((end) => end.status === "rejected");
@@ -169,20 +173,20 @@ export class QueuedAttempt implements Attempt, Wait {
   // -------- the way to a grant
 
   async #ask(): Promise<void> {
-    const desk = this.#desk;
+    const requests = this.#requests;
     // A wish that arrives before messages are heard is not said again.
-    if (this.#parts.some(({ request }) => request.revocable)) await desk.grantChannel.heard();
+    if (this.#parts.some(({ request }) => request.revocable)) await this.#client.grantChannel.heard();
     if (this.#phase !== "asking") return;
-    const { notAfterMs, options } = desk.grantBounds(this.lock.key);
+    const { notAfterMs, options } = requests.grantBounds(this.lock.key);
     this.#mayBeThere = true;
     this.#roundTrips++;
     try {
-      this.#answered(await desk.run(this.#call(notAfterMs), options));
+      this.#answered(await requests.run(this.#call(notAfterMs), options));
     } catch (error) {
       // Nothing is written for several locks before all of them were looked at.
       if (nothingDone(error) || (!this.#alone && error instanceof LayoutConflictError))
         this.#mayBeThere = false;
-      this.#lateUntilMs = desk.lateUntilMs(error, notAfterMs);
+      this.#lateUntilMs = requests.lateUntilMs(error, notAfterMs);
       // Rule 3: the same owner asks again; a heartbeat says what became of the first request, and does it where nothing did.
       const { mayWait } = this.#parts[0].request;
       if (error instanceof OutcomeUnknownError && mayWait && this.#phase === "asking") this.#wait("beat");
@@ -191,18 +195,18 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 
   #call(notAfterMs: number | null): BoundCall<StandAnswer | AcquireAllAnswer> {
-    const desk = this.#desk;
+    const requests = this.#requests;
     const entries = this.#parts.map(({ owner, leaseMs, lock }) => ({
       owner,
       leaseMs,
-      floor: desk.floorOf(lock.key),
+      floor: requests.tokens.of(lock.key),
     }));
     const [first] = this.#parts;
     if (this.#alone) {
       const entry = entries[0] as (typeof entries)[number];
       return first.lock.acquire({ ...entry, mayWait: first.request.mayWait, notAfterMs });
     }
-    const { tokenTtlMs } = desk.settings;
+    const { tokenTtlMs } = requests.settings;
     return {
       script: mutexAcquireAll,
       keys: this.#parts.flatMap(({ lock }) => lock.keys),
@@ -219,8 +223,8 @@ export class QueuedAttempt implements Attempt, Wait {
     if (this.#phase !== "asking") return;
     switch (reply.status) {
       case "granted":
-        checkAcknowledged(this.#desk, acknowledged, this.#names);
-        if (!trusts(this.#desk, answer)) {
+        checkAcknowledged(this.#requests, acknowledged, this.#names);
+        if (!trusts(this.#requests, answer)) {
           void this.#confirm();
           return;
         }
@@ -233,10 +237,10 @@ export class QueuedAttempt implements Attempt, Wait {
         this.#phase = "waiting";
         this.#placed(reply);
         if (this.#early !== undefined) this.handedOver(this.#early.message, this.#early.heardMs);
-        this.#desk.waits.stands(this);
+        this.#client.waits.stands(this);
         return;
       case "busy":
-        this.#desk.sawToken(lock.key, reply.lastToken);
+        this.#requests.tokens.saw(lock.key, reply.lastToken);
         this.#leave("over");
         this.#listener.unavailable();
         return;
@@ -250,7 +254,7 @@ export class QueuedAttempt implements Attempt, Wait {
 
   /** Its place is kept from now on. `"beat"`: and its turn asked for at once. */
   #wait(how: "beat" | "quietly"): void {
-    const { waits } = this.#desk;
+    const { waits } = this.#client;
     this.#phase = "waiting";
     if (how === "beat") waits.beatNow(this);
     waits.stands(this);
@@ -260,8 +264,8 @@ export class QueuedAttempt implements Attempt, Wait {
     const { lock, owner } = this;
     this.#voidUpTo = place.lastToken;
     if (place.appended) this.#label();
-    this.#desk.sawToken(lock.key, place.lastToken);
-    this.#watch ??= new PlaceWatch(this.#desk, lock, owner, () => this.#desk.waits.beatNow(this));
+    this.#requests.tokens.saw(lock.key, place.lastToken);
+    this.#watch ??= new PlaceWatch(this.#requests, lock, owner, () => this.#client.waits.beatNow(this));
     this.#watch.placed(place);
     this.#listener.waiting();
   }
@@ -272,14 +276,14 @@ export class QueuedAttempt implements Attempt, Wait {
     const { lock, owner, leaseMs } = this;
     if (label === null || !lock.labelled) return;
     // What others read is of no weight: a label that could not be set is missing, and nothing else.
-    this.#labelled = sayLabel(this.#desk, lock.names, { owner, leaseMs, label }).catch(() => false);
+    this.#labelled = sayLabel(this.#requests, lock.names, { owner, leaseMs, label }).catch(() => false);
   }
 
   /** A grant that was not the answer to the acquire: delivered if its time is sure to be left, else once a renewal has confirmed it. */
   #offer(offer: Offer): void {
     this.#listener.notified();
     if (!this.standing) return;
-    if (isSure(this.#desk, this.lock, this.leaseMs, offer))
+    if (isSure(this.#requests, this.lock, this.leaseMs, offer))
       this.#grant([offer], { contended: true, claimed: true });
     else void this.#confirm();
   }
@@ -290,7 +294,7 @@ export class QueuedAttempt implements Attempt, Wait {
     const confirming = (): boolean => this.#phase === "confirming";
     try {
       const found = await Promise.all(
-        this.#parts.map(({ lock, owner, leaseMs }) => confirmHold(this.#desk, lock, owner, leaseMs)),
+        this.#parts.map(({ lock, owner, leaseMs }) => confirmHold(this.#requests, lock, owner, leaseMs)),
       );
       if (!confirming()) return;
       if (found.every((each) => each !== null))
@@ -300,7 +304,7 @@ export class QueuedAttempt implements Attempt, Wait {
     } catch (error) {
       if (!confirming()) return;
       const passing = error instanceof BackendError && error.retryable;
-      if (passing && this.#alone && this.#desk.settings.acks === 0) this.#wait("quietly");
+      if (passing && this.#alone && this.#requests.settings.acks === 0) this.#wait("quietly");
       else this.failed(error);
     }
   }
@@ -309,7 +313,7 @@ export class QueuedAttempt implements Attempt, Wait {
     this.#leave("granted");
     const grants = this.#parts.map(
       (part, i) =>
-        new RedisGrant(this.#desk, {
+        new RedisGrant(this.#client, {
           lock: part.lock,
           owner: part.owner,
           field: part.lock.fieldOf(part.owner),
@@ -336,14 +340,14 @@ export class QueuedAttempt implements Attempt, Wait {
   #release(part: Part, contended: boolean): Promise<boolean> {
     const released = this.#end(part);
     // Granted by the answer to its only request: nothing was sent of which a copy could still come.
-    if (contended) this.#desk.waits.end(part, released);
+    if (contended) this.#client.waits.end(part, released);
     return released;
   }
 
   /** `false` when it was not ours any more. */
   async #end({ owner, lock, leaseMs }: Part): Promise<boolean> {
-    const endMs = this.#desk.runtime.nowMs() + leaseMs;
-    const { reply, repeated } = await this.#desk.runUntilAnswered(lock.release(owner), endMs);
+    const endMs = this.#requests.runtime.nowMs() + leaseMs;
+    const { reply, repeated } = await this.#requests.runUntilAnswered(lock.release(owner), endMs);
     if (reply === null) return false;
     // Rule 3: "not yours" after an attempt that may have run is what that attempt has left.
     return reply.status !== "gone" || repeated;
@@ -352,7 +356,7 @@ export class QueuedAttempt implements Attempt, Wait {
   #leave(phase: "granted" | "over"): void {
     this.#phase = phase;
     this.#watch?.end();
-    if (this.#alone) this.#desk.waits.remove(this);
+    if (this.#alone) this.#client.waits.remove(this);
   }
 
   get #names(): string {

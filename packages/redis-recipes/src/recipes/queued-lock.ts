@@ -2,9 +2,9 @@ import type { Queued, StandAnswer } from "../scripts/mutex/answers.js";
 import type { HeartbeatEntry } from "../scripts/mutex/heartbeat.js";
 import type { RenewAnswer, RenewEntry } from "../scripts/mutex/renew.js";
 import type { BatchContext, BatchKind } from "./batches.js";
+import type { GrantedLock } from "./holds.js";
 import type { Ask, BoundCall, Call, Ended, LockKeys, QueuedScripts } from "./kinds/kind.js";
 import { fieldRenewals } from "./kinds/kind.js";
-import type { GrantedLock } from "./redis-grant.js";
 
 /** A lock with a queue of ours: the scripts of its kind on its keys. */
 export class QueuedLock implements GrantedLock {

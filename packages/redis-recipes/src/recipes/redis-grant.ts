@@ -1,22 +1,11 @@
 import { BackendError, type FencingToken, type LossReason, type Millis } from "@holdfast/core";
 import type { Grant, GrantState } from "@holdfast/core/driver";
 import type { RenewAnswer, RenewEntry } from "../scripts/mutex/renew.js";
-import type { BatchAnswer, BatchKind } from "./batches.js";
-import type { RedisDesk } from "./desk.js";
+import type { BatchAnswer } from "./batches.js";
 import { DueRenewals, type Renewable } from "./due-renewals.js";
+import type { GrantedLock, Held, Holds } from "./holds.js";
+import type { Requests } from "./requests.js";
 import { marginMs } from "./server-clock.js";
-
-/** The lock of a grant, as far as a grant has to know it. */
-export interface GrantedLock {
-  /** As the caller gave it. */
-  readonly name: string;
-  /** Decides which master has to confirm the grant. */
-  readonly key: string;
-  /** Who may hold beside a holder. */
-  readonly sharing: "none" | "readers" | "any";
-  readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
-  readonly renewKeys: readonly string[];
-}
 
 /** What an answer or a message of the server says of a grant. */
 export interface Found {
@@ -55,10 +44,16 @@ export interface GrantSpec {
   release(): Promise<boolean>;
 }
 
+/** What a grant uses of its provider. */
+export interface GrantParts {
+  readonly requests: Requests;
+  readonly holds: Holds;
+}
+
 const retryMs: Millis = 100;
 
 /** A grant that lives by its lease. What happens to it without its holder is reported to core's side of it. */
-export class RedisGrant implements Grant, Renewable {
+export class RedisGrant implements Grant, Renewable, Held {
   readonly token: FencingToken;
   readonly backendId: string;
   readonly permitIds: readonly string[];
@@ -67,7 +62,8 @@ export class RedisGrant implements Grant, Renewable {
   readonly spec: GrantSpec;
   readonly slot: number | null;
   readonly renewals: DueRenewals = new DueRenewals(this);
-  readonly #desk: RedisDesk;
+  readonly #requests: Requests;
+  readonly #holds: Holds;
   readonly #learntMs: Millis;
   #state!: GrantState;
   #validUntilMs: Millis;
@@ -77,30 +73,31 @@ export class RedisGrant implements Grant, Renewable {
   #ended = false;
   #released = false;
 
-  constructor(desk: RedisDesk, spec: GrantSpec) {
-    this.#desk = desk;
+  constructor({ requests, holds }: GrantParts, spec: GrantSpec) {
+    this.#requests = requests;
+    this.#holds = holds;
     this.spec = spec;
-    this.slot = desk.line.slotOf(spec.lock.key);
+    this.slot = requests.line.slotOf(spec.lock.key);
     this.token = spec.found.token;
     this.backendId = spec.field;
     this.permitIds = spec.permitIds ?? [];
     this.roundTrips = spec.roundTrips;
     this.contended = spec.contended;
-    this.#learntMs = desk.runtime.nowMs();
+    this.#learntMs = requests.runtime.nowMs();
     this.#validUntilMs = spec.found.untilMs;
     this.#runId = spec.found.runId;
-    desk.sawToken(spec.lock.key, spec.found.token);
+    requests.tokens.saw(spec.lock.key, spec.found.token);
   }
 
   /** From now on it is renewed, and `state` hears what happens to it. */
   enter(state: GrantState): void {
-    const { line, holds } = this.#desk;
+    const { line } = this.#requests;
     const { lock, found, owner } = this.spec;
     this.#state = state;
-    holds.add(this);
+    this.#holds.add(this);
     // Rule 9: the answer of a master that was replaced before it could be delivered.
     const replaced = line.state !== "connected" || line.masterOf(lock.key) !== found.runId;
-    if (replaced || holds.stolenSince(owner, found.askedMs)) this.becomeUncertain();
+    if (replaced || this.#holds.stolenSince(owner, found.askedMs)) this.becomeUncertain();
   }
 
   /** Another takes the place of the one that `enter` was given. */
@@ -121,11 +118,11 @@ export class RedisGrant implements Grant, Renewable {
   }
 
   nowMs(): Millis {
-    return this.#desk.runtime.nowMs();
+    return this.#requests.runtime.nowMs();
   }
 
   *besides(): Iterable<DueRenewals> {
-    for (const grant of this.#desk.holds.inSlot(this.slot)) if (grant !== this) yield grant.renewals;
+    for (const grant of this.#holds.inSlot(this.slot)) if (grant !== this) yield grant.renewals;
   }
 
   validUntilMs(): Millis {
@@ -153,8 +150,8 @@ export class RedisGrant implements Grant, Renewable {
       throw error;
     }
     const { reply, sentMs, runId, askedBy = runId } = answer;
-    this.#desk.heard(reply.serverMs, answer);
-    if (askedBy !== this.#desk.line.masterOf(lock.key)) {
+    this.#requests.heard(reply.serverMs, answer);
+    if (askedBy !== this.#requests.line.masterOf(lock.key)) {
       // Rule 9: the word of a master that was replaced meanwhile counts for nothing, neither yes nor no.
       this.becomeUncertain();
       throw new BackendError("the master that answered does not serve this lock any more", {
@@ -168,7 +165,7 @@ export class RedisGrant implements Grant, Renewable {
       this.abandon();
       return null;
     }
-    if (this.#desk.clocks.of(runId)?.trusts(sentMs) === false) {
+    if (this.#requests.clocks.of(runId)?.trusts(sentMs) === false) {
       // Rule 1: the time it tells may be by the clock of before the step. What is asked from now on is by the new one.
       this.becomeUncertain();
       return this.renewWithin(leaseMs);
@@ -178,7 +175,7 @@ export class RedisGrant implements Grant, Renewable {
       this.#confirmedSentMs = sentMs;
       this.#validUntilMs = sentMs + reply.pttlMs - marginMs(reply.pttlMs);
     }
-    this.#desk.sawToken(lock.key, reply.token);
+    this.#requests.tokens.saw(lock.key, reply.token);
     if (!this.#ended && this.#state.doubted) this.#state.recovered();
     return this.#validUntilMs;
   }
@@ -189,18 +186,18 @@ export class RedisGrant implements Grant, Renewable {
    */
   async claim(): Promise<void> {
     const { leaseMs } = this.spec;
-    await this.#renewOwn(leaseMs, () => this.#desk.runtime.nowMs() < this.#validUntilMs);
+    await this.#renewOwn(leaseMs, () => this.#requests.runtime.nowMs() < this.#validUntilMs);
   }
 
   /** Rules 8 and 9, and after a step of the server's clock: only an answer tells whether it still stands. */
   async recheck(): Promise<void> {
     if (this.#rechecking || this.#ended) return;
     const { leaseMs } = this.spec;
-    const leftMs = Math.floor(this.#validUntilMs - this.#desk.runtime.nowMs());
+    const leftMs = Math.floor(this.#validUntilMs - this.#requests.runtime.nowMs());
     // Before core's first renewal most of the lease is left, and whether there will be one is core's to say.
     await this.#renewOwn(
       this.renewals.periodic ? leaseMs : Math.max(1, Math.min(leaseMs, leftMs)),
-      () => this.#state.doubted && this.#desk.line.state === "connected",
+      () => this.#state.doubted && this.#requests.line.state === "connected",
     );
   }
 
@@ -227,7 +224,7 @@ export class RedisGrant implements Grant, Renewable {
   /** It is over here: what still comes for it is ignored. */
   abandon(): void {
     this.#ended = true;
-    this.#desk.holds.remove(this);
+    this.#holds.remove(this);
   }
 
   async #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
@@ -240,7 +237,7 @@ export class RedisGrant implements Grant, Renewable {
           return;
         } catch {
           // It is uncertain by now, and the loop, core's own renewals or the next contact ask again.
-          await new Promise<void>((resolve) => this.#desk.runtime.setTimer(retryMs, resolve));
+          await new Promise<void>((resolve) => this.#requests.runtime.setTimer(retryMs, resolve));
         }
       } while (!this.#ended && again());
     } finally {
@@ -250,10 +247,10 @@ export class RedisGrant implements Grant, Renewable {
 
   #ask(entry: RenewEntry, withinMs: Millis): Promise<BatchAnswer<RenewAnswer>> {
     const { lock } = this.spec;
-    const { settings, line, batches } = this.#desk;
+    const { settings, line, batches } = this.#requests;
     // Rule 11: what a failover may have lost has to be where the policy wants it before it counts again.
     if (settings.acks > 0 && this.#runId !== line.masterOf(lock.key)) {
-      return renewAcknowledged(this.#desk, lock, entry);
+      return renewAcknowledged(this.#requests, lock, entry);
     }
     return batches.ask(lock.renewal, lock.renewKeys, entry, { withinMs, wanted: () => !this.#ended });
   }
@@ -261,26 +258,26 @@ export class RedisGrant implements Grant, Renewable {
 
 /** One renewal of its own, with WAIT behind it. Rejects when too few replicas have it. */
 export async function renewAcknowledged(
-  desk: RedisDesk,
+  requests: Requests,
   { renewal, renewKeys, name }: GrantedLock,
   entry: RenewEntry,
 ): Promise<BatchAnswer<RenewAnswer>> {
-  const { acks, waitTimeoutMs } = desk.settings;
-  const { reply, acknowledged, ...told } = await desk.line.run(
+  const { acks, waitTimeoutMs } = requests.settings;
+  const { reply, acknowledged, ...told } = await requests.line.run(
     renewal.script,
     renewKeys,
-    renewal.args([entry], renewKeys, desk),
+    renewal.args([entry], renewKeys, requests),
     { wait: { replicas: acks, timeoutMs: waitTimeoutMs } },
   );
   const [own] = reply;
   if (own === undefined) throw new RangeError("a renewal of one hold has no answer");
-  if (own.status === "renewed") checkAcknowledged(desk, acknowledged, name);
+  if (own.status === "renewed") checkAcknowledged(requests, acknowledged, name);
   return { ...told, reply: own };
 }
 
 /** Rule 11: a grant that too few replicas have is none. */
-export function checkAcknowledged(desk: RedisDesk, acknowledged: number | null, lockName: string): void {
-  const { acks, replicas, waitTimeoutMs } = desk.settings;
+export function checkAcknowledged(requests: Requests, acknowledged: number | null, lockName: string): void {
+  const { acks, replicas, waitTimeoutMs } = requests.settings;
   if (acks === 0 || (acknowledged ?? 0) >= acks) return;
   throw new BackendError(
     `granted by the master, but ${acknowledged ?? 0} of ${replicas} replicas have it after ${waitTimeoutMs} ms, and acks asks for ${acks}`,

@@ -2,8 +2,9 @@ import { BackendError, type Millis } from "@holdfast/core";
 import type { HandOver } from "../layout/grant-message.js";
 import type { StandAnswer } from "../scripts/mutex/answers.js";
 import type { BatchAnswer } from "./batches.js";
-import type { RedisDesk } from "./desk.js";
+import type { Holds } from "./holds.js";
 import type { QueuedLock } from "./queued-lock.js";
+import type { Requests } from "./requests.js";
 import { Rounds } from "./rounds.js";
 
 /** One owner in a queue, or on its way there. */
@@ -46,18 +47,20 @@ const rememberedPast = 10_000;
  * no message can come for an owner that nobody knows.
  */
 export class Waits {
-  readonly #desk: RedisDesk;
+  readonly #requests: Requests;
+  readonly #holds: Holds;
   readonly #beats = new Map<string, Beat>();
   readonly #past = new Map<string, Past>();
   readonly #rounds: Rounds<Beat>;
   #closed = false;
 
-  constructor(desk: RedisDesk) {
-    this.#desk = desk;
+  constructor(requests: Requests, holds: Holds) {
+    this.#requests = requests;
+    this.#holds = holds;
     this.#rounds = new Rounds({
-      runtime: desk.runtime,
-      periodMs: desk.settings.heartbeatMs,
-      slotOf: ({ wait }) => desk.line.slotOf(wait.lock.key),
+      runtime: requests.runtime,
+      periodMs: requests.settings.heartbeatMs,
+      slotOf: ({ wait }) => requests.line.slotOf(wait.lock.key),
       turn: (beats) => {
         for (const beat of beats) this.#beat(beat);
       },
@@ -91,9 +94,9 @@ export class Waits {
 
   /** Its cancel, or its release `ending`, goes out now. Copies of what was sent before may come after it. */
   end(wait: Pick<Wait, "owner" | "lock" | "leaseMs">, ending: Promise<unknown> = Promise.resolve()): void {
-    const { aliveMs } = this.#desk.settings;
+    const { aliveMs } = this.#requests.settings;
     this.remove(wait);
-    const nowMs = this.#desk.runtime.nowMs();
+    const nowMs = this.#requests.runtime.nowMs();
     const untilMs = nowMs + 10 * aliveMs;
     this.#past.set(wait.owner, { lock: wait.lock, leaseMs: wait.leaseMs, untilMs, ending });
     for (const [owner, { untilMs }] of this.#past) {
@@ -118,7 +121,7 @@ export class Waits {
     if (past === undefined) return false;
     const { lock, leaseMs, ending } = past;
     Promise.allSettled([ending])
-      .then(() => this.#desk.ask(lock.cancel(owner, leaseMs)))
+      .then(() => this.#requests.ask(lock.cancel(owner, leaseMs)))
       .catch(() => {
         // It costs one claim lease then, as that of any client that died.
       });
@@ -169,11 +172,11 @@ export class Waits {
     beat.flying = true;
     beat.again = false;
     const leaseMs = Math.floor(wait.leaseMs);
-    const entry = { owner, leaseMs, floor: this.#desk.floorOf(lock.key) };
+    const entry = { owner, leaseMs, floor: this.#requests.tokens.of(lock.key) };
     try {
-      const answer = await this.#desk.batches.ask(lock.heartbeat, lock.keys, entry);
+      const answer = await this.#requests.batches.ask(lock.heartbeat, lock.keys, entry);
       beat.flying = false;
-      this.#desk.heard(answer.reply.serverMs, answer);
+      this.#requests.heard(answer.reply.serverMs, answer);
       if (this.#beats.get(owner) === beat) wait.beaten(answer);
       else this.#tooLate(owner, answer.reply);
     } catch (error) {
@@ -186,7 +189,7 @@ export class Waits {
   }
 
   #tooLate(owner: string, reply: StandAnswer): void {
-    if (this.#closed || this.#desk.holds.find(owner) !== undefined) return;
+    if (this.#closed || this.#holds.find(owner) !== undefined) return;
     if (reply.status === "granted" || reply.status === "queued") this.cancelPast(owner);
   }
 }

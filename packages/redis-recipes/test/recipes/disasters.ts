@@ -133,7 +133,7 @@ export class Disasters {
     this.backMs += Math.max(0, -clockMs);
     const asked = acks > 0 && !oracle.disturbed && clockMs < 200;
     for (const { client, handle } of asked ? held : []) {
-      const hold = client.desk.holds.on(lock.keys.lock).find(({ token }) => token === handle.token);
+      const hold = client.state.holds.on(lock.keys.lock).find(({ token }) => token === handle.token);
       if (hold === undefined || oracle.wasRobbed(hold.spec.owner)) continue;
       // What has been granted with the replica's word must outlast the master.
       figures.keptByReplica++;

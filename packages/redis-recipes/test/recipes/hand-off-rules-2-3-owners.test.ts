@@ -103,9 +103,9 @@ test("rule 3: a grant for an owner that was never ours is left alone, and told o
   client.provider.events.on("unknown-grant", ({ key, owner }) => unknown.push(`${key} ${owner}`));
   await scene.settle((await scene.acquire(client)).release());
   const cancels = scene.count("mutex-cancel");
-  const stranger = { type: "granted", key: lockName, owner: `${client.desk.uuid}:999`, token: "9" };
+  const stranger = { type: "granted", key: lockName, owner: `${client.state.owners.uuid}:999`, token: "9" };
   const message = { ...stranger, pttl: "3000", at: String(scene.redis.nowUs), run: scene.redis.runId };
-  client.line.publish(grantChannel(client.desk.uuid), JSON.stringify(message));
+  client.line.publish(grantChannel(client.state.owners.uuid), JSON.stringify(message));
   await scene.runtime.advance(50);
   expect(client.provider.holds()).toEqual([]);
   expect(scene.count("mutex-cancel")).toBe(cancels);
@@ -124,7 +124,7 @@ test("rule 3: a grant for an owner that ended, however long ago, is no unknown o
   const ended = { type: "granted", key: lockName, owner, token: String(handle.token) };
   const say = async (): Promise<void> => {
     const message = { ...ended, pttl: "3000", at: String(scene.redis.nowUs), run: scene.redis.runId };
-    client.line.publish(grantChannel(client.desk.uuid), JSON.stringify(message));
+    client.line.publish(grantChannel(client.state.owners.uuid), JSON.stringify(message));
     await scene.runtime.advance(50);
   };
   // While it holds, of course, as well.

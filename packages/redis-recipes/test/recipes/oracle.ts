@@ -98,7 +98,7 @@ export class Oracle {
   }
 
   #relied(client: SimulatedClient, handle: LockHandle): Relied {
-    const hold = client.desk.holds.on(this.#lock.keys.lock).find(({ token }) => token === handle.token);
+    const hold = client.state.holds.on(this.#lock.keys.lock).find(({ token }) => token === handle.token);
     return { client, handle, field: hold?.spec.field };
   }
 }

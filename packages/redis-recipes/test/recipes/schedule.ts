@@ -261,8 +261,8 @@ export class Schedule {
   }
 
   /** What a process that neither waits nor holds still has; `null`: nothing. */
-  #leftOf({ desk, provider, line }: SimulatedClient): string | null {
-    const found = { waits: desk.waits.size, holds: provider.holds().length };
+  #leftOf({ state, provider, line }: SimulatedClient): string | null {
+    const found = { waits: state.waits.size, holds: provider.holds().length };
     if (found.waits + found.holds > 0) return `has in its books: ${JSON.stringify(found)}`;
     if (this.#lock.java !== null && line.listensTo(this.#lock.java.channel)) return "still listens to Java";
     return null;

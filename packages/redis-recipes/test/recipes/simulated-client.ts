@@ -4,7 +4,7 @@ import { EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { RedisDriver } from "../../src/provider/driver.js";
 import { RedisProvider } from "../../src/provider/redis-locks.js";
-import { RedisDesk } from "../../src/recipes/desk.js";
+import { RedisClientState } from "../../src/recipes/client-state.js";
 import type { RecipeSettings } from "../../src/recipes/settings.js";
 import { SimulatedLine, type Weather } from "./simulated-line.js";
 import type { SimulatedRedis } from "./simulated-redis.js";
@@ -28,7 +28,7 @@ export const settings: RecipeSettings = {
 export class SimulatedClient {
   readonly runtime: Runtime;
   readonly line: SimulatedLine;
-  readonly desk: RedisDesk;
+  readonly state: RedisClientState;
   readonly driver: RedisDriver;
   readonly provider: RedisProvider;
   crashed = false;
@@ -43,15 +43,15 @@ export class SimulatedClient {
     this.line = new SimulatedLine(redis, runtime, weather);
     const id = runtime.randomId();
     const events = new EventHub({ provider: id, backend: "redis", runtime });
-    this.desk = new RedisDesk({
+    this.state = new RedisClientState({
       line: this.line,
       runtime,
       settings: { ...settings, ...override },
       onUnknownGrant: (grant) => events.emit("unknown-grant", grant),
     });
-    this.driver = new RedisDriver(this.desk, { keyPrefix: "", cluster: false, closeWaitMs: 100 });
+    this.driver = new RedisDriver(this.state, { keyPrefix: "", cluster: false, closeWaitMs: 100 });
     this.line.onState = (state) => {
-      this.desk.stateChanged(state);
+      this.state.stateChanged(state);
       events.emit("session-state", { state, timeoutMs: 0, cluster: "simulated" });
     };
     const options = resolveProviderOptions("simulated", {
@@ -67,7 +67,7 @@ export class SimulatedClient {
       options,
       defaultLeaseMs: override.leaseMs ?? settings.leaseMs,
     };
-    this.provider = new RedisProvider(parts, this.desk, this.driver);
+    this.provider = new RedisProvider(parts, this.state, this.driver);
   }
 
   mutex(name: string): Mutex {

@@ -1,5 +1,5 @@
 import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
-import { deskOf } from "@holdfast/redis-recipes/internal";
+import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import type { ServerAddresses } from "../addresses.js";
 import type { Client, Recipe, RecipeContext } from "../recipe.js";
 import { namesKey } from "../redis-names.js";
@@ -59,8 +59,8 @@ function named(locks: RedisLocks, client: Client): Client {
   return {
     ...client,
     async acquire(ask) {
-      const desk = deskOf(locks);
-      await desk?.line.run(sayWho, [namesKey(ask.key.name)], [desk.uuid, ask.label]);
+      const state = clientStateOf(locks);
+      await state?.line.run(sayWho, [namesKey(ask.key.name)], [state.owners.uuid, ask.label]);
       return await client.acquire(ask);
     },
   };

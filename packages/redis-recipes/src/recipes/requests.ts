@@ -1,27 +1,20 @@
-import { BackendError, type Millis, type Runtime, type SessionState } from "@holdfast/core";
+import { BackendError, type Millis, type Runtime } from "@holdfast/core";
 import { OutcomeUnknownError } from "../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../client/redis-line.js";
 import type { RedissonPublish } from "../layout/channels.js";
-import { parseOwner, wireOwner, wireUuid } from "../layout/owners.js";
-import { type BatchAnswer, Batches, type BatchKind } from "./batches.js";
+import { type BatchAnswer, type BatchContext, Batches, type BatchKind } from "./batches.js";
 import { conflictIn } from "./foreign-key.js";
-import { GrantChannel } from "./grant-channel.js";
-import { Holds } from "./holds.js";
 import type { BoundCall, Call } from "./kinds/kind.js";
-import { LastRequests } from "./last-requests.js";
-import { PermitWishes } from "./permit-wishes.js";
-import { RecentMap } from "./recent-map.js";
 import { ServerClocks } from "./server-clock.js";
 import type { RecipeSettings } from "./settings.js";
-import { Waits } from "./waits.js";
-import { WakeRooms } from "./wake-rooms.js";
+import { TokenFloors } from "./token-floors.js";
 
-export interface DeskParts {
+export interface RequestsParts {
   readonly line: RedisLine;
   readonly runtime: Runtime;
   readonly settings: RecipeSettings;
-  /** Hears of grants for owners that never were: see the event `unknown-grant`. */
-  onUnknownGrant?(grant: { readonly key: string; readonly owner: string }): void;
+  /** The clock of the server with this run id was stepped. */
+  clockStepped(runId: string): void;
 }
 
 /** What became of a request that was repeated until it was answered, or until it was too late. */
@@ -30,75 +23,27 @@ export type Outcome<R> = { readonly repeated: boolean } & (
   | { readonly reply: null; readonly runId: null }
 );
 
-/** How many locks have their highest token remembered; those asked for last stay. */
-const rememberedTokens = 10_000;
 const pauseMs: Millis = 50;
 
-/** What all recipes of one provider share: the line, its clocks, who waits and who holds. */
-export class RedisDesk {
+/** Runs the scripts of one provider, and notes what their answers say of the clocks of the servers. */
+export class Requests implements BatchContext {
   readonly line: RedisLine;
   readonly runtime: Runtime;
   readonly settings: RecipeSettings;
-  /** Ours on the wire. */
-  readonly uuid: string;
   readonly batches: Batches;
   readonly clocks: ServerClocks;
-  readonly waits: Waits;
-  readonly holds: Holds;
-  readonly lastRequests: LastRequests;
-  readonly grantChannel: GrantChannel;
-  /** Those who wait for messages on channels that are not ours alone. */
-  readonly rooms: WakeRooms;
-  readonly wishes: PermitWishes;
-  readonly onUnknownGrant: NonNullable<DeskParts["onUnknownGrant"]>;
-  #owners = 0;
-  readonly #tokens = new RecentMap<string, bigint>(rememberedTokens);
-  readonly #stopListening: readonly (() => void)[];
-  #identity: { close(): void } | undefined;
+  readonly tokens: TokenFloors = new TokenFloors();
 
-  constructor({ line, runtime, settings, onUnknownGrant = () => {} }: DeskParts) {
+  constructor({ line, runtime, settings, clockStepped }: RequestsParts) {
     this.line = line;
     this.runtime = runtime;
     this.settings = settings;
-    this.onUnknownGrant = onUnknownGrant;
-    this.uuid = wireUuid(runtime.randomId());
     this.batches = new Batches(line, runtime, this);
-    this.clocks = new ServerClocks((runId) => this.holds.clockStepped(runId));
-    this.holds = new Holds(this);
-    this.lastRequests = new LastRequests(this);
-    this.waits = new Waits(this);
-    this.grantChannel = new GrantChannel(this);
-    this.rooms = new WakeRooms(line);
-    this.wishes = new PermitWishes(this);
-    // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
-    const stopRenewed = line.onRenewed((what) => {
-      if (what === "master") {
-        this.holds.masterChanged();
-        this.lastRequests.masterChanged();
-      }
-      this.waits.beatAll();
-      this.holds.renewAll();
-    });
-    this.#stopListening = [stopRenewed, line.onBroken(() => this.holds.masterChanged())];
+    this.clocks = new ServerClocks(clockStepped);
   }
 
   get publish(): RedissonPublish {
     return this.line.publishCommand;
-  }
-
-  /** Fresh for each grant of the backend, and never used again however it ends. */
-  freshOwner(): string {
-    return wireOwner(this.uuid, ++this.#owners);
-  }
-
-  /** Whether it was drawn here, however long ago. */
-  hasDrawn(owner: string): boolean {
-    const parsed = parseOwner(owner);
-    return parsed?.uuid === this.uuid && Number(parsed.number) <= this.#owners;
-  }
-
-  stateChanged(state: SessionState): void {
-    if (state !== "connected") this.holds.contactBroken();
   }
 
   /** Rejects as `RedisLine.run` does. What the answer says of the server's clock is noted. */
@@ -141,7 +86,7 @@ export class RedisDesk {
         const { reply, runId, askedBy = runId } = await this.ask(call);
         return { reply, repeated, runId: askedBy };
       } catch (error) {
-        if (this.line.closed) throw this.#unconfirmed(error);
+        if (this.line.closed) throw unconfirmed(error);
         if (error instanceof OutcomeUnknownError) repeated = true;
         if (!(error instanceof BackendError && error.retryable)) throw error;
         const leftMs = endMs - this.runtime.nowMs();
@@ -194,31 +139,6 @@ export class RedisDesk {
     return upperMs + 2 * this.settings.commandTimeoutMs + extraMs;
   }
 
-  /** Rule 9: what the next request raises the token key to, should a failover have lost it. */
-  floorOf(key: string): bigint {
-    return this.#tokens.get(key) ?? 0n;
-  }
-
-  sawToken(key: string, token: bigint): void {
-    const before = this.#tokens.get(key) ?? 0n;
-    this.#tokens.set(key, token > before ? token : before);
-  }
-
-  /** For operators, as long as the provider lives. */
-  tellWhoItIs(record: { keepUp(): void; close(): void }): void {
-    this.#identity = record;
-    record.keepUp();
-  }
-
-  async close(waitMs: Millis): Promise<void> {
-    for (const stop of this.#stopListening) stop();
-    this.#identity?.close();
-    this.waits.close();
-    this.grantChannel.close();
-    this.rooms.close();
-    await this.line.close(waitMs);
-  }
-
   async #contact(leftMs: Millis): Promise<void> {
     // A refusal takes nothing away: it is tried until the time is over.
     await this.line.whenConnected({ waitMs: leftMs }).catch(() => this.#pause(pauseMs));
@@ -227,8 +147,8 @@ export class RedisDesk {
   #pause(forMs: Millis): Promise<void> {
     return new Promise((resolve) => this.runtime.setTimer(Math.ceil(forMs), resolve, { ref: true }));
   }
+}
 
-  #unconfirmed(cause: unknown): BackendError {
-    return new BackendError("the provider was closed before Redis confirmed", { cause, backend: "redis" });
-  }
+function unconfirmed(cause: unknown): BackendError {
+  return new BackendError("the provider was closed before Redis confirmed", { cause, backend: "redis" });
 }
