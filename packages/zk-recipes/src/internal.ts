@@ -31,7 +31,7 @@ export {
 export { familyOf, isKazooName, kindOf, type LayoutFamily, recogniseKind } from "./layout/recognise.js";
 export { recogniseTree } from "./layout/recognise-tree.js";
 export type * from "./layout/tree.js";
-export { listTree, readPeople } from "./recipes/inspect-tree.js";
+export { listTree, readPeople } from "./recipes/inspect/inspect-tree.js";
 export { type ConnectString, parseConnectString } from "./session/connect-string.js";
 export { NotConnectedError, OutcomeUnknownError, SessionLostError, saysNoNode } from "./session/errors.js";
 export { adoptSession, openSession } from "./session/open-session.js";

@@ -16,20 +16,25 @@ import type {
 } from "@holdfast/core/driver";
 import { candidateData, type ElectionLayout, nodeData } from "../layout/node-data.js";
 import { latchRule, mutexRule, type QueueRule, readRule, writeRule } from "../layout/queue-rules.js";
-import { announce } from "../recipes/announce.js";
-import { checkChroot } from "../recipes/chroot.js";
-import type { CreateSettings } from "../recipes/create-settings.js";
-import { DowngradeAttempt } from "../recipes/downgrade-attempt.js";
-import { inspectPath } from "../recipes/inspect.js";
-import { NaiveAttempt } from "../recipes/naive-attempt.js";
-import { fetchCount, type PermitCount } from "../recipes/permit-count.js";
-import { checkDistinct, QueueAttempt, type QueueSpec, type QueueSpecs } from "../recipes/queue-attempt.js";
-import { requestRevoke } from "../recipes/revoke.js";
-import { checkBatch, SemaphoreAttempt } from "../recipes/semaphore-attempt.js";
+import { checkChroot } from "../recipes/create/chroot.js";
+import type { CreateSettings } from "../recipes/create/create-settings.js";
+import { announce } from "../recipes/grant/announce.js";
+import type { ZooKeeperGrant } from "../recipes/grant/zookeeper-grant.js";
+import { inspectPath } from "../recipes/inspect/inspect.js";
+import { requestRevoke } from "../recipes/inspect/revoke.js";
+import { NaiveAttempt } from "../recipes/naive/naive-attempt.js";
+import { DowngradeAttempt } from "../recipes/queue/downgrade-attempt.js";
+import {
+  checkDistinct,
+  QueueAttempt,
+  type QueueSpec,
+  type QueueSpecs,
+} from "../recipes/queue/queue-attempt.js";
+import { watchQueue } from "../recipes/queue/watch-queue.js";
+import { fetchCount, type PermitCount } from "../recipes/semaphore/permit-count.js";
+import { checkBatch, SemaphoreAttempt } from "../recipes/semaphore/semaphore-attempt.js";
+import type { SessionSequence } from "../recipes/session/session-sequence.js";
 import type { SessionAttempt } from "../recipes/session-attempt.js";
-import type { SessionLine } from "../recipes/session-line.js";
-import { watchQueue } from "../recipes/watch-queue.js";
-import type { ZooKeeperGrant } from "../recipes/zookeeper-grant.js";
 
 export const capabilities: Capabilities = {
   backend: "zookeeper",
@@ -88,11 +93,11 @@ const joint: ReadonlySet<PrimitiveKind> = new Set(["mutex", "read-write-lock"]);
 /** Curator's recipes as core's driver. */
 export class ZooKeeperDriver implements LockDriver {
   readonly capabilities: Capabilities = capabilities;
-  readonly #line: SessionLine;
+  readonly #sessions: SessionSequence;
   readonly #options: DriverOptions;
 
-  constructor(line: SessionLine, options: DriverOptions) {
-    this.#line = line;
+  constructor(sessions: SessionSequence, options: DriverOptions) {
+    this.#sessions = sessions;
     this.#options = options;
   }
 
@@ -111,17 +116,17 @@ export class ZooKeeperDriver implements LockDriver {
     if (!this.capabilities.primitives.has(kind)) {
       throw new UnsupportedError(`${kind} is not there on ZooKeeper yet`, { backend: "zookeeper" });
     }
-    const { desk } = this.#line;
+    const { context } = this.#sessions;
     const settings = this.#options;
     const path = this.#pathOf(name);
     const spec = { lockName: name, path, data: this.#dataOf(request), mayWait, revocable };
-    if (kind === "naive-mutex") return new NaiveAttempt(desk, settings, spec, listener);
+    if (kind === "naive-mutex") return new NaiveAttempt(context, settings, spec, listener);
     if (kind === "semaphore" || kind === "semaphore-mutex") {
       const limited = { ...spec, permits, limit: this.#countOf(request.limit) };
       checkBatch(limited, settings);
-      return new SemaphoreAttempt(desk, settings, limited, listener);
+      return new SemaphoreAttempt(context, settings, limited, listener);
     }
-    return new QueueAttempt(desk, settings, [this.#queueSpec(request)], listener);
+    return new QueueAttempt(context, settings, [this.#queueSpec(request)], listener);
   }
 
   #several(requests: readonly GrantRequest[], listener: AttemptListener): SessionAttempt {
@@ -134,7 +139,7 @@ export class ZooKeeperDriver implements LockDriver {
     }
     const specs = requests.map((request) => this.#queueSpec(request)) as unknown as QueueSpecs;
     checkDistinct(specs);
-    return new QueueAttempt(this.#line.desk, this.#options, specs, listener);
+    return new QueueAttempt(this.#sessions.context, this.#options, specs, listener);
   }
 
   #queueSpec(request: GrantRequest): QueueSpec {
@@ -166,8 +171,8 @@ export class ZooKeeperDriver implements LockDriver {
   async limit(name: string, given: PermitLimit | null): Promise<number> {
     const limit = this.#countOf(given);
     if (typeof limit === "number") return limit;
-    await this.#line.whenConnected();
-    return fetchCount(name, limit.countPath, this.#line.desk.session);
+    await this.#sessions.whenConnected();
+    return fetchCount(name, limit.countPath, this.#sessions.context.session);
   }
 
   #pathOf(name: string): string {
@@ -198,13 +203,13 @@ export class ZooKeeperDriver implements LockDriver {
         lockName: name,
       });
     }
-    return watchQueue(this.#line, this.#pathOf(name), changed);
+    return watchQueue(this.#sessions, this.#pathOf(name), changed);
   }
 
   async requestRevoke(kind: PrimitiveKind, name: string): Promise<boolean> {
     const path = this.#pathOf(name);
-    await this.#line.whenConnected();
-    const asked = await requestRevoke(this.#line.desk.session, kind, name, path);
+    await this.#sessions.whenConnected();
+    const asked = await requestRevoke(this.#sessions.context.session, kind, name, path);
     if (!asked) await this.#checkChroot(name);
     return asked;
   }
@@ -217,20 +222,20 @@ export class ZooKeeperDriver implements LockDriver {
   ): Promise<LockSnapshot> {
     const path = this.#pathOf(name);
     options.signal?.throwIfAborted();
-    await this.#line.whenConnected(options.signal === undefined ? {} : { signal: options.signal });
+    await this.#sessions.whenConnected(options.signal === undefined ? {} : { signal: options.signal });
     const spec = { kind, lockName: name, path, limit };
-    const snapshot = await inspectPath(this.#line.desk, this.#options.runtime, spec, options);
+    const snapshot = await inspectPath(this.#sessions.context, this.#options.runtime, spec, options);
     if (snapshot.kind === null) await this.#checkChroot(name);
     return snapshot;
   }
 
   /** Where nothing is found the lock may be unused, or the chroot wrong. */
   #checkChroot(name: string): Promise<void> {
-    return checkChroot(this.#options.paths.chroot, this.#line.desk.session, name);
+    return checkChroot(this.#options.paths.chroot, this.#sessions.context.session, name);
   }
 
   close(): Promise<void> {
-    return this.#line.close(this.#options.closeWaitMs);
+    return this.#sessions.close(this.#options.closeWaitMs);
   }
 }
 

@@ -19,8 +19,8 @@ import {
   type ProviderParts,
 } from "@holdfast/core/internal";
 import { nodeData } from "../layout/node-data.js";
-import { SessionLine } from "../recipes/session-line.js";
-import { SteadyCalls } from "../recipes/steady-calls.js";
+import { RetryingRequests } from "../recipes/requests/retrying-requests.js";
+import { SessionSequence } from "../recipes/session/session-sequence.js";
 import { ZooKeeperBarrier } from "../rendezvous/barrier.js";
 import { ZooKeeperDoubleBarrier } from "../rendezvous/double-barrier.js";
 import { GroupView } from "../rendezvous/group.js";
@@ -129,7 +129,7 @@ export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
   const id = common.runtime.randomId();
   const events = new EventHub({ provider: id, backend: "zookeeper", runtime: common.runtime });
   const cluster = options.connect ?? "client";
-  const line = new SessionLine({
+  const sessions = new SessionSequence({
     runtime: common.runtime,
     connectTimeoutMs: common.connectTimeoutMs,
     renewable: resolved.client === null,
@@ -149,17 +149,17 @@ export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
     closeWaitMs,
     connectionPolicy: resolved.connectionPolicy,
   };
-  const driver = new ZooKeeperDriver(line, settings);
-  return new ZooKeeperProvider({ id, driver, link: line, events, options: common }, line, settings);
+  const driver = new ZooKeeperDriver(sessions, settings);
+  return new ZooKeeperProvider({ id, driver, link: sessions, events, options: common }, sessions, settings);
 }
 
 class ZooKeeperProvider extends DriverProvider implements ZooKeeperLocks {
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #identity: boolean;
 
-  constructor(parts: ProviderParts, line: SessionLine, settings: DriverOptions) {
+  constructor(parts: ProviderParts, sessions: SessionSequence, settings: DriverOptions) {
     super(parts);
-    this.#calls = new SteadyCalls(this.engine, line, settings);
+    this.#calls = new RetryingRequests(this.engine, sessions, settings);
     this.#identity = settings.identity;
   }
 

@@ -2,18 +2,18 @@ import type { HoldfastError, Millis } from "@holdfast/core";
 import type { Attempt, AttemptListener, GrantState } from "@holdfast/core/driver";
 import { sequenceWarnFrom } from "../layout/queue-order.js";
 import type { QueueRule } from "../layout/queue-rules.js";
-import type { CreateSettings } from "./create-settings.js";
-import { eviction, requestFailure } from "./failures.js";
-import type { OwnNode } from "./own-node-watch.js";
-import { checkSequence } from "./queue-view.js";
-import type { SessionDesk } from "./session-desk.js";
-import type { ZooKeeperGrant } from "./zookeeper-grant.js";
+import type { CreateSettings } from "./create/create-settings.js";
+import type { OwnNode } from "./grant/own-node-watch.js";
+import type { ZooKeeperGrant } from "./grant/zookeeper-grant.js";
+import { checkSequence } from "./queue/queue-view.js";
+import { eviction, requestFailure } from "./session/failures.js";
+import type { SessionContext } from "./session/session-context.js";
 
 export type Grants = readonly [ZooKeeperGrant, ...ZooKeeperGrant[]];
 
 /** What all attempts on one session do alike: report one end, once, and take back what was made. */
 export abstract class SessionAttempt implements Attempt {
-  protected readonly desk: SessionDesk;
+  protected readonly context: SessionContext;
   protected readonly settings: CreateSettings;
   protected readonly listener: AttemptListener;
   /** Ended or withdrawn: answers that still come change nothing. */
@@ -26,12 +26,12 @@ export abstract class SessionAttempt implements Attempt {
   #withdrawn = false;
   #cleared: Promise<void> | null = null;
 
-  constructor(desk: SessionDesk, settings: CreateSettings, listener: AttemptListener) {
-    this.desk = desk;
+  constructor(context: SessionContext, settings: CreateSettings, listener: AttemptListener) {
+    this.context = context;
     this.settings = settings;
     this.listener = listener;
     this.#startedMs = settings.runtime.nowMs();
-    this.#notOver = desk.whenOver(() => this.#sessionOver());
+    this.#notOver = context.whenOver(() => this.#sessionOver());
   }
 
   abstract readonly roundTrips: number;
@@ -76,7 +76,7 @@ export abstract class SessionAttempt implements Attempt {
     const { runtime, retry } = this.settings;
     const delayMs = retry.next(++this.#tries, runtime.nowMs() - this.#startedMs, failure);
     if (delayMs === null) this.fail(failure);
-    else this.#endPause = this.desk.pause(delayMs, again);
+    else this.#endPause = this.context.pause(delayMs, again);
   }
 
   /** `false`: the counter of the parent is nearly spent, and the attempt has failed. */
@@ -98,7 +98,7 @@ export abstract class SessionAttempt implements Attempt {
 
   /** A node of ours is missing. It was deleted, or went with the session: only an answer through the leader shows which. */
   protected evicted(lockName: string, path: string): void {
-    this.desk.whenProven(
+    this.context.whenProven(
       () => this.fail(eviction(lockName, path)),
       () => !this.over,
     );
@@ -126,7 +126,7 @@ export abstract class SessionAttempt implements Attempt {
     if (this.over) return;
     let forget = () => {};
     const broken = new Promise<void>((resolve) => {
-      forget = this.desk.session.onState(() => resolve());
+      forget = this.context.session.onState(() => resolve());
     });
     const reportOnce = (refused: unknown): void => {
       forget();
@@ -143,8 +143,8 @@ export abstract class SessionAttempt implements Attempt {
       this.#end();
       this.stop();
       // Where the session is over all has gone with it.
-      if (!this.desk.over) {
-        this.desk.session.batch(() => {
+      if (!this.context.over) {
+        this.context.session.batch(() => {
           parts = this.takeBack();
         });
       }
@@ -163,7 +163,7 @@ async function allOf(parts: readonly Promise<unknown>[]): Promise<void> {
 
 /** Rejects when the server refuses for good: the node stays as long as the session. `czxid`: as in `Deletions`. */
 export function deleteNode(
-  { session, deletions }: SessionDesk,
+  { session, deletions }: SessionContext,
   lockName: string,
   path: string,
   what = `deleting ${path}`,

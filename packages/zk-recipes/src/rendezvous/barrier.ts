@@ -6,23 +6,23 @@ import {
   isNodeExists,
   orAbsent,
   outcomeOf,
+  type RetryingRequests,
   refusalOf,
-  type SteadyCalls,
-} from "../recipes/steady-calls.js";
-import { WatchedNode } from "../recipes/watched-node.js";
+} from "../recipes/requests/retrying-requests.js";
+import { WatchedNode } from "../recipes/requests/watched-node.js";
 
 /**
  * Curator's `DistributedBarrier`: shut while the node at its path is there, whoever made it. Persistent, so it stays shut
  * when the one who shut it is gone. A request whose answer was lost is sent again: opening or shutting twice is once.
  */
 export class ZooKeeperBarrier implements BarrierStore {
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   readonly #node: WatchedNode;
   readonly #data: Uint8Array;
 
   /** `data`: what the node tells of its maker; nobody reads it. */
-  constructor(calls: SteadyCalls, name: string, data: Uint8Array) {
+  constructor(calls: RetryingRequests, name: string, data: Uint8Array) {
     this.#calls = calls;
     this.#call = { lockName: name, path: calls.pathOf(name), patient: false };
     this.#node = new WatchedNode(calls, name, this.#call.path);
@@ -32,8 +32,8 @@ export class ZooKeeperBarrier implements BarrierStore {
   async shut(): Promise<void> {
     const { path } = this.#call;
     const node = { path, data: this.#data, ephemeral: false };
-    await this.#calls.repeat<unknown>(this.#call, async (desk) => {
-      const made = await this.#calls.create(desk, this.#call, node);
+    await this.#calls.repeat<unknown>(this.#call, async (context) => {
+      const made = await this.#calls.create(context, this.#call, node);
       return isNodeExists(made) ? { ok: true, value: null, zxid: 0n } : made;
     });
   }

@@ -1,6 +1,6 @@
 import type { BarrierSeat, DoubleBarrierStore, WaitBounds } from "@holdfast/core/internal";
 import { awaitValue } from "@holdfast/core/internal";
-import type { SteadyCalls } from "../recipes/steady-calls.js";
+import type { RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { Entrance } from "./entrance.js";
 import { Seat } from "./seat.js";
 
@@ -15,11 +15,11 @@ import { Seat } from "./seat.js";
  *   name once the old node is gone, so it is never counted twice; after it has passed, its membership is `lost`.
  */
 export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #name: string;
   readonly #data: Uint8Array;
 
-  constructor(calls: SteadyCalls, name: string, data: Uint8Array) {
+  constructor(calls: RetryingRequests, name: string, data: Uint8Array) {
     this.#calls = calls;
     this.#name = name;
     this.#data = data;

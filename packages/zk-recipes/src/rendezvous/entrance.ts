@@ -9,10 +9,15 @@ import {
   type Stat,
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
-import { eviction } from "../recipes/failures.js";
-import type { OwnNode } from "../recipes/own-node-watch.js";
-import type { SessionDesk } from "../recipes/session-desk.js";
-import { type CallInfo, isNodeExists, outcomeOf, type SteadyCalls } from "../recipes/steady-calls.js";
+import type { OwnNode } from "../recipes/grant/own-node-watch.js";
+import {
+  type CallInfo,
+  isNodeExists,
+  outcomeOf,
+  type RetryingRequests,
+} from "../recipes/requests/retrying-requests.js";
+import { eviction } from "../recipes/session/failures.js";
+import type { SessionContext } from "../recipes/session/session-context.js";
 import type { Outcome, WatchHandle } from "../session/types.js";
 import { anyOlder, membersOf, readyName } from "./round-nodes.js";
 
@@ -20,7 +25,7 @@ import { anyOlder, membersOf, readyName } from "./round-nodes.js";
 export interface Place {
   readonly parent: string;
   readonly node: OwnNode;
-  readonly desk: SessionDesk;
+  readonly context: SessionContext;
 }
 
 type Listing = Outcome<ResponseOf<"getChildren2">>;
@@ -37,7 +42,7 @@ interface Look {
  * full; the last to come makes `ready`, which wakes the others.
  */
 export class Entrance implements Watched<boolean> {
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #parties: number;
   readonly #data: Uint8Array;
   readonly #parent: string;
@@ -47,7 +52,7 @@ export class Entrance implements Watched<boolean> {
   #changed: () => void = () => {};
   #place: Place | null = null;
   /** The session that may have a node of ours. */
-  #asked: SessionDesk | null = null;
+  #asked: SessionContext | null = null;
   #readyWatch: WatchHandle | null = null;
   #notOver: () => void = () => {};
   #opening: Promise<boolean> | null = null;
@@ -55,7 +60,7 @@ export class Entrance implements Watched<boolean> {
   #looking: Promise<unknown> = Promise.resolve();
   #withdrawn = false;
 
-  constructor(calls: SteadyCalls, name: string, parties: number, data: Uint8Array) {
+  constructor(calls: RetryingRequests, name: string, parties: number, data: Uint8Array) {
     this.#calls = calls;
     this.#lockName = name;
     this.#parties = parties;
@@ -91,18 +96,18 @@ export class Entrance implements Watched<boolean> {
   /** Leaves no node behind: at once where there is contact, otherwise after the reconnect or with the session. */
   async withdraw(): Promise<void> {
     this.#withdrawn = true;
-    const desk = this.#asked;
-    if (desk === null || desk.over) return;
-    const gone = this.#leaveNothing(desk);
+    const context = this.#asked;
+    if (context === null || context.over) return;
+    const gone = this.#leaveNothing(context);
     this.#calls.engine.trackCleaning(gone);
-    if (desk.session.state !== "connected") return;
+    if (context.session.state !== "connected") return;
     await this.#calls.within(gone, this.#calls.engine.options.releaseTimeoutMs);
   }
 
   /** Behind the look under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */
-  async #leaveNothing(desk: SessionDesk): Promise<void> {
+  async #leaveNothing(context: SessionContext): Promise<void> {
     await Promise.allSettled([this.#looking]);
-    await new Promise<void>((resolve) => desk.deletions.delete(this.#path, () => resolve()));
+    await new Promise<void>((resolve) => context.deletions.delete(this.#path, () => resolve()));
   }
 
   async read(): Promise<boolean> {
@@ -111,13 +116,13 @@ export class Entrance implements Watched<boolean> {
       path: this.#parent,
       patient: this.#place !== null,
     };
-    const look = await this.#calls.repeat(call, (desk) => {
-      const looking = this.#look(desk, call);
+    const look = await this.#calls.repeat(call, (context) => {
+      const looking = this.#look(context, call);
       this.#looking = looking;
       return looking;
     });
     if (look === null || this.#withdrawn || this.#place === null) return false;
-    const { desk, node } = this.place();
+    const { context, node } = this.place();
     const full = look.members.length >= this.#parties;
     const { ready } = look;
     if (ready !== null && node.czxid < ready.czxid) return true;
@@ -126,7 +131,7 @@ export class Entrance implements Watched<boolean> {
     const others = look.members.filter((name) => name !== node.name);
     const goesOn =
       ready !== null &&
-      (await this.#calls.repeat(call, () => anyOlder(desk.session, this.#parent, others, ready)));
+      (await this.#calls.repeat(call, () => anyOlder(context.session, this.#parent, others, ready)));
     if (goesOn) return true;
     if (!full) return false;
     this.#opening = this.#makeReady(call, ready !== null);
@@ -138,26 +143,26 @@ export class Entrance implements Watched<boolean> {
   }
 
   /** `null` when a node of ours, of a session that has ended here, is still in the way. */
-  async #look(desk: SessionDesk, call: CallInfo): Promise<Outcome<Look | null>> {
+  async #look(context: SessionContext, call: CallInfo): Promise<Outcome<Look | null>> {
     if (this.#withdrawn) return done(null);
-    if (this.#place !== null && this.#place.desk !== desk) this.#place = null;
-    const asked = this.#ask(desk);
+    if (this.#place !== null && this.#place.context !== context) this.#place = null;
+    const asked = this.#ask(context);
     let created: Outcome<unknown> | null = null;
     if (this.#place === null) {
-      this.#asked = desk;
+      this.#asked = context;
       const node = { path: this.#path, data: this.#data, ephemeral: true };
-      const made = await this.#calls.create(desk, call, node, () => asked.send());
+      const made = await this.#calls.create(context, call, node, () => asked.send());
       created = made;
-      if (made.ok) this.#seat(desk, made.value.stat);
+      if (made.ok) this.#seat(context, made.value.stat);
       else if (!isNodeExists(made)) return made;
     } else {
-      desk.session.batch(() => asked.send());
+      context.session.batch(() => asked.send());
     }
     const [ready, listing] = await asked.answers();
     if (!ready.ok) return ready;
     if (!listing.ok) return listing;
     if (created !== null && !created.ok) {
-      const taken = await this.#adopt(desk);
+      const taken = await this.#adopt(context);
       if (!taken.ok || !taken.value) return taken.ok ? done(null) : taken;
     }
     const members = membersOf(listing.value.children);
@@ -166,12 +171,12 @@ export class Entrance implements Watched<boolean> {
   }
 
   /** The watch on `ready`, before it the create where there is one, and the children behind both. */
-  #ask(desk: SessionDesk): { send(): void; answers(): Promise<[Ready, Listing]> } {
-    const { session } = desk;
+  #ask(context: SessionContext): { send(): void; answers(): Promise<[Ready, Listing]> } {
+    const { session } = context;
     let answers: Promise<[Ready, Listing]> | null = null;
     return {
       send: () => {
-        const ready = new Promise<Ready>((resolve) => this.#watchReady(desk, resolve));
+        const ready = new Promise<Ready>((resolve) => this.#watchReady(context, resolve));
         const listing = outcomeOf(session, "getChildren2", { path: this.#parent, watch: false });
         answers = Promise.all([ready, listing]);
       },
@@ -179,10 +184,10 @@ export class Entrance implements Watched<boolean> {
     };
   }
 
-  #watchReady(desk: SessionDesk, answered: (ready: Ready) => void): void {
+  #watchReady(context: SessionContext, answered: (ready: Ready) => void): void {
     this.#notOver();
     this.#readyWatch?.drop();
-    const handle = desk.session.watchExists(joinPath(this.#parent, readyName), {
+    const handle = context.session.watchExists(joinPath(this.#parent, readyName), {
       answered,
       fired: () => {
         if (this.#readyWatch === handle) this.#readyWatch = null;
@@ -190,26 +195,26 @@ export class Entrance implements Watched<boolean> {
       },
     });
     this.#readyWatch = handle;
-    this.#notOver = desk.whenOver(() => this.#changed());
+    this.#notOver = context.whenOver(() => this.#changed());
   }
 
-  #seat(desk: SessionDesk, stat: Stat): void {
+  #seat(context: SessionContext, stat: Stat): void {
     this.#place = {
       parent: this.#parent,
-      desk,
+      context,
       node: { path: this.#path, name: this.#id, czxid: stat.czxid },
     };
   }
 
   /** The node is there already: ours by a create whose answer was lost, or of our last session, whose end we wait for. */
-  #adopt(desk: SessionDesk): Promise<Outcome<boolean>> {
+  #adopt(context: SessionContext): Promise<Outcome<boolean>> {
     return new Promise((resolve) => {
-      desk.session.watchData(this.#path, {
+      context.session.watchData(this.#path, {
         answered: (outcome) => {
           if (outcome.ok) {
             const { stat } = outcome.value;
-            const ours = stat.ephemeralOwner === desk.session.id;
-            if (ours) this.#seat(desk, stat);
+            const ours = stat.ephemeralOwner === context.session.id;
+            if (ours) this.#seat(context, stat);
             return resolve({ ...outcome, value: ours });
           }
           const { error } = outcome;
@@ -227,8 +232,8 @@ export class Entrance implements Watched<boolean> {
     const path = joinPath(this.#parent, readyName);
     const node = { path, data: this.#data, ephemeral: false };
     if (!replacing) {
-      await this.#calls.repeat<unknown>({ ...call, patient: true }, async (desk) => {
-        const made = await this.#calls.create(desk, call, node);
+      await this.#calls.repeat<unknown>({ ...call, patient: true }, async (context) => {
+        const made = await this.#calls.create(context, call, node);
         return isNodeExists(made) ? done(null) : made;
       });
       return true;

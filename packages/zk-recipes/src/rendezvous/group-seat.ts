@@ -1,16 +1,16 @@
 import { HoldfastError, LayoutConflictError } from "@holdfast/core";
 import { formatSessionId, type Stat } from "@holdfast/zk-protocol";
-import { claim, isClaimed } from "../recipes/node-claims.js";
-import { OwnNodeWatch } from "../recipes/own-node-watch.js";
-import type { SessionDesk } from "../recipes/session-desk.js";
+import { claim, isClaimed } from "../recipes/create/node-claims.js";
+import { OwnNodeWatch } from "../recipes/grant/own-node-watch.js";
 import {
   type CallInfo,
   isNodeExists,
   orAbsent,
   outcomeOf,
+  type RetryingRequests,
   refusalOf,
-  type SteadyCalls,
-} from "../recipes/steady-calls.js";
+} from "../recipes/requests/retrying-requests.js";
+import type { SessionContext } from "../recipes/session/session-context.js";
 import type { Outcome, RequestError } from "../session/types.js";
 
 /** How often a seat that cannot be put back is tried again. */
@@ -18,12 +18,12 @@ const tryAgainMs = 1_000;
 
 /** One member's node, kept there until it is disposed of. */
 export class GroupSeat implements AsyncDisposable {
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   readonly #data: Uint8Array;
   /** Sessions of ours that may have made it. A node of one that has ended here goes as soon as the server knows. */
   readonly #sessions = new Set<bigint>();
-  #desk: SessionDesk | null = null;
+  #context: SessionContext | null = null;
   #watch: OwnNodeWatch | null = null;
   #notOver: () => void = () => {};
   /** The last create, under way or answered. */
@@ -31,7 +31,7 @@ export class GroupSeat implements AsyncDisposable {
   #disposed: Promise<void> | null = null;
   #warned = false;
 
-  constructor(calls: SteadyCalls, lockName: string, path: string, data: Uint8Array) {
+  constructor(calls: RetryingRequests, lockName: string, path: string, data: Uint8Array) {
     this.#calls = calls;
     this.#call = { lockName, path, patient: false };
     this.#data = data;
@@ -40,7 +40,7 @@ export class GroupSeat implements AsyncDisposable {
   /** Rejects with `LayoutConflictError` when somebody else has the id. */
   async take(): Promise<void> {
     for (;;) {
-      const taken = await this.#calls.repeat<Stat | true>(this.#call, (desk) => this.#create(desk));
+      const taken = await this.#calls.repeat<Stat | true>(this.#call, (context) => this.#create(context));
       if (taken === true) return;
       if (!this.#isOurs(taken)) throw this.#conflict(taken);
       await this.#calls.pause(tryAgainMs / 4);
@@ -53,62 +53,66 @@ export class GroupSeat implements AsyncDisposable {
     return this.#disposed;
   }
 
-  #create(desk: SessionDesk): Promise<Outcome<Stat | true>> {
-    const creating = this.#createOn(desk);
+  #create(context: SessionContext): Promise<Outcome<Stat | true>> {
+    const creating = this.#createOn(context);
     this.#creating = creating;
     return creating;
   }
 
   /** `true` when the node is there and ours; otherwise whose it is. */
-  async #createOn(desk: SessionDesk): Promise<Outcome<Stat | true>> {
+  async #createOn(context: SessionContext): Promise<Outcome<Stat | true>> {
     const { path } = this.#call;
-    const { session } = desk;
+    const { session } = context;
     const mayBeOurs = this.#sessions.has(session.id);
     const node = { path, data: this.#data, ephemeral: true };
-    const made = await this.#calls.create(desk, this.#call, node);
+    const made = await this.#calls.create(context, this.#call, node);
     if (made.ok || mayHaveBeenMade(made.error)) this.#sessions.add(session.id);
-    if (made.ok) return this.#seated(desk, made.value.stat);
+    if (made.ok) return this.#seated(context, made.value.stat);
     if (!isNodeExists(made)) return made;
     const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
     if (!found.ok) return found;
     // Gone since: the next try makes it.
     if (found.value === null) {
-      return this.#disposed === null ? this.#createOn(desk) : { ok: true, value: true, zxid: 0n };
+      return this.#disposed === null ? this.#createOn(context) : { ok: true, value: true, zxid: 0n };
     }
     const { stat } = found.value;
-    const ours = mayBeOurs && stat.ephemeralOwner === session.id && !isClaimed(desk, path, stat.czxid);
-    if (ours) return this.#seated(desk, stat);
+    const ours = mayBeOurs && stat.ephemeralOwner === session.id && !isClaimed(context, path, stat.czxid);
+    if (ours) return this.#seated(context, stat);
     return { ok: true, value: stat, zxid: 0n };
   }
 
-  #seated(desk: SessionDesk, { czxid }: Stat): Outcome<true> {
+  #seated(context: SessionContext, { czxid }: Stat): Outcome<true> {
     const { path } = this.#call;
-    claim(desk, path, czxid);
-    this.#desk = desk;
+    claim(context, path, czxid);
+    this.#context = context;
     // The delete waits for this create.
     if (this.#disposed !== null) return { ok: true, value: true, zxid: 0n };
     const again = (): void => {
       watch.stop();
       notOver();
-      if (this.#desk === desk) void this.#putBack();
+      if (this.#context === context) void this.#putBack();
     };
-    const watch = new OwnNodeWatch(desk, { path, name: path, czxid }, { gone: again, revokeAsked: () => {} });
-    const notOver = desk.whenOver(again);
+    const watch = new OwnNodeWatch(
+      context,
+      { path, name: path, czxid },
+      { gone: again, revokeAsked: () => {} },
+    );
+    const notOver = context.whenOver(again);
     this.#watch = watch;
     this.#notOver = notOver;
     watch.arm();
-    if (desk.over) again();
+    if (context.over) again();
     return { ok: true, value: true, zxid: 0n };
   }
 
   async #putBack(): Promise<void> {
-    this.#desk = null;
+    this.#context = null;
     const { engine } = this.#calls;
     const call = { ...this.#call, patient: true };
     while (this.#disposed === null && !engine.closed) {
       try {
-        const taken = await this.#calls.repeat<Stat | true>(call, async (desk) =>
-          this.#disposed === null ? await this.#create(desk) : { ok: true, value: true, zxid: 0n },
+        const taken = await this.#calls.repeat<Stat | true>(call, async (context) =>
+          this.#disposed === null ? await this.#create(context) : { ok: true, value: true, zxid: 0n },
         );
         if (taken === true) return;
         if (!this.#isOurs(taken)) this.#warn(this.#conflict(taken));
@@ -141,8 +145,8 @@ export class GroupSeat implements AsyncDisposable {
     await Promise.allSettled([this.#creating]);
     const { path } = this.#call;
     // Also while it is being put back: whatever the present session has made there goes.
-    const { session } = this.#desk ?? this.#calls.line.desk;
-    let certain = this.#desk !== null;
+    const { session } = this.#context ?? this.#calls.sessions.context;
+    let certain = this.#context !== null;
     const done: Outcome<unknown> = { ok: true, value: null, zxid: 0n };
     await this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (now) => {
       if (now.session !== session) return done;
@@ -159,7 +163,9 @@ export class GroupSeat implements AsyncDisposable {
 
   /** By a create of this seat, not of another member of this provider that has the id already. */
   #isOurs({ ephemeralOwner, czxid }: Stat): boolean {
-    return this.#sessions.has(ephemeralOwner) && !isClaimed(this.#calls.line.desk, this.#call.path, czxid);
+    return (
+      this.#sessions.has(ephemeralOwner) && !isClaimed(this.#calls.sessions.context, this.#call.path, czxid)
+    );
   }
 
   #warn(error: unknown): void {

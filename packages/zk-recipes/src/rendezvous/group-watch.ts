@@ -1,7 +1,12 @@
 import type { Watched } from "@holdfast/core/internal";
 import { joinPath, type ResponseOf } from "@holdfast/zk-protocol";
-import type { SessionDesk } from "../recipes/session-desk.js";
-import { type CallInfo, orAbsent, outcomeOf, type SteadyCalls } from "../recipes/steady-calls.js";
+import {
+  type CallInfo,
+  orAbsent,
+  outcomeOf,
+  type RetryingRequests,
+} from "../recipes/requests/retrying-requests.js";
+import type { SessionContext } from "../recipes/session/session-context.js";
 import type { Outcome, WatchHandle, WatchListener } from "../session/types.js";
 import type { GroupMember } from "../values/api.js";
 
@@ -9,19 +14,19 @@ type Found<T> = Outcome<T | null>;
 
 /** The members of a group: listed, then each one's data read in one write, all with watches where somebody observes. */
 export class GroupWatch implements Watched<readonly GroupMember[]> {
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   #changed: () => void = () => {};
   readonly #watches = new Set<WatchHandle>();
   #notOver: () => void = () => {};
 
-  constructor(calls: SteadyCalls, lockName: string) {
+  constructor(calls: RetryingRequests, lockName: string) {
     this.#calls = calls;
     this.#call = { lockName, path: calls.pathOf(lockName), patient: false };
   }
 
   async list(): Promise<readonly GroupMember[]> {
-    const members = await this.#calls.repeat(this.#call, (desk) => this.#look(desk, false));
+    const members = await this.#calls.repeat(this.#call, (context) => this.#look(context, false));
     if (members.length === 0) await this.#calls.absent(this.#call);
     return members;
   }
@@ -36,24 +41,24 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
   }
 
   async read(): Promise<readonly GroupMember[]> {
-    const members = await this.#calls.repeat(this.#call, (desk) => {
+    const members = await this.#calls.repeat(this.#call, (context) => {
       this.#notOver();
       for (const watch of this.#watches) watch.drop();
       this.#watches.clear();
-      this.#notOver = desk.whenOver(() => this.#changed());
-      return this.#look(desk, true);
+      this.#notOver = context.whenOver(() => this.#changed());
+      return this.#look(context, true);
     });
     if (members.length === 0) await this.#calls.absent(this.#call);
     return members;
   }
 
-  async #look(desk: SessionDesk, watched: boolean): Promise<Outcome<readonly GroupMember[]>> {
-    const listing = await this.#children(desk, watched);
+  async #look(context: SessionContext, watched: boolean): Promise<Outcome<readonly GroupMember[]>> {
+    const listing = await this.#children(context, watched);
     if (!listing.ok) return listing;
     const ids = [...(listing.value?.children ?? [])].sort();
     const reads: Promise<Found<ResponseOf<"getData">>>[] = [];
-    desk.session.batch(() => {
-      for (const id of ids) reads.push(this.#data(desk, joinPath(this.#call.path, id), watched));
+    context.session.batch(() => {
+      for (const id of ids) reads.push(this.#data(context, joinPath(this.#call.path, id), watched));
     });
     const members: GroupMember[] = [];
     for (const [index, read] of (await Promise.all(reads)).entries()) {
@@ -66,9 +71,9 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
   }
 
   /** A group that nobody has joined has no node: then its coming is watched. */
-  async #children(desk: SessionDesk, watched: boolean): Promise<Found<ResponseOf<"getChildren2">>> {
+  async #children(context: SessionContext, watched: boolean): Promise<Found<ResponseOf<"getChildren2">>> {
     const { path } = this.#call;
-    const { session } = desk;
+    const { session } = context;
     for (;;) {
       const listing = watched
         ? await this.#armed<ResponseOf<"getChildren2">>((listener) => session.watchChildren(path, listener))
@@ -81,8 +86,12 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
     }
   }
 
-  async #data(desk: SessionDesk, path: string, watched: boolean): Promise<Found<ResponseOf<"getData">>> {
-    const { session } = desk;
+  async #data(
+    context: SessionContext,
+    path: string,
+    watched: boolean,
+  ): Promise<Found<ResponseOf<"getData">>> {
+    const { session } = context;
     if (watched) return this.#armed((listener) => session.watchData(path, listener));
     return orAbsent(await outcomeOf(session, "getData", { path, watch: false }));
   }

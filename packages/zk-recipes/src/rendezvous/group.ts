@@ -1,7 +1,7 @@
 import { HoldfastError, InvalidArgumentError } from "@holdfast/core";
 import { backendCall, checkSignal, observeLatest, show } from "@holdfast/core/internal";
 import { InvalidPathError, joinPath, validatePath } from "@holdfast/zk-protocol";
-import type { SteadyCalls } from "../recipes/steady-calls.js";
+import type { RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import type { GroupMember, GroupMembership } from "../values/api.js";
 import { GroupSeat } from "./group-seat.js";
 import { GroupWatch } from "./group-watch.js";
@@ -9,10 +9,10 @@ import { GroupWatch } from "./group-watch.js";
 /** Curator's `GroupMember`: one ephemeral node for each, `<group's path>/<id>`, and the list of them. */
 export class GroupView implements GroupMembership {
   readonly name: string;
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #data: Uint8Array;
 
-  constructor(calls: SteadyCalls, name: string, data: Uint8Array) {
+  constructor(calls: RetryingRequests, name: string, data: Uint8Array) {
     this.name = name;
     this.#calls = calls;
     this.#data = data;

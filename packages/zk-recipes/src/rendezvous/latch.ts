@@ -1,7 +1,7 @@
 import type { LatchStore } from "@holdfast/core/internal";
 import { decodeInt, encodeInt } from "../layout/numbers.js";
-import type { CallInfo, SteadyCalls } from "../recipes/steady-calls.js";
-import { type FoundNode, WatchedNode } from "../recipes/watched-node.js";
+import type { CallInfo, RetryingRequests } from "../recipes/requests/retrying-requests.js";
+import { type FoundNode, WatchedNode } from "../recipes/requests/watched-node.js";
 import { update } from "../values/counter.js";
 
 /**
@@ -10,11 +10,11 @@ import { update } from "../values/counter.js";
  * take it down, by a `SharedCount` of the same path. No node is a count of 0, and so is a count below.
  */
 export class ZooKeeperLatch implements LatchStore {
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   readonly #node: WatchedNode;
 
-  constructor(calls: SteadyCalls, name: string) {
+  constructor(calls: RetryingRequests, name: string) {
     this.#calls = calls;
     this.#call = { lockName: name, path: calls.pathOf(name), patient: false };
     this.#node = new WatchedNode(calls, name, this.#call.path);

@@ -1,6 +1,6 @@
 import type { ResponseOf, Stat } from "@holdfast/zk-protocol";
 import { joinPath } from "@holdfast/zk-protocol";
-import { orAbsent, outcomeOf } from "../recipes/steady-calls.js";
+import { orAbsent, outcomeOf } from "../recipes/requests/retrying-requests.js";
 import type { Outcome, ZooKeeperSession } from "../session/types.js";
 
 export const readyName = "ready";

@@ -1,9 +1,14 @@
 import { LockLostError, type LossReason } from "@holdfast/core";
 import { awaitValue, type BarrierSeat, type WaitBounds, type Watched } from "@holdfast/core/internal";
 import { joinPath } from "@holdfast/zk-protocol";
-import { requestFailure } from "../recipes/failures.js";
-import { OwnNodeWatch } from "../recipes/own-node-watch.js";
-import { type CallInfo, orAbsent, outcomeOf, type SteadyCalls } from "../recipes/steady-calls.js";
+import { OwnNodeWatch } from "../recipes/grant/own-node-watch.js";
+import {
+  type CallInfo,
+  orAbsent,
+  outcomeOf,
+  type RetryingRequests,
+} from "../recipes/requests/retrying-requests.js";
+import { requestFailure } from "../recipes/session/failures.js";
 import type { Outcome, WatchHandle } from "../session/types.js";
 import type { Place } from "./entrance.js";
 import { membersOf, readyName } from "./round-nodes.js";
@@ -15,7 +20,7 @@ import { membersOf, readyName } from "./round-nodes.js";
  */
 export class Seat implements BarrierSeat, Watched<boolean> {
   lost: LossReason | null = null;
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #lockName: string;
   readonly #place: Place;
   readonly #ownWatch: OwnNodeWatch;
@@ -29,15 +34,15 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   #watch: WatchHandle | null = null;
   #stopWatching: () => void = () => {};
 
-  constructor(calls: SteadyCalls, lockName: string, place: Place) {
+  constructor(calls: RetryingRequests, lockName: string, place: Place) {
     this.#calls = calls;
     this.#lockName = lockName;
     this.#place = place;
     const gone = (): void => this.#lose("stolen");
-    this.#ownWatch = new OwnNodeWatch(place.desk, place.node, { gone, revokeAsked: () => {} });
-    const { desk } = place;
-    this.#notOver = desk.whenOver(() => this.#lose(endOf(desk.session)));
-    if (desk.over) this.#lose(endOf(desk.session));
+    this.#ownWatch = new OwnNodeWatch(place.context, place.node, { gone, revokeAsked: () => {} });
+    const { context } = place;
+    this.#notOver = context.whenOver(() => this.#lose(endOf(context.session)));
+    if (context.over) this.#lose(endOf(context.session));
   }
 
   onLost(listener: (reason: LossReason) => void): void {
@@ -115,11 +120,11 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     const path = joinPath(call.path, name);
     const found = await this.#calls.repeat(
       call,
-      (desk) =>
+      (context) =>
         new Promise<Outcome<unknown>>((resolve) => {
           this.#stopWatching();
           this.#watch?.drop();
-          const handle = desk.session.watchData(path, {
+          const handle = context.session.watchData(path, {
             answered: (outcome) => {
               if (!outcome.ok && this.#watch === handle) this.#watch = null;
               resolve(orAbsent<unknown>(outcome));
@@ -130,7 +135,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
             },
           });
           this.#watch = handle;
-          this.#stopWatching = desk.whenOver(() => this.#changed());
+          this.#stopWatching = context.whenOver(() => this.#changed());
         }),
     );
     await this.#deletion;
@@ -146,11 +151,11 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   #deleteOwn(): Promise<void> {
-    const { desk, node } = this.#place;
+    const { context, node } = this.#place;
     return new Promise((resolve, reject) => {
-      desk.deletions.delete(node.path, (_outcome, error) => {
+      context.deletions.delete(node.path, (_outcome, error) => {
         if (error === null) resolve();
-        else reject(requestFailure(`deleting ${node.path}`, error, desk.session, this.#lockName));
+        else reject(requestFailure(`deleting ${node.path}`, error, context.session, this.#lockName));
       });
     });
   }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "@holdfast/core";
 import { backendCall, show } from "@holdfast/core/internal";
 import { decodeLong, encodeLong } from "../layout/numbers.js";
-import type { CallInfo, SteadyCalls } from "../recipes/steady-calls.js";
+import type { CallInfo, RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import type { AtomicLong } from "./api.js";
 import { forcedWrite } from "./conditional-write.js";
 import { update } from "./counter.js";
@@ -9,10 +9,10 @@ import { update } from "./counter.js";
 /** Curator's `DistributedAtomicLong`, by optimistic tries alone: no promotion to a mutex. */
 export class AtomicLongView implements AtomicLong {
   readonly name: string;
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
 
-  constructor(calls: SteadyCalls, name: string) {
+  constructor(calls: RetryingRequests, name: string) {
     this.name = name;
     this.#calls = calls;
     this.#call = { lockName: name, path: calls.pathOf(name), patient: false };

@@ -1,7 +1,12 @@
 import { errorCodes, type Stat } from "@holdfast/zk-protocol";
-import { isPassing } from "../recipes/failures.js";
-import { type CallInfo, outcomeOf, refusalOf, type SteadyCalls } from "../recipes/steady-calls.js";
-import type { FoundNode } from "../recipes/watched-node.js";
+import {
+  type CallInfo,
+  outcomeOf,
+  type RetryingRequests,
+  refusalOf,
+} from "../recipes/requests/retrying-requests.js";
+import type { FoundNode } from "../recipes/requests/watched-node.js";
+import { isPassing } from "../recipes/session/failures.js";
 import type { Outcome } from "../session/types.js";
 
 /**
@@ -31,7 +36,7 @@ export function judge(seen: Stat | null, now: FoundNode | null, written: Uint8Ar
  * that is not retryable.
  */
 export async function conditionalWrite(
-  calls: SteadyCalls,
+  calls: RetryingRequests,
   call: CallInfo,
   seen: Stat | null,
   data: Uint8Array,
@@ -63,17 +68,17 @@ export async function conditionalWrite(
 }
 
 async function send(
-  calls: SteadyCalls,
+  calls: RetryingRequests,
   call: CallInfo,
   seen: Stat | null,
   data: Uint8Array,
 ): Promise<Outcome<Stat>> {
   const { path } = call;
-  const desk = await calls.connected(call);
+  const context = await calls.connected(call);
   const outcome =
     seen === null
-      ? await calls.create(desk, call, { path, data, ephemeral: false })
-      : await outcomeOf(desk.session, "setData", { path, data, version: seen.version });
+      ? await calls.create(context, call, { path, data, ephemeral: false })
+      : await outcomeOf(context.session, "setData", { path, data, version: seen.version });
   return outcome.ok ? { ...outcome, value: outcome.value.stat } : outcome;
 }
 
@@ -86,7 +91,7 @@ function isCondition(code: number): boolean {
  * which alone can prove after a lost answer that nothing was applied. That the very data is there is as good as an answer.
  */
 export async function forcedWrite(
-  calls: SteadyCalls,
+  calls: RetryingRequests,
   call: CallInfo,
   known: Stat | null,
   data: Uint8Array,
@@ -94,11 +99,11 @@ export async function forcedWrite(
   const startedMs = calls.runtime.nowMs();
   let absent = false;
   for (let tries = 1; ; tries++) {
-    const desk = await calls.connected(call);
+    const context = await calls.connected(call);
     const { path } = call;
     const outcome = absent
-      ? await calls.create(desk, call, { path, data, ephemeral: false })
-      : await outcomeOf(desk.session, "setData", { path, data, version: -1 });
+      ? await calls.create(context, call, { path, data, ephemeral: false })
+      : await outcomeOf(context.session, "setData", { path, data, version: -1 });
     if (outcome.ok) return outcome.value.stat;
     const { error } = outcome;
     const refusal = refusalOf(error);

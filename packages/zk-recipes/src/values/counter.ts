@@ -1,4 +1,4 @@
-import type { CallInfo, SteadyCalls } from "../recipes/steady-calls.js";
+import type { CallInfo, RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { conditionalWrite } from "./conditional-write.js";
 
 /** A wait that grows with the tries, so that many writers of one node do not refuse each other for ever. */
@@ -11,7 +11,7 @@ const mostTries = 1_000;
  * Resolves to whether it was written.
  */
 export async function update(
-  calls: SteadyCalls,
+  calls: RetryingRequests,
   call: CallInfo,
   what: string,
   next: (data: Uint8Array | null, there: boolean) => Uint8Array | null,

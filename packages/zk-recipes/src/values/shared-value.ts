@@ -7,9 +7,9 @@ import {
   isNodeExists,
   orAbsent,
   outcomeOf,
-  type SteadyCalls,
-} from "../recipes/steady-calls.js";
-import { type FoundNode, WatchedNode } from "../recipes/watched-node.js";
+  type RetryingRequests,
+} from "../recipes/requests/retrying-requests.js";
+import { type FoundNode, WatchedNode } from "../recipes/requests/watched-node.js";
 import type { Outcome } from "../session/types.js";
 import type { SharedValue, Versioned } from "./api.js";
 import { conditionalWrite, forcedWrite } from "./conditional-write.js";
@@ -42,14 +42,14 @@ export const bytesCodec: ValueCodec<Uint8Array> = {
  */
 export class SharedValueView<T> implements SharedValue<T> {
   readonly name: string;
-  readonly #calls: SteadyCalls;
+  readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   readonly #seed: Uint8Array;
   readonly #codec: ValueCodec<T>;
   /** As this view has seen it last. */
   #known: Stat | null = null;
 
-  constructor(calls: SteadyCalls, name: string, seed: Uint8Array, codec: ValueCodec<T>) {
+  constructor(calls: RetryingRequests, name: string, seed: Uint8Array, codec: ValueCodec<T>) {
     this.name = name;
     this.#calls = calls;
     this.#call = { lockName: name, path: calls.pathOf(name), patient: false };
@@ -121,11 +121,11 @@ export class SharedValueView<T> implements SharedValue<T> {
   async #plant(): Promise<FoundNode> {
     const { path } = this.#call;
     for (;;) {
-      const found = await this.#calls.repeat(this.#call, async (desk) => {
+      const found = await this.#calls.repeat(this.#call, async (context) => {
         const behind: { read: Promise<Outcome<ResponseOf<"getData">>> | null } = { read: null };
         const node = { path, data: this.#seed, ephemeral: false };
-        const made = await this.#calls.create(desk, this.#call, node, () => {
-          behind.read = outcomeOf(desk.session, "getData", { path, watch: false });
+        const made = await this.#calls.create(context, this.#call, node, () => {
+          behind.read = outcomeOf(context.session, "getData", { path, watch: false });
         });
         if (!made.ok && !isNodeExists(made)) return made;
         return orAbsent(await (behind.read as Promise<Outcome<ResponseOf<"getData">>>));

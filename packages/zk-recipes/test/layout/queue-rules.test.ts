@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { inQueueOrder } from "../../src/layout/queue-order.js";
 import { latchRule, mutexRule, type QueueRule, readRule, writeRule } from "../../src/layout/queue-rules.js";
-import { viewQueue } from "../../src/recipes/queue-view.js";
+import { viewQueue } from "../../src/recipes/queue/queue-view.js";
 
 const node = (base: string, sequence: number, maker = sequence): string =>
   `_c_00000000-0000-4000-8000-${String(maker).padStart(12, "0")}-${base}${String(sequence).padStart(10, "0")}`;

@@ -3,12 +3,12 @@ import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing"
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, test } from "vitest";
 import { mutexRule } from "../../src/layout/queue-rules.js";
-import { NaiveAttempt } from "../../src/recipes/naive-attempt.js";
-import { OwnNodeWatch } from "../../src/recipes/own-node-watch.js";
-import { QueueAttempt } from "../../src/recipes/queue-attempt.js";
-import { SessionDesk } from "../../src/recipes/session-desk.js";
+import { OwnNodeWatch } from "../../src/recipes/grant/own-node-watch.js";
+import { NaiveAttempt } from "../../src/recipes/naive/naive-attempt.js";
+import { QueueAttempt } from "../../src/recipes/queue/queue-attempt.js";
+import { SessionContext } from "../../src/recipes/session/session-context.js";
 import { RecordedAttempt } from "./support/recorded-attempt.js";
-import { ScriptedLine, stateOf } from "./support/scripted-line.js";
+import { ScriptedSequence, stateOf } from "./support/scripted-sequence.js";
 import { ScriptedSession, stat } from "./support/scripted-session.js";
 
 const passing = [
@@ -34,11 +34,11 @@ beforeEach(() => {
   };
 });
 
-function queueing({ desk, settings }: ScriptedLine): RecordedAttempt {
+function queueing({ context, settings }: ScriptedSequence): RecordedAttempt {
   const spec = { lockName: "l", parent: "/l", rule: mutexRule, data: new Uint8Array(0) };
   const options = { mayWait: true, revocable: false };
   return new RecordedAttempt(
-    (listener) => new QueueAttempt(desk, settings, [{ ...spec, ...options }], listener),
+    (listener) => new QueueAttempt(context, settings, [{ ...spec, ...options }], listener),
   );
 }
 
@@ -48,7 +48,7 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
     const heard: string[] = [];
     const node = { path: "/l/own", name: "own", czxid: 7n };
     const listener = { gone: () => heard.push("gone"), revokeAsked: () => heard.push("revoke") };
-    const watch = new OwnNodeWatch(new SessionDesk(session, runtime), node, listener);
+    const watch = new OwnNodeWatch(new SessionContext(session, runtime), node, listener);
     watch.arm();
     session.refuse(session.pending("getData"), code);
     expect(session.sent).toEqual([]);
@@ -62,7 +62,7 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
   test("to prove the session is repeated after a pause, not at once", async () => {
     const session = new ScriptedSession();
     const proven: string[] = [];
-    new SessionDesk(session, runtime).whenProven(
+    new SessionContext(session, runtime).whenProven(
       () => proven.push("proven"),
       () => true,
     );
@@ -75,7 +75,7 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
   });
 
   test("to prove the session before a node of a lost answer is looked for is repeated after a pause", async () => {
-    const scripted = new ScriptedLine(runtime);
+    const scripted = new ScriptedSequence(runtime);
     const attempt = queueing(scripted);
     const { session } = scripted;
     const { path } = session.pending("create2");
@@ -94,7 +94,7 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
   });
 
   test("to prove that the own node was deleted by an operator is followed by a listing after a pause", async () => {
-    const scripted = new ScriptedLine(runtime);
+    const scripted = new ScriptedSequence(runtime);
     const attempt = queueing(scripted);
     const { session } = scripted;
     const create = session.pending("create2");
@@ -115,7 +115,7 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
   });
 
   test("to create the queue node leaves a timer that holds the process, and ends at once when it is given up", async () => {
-    const scripted = new ScriptedLine(runtime);
+    const scripted = new ScriptedSequence(runtime);
     scripted.nextTryMs = 60_000;
     const attempt = queueing(scripted);
     const { session } = scripted;
@@ -129,11 +129,11 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
   });
 
   test("to create a naive mutex leaves a timer that holds the process, and ends at once when it is given up", async () => {
-    const scripted = new ScriptedLine(runtime);
+    const scripted = new ScriptedSequence(runtime);
     scripted.nextTryMs = 60_000;
     const spec = { lockName: "n", path: "/n", data: new Uint8Array(0), mayWait: true, revocable: false };
-    const { desk, settings } = scripted;
-    const attempt = new RecordedAttempt((listener) => new NaiveAttempt(desk, settings, spec, listener));
+    const { context, settings } = scripted;
+    const attempt = new RecordedAttempt((listener) => new NaiveAttempt(context, settings, spec, listener));
     scripted.session.refuse(scripted.session.pending("create2"), code);
     expect(holdsProcess).toEqual([true]);
     await attempt.withdraw();
@@ -142,7 +142,7 @@ describe.each(passing)("a request that is refused with %s", (_name, code) => {
   });
 
   test("to list the queue leaves a timer that holds the process, and ends with the session", async () => {
-    const scripted = new ScriptedLine(runtime);
+    const scripted = new ScriptedSequence(runtime);
     const attempt = queueing(scripted);
     const first = scripted.session;
     const create = first.pending("create2");

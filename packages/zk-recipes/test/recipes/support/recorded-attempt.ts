@@ -1,7 +1,7 @@
 import type { LossReason } from "@holdfast/core";
 import type { Attempt, AttemptListener, Grant, GrantState } from "@holdfast/core/driver";
+import type { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
 import type { SessionAttempt } from "../../../src/recipes/session-attempt.js";
-import type { ZooKeeperGrant } from "../../../src/recipes/zookeeper-grant.js";
 
 /** Core's side of a grant, as far as drivers see it. */
 export class RecordedState implements GrantState {

@@ -1,0 +1,52 @@
+import type { HoldfastError } from "@holdfast/core";
+import { type Acl, CreateFlags, errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { ZooKeeperSession } from "../../session/types.js";
+import { isPassing, requestFailure } from "../session/failures.js";
+import { missingChroot } from "./chroot.js";
+import type { CreateSettings } from "./create-settings.js";
+
+/**
+ * Parents to be made as containers in front of a create, top down: one try. Each of them may be there already, or be made by
+ * another client meanwhile.
+ */
+export class MissingParents {
+  readonly levels: readonly string[];
+  readonly #settings: CreateSettings;
+  readonly #acls: ReadonlyMap<string, readonly Acl[]>;
+  readonly #refusals = new Map<string, ZooKeeperError>();
+
+  /** Asks for the ACLs by code of the caller, and throws what that throws, before anything is sent. */
+  constructor(settings: CreateSettings, levels: readonly string[]) {
+    this.levels = levels;
+    this.#settings = settings;
+    this.#acls = new Map(levels.map((level) => [level, settings.aclOf(level)]));
+  }
+
+  /** In the batch of the create, before it. */
+  send(session: ZooKeeperSession): void {
+    for (const level of this.levels) {
+      const acl = this.#acls.get(level) as readonly Acl[];
+      session.send(
+        "createContainer",
+        { path: level, data: new Uint8Array(0), acl, flags: CreateFlags.container },
+        (made) => {
+          if (!made.ok && made.error instanceof ZooKeeperError) this.#refusals.set(level, made.error);
+        },
+      );
+    }
+  }
+
+  /** Why they could not be made, when asking again does not help. Known once the create was answered. */
+  refusal(session: ZooKeeperSession, lockName: string): HoldfastError | null {
+    for (const level of this.levels) {
+      const refusal = this.#refusals.get(level);
+      if (refusal === undefined || refusal.code === errorCodes.NodeExists || isPassing(refusal)) continue;
+      if (refusal.code !== errorCodes.NoNode) {
+        return requestFailure(`making the parent ${level}`, refusal, session, lockName);
+      }
+      if (level !== this.levels[0]) continue;
+      return missingChroot(this.#settings.paths.chroot, session, lockName, refusal);
+    }
+    return null;
+  }
+}

@@ -1,0 +1,65 @@
+import {
+  baseName,
+  type CreateRequest,
+  type MultiResponse,
+  multiFailure,
+  ZooKeeperError,
+} from "@holdfast/zk-protocol";
+import type { Outcome, ZooKeeperSession } from "../../session/types.js";
+import type { OwnNode } from "../grant/own-node-watch.js";
+
+export type Children = Outcome<{ children: string[] }>;
+/** By the path of the parent. */
+export type Listings = ReadonlyMap<string, Children>;
+export type OwnNodes = readonly [OwnNode, ...OwnNode[]];
+
+export function ownNode(path: string, czxid: bigint): OwnNode {
+  return { path, name: baseName(path), czxid };
+}
+
+/**
+ * Creates all nodes or none in one transaction, in the batch of the caller. A refusal has the parent of the node that was
+ * refused as its path: `parents` are in the order of the requests.
+ */
+export function sendTransaction(
+  session: ZooKeeperSession,
+  requests: readonly CreateRequest[],
+  parents: readonly string[],
+  answered: (made: Outcome<OwnNodes>) => void,
+): void {
+  const ops = requests.map((request) => ({ op: "create2", request }) as const);
+  session.send("multi", { ops }, (outcome) => {
+    if (!outcome.ok) return answered(outcome);
+    const { value, zxid } = outcome;
+    // On the wire a transaction that was refused is an answer like any other.
+    const failure = multiFailure(value);
+    if (failure === undefined) return answered({ ok: true, value: nodesOf(value, zxid), zxid });
+    const path = parents[failure.index] as string;
+    answered({ ok: false, error: new ZooKeeperError(failure.code, { op: "create2", path }) });
+  });
+}
+
+/** 3.8.0 leaves the Stat out of a transaction's results: the zxid of the reply is then the czxid of all nodes. */
+function nodesOf({ results }: MultiResponse, zxid: bigint): OwnNodes {
+  const nodes = results.map((result): OwnNode => {
+    if (result.op === "create2") return ownNode(result.path, result.stat.czxid);
+    if (result.op === "create") return ownNode(result.path, zxid);
+    throw new Error(`a create in a transaction was answered as ${result.op}`);
+  });
+  return nodes as [OwnNode, ...OwnNode[]];
+}
+
+/** Lists each parent, in the batch of the caller. `listed` runs with the last of the answers. */
+export function listAll(
+  session: ZooKeeperSession,
+  parents: readonly string[],
+  listed: (listings: Listings) => void,
+): void {
+  const listings = new Map<string, Children>();
+  for (const parent of parents) {
+    session.send("getChildren2", { path: parent, watch: false }, (listing) => {
+      listings.set(parent, listing);
+      if (listings.size === parents.length) listed(listings);
+    });
+  }
+}

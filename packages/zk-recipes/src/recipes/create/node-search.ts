@@ -1,0 +1,146 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import { saysNoNode } from "../../session/errors.js";
+import type { Outcome, RequestError } from "../../session/types.js";
+import type { OwnNode } from "../grant/own-node-watch.js";
+import { isPassing } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
+import { sendSync } from "../session/sync.js";
+import { type Listings, listAll, type OwnNodes, ownNode } from "./node-creates.js";
+
+const firstPauseMs: Millis = 250;
+/** Nodes that no attempt waits for any more are looked for ever less often, and at least this often. */
+const longestPauseMs: Millis = 30_000;
+
+/** A node that may be there: its name begins with a UUID that we made. */
+export interface SoughtNode {
+  readonly parent: string;
+  /** Its path up to the base. */
+  readonly prefix: string;
+}
+
+export interface SearchListener {
+  /** Asked when nodes are found: whether the attempt still waits for them. */
+  wanted(): boolean;
+  /** All are there. Each parent was listed after that, on the same connection. */
+  found(nodes: OwnNodes, listings: Listings): void;
+  /** None is there, or none is left. */
+  none(): void;
+  /** Contact broke. */
+  unanswered(error: RequestError): void;
+  /** The server does not show them. Nodes that were found are deleted; the others are looked for as long as the session lives. */
+  failed(error: ZooKeeperError): void;
+}
+
+/**
+ * Looks by their UUIDs for nodes that creates without an answer may have made. A refusal that passes leaves open whether they
+ * are there: nothing may be made or reported before that is known. Nodes are deleted when the attempt does not want them any
+ * more, or when another client has deleted a part of them.
+ */
+export class NodeSearch {
+  roundTrips = 0;
+  readonly #context: SessionContext;
+  readonly #runtime: Runtime;
+  readonly #sought: readonly SoughtNode[];
+  readonly #parents: readonly string[];
+  readonly #listener: SearchListener;
+
+  constructor(
+    context: SessionContext,
+    runtime: Runtime,
+    sought: readonly SoughtNode[],
+    listener: SearchListener,
+  ) {
+    this.#context = context;
+    this.#runtime = runtime;
+    this.#sought = sought;
+    this.#parents = [...new Set(sought.map(({ parent }) => parent))];
+    this.#listener = listener;
+  }
+
+  look(): void {
+    const { session } = this.#context;
+    this.roundTrips++;
+    session.batch(() => {
+      const sync = sendSync(session);
+      listAll(session, this.#parents, (listings) => {
+        if (sync.failure !== null) return this.#failed(sync.failure, []);
+        for (const listing of listings.values()) {
+          if (!listing.ok && !saysNoNode(listing.error)) return this.#failed(listing.error, []);
+        }
+        this.#listed(this.#sought.map((node) => find(node, listings)));
+      });
+    });
+  }
+
+  #listed(paths: readonly (string | null)[]): void {
+    const there = paths.filter((path) => path !== null);
+    for (const path of there) this.#context.nodes.add(path);
+    if (this.#listener.wanted() && there.length === paths.length) this.#read(there);
+    else this.#context.deletions.deleteAll(there, () => this.#listener.none());
+  }
+
+  /** What the lost answer would have said, and the parents behind it. */
+  #read(paths: readonly string[]): void {
+    const { session } = this.#context;
+    const reads: Outcome<OwnNode>[] = [];
+    this.roundTrips++;
+    session.batch(() => {
+      for (const path of paths) {
+        session.send("exists", { path, watch: false }, (outcome) => {
+          if (!outcome.ok) reads.push(outcome);
+          else reads.push({ ...outcome, value: ownNode(path, outcome.value.stat.czxid) });
+        });
+      }
+      listAll(session, this.#parents, (listings) => this.#wereRead(paths, reads, listings));
+    });
+  }
+
+  #wereRead(paths: readonly string[], reads: readonly Outcome<OwnNode>[], listings: Listings): void {
+    const { nodes: known, deletions } = this.#context;
+    const nodes: OwnNode[] = [];
+    for (const [index, read] of reads.entries()) {
+      if (read.ok) nodes.push(read.value);
+      else if (saysNoNode(read.error)) known.delete(paths[index] as string);
+      // The nodes are there, and other clients behind them in the queue would wait for them for ever.
+      else return this.#failed(read.error, paths);
+    }
+    if (nodes.length === paths.length) {
+      return this.#listener.found(nodes as [OwnNode, ...OwnNode[]], listings);
+    }
+    const left = nodes.map(({ path }) => path);
+    deletions.deleteAll(left, () => this.#listener.none());
+  }
+
+  #failed(error: RequestError, found: readonly string[]): void {
+    if (!(error instanceof ZooKeeperError)) return this.#listener.unanswered(error);
+    if (isPassing(error)) return this.#context.again(error, () => this.look());
+    this.#context.deletions.deleteAll(found, () => this.#listener.failed(error));
+    if (found.length < this.#sought.length) this.#clearLater(firstPauseMs);
+  }
+
+  /** Every client behind a node that stayed would wait for it as long as our session lives. */
+  #clearLater(delayMs: Millis): void {
+    this.#runtime.setTimer(delayMs, () => this.#context.whenUsable(() => this.#clear(delayMs)));
+  }
+
+  #clear(delayMs: Millis): void {
+    const { session, deletions } = this.#context;
+    session.batch(() => {
+      const sync = sendSync(session);
+      listAll(session, this.#parents, (listings) => {
+        const left = this.#sought.map((node) => find(node, listings)).filter((path) => path !== null);
+        deletions.deleteAll(left, () => {});
+        const seen = [...listings.values()].every((listing) => listing.ok || saysNoNode(listing.error));
+        if (!seen || sync.failure !== null) this.#clearLater(Math.min(2 * delayMs, longestPauseMs));
+      });
+    });
+  }
+}
+
+function find({ parent, prefix }: SoughtNode, listings: Listings): string | null {
+  const listing = listings.get(parent);
+  if (listing?.ok !== true) return null;
+  const name = listing.value.children.find((child) => joinPath(parent, child).startsWith(prefix));
+  return name === undefined ? null : joinPath(parent, name);
+}

@@ -1,0 +1,263 @@
+import type { HoldfastError, Millis } from "@holdfast/core";
+import { CreateFlags, type CreateRequest, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import { protectionPrefix } from "../../layout/protected-name.js";
+import type { Outcome, RequestError } from "../../session/types.js";
+import { isPassing, requestFailure } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
+import type { CreateSettings } from "./create-settings.js";
+import { MissingParents } from "./missing-parents.js";
+import { type Listings, listAll, type OwnNodes, ownNode, sendTransaction } from "./node-creates.js";
+import { NodeSearch } from "./node-search.js";
+
+/** One of the nodes; `lockName` is for messages. */
+export interface NodePart {
+  readonly lockName: string;
+  /** Parent of the node. */
+  readonly parent: string;
+  readonly base: string;
+  readonly data: Uint8Array;
+}
+
+/** Which nodes are made, and what is sent with them. */
+export interface NodesPlan {
+  /** At least one, all or none of which are made. */
+  readonly parts: readonly [NodePart, ...NodePart[]];
+  /** One transaction of all parts. `false`: a plain create of the only part. */
+  readonly transaction: boolean;
+  /** Further parents, made along with those of the parts where one is missing. */
+  readonly siblings?: readonly string[];
+  /** Sends reads of the caller's in the same write, behind the creates and in front of the listings. */
+  readonly readAlong?: () => void;
+}
+
+export interface NodesListener {
+  /** All are there, in the order of the parts. Each parent was listed after that, on the same connection. */
+  created(nodes: OwnNodes, listings: Listings): void;
+  /** None is there. */
+  failed(error: HoldfastError): void;
+}
+
+/**
+ * Makes ephemeral-sequential nodes in Curator's protection mode, and lists their parents behind them in the same write.
+ *
+ * Creates whose answer was lost are looked for by the nodes' UUIDs before they are repeated. Missing parents are made as
+ * containers, only when the server says NoNode. The listener is not called any more once the session is over; an attempt on
+ * the next session makes nodes with new UUIDs.
+ */
+export class ProtectedNodes {
+  readonly #context: SessionContext;
+  readonly #settings: CreateSettings;
+  readonly #plan: NodesPlan;
+  /** Each parent once. */
+  readonly #parents: readonly string[];
+  readonly #listener: NodesListener;
+  /** For each part the path of its node up to the base. */
+  readonly #prefixes: readonly string[];
+  /** Made when an answer is lost. */
+  #search: NodeSearch | null = null;
+  readonly #startedMs: Millis;
+  #creates = 0;
+  #tries = 0;
+  #abandoned: (() => void) | null = null;
+  #settled = false;
+  /** The server may have made the nodes: the answer was lost. */
+  #unknown = false;
+  /** Set while the next try waits for its time: no node of ours is there, and no request is on its way. */
+  #endPause: (() => void) | null = null;
+
+  constructor(context: SessionContext, settings: CreateSettings, plan: NodesPlan, listener: NodesListener) {
+    this.#context = context;
+    this.#settings = settings;
+    this.#plan = plan;
+    this.#parents = [...new Set(plan.parts.map(({ parent }) => parent))];
+    this.#listener = listener;
+    this.#prefixes = plan.parts.map(({ parent }) =>
+      joinPath(parent, protectionPrefix(settings.runtime.randomId())),
+    );
+    this.#startedMs = settings.runtime.nowMs();
+  }
+
+  get roundTrips(): number {
+    return this.#creates + (this.#search?.roundTrips ?? 0);
+  }
+
+  start(): void {
+    this.#create([]);
+  }
+
+  /** Gives up: calls the listener no more. Resolves once no node of ours is left, or the session is over. */
+  abandon(): Promise<void> {
+    if (this.#settled || this.#context.over) return Promise.resolve();
+    if (this.#endPause !== null) {
+      this.#endPause();
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => {
+      const notOver = this.#context.whenOver(resolve);
+      this.#abandoned = () => {
+        notOver();
+        resolve();
+      };
+    });
+  }
+
+  #create(missingLevels: readonly string[]): void {
+    this.#context.creating.enter(() => {
+      if (this.#abandoned === null) return this.#send(missingLevels);
+      this.#context.creating.leave();
+      this.#finishAbandoned();
+    });
+  }
+
+  #send(missingLevels: readonly string[]): void {
+    const { session, creating } = this.#context;
+    let made: Outcome<OwnNodes> | null = null;
+    let mistake: HoldfastError | null = null;
+    this.#creates++;
+    session.batch(() => {
+      let parents: MissingParents;
+      try {
+        // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
+        parents = new MissingParents(this.#settings, missingLevels);
+        const requests = this.#requests();
+        parents.send(session);
+        this.#sendCreates(requests, (outcome) => {
+          made = outcome;
+          if (outcome.ok) for (const { path } of outcome.value) this.#context.nodes.add(path);
+        });
+      } catch (error) {
+        mistake = error as HoldfastError;
+        return;
+      }
+      this.#plan.readAlong?.();
+      listAll(session, this.#parents, (listings) => {
+        creating.leave();
+        this.#answered(made as Outcome<OwnNodes>, listings, parents);
+      });
+    });
+    if (mistake === null) return;
+    creating.leave();
+    this.#fail(mistake);
+  }
+
+  #sendCreates(
+    requests: readonly [CreateRequest, ...CreateRequest[]],
+    answered: (made: Outcome<OwnNodes>) => void,
+  ): void {
+    const { session } = this.#context;
+    const { parts, transaction } = this.#plan;
+    if (transaction) {
+      const parents = parts.map(({ parent }) => parent);
+      return sendTransaction(session, requests, parents, answered);
+    }
+    session.send("create2", requests[0], (outcome) => {
+      if (!outcome.ok) return answered(outcome);
+      const { path, stat } = outcome.value;
+      answered({ ...outcome, value: [ownNode(path, stat.czxid)] });
+    });
+  }
+
+  #requests(): [CreateRequest, ...CreateRequest[]] {
+    const requests = this.#plan.parts.map(({ base, data }, index): CreateRequest => {
+      const path = (this.#prefixes[index] as string) + base;
+      return { path, data, acl: this.#settings.aclOf(path), flags: CreateFlags.ephemeralSequential };
+    });
+    return requests as [CreateRequest, ...CreateRequest[]];
+  }
+
+  #answered(made: Outcome<OwnNodes>, listings: Listings, parents: MissingParents): void {
+    if (made.ok) return this.#ready(made.value, listings);
+    const { error } = made;
+    if (!(error instanceof ZooKeeperError)) return this.#unanswered(error);
+    if (this.#abandoned !== null) return this.#finishAbandoned();
+    if (error.code === errorCodes.NoNode) {
+      if (parents.levels.length === 0) return this.#create(this.#levels());
+      const refusal = parents.refusal(this.#context.session, this.#lockNameAt(error));
+      if (refusal !== null) return this.#fail(refusal);
+    } else if (!isPassing(error)) {
+      return this.#fail(this.#failure(error));
+    }
+    // A parent was reaped between two requests, or the server is too busy.
+    this.#again(error);
+  }
+
+  #levels(): string[] {
+    const { paths } = this.#settings;
+    const levels = this.#parents.flatMap((parent) => paths.levelsOf(parent));
+    return [...new Set([...levels, ...(this.#plan.siblings ?? [])])];
+  }
+
+  #again(error: ZooKeeperError): void {
+    const { runtime, retry } = this.#settings;
+    this.#tries++;
+    const failure = this.#failure(error);
+    const delayMs = retry.next(this.#tries, runtime.nowMs() - this.#startedMs, failure);
+    if (delayMs === null) return this.#fail(failure);
+    this.#endPause = this.#context.pause(delayMs, () => this.#resume());
+  }
+
+  #lockNameAt(error: ZooKeeperError): string {
+    const { parts } = this.#plan;
+    return (parts.find(({ parent }) => parent === error.path) ?? parts[0]).lockName;
+  }
+
+  #failure(error: ZooKeeperError): HoldfastError {
+    const tries = this.#tries === 0 ? "" : ` (${this.#tries} tries)`;
+    const what = `queueing on ${this.#parents.join(", ")}${tries}`;
+    return requestFailure(what, error, this.#context.session, this.#lockNameAt(error));
+  }
+
+  #unanswered(error: RequestError): void {
+    if (error.name === "OutcomeUnknownError") this.#unknown = true;
+    this.#context.whenUsable(() => this.#resume());
+  }
+
+  #resume(): void {
+    this.#endPause = null;
+    if (this.#unknown) this.#look();
+    else if (this.#abandoned !== null) this.#finishAbandoned();
+    else if (this.#context.session.state === "connected") this.#create([]);
+    else this.#context.whenUsable(() => this.#resume());
+  }
+
+  /** What the lost answer would have said. */
+  #look(): void {
+    this.#search ??= new NodeSearch(
+      this.#context,
+      this.#settings.runtime,
+      this.#plan.parts.map(({ parent }, index) => ({ parent, prefix: this.#prefixes[index] as string })),
+      {
+        wanted: () => this.#abandoned === null,
+        found: (nodes, listings) => this.#ready(nodes, listings),
+        none: () => {
+          this.#unknown = false;
+          this.#resume();
+        },
+        unanswered: (error) => this.#unanswered(error),
+        failed: (error) => this.#fail(this.#failure(error)),
+      },
+    );
+    this.#search.look();
+  }
+
+  #ready(nodes: OwnNodes, listings: Listings): void {
+    this.#unknown = false;
+    if (this.#abandoned !== null) {
+      const paths = nodes.map(({ path }) => path);
+      return this.#context.deletions.deleteAll(paths, () => this.#finishAbandoned());
+    }
+    this.#settled = true;
+    this.#listener.created(nodes, listings);
+  }
+
+  #fail(error: HoldfastError): void {
+    if (this.#abandoned !== null) return this.#finishAbandoned();
+    this.#settled = true;
+    this.#listener.failed(error);
+  }
+
+  #finishAbandoned(): void {
+    this.#settled = true;
+    this.#abandoned?.();
+  }
+}

@@ -1,0 +1,123 @@
+import type { LossReason, Millis, Runtime } from "@holdfast/core";
+import { baseName, parentOf } from "@holdfast/zk-protocol";
+import type { ZooKeeperSession } from "../../session/types.js";
+import { sendSync } from "../session/sync.js";
+import type { ZooKeeperGrant } from "./zookeeper-grant.js";
+
+/** A hold that lasts this long gets its own-node watch, also when its holder has not asked for `lost`. */
+const attendAfterMs: Millis = 250;
+
+const recoverAgainMs: Millis = 250;
+
+/** The grants of one session, which come in doubt, recover and end together with it. */
+export class GrantSet {
+  readonly #session: ZooKeeperSession;
+  readonly #runtime: Runtime;
+  /** By the path of the lock, then by the path of each node. */
+  readonly #byParent = new Map<string, Map<string, ZooKeeperGrant>>();
+  readonly #grants = new Set<ZooKeeperGrant>();
+  /** In the order in which they came. Released ones stay until their time comes: a short hold costs no search. */
+  #unattended: { readonly grant: ZooKeeperGrant; readonly dueMs: Millis }[] = [];
+  #timerRuns = false;
+
+  constructor(session: ZooKeeperSession, runtime: Runtime) {
+    this.#session = session;
+    this.#runtime = runtime;
+    session.onState((state) => {
+      if (state === "suspended") this.#doubtAll();
+      else if (state === "connected") this.#recoverAll();
+      else if (state === "lost" || state === "closed") this.#loseAll();
+    });
+  }
+
+  add(grant: ZooKeeperGrant): void {
+    this.#grants.add(grant);
+    for (const { path } of grant.nodes) {
+      const parent = parentOf(path);
+      const siblings = this.#byParent.get(parent);
+      if (siblings === undefined) this.#byParent.set(parent, new Map([[path, grant]]));
+      else siblings.set(path, grant);
+    }
+    this.#unattended.push({ grant, dueMs: grant.grantedAtMs + attendAfterMs });
+    this.#runTimer();
+  }
+
+  delete(grant: ZooKeeperGrant): void {
+    this.#grants.delete(grant);
+    for (const { path } of grant.nodes) {
+      const parent = parentOf(path);
+      const siblings = this.#byParent.get(parent);
+      siblings?.delete(path);
+      if (siblings?.size === 0) this.#byParent.delete(parent);
+    }
+  }
+
+  get(path: string): ZooKeeperGrant | undefined {
+    return this.#byParent.get(parentOf(path))?.get(path);
+  }
+
+  /**
+   * A listing was answered. A granted node that is not in it is gone, although no watch was there to say so. Frames come in
+   * order, so a node that is known here was made before its lock was listed.
+   */
+  reconcile(parent: string, children: readonly string[]): void {
+    const held = this.#byParent.get(parent);
+    if (held === undefined) return;
+    const listed = new Set(children);
+    for (const [path, grant] of [...held]) if (!listed.has(baseName(path))) grant.missing();
+  }
+
+  #runTimer(): void {
+    const next = this.#unattended[0];
+    if (next === undefined || this.#timerRuns) return;
+    this.#timerRuns = true;
+    this.#runtime.setTimer(Math.max(1, next.dueMs - this.#runtime.nowMs()), () => this.#attendDue());
+  }
+
+  #attendDue(): void {
+    this.#timerRuns = false;
+    const now = this.#runtime.nowMs();
+    const later = this.#unattended.findIndex((entry) => entry.dueMs > now);
+    const due = this.#unattended.splice(0, later < 0 ? this.#unattended.length : later);
+    this.#session.batch(() => {
+      for (const { grant } of due) grant.attend();
+    });
+    this.#runTimer();
+  }
+
+  #doubtAll(): void {
+    for (const grant of [...this.#grants]) grant.doubt();
+  }
+
+  /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. */
+  #recoverAll(): void {
+    const session = this.#session;
+    const doubted = [...this.#grants].filter((grant) => grant.doubted);
+    if (doubted.length === 0 || session.state !== "connected") return;
+    let unanswered = 0;
+    session.batch(() => {
+      const sync = sendSync(session);
+      for (const grant of doubted) {
+        grant.look(sync, (verdict) => {
+          if (verdict === "ours") grant.recover();
+          else if (verdict !== "not-ours" && unanswered++ === 0) this.#recoverLater();
+        });
+      }
+    });
+  }
+
+  /** A server too busy to answer is asked again; where contact broke, the next `connected` does it. */
+  #recoverLater(): void {
+    if (this.#session.state === "connected") this.#runtime.setTimer(recoverAgainMs, () => this.#recoverAll());
+  }
+
+  #loseAll(): void {
+    const reason = this.#lossReason();
+    for (const grant of [...this.#grants]) grant.lose(reason);
+  }
+
+  #lossReason(): LossReason {
+    if (this.#session.state === "closed") return "provider-closed";
+    return this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
+  }
+}

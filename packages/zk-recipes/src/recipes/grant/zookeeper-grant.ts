@@ -1,0 +1,257 @@
+import type { LossReason, Millis } from "@holdfast/core";
+import type { Grant, GrantState } from "@holdfast/core/driver";
+import { saysNoNode } from "../../session/errors.js";
+import type { RequestError } from "../../session/types.js";
+import type { DeletionOutcome } from "../session/deletions.js";
+import { requestFailure } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
+import { type Sync, sendSync } from "../session/sync.js";
+import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-watch.js";
+
+export interface GrantParts {
+  readonly lockName: string;
+  /** What its nodes carry. */
+  readonly data: Uint8Array;
+  /** At least one: several for a batch of permits, which are held all or not at all. */
+  readonly nodes: readonly [OwnNode, ...OwnNode[]];
+  readonly token: bigint;
+  /** As `Grant.permitIds`. */
+  readonly permitIds: readonly string[];
+  readonly roundTrips: number;
+  readonly contended: boolean;
+  readonly revocable: boolean;
+  /** Other clients make nodes of the same names once these are gone: see `NaiveAttempt`. Default `false`: the names are ours alone. */
+  readonly sharedNames?: boolean;
+  /** The delete of what else was made for the grant. A release waits for it, and rejects when the server refused it. */
+  readonly besides?: Promise<void>;
+  /** Lost as soon as contact breaks. Default `false`: it is uncertain until the lease ends. */
+  readonly endsWhenSuspended?: boolean | undefined;
+  /** On all nodes, as the wait has armed them. Empty: the grant arms its own in `attend()`. */
+  readonly watches: readonly OwnNodeWatch[];
+}
+
+/**
+ * Granted nodes of ours: good while their session is, and while no other client deletes one of them. Ends once, by
+ * `release()` or by a loss. What happens to it is reported to core's `GrantState`.
+ */
+export class ZooKeeperGrant implements Grant {
+  readonly lockName: string;
+  readonly data: Uint8Array;
+  readonly token: bigint;
+  readonly backendId: string;
+  readonly permitIds: readonly string[];
+  readonly roundTrips: number;
+  readonly contended: boolean;
+  /** Monotonic. */
+  readonly grantedAtMs: Millis;
+  readonly nodes: readonly [OwnNode, ...OwnNode[]];
+  /** The session with which it ends. */
+  readonly context: SessionContext;
+  readonly #parts: GrantParts;
+  #watches: readonly OwnNodeWatch[];
+  /** Set by `begin()`, before which nothing is reported. */
+  #state!: GrantState;
+  #revokeReported = false;
+  /** The connection on which a grant with `endsWhenSuspended` came in doubt only because the machine seems to have slept. */
+  #asleepOn: number | null = null;
+  #end: "released" | "lost" | null = null;
+
+  constructor(context: SessionContext, parts: GrantParts) {
+    this.context = context;
+    this.lockName = parts.lockName;
+    this.data = parts.data;
+    this.nodes = parts.nodes;
+    this.token = parts.token;
+    this.backendId = parts.nodes[0].path;
+    this.permitIds = parts.permitIds;
+    this.roundTrips = parts.roundTrips;
+    this.contended = parts.contended;
+    this.grantedAtMs = context.runtime.nowMs();
+    this.#parts = parts;
+    this.#watches = parts.watches;
+  }
+
+  /** Core knows the grant: from now on what happens to it is reported to `state`. Called once. */
+  begin(state: GrantState): void {
+    this.#state = state;
+    this.context.grants.add(this);
+    for (const watch of this.#watches) {
+      watch.listener = this.#ownNodeListener();
+      if (watch.revokeSeen) watch.listener.revokeAsked();
+    }
+    // A naive mutex watches at once: its release must not delete a node that has taken the place of its own.
+    if (this.#parts.revocable || this.#parts.sharedNames) this.attend();
+  }
+
+  /** Goes on during a release: until the delete is confirmed, only the end of the session ends the hold. */
+  validUntilMs(): Millis {
+    return this.#end === "lost" ? 0 : Math.max(0, this.context.session.leaseEndMs());
+  }
+
+  sureUntilMs(): Millis {
+    return this.#end === "lost" ? 0 : Math.max(0, this.context.session.leaseUntilMs());
+  }
+
+  /** Arms the watch on the own node, whose first read also finds a revoke message written before. */
+  attend(): void {
+    if (this.over || this.#watches.length > 0) return;
+    this.#watches = this.nodes.map((node) => new OwnNodeWatch(this.context, node, this.#ownNodeListener()));
+    this.context.session.batch(() => {
+      for (const watch of this.#watches) watch.arm();
+    });
+  }
+
+  /**
+   * `sync` and `exists` in one write: seen through the leader, the same session still owns the same node. While the caller does
+   * not have the hold, this asks until there is an answer or the session is over: a node that went with its session was not
+   * deleted, and a dead session may refuse requests for a while before it is known to be dead.
+   */
+  prove(): Promise<Millis | null> {
+    return new Promise((resolve, reject) => {
+      const notOver = this.context.whenOver(() => resolve(null));
+      this.#prove((untilMs, failure) => {
+        notOver();
+        if (failure === null) resolve(untilMs);
+        else reject(requestFailure(`confirming ${this.backendId}`, failure, this.context.session));
+      });
+    });
+  }
+
+  #prove(settle: (untilMs: Millis | null, failure: RequestError | null) => void): void {
+    const { session } = this.context;
+    session.batch(() => {
+      const sync = sendSync(session);
+      this.look(sync, (verdict) => {
+        if (verdict === "ours") settle(this.validUntilMs(), null);
+        else if (verdict === "not-ours") settle(null, null);
+        else if (sync.failure === null || this.#state.delivered) settle(null, verdict);
+        else this.context.again(sync.failure, () => this.#prove(settle));
+      });
+    });
+  }
+
+  /**
+   * Looks its nodes up behind `sync`, in the batch of the caller. A node that is missing, or of another session, ends the
+   * grant. Calls `settle` once.
+   */
+  look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void {
+    const { session } = this.context;
+    let open = this.nodes.length;
+    let trouble: RequestError | null = null;
+    for (const { path, czxid } of this.nodes) {
+      session.send("exists", { path, watch: false }, (outcome) => {
+        if (outcome.ok) {
+          const { stat } = outcome.value;
+          if (stat.czxid !== czxid || stat.ephemeralOwner !== session.id) this.#foundGone(sync);
+        } else if (saysNoNode(outcome.error)) this.#foundGone(sync);
+        else trouble = outcome.error;
+        open -= 1;
+        if (open === 0) settle(this.over ? "not-ours" : (sync.failure ?? trouble ?? "ours"));
+      });
+    }
+  }
+
+  release(): Promise<boolean> {
+    if (this.over) return Promise.resolve(false);
+    this.#finish("released");
+    const { besides } = this.#parts;
+    const released = this.#releaseNodes();
+    return besides === undefined ? released : Promise.all([released, besides]).then(([first]) => first);
+  }
+
+  #releaseNodes(): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      let open = this.nodes.length;
+      let released = true;
+      let refusal: Error | null = null;
+      this.#deleteNodes((outcome, error) => {
+        if (outcome !== "deleted") released = false;
+        refusal ??= error;
+        open -= 1;
+        if (open > 0) return;
+        if (refusal === null) resolve(released);
+        else reject(requestFailure(`releasing ${this.backendId}`, refusal, this.context.session));
+      });
+    });
+  }
+
+  /** Released or lost. */
+  get over(): boolean {
+    return this.#end !== null;
+  }
+
+  get doubted(): boolean {
+    return this.#state.doubted;
+  }
+
+  /** Contact is broken, or the machine may have slept; the deadline is still ahead. */
+  doubt(): void {
+    if (this.over || this.#state.doubted) return;
+    // A hold that its caller does not have yet is only delivered once it is proven.
+    if (this.#parts.endsWhenSuspended && this.#state.delivered) {
+      const { asleep, connection } = this.context.session;
+      if (!asleep) return this.lose("suspended");
+      this.#asleepOn = connection;
+    }
+    this.#state.uncertain();
+  }
+
+  recover(): void {
+    if (this.over || !this.#state.doubted) return;
+    // Contact broke after all, while the session was in doubt already.
+    if (this.#asleepOn !== null && this.#asleepOn !== this.context.session.connection) {
+      return this.lose("suspended");
+    }
+    this.#asleepOn = null;
+    this.#state.recovered();
+  }
+
+  /**
+   * An event or a listing shows that a node is missing. While the caller does not have the hold it is not lost yet: the node
+   * may have gone with the session, and what core asks next by `prove()` shows which.
+   */
+  missing(): void {
+    if (this.over) return;
+    if (this.#state.delivered) this.lose("stolen");
+    else this.#state.uncertain();
+  }
+
+  lose(reason: LossReason): void {
+    if (this.over) return;
+    this.#finish("lost");
+    // The holder hears that the hold is over, and has no use for the other permits of a batch or for a node that we gave up.
+    if ((this.nodes.length > 1 || reason === "suspended") && !this.context.over) this.#deleteNodes(() => {});
+    this.#state.lost(reason);
+  }
+
+  #foundGone(sync: Sync): void {
+    if (this.#state.delivered || sync.failure === null) this.lose("stolen");
+  }
+
+  #deleteNodes(settled: (outcome: DeletionOutcome, error: Error | null) => void): void {
+    const { session, deletions } = this.context;
+    const sharedNames = this.#parts.sharedNames ?? false;
+    session.batch(() => {
+      for (const { path, czxid } of this.nodes) {
+        deletions.delete(path, settled, sharedNames ? czxid : null);
+      }
+    });
+  }
+
+  #ownNodeListener(): OwnNodeListener {
+    return {
+      gone: () => this.missing(),
+      revokeAsked: () => {
+        if (this.over || !this.#parts.revocable || this.#revokeReported) return;
+        this.#revokeReported = true;
+        this.#state.revokeRequested();
+      },
+    };
+  }
+
+  #finish(end: "released" | "lost"): void {
+    this.#end = end;
+    for (const watch of this.#watches) watch.stop();
+    this.context.grants.delete(this);
+  }
+}

@@ -1,0 +1,46 @@
+import type { Age, HoldInfo, ParticipantInfo, Runtime } from "@holdfast/core";
+import { formatSessionId } from "@holdfast/zk-protocol";
+import type { TreeParticipant } from "../../layout/tree.js";
+import type { SessionContext } from "../session/session-context.js";
+
+/** `sinceMs`: how long its node has been there; a waiter waits for as long. */
+export function participantInfo(person: TreeParticipant, takenAt: Date): ParticipantInfo {
+  const { label, mode, path, session, address, recognisedAs } = person;
+  return {
+    owner: null,
+    label,
+    mode,
+    backendId: path,
+    session: session === null || session === 0n ? null : formatSessionId(session),
+    address,
+    recognisedAs,
+    sinceMs: age(person, takenAt),
+  };
+}
+
+/** A holder's node shows since when it queued. Since when it holds is known of our own grants only. */
+export function holdInfo(
+  context: SessionContext,
+  runtime: Runtime,
+  person: TreeParticipant,
+  takenAt: Date,
+): HoldInfo {
+  const own = context.grants.get(person.path);
+  return {
+    ...participantInfo(person, takenAt),
+    sinceMs:
+      own === undefined
+        ? { value: null, provenance: "unknown" }
+        : { value: runtime.nowMs() - own.grantedAtMs, provenance: "exact" },
+    token: own?.token ?? person.token,
+    holdCount: 1,
+    heldByThisProvider: own !== undefined,
+    remainingMs: null,
+  };
+}
+
+/** By the server's clock at creation and ours now: never negative, and exact as far as the two agree. */
+function age({ sinceMs }: TreeParticipant, takenAt: Date): Age {
+  if (sinceMs === null) return { value: null, provenance: "unknown" };
+  return { value: Math.max(0, takenAt.getTime() - sinceMs), provenance: "exact" };
+}

@@ -1,0 +1,72 @@
+import type { InspectOptions, LockSnapshot, PrimitiveKind, Runtime } from "@holdfast/core";
+import { recogniseTree } from "../../layout/recognise-tree.js";
+import type { TreeHints, TreeParticipant } from "../../layout/tree.js";
+import type { SessionContext } from "../session/session-context.js";
+import { holdInfo, participantInfo } from "./inspect-people.js";
+import { listTree, readPeople } from "./inspect-tree.js";
+
+const defaultMaxPending = 1_000;
+
+export interface InspectSpec {
+  /** What was asked for: the snapshot names it where the nodes found can be that. */
+  readonly kind: PrimitiveKind;
+  readonly lockName: string;
+  readonly path: string;
+  /** How many permits a semaphore has, where that is known. */
+  readonly limit?: number | undefined;
+}
+
+/** How often it is looked anew when who held was gone before it could be read. */
+const looks = 5;
+
+/**
+ * Holders and queue of a path, whoever made the nodes and of whatever kind they are. The pictures of two nodes may be from
+ * different moments: a node that went between the listing and its read is left out. When that is true of all who held, it lists
+ * again: nobody shall be shown to hold only if nobody did.
+ */
+export async function inspectPath(
+  context: SessionContext,
+  runtime: Runtime,
+  spec: InspectSpec,
+  options: InspectOptions,
+): Promise<LockSnapshot> {
+  for (let look = 1; ; look++) {
+    const { snapshot, holders } = await lookOnce(context, runtime, spec, options);
+    if (snapshot.held.length > 0 || holders === 0 || look === looks) return snapshot;
+  }
+}
+
+/** `holders`: as many as the listing has shown. */
+async function lookOnce(
+  context: SessionContext,
+  runtime: Runtime,
+  { kind, lockName, path, limit }: InspectSpec,
+  options: InspectOptions,
+): Promise<{ snapshot: LockSnapshot; holders: number }> {
+  const { session } = context;
+  const hints: TreeHints = {
+    kind,
+    ours: (each) => context.nodes.has(each),
+    ...(limit === undefined ? {} : { limit }),
+  };
+  const listed = await listTree(session, kind, lockName, path);
+  const names = recogniseTree(listed, hints);
+  const shown = [...names.holders, ...names.waiters.slice(0, options.maxPending ?? defaultMaxPending)];
+  const wanted = shown.map((person) => person.path);
+  const found = recogniseTree(await readPeople(session, listed, wanted, options.signal), hints);
+  const takenAt = new Date(runtime.wallMs());
+  const wasRead = new Set(wanted);
+  const isShown = (person: TreeParticipant): boolean => person.session !== null && wasRead.has(person.path);
+  const snapshot: LockSnapshot = {
+    name: lockName,
+    takenAt,
+    kind: found.kind,
+    held: found.holders.filter(isShown).map((person) => holdInfo(context, runtime, person, takenAt)),
+    pending: found.waiters
+      .filter(isShown)
+      .map((person, position) => ({ ...participantInfo(person, takenAt), position })),
+    // Who waits for a naive mutex has no node: only the server knows, and does not say.
+    pendingTotal: (found.kind ?? kind) === "naive-mutex" ? null : found.waiters.length,
+  };
+  return { snapshot, holders: found.holders.length };
+}

@@ -1,0 +1,251 @@
+import { type HoldfastError, LayoutConflictError } from "@holdfast/core";
+import type { AttemptListener } from "@holdfast/core/driver";
+import {
+  baseName,
+  CreateFlags,
+  errorCodes,
+  parentOf,
+  type ResponseOf,
+  ZooKeeperError,
+} from "@holdfast/zk-protocol";
+import type { Outcome, RequestError, WatchHandle } from "../../session/types.js";
+import type { CreateSettings } from "../create/create-settings.js";
+import { MissingParents } from "../create/missing-parents.js";
+import { claim, isClaimed } from "../create/node-claims.js";
+import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
+import { isFinal, requestFailure } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
+import { type Sync, sendSync } from "../session/sync.js";
+import { deleteNode, SessionAttempt } from "../session-attempt.js";
+
+export interface NaiveSpec {
+  readonly lockName: string;
+  /** The lock and its one node have the same path. */
+  readonly path: string;
+  readonly data: Uint8Array;
+  readonly mayWait: boolean;
+  readonly revocable: boolean;
+}
+
+type Exists = ResponseOf<"exists"> | null;
+
+/**
+ * A lock that is one ephemeral node of a fixed name: the session that makes it holds, and all others watch it and try again when
+ * it goes. There is no order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
+ *
+ * The name does not say whose node it is. After a create whose answer was lost, the session that owns the node does, and
+ * `claim()` where several attempts of this session may have made it.
+ *
+ * Safe as long as no other client deletes the node. If one does, there is a window: a release that leaves after that delete,
+ * and before its event has come, deletes the node of the next holder. That holder hears that the hold is lost, but a third
+ * may hold already. No delete can distinguish the two nodes: the version counts changes of the data, and starts from 0 with
+ * each node. (A second, lasting node that counts the creates in every client's transactions could, and so could an ACL
+ * for each holder; both cost more than this lock is for.) Queue nodes have no such window: no name is ever used twice.
+ */
+export class NaiveAttempt extends SessionAttempt {
+  override roundTrips = 0;
+  override readonly queued = false;
+  readonly #spec: NaiveSpec;
+  #contended = false;
+  /** The czxid of our node, once its create is confirmed. */
+  #czxid: bigint | null = null;
+  /** A create is on its way, or its answer was lost. */
+  #doubt = false;
+  #watch: WatchHandle | null = null;
+  /** Ends a withdrawal that waits for the end of the doubt. */
+  #gone: (deleted?: Promise<void>) => void = () => {};
+
+  constructor(context: SessionContext, settings: CreateSettings, spec: NaiveSpec, listener: AttemptListener) {
+    super(context, settings, listener);
+    this.#spec = spec;
+  }
+
+  override start(): void {
+    this.#create([]);
+  }
+
+  protected override stop(): void {
+    this.#watch?.drop();
+  }
+
+  protected override takeBack(): Promise<void>[] {
+    if (this.#czxid !== null) return [this.#deleteOwn(this.#czxid)];
+    if (!this.#doubt) return [];
+    // What is under way goes on, until it is known whether there is a node of ours.
+    const gone = new Promise<void>((resolve) => {
+      this.#gone = resolve;
+      this.context.whenOver(resolve);
+    });
+    return [gone];
+  }
+
+  #create(missingLevels: readonly string[]): void {
+    if (this.over) return this.#gone();
+    this.context.creating.enter(() => {
+      if (!this.over) return this.#send(missingLevels);
+      this.context.creating.leave();
+    });
+  }
+
+  #send(missingLevels: readonly string[]): void {
+    const { session, creating } = this.context;
+    const { path, data } = this.#spec;
+    let mistake: HoldfastError | null = null;
+    session.batch(() => {
+      try {
+        // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
+        const parents = new MissingParents(this.settings, missingLevels);
+        const acl = this.settings.aclOf(path);
+        parents.send(session);
+        session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
+          creating.leave();
+          this.#created(outcome, parents);
+        });
+        this.roundTrips++;
+        this.#doubt = true;
+      } catch (error) {
+        mistake = error as HoldfastError;
+      }
+    });
+    if (mistake === null) return;
+    creating.leave();
+    this.fail(mistake);
+  }
+
+  #created(outcome: Outcome<ResponseOf<"create2">>, parents: MissingParents): void {
+    if (outcome.ok) return this.#ours(outcome.value.stat.czxid);
+    const { error } = outcome;
+    const { path, lockName } = this.#spec;
+    if (error.name === "OutcomeUnknownError") return this.context.whenUsable(() => this.#look());
+    this.#doubt = false;
+    if (this.over) return this.#gone();
+    if (!(error instanceof ZooKeeperError)) return this.context.whenUsable(() => this.#create([]));
+    if (error.code === errorCodes.NodeExists) return this.#look();
+    if (error.code === errorCodes.NoNode) {
+      const levels = this.settings.paths.levelsOf(parentOf(path));
+      if (parents.levels.length === 0) return this.#create(levels);
+      const refusal = parents.refusal(this.context.session, lockName);
+      if (refusal !== null) return this.fail(refusal);
+    } else if (isFinal(error)) return this.fail(this.#failure(error));
+    this.retry(this.#failure(error), () => this.#create([]));
+  }
+
+  /** Reads the node, to see whose it is, and watches it. */
+  #look(): void {
+    if (this.over && !this.#doubt) return;
+    const { session } = this.context;
+    this.roundTrips++;
+    session.batch(() => {
+      // The server that is asked may lag behind the one that made the node.
+      const sync: Sync | null = this.#doubt ? sendSync(session) : null;
+      const watch = session.watchExists(this.#spec.path, {
+        answered: (outcome) => {
+          const failure = sync?.failure ?? (outcome.ok ? null : outcome.error);
+          if (failure === null && outcome.ok) return this.#looked(watch, outcome.value);
+          watch.drop();
+          this.#lookFailed(failure as RequestError);
+        },
+        fired: (type) => {
+          if (this.over) return;
+          this.#watch = null;
+          if (type !== "deleted") return this.#look();
+          this.listener.notified();
+          this.#create([]);
+        },
+      });
+      this.#watch = watch;
+    });
+  }
+
+  #lookFailed(error: RequestError): void {
+    this.#watch = null;
+    if (!isFinal(error)) this.context.again(error, () => this.#look());
+    else this.fail(this.#failure(error));
+  }
+
+  #looked(watch: WatchHandle, found: Exists): void {
+    const { path, lockName, mayWait } = this.#spec;
+    if (found !== null && this.#isOurs(found.stat)) {
+      watch.drop();
+      this.#watch = null;
+      return this.#ours(found.stat.czxid);
+    }
+    // Where a `sync` was in front of the read, ours was never made or is gone again.
+    this.#doubt = false;
+    this.#czxid = null;
+    if (this.over) {
+      watch.drop();
+      return this.#gone();
+    }
+    if (found === null) {
+      watch.drop();
+      this.#watch = null;
+      return this.#create([]);
+    }
+    if (found.stat.ephemeralOwner === 0n) {
+      return this.fail(
+        new LayoutConflictError(
+          `${lockName}: ${path} is there already and does not belong to a session, so it never goes and nobody would be granted; a naive mutex needs a path of its own`,
+          { lockName, backend: "zookeeper" },
+        ),
+      );
+    }
+    this.#contended = true;
+    if (mayWait) this.listener.waiting();
+    else this.unavailable();
+  }
+
+  #isOurs({ czxid, ephemeralOwner }: { czxid: bigint; ephemeralOwner: bigint }): boolean {
+    if (this.#czxid !== null) return czxid === this.#czxid;
+    return (
+      this.#doubt &&
+      ephemeralOwner === this.context.session.id &&
+      !isClaimed(this.context, this.#spec.path, czxid)
+    );
+  }
+
+  #ours(czxid: bigint): void {
+    const { path } = this.#spec;
+    claim(this.context, path, czxid);
+    this.#doubt = false;
+    this.#czxid = czxid;
+    this.context.nodes.add(path);
+    if (this.over) return this.#gone(this.#deleteOwn(czxid));
+    if (this.context.leaseAhead) this.#grant(czxid);
+    else this.context.whenUsable(() => this.#look());
+  }
+
+  #grant(czxid: bigint): void {
+    const { path, lockName, data, revocable } = this.#spec;
+    this.stop();
+    const grant = new ZooKeeperGrant(this.context, {
+      lockName,
+      data,
+      nodes: [{ path, name: baseName(path), czxid }],
+      watches: [],
+      token: czxid,
+      permitIds: [],
+      roundTrips: this.roundTrips,
+      contended: this.#contended,
+      revocable,
+      sharedNames: true,
+    });
+    this.grant([grant]);
+  }
+
+  #deleteOwn(czxid: bigint): Promise<void> {
+    const { path, lockName } = this.#spec;
+    return deleteNode(this.context, lockName, path, `deleting ${path}`, czxid);
+  }
+
+  #failure(error: RequestError): HoldfastError {
+    const { path, lockName } = this.#spec;
+    return requestFailure(`taking ${path}`, error, this.context.session, lockName);
+  }
+
+  protected override fail(error: unknown): void {
+    this.#doubt = false;
+    this.#gone();
+    super.fail(error);
+  }
+}

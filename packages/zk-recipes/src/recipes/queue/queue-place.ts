@@ -1,0 +1,245 @@
+import type { HoldfastError } from "@holdfast/core";
+import { joinPath, type ZooKeeperError } from "@holdfast/zk-protocol";
+import type { QueueRule } from "../../layout/queue-rules.js";
+import { saysNoNode } from "../../session/errors.js";
+import type { RequestError } from "../../session/types.js";
+import type { Children } from "../create/node-creates.js";
+import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
+import { eviction, isFinal, requestFailure } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
+import { NeighbourWatch } from "./neighbour-watch.js";
+import { type QueueView, viewQueue } from "./queue-view.js";
+
+export interface PlaceSpec {
+  readonly lockName: string;
+  readonly parent: string;
+  readonly rule: QueueRule;
+  readonly mayWait: boolean;
+}
+
+export interface PlaceListener {
+  /** First in the queue, on a session whose lease is ahead. `watch`: the own-node watch, when it was armed. */
+  granted(watch: OwnNodeWatch | null): void;
+  /** Not first, and waiting was not asked for. */
+  unavailable(): void;
+  failed(error: HoldfastError): void;
+  /** Not first: waits for the node ahead. */
+  waiting(): void;
+  /** The node ahead has gone. */
+  notified(): void;
+}
+
+/**
+ * A queue node on its way to a grant, by Curator's rule for its kind: each waiter watches the one node ahead that keeps it
+ * waiting.
+ *
+ * When an event says that the node ahead is gone, a waiter that stands second holds without asking, if nothing could have
+ * happened that no event has reported: see `#mayTrust`. In every other case it lists. To stand second in time it also watches the
+ * node two ahead and lists in the background when that one goes. All callbacks run in frame order.
+ */
+export class QueuePlace {
+  roundTrips = 0;
+  contended = false;
+  readonly #context: SessionContext;
+  readonly #spec: PlaceSpec;
+  readonly #node: OwnNode;
+  readonly #listener: PlaceListener;
+  /** Made when the place has to wait. */
+  #ownWatch: OwnNodeWatch | null = null;
+  #predecessor: NeighbourWatch | null = null;
+  #twoAhead: NeighbourWatch | null = null;
+  /** What the last answered listing showed, and the connection it came over. */
+  #seen: QueueView | null = null;
+  #seenOn = 0;
+  #listing = false;
+  #left = false;
+
+  constructor(context: SessionContext, spec: PlaceSpec, node: OwnNode, listener: PlaceListener) {
+    this.#context = context;
+    this.#spec = spec;
+    this.#node = node;
+    this.#listener = listener;
+  }
+
+  /** Takes the first listing, which was read behind the create. */
+  start(listing: Children): void {
+    this.#listed(listing);
+  }
+
+  /** Stops watching. The caller deletes the node. */
+  leave(): void {
+    this.#left = true;
+    this.#ownWatch?.stop();
+    this.#predecessor?.remove();
+    this.#twoAhead?.remove();
+  }
+
+  #list(): void {
+    if (this.#left || this.#listing) return;
+    this.#listing = true;
+    this.roundTrips++;
+    this.#context.list(this.#spec.parent, (outcome) => {
+      this.#listing = false;
+      this.#listed(outcome);
+    });
+  }
+
+  #listed(outcome: Children): void {
+    if (this.#left) return;
+    if (!outcome.ok) return this.#listFailed(outcome.error);
+    const { lockName, parent, rule, mayWait } = this.#spec;
+    const { children } = outcome.value;
+    this.#context.grants.reconcile(parent, children);
+    let view: QueueView;
+    try {
+      view = viewQueue(lockName, parent, children, this.#node.name, rule);
+    } catch (conflict) {
+      return this.#fail(conflict as HoldfastError);
+    }
+    this.#seen = view;
+    this.#seenOn = this.#context.session.connection;
+    if (!view.present) return this.#ownNodeMissing();
+    if (view.predecessor === null) return this.#grantFirst();
+    if (!mayWait) {
+      this.leave();
+      return this.#listener.unavailable();
+    }
+    this.contended = true;
+    this.#listener.waiting();
+    this.#watchAhead(view);
+  }
+
+  #listFailed(error: RequestError): void {
+    if (saysNoNode(error)) return this.#ownNodeMissing();
+    if (!isFinal(error)) return this.#context.again(error, () => this.#list());
+    this.#fail(
+      requestFailure(`listing ${this.#spec.parent}`, error, this.#context.session, this.#spec.lockName),
+    );
+  }
+
+  /** Watches the own node first, then the nodes ahead, in one write. */
+  #watchAhead(view: QueueView): void {
+    const before = [this.#predecessor, this.#twoAhead];
+    // A former node two ahead may be the predecessor now: its watch goes on, only its meaning changes.
+    this.#predecessor = this.#neighbour(view.predecessor, before);
+    this.#twoAhead = this.#neighbour(view.twoAhead, before);
+    for (const watch of before) {
+      if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.drop();
+    }
+    this.#context.session.batch(() => {
+      const firstTime = before[0] === null;
+      this.#watchOwn();
+      this.#predecessor?.arm();
+      this.#twoAhead?.arm();
+      if (firstTime) this.roundTrips++;
+    });
+  }
+
+  #watchOwn(): void {
+    this.#ownWatch ??= new OwnNodeWatch(this.#context, this.#node, {
+      gone: () => this.#ownNodeMissing(),
+      // Remembered by the watch, which the grant takes over.
+      revokeAsked: () => {},
+    });
+    this.#ownWatch.arm();
+  }
+
+  #neighbour(name: string | null, known: readonly (NeighbourWatch | null)[]): NeighbourWatch | null {
+    if (name === null) return null;
+    const open = known.find((watch) => watch?.name === name && !watch.over);
+    if (open != null) return open;
+    const path = joinPath(this.#spec.parent, name);
+    return new NeighbourWatch(this.#context, path, name, {
+      gone: (watch, heardBy) => this.#aheadGone(watch, heardBy),
+      refused: (watch, error) => this.#aheadRefused(watch, error),
+    });
+  }
+
+  #aheadGone(gone: NeighbourWatch, heardBy: "event" | "read"): void {
+    if (this.#left) return;
+    if (gone === this.#twoAhead) {
+      this.#twoAhead = null;
+      return this.#list();
+    }
+    if (gone !== this.#predecessor) return;
+    this.#listener.notified();
+    if (this.#isOwnSession(gone)) {
+      const waits = this.#context.deletions.whenSettled(gone.path, (outcome) => {
+        if (this.#left || gone !== this.#predecessor) return;
+        // The answer to our own write proves what its event does not: the session lived when the node went.
+        if (outcome === "deleted" && this.#mayTrust()) this.#grant();
+        else this.#list();
+      });
+      if (!waits) this.#list();
+      return;
+    }
+    // A read that found nothing does not show whose the node was.
+    if (heardBy === "event" && gone.owner !== null && this.#mayTrust()) this.#grant();
+    else this.#list();
+  }
+
+  /** Without the watch no event would ever say that it is our turn. The watch on the node two ahead only saves time. */
+  #aheadRefused(refused: NeighbourWatch, error: ZooKeeperError): void {
+    if (this.#left) return;
+    if (refused === this.#twoAhead) this.#twoAhead = null;
+    if (refused !== this.#predecessor) return;
+    const { session } = this.#context;
+    this.#fail(
+      requestFailure(
+        `watching ${refused.path}, which is ahead in the queue`,
+        error,
+        session,
+        this.#spec.lockName,
+      ),
+    );
+  }
+
+  #isOwnSession(node: NeighbourWatch): boolean {
+    return node.owner === this.#context.session.id || this.#context.nodes.has(node.path);
+  }
+
+  /**
+   * Whether the end of the predecessor makes us first, without asking. The last listing showed us second among
+   * contenders only, in a queue that only grows at its end; no part of it came over an earlier connection; our own node is
+   * watched and unchanged since, so that an event would have reported its end; the session is good; and no listing is under
+   * way that would show more.
+   */
+  #mayTrust(): boolean {
+    const { session } = this.#context;
+    return (
+      this.#seen?.nextIfGone === true &&
+      this.#seenOn === session.connection &&
+      !this.#listing &&
+      this.#ownWatch?.trusted === true &&
+      this.#context.leaseAhead
+    );
+  }
+
+  /** There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
+  #grantFirst(): void {
+    if (this.#context.leaseAhead) this.#grant();
+    else this.#context.whenUsable(() => this.#list());
+  }
+
+  #grant(): void {
+    this.#left = true;
+    this.#predecessor?.drop();
+    this.#twoAhead?.remove();
+    this.#listener.granted(this.#ownWatch);
+  }
+
+  /** Deleted, or gone with the session: only an answer that passed through the leader shows which. */
+  #ownNodeMissing(): void {
+    if (this.#left) return;
+    this.#context.session.prove((outcome) => {
+      if (this.#left) return;
+      if (!outcome.ok) return this.#context.again(outcome.error, () => this.#list());
+      this.#fail(eviction(this.#spec.lockName, this.#node.path));
+    });
+  }
+
+  #fail(error: HoldfastError): void {
+    this.leave();
+    this.#listener.failed(error);
+  }
+}

@@ -1,0 +1,144 @@
+import { joinPath } from "@holdfast/zk-protocol";
+import { holdersOf } from "../../layout/recognise.js";
+import { saysNoNode } from "../../session/errors.js";
+import type { RequestError, WatchHandle } from "../../session/types.js";
+import { isFinal } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
+import type { SessionSequence } from "../session/session-sequence.js";
+
+/**
+ * Calls `changed` whenever the queue of `path` may look different: its children, or the data of a node that holds. One watch on
+ * the children and one on the data of the first holder, for each observer; waiters are not watched. It is called once the new
+ * watches are in place, so that a look that follows misses nothing, and goes on over reconnects and new sessions.
+ */
+export function watchQueue(sessions: SessionSequence, path: string, changed: () => void): () => void {
+  const watch = new QueueWatch(sessions, path, changed);
+  watch.start();
+  return () => watch.stop();
+}
+
+class QueueWatch {
+  readonly #sessions: SessionSequence;
+  readonly #path: string;
+  readonly #changed: () => void;
+  /** Counts listings: what belongs to an earlier one is not listened to any more. */
+  #round = 0;
+  #children: WatchHandle | null = null;
+  #head: { readonly name: string; readonly handle: WatchHandle } | null = null;
+  #notWaiting: () => void = () => {};
+  #notOver: () => void = () => {};
+  #stopped = false;
+
+  constructor(sessions: SessionSequence, path: string, changed: () => void) {
+    this.#sessions = sessions;
+    this.#path = path;
+    this.#changed = changed;
+  }
+
+  /** On the present session or the next that connects. */
+  start(): void {
+    this.#notWaiting = this.#sessions.onceConnected(
+      () => this.#startOn(this.#sessions.context),
+      // There will be no other session, and the next look shows that.
+      () => this.#report(),
+    );
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#notWaiting();
+    this.#notOver();
+    this.#children?.remove();
+    this.#dropHead();
+  }
+
+  #startOn(context: SessionContext): void {
+    if (this.#stopped) return;
+    this.#children = null;
+    this.#head = null;
+    this.#notOver = context.whenOver(() => {
+      this.start();
+      this.#report();
+    });
+    this.#list(context);
+  }
+
+  #list(context: SessionContext): void {
+    if (this.#stopped || context.over) return;
+    const round = ++this.#round;
+    this.#children?.drop();
+    this.#children = context.session.watchChildren(this.#path, {
+      answered: (outcome) => {
+        if (this.#stopped || this.#round !== round) return;
+        if (outcome.ok) this.#watchHead(context, outcome.value.children);
+        else this.#refused(context, outcome.error, () => this.#awaitPath(context));
+      },
+      fired: () => this.#list(context),
+    });
+  }
+
+  /** There is no such path yet, or no more. */
+  #awaitPath(context: SessionContext): void {
+    const round = this.#round;
+    this.#dropHead();
+    this.#children = context.session.watchExists(this.#path, {
+      answered: (outcome) => {
+        if (this.#stopped || this.#round !== round) return;
+        if (!outcome.ok) this.#refused(context, outcome.error, () => this.#report());
+        else if (outcome.value === null) this.#report();
+        // Made since the listing.
+        else this.#list(context);
+      },
+      fired: () => this.#list(context),
+    });
+  }
+
+  #watchHead(context: SessionContext, children: readonly string[]): void {
+    const [name] = holdersOf(children);
+    if (name !== undefined && this.#head?.name === name) return this.#report();
+    this.#dropHead();
+    if (name === undefined) return this.#report();
+    const handle = context.session.watchData(joinPath(this.#path, name), {
+      answered: (outcome) => {
+        if (this.#stopped || this.#head?.handle !== handle) return;
+        if (outcome.ok) return this.#report();
+        this.#head = null;
+        const { error } = outcome;
+        if (!isFinal(error)) this.#listLater(context, error);
+        // Gone already, which the watch on the children reports; or refused to us.
+        else this.#report();
+      },
+      fired: (type) => {
+        if (this.#stopped || this.#head?.handle !== handle) return;
+        this.#head = null;
+        if (type !== "deleted") this.#watchHead(context, children);
+      },
+    });
+    this.#head = { name, handle };
+  }
+
+  #dropHead(): void {
+    this.#head?.handle.remove();
+    this.#head = null;
+  }
+
+  #refused(context: SessionContext, error: RequestError, otherwise: () => void): void {
+    if (!isFinal(error)) this.#listLater(context, error);
+    else if (saysNoNode(error)) otherwise();
+    // Refused for good: the next look is refused too, and says why.
+    else this.#report();
+  }
+
+  /** Not answered, or the server is too busy: all over again. */
+  #listLater(context: SessionContext, error: RequestError): void {
+    const round = this.#round;
+    const again = (): void => {
+      if (this.#round === round) this.#list(context);
+    };
+    context.again(error, again);
+  }
+
+  #report(): void {
+    if (!this.#stopped) this.#changed();
+  }
+}

@@ -1,0 +1,259 @@
+import { BackendError, type HoldfastError, type Millis, type Runtime } from "@holdfast/core";
+import type { GrantEngine } from "@holdfast/core/internal";
+import {
+  CreateFlags,
+  errorCodes,
+  type OpName,
+  parentOf,
+  type RequestOf,
+  type ResponseOf,
+  ZooKeeperError,
+} from "@holdfast/zk-protocol";
+import { saysNodeExists, saysNoNode } from "../../session/errors.js";
+import type { Outcome, RequestError, ZooKeeperSession } from "../../session/types.js";
+import { missingChroot } from "../create/chroot.js";
+import type { CreateSettings } from "../create/create-settings.js";
+import { MissingParents } from "../create/missing-parents.js";
+import { isPassing, requestFailure } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
+import type { SessionSequence } from "../session/session-sequence.js";
+import { sendSync } from "../session/sync.js";
+
+/** What a call is for: gives messages their words, and waits their bounds. */
+export interface CallInfo {
+  readonly lockName: string;
+  readonly path: string;
+  /** It has been answered before and only looks again, so it waits through an outage as a waiter with a place does. */
+  readonly patient: boolean;
+}
+
+export interface NewNode {
+  readonly path: string;
+  readonly data: Uint8Array;
+  readonly ephemeral: boolean;
+}
+
+/** The answer to one request, whatever it is. */
+export function outcomeOf<K extends OpName>(
+  session: ZooKeeperSession,
+  op: K,
+  request: RequestOf<K>,
+): Promise<Outcome<ResponseOf<K>>> {
+  return new Promise((resolve) => session.send(op, request, resolve));
+}
+
+/** The refusal of the server; `null` for an answer that never came. */
+export function refusalOf(error: RequestError): ZooKeeperError | null {
+  return error instanceof ZooKeeperError ? error : null;
+}
+
+/**
+ * Requests that belong to no lock: sent once there is a connection, for which they wait no longer than `connectTimeoutMs`,
+ * and sent again over reconnects and new sessions. The caller decides which requests may be sent twice.
+ */
+export class RetryingRequests {
+  readonly engine: GrantEngine;
+  readonly sessions: SessionSequence;
+  readonly settings: CreateSettings;
+  readonly #turns = new Map<string, Promise<unknown>>();
+  #chrootSeen = false;
+
+  constructor(engine: GrantEngine, sessions: SessionSequence, settings: CreateSettings) {
+    this.engine = engine;
+    this.sessions = sessions;
+    this.settings = settings;
+  }
+
+  get runtime(): Runtime {
+    return this.settings.runtime;
+  }
+
+  pathOf(name: string): string {
+    return this.settings.paths.pathOf(name);
+  }
+
+  /** The present session's context, once that is connected. */
+  async connected(call: CallInfo): Promise<SessionContext> {
+    const { engine, sessions } = this;
+    if (engine.closed) throw engine.closedError(call.lockName);
+    if (sessions.state !== "connected") await (call.patient ? engine.contactRegained() : engine.contact());
+    return sessions.context;
+  }
+
+  /**
+   * Runs `attempt` until the server has answered it. The attempt sends its requests before it yields; all that it sends
+   * may be sent again. Rejects with a `HoldfastError` for an answer that says no for good.
+   */
+  async repeat<T>(call: CallInfo, attempt: (context: SessionContext) => Promise<Outcome<T>>): Promise<T> {
+    const startedMs = this.runtime.nowMs();
+    for (let tries = 1; ; tries++) {
+      const context = await this.connected(call);
+      const outcome = await attempt(context);
+      if (outcome.ok) return outcome.value;
+      const { error } = outcome;
+      const refusal = refusalOf(error);
+      if (refusal !== null && !isPassing(refusal)) throw this.failure(call, error);
+      // The first lost answer is asked for again as soon as there is a connection; a link that keeps breaking is not.
+      if (refusal !== null || tries > 1) await this.rest(call, tries, startedMs, error);
+    }
+  }
+
+  /** One request that does no harm if it is sent twice. */
+  ask<K extends OpName>(call: CallInfo, op: K, request: RequestOf<K>): Promise<ResponseOf<K>> {
+    return this.repeat(call, (context) => outcomeOf(context.session, op, request));
+  }
+
+  /** Where a node is missing the whole chroot may be missing: rejects then, because the chroot is wrong. */
+  async absent(call: CallInfo): Promise<null> {
+    const { chroot } = this.settings.paths;
+    if (chroot === "" || this.#chrootSeen) return null;
+    const there = await this.repeat(call, async ({ session }) =>
+      orAbsent(await outcomeOf(session, "exists", { path: chroot, watch: false })),
+    );
+    if (there === null) {
+      const cause = new ZooKeeperError(errorCodes.NoNode, { op: "exists", path: chroot });
+      throw missingChroot(chroot, this.sessions.context.session, call.lockName, cause);
+    }
+    this.#chrootSeen = true;
+    return null;
+  }
+
+  /** The node as the leader has it: a `sync`, and the read behind it. `null` where there is none. */
+  readSynced(call: CallInfo): Promise<ResponseOf<"getData"> | null> {
+    return this.repeat(call, ({ session }) => {
+      return new Promise((resolve) => {
+        session.batch(() => {
+          const sync = sendSync(session);
+          session.send("getData", { path: call.path, watch: false }, (outcome) => {
+            resolve(sync.failure === null ? orAbsent(outcome) : { ok: false, error: sync.failure });
+          });
+        });
+      });
+    });
+  }
+
+  /** The node as this server has it. `null` where there is none. */
+  async read(call: CallInfo): Promise<ResponseOf<"getData"> | null> {
+    const found = await this.repeat(call, async ({ session }) =>
+      orAbsent(await outcomeOf(session, "getData", { path: call.path, watch: false })),
+    );
+    return found ?? (await this.absent(call));
+  }
+
+  /**
+   * Makes a node, and its missing parents as containers, which takes a second flight. `behind` sends requests that go
+   * out in the same write as the create, each time. The outcome is never NoNode: that is tried again by the retry policy.
+   */
+  async create(
+    context: SessionContext,
+    call: CallInfo,
+    node: NewNode,
+    behind: () => void = () => {},
+  ): Promise<Outcome<ResponseOf<"create2">>> {
+    const startedMs = this.runtime.nowMs();
+    const levels = this.settings.paths.levelsOf(parentOf(node.path));
+    let made = await this.#createOnce(context, call, node, [], behind);
+    for (let tries = 1; isNoNode(made); tries++) {
+      if (tries > 1 && !made.ok) await this.rest(call, tries, startedMs, made.error);
+      made = await this.#createOnce(context, call, node, levels, behind);
+    }
+    return made;
+  }
+
+  /** Waits as the retry policy says; rejects with the failure when it says stop. */
+  async rest(call: CallInfo, tries: number, startedMs: Millis, error: RequestError): Promise<void> {
+    const failure = this.failure(call, error);
+    const delayMs = this.settings.retry.next(tries, this.runtime.nowMs() - startedMs, failure);
+    if (delayMs === null) throw failure;
+    await this.pause(delayMs);
+  }
+
+  /** The end of `work`, however it ends, or of the time, whichever comes first. */
+  within(work: Promise<unknown>, limitMs: Millis): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.runtime.setTimer(limitMs, resolve, { ref: true });
+      const ended = (): void => {
+        cancel();
+        resolve();
+      };
+      work.then(ended, ended);
+    });
+  }
+
+  pause(delayMs: Millis): Promise<void> {
+    return new Promise((resolve) => this.runtime.setTimer(delayMs, resolve, { ref: true }));
+  }
+
+  failure(call: CallInfo, error: Error): HoldfastError {
+    return requestFailure(
+      `${call.lockName} at ${call.path}`,
+      error,
+      this.sessions.context.session,
+      call.lockName,
+    );
+  }
+
+  /** For a write with an unknown outcome. Not retryable: the same call again might count twice. */
+  unknown(call: CallInfo, what: string): BackendError {
+    return new BackendError(
+      `${what} of ${call.lockName}: the answer was lost, and what is at ${call.path} now does not tell whether the update was applied: it may or may not have been`,
+      {
+        lockName: call.lockName,
+        backend: "zookeeper",
+        servers: this.sessions.context.session.servers,
+        retryable: false,
+      },
+    );
+  }
+
+  /** Updates of one path from this provider take turns, or they would refuse each other by the version. */
+  inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
+    const result = (this.#turns.get(path) ?? Promise.resolve()).then(work);
+    const ended = result.then(
+      () => {},
+      () => {},
+    );
+    this.#turns.set(path, ended);
+    void ended.then(() => {
+      if (this.#turns.get(path) === ended) this.#turns.delete(path);
+    });
+    return result;
+  }
+
+  async #createOnce(
+    { session }: SessionContext,
+    call: CallInfo,
+    node: NewNode,
+    levels: readonly string[],
+    behind: () => void,
+  ): Promise<Outcome<ResponseOf<"create2">>> {
+    const { path, data, ephemeral } = node;
+    // Calls code of the caller, before anything is sent.
+    const acl = this.settings.aclOf(path);
+    const parents = new MissingParents(this.settings, levels);
+    const flags = ephemeral ? CreateFlags.ephemeral : CreateFlags.persistent;
+    let sent: Promise<Outcome<ResponseOf<"create2">>> | null = null;
+    session.batch(() => {
+      parents.send(session);
+      sent = outcomeOf(session, "create2", { path, data, acl, flags });
+      behind();
+    });
+    const made = await (sent as unknown as Promise<Outcome<ResponseOf<"create2">>>);
+    const refusal = isNoNode(made) ? parents.refusal(session, call.lockName) : null;
+    if (refusal !== null) throw refusal;
+    return made;
+  }
+}
+
+/** The same with `null` for a node that is not there. */
+export function orAbsent<T>(outcome: Outcome<T>): Outcome<T | null> {
+  return isNoNode(outcome) ? { ok: true, value: null, zxid: 0n } : outcome;
+}
+
+export function isNoNode(outcome: Outcome<unknown>): boolean {
+  return !outcome.ok && saysNoNode(outcome.error);
+}
+
+export function isNodeExists(outcome: Outcome<unknown>): boolean {
+  return !outcome.ok && saysNodeExists(outcome.error);
+}

@@ -1,0 +1,153 @@
+import type { HoldfastError } from "@holdfast/core";
+import type { ResponseOf } from "@holdfast/zk-protocol";
+import { decodeInt } from "../../layout/numbers.js";
+import { requestFailure } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
+import { countFailure, type PermitCount } from "./permit-count.js";
+import { PermitReading, type ReadingListener } from "./permit-reading.js";
+
+export interface PermitGateSpec {
+  readonly lockName: string;
+  /** Parent of the lease nodes. */
+  readonly leases: string;
+  /** Asked for. */
+  readonly permits: number;
+  readonly limit: PermitCount;
+}
+
+/** `open` or `full` is called each time that all numbers are known anew. */
+export interface PermitGateListener {
+  open(): void;
+  full(): void;
+  /** A number has changed; `open` or `full` follows. */
+  changed(): void;
+  failed(error: HoldfastError): void;
+}
+
+/**
+ * How many permits of a semaphore are taken, and how many there are. Every child of `leases` counts, whichever client made it:
+ * all clients must come to the same sum. Only the head of the queue may act on what this reports.
+ */
+export class PermitGate {
+  roundTrips = 0;
+  readonly #context: SessionContext;
+  readonly #spec: PermitGateSpec;
+  readonly #listener: PermitGateListener;
+  readonly #taken: PermitReading<ResponseOf<"getChildren2">>;
+  readonly #count: PermitReading<ResponseOf<"getData">> | null;
+  /** The head acts on what was seen: a change is not reported meanwhile. */
+  #closed = false;
+
+  constructor(context: SessionContext, spec: PermitGateSpec, listener: PermitGateListener) {
+    const { session } = context;
+    const { lockName, leases, limit } = spec;
+    this.#context = context;
+    this.#spec = spec;
+    this.#listener = listener;
+    const reading: ReadingListener = {
+      known: () => this.#decide(),
+      changed: () => this.#changed(),
+      again: () => this.#again(),
+      failed: (error) => listener.failed(error),
+    };
+    this.#taken = new PermitReading(
+      context,
+      {
+        arm: (watcher) => session.watchChildren(leases, watcher),
+        valueOf: ({ children }) => this.#takenBy(children),
+        whenAbsent: 0,
+        failure: (error) => requestFailure(`listing ${leases}`, error, session, lockName),
+      },
+      reading,
+    );
+    if (typeof limit === "number") this.#count = null;
+    else {
+      const { countPath } = limit;
+      this.#count = new PermitReading(
+        context,
+        {
+          arm: (watcher) => session.watchData(countPath, watcher),
+          valueOf: ({ data }) => decodeInt(countPath, data),
+          whenAbsent: null,
+          failure: (error) => countFailure(lockName, countPath, error, session),
+        },
+        reading,
+      );
+    }
+  }
+
+  /** How many there are; `null` while that is not known. */
+  get limit(): number | null {
+    const { limit } = this.#spec;
+    return typeof limit === "number" ? limit : (this.#count?.value ?? null);
+  }
+
+  /** Sends plain reads in the batch of the caller, who asks once they are answered. */
+  readAlong(): void {
+    const { session } = this.#context;
+    const { leases, limit } = this.#spec;
+    session.send("getChildren2", { path: leases, watch: false }, (outcome) => this.#taken.take(outcome));
+    if (typeof limit === "number") return;
+    session.send("getData", { path: limit.countPath, watch: false }, (outcome) => this.#count?.take(outcome));
+  }
+
+  /** What was read does not count: it is from a time when it was not our turn, or our own requests have changed it. */
+  forget(): void {
+    this.#taken.forget();
+    this.#count?.forget();
+  }
+
+  /** Asks for an answer: at once where all is known, else once it is. In the batch of the caller. */
+  ask(): void {
+    this.#closed = false;
+    if (this.#taken.value !== null && this.limit !== null) this.#decide();
+    else this.watch();
+  }
+
+  /** Reports each change until `close()`. */
+  watch(): void {
+    this.#closed = false;
+    if (!this.#taken.loose && this.#count?.loose !== true) return;
+    this.roundTrips++;
+    this.#context.session.batch(() => {
+      this.#taken.look();
+      this.#count?.look();
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  stop(): void {
+    this.#closed = true;
+    this.#taken.stop();
+    this.#count?.stop();
+  }
+
+  /** A listing of `leases`: how many are taken. */
+  #takenBy(children: readonly string[]): number {
+    this.#context.grants.reconcile(this.#spec.leases, children);
+    return children.length;
+  }
+
+  #changed(): void {
+    if (this.#closed) return;
+    this.#listener.changed();
+    // Where the parent of the leases was missing, no watch reports the first lease.
+    if (this.#taken.value === 0) this.#taken.forget();
+    this.watch();
+  }
+
+  #again(): void {
+    if (!this.#closed) this.watch();
+  }
+
+  #decide(): void {
+    const { limit } = this;
+    const taken = this.#taken.value;
+    if (this.#closed || taken === null || limit === null) return;
+    if (taken + this.#spec.permits <= limit) this.#listener.open();
+    else this.#listener.full();
+  }
+}

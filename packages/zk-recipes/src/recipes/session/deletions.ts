@@ -1,0 +1,165 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { RequestError, ZooKeeperSession } from "../../session/types.js";
+import { isPassing } from "./failures.js";
+import { sendSync } from "./sync.js";
+
+/**
+ * How a delete ended. `"gone"`: no such node, and none of our deletes can have been the one that removed it.
+ * `"session-over"`: the node goes with the session, if it has not gone yet.
+ */
+export type DeletionOutcome = "deleted" | "gone" | "session-over";
+
+interface Deletion {
+  readonly path: string;
+  /** Of a node whose name others use too; `null`: the name is ours alone. */
+  readonly czxid: bigint | null;
+  /** The connection that was there when it was last sent: the answer comes over this one or never. */
+  sentOn: number;
+  /** One of our requests was sent and never answered, so a missing node may be its work. */
+  unanswered: boolean;
+  readonly settled: ((outcome: DeletionOutcome, error: RequestError | null) => void)[];
+}
+
+const sendAgainMs: Millis = 250;
+
+/**
+ * Deletes of queue nodes of one session, each repeated after every reconnect until the server has confirmed it or the
+ * session is over: Curator's guaranteed delete, bounded by the session. The repeats leave before anything else that
+ * waits for the connection, so that no waiter of this session queues behind a node that the session has given up already.
+ */
+export class Deletions {
+  readonly #session: ZooKeeperSession;
+  readonly #runtime: Runtime;
+  readonly #nodes: Set<string>;
+  /** By `keyOf`. */
+  readonly #open = new Map<string, Deletion>();
+
+  /** `nodes`: the session's own queue nodes; a path leaves it when its delete has settled. */
+  constructor(session: ZooKeeperSession, runtime: Runtime, nodes: Set<string>) {
+    this.#session = session;
+    this.#runtime = runtime;
+    this.#nodes = nodes;
+    session.onState((state) => {
+      if (state === "connected") this.#repeatAll();
+      if (state === "lost" || state === "closed") {
+        for (const deletion of [...this.#open.values()]) this.#settle(deletion, "session-over", null);
+      }
+    });
+  }
+
+  /**
+   * Deletes `path`. `settled` runs once, in frame order: for an answer of the server with an error only when that says
+   * no for good (NoAuth and the like).
+   *
+   * `czxid`: of a node whose name others may take once it is free. Such a delete is not repeated before a look, behind a
+   * `sync`, has shown that the node is still the one that is meant.
+   */
+  delete(
+    path: string,
+    settled: (outcome: DeletionOutcome, error: RequestError | null) => void,
+    czxid: bigint | null = null,
+  ): void {
+    const key = keyOf(path, czxid);
+    const open = this.#open.get(key);
+    if (open !== undefined) {
+      open.settled.push(settled);
+      return;
+    }
+    const deletion: Deletion = { path, czxid, sentOn: 0, unanswered: false, settled: [settled] };
+    this.#open.set(key, deletion);
+    this.#send(deletion);
+  }
+
+  /** All in one write, of names that are ours alone. `settled` runs once, however they ended; at once when there is none. */
+  deleteAll(paths: readonly string[], settled: () => void): void {
+    let open = paths.length;
+    if (open === 0) return settled();
+    this.#session.batch(() => {
+      for (const path of paths) {
+        this.delete(path, () => {
+          open -= 1;
+          if (open === 0) settled();
+        });
+      }
+    });
+  }
+
+  /** Calls `settled` with the end of a delete that is under way; `false` when there is none of that path, whose name is ours alone. */
+  whenSettled(path: string, settled: (outcome: DeletionOutcome) => void): boolean {
+    const open = this.#open.get(keyOf(path, null));
+    open?.settled.push(settled);
+    return open !== undefined;
+  }
+
+  /**
+   * Contact may come back on the connection on which they were sent: then the answers are still to come, and a second
+   * delete would find the node that another client has made under that name in between.
+   */
+  #repeatAll(): void {
+    const { connection } = this.#session;
+    for (const deletion of this.#open.values()) if (deletion.sentOn !== connection) this.#repeat(deletion);
+  }
+
+  #repeat(deletion: Deletion): void {
+    if (deletion.czxid === null || !deletion.unanswered) return this.#send(deletion);
+    deletion.sentOn = this.#session.connection;
+    this.#session.batch(() => {
+      const sync = sendSync(this.#session);
+      this.#session.send("exists", { path: deletion.path, watch: false }, (outcome) => {
+        if (!this.#isOpen(deletion)) return;
+        const synced = sync.failure === null;
+        if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
+        else if (outcome.ok && synced) this.#settle(deletion, "deleted", null);
+        else if (!outcome.ok) this.#refused(deletion, outcome.error);
+        else this.#sendLater(deletion);
+      });
+    });
+  }
+
+  #send(deletion: Deletion): void {
+    deletion.sentOn = this.#session.connection;
+    this.#session.send("delete", { path: deletion.path, version: -1 }, (outcome) => {
+      if (outcome.ok) return this.#settle(deletion, "deleted", null);
+      if (outcome.error.name === "OutcomeUnknownError") deletion.unanswered = true;
+      this.#refused(deletion, outcome.error);
+    });
+  }
+
+  #refused(deletion: Deletion, error: RequestError): void {
+    if (!(error instanceof ZooKeeperError)) {
+      if (error.name === "SessionLostError") this.#settle(deletion, "session-over", null);
+      return; // sent again once connected
+    }
+    if (error.code === errorCodes.NoNode) {
+      return this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
+    }
+    if (isPassing(error)) this.#sendLater(deletion);
+    else this.#settle(deletion, "gone", error);
+  }
+
+  /** The timer holds the process: a caller may await the release. */
+  #sendLater(deletion: Deletion): void {
+    const { sentOn } = deletion;
+    const sendAgain = (): void => {
+      // Unless it was sent on the next connection meanwhile.
+      if (this.#isOpen(deletion) && deletion.sentOn === sentOn) this.#repeat(deletion);
+    };
+    this.#runtime.setTimer(sendAgainMs, sendAgain, { ref: true });
+  }
+
+  #isOpen(deletion: Deletion): boolean {
+    return this.#open.get(keyOf(deletion.path, deletion.czxid)) === deletion;
+  }
+
+  #settle(deletion: Deletion, outcome: DeletionOutcome, error: RequestError | null): void {
+    if (!this.#open.delete(keyOf(deletion.path, deletion.czxid))) return;
+    this.#nodes.delete(deletion.path);
+    for (const settled of deletion.settled) settled(outcome, error);
+  }
+}
+
+/** Two nodes of one name, one after the other, are two things to delete. Every path begins with a slash, so that no key is a path. */
+function keyOf(path: string, czxid: bigint | null): string {
+  return czxid === null ? path : `${czxid}:${path}`;
+}

@@ -1,0 +1,60 @@
+import { BackendError, EvictedError, UnsupportedError } from "@holdfast/core";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { isPassingCode } from "../../session/errors.js";
+import type { RequestError, ZooKeeperSession } from "../../session/types.js";
+
+const advice = new Map<number, string>([
+  [
+    errorCodes.NoAuth,
+    "no permission: check the options auth and acl, and the ACL of that node and its parent",
+  ],
+  [errorCodes.InvalidACL, "the server does not take this ACL: check the options acl and auth"],
+  [errorCodes.QuotaExceeded, "a quota on this subtree is used up: raise it with setquota"],
+  [
+    errorCodes.NoChildrenForEphemerals,
+    "a parent of it is an ephemeral node, perhaps the node of another lock",
+  ],
+  [errorCodes.ThrottledOp, "the server is overloaded and refused the request"],
+]);
+
+/** Whether the server may well say yes to the same request a little later. */
+export function isPassing(error: RequestError | Error): boolean {
+  return error instanceof ZooKeeperError && isPassingCode(error.code);
+}
+
+/** Whether the server said no, and would say the same again. */
+export function isFinal(error: RequestError | Error): error is ZooKeeperError {
+  return error instanceof ZooKeeperError && !isPassing(error);
+}
+
+/** The typed error for a request that failed for good: what was tried, what the server said, what to change. */
+export function requestFailure(
+  what: string,
+  cause: Error,
+  session: ZooKeeperSession,
+  lockName?: string,
+): BackendError | UnsupportedError {
+  const details = { cause, backend: "zookeeper", lockName, servers: session.servers } as const;
+  if (!(cause instanceof ZooKeeperError)) return new BackendError(`${what}: ${cause.message}`, details);
+  if (cause.code === errorCodes.Unimplemented) {
+    return new UnsupportedError(
+      `${what}: the server does not know this request; ZooKeeper 3.5.1 or later is needed`,
+      {
+        cause,
+        backend: "zookeeper",
+        lockName,
+      },
+    );
+  }
+  const hint = advice.get(cause.code);
+  const said = `${what}: ${cause.codeName}${hint === undefined ? "" : `, ${hint}`}`;
+  return new BackendError(said, { ...details, retryable: isPassing(cause) });
+}
+
+/** For a waiter whose queue node was deleted while its session lives. */
+export function eviction(lockName: string, path: string): EvictedError {
+  return new EvictedError(
+    `${lockName}: the queue node ${path} was deleted by somebody while its session lives`,
+    { lockName, backend: "zookeeper" },
+  );
+}

@@ -1,0 +1,137 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
+import { guarded } from "../../client/guarded.js";
+import type { RequestError, Settle, ZooKeeperSession } from "../../session/types.js";
+import { GrantSet } from "../grant/grant-set.js";
+import { Deletions } from "./deletions.js";
+import { Turnstile } from "./turnstile.js";
+
+/** A server that is too busy for a request is asked again after this. */
+const askAgainMs: Millis = 250;
+
+/**
+ * What the recipes keep for one session: deletes under way, grants, and what waits for the connection. After a reconnect
+ * they go on in this order, so that no waiter of this session queues behind a node that the session has given up already.
+ */
+export class SessionContext {
+  readonly session: ZooKeeperSession;
+  readonly runtime: Runtime;
+  readonly deletions: Deletions;
+  readonly grants: GrantSet;
+  /** Paths of queue nodes that this session made and has not deleted: holders' and waiters'. */
+  readonly nodes: Set<string> = new Set();
+  /** For creates: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
+  readonly creating: Turnstile = new Turnstile(500);
+  readonly #whenUsable = new Set<() => void>();
+  readonly #whenOver = new Set<() => void>();
+  readonly #pauses = new Set<() => void>();
+  /** By path, the waiters for a listing that was sent in this turn. */
+  readonly #listings = new Map<string, Settle<ResponseOf<"getChildren2">>[]>();
+
+  constructor(session: ZooKeeperSession, runtime: Runtime) {
+    this.session = session;
+    this.runtime = runtime;
+    this.deletions = new Deletions(session, runtime, this.nodes);
+    this.grants = new GrantSet(session, runtime);
+    session.onState((state) => {
+      if (state === "connected") drain(this.#whenUsable);
+      else if (state === "lost" || state === "closed") {
+        this.#whenUsable.clear();
+        drain(this.#pauses);
+        drain(this.#whenOver);
+      }
+    });
+  }
+
+  get over(): boolean {
+    return this.session.state === "lost" || this.session.state === "closed";
+  }
+
+  /** There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
+  get leaseAhead(): boolean {
+    return this.session.state === "connected" && this.runtime.nowMs() < this.session.leaseUntilMs();
+  }
+
+  /** Runs `fn` as soon as the session is connected: now, or after the next reconnect; never once it is over. */
+  whenUsable(fn: () => void): void {
+    if (this.session.state === "connected") fn();
+    else if (!this.over) this.#whenUsable.add(fn);
+  }
+
+  /**
+   * Runs `fn` once an answer that passed through the leader shows that the session lives, so that a node which is gone did
+   * not go with it. Asks again after each outage, until `wanted` says no.
+   */
+  whenProven(fn: () => void, wanted: () => boolean): void {
+    this.session.prove((outcome) => {
+      if (!wanted()) return;
+      if (outcome.ok) fn();
+      else this.again(outcome.error, () => this.whenProven(fn, wanted));
+    });
+  }
+
+  /**
+   * Runs `fn` when a request that failed so may be sent once more: with the next contact where the answer was lost, after a
+   * pause where the server refused it, since a server that is too busy must not be asked without end. Never once the session is over.
+   */
+  again(error: RequestError, fn: () => void): void {
+    if (error instanceof ZooKeeperError) this.pause(askAgainMs, fn);
+    else this.whenUsable(fn);
+  }
+
+  /**
+   * Runs `fn` with the first contact after so long; the result takes it back. Holds the process: nothing else does while
+   * an acquire waits for its next try.
+   */
+  pause(delayMs: Millis, fn: () => void): () => void {
+    const end = (): void => {
+      cancel();
+      this.#pauses.delete(end);
+    };
+    const cancel = this.runtime.setTimer(
+      delayMs,
+      () => {
+        this.#pauses.delete(end);
+        this.whenUsable(fn);
+      },
+      { ref: true },
+    );
+    this.#pauses.add(end);
+    return end;
+  }
+
+  /**
+   * Lists the children. Waiters that one event wakes together share one request and one array: every event had arrived before
+   * the request was sent, so the answer shows each waiter what its own request would show. Not for a listing that must come
+   * behind another request of the caller.
+   */
+  list(path: string, settle: Settle<ResponseOf<"getChildren2">>): void {
+    const asked = this.#listings.get(path);
+    if (asked !== undefined) {
+      asked.push(settle);
+      return;
+    }
+    const waiting = [settle];
+    this.#listings.set(path, waiting);
+    const closed = (): void => {
+      if (this.#listings.get(path) === waiting) this.#listings.delete(path);
+    };
+    queueMicrotask(closed);
+    this.session.send("getChildren2", { path, watch: false }, (outcome) => {
+      closed();
+      for (const each of waiting) guarded(() => each(outcome));
+    });
+  }
+
+  /** Runs `fn` when the session is over. The result takes it back. */
+  whenOver(fn: () => void): () => void {
+    this.#whenOver.add(fn);
+    return () => this.#whenOver.delete(fn);
+  }
+}
+
+function drain(waiting: Set<() => void>): void {
+  const due = [...waiting];
+  waiting.clear();
+  for (const fn of due) fn();
+}

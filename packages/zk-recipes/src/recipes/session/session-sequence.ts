@@ -1,0 +1,127 @@
+import {
+  BackendError,
+  type Millis,
+  ProviderClosedError,
+  type Runtime,
+  type SessionState,
+} from "@holdfast/core";
+import type { BackendLink } from "@holdfast/core/internal";
+import { SessionLostError } from "../../session/errors.js";
+import type { ZooKeeperSession } from "../../session/types.js";
+import { SessionContext } from "./session-context.js";
+
+export interface SessionSequenceOptions {
+  readonly runtime: Runtime;
+  readonly connectTimeoutMs: Millis;
+  /** Opens the next session. */
+  open(): ZooKeeperSession;
+  /** `false` for a client that was given to us: its session has no successor. */
+  readonly renewable: boolean;
+  onState(session: ZooKeeperSession, state: SessionState): void;
+}
+
+/** The provider's sessions, one after the other: when one is lost, the next is opened at once. */
+export class SessionSequence implements BackendLink {
+  readonly connectTimeoutMs: Millis;
+  readonly #options: SessionSequenceOptions;
+  readonly #waiting = new Set<{ connected(): void; ended(error: Error): void }>();
+  #context: SessionContext;
+  #closed = false;
+
+  constructor(options: SessionSequenceOptions) {
+    this.#options = options;
+    this.connectTimeoutMs = options.connectTimeoutMs;
+    this.#context = this.#openContext();
+  }
+
+  get context(): SessionContext {
+    return this.#context;
+  }
+
+  get state(): SessionState {
+    const { state } = this.#context.session;
+    return state === "closed" ? "lost" : state;
+  }
+
+  /**
+   * Runs `connected` when a session is connected, this one or a successor, however long that takes; `ended` when there
+   * will be none. The result takes it back.
+   */
+  onceConnected(connected: () => void, ended: (error: Error) => void): () => void {
+    const waiting = { connected, ended };
+    this.#waiting.add(waiting);
+    this.#context.whenUsable(this.#admit);
+    return () => this.#waiting.delete(waiting);
+  }
+
+  async whenConnected(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
+    const { runtime } = this.#options;
+    const untilMs = runtime.nowMs() + (options.waitMs ?? this.connectTimeoutMs);
+    for (;;) {
+      if (this.#closed) throw new ProviderClosedError("the provider was closed", { backend: "zookeeper" });
+      const { session } = this.#context;
+      const waitMs = Math.max(0, untilMs - runtime.nowMs());
+      try {
+        return await session.whenConnected({ ...options, waitMs });
+      } catch (error) {
+        if (!(error instanceof SessionLostError)) throw error;
+        if (session === this.#context.session) throw this.#endError(session, error);
+      }
+    }
+  }
+
+  async close(waitMs: Millis): Promise<void> {
+    this.#closed = true;
+    this.#endWaiting(this.#endError(this.#context.session));
+    // A session that was given to us is let go of as well: the client below it stays open.
+    await this.#context.session.close({ waitMs });
+  }
+
+  #openContext(): SessionContext {
+    const session = this.#options.open();
+    // Before the context listens: whatever the loss makes an attempt do finds the next session in place.
+    session.onState((state) => {
+      if (state === "lost") this.#sessionLost(session);
+    });
+    const context = new SessionContext(session, this.#options.runtime);
+    // After it, so that a listener which then looks at a handle finds the new state there too.
+    session.onState((state) => {
+      if (state !== "closed") this.#options.onState(session, state);
+    });
+    return context;
+  }
+
+  #sessionLost(session: ZooKeeperSession): void {
+    if (this.#hasSuccessor(session)) {
+      this.#context = this.#openContext();
+      this.#context.whenUsable(this.#admit);
+    } else {
+      this.#endWaiting(this.#endError(session));
+    }
+  }
+
+  readonly #admit = (): void => {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { connected } of waiting) connected();
+  };
+
+  #endWaiting(error: Error): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { ended } of waiting) ended(error);
+  }
+
+  #hasSuccessor(session: ZooKeeperSession): boolean {
+    return !this.#closed && this.#options.renewable && session.lossReason !== "auth";
+  }
+
+  #endError(session: ZooKeeperSession, cause?: Error): Error {
+    if (this.#closed) return new ProviderClosedError("the provider was closed", { backend: "zookeeper" });
+    const why =
+      session.lossReason === "auth"
+        ? "the server refused the credentials of option auth"
+        : "the session of the given client is over, and only its owner can open another: make a new client and a new provider, or give option connect instead of client";
+    return new BackendError(why, { cause, backend: "zookeeper", servers: session.servers, retryable: false });
+  }
+}

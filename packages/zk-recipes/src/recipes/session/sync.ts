@@ -1,0 +1,18 @@
+import type { RequestError, ZooKeeperSession } from "../../session/types.js";
+
+/** A `sync` that was sent. Once a read behind it is answered, `failure` says whether the answer counts. */
+export interface Sync {
+  readonly failure: RequestError | null;
+}
+
+/**
+ * Sends a `sync` in the batch of the caller, who sends a read behind it: the server that answers the read may lag behind the
+ * one that applied a write, and has caught up once the `sync` is answered. When the `sync` failed, the read shows nothing.
+ */
+export function sendSync(session: ZooKeeperSession): Sync {
+  const sync: { failure: RequestError | null } = { failure: null };
+  session.prove((outcome) => {
+    if (!outcome.ok) sync.failure = outcome.error;
+  });
+  return sync;
+}

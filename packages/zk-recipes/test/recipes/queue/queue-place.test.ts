@@ -1,0 +1,338 @@
+import { EvictedError, type HoldfastError, LayoutConflictError, systemRuntime } from "@holdfast/core";
+import { errorCodes } from "@holdfast/zk-protocol";
+import { beforeEach, describe, expect, it } from "vitest";
+import { mutexRule } from "../../../src/layout/queue-rules.js";
+import { QueuePlace } from "../../../src/recipes/queue/queue-place.js";
+import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { ScriptedSession, stat } from "../support/scripted-session.js";
+
+const name = (n: number): string =>
+  `_c_00000000-0000-4000-8000-${String(n).padStart(12, "0")}-lock-${String(n).padStart(10, "0")}`;
+const other = 0x99n;
+
+let session: ScriptedSession;
+let context: SessionContext;
+let place: QueuePlace;
+let heard: string[];
+let failure: HoldfastError | null;
+
+/** Contender number `own` with a first listing of `children`. */
+function queue(own: number, children: readonly string[], mayWait = true): void {
+  heard = [];
+  failure = null;
+  session = new ScriptedSession();
+  context = new SessionContext(session, systemRuntime);
+  const node = { path: `/l/${name(own)}`, name: name(own), czxid: BigInt(100 + own) };
+  context.nodes.add(node.path);
+  place = new QueuePlace(context, { lockName: "l", parent: "/l", rule: mutexRule, mayWait }, node, {
+    granted: () => heard.push("granted"),
+    unavailable: () => heard.push("unavailable"),
+    failed: (error) => {
+      heard.push("failed");
+      failure = error;
+    },
+    waiting: () => {},
+    notified: () => heard.push("notified"),
+  });
+  place.start({ ok: true, value: { children: [...children] }, zxid: 1n });
+}
+
+function list(children: readonly string[]): void {
+  session.answer(session.pending("getChildren2"), { children });
+}
+
+function answerOwnWatch(own: number): void {
+  session.answer(session.pending("getData", name(own)), {
+    data: null,
+    stat: stat(BigInt(100 + own), session.id),
+  });
+}
+
+function answerWatch(of: number, owner = other): void {
+  session.answer(session.pending("getData", name(of)), { data: null, stat: stat(BigInt(100 + of), owner) });
+}
+
+describe("a contender", () => {
+  it("holds at once when it is first, without another request", () => {
+    queue(1, [name(1)]);
+    expect(heard).toEqual(["granted"]);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("is told that the lock is taken when it may not wait, without a watch", () => {
+    queue(2, [name(1), name(2)], false);
+    expect(heard).toEqual(["unavailable"]);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("is not granted while the session is suspended, but by the first listing after that", () => {
+    queue(2, [name(1), name(2)]);
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.fire(name(2), "data-changed");
+    session.fire(name(1), "deleted");
+    const listing = session.pending("getChildren2");
+    session.become("suspended");
+    session.answer(listing, { children: [name(2)] });
+    expect(heard).toEqual(["notified"]);
+    session.become("connected");
+    list([name(2)]);
+    expect(heard).toEqual(["notified", "granted"]);
+  });
+
+  it("watches its own node first, then the two ahead, in one write", () => {
+    queue(3, [name(1), name(2), name(3)]);
+    expect(session.sent.map((sent) => sent.path.slice(-1))).toEqual(["3", "2", "1"]);
+    expect(new Set(session.sent.map((sent) => sent.write)).size).toBe(1);
+  });
+});
+
+describe("a waiter that may not read the node ahead", () => {
+  it("gives up with the advice to check auth and acl, instead of asking for ever", () => {
+    queue(2, [name(1), name(2)]);
+    answerOwnWatch(2);
+    session.refuse(session.pending("getData", name(1)), errorCodes.NoAuth);
+    expect(heard).toEqual(["failed"]);
+    expect(failure).toMatchObject({ code: "HF_BACKEND", retryable: false });
+    expect(failure?.message).toMatch(/NoAuth.*options auth and acl/);
+    expect(session.has("getData")).toBe(false);
+  });
+
+  it("waits on without the node two ahead", () => {
+    queue(3, [name(1), name(2), name(3)]);
+    answerOwnWatch(3);
+    answerWatch(2);
+    session.refuse(session.pending("getData", name(1)), errorCodes.NoAuth);
+    expect(heard).toEqual([]);
+    expect(session.sent).toEqual([]);
+    session.fire(name(2), "deleted");
+    list([name(1), name(3)]);
+    session.refuse(session.pending("getData", name(1)), errorCodes.NoAuth);
+    expect(heard).toEqual(["notified", "failed"]);
+  });
+});
+
+describe("a waiter that stands second", () => {
+  beforeEach(() => queue(2, [name(1), name(2)]));
+
+  it("holds when the holder's node goes, without a request", () => {
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified", "granted"]);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("lists when its own watch has not been answered yet", () => {
+    // The answers come in the order of the requests, so this takes a server that does not watch the own node at all.
+    answerWatch(1);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("lists when a data change has used up its own watch and the new one is not answered", () => {
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.fire(name(2), "data-changed");
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("trusts the event again once the own watch is armed anew", () => {
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.fire(name(2), "data-changed");
+    answerOwnWatch(2);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified", "granted"]);
+  });
+
+  it("lists when the holder's node belongs to its own session and no delete of ours is under way", () => {
+    answerOwnWatch(2);
+    answerWatch(1, session.id);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("waits for the answer to our own delete when the holder is of its own session", () => {
+    answerOwnWatch(2);
+    answerWatch(1, session.id);
+    context.deletions.delete(`/l/${name(1)}`, () => heard.push("released"));
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["notified", "released", "granted"]);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("is never granted when the session ends while holder and waiter are both of it", () => {
+    answerOwnWatch(2);
+    answerWatch(1, session.id);
+    context.deletions.delete(`/l/${name(1)}`, () => heard.push("released"));
+    session.fire(name(1), "deleted");
+    session.lose("expired");
+    expect(heard).toEqual(["notified", "released"]);
+  });
+
+  it("lists when the listing that showed it second came over an earlier connection", () => {
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.cut();
+    session.mend();
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("lists when only the own watch has been answered over the present connection", () => {
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.cut();
+    session.mend();
+    session.fire(name(2), "data-changed");
+    answerOwnWatch(2);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("lists when the holder's node of its own session was not there to be deleted", () => {
+    answerOwnWatch(2);
+    answerWatch(1, session.id);
+    context.deletions.delete(`/l/${name(1)}`, () => heard.push("released"));
+    session.fire(name(1), "deleted");
+    session.noNode(session.pending("delete"));
+    expect(heard).toEqual(["notified", "released"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("lists when the session's lease is over", () => {
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.leaseUntil = 0;
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("lists when the read of the holder's node found nothing, since that tells not whose it was", () => {
+    answerOwnWatch(2);
+    session.noNode(session.pending("getData", name(1)));
+    expect(heard).toEqual(["notified"]);
+    list([name(2)]);
+    expect(heard).toEqual(["notified", "granted"]);
+  });
+
+  it("goes on watching after a message was written to the holder's node", () => {
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.fire(name(1), "data-changed");
+    expect(heard).toEqual([]);
+    answerWatch(1);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified", "granted"]);
+  });
+
+  it("is granted and loses in one breath when one transaction deletes both nodes", () => {
+    answerOwnWatch(2);
+    answerWatch(1);
+    // Own node first: nobody is granted.
+    session.fire(name(2), "deleted");
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+  });
+});
+
+describe("a waiter further back", () => {
+  beforeEach(() => {
+    queue(3, [name(1), name(2), name(3)]);
+    answerOwnWatch(3);
+    answerWatch(2);
+    answerWatch(1);
+  });
+
+  it("is not granted when the waiter ahead of it gives up while the holder stays", () => {
+    session.fire(name(2), "deleted");
+    expect(heard).toEqual(["notified"]);
+    list([name(1), name(3)]);
+    expect(heard).toEqual(["notified"]);
+    expectWatchKept(1);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified", "notified", "granted"]);
+  });
+
+  it("lists in the background when the holder goes, and then holds without a request", () => {
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual([]);
+    list([name(2), name(3)]);
+    expect(session.sent).toEqual([]);
+    session.fire(name(2), "deleted");
+    expect(heard).toEqual(["notified", "granted"]);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("waits for the listing under way when its turn comes meanwhile", () => {
+    session.fire(name(1), "deleted");
+    session.fire(name(2), "deleted");
+    expect(heard).toEqual(["notified"]);
+    list([name(3)]);
+    expect(heard).toEqual(["notified", "granted"]);
+  });
+
+  /** The watch on the holder, set when it was two ahead, is kept: there is nothing to answer. */
+  function expectWatchKept(n: number): void {
+    expect(session.watched(name(n))).toBe(true);
+    expect(session.sent).toEqual([]);
+  }
+});
+
+describe("a waiter whose own node is gone", () => {
+  beforeEach(() => {
+    queue(2, [name(1), name(2)]);
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.fire(name(2), "deleted");
+  });
+
+  it("was evicted, if the session lives", () => {
+    session.answer(session.pending("sync"), { path: "/" });
+    expect(failure).toBeInstanceOf(EvictedError);
+    expect(failure?.message).toContain(name(2));
+  });
+
+  it("was not, if the session is over: its end is the session's", () => {
+    session.lose("expired");
+    expect(heard).toEqual([]);
+  });
+});
+
+describe("what would break exclusion", () => {
+  it.each([
+    ["a foreign child that sorts before", [name(1), name(2), "-abc"], "-abc"],
+    ["a read-write lock's node", [name(1), name(2), "_c_x-__WRIT__0000000007"], "read-write-lock"],
+    ["a semaphore's folder", [name(1), name(2), "leases"], "semaphore"],
+    ["a kazoo lock's node", [name(1), name(2), `${"0".repeat(32)}__lock__0000000003`], "kazoo"],
+  ])("is refused by name: %s", (_what, children, said) => {
+    queue(2, children);
+    expect(failure).toBeInstanceOf(LayoutConflictError);
+    expect(failure?.message).toContain(said);
+  });
+
+  it("is refused to the first in the queue too when another kind of lock uses the path", () => {
+    queue(1, [name(1), "_c_x-__READ__0000000009"]);
+    expect(failure).toBeInstanceOf(LayoutConflictError);
+  });
+
+  it("leaves a foreign child that sorts behind alone, but trusts no event on such a path", () => {
+    queue(2, [name(1), name(2), "zzz"]);
+    answerOwnWatch(2);
+    answerWatch(1);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    list([name(2), "zzz"]);
+    expect(heard).toEqual(["notified", "granted"]);
+  });
+});

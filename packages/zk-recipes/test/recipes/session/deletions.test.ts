@@ -1,0 +1,97 @@
+import { systemRuntime } from "@holdfast/core";
+import { errorCodes } from "@holdfast/zk-protocol";
+import { beforeEach, describe, expect, it } from "vitest";
+import { Deletions } from "../../../src/recipes/session/deletions.js";
+import { ScriptedSession } from "../support/scripted-session.js";
+
+let session: ScriptedSession;
+let deletions: Deletions;
+let heard: string[];
+
+beforeEach(() => {
+  session = new ScriptedSession();
+  deletions = new Deletions(session, systemRuntime, new Set());
+  heard = [];
+});
+
+const remove = (path: string): void =>
+  deletions.delete(path, (outcome, error) => heard.push(error === null ? outcome : error.name));
+
+describe("a delete", () => {
+  it("tells that the node was gone before it came", () => {
+    remove("/l/a");
+    session.noNode(session.pending("delete"));
+    expect(heard).toEqual(["gone"]);
+  });
+
+  it("whose answer was lost is repeated, and counts a missing node as its own work", () => {
+    remove("/l/a");
+    session.cut();
+    session.mend();
+    session.noNode(session.pending("delete"));
+    expect(heard).toEqual(["deleted"]);
+  });
+
+  it("waits for the connection, and is sent before anything else that does", () => {
+    const order: string[] = [];
+    session.cut();
+    session.onState((state) => {
+      if (state === "connected") order.push(...session.sent.map((sent) => sent.path));
+    });
+    remove("/l/a");
+    session.mend();
+    expect(order).toEqual(["/l/a"]);
+  });
+
+  it("ends with the session", () => {
+    remove("/l/a");
+    session.cut();
+    session.lose("lease");
+    expect(heard).toEqual(["session-over"]);
+  });
+
+  it("asked for twice is one request with two answers", () => {
+    remove("/l/a");
+    remove("/l/a");
+    expect(session.sent).toHaveLength(1);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["deleted", "deleted"]);
+  });
+
+  it("tells what the server refuses", () => {
+    remove("/l/a");
+    session.refuse(session.pending("delete"), errorCodes.NoAuth);
+    expect(heard).toEqual(["ZooKeeperError"]);
+  });
+
+  it("whose answer is still to come is not sent again when contact comes back on the same connection", () => {
+    remove("/l/a");
+    session.become("suspended");
+    session.become("connected");
+    expect(session.sent).toHaveLength(1);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["deleted"]);
+  });
+
+  it("that found no connection is sent with the next", () => {
+    session.cut();
+    remove("/l/a");
+    expect(session.sent).toEqual([]);
+    session.mend();
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["deleted"]);
+  });
+
+  it("of the next node of a name is a request of its own", () => {
+    const removeNode = (czxid: bigint): void =>
+      deletions.delete("/n", (outcome) => heard.push(`${czxid} ${outcome}`), czxid);
+    removeNode(1n);
+    removeNode(2n);
+    removeNode(2n);
+    expect(session.sent).toHaveLength(2);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["1 deleted"]);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["1 deleted", "2 deleted", "2 deleted"]);
+  });
+});
