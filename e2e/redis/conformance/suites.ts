@@ -58,11 +58,11 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   const readWrite: FixtureParts = {
     loseHold: loseReadOrWrite,
     waiting: (state, lock) =>
-      state.rooms.waitingOn(`redisson_rwlock:{${lock}}`) + state.waits.waitingOn(lock),
+      state.channelWaiters.waitingOn(`redisson_rwlock:{${lock}}`) + state.waits.waitingOn(lock),
   };
   readWriteLockConformance(name, on(readWrite), { chosen });
   reentrantReadWriteLockConformance(name, on(readWrite), { chosen });
-  const waiting: FixtureParts["waiting"] = (state, lock) => state.rooms.waitingOn(`redisson_sc:{${lock}}`);
+  const waiting: FixtureParts["waiting"] = (state, lock) => state.channelWaiters.waitingOn(`redisson_sc:{${lock}}`);
   semaphoreConformance(name, on({ loseHold: expirePermits, waiting }), { chosen });
   const plain: FixtureParts = { adapt: takePlain, anonymous: true, loseHold: undoTake, waiting };
   semaphoreConformance(`${name}, plain numbers`, on(plain), { chosen });

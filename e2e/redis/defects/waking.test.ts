@@ -33,7 +33,7 @@ async function waits(provider: LockProvider, kind: string, name: string): Promis
       if (state === undefined) throw new Error("no provider of ours");
       const channels = [`redisson_rwlock:{${name}}`, `redisson_sc:{${name}}`];
       return (
-        state.waits.waitingOn(name) === 1 || channels.some((channel) => state.rooms.waitingOn(channel) === 1)
+        state.waits.waitingOn(name) === 1 || channels.some((channel) => state.channelWaiters.waitingOn(channel) === 1)
       );
     },
     { what: `a waiting ${kind}` },
@@ -228,11 +228,11 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
   expect(growth).toBeLessThan(2_000_000);
   for (const each of [first, second]) {
     expect(each.waits.size).toBe(0);
-    expect(each.waits.pastSize).toBeLessThanOrEqual(10_000);
+    expect(each.waits.endedSize).toBeLessThanOrEqual(10_000);
     expect(each.holds.of("anybody")).toEqual([]);
   }
   // Nobody waited with this one, so nothing can still come for its owners, except where an answer was late.
-  expect(first.waits.pastSize).toBeLessThan(names / 10);
+  expect(first.waits.endedSize).toBeLessThan(names / 10);
   expect(holder.holds()).toEqual([]);
   await eventually(async () => (await server.texts("PUBSUB", "CHANNELS", "*")).length <= 2, {
     what: "all channels but those of the two providers to be given back",

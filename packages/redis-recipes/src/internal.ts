@@ -37,7 +37,7 @@ export type { BoundCall, FieldsKind, FleetContext, LockKeys } from "./recipes/ki
 export { mutex } from "./recipes/kinds/mutex.js";
 export { permitSemaphore, releasePermits } from "./recipes/kinds/permits.js";
 export { redisKinds } from "./recipes/kinds/table.js";
-export { marginMs, ServerClock } from "./recipes/server-clock.js";
+export { marginMs, ServerClock } from "./recipes/requests/server-clock.js";
 export { mutexInspect } from "./scripts/inspect/mutex.js";
 export { clock } from "./scripts/lua/clock.js";
 export { fairQueue } from "./scripts/lua/fair.js";

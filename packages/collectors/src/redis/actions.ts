@@ -2,7 +2,7 @@ import type { Runtime } from "@holdfast/core";
 import { actUpon } from "../kit/action.js";
 import type { ActionRequest, ActionResult } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
-import { ActionDesk, type Outcome } from "./action-desk.js";
+import { ActionRunner, type Outcome } from "./action-runner.js";
 import { force, revoke } from "./holder-actions.js";
 import type { LockRecord } from "./lock-record.js";
 import type { Places } from "./places.js";
@@ -23,11 +23,11 @@ export interface ActionParts {
  */
 export class Actions {
   readonly #parts: ActionParts;
-  readonly #desk: ActionDesk;
+  readonly #desk: ActionRunner;
 
   constructor(parts: ActionParts) {
     this.#parts = parts;
-    this.#desk = new ActionDesk(parts.places, parts.runtime, parts.fairLockWaitTimeoutMs);
+    this.#desk = new ActionRunner(parts.places, parts.runtime, parts.fairLockWaitTimeoutMs);
   }
 
   act(request: ActionRequest): Promise<ActionResult> {

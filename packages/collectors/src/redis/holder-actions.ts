@@ -10,15 +10,15 @@ import {
 } from "@holdfast/redis-recipes/internal";
 import type { ActionRequest } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
-import { type ActionDesk, type Outcome, outcomeOf, unsupported } from "./action-desk.js";
+import { type ActionRunner, type Outcome, outcomeOf, unsupported } from "./action-runner.js";
 import { guarded, guardedPermits } from "./action-scripts.js";
 import { effectsOfForce, effectsOfPermit, effectsOfRevoke } from "./effects.js";
 import { plainName } from "./key-names.js";
 import type { LockRecord } from "./lock-record.js";
 
-/** Frees the lock, or gives one permit back, whoever holds it. `lock`: as it was before. */
+/** Frees the lock, or gives one permit back, under any holder. `lock`: as it was before. */
 export async function force(
-  desk: ActionDesk,
+  desk: ActionRunner,
   request: ActionRequest,
   { shape }: LockRecord,
   lock: ObservedLock,
@@ -38,7 +38,7 @@ export async function force(
   return outcomeOf(reply, "forced", effectsOfForce(lock, fields));
 }
 
-async function givePermit(desk: ActionDesk, request: ActionRequest): Promise<Outcome> {
+async function givePermit(desk: ActionRunner, request: ActionRequest): Promise<Outcome> {
   const { key, entry } = request;
   if (entry === null) return unsupported("Say which permit: each is a hold of its own.");
   if (!isPermitId(entry)) return unsupported("That is no id of a permit that can be given back here.");
@@ -49,7 +49,11 @@ async function givePermit(desk: ActionDesk, request: ActionRequest): Promise<Out
 }
 
 /** Asks the holders for the lock. */
-export async function revoke(desk: ActionDesk, request: ActionRequest, record: LockRecord): Promise<Outcome> {
+export async function revoke(
+  desk: ActionRunner,
+  request: ActionRequest,
+  record: LockRecord,
+): Promise<Outcome> {
   const { shape } = record;
   if (record.kind === "semaphore" || record.kind === "permit-semaphore") return revokePermits(desk, request);
   if (shape.is !== "lock") return unsupported("Nobody holds it.");
@@ -57,7 +61,7 @@ export async function revoke(desk: ActionDesk, request: ActionRequest, record: L
   if (request.entry !== null && !fields.includes(request.entry)) return { outcome: "conflict", effects: [] };
   const effects = effectsOfRevoke(fields);
   const { kind, keys } = fieldsLock(record.kind, request.key);
-  const call = kind.ask(keys, desk, shape.mode ?? "write");
+  const call = kind.requestRevoke(keys, desk, shape.mode ?? "write");
   // The token is read by the condition in front.
   const reply = await desk.act(request, { ...call, keys: keys.renewKeys, lua: guarded(call.script) });
   if (reply[0] === "foreign") return { outcome: "unsupported", effects };
@@ -66,7 +70,7 @@ export async function revoke(desk: ActionDesk, request: ActionRequest, record: L
   return outcomeOf(reply, "asked", effects);
 }
 
-async function revokePermits(desk: ActionDesk, request: ActionRequest): Promise<Outcome> {
+async function revokePermits(desk: ActionRunner, request: ActionRequest): Promise<Outcome> {
   const effects = [
     'Holders of holdfast that took permits with revocable: true hear "revokeRequested" and decide for themselves, all of them, as permits do not say whose they are. Redisson has no such request.',
   ];
@@ -77,7 +81,7 @@ async function revokePermits(desk: ActionDesk, request: ActionRequest): Promise<
   const keys = permitSemaphore.keysOf(key);
   let heard = 0;
   for (const [at, publish] of commands.entries()) {
-    const { script, args } = permitSemaphore.ask(keys, { ...desk, publish }, "write");
+    const { script, args } = permitSemaphore.requestRevoke(keys, { ...desk, publish }, "write");
     // Compared once: the other way to publish is the same act.
     const reply =
       at === 0

@@ -1,11 +1,11 @@
 import { fairKeys, mutexKeys, redissonChannels } from "@holdfast/redis-recipes/internal";
 import type { ActionRequest } from "../observe/collector.js";
-import { type ActionDesk, type Outcome, unsupported } from "./action-desk.js";
+import { type ActionRunner, type Outcome, unsupported } from "./action-runner.js";
 import { takeOut } from "./action-scripts.js";
 import { effectsOfCleaning, effectsOfEviction } from "./effects.js";
 
 /** Takes one waiter out of the queue. */
-export async function evict(desk: ActionDesk, request: ActionRequest): Promise<Outcome> {
+export async function evict(desk: ActionRunner, request: ActionRequest): Promise<Outcome> {
   const { entry, dryRun } = request;
   if (entry === null) return unsupported("Say which waiter.");
   const owners = await takeOutOf(desk, request, "one");
@@ -15,7 +15,7 @@ export async function evict(desk: ActionDesk, request: ActionRequest): Promise<O
 }
 
 /** Takes those out of the queue that are dead. */
-export async function clean(desk: ActionDesk, request: ActionRequest): Promise<Outcome> {
+export async function clean(desk: ActionRunner, request: ActionRequest): Promise<Outcome> {
   const { dryRun } = request;
   const owners = await takeOutOf(desk, request, "dead");
   if (owners === null) return { outcome: "conflict", effects: [] };
@@ -24,9 +24,9 @@ export async function clean(desk: ActionDesk, request: ActionRequest): Promise<O
   return { outcome: dryRun ? "would-do" : "done", effects };
 }
 
-/** `null`: somebody else holds it than when that was decided. */
+/** `null`: another owner holds it than when the action was decided. */
 async function takeOutOf(
-  desk: ActionDesk,
+  desk: ActionRunner,
   { key, entry, dryRun, expectedVersion }: ActionRequest,
   what: "one" | "dead",
 ): Promise<readonly string[] | null> {

@@ -16,18 +16,18 @@ import type {
   PermitLimit,
 } from "@holdfast/core/driver";
 import { checkClusterName } from "../layout/names.js";
-import type { RedisClientState } from "../recipes/client-state.js";
-import { inspectLock, inspectPermits, permitLimit } from "../recipes/inspect.js";
+import type { RedisClientState } from "../recipes/attempts/client-state.js";
+import { PolledAttempt, type PolledRequest } from "../recipes/attempts/polled-attempt.js";
+import { QueuedAttempt, type QueuedRequest } from "../recipes/attempts/queued-attempt.js";
+import { watchChannel } from "../recipes/channels/watch-channel.js";
+import type { RedisGrant } from "../recipes/grants/redis-grant.js";
 import type { FieldsKind, LockKeys, RedisKind } from "../recipes/kinds/kind.js";
 import { redisKinds } from "../recipes/kinds/table.js";
-import { announce } from "../recipes/labels.js";
-import { askToRelease, forceRelease } from "../recipes/operator-requests.js";
-import { PolledAttempt, type PolledRequest } from "../recipes/polled-attempt.js";
-import { QueuedAttempt, type QueuedRequest } from "../recipes/queued-attempt.js";
-import { QueuedLock } from "../recipes/queued-lock.js";
-import { RecentMap } from "../recipes/recent-map.js";
-import type { RedisGrant } from "../recipes/redis-grant.js";
-import { watchChannel } from "../recipes/watch-channel.js";
+import { inspectLock, inspectPermits, permitLimit } from "../recipes/operators/inspect.js";
+import { forceRelease, requestRevoke } from "../recipes/operators/revoke-and-force.js";
+import { announce } from "../recipes/queue/election-labels.js";
+import { QueuedLock } from "../recipes/queue/queued-lock.js";
+import { RecentMap } from "../recipes/requests/recent-map.js";
 import { checkLease } from "./lease.js";
 
 export interface DriverSettings {
@@ -49,8 +49,8 @@ interface Lock {
 
 /** Kinds that are no grants: the provider makes them itself. */
 const rendezvous: readonly PrimitiveKind[] = ["count-down-latch", "barrier", "double-barrier"];
-/** So many locks of each kind have their names kept; those that were made last stay. */
-const rememberedLocks = 1_000;
+/** So many locks of each kind have their names kept, about 1 KB each; those that were made last stay. */
+const rememberedLocks = 250;
 
 /** Redisson's locks as core's driver: what each kind does is in its record. */
 export class RedisDriver implements LockDriver {
@@ -153,7 +153,7 @@ export class RedisDriver implements LockDriver {
 
   async requestRevoke(kind: PrimitiveKind, name: string): Promise<boolean> {
     const lock = this.#lock(kind, name);
-    return await askToRelease(this.#client.requests, lock.record, lock);
+    return await requestRevoke(this.#client.requests, lock.record, lock);
   }
 
   /** Frees a lock under its holder. `false` when it was free. */
@@ -166,8 +166,8 @@ export class RedisDriver implements LockDriver {
   watch(kind: PrimitiveKind, name: string, changed: () => void): () => void {
     const { changes } = this.#lock(kind, name).keys;
     if (changes === "") throw unsupported(`changes of a ${kind} cannot be watched`, name);
-    const { rooms, requests } = this.#client;
-    return watchChannel(rooms, requests.runtime, { name: changes, kind: "plain" }, changed);
+    const { channelWaiters, requests } = this.#client;
+    return watchChannel(channelWaiters, requests.runtime, { name: changes, kind: "plain" }, changed);
   }
 
   /** A plain semaphore is a number, so a take of many permits is one subtraction. */

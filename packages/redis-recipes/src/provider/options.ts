@@ -9,7 +9,7 @@ import {
 } from "@holdfast/core/internal";
 import { defaultTimes } from "../client/settings.js";
 import type { RedisTarget } from "../client/target.js";
-import type { RecipeSettings } from "../recipes/settings.js";
+import type { RecipeSettings } from "../recipes/requests/settings.js";
 import { checkLease } from "./lease.js";
 import { type RedisTargetOptions, targetOf } from "./target-options.js";
 

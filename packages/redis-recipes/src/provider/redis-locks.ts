@@ -20,13 +20,13 @@ import { IoredisLine } from "../client/ioredis-line.js";
 import { requestMeter } from "../client/request-meter.js";
 import { isCluster, type RedisTarget } from "../client/target.js";
 import { warnProcess } from "../client/warnings.js";
+import { RedisClientState } from "../recipes/attempts/client-state.js";
 import { RedisBarrier } from "../recipes/barrier/barrier.js";
 import { RedisDoubleBarrier } from "../recipes/barrier/double-barrier.js";
-import { RedisClientState } from "../recipes/client-state.js";
-import { IdentityRecord } from "../recipes/identity-record.js";
 import { RedisLatch } from "../recipes/latch/latch.js";
-import { checkLimit, setPermitLimit } from "../recipes/permit/permit-limit.js";
-import { SteadyRuns } from "../recipes/steady-runs.js";
+import { IdentityRecord } from "../recipes/operators/identity-record.js";
+import { checkLimit, setPermitLimit } from "../recipes/permits/permit-limit.js";
+import { RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { RedisDriver } from "./driver.js";
 import { type RedisLocksOptions, resolveOptions } from "./options.js";
 
@@ -120,11 +120,11 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     meter: requestMeter(events),
     warn: (message, code) => {
       warnProcess(message, code);
-      // Later, so that warnings of this very call find those who listen from its return on.
+      // Later, so that listeners that are added once this call has returned hear of its warnings.
       queueMicrotask(() => events.emit("server-warning", { code, message }));
     },
     onState: (state) => {
-      // Holds first, so that whoever looks at a handle when told of the state finds it told too.
+      // Holds first, so that a listener of the state that looks at a handle finds it uncertain already.
       client.stateChanged(state);
       if (events.has("session-state")) events.emit("session-state", { state, timeoutMs: 0, cluster });
     },
@@ -135,7 +135,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     settings: resolved,
     onUnknownGrant: (grant) => events.emit("unknown-grant", grant),
   });
-  if (common.identity) client.tellWhoItIs(new IdentityRecord(line, runtime, client.owners.uuid));
+  if (common.identity) client.keepIdentity(new IdentityRecord(line, runtime, client.owners.uuid));
   const driver = new RedisDriver(client, {
     keyPrefix: resolved.keyPrefix,
     cluster: isCluster(target),
@@ -176,14 +176,14 @@ export function clientStateOf(provider: LockProvider): RedisClientState | undefi
 export class RedisProvider extends DriverProvider implements RedisLocks {
   readonly #client: RedisClientState;
   readonly #driver: RedisDriver;
-  readonly #runs: SteadyRuns;
+  readonly #runs: RetryingRequests;
 
   constructor(parts: ProviderParts, client: RedisClientState, driver: RedisDriver) {
     super(parts);
     this.#client = client;
     this.#driver = driver;
     clientStates.set(this, client);
-    this.#runs = new SteadyRuns(this.engine, client.line, client.rooms);
+    this.#runs = new RetryingRequests(this.engine, client.line, client.channelWaiters);
   }
 
   fairMutex(name: string, options?: AcquireOptions): Mutex {

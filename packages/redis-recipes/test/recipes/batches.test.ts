@@ -1,7 +1,7 @@
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { expect, test } from "vitest";
 import type { RedisLine, ScriptCall } from "../../src/client/redis-line.js";
-import { Batches, type BatchKind } from "../../src/recipes/batches.js";
+import { Batches, type BatchKind } from "../../src/recipes/requests/batches.js";
 import { ReplyShapeError, type Script } from "../../src/scripts/script.js";
 import { settings } from "./simulated-client.js";
 

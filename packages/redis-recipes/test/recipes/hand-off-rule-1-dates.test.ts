@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ServerClock } from "../../src/recipes/server-clock.js";
+import { ServerClock } from "../../src/recipes/requests/server-clock.js";
 import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
 import { keyList, keys, lockName, Scene } from "./scene.js";
 

@@ -159,6 +159,21 @@ test("rule 3: a cancel goes out behind the acquire that it cancels, which could 
   expect(scene.holder).toBeUndefined();
 });
 
+test("rule 3: a waiter that gives up in the moment it hears of its turn leaves no hold behind, neither here nor at the server", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const waiter = scene.client();
+  const abort = new AbortController();
+  waiter.provider.events.on("notified", () => abort.abort(new Error("enough")));
+  const { granted } = await scene.queue(waiter, { signal: abort.signal });
+  await scene.settle(first.release());
+  await expect(scene.settle(granted)).rejects.toThrow("enough");
+  expect(waiter.state.holds.on(lockName)).toEqual([]);
+  await scene.runtime.advance(1_000);
+  expect(scene.count("renew")).toBe(0);
+  expect(scene.holder).toBeUndefined();
+});
+
 test("rule 3: a heartbeat that was under way when its wait was given up, and comes after the cancel, is cancelled too", async () => {
   const scene = new Scene();
   await scene.acquire(scene.client());

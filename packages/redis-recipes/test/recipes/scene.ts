@@ -1,7 +1,7 @@
 import type { LockHandle, Millis } from "@holdfast/core";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
-import type { RecipeSettings } from "../../src/recipes/settings.js";
+import type { RecipeSettings } from "../../src/recipes/requests/settings.js";
 import { javaOwner, lockName } from "./contended.js";
 import { SimulatedClient } from "./simulated-client.js";
 import { calm, type Weather } from "./simulated-line.js";

@@ -4,8 +4,8 @@ import { EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { RedisDriver } from "../../src/provider/driver.js";
 import { RedisProvider } from "../../src/provider/redis-locks.js";
-import { RedisClientState } from "../../src/recipes/client-state.js";
-import type { RecipeSettings } from "../../src/recipes/settings.js";
+import { RedisClientState } from "../../src/recipes/attempts/client-state.js";
+import type { RecipeSettings } from "../../src/recipes/requests/settings.js";
 import { SimulatedLine, type Weather } from "./simulated-line.js";
 import type { SimulatedRedis } from "./simulated-redis.js";
 

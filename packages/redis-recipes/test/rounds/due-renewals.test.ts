@@ -1,6 +1,6 @@
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
-import { DueRenewals, type Renewable } from "../../src/recipes/due-renewals.js";
+import { DueRenewals, type Renewable } from "../../src/recipes/grants/due-renewals.js";
 
 const leaseMs = 12_000;
 

@@ -1,6 +1,6 @@
 import { type SimulatedRuntime, seededRandom, simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
-import { Rounds } from "../../src/recipes/rounds.js";
+import { Rounds } from "../../src/recipes/queue/rounds.js";
 
 const periodMs = 1_000;
 

@@ -2,19 +2,19 @@ import type { BarrierStore } from "@holdfast/core/internal";
 import { ourChannels } from "../../layout/channels.js";
 import { barrierKeys } from "../../layout/keys.js";
 import { barrierGate, type GateArgs } from "../../scripts/barrier/gate.js";
-import type { SteadyRuns } from "../steady-runs.js";
+import type { RetryingRequests } from "../requests/retrying-requests.js";
 
 /**
  * A gate, which Redisson does not have: shut while the key `holdfast_barrier:{name}` is there. It has no TTL, so it stays shut
  * when the one who shut it is gone. Shutting or opening twice is once.
  */
 export class RedisBarrier implements BarrierStore {
-  readonly #runs: SteadyRuns;
+  readonly #runs: RetryingRequests;
   readonly #key: string;
   readonly #channel: string;
 
   /** `name` with the provider's prefix. */
-  constructor(runs: SteadyRuns, name: string) {
+  constructor(runs: RetryingRequests, name: string) {
     this.#runs = runs;
     this.#key = barrierKeys(name).shut;
     this.#channel = ourChannels.barrier(name);

@@ -5,7 +5,7 @@ import {
   type DoubleBarrierStore,
   type WaitBounds,
 } from "@holdfast/core/internal";
-import type { SteadyRuns } from "../steady-runs.js";
+import type { RetryingRequests } from "../requests/retrying-requests.js";
 import { type BarrierTimes, Seat } from "./seat.js";
 
 /**
@@ -14,13 +14,13 @@ import { type BarrierTimes, Seat } from "./seat.js";
  * there; one that is silent for `aliveMs` is out.
  */
 export class RedisDoubleBarrier implements DoubleBarrierStore {
-  readonly #runs: SteadyRuns;
+  readonly #runs: RetryingRequests;
   readonly #name: string;
   readonly #freshMember: () => string;
   readonly #times: BarrierTimes;
 
   /** `name` with the provider's prefix. */
-  constructor(runs: SteadyRuns, name: string, freshMember: () => string, times: BarrierTimes) {
+  constructor(runs: RetryingRequests, name: string, freshMember: () => string, times: BarrierTimes) {
     this.#runs = runs;
     this.#name = name;
     this.#freshMember = freshMember;

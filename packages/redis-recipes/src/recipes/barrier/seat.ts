@@ -7,8 +7,8 @@ import {
   type DoubleBarrierArgs,
   doubleBarrier,
 } from "../../scripts/barrier/double.js";
-import { marginMs } from "../server-clock.js";
-import type { SteadyRuns } from "../steady-runs.js";
+import type { RetryingRequests } from "../requests/retrying-requests.js";
+import { marginMs } from "../requests/server-clock.js";
 
 export interface BarrierTimes {
   readonly heartbeatMs: Millis;
@@ -20,7 +20,7 @@ type Phase = "entering" | "in" | "left" | "over";
 /** A member from the moment it asks. While it enters, each look takes the seat again; once it has passed, a seat that is gone is lost. */
 export class Seat implements BarrierSeat, Watched<boolean> {
   lost: LossReason | null = null;
-  readonly #runs: SteadyRuns;
+  readonly #runs: RetryingRequests;
   readonly #member: string;
   readonly #parties: number;
   readonly #times: BarrierTimes;
@@ -36,7 +36,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   #listener: (reason: LossReason) => void = () => {};
   #stop: () => void = () => {};
 
-  constructor(runs: SteadyRuns, name: string, member: string, parties: number, times: BarrierTimes) {
+  constructor(runs: RetryingRequests, name: string, member: string, parties: number, times: BarrierTimes) {
     const keys = doubleBarrierKeys(name);
     this.#runs = runs;
     this.#member = member;

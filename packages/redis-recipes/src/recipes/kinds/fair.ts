@@ -53,7 +53,7 @@ export const fairMutex: FieldsKind = {
   },
   hidesWaiters: false,
   look: fairInspect,
-  ask: mutex.ask,
+  requestRevoke: mutex.requestRevoke,
   force: ({ keys, channel }, { publish, settings }) => ({
     script: fairForce,
     keys,

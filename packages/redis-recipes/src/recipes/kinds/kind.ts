@@ -10,27 +10,9 @@ import type { HeartbeatArgs, HeartbeatEntry } from "../../scripts/mutex/heartbea
 import type { PassArgs } from "../../scripts/mutex/release.js";
 import { type RenewAnswer, type RenewEntry, renew } from "../../scripts/mutex/renew.js";
 import type { TurnArgs } from "../../scripts/read-write/write-release.js";
-import type { BatchScript, CallScript, Script } from "../../scripts/script.js";
-import type { BatchContext, BatchKind } from "../batches.js";
-import type { WakeRule } from "../wake-rooms.js";
-
-// -------- calls
-
-/** A call ready to be made. */
-export interface BoundCall<R> {
-  readonly script: Script<R>;
-  readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
-}
-
-/** A call that is made together with others of its kind. */
-export interface BatchedCall<R> {
-  readonly kind: BatchKind<never, R>;
-  readonly keys: readonly string[];
-  readonly entry: unknown;
-}
-
-export type Call<R> = BoundCall<R> | BatchedCall<R>;
+import type { BatchScript, CallScript } from "../../scripts/script.js";
+import type { BatchContext, BatchKind } from "../requests/batches.js";
+import type { BoundCall } from "../requests/calls.js";
 
 /** What a script that frees a lock has to know of the fleet, also when an operator runs it. */
 export interface FleetContext {
@@ -54,7 +36,7 @@ export interface LockKeys {
   readonly ownerPrefix: string;
   /** Redisson's channel. */
   readonly channel: string;
-  /** A channel of ours that is told of each change of holder; `""` for none. */
+  /** A channel of ours on which each change of holder is published; `""` for none. */
   readonly changes: string;
 }
 
@@ -79,7 +61,7 @@ export function queueKeys(layout: MutexKeys, channel: string, more: Partial<Lock
 /** The side of a read-write lock; other kinds have `"write"` only. */
 export type Side = "write" | "read";
 
-export type AskReply = { readonly serverMs: number } & (
+export type RevokeReply = { readonly serverMs: number } & (
   | { readonly status: "asked" | "foreign" | "free" }
   | Conflict
 );
@@ -102,8 +84,8 @@ export interface RedisKind {
   /** Looks at holders and waiters. Left out by semaphores, which have permits and no fields of holders. */
   readonly look?: CallScript<{ readonly maxPending: number; readonly holdPrefix: string }, LockPicture>;
   /** Asks holders of ours to let go. */
-  ask(keys: LockKeys, context: FleetContext, side: Side): BoundCall<AskReply>;
-  /** An operator frees it under its holder, who is told. Left out where no hold is anybody's. */
+  requestRevoke(keys: LockKeys, context: FleetContext, side: Side): BoundCall<RevokeReply>;
+  /** An operator frees it under its holder, and the holder gets a message. Left out where the server does not know its holders. */
   force?(keys: LockKeys, context: FleetContext, side: Side): BoundCall<ForceReply>;
 }
 
@@ -111,7 +93,7 @@ export interface RedisKind {
 export type FieldsKind = RedisKind & Required<Pick<RedisKind, "look" | "force">>;
 
 /** One request that may grant. */
-export interface Ask {
+export interface TakeRequest {
   readonly owner: string;
   readonly leaseMs: Millis;
   readonly mayWait: boolean;
@@ -147,7 +129,7 @@ export interface QueuedScripts {
   fieldOf(owner: string): string;
   /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */
   channelFor(keys: LockKeys, owner: string, place: Queued): string | null;
-  /** Whether owners have labels that others read, see `sayLabel`. */
+  /** Whether owners have labels that others read, see `setLabel`. */
   readonly labels?: boolean;
 }
 
@@ -191,6 +173,12 @@ export interface PolledOwner {
   readonly permitIds: readonly string[];
 }
 
+/**
+ * Which waiters a message wakes: all, or from the front as many as the number in it has something for. A waiter that needs more than
+ * what is left of the number sleeps on, so that it keeps none behind it from what is enough for them.
+ */
+export type WakeRule = "all" | "counted";
+
 export interface PolledScripts {
   /** As errors call it. */
   readonly what: string;
@@ -210,7 +198,7 @@ export interface PolledScripts {
   /** As a renewal and `inspect` know the hold. */
   fieldOf(asking: PolledOwner): string;
   renewKeys(asking: PolledOwner): readonly string[];
-  take(asking: PolledOwner, ask: Ask, context: BatchContext): BoundCall<PolledAnswer>;
+  take(asking: PolledOwner, request: TakeRequest, context: BatchContext): BoundCall<PolledAnswer>;
   /** Safe to send again, and whatever became of the tries. */
   end(asking: PolledOwner, context: BatchContext): BoundCall<PolledEnd>;
 }

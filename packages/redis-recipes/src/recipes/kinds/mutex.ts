@@ -38,7 +38,7 @@ export const mutex: FieldsKind & { readonly queued: QueuedScripts } = {
   },
   hidesWaiters: false,
   look: mutexInspect,
-  ask: ({ key }) => ({ script: mutexAsk, keys: [key], args: mutexAsk.args(null) }),
+  requestRevoke: ({ key }) => ({ script: mutexAsk, keys: [key], args: mutexAsk.args(null) }),
   force: ({ keys, channel, changes }, { publish }) => ({
     script: mutexForce,
     keys,

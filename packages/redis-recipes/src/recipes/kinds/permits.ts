@@ -4,8 +4,8 @@ import { mappedScript } from "../../scripts/mapped-script.js";
 import { permitRelease } from "../../scripts/permit/release.js";
 import { permitRenew } from "../../scripts/permit/renew.js";
 import { permitTake } from "../../scripts/permit/take.js";
+import type { BoundCall } from "../requests/calls.js";
 import {
-  type BoundCall,
   type LockKeys,
   type PolledAnswer,
   type PolledEnd,
@@ -13,7 +13,7 @@ import {
   type RedisKind,
   renewalLimit,
 } from "./kind.js";
-import { askHolders } from "./semaphore.js";
+import { revokePermits } from "./semaphore.js";
 
 const otherLimit =
   "; give that limit, or change it for all with setLimit(); a number that Redisson's RSemaphore keeps is for plainSemaphore()";
@@ -85,15 +85,15 @@ export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
     renewKeys: ({ keys }) => keys.keys,
     take: (
       { keys: { keys, channel }, permitIds: ids, limit },
-      ask,
+      request,
       { settings: { tokenTtlMs }, publish },
     ) => ({
       script: take,
       keys,
-      args: permitTake.args({ ...ask, publish, channel, ids, limit, tokenTtlMs }),
+      args: permitTake.args({ ...request, publish, channel, ids, limit, tokenTtlMs }),
     }),
     end: ({ keys, permitIds }, { publish }) => releasePermits(keys, permitIds, publish),
   },
   hidesWaiters: true,
-  ask: askHolders,
+  requestRevoke: revokePermits,
 };

@@ -12,7 +12,7 @@ import { writeAcquire } from "../../scripts/read-write/write-acquire.js";
 import { writeCancel } from "../../scripts/read-write/write-cancel.js";
 import { writeHeartbeat } from "../../scripts/read-write/write-heartbeat.js";
 import { writeRelease } from "../../scripts/read-write/write-release.js";
-import type { BatchContext } from "../batches.js";
+import type { BatchContext } from "../requests/batches.js";
 import {
   type EndArgs,
   type FieldsKind,
@@ -86,10 +86,10 @@ export const readWriteLock: FieldsKind = {
     wakes: "all",
     fieldOf: ({ owner }) => owner,
     renewKeys: ({ keys, owner }) => [...keys.renewKeys, readHoldKey(keys.key, owner)],
-    take: (asking, ask, { settings: { tokenTtlMs } }) => ({
+    take: (asking, request, { settings: { tokenTtlMs } }) => ({
       script: acquireRead,
       keys: readKeys(asking),
-      args: readAcquire.args({ ...ask, tokenTtlMs }),
+      args: readAcquire.args({ ...request, tokenTtlMs }),
     }),
     end: (asking, context) => {
       const { keys, owner } = asking;
@@ -100,7 +100,7 @@ export const readWriteLock: FieldsKind = {
   // Readers that wait leave no trace.
   hidesWaiters: true,
   look: readWriteInspect,
-  ask: ({ key }, _context, mode) => ({
+  requestRevoke: ({ key }, _context, mode) => ({
     script: readWriteAsk,
     keys: [key],
     args: readWriteAsk.args({ mode }),

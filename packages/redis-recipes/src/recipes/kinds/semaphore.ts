@@ -7,11 +7,11 @@ import { semaphoreGive } from "../../scripts/semaphore/give.js";
 import { semaphoreRenew } from "../../scripts/semaphore/renew.js";
 import { semaphoreTake } from "../../scripts/semaphore/take.js";
 import {
-  type AskReply,
   type PolledAnswer,
   type PolledEnd,
   type PolledOwner,
   type RedisKind,
+  type RevokeReply,
   renewalLimit,
 } from "./kind.js";
 
@@ -44,14 +44,14 @@ const give = mappedScript(
 
 const ask = mappedScript(
   semaphoreAsk,
-  ({ heard, serverMs }): AskReply => ({ serverMs, status: heard > 0 ? "asked" : "free" }),
+  ({ heard, serverMs }): RevokeReply => ({ serverMs, status: heard > 0 ? "asked" : "free" }),
 );
 
 /**
  * Whether any client heard it. In a cluster without sharded channels a server counts its own listeners alone, and it may say no in
  * vain.
  */
-export const askHolders: RedisKind["ask"] = ({ key }, { publish }) => ({
+export const revokePermits: RedisKind["requestRevoke"] = ({ key }, { publish }) => ({
   script: ask,
   keys: [key],
   args: semaphoreAsk.args({
@@ -66,7 +66,7 @@ function takeKeys({ keys, owner }: PolledOwner): readonly string[] {
 }
 
 /**
- * Redisson's `RSemaphore`: a number and nothing else, so the permits of a process that dies are lost until somebody adds them again. The
+ * Redisson's `RSemaphore`: a number and nothing else, so the permits of a process that dies are lost until a client adds them again. The
  * first take sets the number where there is none. Each take has a marker key of ours beside it, which is renewed like a lease: it
  * makes a take and its give-back exact over lost answers, and tells a holder whose take was undone by another client.
  */
@@ -101,15 +101,15 @@ export const semaphore: RedisKind = {
       Array.from({ length: Math.min(permits, mostShown) }, (_, i) => `${owner}/${i}`),
     fieldOf: ({ owner }) => owner,
     renewKeys: takeKeys,
-    take: (asking, asked, { settings: { tokenTtlMs } }) => ({
+    take: (asking, request, { settings: { tokenTtlMs } }) => ({
       script: take,
       keys: takeKeys(asking),
       args: semaphoreTake.args({
-        ...asked,
+        ...request,
         permits: asking.permits,
         initial: asking.limit,
         tokenTtlMs,
-        markerMs: asked.leaseMs + markerExtraMs,
+        markerMs: request.leaseMs + markerExtraMs,
       }),
     }),
     end: ({ keys, owner, permits }, { publish }) => ({
@@ -119,5 +119,5 @@ export const semaphore: RedisKind = {
     }),
   },
   hidesWaiters: true,
-  ask: askHolders,
+  requestRevoke: revokePermits,
 };

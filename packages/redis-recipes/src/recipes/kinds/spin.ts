@@ -29,7 +29,7 @@ const release = mappedScript(
   ({ status, serverMs }): PolledEnd => ({ serverMs, ended: status === "freed" }),
 );
 
-const { keysOf, look, ask, force } = mutex;
+const { keysOf, look, requestRevoke, force } = mutex;
 
 /** Redisson's `RSpinLock`: the hash of the plain mutex, without messages either way. For set-ups in which pub/sub does not get through. */
 export const spinMutex: FieldsKind = {
@@ -43,16 +43,16 @@ export const spinMutex: FieldsKind = {
     sleepMs: spinSleepMs,
     fieldOf: ({ owner }) => owner,
     renewKeys: ({ keys }) => keys.renewKeys,
-    take: ({ keys }, ask, { settings: { tokenTtlMs } }) => ({
+    take: ({ keys }, request, { settings: { tokenTtlMs } }) => ({
       script: acquire,
       keys: keys.renewKeys,
-      args: spinAcquire.args({ ...ask, tokenTtlMs }),
+      args: spinAcquire.args({ ...request, tokenTtlMs }),
     }),
     end: ({ keys, owner }) => ({ script: release, keys: [keys.key], args: spinRelease.args({ owner }) }),
   },
   // Clients that wait for it leave no trace; those that wait for a plain mutex of the same name are shown.
   hidesWaiters: true,
   look,
-  ask,
+  requestRevoke,
   force,
 };

@@ -2,7 +2,7 @@ import { LayoutConflictError } from "@holdfast/core";
 import type { LatchStore } from "@holdfast/core/internal";
 import { redissonChannels } from "../../layout/channels.js";
 import { type LatchArgs, latchCount } from "../../scripts/latch/count.js";
-import type { SteadyRuns } from "../steady-runs.js";
+import type { RetryingRequests } from "../requests/retrying-requests.js";
 
 /**
  * Redisson's `RCountDownLatch`. Unlike it, whoever waits looks again each second, so a lost message holds nobody up; `countDown`
@@ -12,12 +12,12 @@ import type { SteadyRuns } from "../steady-runs.js";
  * that could tell one countdown from another.
  */
 export class RedisLatch implements LatchStore {
-  readonly #runs: SteadyRuns;
+  readonly #runs: RetryingRequests;
   readonly #name: string;
   readonly #key: string;
 
   /** `key`: of the count, with the provider's prefix. */
-  constructor(runs: SteadyRuns, name: string, key: string) {
+  constructor(runs: RetryingRequests, name: string, key: string) {
     this.#runs = runs;
     this.#name = name;
     this.#key = key;

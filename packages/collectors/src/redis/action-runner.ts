@@ -1,0 +1,115 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import {
+  type BoundCall,
+  type FleetContext,
+  NotSentError,
+  OutcomeUnknownError,
+  type RedissonPublish,
+  ReplyError,
+} from "@holdfast/redis-recipes/internal";
+import type { ActionRequest, ActionResult } from "../observe/collector.js";
+import { type Link, linkLimitMs } from "./link.js";
+import type { Places } from "./places.js";
+
+export type Outcome = Pick<ActionResult, "outcome" | "effects">;
+
+/** Between two looks for the master's link. */
+const againMs: Millis = 200;
+
+/** Where the scripts of actions run. Rejects where the backend cannot be asked, or refuses. */
+export class ActionRunner implements FleetContext {
+  readonly places: Places;
+  readonly settings: { readonly fairLockWaitTimeoutMs: Millis };
+  readonly #runtime: Runtime;
+
+  constructor(places: Places, runtime: Runtime, fairLockWaitTimeoutMs: number) {
+    this.places = places;
+    this.#runtime = runtime;
+    this.settings = { fairLockWaitTimeoutMs };
+  }
+
+  /** In a cluster a fleet may listen either way; where no client listens it costs a command. */
+  get publish(): RedissonPublish {
+    return this.places.clustered ? "both" : "publish";
+  }
+
+  /** Reads at the master that serves the key; a reading whose answer was lost is repeated. */
+  read<T>(key: string, work: (link: Link) => Promise<T>): Promise<T> {
+    return this.#atMaster(key, work, (error) => error instanceof OutcomeUnknownError || wasNotDone(error));
+  }
+
+  /** `call`: with a condition in front, which takes the last two arguments: whether to act, and what the operator saw. */
+  act(
+    { key, dryRun, expectedVersion }: ActionRequest,
+    { lua, keys, args }: Pick<BoundCall<unknown>, "keys" | "args"> & { readonly lua: string },
+  ): Promise<readonly unknown[]> {
+    return this.eval(key, lua, keys, [...args, dryRun ? "dry" : "act", expectedVersion]);
+  }
+
+  /** Repeated where it is known that nothing was done, never where the outcome is unknown. */
+  async eval(
+    key: string,
+    lua: string,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<readonly unknown[]> {
+    const ask = (link: Link): Promise<unknown> => link.ask("eval", lua, keys.length, ...keys, ...args);
+    const reply = await this.#atMaster(key, ask, wasNotDone);
+    if (Array.isArray(reply)) return reply;
+    throw new Error(`a script answered ${JSON.stringify(reply)}`);
+  }
+
+  /** Right after a failover the master's link is on its way: it is waited for, for 5,000 ms in all. Rejects with the last trouble. */
+  async #atMaster<T>(
+    key: string,
+    work: (link: Link) => Promise<T>,
+    repeatable: (error: unknown) => boolean,
+  ): Promise<T> {
+    const endMs = this.#runtime.nowMs() + linkLimitMs;
+    for (;;) {
+      const link = this.places.masterOf(key);
+      let trouble: unknown;
+      if (link?.open === true) {
+        try {
+          return await work(link);
+        } catch (error) {
+          if (!repeatable(error)) throw error;
+          if (error instanceof ReplyError) this.places.outdated();
+          trouble = error;
+        }
+      } else if (link === null) {
+        trouble = new Error(`no server is known that serves ${JSON.stringify(key)}; try again`);
+      } else {
+        trouble = link.noConnection;
+      }
+      if (this.#runtime.nowMs() + againMs > endMs) throw trouble;
+      await new Promise<void>((resolve) => this.#runtime.setTimer(againMs, resolve));
+    }
+  }
+}
+
+/** Not sent, or refused as a whole by a server that does not serve the key, or is no master. */
+function wasNotDone(error: unknown): boolean {
+  if (error instanceof NotSentError) return true;
+  return error instanceof ReplyError && (error.kind === "moved" || error.kind === "not-master");
+}
+
+/** What a script answered. `done`: its word for having done it. */
+export function outcomeOf(reply: readonly unknown[], done: string, effects: readonly string[]): Outcome {
+  switch (reply[0]) {
+    case done:
+      return { outcome: "done", effects };
+    case "same":
+      return { outcome: "would-do", effects };
+    case "free":
+      return { outcome: "nothing-there", effects: [] };
+    default:
+      // changed, other, conflict: not what it was.
+      return { outcome: "conflict", effects: [] };
+  }
+}
+
+/** The action has no effect here, for example because the holder's library cannot be asked. */
+export function unsupported(why: string): Outcome {
+  return { outcome: "unsupported", effects: [why] };
+}

@@ -1,0 +1,77 @@
+import type { Millis, Runtime, SessionState } from "@holdfast/core";
+import type { RedisLine } from "../../client/redis-line.js";
+import { ChannelWaiters } from "../channels/channel-waiters.js";
+import { PermitRevokeChannels } from "../channels/permit-revoke-channels.js";
+import { Holds } from "../grants/holds.js";
+import { LastRequests } from "../grants/last-requests.js";
+import { WireOwners } from "../grants/wire-owners.js";
+import { GrantChannel, type UnknownGrant } from "../queue/grant-channel.js";
+import { Waits } from "../queue/waits.js";
+import { Requests } from "../requests/requests.js";
+import type { RecipeSettings } from "../requests/settings.js";
+
+export interface ClientStateParts {
+  readonly line: RedisLine;
+  readonly runtime: Runtime;
+  readonly settings: RecipeSettings;
+  /** Hears of grants for owners that never were: see the event `unknown-grant`. */
+  onUnknownGrant?(grant: UnknownGrant): void;
+}
+
+/** What all attempts and grants of one provider share: who waits, who holds, and how they ask. */
+export class RedisClientState {
+  readonly line: RedisLine;
+  readonly requests: Requests;
+  readonly owners: WireOwners;
+  readonly holds: Holds;
+  readonly waits: Waits;
+  readonly grantChannel: GrantChannel;
+  readonly lastRequests: LastRequests;
+  /** Requests that wait for messages on channels that are not ours alone. */
+  readonly channelWaiters: ChannelWaiters;
+  readonly revokeChannels: PermitRevokeChannels;
+  readonly #stopListening: readonly (() => void)[];
+  #identity: { close(): void } | undefined;
+
+  constructor({ line, runtime, settings, onUnknownGrant = () => {} }: ClientStateParts) {
+    const clockStepped = (runId: string): void => this.holds.clockStepped(runId);
+    this.line = line;
+    this.owners = new WireOwners(runtime.randomId());
+    this.requests = new Requests({ line, runtime, settings, clockStepped });
+    this.holds = new Holds(this.requests, this.owners);
+    this.lastRequests = new LastRequests(this.requests);
+    this.waits = new Waits(this.requests, this.holds);
+    this.grantChannel = new GrantChannel(this, onUnknownGrant);
+    this.channelWaiters = new ChannelWaiters(line);
+    this.revokeChannels = new PermitRevokeChannels(line, runtime, this.holds);
+    // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
+    const stopRenewed = line.onRenewed((what) => {
+      if (what === "master") {
+        this.holds.masterChanged();
+        this.lastRequests.masterChanged();
+      }
+      this.waits.heartbeatAll();
+      this.holds.renewAll();
+    });
+    this.#stopListening = [stopRenewed, line.onBroken(() => this.holds.masterChanged())];
+  }
+
+  stateChanged(state: SessionState): void {
+    if (state !== "connected") this.holds.contactBroken();
+  }
+
+  /** For operators, as long as the provider lives. */
+  keepIdentity(record: { keepUp(): void; close(): void }): void {
+    this.#identity = record;
+    record.keepUp();
+  }
+
+  async close(waitMs: Millis): Promise<void> {
+    for (const stop of this.#stopListening) stop();
+    this.#identity?.close();
+    this.waits.close();
+    this.grantChannel.close();
+    this.channelWaiters.close();
+    await this.line.close(waitMs);
+  }
+}

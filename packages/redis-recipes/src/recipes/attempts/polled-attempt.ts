@@ -1,0 +1,336 @@
+import {
+  BackendError,
+  LayoutConflictError,
+  LockLostError,
+  type Millis,
+  UnsupportedError,
+} from "@holdfast/core";
+import type { Attempt, AttemptListener, GrantRequest, PermitLimit } from "@holdfast/core/driver";
+import { nothingDone, OutcomeUnknownError } from "../../client/errors.js";
+import type { Answer } from "../../client/redis-line.js";
+import { type ChannelPlace, cappedSleepMs } from "../channels/channel-waiters.js";
+import { deliverAfter } from "../grants/early-state.js";
+import { checkAcknowledged, foundIn, RedisGrant } from "../grants/redis-grant.js";
+import type { LockKeys, PolledAnswer, PolledOwner, PolledScripts } from "../kinds/kind.js";
+import type { Requests } from "../requests/requests.js";
+import { marginMs } from "../requests/server-clock.js";
+import type { RedisClientState } from "./client-state.js";
+
+/** How long a last request that has to arrive is repeated. */
+const patienceMs: Millis = 600_000;
+/** Redis ends a TTL by its whole milliseconds, and a moment too early costs a round trip. */
+const expiryGraceMs: Millis = 2;
+
+/** A lock of a kind that has no queue of ours. */
+export interface PolledLock {
+  /** As the caller gave it. */
+  readonly name: string;
+  readonly keys: LockKeys;
+  readonly scripts: PolledScripts;
+}
+
+export type PolledRequest = Pick<GrantRequest, "leaseMs" | "permits" | "limit" | "revocable" | "mayWait">;
+
+type Granted = Answer<Extract<PolledAnswer, { readonly status: "granted" }>>;
+
+/** A grant, or after how long trying again may help without any message; `null`: the server cannot say. */
+type Tried = { readonly granted: Granted } | { readonly againMs: Millis | null };
+
+/**
+ * Asks for a lock of a kind that has no queue of ours: asks, and asks again when a message, a reconnect or the time says that the answer
+ * may be another. All tries are of one wire owner, so none counts twice. Nothing is left at the server while it sleeps.
+ */
+export class PolledAttempt implements Attempt {
+  readonly #client: RedisClientState;
+  readonly #requests: Requests;
+  readonly #name: string;
+  readonly #key: string;
+  readonly #scripts: PolledScripts;
+  readonly #asking: PolledOwner;
+  readonly #beside: RedisGrant | undefined;
+  readonly #request: PolledRequest;
+  readonly #leaseMs: Millis;
+  readonly #listener: AttemptListener;
+  readonly #settled: Promise<void>;
+  #place: ChannelPlace | null = null;
+  #grant: RedisGrant | undefined;
+  #over = false;
+  #woken = false;
+  #wake: () => void = () => {};
+  #roundTrips = 0;
+  /** Something of ours may be at the server, or on its way there. */
+  #mayBeThere = false;
+  /** As in `Requests.runLast`. */
+  #lateUntilMs: number | null = null;
+  #sentMs: Millis = 0;
+  #withdrawn: Promise<void> | undefined;
+
+  /** `beside`: the write beside which a read is asked for, under the same owner, as Redisson's layout asks. */
+  constructor(
+    client: RedisClientState,
+    { name, keys, scripts }: PolledLock,
+    request: PolledRequest,
+    listener: AttemptListener,
+    beside?: RedisGrant,
+  ) {
+    const owner = beside?.spec.owner ?? client.owners.fresh();
+    const { permits } = request;
+    const limit = limitIn(request.limit, name);
+    const permitIds = scripts.permitIds?.(owner, permits, client.requests.runtime) ?? [];
+    this.#client = client;
+    this.#requests = client.requests;
+    this.#name = name;
+    this.#key = keys.key;
+    this.#scripts = scripts;
+    this.#asking = { keys, owner, permits, limit, permitIds };
+    this.#beside = beside;
+    this.#request = request;
+    this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
+    this.#listener = listener;
+    // The token key may be gone by now: the next holder's token shall not be behind that of the write.
+    if (beside !== undefined) client.requests.tokens.saw(keys.key, beside.token);
+    // For theft and wishes that concern the grant to come.
+    client.grantChannel.listen();
+    this.#settled = this.#run();
+  }
+
+  withdraw(): Promise<void> {
+    this.#withdrawn ??= this.#withdraw();
+    return this.#withdrawn;
+  }
+
+  async #withdraw(): Promise<void> {
+    this.#over = true;
+    this.#wake();
+    await this.#settled;
+    this.#grant?.abandon();
+    if (this.#mayBeThere) await this.#end();
+  }
+
+  // -------- asking until it is granted
+
+  async #run(): Promise<void> {
+    try {
+      const tried = await this.#try();
+      if ("granted" in tried) await this.#granted(tried.granted, false);
+      else if (this.#over) return;
+      else if (this.#beside !== undefined) await this.#writeGone();
+      else if (!this.#request.mayWait) this.#listener.unavailable();
+      else await this.#untilGranted(tried.againMs);
+    } catch (error) {
+      if (!this.#over) this.#listener.failed(error);
+    } finally {
+      this.#place?.leave();
+    }
+  }
+
+  async #untilGranted(firstMs: Millis | null): Promise<void> {
+    const { wakes } = this.#scripts;
+    let againMs = firstMs;
+    if (wakes !== null) {
+      const waiter = { size: this.#request.permits, wake: this.#messaged };
+      this.#place = this.#client.channelWaiters.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
+      // Until the subscription stands or a sleep is over, whichever comes first: a subscription is no condition of a grant.
+      this.#place.ready.then(
+        () => this.#wake(),
+        () => {},
+      );
+      await this.#sleep(againMs, 1);
+      // What was published between the first try and the subscription is known by trying again.
+      againMs = 0;
+    }
+    for (let refusals = 1; !this.#over; refusals++) {
+      await this.#sleep(againMs, refusals);
+      if (this.#over) return;
+      const tried = await this.#tryPatiently(againMs);
+      if ("granted" in tried) {
+        await this.#granted(tried.granted, true);
+        return;
+      }
+      againMs = tried.againMs;
+    }
+  }
+
+  /** A request that waits already sits an outage out: how long that may last is core's to say. */
+  async #tryPatiently(againMs: Millis | null): Promise<Tried> {
+    try {
+      return await this.#try();
+    } catch (error) {
+      // The owner may hold by now, and the lease runs: that is looked at as soon as anything can be. Another answer makes up for one that
+      // was lost, but not for what its replicas had said.
+      if (error instanceof OutcomeUnknownError && this.#requests.settings.acks === 0) return { againMs: 50 };
+      if (!nothingDone(error)) throw error;
+      return { againMs: againMs === 0 ? null : againMs };
+    }
+  }
+
+  async #try(): Promise<Tried> {
+    const requests = this.#requests;
+    const { what } = this.#scripts;
+    this.#woken = false;
+    this.#roundTrips++;
+    const { notAfterMs, options } = requests.grantBounds(this.#key);
+    const floor = requests.tokens.of(this.#key);
+    const { owner } = this.#asking;
+    const request = { owner, leaseMs: this.#leaseMs, mayWait: false, notAfterMs, floor };
+    const call = this.#scripts.take(this.#asking, request, requests);
+    const before = this.#mayBeThere;
+    this.#mayBeThere = true;
+    this.#sentMs = requests.runtime.nowMs();
+    const answer = await requests.run(call, options).catch((error: unknown) => {
+      if (nothingDone(error)) this.#mayBeThere = before;
+      this.#lateUntilMs = requests.lateUntilMs(error, notAfterMs) ?? this.#lateUntilMs;
+      throw error;
+    });
+    const { reply, acknowledged } = answer;
+    if (reply.status === "granted") {
+      checkAcknowledged(requests, acknowledged, this.#name);
+      return { granted: answer as Granted };
+    }
+    // A try before it whose answer was lost may still be on its way.
+    this.#mayBeThere = before;
+    switch (reply.status) {
+      case "late":
+        throw new BackendError(`a request for the ${what} "${this.#name}" came to Redis too late`, {
+          lockName: this.#name,
+          backend: "redis",
+        });
+      case "conflict":
+        throw new LayoutConflictError(
+          `the key ${JSON.stringify(this.#key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
+          { lockName: this.#name, backend: "redis" },
+        );
+      case "busy":
+        if (this.#request.mayWait && !this.#over) this.#listener.waiting(this.#blockedBy(reply.missing));
+        return { againMs: reply.againMs };
+    }
+  }
+
+  #blockedBy(missing: string | undefined): Error | undefined {
+    if (missing === undefined) return undefined;
+    return new BackendError(`the ${this.#scripts.what} "${this.#name}" grants nothing: ${missing}`, {
+      lockName: this.#name,
+      backend: "redis",
+    });
+  }
+
+  readonly #messaged = (): void => {
+    this.#woken = true;
+    this.#wake();
+  };
+
+  #sleep(againMs: Millis | null, refusals: number): Promise<void> {
+    if (this.#over || this.#woken || againMs === 0) return Promise.resolve();
+    const cappedMs =
+      this.#scripts.sleepMs?.(this.#requests.runtime, refusals) ?? cappedSleepMs(this.#requests.runtime);
+    const forMs = againMs === null ? cappedMs : Math.min(cappedMs, againMs + expiryGraceMs);
+    return new Promise((resolve) => {
+      const cancel = this.#requests.runtime.setTimer(Math.ceil(forMs), () => this.#wake());
+      this.#wake = () => {
+        this.#wake = () => {};
+        cancel();
+        if (this.#woken && !this.#over) this.#listener.notified();
+        resolve();
+      };
+    });
+  }
+
+  // -------- the grant, and its end
+
+  async #granted(answer: Granted, contended: boolean): Promise<void> {
+    if (this.#over) return;
+    const requests = this.#requests;
+    const { reply } = answer;
+    const beside = this.#beside;
+    if (beside !== undefined && reply.beside !== true) {
+      await this.#writeGone();
+      return;
+    }
+    requests.tokens.saw(this.#key, reply.token);
+    const asking = this.#asking;
+    const { sharing, renewal, renewKeys, fieldOf } = this.#scripts;
+    const token = beside?.token ?? reply.token;
+    const grant = new RedisGrant(this.#client, {
+      lock: { name: this.#name, key: this.#key, sharing, renewal, renewKeys: renewKeys(asking) },
+      owner: asking.owner,
+      field: fieldOf(asking),
+      permitIds: asking.permitIds,
+      leaseMs: this.#leaseMs,
+      found: foundIn(answer, { token, pttlMs: Math.min(reply.pttlMs, this.#leaseMs) }),
+      roundTrips: this.#roundTrips,
+      contended,
+      revocable: this.#request.revocable,
+      claimed: false,
+      release: () => this.#end(),
+    });
+    this.#grant = grant;
+    const first = this.#beforeDelivery(contended);
+    if (first.length > 0) await deliverAfter(grant, Promise.all(first), this.#listener, () => !this.#over);
+    else grant.enter(this.#listener.granted([grant])[0]);
+  }
+
+  #beforeDelivery(contended: boolean): readonly Promise<void>[] {
+    const { sharing, askedByChannel } = this.#scripts;
+    const { grantChannel, holds, revokeChannels } = this.#client;
+    const listening = (): Promise<void> =>
+      askedByChannel ? revokeChannels.listen(this.#key) : grantChannel.subscribed();
+    const armed = this.#request.revocable ? [listening()] : [];
+    // What became free may be what another handle of this process has lost, and that one hears of the loss first.
+    const others = sharing === "any" && contended ? holds.on(this.#key) : [];
+    return [...armed, ...others.map((other) => other.recheck())];
+  }
+
+  /** The write is over beside which a read was asked for: the script may have made a first reader of us, which is taken back. */
+  async #writeGone(): Promise<void> {
+    if (this.#mayBeThere) await this.#end();
+    if (this.#over) return;
+    const name = this.#name;
+    const lost = new LockLostError(`the write lock "${name}" was gone when a read was asked for beside it`, {
+      reason: "lease-missing",
+      token: this.#beside?.token ?? null,
+      lockName: name,
+      backend: "redis",
+    });
+    this.#listener.failed(lost);
+  }
+
+  /** Also of a try whose answer was lost. `false` when it was not ours any more; an earlier copy of the same request may have ended it. */
+  async #end(): Promise<boolean> {
+    const { what, outlivesLease, askedByChannel } = this.#scripts;
+    const call = this.#scripts.end(this.#asking, this.#requests);
+    const { reply, repeated, runId } = await this.#requests.runLast(call, this.#overMs(), this.#lateUntilMs);
+    if (outlivesLease) {
+      if (reply === null) {
+        throw new BackendError(`the ${what} "${this.#name}" could not be given back`, {
+          lockName: this.#name,
+          backend: "redis",
+          retryable: false,
+        });
+      }
+      this.#client.lastRequests.answered(call, this.#key, runId);
+    }
+    if (this.#request.revocable && askedByChannel) this.#client.revokeChannels.leaveIfUnheld(this.#key);
+    if (reply === null) return false;
+    this.#mayBeThere = false;
+    // Of permits taken together one that is gone is the loss of all.
+    const whole = reply.permits === undefined || reply.permits === this.#asking.permitIds.length;
+    return (reply.ended && whole) || repeated;
+  }
+
+  /** When the lease is over at the server too, whatever was answered when. */
+  #overMs(): Millis {
+    const { runtime, settings } = this.#requests;
+    if (this.#scripts.outlivesLease) return runtime.nowMs() + patienceMs;
+    const untilMs = Math.max(this.#sentMs + this.#leaseMs, this.#grant?.validUntilMs() ?? 0);
+    // A request that reaches the server later than that does nothing.
+    return untilMs + 2 * marginMs(this.#leaseMs) + 2 * settings.commandTimeoutMs;
+  }
+}
+
+function limitIn(limit: PermitLimit | null, name: string): number | null {
+  if (limit === null || typeof limit === "number") return limit;
+  throw new UnsupportedError(`Redis has no counters that could be the limit of "${name}": give a number`, {
+    lockName: name,
+    backend: "redis",
+  });
+}

@@ -1,0 +1,389 @@
+import { BackendError, LayoutConflictError, type Millis } from "@holdfast/core";
+import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
+import { nothingDone, OutcomeUnknownError } from "../../client/errors.js";
+import type { Answer } from "../../client/redis-line.js";
+import type { HandOver } from "../../layout/grant-message.js";
+import { type AcquireAllAnswer, mutexAcquireAll } from "../../scripts/mutex/acquire-all.js";
+import type { Conflict, Queued, StandAnswer } from "../../scripts/mutex/answers.js";
+import { deliverAfter } from "../grants/early-state.js";
+import { checkAcknowledged, type Found, foundIn, RedisGrant } from "../grants/redis-grant.js";
+import { setLabel } from "../queue/election-labels.js";
+import { confirmHold, isSure, type Offer, offerOf, trusts } from "../queue/hand-over.js";
+import { PlaceWatch } from "../queue/place-watch.js";
+import type { QueuedLock } from "../queue/queued-lock.js";
+import type { Wait } from "../queue/waits.js";
+import type { BatchAnswer } from "../requests/batches.js";
+import type { BoundCall } from "../requests/calls.js";
+import type { Requests } from "../requests/requests.js";
+import type { RedisClientState } from "./client-state.js";
+
+/** A lock with a queue of ours, and what is asked of it. */
+export interface QueuedRequest {
+  readonly lock: QueuedLock;
+  readonly request: GrantRequest;
+}
+
+/** One lock of an attempt, with the owner that asks for it. */
+interface Part extends QueuedRequest {
+  readonly owner: string;
+  readonly leaseMs: Millis;
+}
+
+type Parts = readonly [Part, ...Part[]];
+
+type Phase =
+  | "asking" // the acquire is under way
+  | "waiting" // queued, as far as we know
+  | "confirming" // holds by a message or heartbeat, and one renewal has to say so
+  | "granted"
+  | "over"; // withdrawn, refused or failed
+
+/**
+ * Asks for one lock that has a queue of ours, or for several mutexes of one server or slot by one script. Several are granted together
+ * or not at all, and never wait: places in several queues at once are what deadlocks are made of.
+ */
+export class QueuedAttempt implements Attempt, Wait {
+  readonly owner: string;
+  readonly lock: QueuedLock;
+  readonly leaseMs: Millis;
+  readonly #client: RedisClientState;
+  readonly #requests: Requests;
+  readonly #parts: Parts;
+  readonly #listener: AttemptListener;
+  readonly #asked: Promise<void>;
+  #phase: Phase = "asking";
+  #grants: readonly RedisGrant[] = [];
+  #roundTrips = 0;
+  /** Something of these owners may be at the server. */
+  #mayBeThere = false;
+  /** As in `Requests.runLast`. */
+  #lateUntilMs: number | null = null;
+  /** The token key's value in the last answer: no message with a token up to this is news. */
+  #voidUpTo = 0n;
+  /** A message that overtook the reply of the acquire. */
+  #early: { readonly message: HandOver; readonly heardMs: Millis } | undefined;
+  #watch: PlaceWatch | undefined;
+  /** Until others can read the label. */
+  #labelled: Promise<unknown> | undefined;
+  #withdrawn: Promise<void> | undefined;
+
+  constructor(
+    client: RedisClientState,
+    requests: readonly [QueuedRequest, ...QueuedRequest[]],
+    listener: AttemptListener,
+  ) {
+    this.#client = client;
+    this.#requests = client.requests;
+    this.#listener = listener;
+    this.#parts = requests.map(({ lock, request }) => ({
+      lock,
+      request,
+      owner: client.owners.fresh(),
+      leaseMs: Math.max(1, Math.floor(request.leaseMs)),
+    })) as unknown as Parts;
+    const [first] = this.#parts;
+    this.owner = first.owner;
+    this.lock = first.lock;
+    this.leaseMs = first.leaseMs;
+    client.grantChannel.listen();
+    if (this.#alone) client.waits.add(this);
+    this.#asked = this.#ask();
+  }
+
+  get #alone(): boolean {
+    return this.#parts.length === 1;
+  }
+
+  // -------- what the registry of waits reports
+
+  get queued(): boolean {
+    return this.#phase === "waiting";
+  }
+
+  heartbeatAnswered(answer: BatchAnswer<StandAnswer>): void {
+    const { reply } = answer;
+    if (!this.queued) return;
+    switch (reply.status) {
+      case "granted": {
+        const found = foundIn(answer, reply);
+        this.#offer(trusts(this.#requests, answer) ? found : { ...found, untilMs: null });
+        return;
+      }
+      case "queued":
+        if (reply.appended) this.#listener.requeued("entry-gone");
+        if (this.queued) this.#placed(reply);
+        return;
+      case "late":
+        // The bound was wrong, and is forgotten by now.
+        this.#client.waits.heartbeatNow(this);
+        return;
+      case "conflict":
+        this.failed(conflictError(reply, this.#parts[0].request));
+        return;
+      case "busy":
+        this.failed(new RangeError("a heartbeat does not answer busy"));
+    }
+  }
+
+  failed(error: unknown): void {
+    if (this.#phase === "granted" || this.#phase === "over") return;
+    this.#leave("over");
+    this.#listener.failed(error);
+  }
+
+  handedOver(message: HandOver, heardMs: Millis): void {
+    if (this.#phase === "asking") this.#early = { message, heardMs };
+    if (!this.queued) return;
+    // Rule 1: an answer that said `queued` with this token or a later one was given after the message was written.
+    if (message.token <= this.#voidUpTo) return;
+    const offer = offerOf(this.#requests, this.lock, message, heardMs);
+    if (offer === null) this.#client.waits.heartbeatNow(this);
+    else this.#offer(offer);
+  }
+
+  // -------- what core asks
+
+  withdraw(): Promise<void> {
+    this.#withdrawn ??= this.#withdraw();
+    return this.#withdrawn;
+  }
+
+  async #withdraw(): Promise<void> {
+    const { waits } = this.#client;
+    const { runtime, settings } = this.#requests;
+    for (const grant of this.#grants) grant.abandon();
+    this.#leave("over");
+    for (const part of this.#parts) waits.end(part);
+    // No order between a request that waits for replicas and one that does not; and whether there is anything to take back.
+    await this.#asked;
+    if (!this.#mayBeThere) {
+      for (const { owner } of this.#parts) waits.forget(owner);
+      return;
+    }
+    const ends = await Promise.allSettled(
+      this.#parts.map(({ lock, owner, leaseMs }) => {
+        const endMs = runtime.nowMs() + leaseMs + settings.aliveMs;
+        return this.#requests.runLast(lock.cancel(owner, leaseMs), endMs, this.#lateUntilMs);
+      }),
+    );
+    const failed = ends.find((end) => end.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  // -------- the way to a grant
+
+  async #ask(): Promise<void> {
+    const requests = this.#requests;
+    // A wish that arrives before messages are heard is not said again.
+    if (this.#parts.some(({ request }) => request.revocable)) await this.#client.grantChannel.subscribed();
+    if (this.#phase !== "asking") return;
+    const { notAfterMs, options } = requests.grantBounds(this.lock.key);
+    this.#mayBeThere = true;
+    this.#roundTrips++;
+    try {
+      this.#answered(await requests.run(this.#call(notAfterMs), options));
+    } catch (error) {
+      // Nothing is written for several locks before all of them were looked at.
+      if (nothingDone(error) || (!this.#alone && error instanceof LayoutConflictError))
+        this.#mayBeThere = false;
+      this.#lateUntilMs = requests.lateUntilMs(error, notAfterMs);
+      // Rule 3: the same owner asks again; a heartbeat says what became of the first request, and does it where nothing did.
+      const { mayWait } = this.#parts[0].request;
+      if (error instanceof OutcomeUnknownError && mayWait && this.#phase === "asking") this.#wait("beat");
+      else this.failed(error);
+    }
+  }
+
+  #call(notAfterMs: number | null): BoundCall<StandAnswer | AcquireAllAnswer> {
+    const requests = this.#requests;
+    const entries = this.#parts.map(({ owner, leaseMs, lock }) => ({
+      owner,
+      leaseMs,
+      floor: requests.tokens.of(lock.key),
+    }));
+    const [first] = this.#parts;
+    if (this.#alone) {
+      const entry = entries[0] as (typeof entries)[number];
+      return first.lock.acquire({ ...entry, mayWait: first.request.mayWait, notAfterMs });
+    }
+    const { tokenTtlMs } = requests.settings;
+    return {
+      script: mutexAcquireAll,
+      keys: this.#parts.flatMap(({ lock }) => lock.keys),
+      args: mutexAcquireAll.args({ notAfterMs, tokenTtlMs }, entries),
+    };
+  }
+
+  #answered(answer: Answer<StandAnswer | AcquireAllAnswer>): void {
+    const { reply, acknowledged } = answer;
+    const { lock, request } = this.#parts["index" in reply ? reply.index : 0] as Part;
+    if (reply.status === "busy" || reply.status === "late" || reply.status === "conflict") {
+      this.#mayBeThere = false;
+    }
+    if (this.#phase !== "asking") return;
+    switch (reply.status) {
+      case "granted":
+        checkAcknowledged(this.#requests, acknowledged, this.#names);
+        if (!trusts(this.#requests, answer)) {
+          void this.#confirm();
+          return;
+        }
+        this.#grant(
+          ("grants" in reply ? reply.grants : [reply]).map((each) => foundIn(answer, each)),
+          { contended: false, claimed: false },
+        );
+        return;
+      case "queued":
+        this.#phase = "waiting";
+        this.#placed(reply);
+        if (this.#early !== undefined) this.handedOver(this.#early.message, this.#early.heardMs);
+        this.#client.waits.queued(this);
+        return;
+      case "busy":
+        this.#requests.tokens.saw(lock.key, reply.lastToken);
+        this.#leave("over");
+        this.#listener.unavailable();
+        return;
+      case "late":
+        this.failed(lateError(this.#names));
+        return;
+      case "conflict":
+        this.failed(conflictError(reply, request));
+    }
+  }
+
+  /** Its place is kept from now on. `"beat"`: and its turn asked for at once. */
+  #wait(how: "beat" | "quietly"): void {
+    const { waits } = this.#client;
+    this.#phase = "waiting";
+    if (how === "beat") waits.heartbeatNow(this);
+    waits.queued(this);
+  }
+
+  #placed(place: Queued): void {
+    const { lock, owner } = this;
+    this.#voidUpTo = place.lastToken;
+    if (place.appended) this.#label();
+    this.#requests.tokens.saw(lock.key, place.lastToken);
+    this.#watch ??= new PlaceWatch(this.#requests, lock, owner, () => this.#client.waits.heartbeatNow(this));
+    this.#watch.placed(place);
+    this.#listener.waiting();
+  }
+
+  /** Queued by this very answer, or granted: others may read its label. */
+  #label(): void {
+    const { label } = this.#parts[0].request;
+    const { lock, owner, leaseMs } = this;
+    if (label === null || !lock.labelled) return;
+    // What others read is of no weight: a label that could not be set is missing, and nothing else.
+    this.#labelled = setLabel(this.#requests, lock.names, { owner, leaseMs, label }).catch(() => false);
+  }
+
+  /** A grant that was not the answer to the acquire: delivered if its time is sure to be left, else once a renewal has confirmed it. */
+  #offer(offer: Offer): void {
+    this.#listener.notified();
+    if (!this.queued) return;
+    if (isSure(this.#requests, this.lock, this.leaseMs, offer))
+      this.#grant([offer], { contended: true, claimed: true });
+    else void this.#confirm();
+  }
+
+  async #confirm(): Promise<void> {
+    this.#phase = "confirming";
+    this.#roundTrips++;
+    const confirming = (): boolean => this.#phase === "confirming";
+    try {
+      const found = await Promise.all(
+        this.#parts.map(({ lock, owner, leaseMs }) => confirmHold(this.#requests, lock, owner, leaseMs)),
+      );
+      if (!confirming()) return;
+      if (found.every((each) => each !== null))
+        this.#grant(found, { contended: this.#alone, claimed: false });
+      else if (this.#alone) this.#wait("beat");
+      else this.failed(unconfirmedError(this.#names));
+    } catch (error) {
+      if (!confirming()) return;
+      const passing = error instanceof BackendError && error.retryable;
+      if (passing && this.#alone && this.#requests.settings.acks === 0) this.#wait("quietly");
+      else this.failed(error);
+    }
+  }
+
+  #grant(found: readonly Found[], how: { readonly contended: boolean; readonly claimed: boolean }): void {
+    this.#leave("granted");
+    const grants = this.#parts.map(
+      (part, i) =>
+        new RedisGrant(this.#client, {
+          lock: part.lock,
+          owner: part.owner,
+          field: part.lock.fieldOf(part.owner),
+          leaseMs: part.leaseMs,
+          found: found[i] as Found,
+          roundTrips: this.#roundTrips,
+          revocable: part.request.revocable,
+          ...how,
+          release: () => this.#release(part, how.contended),
+        }),
+    ) as [RedisGrant, ...RedisGrant[]];
+    this.#grants = grants;
+    this.#label();
+    if (this.#labelled === undefined) {
+      const states = this.#listener.granted(grants);
+      for (const [i, state] of states.entries()) grants[i]?.enter(state);
+    } else {
+      // A caller that hears that it leads finds itself under its label.
+      void deliverAfter(grants[0], this.#labelled, this.#listener, () => this.#phase === "granted");
+    }
+    if (how.claimed) void grants[0].claim();
+  }
+
+  #release(part: Part, contended: boolean): Promise<boolean> {
+    const released = this.#end(part);
+    // Granted by the answer to its only request: nothing was sent of which a copy could still come.
+    if (contended) this.#client.waits.end(part, released);
+    return released;
+  }
+
+  /** `false` when it was not ours any more. */
+  async #end({ owner, lock, leaseMs }: Part): Promise<boolean> {
+    const endMs = this.#requests.runtime.nowMs() + leaseMs;
+    const { reply, repeated } = await this.#requests.runUntilAnswered(lock.release(owner), endMs);
+    if (reply === null) return false;
+    // Rule 3: "not yours" after an attempt that may have run is what that attempt has left.
+    return reply.status !== "gone" || repeated;
+  }
+
+  #leave(phase: "granted" | "over"): void {
+    this.#phase = phase;
+    this.#watch?.end();
+    if (this.#alone) this.#client.waits.remove(this);
+  }
+
+  get #names(): string {
+    return this.#parts.map(({ lock }) => lock.name).join(", ");
+  }
+}
+
+/** There is something at the lock's keys that is no lock of this kind. */
+function conflictError({ found }: Conflict, { name, kind }: GrantRequest): LayoutConflictError {
+  const what =
+    found === "token"
+      ? "its token key holds something that is no token"
+      : `its key holds ${found === "read-write-lock" ? "a read-write lock" : `a Redis ${found}`}`;
+  return new LayoutConflictError(`"${name}" cannot be a ${kind}: ${what}`, {
+    lockName: name,
+    backend: "redis",
+  });
+}
+
+/** The acquire came to the server after the date until which it was to be executed. */
+function lateError(lockName: string): BackendError {
+  return new BackendError("Redis took the request up only after its time, and did nothing", {
+    backend: "redis",
+    lockName,
+  });
+}
+
+function unconfirmedError(lockName: string): BackendError {
+  return new BackendError("granted, and no renewal could confirm it", { backend: "redis", lockName });
+}

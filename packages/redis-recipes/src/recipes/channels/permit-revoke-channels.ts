@@ -1,0 +1,49 @@
+import type { Millis, Runtime } from "@holdfast/core";
+import type { RedisLine, Subscription } from "../../client/redis-line.js";
+import { ourChannels } from "../../layout/channels.js";
+import type { Holds } from "../grants/holds.js";
+
+/** A grant is not withheld for longer because its holder could not be asked for it yet. */
+const patienceMs: Millis = 1_000;
+
+/** Who wants permits that are held here: one subscription for each semaphore of which revocable permits are held. */
+export class PermitRevokeChannels {
+  readonly #line: RedisLine;
+  readonly #runtime: Runtime;
+  readonly #holds: Holds;
+  readonly #subscriptions = new Map<string, Subscription>();
+
+  constructor(line: RedisLine, runtime: Runtime, holds: Holds) {
+    this.#line = line;
+    this.#runtime = runtime;
+    this.#holds = holds;
+  }
+
+  /** From now on holders on this key hear of requests to let go. Never rejects. */
+  async listen(key: string): Promise<void> {
+    let subscription = this.#subscriptions.get(key);
+    if (subscription === undefined) {
+      subscription = this.#line.subscribe(ourChannels.permitsWanted(key), "redisson", () => {
+        for (const hold of this.#holds.on(key)) hold.revokeAsked();
+        this.leaveIfUnheld(key);
+      });
+      this.#subscriptions.set(key, subscription);
+    }
+    const { ready } = subscription;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#runtime.setTimer(patienceMs, resolve, { ref: true });
+      const done = (): void => {
+        cancel();
+        resolve();
+      };
+      ready.then(done, done);
+    });
+  }
+
+  /** A hold on this key is over. */
+  leaveIfUnheld(key: string): void {
+    if (this.#holds.on(key).length > 0) return;
+    this.#subscriptions.get(key)?.end();
+    this.#subscriptions.delete(key);
+  }
+}

@@ -1,0 +1,33 @@
+import type { Runtime } from "@holdfast/core";
+import { type ChannelWaiters, cappedSleepMs } from "./channel-waiters.js";
+
+/**
+ * Calls `changed` at each message, once the subscription stands, after each reconnect, and about each second besides, since
+ * messages get lost and a lease that runs out sends none. Never before it has returned. The result ends it.
+ */
+export function watchChannel(
+  rooms: ChannelWaiters,
+  runtime: Runtime,
+  channel: { readonly name: string; readonly kind: "plain" | "redisson" },
+  changed: () => void,
+): () => void {
+  let stopTimer = (): void => {};
+  const tick = (): void => {
+    stopTimer = runtime.setTimer(Math.ceil(cappedSleepMs(runtime)), () => {
+      tick();
+      changed();
+    });
+  };
+  let watching = true;
+  const place = rooms.enter(channel.name, channel.kind, "all", { size: 1, wake: changed });
+  place.ready.then(
+    () => watching && changed(),
+    () => {},
+  );
+  tick();
+  return () => {
+    watching = false;
+    stopTimer();
+    place.leave();
+  };
+}

@@ -1,0 +1,168 @@
+import type { FencingToken, LossReason, Millis } from "@holdfast/core";
+import { writerField } from "../../layout/owners.js";
+import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
+import type { BatchKind } from "../requests/batches.js";
+import type { Requests } from "../requests/requests.js";
+import type { DueRenewals } from "./due-renewals.js";
+import type { WireOwners } from "./wire-owners.js";
+
+/** Older thefts than the last so many are forgotten: a hold that one of them was about is found gone by its first renewal. */
+const rememberedThefts = 10_000;
+
+/** The lock of a grant, as far as a grant has to know it. */
+export interface GrantedLock {
+  /** As the caller gave it. */
+  readonly name: string;
+  /** Decides which master has to confirm the grant. */
+  readonly key: string;
+  /** Who may hold beside a holder. */
+  readonly sharing: "none" | "readers" | "any";
+  readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
+  readonly renewKeys: readonly string[];
+}
+
+/** A grant, as the books of its provider know it. */
+export interface Held {
+  readonly spec: {
+    readonly owner: string;
+    /** As the server knows it. */
+    readonly field: string;
+    readonly lock: GrantedLock;
+  };
+  readonly slot: number | null;
+  readonly token: FencingToken;
+  readonly permitIds: readonly string[];
+  readonly renewals: DueRenewals;
+  validUntilMs(): Millis;
+  /** Of the master that confirmed it last. */
+  readonly runId: string;
+  /** Asks the server whether it still stands. Never rejects. */
+  recheck(): Promise<void>;
+  becomeUncertain(): void;
+  revokeAsked(): void;
+  lost(reason: LossReason): void;
+}
+
+/** All holds of one provider, by their field on the wire: an owner may write and read at once. */
+export class Holds {
+  readonly #requests: Requests;
+  readonly #owners: WireOwners;
+  readonly #holds = new Map<string, Held>();
+  readonly #byKey = new Map<string, Set<Held>>();
+  readonly #bySlot = new Map<number, Set<Held>>();
+  /** When each owner of this process last heard that its lock was taken by force. */
+  readonly #thefts = new Map<string, Millis>();
+
+  constructor(requests: Requests, owners: WireOwners) {
+    this.#requests = requests;
+    this.#owners = owners;
+  }
+
+  /**
+   * Another hold of this provider that may not stand beside this one is over, as the server has just said by granting this one: its holder
+   * hears of the loss before this grant is delivered. Readers stand beside each other, and beside a writer of the same owner alone.
+   */
+  add(hold: Held): void {
+    const { owner, field, lock } = hold.spec;
+    const { key, sharing } = lock;
+    this.#holds.set(field, hold);
+    put(this.#byKey, key, hold);
+    if (hold.slot !== null) put(this.#bySlot, hold.slot, hold);
+    for (const other of sharing === "any" ? [] : this.on(key)) {
+      const { spec } = other;
+      if (spec.owner === owner) continue;
+      if (sharing === "none" || spec.field === writerField(spec.owner)) other.lost("lease-missing");
+    }
+  }
+
+  /**
+   * An operator freed the lock under this owner. The message may overtake the answer that makes the owner a holder. A hold that
+   * such an answer brings is in doubt from its start: it reaches its caller once a renewal that was sent later has confirmed it.
+   */
+  stolen(owner: string): void {
+    for (const hold of this.of(owner)) hold.lost("stolen");
+    if (!this.#owners.hasDrawn(owner)) return;
+    const { runtime, settings } = this.#requests;
+    const nowMs = runtime.nowMs();
+    this.#thefts.delete(owner);
+    this.#thefts.set(owner, nowMs);
+    for (const [each, toldMs] of this.#thefts) {
+      if (nowMs - toldMs < 10 * settings.aliveMs && this.#thefts.size <= rememberedThefts) break;
+      this.#thefts.delete(each);
+    }
+  }
+
+  /** Whether news of a theft came after the request for a grant was sent: the theft may have ended that very grant. */
+  stolenSince(owner: string, askedMs: Millis): boolean {
+    return askedMs <= (this.#thefts.get(owner) ?? -Infinity);
+  }
+
+  remove(hold: Held): void {
+    const { field, lock } = hold.spec;
+    if (this.#holds.get(field) === hold) this.#holds.delete(field);
+    take(this.#byKey, lock.key, hold);
+    if (hold.slot !== null) take(this.#bySlot, hold.slot, hold);
+  }
+
+  find(owner: string): Held | undefined {
+    return this.#holds.get(owner) ?? this.#holds.get(writerField(owner));
+  }
+
+  /** All that one owner holds: a write, and a read beside it. */
+  of(owner: string): readonly Held[] {
+    const holds = [this.#holds.get(writerField(owner)), this.#holds.get(owner)];
+    return holds.filter((hold) => hold !== undefined);
+  }
+
+  /** Those on one key, such as the takes of a semaphore. */
+  on(key: string): readonly Held[] {
+    return [...(this.#byKey.get(key) ?? [])];
+  }
+
+  /** In a cluster, those whose renewals fit into one call. */
+  inSlot(slot: number | null): readonly Held[] {
+    return slot === null ? [] : [...(this.#bySlot.get(slot) ?? [])];
+  }
+
+  /** Whether a hold still stands is unknown until a server answers; its deadline goes on. */
+  contactBroken(): void {
+    for (const hold of [...this.#holds.values()]) hold.becomeUncertain();
+  }
+
+  /**
+   * Rule 9: a master that was a replica, or that came back without its last writes, may know nothing of a hold. Its bound and every
+   * message of the old run id are void, also those that arrive later; a hold is in doubt until the new one confirms it. While no
+   * master is known for a key of a cluster, whether its holds stand is unknown as well.
+   */
+  masterChanged(): void {
+    const { line } = this.#requests;
+    for (const hold of [...this.#holds.values()]) {
+      if (line.masterOf(hold.spec.lock.key) !== hold.runId) hold.becomeUncertain();
+    }
+  }
+
+  /** Rule 1: leases at this server end by another clock than the one they were read by. */
+  clockStepped(runId: string): void {
+    for (const hold of [...this.#holds.values()]) {
+      if (hold.runId !== runId) continue;
+      hold.becomeUncertain();
+      void hold.recheck();
+    }
+  }
+
+  /** All in the same turn, so that they leave as few calls. */
+  renewAll(): void {
+    for (const hold of [...this.#holds.values()]) void hold.recheck();
+  }
+}
+
+function put<K>(index: Map<K, Set<Held>>, at: K, hold: Held): void {
+  const there = index.get(at);
+  if (there === undefined) index.set(at, new Set([hold]));
+  else there.add(hold);
+}
+
+function take<K>(index: Map<K, Set<Held>>, at: K, hold: Held): void {
+  const there = index.get(at);
+  if (there?.delete(hold) === true && there.size === 0) index.delete(at);
+}

@@ -1,0 +1,76 @@
+import type { Millis } from "@holdfast/core";
+import { warnProcess } from "../../client/warnings.js";
+import type { BoundCall } from "../requests/calls.js";
+import type { Requests } from "../requests/requests.js";
+
+/** A master that was cut off or stopped may answer for as long as that after another has its place. */
+const rememberedMs: Millis = 60_000;
+/** Those answered last stay. */
+const mostRemembered = 10_000;
+
+interface LastRequest {
+  readonly call: BoundCall<{ readonly serverMs: number }>;
+  readonly key: string;
+  readonly untilMs: Millis;
+  /** Of the master that answered last. */
+  runId: string;
+  asking: boolean;
+}
+
+/**
+ * Requests that end what nothing else ends, such as giving back permits that have no lease. A master may answer them and be replaced
+ * by a replica that never heard of it: killed at that moment, or stopped and not yet aware that another has its place. So
+ * the next master is asked as well. Such a request has the effect of one, however often it is done.
+ */
+export class LastRequests {
+  readonly #requests: Requests;
+  readonly #remembered = new Set<LastRequest>();
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  answered(call: LastRequest["call"], key: string, runId: string): void {
+    this.#forgetOld();
+    const untilMs = this.#requests.runtime.nowMs() + rememberedMs;
+    const request: LastRequest = { call, key, untilMs, runId, asking: false };
+    this.#remembered.add(request);
+    // Its master may have been replaced while the answer was on its way.
+    void this.#askNext(request);
+  }
+
+  masterChanged(): void {
+    this.#forgetOld();
+    for (const request of this.#remembered) void this.#askNext(request);
+  }
+
+  async #askNext(request: LastRequest): Promise<void> {
+    if (request.asking) return;
+    const { line, runtime } = this.#requests;
+    request.asking = true;
+    try {
+      while (line.masterOf(request.key) !== request.runId) {
+        const { runId } = await this.#requests.runUntilAnswered(request.call, runtime.nowMs() + rememberedMs);
+        if (runId === null) return;
+        request.runId = runId;
+      }
+    } catch (error) {
+      this.#remembered.delete(request);
+      if (!line.closed) warnProcess(unconfirmed(request.key, error), "HF_GIVE_BACK_UNCONFIRMED");
+    } finally {
+      request.asking = false;
+    }
+  }
+
+  #forgetOld(): void {
+    const nowMs = this.#requests.runtime.nowMs();
+    for (const request of this.#remembered) {
+      if (request.untilMs > nowMs && this.#remembered.size < mostRemembered) return;
+      this.#remembered.delete(request);
+    }
+  }
+}
+
+function unconfirmed(key: string, error: unknown): string {
+  return `what was given back at ${JSON.stringify(key)} may be lost with the master that had confirmed it: the next one did not: ${String(error)}`;
+}

@@ -1,0 +1,73 @@
+import { hostname } from "node:os";
+import { basename } from "node:path";
+import type { Millis, Runtime } from "@holdfast/core";
+import type { RedisLine } from "../../client/redis-line.js";
+import { clientKey } from "../../layout/identity.js";
+import type { Script } from "../../scripts/script.js";
+
+/** How long operators can still read who it was after a client has died. */
+const lifeMs: Millis = 120_000;
+const againMs: Millis = lifeMs / 3;
+const retryMs: Millis = 2_000;
+const patienceMs: Millis = 10_000;
+
+const write: Script<unknown> = {
+  name: "client-identity",
+  keyCount: 1,
+  lua: `
+redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])
+`,
+  parse: (raw) => raw,
+};
+
+/**
+ * Says in `hf:client:<uuid>` who this client is, for operators: once for the client however many locks it has, kept up while it lives. No
+ * lock depends on it: a write that fails is tried again and reported nowhere.
+ */
+export class IdentityRecord {
+  readonly #line: RedisLine;
+  readonly #runtime: Runtime;
+  readonly #uuid: string;
+  readonly #fields: readonly string[];
+  #cancel = (): void => {};
+  #closed = false;
+
+  constructor(line: RedisLine, runtime: Runtime, uuid: string) {
+    this.#line = line;
+    this.#runtime = runtime;
+    this.#uuid = uuid;
+    const app = basename(process.argv[1] ?? "node");
+    const about = {
+      label: app,
+      host: hostname(),
+      pid: String(process.pid),
+      app,
+      version: process.version,
+      start: String(Math.round(runtime.wallMs())),
+    };
+    this.#fields = Object.entries(about).flat();
+  }
+
+  /** Waits for the connection by itself. */
+  keepUp(): void {
+    void this.#say();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel();
+  }
+
+  async #say(): Promise<void> {
+    const line = this.#line;
+    let nextMs = againMs;
+    try {
+      if (line.state !== "connected") await line.whenConnected({ waitMs: patienceMs });
+      await line.run(write, [clientKey(this.#uuid)], [lifeMs, ...this.#fields]);
+    } catch {
+      nextMs = retryMs;
+    }
+    if (!this.#closed) this.#cancel = this.#runtime.setTimer(nextMs, () => void this.#say());
+  }
+}

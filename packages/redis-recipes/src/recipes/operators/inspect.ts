@@ -1,0 +1,156 @@
+import {
+  type HoldInfo,
+  type InspectOptions,
+  LayoutConflictError,
+  type LockSnapshot,
+  type ParticipantInfo,
+  type PrimitiveKind,
+  type Recognised,
+} from "@holdfast/core";
+import { permitKeys } from "../../layout/keys.js";
+import { parseOwner } from "../../layout/owners.js";
+import { type PermitsPicture, permitsInspect } from "../../scripts/inspect/permits.js";
+import type { RedisClientState } from "../attempts/client-state.js";
+import type { Holds } from "../grants/holds.js";
+import type { FieldsKind, LockKeys } from "../kinds/kind.js";
+import { mostShown } from "../kinds/semaphore.js";
+import type { Requests } from "../requests/requests.js";
+
+const defaultMaxPending = 1_000;
+const unknownSince = { value: null, provenance: "unknown" } as const;
+
+/** What is looked at, in the words of the caller and of Redis. */
+export interface Inspected {
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  readonly keys: LockKeys;
+}
+
+/** One script, so the picture is of one moment. Waiters of Redisson's plain lock leave no trace and are not in it. */
+export async function inspectLock(
+  { requests, owners }: RedisClientState,
+  { look, hidesWaiters, queued }: FieldsKind,
+  { kind, name, keys }: Inspected,
+  { maxPending = defaultMaxPending, signal }: InspectOptions,
+): Promise<LockSnapshot> {
+  signal?.throwIfAborted();
+  const args = look.args({ maxPending, holdPrefix: keys.ownerPrefix });
+  const { reply } = await requests.run({ script: look, keys: keys.lookKeys, args });
+  const { found, holders, waiting, waitingTotal } = reply;
+  const lock = found === "free" || found === "held";
+  const there = found === "held" || waitingTotal > 0;
+  return {
+    name,
+    takenAt: new Date(requests.runtime.wallMs()),
+    kind: !lock ? (found === "read-write-lock" ? found : null) : there ? kind : null,
+    // A reader that died stays in the hash for as long as others keep it.
+    held: holders
+      .filter(({ mode, pttlMs }) => mode === "exclusive" || pttlMs >= -1)
+      .map((holder) => {
+        const exclusive = holder.mode === "exclusive" && queued !== undefined;
+        return {
+          ...participant(holder.owner, holder.label, holder.mode),
+          backendId: exclusive ? queued.fieldOf(holder.owner) : holder.owner,
+          token: reply.token,
+          holdCount: holder.count,
+          heldByThisProvider: parseOwner(holder.owner)?.uuid === owners.uuid,
+          remainingMs: holder.pttlMs < 0 ? null : holder.pttlMs,
+        };
+      }),
+    pending: waiting.map((waiter, position) => ({
+      ...participant(waiter.owner, waiter.label, "exclusive"),
+      position,
+    })),
+    pendingTotal: hidesWaiters ? null : waitingTotal,
+  };
+}
+
+/** `limit`: how many permits there are, where only what is free is known. */
+export async function inspectPermits(
+  { requests, holds }: RedisClientState,
+  { kind, name, keys }: Inspected,
+  options: InspectOptions,
+  limit: number,
+): Promise<LockSnapshot> {
+  const plain = kind === "semaphore";
+  const seen = await lookAtPermits(requests, name, keys.key, { ...options, maxHeld: plain ? 0 : mostShown });
+  return {
+    name,
+    takenAt: new Date(requests.runtime.wallMs()),
+    kind: seen.free === null ? null : kind,
+    held: plain ? takenOf(holds, keys.key, seen, limit) : leasedOf(seen),
+    pending: [],
+    // Clients that wait leave no trace.
+    pendingTotal: null,
+  };
+}
+
+/** The limit of a semaphore with leases as Redis keeps it; `null` where none is set. */
+export async function permitLimit(requests: Requests, name: string, key: string): Promise<number | null> {
+  const { free, heldTotal } = await lookAtPermits(requests, name, key, { maxHeld: 0 });
+  return free === null ? null : free + heldTotal;
+}
+
+type PermitsSeen = Extract<PermitsPicture, { status: "seen" }>;
+
+async function lookAtPermits(
+  requests: Requests,
+  name: string,
+  key: string,
+  { signal, maxHeld }: InspectOptions & { readonly maxHeld: number },
+): Promise<PermitsSeen> {
+  signal?.throwIfAborted();
+  const { permits, grants } = permitKeys(key);
+  const args = permitsInspect.args({ maxHeld });
+  const { reply } = await requests.run({ script: permitsInspect, keys: [permits, grants], args });
+  if (reply.status === "seen") return reply;
+  throw new LayoutConflictError(
+    `the key ${JSON.stringify(key)} holds something else (${reply.found}) than permits`,
+    { lockName: name, backend: "redis" },
+  );
+}
+
+/** Of a plain semaphore nothing says who takes: known are how many are gone, and which of them are ours. */
+function takenOf(holds: Holds, key: string, { free }: PermitsSeen, limit: number): readonly HoldInfo[] {
+  const taken = free === null ? 0 : Math.min(mostShown, Math.max(0, limit - free));
+  const own = holds.on(key).flatMap((hold) => hold.permitIds);
+  const others = Array.from({ length: Math.max(0, taken - own.length) }, (_, i) => `taken/${i + 1}`);
+  return [...own.slice(0, taken), ...others].map((id) => permit(id, null));
+}
+
+/** Those that are over are given back by the next request. */
+function leasedOf({ held }: PermitsSeen): readonly HoldInfo[] {
+  return held
+    .filter(({ leaseLeftMs }) => leaseLeftMs !== 0)
+    .map(({ id, leaseLeftMs }) => permit(id, leaseLeftMs < 0 ? null : leaseLeftMs));
+}
+
+function permit(id: string, remainingMs: number | null): HoldInfo {
+  return {
+    ...anonymous(id, "shared"),
+    token: null,
+    holdCount: 1,
+    heldByThisProvider: false,
+    remainingMs,
+  };
+}
+
+function participant(owner: string, label: string, mode: ParticipantInfo["mode"]): ParticipantInfo {
+  const parsed = parseOwner(owner);
+  const recognisedAs: Recognised = parsed === null ? "unknown" : parsed.ours ? "holdfast" : "redisson";
+  const session = parsed?.uuid ?? null;
+  return { ...anonymous(owner, mode), label: label === "" ? null : label, session, recognisedAs };
+}
+
+function anonymous(backendId: string, mode: ParticipantInfo["mode"]): ParticipantInfo {
+  return {
+    owner: null,
+    label: null,
+    mode,
+    backendId,
+    session: null,
+    address: null,
+    recognisedAs: "unknown",
+    sinceMs: unknownSince,
+  };
+}

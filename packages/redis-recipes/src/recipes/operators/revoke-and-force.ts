@@ -1,0 +1,39 @@
+import { LayoutConflictError, type PrimitiveKind } from "@holdfast/core";
+import type { FieldsKind, RedisKind } from "../kinds/kind.js";
+import type { Requests } from "../requests/requests.js";
+import type { Inspected } from "./inspect.js";
+
+/** Asks holders of ours to let go; `false` when there is none that can be asked. */
+export async function requestRevoke(requests: Requests, kind: RedisKind, of: Inspected): Promise<boolean> {
+  let asked = false;
+  for (const side of kind.sides) {
+    const { reply } = await requests.run(kind.requestRevoke(of.keys, requests, side));
+    if (reply.status === "conflict") throw conflictError(of, reply.found);
+    asked = asked || reply.status === "asked";
+  }
+  return asked;
+}
+
+/** An operator frees it under its holder, and the holder gets a message; `false` when it was free. */
+export async function forceRelease(
+  requests: Requests,
+  { sides, force }: FieldsKind,
+  of: Inspected,
+): Promise<boolean> {
+  for (const side of sides) {
+    const { reply } = await requests.run(force(of.keys, requests, side));
+    if (reply.status === "conflict") throw conflictError(of, reply.found);
+    if (reply.status === "forced") return true;
+  }
+  return false;
+}
+
+function conflictError(
+  { name, kind }: { name: string; kind: PrimitiveKind },
+  found: string,
+): LayoutConflictError {
+  return new LayoutConflictError(`"${name}" is no ${kind}: its key holds a ${found}`, {
+    lockName: name,
+    backend: "redis",
+  });
+}

@@ -1,0 +1,44 @@
+import { InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
+import { show } from "@holdfast/core/internal";
+import { redissonChannels } from "../../layout/channels.js";
+import { permitKeyList, permitKeys } from "../../layout/keys.js";
+import { permitSet } from "../../scripts/permit/set.js";
+import type { RetryingRequests } from "../requests/retrying-requests.js";
+
+export interface LimitChange {
+  readonly limit: number;
+  readonly onlyIfUnset: boolean;
+}
+
+/** Sets how many permits there are in all, held ones among them. `false` where that was so already. Safe to ask again. */
+export async function setPermitLimit(
+  runs: RetryingRequests,
+  name: string,
+  key: string,
+  change: LimitChange,
+): Promise<boolean> {
+  const args = permitSet.args({
+    ...change,
+    publish: runs.line.publishCommand,
+    channel: redissonChannels.semaphore(key),
+  });
+  const keys = permitKeyList(permitKeys(key));
+  // The answer tells whether this very request has changed it.
+  const reply = await runs.run(permitSet, { keys, args, repeatable: !change.onlyIfUnset, patient: false });
+  if (reply.status === "conflict") {
+    throw new LayoutConflictError(
+      `the key ${JSON.stringify(key)} holds something else (${reply.found}) than permits`,
+      { lockName: name, backend: "redis" },
+    );
+  }
+  return reply.changed;
+}
+
+/** As of every semaphore: what Java's `int` holds. */
+export function checkLimit(method: string, name: string, limit: unknown): asserts limit is number {
+  if (Number.isInteger(limit) && (limit as number) >= 0 && (limit as number) <= 2 ** 31 - 1) return;
+  throw new InvalidArgumentError(
+    `${method}: limit must be a whole number from 0 to ${2 ** 31 - 1}; got ${show(limit)}`,
+    { lockName: name, backend: "redis" },
+  );
+}

@@ -1,0 +1,44 @@
+import { BackendError, LockLostError, type Millis } from "@holdfast/core";
+import { electionLabel } from "../../scripts/election/label.js";
+import type { RedisGrant } from "../grants/redis-grant.js";
+import type { LockKeys } from "../kinds/kind.js";
+import type { Requests } from "../requests/requests.js";
+
+/** How long labels stay after the last of them was set. A term without a change for longer is shown without its label. */
+const labelsTtlMs: Millis = 30 * 24 * 60 * 60 * 1_000;
+/** A label that the server refuses for the moment is set again for so long; its leader hears of the grant after that. */
+const labelWaitMs: Millis = 1_000;
+
+/** Sets what others read of an owner that leads or stands for election. `false` when it does neither. */
+export async function setLabel(
+  requests: Requests,
+  { lookKeys, changes }: LockKeys,
+  { owner, leaseMs, label }: { readonly owner: string; readonly leaseMs: Millis; readonly label: string },
+): Promise<boolean> {
+  const [lock, , waiters, , labels] = lookKeys as [string, string, string, string, string];
+  const args = electionLabel.args({ owner, leaseMs, label, ttlMs: labelsTtlMs, changes });
+  const call = { script: electionLabel, keys: [lock, waiters, labels], args };
+  const { reply } = await requests.runUntilAnswered(call, requests.runtime.nowMs() + labelWaitMs);
+  if (reply === null) {
+    throw new BackendError(`Redis has not confirmed the label within ${labelWaitMs} ms`, {
+      backend: "redis",
+    });
+  }
+  return reply.status === "labelled";
+}
+
+/** Changes the label of a leader. Rejects with `LockLostError` when it does not lead any more. */
+export async function announce(
+  requests: Requests,
+  names: LockKeys,
+  { spec: { lock, owner, leaseMs }, token }: RedisGrant,
+  label: string,
+): Promise<void> {
+  if (await setLabel(requests, names, { owner, leaseMs, label })) return;
+  throw new LockLostError(`the leadership of "${lock.name}" was gone when a label was announced`, {
+    reason: "lease-missing",
+    token,
+    lockName: lock.name,
+    backend: "redis",
+  });
+}

@@ -1,0 +1,97 @@
+import type { Millis } from "@holdfast/core";
+import type { Subscription } from "../../client/redis-line.js";
+import { grantChannel } from "../../layout/channels.js";
+import { type HandOver, parseGrantMessage } from "../../layout/grant-message.js";
+import type { Holds } from "../grants/holds.js";
+import type { WireOwners } from "../grants/wire-owners.js";
+import type { Requests } from "../requests/requests.js";
+import type { Waits } from "./waits.js";
+
+export type UnknownGrant = Pick<HandOver, "key" | "owner">;
+
+/** What the channel reports to. */
+interface ChannelParts {
+  readonly requests: Requests;
+  readonly owners: WireOwners;
+  readonly waits: Waits;
+  readonly holds: Holds;
+}
+
+/** Who wants to hear of wishes waits for the first subscription of the provider, and not for ever. */
+const subscriptionWaitMs: Millis = 1_000;
+
+/** The one channel of a provider on which other clients of ours tell it of grants, thefts and wishes. */
+export class GrantChannel {
+  readonly #parts: ChannelParts;
+  readonly #onUnknownGrant: (grant: UnknownGrant) => void;
+  #subscription: Subscription | undefined;
+  #subscribed = false;
+
+  constructor(parts: ChannelParts, onUnknownGrant: (grant: UnknownGrant) => void) {
+    this.#parts = parts;
+    this.#onUnknownGrant = onUnknownGrant;
+  }
+
+  /** From the first request on. No request waits for it: what was published before is learnt from the heartbeat that follows. */
+  listen(): void {
+    if (this.#subscription !== undefined) return;
+    const { requests, owners, waits } = this.#parts;
+    this.#subscription = requests.line.subscribe(grantChannel(owners.uuid), "plain", (text) =>
+      this.#received(text),
+    );
+    this.#subscription.ready.then(
+      () => {
+        this.#subscribed = true;
+        waits.heartbeatAll();
+      },
+      () => {}, // closed before it stood
+    );
+  }
+
+  /** Until messages arrive, or for so long: a request to let go that is not heard is not sent again. */
+  async subscribed(waitMs: Millis = subscriptionWaitMs): Promise<void> {
+    const ready = this.#subscription?.ready;
+    if (ready === undefined || this.#subscribed) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#parts.requests.runtime.setTimer(waitMs, resolve);
+      const done = (): void => {
+        cancel();
+        resolve();
+      };
+      ready.then(done, done);
+    });
+  }
+
+  close(): void {
+    this.#subscription?.end();
+  }
+
+  #received(text: string): void {
+    const message = parseGrantMessage(text);
+    if (message === null) return;
+    const { waits, holds, requests } = this.#parts;
+    const { owner } = message;
+    const wait = waits.find(owner);
+    switch (message.type) {
+      case "granted":
+        if (wait !== undefined) wait.handedOver(message, requests.runtime.nowMs());
+        // Of one that has it already it says nothing new.
+        else if (holds.find(owner) === undefined) this.#grantedUnasked(message);
+        return;
+      case "nudge":
+        if (wait !== undefined) waits.heartbeatNow(wait);
+        return;
+      case "stolen":
+        holds.stolen(owner);
+        return;
+      case "revoke":
+        for (const hold of holds.of(owner)) hold.revokeAsked();
+    }
+  }
+
+  /** Rule 3: given back at once if its owner was ours. An owner that was never drawn here is a mistake of another client or worse, and not ours to end. */
+  #grantedUnasked({ key, owner }: HandOver): void {
+    const { waits, owners } = this.#parts;
+    if (!waits.cancelEnded(owner) && !owners.hasDrawn(owner)) this.#onUnknownGrant({ key, owner });
+  }
+}

@@ -1,0 +1,94 @@
+import type { Millis } from "@holdfast/core";
+import { expiresServerMs, type HandOver } from "../../layout/grant-message.js";
+import { type Found, foundIn, renewAcknowledged } from "../grants/redis-grant.js";
+import type { Requests } from "../requests/requests.js";
+import { marginMs } from "../requests/server-clock.js";
+import type { QueuedLock } from "./queued-lock.js";
+
+/** A grant that was not the answer to an acquire. `untilMs`: `null` where only a renewal can tell. */
+export type Offer = Omit<Found, "untilMs"> & { readonly untilMs: Millis | null };
+
+/** Below this share of the claim lease a hand-over is not relied on: its holder would be late for its own first renewal. */
+const leastShare = 1 / 3;
+/** Heartbeats keep the bound of the server's clock this fresh, with some room for late ones. */
+export const freshHeartbeats = 1.5;
+
+/** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */
+export function trusts(
+  requests: Requests,
+  { runId, sentMs }: { readonly runId: string; readonly sentMs: Millis },
+): boolean {
+  return requests.clocks.of(runId)?.trusts(sentMs) !== false;
+}
+
+/**
+ * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names the
+ * end of it by the server's clock: ours has to know that clock, and lately. `null`: the present master has to be asked what is true.
+ */
+export function offerOf(
+  requests: Requests,
+  lock: QueuedLock,
+  message: HandOver,
+  heardMs: Millis,
+): Offer | null {
+  const { line, clocks, runtime, settings } = requests;
+  const { token, runId, pttlMs } = message;
+  const master = line.masterOf(lock.key);
+  // Rule 9: the message is from a master that has been replaced.
+  if (runId !== "" && runId !== master) return null;
+  // Rule 9: by a master that has lost tokens, and has not heard from here of the highest that was seen. A heartbeat says it.
+  if (token < requests.tokens.of(lock.key)) return null;
+  const clock = runId === "" ? undefined : clocks.of(master);
+  const fresh = (clock?.ageMs(runtime.nowMs()) ?? Infinity) <= freshHeartbeats * settings.heartbeatMs;
+  const endMs = fresh ? (clock?.localMs(expiresServerMs(message)) ?? null) : null;
+  // The lease began before the message came, whatever a step of the server's clock since its last answer makes of the date.
+  const mostMs = heardMs + pttlMs;
+  const untilMs = endMs === null ? null : Math.min(endMs, mostMs) - marginMs(pttlMs);
+  return { token, untilMs, runId, askedMs: heardMs };
+}
+
+/** Whether it may reach its caller with no renewal before. */
+export function isSure(requests: Requests, lock: QueuedLock, leaseMs: Millis, offer: Offer): offer is Found {
+  const { settings, runtime, line } = requests;
+  const leastMs = leastShare * Math.min(settings.claimLeaseMs, leaseMs);
+  return (
+    // Rule 11: replicas are asked about a write of the new holder itself, which this is not.
+    settings.acks === 0 &&
+    offer.untilMs !== null &&
+    runtime.nowMs() + leastMs < offer.untilMs &&
+    offer.runId === line.masterOf(lock.key) &&
+    line.state === "connected"
+  );
+}
+
+/**
+ * One renewal that says whether an owner holds, and gives it the full lease if so. Rule 1: the token of this answer counts, not that of
+ * a message before it, which may be of an earlier turn of this very owner. `null`: it does not hold, or the answer does not count.
+ *
+ * Rejects as `RedisLine.run` does, and where too few replicas have it.
+ */
+export async function confirmHold(
+  requests: Requests,
+  lock: QueuedLock,
+  owner: string,
+  leaseMs: Millis,
+): Promise<Found | null> {
+  const { settings, batches, line } = requests;
+  const entry = { field: lock.fieldOf(owner), leaseMs };
+  // Rule 11: counted for a write of the new holder itself.
+  const {
+    reply,
+    sentMs,
+    answeredMs,
+    runId,
+    askedBy = runId,
+  } = await (settings.acks > 0
+    ? renewAcknowledged(requests, lock, entry)
+    : batches.ask(lock.renewal, lock.renewKeys, entry));
+  requests.noteClock(reply.serverMs, { sentMs, answeredMs, runId });
+  if (reply.status !== "renewed") return null;
+  if (askedBy !== line.masterOf(lock.key) || !trusts(requests, { sentMs, runId })) return null;
+  // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.
+  if (reply.token < requests.tokens.of(lock.key)) return null;
+  return foundIn({ sentMs, runId }, reply);
+}

@@ -1,0 +1,67 @@
+import type { Millis } from "@holdfast/core";
+import type { Subscription } from "../../client/redis-line.js";
+import type { Queued } from "../../scripts/mutex/answers.js";
+import type { Requests } from "../requests/requests.js";
+import { freshHeartbeats } from "./hand-over.js";
+import type { QueuedLock } from "./queued-lock.js";
+
+/** Redis ends a TTL by its whole milliseconds, and a moment too early costs a request. */
+const expiryGraceMs: Millis = 2;
+
+/** What a waiter looks out for besides messages and its regular heartbeats, by the place in which the last answer has found it. */
+export class PlaceWatch {
+  readonly #requests: Requests;
+  readonly #lock: QueuedLock;
+  readonly #owner: string;
+  readonly #beat: () => void;
+  #cancelLapse: (() => void) | undefined;
+  #java: { readonly channel: string; readonly subscription: Subscription } | undefined;
+
+  /** `beat`: asks for the turn now. */
+  constructor(requests: Requests, lock: QueuedLock, owner: string, beat: () => void) {
+    this.#requests = requests;
+    this.#lock = lock;
+    this.#owner = owner;
+    this.#beat = beat;
+  }
+
+  placed(place: Queued): void {
+    this.#listen(this.#lock.channelFor(this.#owner, place));
+    this.#expectLapse(place);
+  }
+
+  end(): void {
+    this.#cancelLapse?.();
+    this.#cancelLapse = undefined;
+    this.#java?.subscription.end();
+    this.#java = undefined;
+  }
+
+  /** Rule 5: no message says that a hold has lapsed; the first waiter looks when its time is over. */
+  #expectLapse({ position, holderPttlMs }: Queued): void {
+    const { runtime, settings } = this.#requests;
+    this.#cancelLapse?.();
+    this.#cancelLapse = undefined;
+    if (position !== 0 || holderPttlMs < 0) return;
+    // A heartbeat comes before that, and brings a newer date.
+    if (holderPttlMs > freshHeartbeats * settings.heartbeatMs) return;
+    this.#cancelLapse = runtime.setTimer(holderPttlMs + expiryGraceMs, this.#beat);
+  }
+
+  /** Rule 6: of a release by Java only those clients hear that listen to its channel. */
+  #listen(channel: string | null): void {
+    if (this.#java?.channel === channel) return;
+    this.#java?.subscription.end();
+    this.#java = undefined;
+    if (channel === null) return;
+    const subscription = this.#requests.line.subscribe(channel, "redisson", this.#beat);
+    this.#java = { channel, subscription };
+    subscription.ready.then(
+      // It may have been freed before the subscription stood.
+      this.#beat,
+      () => {
+        // Ended before it stood: with this place, or with the provider.
+      },
+    );
+  }
+}

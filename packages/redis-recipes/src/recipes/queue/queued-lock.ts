@@ -1,0 +1,71 @@
+import type { Queued, StandAnswer } from "../../scripts/mutex/answers.js";
+import type { HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
+import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
+import type { GrantedLock } from "../grants/holds.js";
+import type { Ended, LockKeys, QueuedScripts, TakeRequest } from "../kinds/kind.js";
+import { fieldRenewals } from "../kinds/kind.js";
+import type { BatchContext, BatchKind } from "../requests/batches.js";
+import type { BoundCall, Call } from "../requests/calls.js";
+
+/** A lock with a queue of ours: the scripts of its kind on its keys. */
+export class QueuedLock implements GrantedLock {
+  readonly name: string;
+  readonly names: LockKeys;
+  readonly key: string;
+  readonly keys: readonly string[];
+  readonly renewKeys: readonly string[];
+  readonly renewal: BatchKind<RenewEntry, RenewAnswer> = fieldRenewals;
+  readonly sharing = "none";
+  readonly heartbeat: BatchKind<HeartbeatEntry, StandAnswer>;
+  readonly #scripts: QueuedScripts;
+  readonly #context: BatchContext;
+
+  /** `name`: as the caller gave it. */
+  constructor(name: string, names: LockKeys, scripts: QueuedScripts, context: BatchContext) {
+    this.name = name;
+    this.names = names;
+    this.key = names.key;
+    this.keys = names.keys;
+    this.renewKeys = names.renewKeys;
+    this.heartbeat = scripts.heartbeat(names);
+    this.#scripts = scripts;
+    this.#context = context;
+  }
+
+  get labelled(): boolean {
+    return this.#scripts.labels === true;
+  }
+
+  acquire(request: TakeRequest): BoundCall<StandAnswer> {
+    const { aliveMs, tokenTtlMs, fairLockWaitTimeoutMs } = this.#context.settings;
+    const script = this.#scripts.acquire;
+    const { changes } = this.names;
+    const args = script.args({ ...request, aliveMs, tokenTtlMs, waitMs: fairLockWaitTimeoutMs, changes });
+    return { script, keys: this.keys, args };
+  }
+
+  release(owner: string): BoundCall<Ended> {
+    const script = this.#scripts.release;
+    const args = script.args({ owner, ...this.#scripts.endArgs(this.names, this.#context) });
+    return { script, keys: this.keys, args };
+  }
+
+  /** The owner's last request, whatever became of it. */
+  cancel(owner: string, leaseMs: number): Call<Ended> {
+    const { keys } = this;
+    const { cancel } = this.#scripts;
+    if ("limit" in cancel) return { kind: cancel, keys, entry: { owner, channel: this.names.channel } };
+    const ended = this.#scripts.endArgs(this.names, this.#context);
+    return { script: cancel, keys, args: cancel.args({ owner, leaseMs, ...ended }) };
+  }
+
+  /** The hash field of a hold. */
+  fieldOf(owner: string): string {
+    return this.#scripts.fieldOf(owner);
+  }
+
+  /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */
+  channelFor(owner: string, place: Queued): string | null {
+    return this.#scripts.channelFor(this.names, owner, place);
+  }
+}

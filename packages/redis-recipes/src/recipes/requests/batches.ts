@@ -1,0 +1,204 @@
+import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import { ReplyError } from "../../client/errors.js";
+import type { RedisLine } from "../../client/redis-line.js";
+import type { RedissonPublish } from "../../layout/channels.js";
+import { ReplyShapeError, type Script } from "../../scripts/script.js";
+import { conflictIn } from "./foreign-key.js";
+import type { RecipeSettings } from "./settings.js";
+
+/** A batch script with what one call of ours gives it. One object for each script: what is asked by the same one goes together. */
+export interface BatchKind<E, R> {
+  readonly script: Script<readonly R[]>;
+  /** Asked when the call is made. */
+  args(entries: readonly E[], keys: readonly string[], context: BatchContext): (string | number)[];
+  /** Entries in one call at most, so that no call keeps the server busy for more than a few milliseconds. */
+  readonly limit: number;
+  /** As how many an entry counts. Default 1. One that is above the limit goes alone. */
+  weightOf?(entry: E): number;
+}
+
+/** What the arguments of a script are made of beside the lock and its owner. */
+export interface BatchContext {
+  readonly settings: RecipeSettings;
+  /** How Java, and our own clients on its channels, are reached. */
+  readonly publish: RedissonPublish;
+  /** Server time after which a request for this key does nothing; `null` where no bound of the server's clock is known. */
+  notAfterMs(key: string): number | null;
+}
+
+export interface BatchAnswer<R> {
+  readonly reply: R;
+  readonly sentMs: Millis;
+  readonly answeredMs: Millis;
+  readonly runId: string;
+  /** See `Answer`. */
+  readonly askedBy?: string;
+}
+
+export interface Patience {
+  /** How long it may wait for others to go with it. Default 0, the end of this turn. */
+  readonly withinMs?: Millis;
+  /** Looked at when the call is made: an answer that is not wanted any more by then is not asked for, and rejects. Default always. */
+  wanted?(): boolean;
+}
+
+interface Item {
+  readonly keys: readonly string[];
+  readonly entry: unknown;
+  readonly wanted: (() => boolean) | undefined;
+  resolve(answer: BatchAnswer<never>): void;
+  reject(error: Error): void;
+}
+
+type AnyKind = BatchKind<unknown, unknown>;
+
+/** What waits to be asked of one slot; of everything where there are no slots. */
+interface Waiting {
+  dueMs: Millis;
+  readonly items: Map<AnyKind, Item[]>;
+}
+
+/** In a cluster, slots that are due within this time of each other leave together, in one flight for each node. */
+const flightMs: Millis = 20;
+
+/**
+ * Puts what is asked in one turn of the event loop, or within the delay that the askers grant, into as few calls as there are slots. Renewals and
+ * heartbeats of ten thousand locks are some dozens of calls then. The request that is due first takes along all that waits for the same slot.
+ */
+export class Batches {
+  readonly #line: RedisLine;
+  readonly #runtime: Runtime;
+  readonly #context: BatchContext;
+  readonly #waiting = new Map<number | null, Waiting>();
+  #dueMs: Millis = Infinity;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(line: RedisLine, runtime: Runtime, context: BatchContext) {
+    this.#line = line;
+    this.#runtime = runtime;
+    this.#context = context;
+  }
+
+  /** Rejects as `RedisLine.run` does. */
+  ask<E, R>(
+    kind: BatchKind<E, R>,
+    keys: readonly string[],
+    entry: E,
+    { withinMs = 0, wanted }: Patience = {},
+  ): Promise<BatchAnswer<R>> {
+    return new Promise((resolve, reject) => {
+      const item: Item = { keys, entry, wanted, resolve: resolve as Item["resolve"], reject };
+      this.#add(kind as unknown as AnyKind, item, this.#runtime.nowMs() + withinMs);
+      this.#flushWithin(withinMs);
+    });
+  }
+
+  #add(kind: AnyKind, item: Item, dueMs: Millis): void {
+    const slot = this.#line.slotOf(item.keys[0] as string);
+    let waiting = this.#waiting.get(slot);
+    if (waiting === undefined) {
+      waiting = { dueMs, items: new Map() };
+      this.#waiting.set(slot, waiting);
+    }
+    waiting.dueMs = Math.min(waiting.dueMs, dueMs);
+    const items = waiting.items.get(kind);
+    if (items === undefined) waiting.items.set(kind, [item]);
+    else items.push(item);
+  }
+
+  #flushWithin(withinMs: Millis): void {
+    const dueMs = this.#runtime.nowMs() + withinMs;
+    if (dueMs >= this.#dueMs) return;
+    this.#dueMs = dueMs;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (withinMs <= 0) queueMicrotask(this.#flush);
+    else this.#cancelTimer = this.#runtime.setTimer(withinMs, this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#dueMs = Infinity;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    const nowMs = this.#runtime.nowMs();
+    const calls = new Map<AnyKind, Item[][]>();
+    let nextMs: Millis = Infinity;
+    for (const [slot, { dueMs, items }] of this.#waiting) {
+      if (dueMs > nowMs + flightMs) {
+        nextMs = Math.min(nextMs, dueMs);
+        continue;
+      }
+      this.#waiting.delete(slot);
+      for (const [kind, all] of items) {
+        const chunks = chunksOf(all.filter(stillWanted), kind);
+        calls.set(kind, [...(calls.get(kind) ?? []), ...chunks]);
+      }
+    }
+    if (nextMs < Infinity) this.#flushWithin(nextMs - nowMs);
+    for (const [kind, chunks] of calls) void this.#send(kind, chunks);
+  };
+
+  async #send(kind: AnyKind, chunks: readonly (readonly Item[])[]): Promise<void> {
+    const runs = chunks.map((chunk) => {
+      const keys = chunk.flatMap((item) => item.keys);
+      return {
+        keys,
+        args: kind.args(
+          chunk.map((item) => item.entry),
+          keys,
+          this.#context,
+        ),
+      };
+    });
+    const answers = await this.#line.runAll(kind.script, runs);
+    chunks.forEach((chunk, index) => {
+      const answer = answers[index];
+      if (isOfSome(answer) && chunk.length > 1) {
+        // The others shall not suffer for it; asking again does no harm.
+        void this.#send(
+          kind,
+          chunk.map((item) => [item]),
+        );
+        return;
+      }
+      if (answer === undefined || answer instanceof Error) {
+        const error = answer ?? new ReplyShapeError(kind.script.name, "nothing", answer);
+        for (const item of chunk) item.reject(conflictIn(item.keys, error) as Error);
+        return;
+      }
+      const { reply, ...rest } = answer;
+      chunk.forEach((item, place) => {
+        const own = reply[place];
+        if (own === undefined) item.reject(new ReplyShapeError(kind.script.name, "too little", reply));
+        else item.resolve({ ...rest, reply: own as never });
+      });
+    });
+  }
+}
+
+/** Of one entry, it may be, with foreign data beside its lock, or an answer that cannot be read; or of those locks of a slot under way that have gone already, or have not. */
+function isOfSome(answer: unknown): boolean {
+  if (answer instanceof ReplyShapeError) return true;
+  return answer instanceof ReplyError && (!answer.retryable || answer.kind === "try-again");
+}
+
+function stillWanted(item: Item): boolean {
+  if (item.wanted === undefined || item.wanted()) return true;
+  item.reject(new BackendError("the answer is not wanted any more", { backend: "redis" }));
+  return false;
+}
+
+function chunksOf(items: readonly Item[], { limit, weightOf = () => 1 }: AnyKind): Item[][] {
+  const chunks: Item[][] = [];
+  let leftOver = 0;
+  for (const item of items) {
+    const weight = weightOf(item.entry);
+    if (weight > leftOver) {
+      chunks.push([]);
+      leftOver = limit;
+    }
+    chunks.at(-1)?.push(item);
+    leftOver -= weight;
+  }
+  return chunks;
+}

@@ -1,0 +1,18 @@
+import type { Script } from "../../scripts/script.js";
+import type { BatchKind } from "./batches.js";
+
+/** A call ready to be made. */
+export interface BoundCall<R> {
+  readonly script: Script<R>;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+}
+
+/** A call that is made together with others of its kind. */
+export interface BatchedCall<R> {
+  readonly kind: BatchKind<never, R>;
+  readonly keys: readonly string[];
+  readonly entry: unknown;
+}
+
+export type Call<R> = BoundCall<R> | BatchedCall<R>;

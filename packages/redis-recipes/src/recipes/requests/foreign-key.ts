@@ -1,0 +1,15 @@
+import { LayoutConflictError } from "@holdfast/core";
+import { ReplyError } from "../../client/errors.js";
+
+/**
+ * Scripts look at what is under the lock's own key and say what they found. The keys beside it (queues, liveness) belong to us and
+ * Redisson alone: where something else is kept there, Redis itself refuses, and that is the same trouble under another name.
+ */
+export function conflictIn(keys: readonly string[], error: unknown): unknown {
+  if (!(error instanceof ReplyError) || !/^WRONGTYPE\b/.test(error.reply)) return error;
+  const shown = keys.map((key) => JSON.stringify(key)).join(", ");
+  return new LayoutConflictError(
+    `one of the keys ${shown} holds something else than a lock keeps there: ${error.reply.slice(0, 66)}`,
+    { cause: error, lockName: keys[0], backend: "redis" },
+  );
+}

@@ -1,0 +1,154 @@
+import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import { OutcomeUnknownError } from "../../client/errors.js";
+import type { Answer, RedisLine, RunOptions } from "../../client/redis-line.js";
+import type { RedissonPublish } from "../../layout/channels.js";
+import { type BatchAnswer, type BatchContext, Batches, type BatchKind } from "./batches.js";
+import type { BoundCall, Call } from "./calls.js";
+import { conflictIn } from "./foreign-key.js";
+import { ServerClocks } from "./server-clock.js";
+import type { RecipeSettings } from "./settings.js";
+import { TokenFloors } from "./token-floors.js";
+
+export interface RequestsParts {
+  readonly line: RedisLine;
+  readonly runtime: Runtime;
+  readonly settings: RecipeSettings;
+  /** The clock of the server with this run id was stepped. */
+  clockStepped(runId: string): void;
+}
+
+/** What became of a request that was repeated until it was answered, or until it was too late. */
+export type Outcome<R> = { readonly repeated: boolean } & (
+  | { readonly reply: R; readonly runId: string }
+  | { readonly reply: null; readonly runId: null }
+);
+
+const pauseMs: Millis = 50;
+
+/** Runs the scripts of one provider, and notes what their answers say of the clocks of the servers. */
+export class Requests implements BatchContext {
+  readonly line: RedisLine;
+  readonly runtime: Runtime;
+  readonly settings: RecipeSettings;
+  readonly batches: Batches;
+  readonly clocks: ServerClocks;
+  readonly tokens: TokenFloors = new TokenFloors();
+
+  constructor({ line, runtime, settings, clockStepped }: RequestsParts) {
+    this.line = line;
+    this.runtime = runtime;
+    this.settings = settings;
+    this.batches = new Batches(line, runtime, this);
+    this.clocks = new ServerClocks(clockStepped);
+  }
+
+  get publish(): RedissonPublish {
+    return this.line.publishCommand;
+  }
+
+  /** Rejects as `RedisLine.run` does. What the answer says of the server's clock is noted. */
+  async run<R extends { readonly serverMs: number }>(
+    call: BoundCall<R>,
+    options: RunOptions = {},
+  ): Promise<Answer<R>> {
+    const answer = await this.line.run(call.script, call.keys, call.args, options).catch((error: unknown) => {
+      throw conflictIn(call.keys, error);
+    });
+    this.noteClock(answer.reply.serverMs, answer);
+    return answer;
+  }
+
+  /** As `run`; what can go with others in one call does. */
+  async ask<R extends { readonly serverMs: number }>(call: Call<R>): Promise<BatchAnswer<R>> {
+    if (!("kind" in call)) return await this.run(call);
+    const kind = call.kind as BatchKind<unknown, R>;
+    const answer = await this.batches.ask(kind, call.keys, call.entry);
+    this.noteClock(answer.reply.serverMs, answer);
+    return answer;
+  }
+
+  noteClock(serverMs: number, answer: { sentMs: Millis; answeredMs: Millis; runId: string }): void {
+    const { sentMs, answeredMs, runId } = answer;
+    this.clocks.observe(runId, { serverMs, sentMs, answeredMs });
+  }
+
+  /**
+   * Until it is answered, or until `endMs`: then nothing of ours can be left at the server. `repeated`: an attempt before the
+   * one that was answered may have run as well. `runId`: of the master that answered.
+   */
+  async runUntilAnswered<R extends { readonly serverMs: number }>(
+    call: Call<R>,
+    endMs: Millis,
+  ): Promise<Outcome<R>> {
+    let repeated = false;
+    for (;;) {
+      try {
+        const { reply, runId, askedBy = runId } = await this.ask(call);
+        return { reply, repeated, runId: askedBy };
+      } catch (error) {
+        if (this.line.closed) throw unconfirmed(error);
+        if (error instanceof OutcomeUnknownError) repeated = true;
+        if (!(error instanceof BackendError && error.retryable)) throw error;
+        const leftMs = endMs - this.runtime.nowMs();
+        if (leftMs <= 0) return { reply: null, repeated, runId: null };
+        if (this.line.state !== "connected") await this.#contact(leftMs);
+        else await this.#pause(Math.min(pauseMs, leftMs));
+      }
+    }
+  }
+
+  /**
+   * An owner's last request, as `runUntilAnswered` asks it. `lateUntilMs`: a request of this owner whose outcome is unknown may still
+   * run up to this server time, as one that waits for replicas travels on a connection of its own; then the last request is asked
+   * again behind it. Without that the lock would stay taken for a whole lease although no client holds it. `null`: nothing can come any more.
+   */
+  async runLast<R extends { readonly serverMs: number }>(
+    call: Call<R>,
+    endMs: Millis,
+    lateUntilMs: number | null,
+  ): Promise<Outcome<R>> {
+    for (;;) {
+      const outcome = await this.runUntilAnswered(call, endMs);
+      if (lateUntilMs === null || outcome.reply === null) return outcome;
+      const leftMs = lateUntilMs - outcome.reply.serverMs;
+      if (leftMs < 0) return outcome;
+      await this.#pause(leftMs + 1);
+    }
+  }
+
+  /** For a request that may grant: after which server time it does nothing, and whose word it takes. */
+  grantBounds(key: string): { readonly notAfterMs: number | null; readonly options: RunOptions } {
+    const { acks, waitTimeoutMs } = this.settings;
+    const notAfterMs = this.notAfterMs(key, acks > 0 ? 2 * waitTimeoutMs : 0);
+    // Rule 11: WAIT behind every script that may grant.
+    return { notAfterMs, options: acks > 0 ? { wait: { replicas: acks, timeoutMs: waitTimeoutMs } } : {} };
+  }
+
+  /** For `runLast`: up to when a request that failed so may still run. */
+  lateUntilMs(error: unknown, notAfterMs: number | null): number | null {
+    return this.settings.acks > 0 && error instanceof OutcomeUnknownError ? notAfterMs : null;
+  }
+
+  /**
+   * Server time after which a request does nothing: a copy that comes late, from a connection long given up, must not put an
+   * owner back that was cancelled meanwhile.
+   */
+  notAfterMs(key: string, extraMs: Millis = 0): number | null {
+    const upperMs = this.clocks.of(this.line.masterOf(key))?.upperMs(this.runtime.nowMs());
+    if (upperMs === undefined || upperMs === null) return null;
+    return upperMs + 2 * this.settings.commandTimeoutMs + extraMs;
+  }
+
+  async #contact(leftMs: Millis): Promise<void> {
+    // A refusal takes nothing away: it is tried until the time is over.
+    await this.line.whenConnected({ waitMs: leftMs }).catch(() => this.#pause(pauseMs));
+  }
+
+  #pause(forMs: Millis): Promise<void> {
+    return new Promise((resolve) => this.runtime.setTimer(Math.ceil(forMs), resolve, { ref: true }));
+  }
+}
+
+function unconfirmed(cause: unknown): BackendError {
+  return new BackendError("the provider was closed before Redis confirmed", { cause, backend: "redis" });
+}

@@ -1,0 +1,67 @@
+import { BackendError, type Millis } from "@holdfast/core";
+import type { GrantEngine } from "@holdfast/core/internal";
+import { OutcomeUnknownError } from "../../client/errors.js";
+import type { RedisLine } from "../../client/redis-line.js";
+import type { Script } from "../../scripts/script.js";
+import type { ChannelWaiters } from "../channels/channel-waiters.js";
+import { watchChannel } from "../channels/watch-channel.js";
+import { conflictIn } from "./foreign-key.js";
+
+export interface RetriedCall {
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  /** May be done twice with the effect of once. Otherwise only what was not sent is sent again. */
+  readonly repeatable: boolean;
+  /** Sits an outage out by the rule for calls that wait; else by the rule for calls that only ask. */
+  readonly patient: boolean;
+}
+
+const pauseMs: Millis = 100;
+
+/** Calls of what is no grant: sent again after trouble in transport, where that can do no harm, until the outage is too long. */
+export class RetryingRequests {
+  readonly engine: GrantEngine;
+  readonly line: RedisLine;
+  readonly channelWaiters: ChannelWaiters;
+
+  constructor(engine: GrantEngine, line: RedisLine, rooms: ChannelWaiters) {
+    this.engine = engine;
+    this.line = line;
+    this.channelWaiters = rooms;
+  }
+
+  /** Rejects with the last error once `connectTimeoutMs` has passed, and at once with one that will not pass. */
+  async run<R>(script: Script<R>, call: RetriedCall): Promise<R> {
+    const { engine, line } = this;
+    const { runtime, options } = engine;
+    const endMs = runtime.nowMs() + options.connectTimeoutMs;
+    for (;;) {
+      if (line.state !== "connected") {
+        await (call.patient ? engine.contactRegained() : engine.contact());
+      }
+      try {
+        return (await line.run(script, call.keys, call.args)).reply;
+      } catch (error) {
+        if (error instanceof OutcomeUnknownError && !call.repeatable) throw unsure(error);
+        const passing = error instanceof BackendError && error.retryable;
+        if (!passing || engine.closed || runtime.nowMs() + pauseMs >= endMs)
+          throw conflictIn(call.keys, error);
+      }
+      await new Promise<void>((resolve) => runtime.setTimer(pauseMs, resolve, { ref: true }));
+    }
+  }
+
+  watch(channel: string, kind: "plain" | "redisson", changed: () => void): () => void {
+    return watchChannel(this.channelWaiters, this.engine.runtime, { name: channel, kind }, changed);
+  }
+}
+
+/** The same call again could count twice. */
+function unsure(cause: OutcomeUnknownError): BackendError {
+  return new BackendError(`${cause.message}; it may have been done`, {
+    cause,
+    backend: "redis",
+    servers: cause.servers,
+    retryable: false,
+  });
+}

@@ -1,0 +1,20 @@
+import type { Millis } from "@holdfast/core";
+
+/** What the provider sets for the recipes; see `RedisLocksOptions` for what each of them does. */
+export interface RecipeSettings {
+  readonly leaseMs: Millis;
+  readonly replicas: number;
+  readonly acks: number;
+  readonly waitTimeoutMs: Millis;
+  readonly commandTimeoutMs: Millis;
+  /** 0 keeps token keys for ever. */
+  readonly tokenTtlMs: Millis;
+  readonly javaPeers: boolean;
+  readonly heartbeatMs: Millis;
+  /** How long a waiter counts as alive after it was heard. */
+  readonly aliveMs: Millis;
+  /** The lease of a hold that was handed over, until its first renewal. */
+  readonly claimLeaseMs: Millis;
+  readonly maxDirectRun: number;
+  readonly fairLockWaitTimeoutMs: Millis;
+}
