@@ -115,12 +115,12 @@ export class ProtectedNodes {
     let mistake: HoldfastError | null = null;
     this.#creates++;
     session.batch(() => {
-      let parents: MissingParents;
+      let parents: MissingParents | null = null;
       try {
         // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
-        parents = new MissingParents(this.#settings, missingLevels);
+        if (missingLevels.length > 0) parents = new MissingParents(this.#settings, missingLevels);
         const requests = this.#requests();
-        parents.send(session);
+        parents?.send(session);
         this.#sendCreates(requests, (outcome) => {
           made = outcome;
           if (outcome.ok) for (const { path } of outcome.value) this.#context.nodes.add(path);
@@ -165,13 +165,13 @@ export class ProtectedNodes {
     return requests as [CreateRequest, ...CreateRequest[]];
   }
 
-  #answered(made: Outcome<OwnNodes>, listings: Listings, parents: MissingParents): void {
+  #answered(made: Outcome<OwnNodes>, listings: Listings, parents: MissingParents | null): void {
     if (made.ok) return this.#ready(made.value, listings);
     const { error } = made;
     if (!(error instanceof ZooKeeperError)) return this.#unanswered(error);
     if (this.#abandoned !== null) return this.#finishAbandoned();
     if (error.code === errorCodes.NoNode) {
-      if (parents.levels.length === 0) return this.#create(this.#levels());
+      if (parents === null) return this.#create(this.#levels());
       const refusal = parents.refusal(this.#context.session, this.#lockNameAt(error));
       if (refusal !== null) return this.#fail(refusal);
     } else if (!isPassing(error)) {

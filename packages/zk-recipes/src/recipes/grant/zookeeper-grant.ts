@@ -3,7 +3,7 @@ import type { Grant, GrantState } from "@holdfast/core/driver";
 import { saysNoNode } from "../../session/errors.js";
 import type { RequestError } from "../../session/types.js";
 import type { DeletionOutcome } from "../session/deletions.js";
-import { requestFailure } from "../session/failures.js";
+import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { type Sync, sendSync } from "../session/sync.js";
 import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-watch.js";
@@ -124,8 +124,8 @@ export class ZooKeeperGrant implements Grant {
       this.look(sync, (verdict) => {
         if (verdict === "ours") settle(this.validUntilMs(), null);
         else if (verdict === "not-ours") settle(null, null);
-        else if (sync.failure === null || this.#state.delivered) settle(null, verdict);
-        else this.context.again(sync.failure, () => this.#prove(settle));
+        else if (this.#state.delivered || (sync.failure === null && isFinal(verdict))) settle(null, verdict);
+        else this.context.again(verdict, () => this.#prove(settle));
       });
     });
   }

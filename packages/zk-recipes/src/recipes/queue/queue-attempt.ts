@@ -1,14 +1,11 @@
 import { InvalidArgumentError } from "@holdfast/core";
 import type { AttemptListener } from "@holdfast/core/driver";
 import type { QueueRule } from "../../layout/queue-rules.js";
-import { saysNoNode } from "../../session/errors.js";
-import type { RequestError } from "../../session/types.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import type { Children, Listings, OwnNodes } from "../create/node-creates.js";
 import { type NodePart, ProtectedNodes } from "../create/protected-nodes.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
-import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { deleteNode, type Grants, SessionAttempt } from "../session-attempt.js";
 import { QueuePlace } from "./queue-place.js";
@@ -48,8 +45,6 @@ export class QueueAttempt extends SessionAttempt {
   #entries: readonly Entry[] = [];
   /** Each place has seen the listing that was read behind the creates. */
   #started = false;
-  #checks = 0;
-  #checking = false;
 
   constructor(
     context: SessionContext,
@@ -74,7 +69,7 @@ export class QueueAttempt extends SessionAttempt {
   /** With several queues the longest wait counts: they wait beside each other. */
   override get roundTrips(): number {
     const waits = this.#entries.map(({ place }) => place.roundTrips);
-    return this.#nodes.roundTrips + Math.max(0, ...waits) + this.#checks;
+    return this.#nodes.roundTrips + Math.max(0, ...waits);
   }
 
   override get queued(): boolean {
@@ -149,72 +144,36 @@ export class QueueAttempt extends SessionAttempt {
 
   /**
    * The last turn has come, on a session whose lease is ahead, or its place would not have reported it. What was seen of the
-   * other queues counts if it was seen over this connection and our nodes there were watched since. Otherwise all are looked
-   * at once more.
+   * other queues counts if it was seen over this connection and our nodes there were watched since. Otherwise core proves the
+   * grants before the caller gets any.
    */
   #allCame(latest: Entry | null): void {
-    const { session } = this.context;
+    const { connection } = this.context.session;
     const sure = this.#entries.every((entry) => {
-      if (entry === latest) return true;
       const { turn } = entry;
-      return turn?.connection === session.connection && (turn.watch === null || turn.watch.trusted);
+      if (entry === latest) return true;
+      return turn?.connection === connection && (turn.watch === null || turn.watch.trusted);
     });
-    if (sure) this.#grantAll();
-    else this.#lookAtAll();
-  }
-
-  #lookAtAll(): void {
-    if (this.over || this.#checking) return;
-    const { session } = this.context;
-    let open = this.#entries.length;
-    let missing: Entry | null = null;
-    let trouble: RequestError | null = null;
-    this.#checking = true;
-    this.#checks++;
-    session.batch(() => {
-      for (const entry of this.#entries) {
-        session.send("exists", { path: entry.node.path, watch: false }, (outcome) => {
-          if (outcome.ok ? outcome.value.stat.czxid !== entry.node.czxid : saysNoNode(outcome.error)) {
-            missing = entry;
-          } else if (!outcome.ok) trouble = outcome.error;
-          open -= 1;
-          if (open === 0) this.#lookedAtAll(missing, trouble);
-        });
-      }
-    });
-  }
-
-  #lookedAtAll(missing: Entry | null, trouble: RequestError | null): void {
-    this.#checking = false;
-    if (this.over) return;
-    if (missing !== null) return this.evicted(missing.spec.lockName, missing.node.path);
-    const { lockName } = this.#specs[0];
-    if (trouble === null) {
-      if (this.context.leaseAhead) return this.#grantAll();
-      return this.context.whenUsable(() => this.#lookAtAll());
-    }
-    if (!isFinal(trouble)) return this.context.again(trouble, () => this.#lookAtAll());
-    this.fail(requestFailure("looking at the own queue nodes", trouble, this.context.session, lockName));
-  }
-
-  #grantAll(): void {
     const { roundTrips } = this;
-    const grants = this.#entries.map(({ spec, node, place: { contended }, turn }) => {
-      const { lockName, data, revocable, endsWhenSuspended } = spec;
-      return new ZooKeeperGrant(this.context, {
-        lockName,
-        data,
-        nodes: [node],
-        watches: turn?.watch == null ? [] : [turn.watch],
-        token: node.czxid,
-        permitIds: [],
-        roundTrips,
-        contended,
-        revocable,
-        endsWhenSuspended,
-      });
-    });
+    const grants = this.#entries.map((entry) => this.#grantOf(entry, roundTrips));
     this.grant(grants as unknown as Grants);
+    if (!sure) for (const grant of grants) grant.doubt();
+  }
+
+  #grantOf({ spec, node, place: { contended }, turn }: Entry, roundTrips: number): ZooKeeperGrant {
+    const { lockName, data, revocable, endsWhenSuspended } = spec;
+    return new ZooKeeperGrant(this.context, {
+      lockName,
+      data,
+      nodes: [node],
+      watches: turn?.watch == null ? [] : [turn.watch],
+      token: node.czxid,
+      permitIds: [],
+      roundTrips,
+      contended,
+      revocable,
+      endsWhenSuspended,
+    });
   }
 }
 

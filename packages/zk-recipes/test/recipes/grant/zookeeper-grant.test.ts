@@ -131,6 +131,17 @@ describe("a grant whose caller does not have it yet, and whose node is reported 
     expect(heard).toEqual(["uncertain", "lost session-expired"]);
   });
 
+  it("is looked at again when a busy server does not show its node, and fails when the server never will", async () => {
+    const proven = hold.prove();
+    session.answer(session.pending("sync"), { path: "/" });
+    session.refuse(session.pending("exists"), errorCodes.ThrottledOp);
+    await expect.poll(() => session.has("sync")).toBe(true);
+    session.answer(session.pending("sync"), { path: "/" });
+    session.refuse(session.pending("exists"), errorCodes.NoAuth);
+    await expect(proven).rejects.toMatchObject({ code: "HF_BACKEND", retryable: false });
+    expect(heard).toEqual(["uncertain"]);
+  });
+
   it("is proven with the next connection when contact breaks", async () => {
     const proven = hold.prove();
     session.cut();
