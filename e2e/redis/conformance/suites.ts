@@ -62,7 +62,8 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   };
   readWriteLockConformance(name, on(readWrite), { chosen });
   reentrantReadWriteLockConformance(name, on(readWrite), { chosen });
-  const waiting: FixtureParts["waiting"] = (state, lock) => state.channelWaiters.waitingOn(`redisson_sc:{${lock}}`);
+  const waiting: FixtureParts["waiting"] = (state, lock) =>
+    state.channelWaiters.waitingOn(`redisson_sc:{${lock}}`);
   semaphoreConformance(name, on({ loseHold: expirePermits, waiting }), { chosen });
   const plain: FixtureParts = { adapt: takePlain, anonymous: true, loseHold: undoTake, waiting };
   semaphoreConformance(`${name}, plain numbers`, on(plain), { chosen });

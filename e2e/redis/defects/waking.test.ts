@@ -33,7 +33,8 @@ async function waits(provider: LockProvider, kind: string, name: string): Promis
       if (state === undefined) throw new Error("no provider of ours");
       const channels = [`redisson_rwlock:{${name}}`, `redisson_sc:{${name}}`];
       return (
-        state.waits.waitingOn(name) === 1 || channels.some((channel) => state.channelWaiters.waitingOn(channel) === 1)
+        state.waits.waitingOn(name) === 1 ||
+        channels.some((channel) => state.channelWaiters.waitingOn(channel) === 1)
       );
     },
     { what: `a waiting ${kind}` },

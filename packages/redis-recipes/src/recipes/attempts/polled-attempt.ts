@@ -88,8 +88,8 @@ export class PolledAttempt implements Attempt {
     this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
     this.#listener = listener;
     // The token key may be gone by now: the next holder's token shall not be behind that of the write.
-    if (beside !== undefined) client.requests.tokens.saw(keys.key, beside.token);
-    // For theft and wishes that concern the grant to come.
+    if (beside !== undefined) client.requests.sawToken(keys.key, beside.token);
+    // A forced release, or a request to let go, may concern the grant to come.
     client.grantChannel.listen();
     this.#settled = this.#run();
   }
@@ -130,7 +130,7 @@ export class PolledAttempt implements Attempt {
     if (wakes !== null) {
       const waiter = { size: this.#request.permits, wake: this.#messaged };
       this.#place = this.#client.channelWaiters.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
-      // Until the subscription stands or a sleep is over, whichever comes first: a subscription is no condition of a grant.
+      // Until messages arrive or a sleep is over, whichever comes first: a subscription is no condition of a grant.
       this.#place.ready.then(
         () => this.#wake(),
         () => {},
@@ -170,7 +170,7 @@ export class PolledAttempt implements Attempt {
     this.#woken = false;
     this.#roundTrips++;
     const { notAfterMs, options } = requests.grantBounds(this.#key);
-    const floor = requests.tokens.of(this.#key);
+    const floor = requests.floorOf(this.#key);
     const { owner } = this.#asking;
     const request = { owner, leaseMs: this.#leaseMs, mayWait: false, notAfterMs, floor };
     const call = this.#scripts.take(this.#asking, request, requests);
@@ -246,7 +246,7 @@ export class PolledAttempt implements Attempt {
       await this.#writeGone();
       return;
     }
-    requests.tokens.saw(this.#key, reply.token);
+    requests.sawToken(this.#key, reply.token);
     const asking = this.#asking;
     const { sharing, renewal, renewKeys, fieldOf } = this.#scripts;
     const token = beside?.token ?? reply.token;
@@ -274,10 +274,10 @@ export class PolledAttempt implements Attempt {
     const { grantChannel, holds, revokeChannels } = this.#client;
     const listening = (): Promise<void> =>
       askedByChannel ? revokeChannels.listen(this.#key) : grantChannel.subscribed();
-    const armed = this.#request.revocable ? [listening()] : [];
+    const listens = this.#request.revocable ? [listening()] : [];
     // What became free may be what another handle of this process has lost, and that one hears of the loss first.
     const others = sharing === "any" && contended ? holds.on(this.#key) : [];
-    return [...armed, ...others.map((other) => other.recheck())];
+    return [...listens, ...others.map((other) => other.recheck())];
   }
 
   /** The write is over beside which a read was asked for: the script may have made a first reader of us, which is taken back. */

@@ -8,7 +8,7 @@ import type { Conflict, Queued, StandAnswer } from "../../scripts/mutex/answers.
 import { deliverAfter } from "../grants/early-state.js";
 import { checkAcknowledged, type Found, foundIn, RedisGrant } from "../grants/redis-grant.js";
 import { setLabel } from "../queue/election-labels.js";
-import { confirmHold, isSure, type Offer, offerOf, trusts } from "../queue/hand-over.js";
+import { confirmHold, isSure, type Offer, offerOf } from "../queue/hand-over.js";
 import { PlaceWatch } from "../queue/place-watch.js";
 import type { QueuedLock } from "../queue/queued-lock.js";
 import type { Wait } from "../queue/waits.js";
@@ -85,6 +85,7 @@ export class QueuedAttempt implements Attempt, Wait {
     this.owner = first.owner;
     this.lock = first.lock;
     this.leaseMs = first.leaseMs;
+    // A hand-over, a forced release or a request to let go may concern the grant to come.
     client.grantChannel.listen();
     if (this.#alone) client.waits.add(this);
     this.#asked = this.#ask();
@@ -106,7 +107,7 @@ export class QueuedAttempt implements Attempt, Wait {
     switch (reply.status) {
       case "granted": {
         const found = foundIn(answer, reply);
-        this.#offer(trusts(this.#requests, answer) ? found : { ...found, untilMs: null });
+        this.#offer(this.#requests.trusts(answer) ? found : { ...found, untilMs: null });
         return;
       }
       case "queued":
@@ -174,7 +175,7 @@ export class QueuedAttempt implements Attempt, Wait {
 
   async #ask(): Promise<void> {
     const requests = this.#requests;
-    // A wish that arrives before messages are heard is not said again.
+    // A request to let go that is not heard is not sent again.
     if (this.#parts.some(({ request }) => request.revocable)) await this.#client.grantChannel.subscribed();
     if (this.#phase !== "asking") return;
     const { notAfterMs, options } = requests.grantBounds(this.lock.key);
@@ -189,7 +190,8 @@ export class QueuedAttempt implements Attempt, Wait {
       this.#lateUntilMs = requests.lateUntilMs(error, notAfterMs);
       // Rule 3: the same owner asks again; a heartbeat says what became of the first request, and does it where nothing did.
       const { mayWait } = this.#parts[0].request;
-      if (error instanceof OutcomeUnknownError && mayWait && this.#phase === "asking") this.#wait("beat");
+      if (error instanceof OutcomeUnknownError && mayWait && this.#phase === "asking")
+        this.#wait("heartbeat");
       else this.failed(error);
     }
   }
@@ -199,7 +201,7 @@ export class QueuedAttempt implements Attempt, Wait {
     const entries = this.#parts.map(({ owner, leaseMs, lock }) => ({
       owner,
       leaseMs,
-      floor: requests.tokens.of(lock.key),
+      floor: requests.floorOf(lock.key),
     }));
     const [first] = this.#parts;
     if (this.#alone) {
@@ -224,7 +226,7 @@ export class QueuedAttempt implements Attempt, Wait {
     switch (reply.status) {
       case "granted":
         checkAcknowledged(this.#requests, acknowledged, this.#names);
-        if (!trusts(this.#requests, answer)) {
+        if (!this.#requests.trusts(answer)) {
           void this.#confirm();
           return;
         }
@@ -240,7 +242,7 @@ export class QueuedAttempt implements Attempt, Wait {
         this.#client.waits.queued(this);
         return;
       case "busy":
-        this.#requests.tokens.saw(lock.key, reply.lastToken);
+        this.#requests.sawToken(lock.key, reply.lastToken);
         this.#leave("over");
         this.#listener.unavailable();
         return;
@@ -252,11 +254,11 @@ export class QueuedAttempt implements Attempt, Wait {
     }
   }
 
-  /** Its place is kept from now on. `"beat"`: and its turn asked for at once. */
-  #wait(how: "beat" | "quietly"): void {
+  /** Its place is kept from now on. `"heartbeat"`: and its turn asked for at once. */
+  #wait(how: "heartbeat" | "quietly"): void {
     const { waits } = this.#client;
     this.#phase = "waiting";
-    if (how === "beat") waits.heartbeatNow(this);
+    if (how === "heartbeat") waits.heartbeatNow(this);
     waits.queued(this);
   }
 
@@ -264,7 +266,7 @@ export class QueuedAttempt implements Attempt, Wait {
     const { lock, owner } = this;
     this.#voidUpTo = place.lastToken;
     if (place.appended) this.#label();
-    this.#requests.tokens.saw(lock.key, place.lastToken);
+    this.#requests.sawToken(lock.key, place.lastToken);
     this.#watch ??= new PlaceWatch(this.#requests, lock, owner, () => this.#client.waits.heartbeatNow(this));
     this.#watch.placed(place);
     this.#listener.waiting();
@@ -299,7 +301,7 @@ export class QueuedAttempt implements Attempt, Wait {
       if (!confirming()) return;
       if (found.every((each) => each !== null))
         this.#grant(found, { contended: this.#alone, claimed: false });
-      else if (this.#alone) this.#wait("beat");
+      else if (this.#alone) this.#wait("heartbeat");
       else this.failed(unconfirmedError(this.#names));
     } catch (error) {
       if (!confirming()) return;

@@ -6,7 +6,7 @@ import type { Holds } from "../grants/holds.js";
 /** A grant is not withheld for longer because its holder could not be asked for it yet. */
 const patienceMs: Millis = 1_000;
 
-/** Who wants permits that are held here: one subscription for each semaphore of which revocable permits are held. */
+/** Hears of requests for permits that are held here: one subscription for each semaphore of which revocable permits are held. */
 export class PermitRevokeChannels {
   readonly #line: RedisLine;
   readonly #runtime: Runtime;

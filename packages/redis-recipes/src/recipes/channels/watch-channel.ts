@@ -2,7 +2,7 @@ import type { Runtime } from "@holdfast/core";
 import { type ChannelWaiters, cappedSleepMs } from "./channel-waiters.js";
 
 /**
- * Calls `changed` at each message, once the subscription stands, after each reconnect, and about each second besides, since
+ * Calls `changed` at each message, once messages arrive, after each reconnect, and about each second besides, since
  * messages get lost and a lease that runs out sends none. Never before it has returned. The result ends it.
  */
 export function watchChannel(

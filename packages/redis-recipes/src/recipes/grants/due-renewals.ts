@@ -15,8 +15,8 @@ export interface Renewable {
 }
 
 /** A renewal that is due may wait for others to go with it for this share of its lease, and never for longer than the bound. */
-const companyShare = 1 / 60;
-const companyMs: Millis = 500;
+const togetherShare = 1 / 60;
+const togetherMs: Millis = 500;
 /**
  * In a cluster the first due renewal of a hold waits, by its slot, for up to this share of the lease besides: of thousands that were
  * granted in one burst the calls are spread over half of every period from then on. Half of the lease is left at the worst.
@@ -53,7 +53,7 @@ export class DueRenewals {
     if (this.#pending !== undefined) return this.#pending;
     if (slot !== null && hold.nowMs() - hold.confirmedSentMs < leaseMs * freshShare)
       return hold.validUntilMs();
-    const withinMs = Math.min(companyMs, leaseMs * companyShare) + (first ? spreadMs(slot, leaseMs) : 0);
+    const withinMs = Math.min(togetherMs, leaseMs * togetherShare) + (first ? spreadMs(slot, leaseMs) : 0);
     const renewal = this.#renew(leaseMs, withinMs);
     if (slot !== null) for (const each of hold.besides()) each.#goAlong(withinMs);
     return renewal;

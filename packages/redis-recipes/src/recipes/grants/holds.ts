@@ -6,8 +6,8 @@ import type { Requests } from "../requests/requests.js";
 import type { DueRenewals } from "./due-renewals.js";
 import type { WireOwners } from "./wire-owners.js";
 
-/** Older thefts than the last so many are forgotten: a hold that one of them was about is found gone by its first renewal. */
-const rememberedThefts = 10_000;
+/** Forced releases beyond the last so many are forgotten: a hold that one of them ended is found gone by its first renewal. */
+const rememberedForced = 10_000;
 
 /** The lock of a grant, as far as a grant has to know it. */
 export interface GrantedLock {
@@ -51,7 +51,7 @@ export class Holds {
   readonly #byKey = new Map<string, Set<Held>>();
   readonly #bySlot = new Map<number, Set<Held>>();
   /** When each owner of this process last heard that its lock was taken by force. */
-  readonly #thefts = new Map<string, Millis>();
+  readonly #forced = new Map<string, Millis>();
 
   constructor(requests: Requests, owners: WireOwners) {
     this.#requests = requests;
@@ -84,17 +84,17 @@ export class Holds {
     if (!this.#owners.hasDrawn(owner)) return;
     const { runtime, settings } = this.#requests;
     const nowMs = runtime.nowMs();
-    this.#thefts.delete(owner);
-    this.#thefts.set(owner, nowMs);
-    for (const [each, toldMs] of this.#thefts) {
-      if (nowMs - toldMs < 10 * settings.aliveMs && this.#thefts.size <= rememberedThefts) break;
-      this.#thefts.delete(each);
+    this.#forced.delete(owner);
+    this.#forced.set(owner, nowMs);
+    for (const [each, heardMs] of this.#forced) {
+      if (nowMs - heardMs < 10 * settings.aliveMs && this.#forced.size <= rememberedForced) break;
+      this.#forced.delete(each);
     }
   }
 
-  /** Whether news of a theft came after the request for a grant was sent: the theft may have ended that very grant. */
+  /** Whether a message of a forced release came after the request for a grant was sent: it may have ended that very grant. */
   stolenSince(owner: string, askedMs: Millis): boolean {
-    return askedMs <= (this.#thefts.get(owner) ?? -Infinity);
+    return askedMs <= (this.#forced.get(owner) ?? -Infinity);
   }
 
   remove(hold: Held): void {

@@ -86,7 +86,7 @@ export class RedisGrant implements Grant, Renewable, Held {
     this.#learntMs = requests.runtime.nowMs();
     this.#validUntilMs = spec.found.untilMs;
     this.#runId = spec.found.runId;
-    requests.tokens.saw(spec.lock.key, spec.found.token);
+    requests.sawToken(spec.lock.key, spec.found.token);
   }
 
   /** From now on it is renewed, and `state` hears what happens to it. */
@@ -165,7 +165,7 @@ export class RedisGrant implements Grant, Renewable, Held {
       this.abandon();
       return null;
     }
-    if (this.#requests.clocks.of(runId)?.trusts(sentMs) === false) {
+    if (!this.#requests.trusts({ runId, sentMs })) {
       // Rule 1: the time it tells may be by the clock of before the step. What is asked from now on is by the new one.
       this.becomeUncertain();
       return this.renewWithin(leaseMs);
@@ -175,7 +175,7 @@ export class RedisGrant implements Grant, Renewable, Held {
       this.#confirmedSentMs = sentMs;
       this.#validUntilMs = sentMs + reply.pttlMs - marginMs(reply.pttlMs);
     }
-    this.#requests.tokens.saw(lock.key, reply.token);
+    this.#requests.sawToken(lock.key, reply.token);
     if (!this.#ended && this.#state.doubted) this.#state.recovered();
     return this.#validUntilMs;
   }

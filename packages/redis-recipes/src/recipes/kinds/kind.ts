@@ -219,7 +219,7 @@ export const fieldRenewals: BatchKind<RenewEntry, RenewAnswer> = {
 
 export function heartbeats(
   script: BatchScript<HeartbeatArgs & FairArgs, HeartbeatEntry, StandAnswer>,
-  { limit = heartbeatLimit, changes = "" } = {},
+  { limit = heartbeatLimit, changes = "" }: { readonly limit?: number; readonly changes?: string } = {},
 ): BatchKind<HeartbeatEntry, StandAnswer> {
   return {
     script,

@@ -17,10 +17,10 @@ interface ChannelParts {
   readonly holds: Holds;
 }
 
-/** Who wants to hear of wishes waits for the first subscription of the provider, and not for ever. */
+/** A revocable request waits for the first subscription of the provider, and for no longer than that. */
 const subscriptionWaitMs: Millis = 1_000;
 
-/** The one channel of a provider on which other clients of ours tell it of grants, thefts and wishes. */
+/** The one channel of a provider on which other clients of ours send it grants, forced releases and requests to let go. */
 export class GrantChannel {
   readonly #parts: ChannelParts;
   readonly #onUnknownGrant: (grant: UnknownGrant) => void;

@@ -13,14 +13,6 @@ const leastShare = 1 / 3;
 /** Heartbeats keep the bound of the server's clock this fresh, with some room for late ones. */
 export const freshHeartbeats = 1.5;
 
-/** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */
-export function trusts(
-  requests: Requests,
-  { runId, sentMs }: { readonly runId: string; readonly sentMs: Millis },
-): boolean {
-  return requests.clocks.of(runId)?.trusts(sentMs) !== false;
-}
-
 /**
  * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names the
  * end of it by the server's clock: ours has to know that clock, and lately. `null`: the present master has to be asked what is true.
@@ -37,7 +29,7 @@ export function offerOf(
   // Rule 9: the message is from a master that has been replaced.
   if (runId !== "" && runId !== master) return null;
   // Rule 9: by a master that has lost tokens, and has not heard from here of the highest that was seen. A heartbeat says it.
-  if (token < requests.tokens.of(lock.key)) return null;
+  if (token < requests.floorOf(lock.key)) return null;
   const clock = runId === "" ? undefined : clocks.of(master);
   const fresh = (clock?.ageMs(runtime.nowMs()) ?? Infinity) <= freshHeartbeats * settings.heartbeatMs;
   const endMs = fresh ? (clock?.localMs(expiresServerMs(message)) ?? null) : null;
@@ -87,8 +79,8 @@ export async function confirmHold(
     : batches.ask(lock.renewal, lock.renewKeys, entry));
   requests.noteClock(reply.serverMs, { sentMs, answeredMs, runId });
   if (reply.status !== "renewed") return null;
-  if (askedBy !== line.masterOf(lock.key) || !trusts(requests, { sentMs, runId })) return null;
+  if (askedBy !== line.masterOf(lock.key) || !requests.trusts({ sentMs, runId })) return null;
   // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.
-  if (reply.token < requests.tokens.of(lock.key)) return null;
+  if (reply.token < requests.floorOf(lock.key)) return null;
   return foundIn({ sentMs, runId }, reply);
 }

@@ -13,16 +13,16 @@ export class PlaceWatch {
   readonly #requests: Requests;
   readonly #lock: QueuedLock;
   readonly #owner: string;
-  readonly #beat: () => void;
+  readonly #heartbeat: () => void;
   #cancelLapse: (() => void) | undefined;
   #java: { readonly channel: string; readonly subscription: Subscription } | undefined;
 
-  /** `beat`: asks for the turn now. */
-  constructor(requests: Requests, lock: QueuedLock, owner: string, beat: () => void) {
+  /** `heartbeat`: asks for the turn now. */
+  constructor(requests: Requests, lock: QueuedLock, owner: string, heartbeat: () => void) {
     this.#requests = requests;
     this.#lock = lock;
     this.#owner = owner;
-    this.#beat = beat;
+    this.#heartbeat = heartbeat;
   }
 
   placed(place: Queued): void {
@@ -45,7 +45,7 @@ export class PlaceWatch {
     if (position !== 0 || holderPttlMs < 0) return;
     // A heartbeat comes before that, and brings a newer date.
     if (holderPttlMs > freshHeartbeats * settings.heartbeatMs) return;
-    this.#cancelLapse = runtime.setTimer(holderPttlMs + expiryGraceMs, this.#beat);
+    this.#cancelLapse = runtime.setTimer(holderPttlMs + expiryGraceMs, this.#heartbeat);
   }
 
   /** Rule 6: of a release by Java only those clients hear that listen to its channel. */
@@ -54,11 +54,11 @@ export class PlaceWatch {
     this.#java?.subscription.end();
     this.#java = undefined;
     if (channel === null) return;
-    const subscription = this.#requests.line.subscribe(channel, "redisson", this.#beat);
+    const subscription = this.#requests.line.subscribe(channel, "redisson", this.#heartbeat);
     this.#java = { channel, subscription };
     subscription.ready.then(
       // It may have been freed before the subscription stood.
-      this.#beat,
+      this.#heartbeat,
       () => {
         // Ended before it stood: with this place, or with the provider.
       },

@@ -184,7 +184,7 @@ export class Waits {
     heartbeat.inFlight = true;
     heartbeat.again = false;
     const leaseMs = Math.floor(wait.leaseMs);
-    const entry = { owner, leaseMs, floor: this.#requests.tokens.of(lock.key) };
+    const entry = { owner, leaseMs, floor: this.#requests.floorOf(lock.key) };
     try {
       const answer = await this.#requests.batches.ask(lock.heartbeat, lock.keys, entry);
       heartbeat.inFlight = false;

@@ -5,9 +5,9 @@ import type { RedissonPublish } from "../../layout/channels.js";
 import { type BatchAnswer, type BatchContext, Batches, type BatchKind } from "./batches.js";
 import type { BoundCall, Call } from "./calls.js";
 import { conflictIn } from "./foreign-key.js";
+import { RecentMap } from "./recent-map.js";
 import { ServerClocks } from "./server-clock.js";
 import type { RecipeSettings } from "./settings.js";
-import { TokenFloors } from "./token-floors.js";
 
 export interface RequestsParts {
   readonly line: RedisLine;
@@ -24,6 +24,8 @@ export type Outcome<R> = { readonly repeated: boolean } & (
 );
 
 const pauseMs: Millis = 50;
+/** How many locks have their highest token remembered; those asked for last stay. */
+const rememberedTokens = 10_000;
 
 /** Runs the scripts of one provider, and notes what their answers say of the clocks of the servers. */
 export class Requests implements BatchContext {
@@ -32,7 +34,7 @@ export class Requests implements BatchContext {
   readonly settings: RecipeSettings;
   readonly batches: Batches;
   readonly clocks: ServerClocks;
-  readonly tokens: TokenFloors = new TokenFloors();
+  readonly #tokens = new RecentMap<string, bigint>(rememberedTokens);
 
   constructor({ line, runtime, settings, clockStepped }: RequestsParts) {
     this.line = line;
@@ -137,6 +139,21 @@ export class Requests implements BatchContext {
     const upperMs = this.clocks.of(this.line.masterOf(key))?.upperMs(this.runtime.nowMs());
     if (upperMs === undefined || upperMs === null) return null;
     return upperMs + 2 * this.settings.commandTimeoutMs + extraMs;
+  }
+
+  /** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */
+  trusts({ runId, sentMs }: { readonly runId: string; readonly sentMs: Millis }): boolean {
+    return this.clocks.of(runId)?.trusts(sentMs) !== false;
+  }
+
+  /** Rule 9: what the next request for a lock raises its token key to, should a failover have lost it. */
+  floorOf(key: string): bigint {
+    return this.#tokens.get(key) ?? 0n;
+  }
+
+  sawToken(key: string, token: bigint): void {
+    const before = this.floorOf(key);
+    this.#tokens.set(key, token > before ? token : before);
   }
 
   async #contact(leftMs: Millis): Promise<void> {
