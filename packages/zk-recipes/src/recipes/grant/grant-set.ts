@@ -1,23 +1,37 @@
 import type { LossReason, Millis, Runtime } from "@holdfast/core";
 import { baseName, parentOf } from "@holdfast/zk-protocol";
-import type { ZooKeeperSession } from "../../session/types.js";
-import { sendSync } from "../session/sync.js";
-import type { ZooKeeperGrant } from "./zookeeper-grant.js";
+import type { RequestError, ZooKeeperSession } from "../../session/types.js";
+import { type Sync, sendSync } from "../session/sync.js";
 
 /** A hold that lasts this long gets its own-node watch, also when its holder has not asked for `lost`. */
 const attendAfterMs: Millis = 250;
 
 const recoverAgainMs: Millis = 250;
 
+/** A `ZooKeeperGrant` as its session knows it. */
+export interface SessionGrant {
+  readonly nodes: readonly { readonly path: string }[];
+  readonly token: bigint;
+  /** Monotonic. */
+  readonly grantedAtMs: Millis;
+  readonly doubted: boolean;
+  attend(): void;
+  look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void;
+  doubt(): void;
+  recover(): void;
+  missing(): void;
+  lose(reason: LossReason): void;
+}
+
 /** The grants of one session, which come in doubt, recover and end together with it. */
 export class GrantSet {
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
   /** By the path of the lock, then by the path of each node. */
-  readonly #byParent = new Map<string, Map<string, ZooKeeperGrant>>();
-  readonly #grants = new Set<ZooKeeperGrant>();
+  readonly #byParent = new Map<string, Map<string, SessionGrant>>();
+  readonly #grants = new Set<SessionGrant>();
   /** In the order in which they came. Released ones stay until their time comes: a short hold costs no search. */
-  #unattended: { readonly grant: ZooKeeperGrant; readonly dueMs: Millis }[] = [];
+  #unattended: { readonly grant: SessionGrant; readonly dueMs: Millis }[] = [];
   #timerRuns = false;
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
@@ -30,7 +44,7 @@ export class GrantSet {
     });
   }
 
-  add(grant: ZooKeeperGrant): void {
+  add(grant: SessionGrant): void {
     this.#grants.add(grant);
     for (const { path } of grant.nodes) {
       const parent = parentOf(path);
@@ -42,7 +56,7 @@ export class GrantSet {
     this.#runTimer();
   }
 
-  delete(grant: ZooKeeperGrant): void {
+  delete(grant: SessionGrant): void {
     this.#grants.delete(grant);
     for (const { path } of grant.nodes) {
       const parent = parentOf(path);
@@ -52,7 +66,7 @@ export class GrantSet {
     }
   }
 
-  get(path: string): ZooKeeperGrant | undefined {
+  get(path: string): SessionGrant | undefined {
     return this.#byParent.get(parentOf(path))?.get(path);
   }
 

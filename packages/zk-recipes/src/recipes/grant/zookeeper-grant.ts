@@ -6,6 +6,7 @@ import type { DeletionOutcome } from "../session/deletions.js";
 import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { type Sync, sendSync } from "../session/sync.js";
+import type { SessionGrant } from "./grant-set.js";
 import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-watch.js";
 
 export interface GrantParts {
@@ -34,7 +35,7 @@ export interface GrantParts {
  * Granted nodes of ours: good while their session is, and while no other client deletes one of them. Ends once, by
  * `release()` or by a loss. What happens to it is reported to core's `GrantState`.
  */
-export class ZooKeeperGrant implements Grant {
+export class ZooKeeperGrant implements Grant, SessionGrant {
   readonly lockName: string;
   readonly data: Uint8Array;
   readonly token: bigint;
