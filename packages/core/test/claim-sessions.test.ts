@@ -1,4 +1,4 @@
-import { BackendError, ProviderClosedError } from "@holdfast/core";
+import { BackendError, EvictedError, ProviderClosedError } from "@holdfast/core";
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
@@ -112,6 +112,19 @@ describe("an acquire whose session ends", () => {
       const asked = ends ? ["requeued session-lost", "granted after 2"] : ["granted after 1"];
       expect(events).toEqual(asked);
     }
+  });
+
+  it("ends with an EvictedError when the proof of a grant in doubt finds that its entry was deleted", async () => {
+    const { runtime, requests, settled } = waiting();
+    const grant = granted();
+    grant.untold = { type: "uncertain" };
+    requests[0]?.granted.resolve(grant);
+    await runtime.advance(0);
+    grant.listener({ type: "lost", reason: "stolen" });
+    grant.renewals[0]?.answer.resolve(null);
+    expect((await settled).error).toBeInstanceOf(EvictedError);
+    expect(requests).toHaveLength(1);
+    expect(requests[0]?.cancels).toBe(1);
   });
 
   it("ends with the provider while it waits for the next session", async () => {
