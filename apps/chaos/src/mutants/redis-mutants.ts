@@ -26,7 +26,7 @@ export const redisMutants: readonly Mutant[] = [
     id: "redis-deadline-forgotten",
     guard: "a lease that could not be renewed is over",
     package: "redis-recipes",
-    file: "recipes/redis-hold",
+    file: "recipes/grants/redis-grant",
     find: "this.#validUntilMs = sentMs + reply.pttlMs - marginMs(reply.pttlMs);",
     replace: "this.#validUntilMs = sentMs + reply.pttlMs + 60_000;",
     scenario: grounds.redisCutOff,
