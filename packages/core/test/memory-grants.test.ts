@@ -252,13 +252,15 @@ describe("the driver in memory", () => {
     const { driver: memory, space, link } = driver();
     const mutex = { kind: "mutex", mode: "exclusive", limit: null } as const;
     for (const name of ["a", "b"]) await granted(memory, request({ ...mutex, name }));
-    granted(memory, request({ ...mutex, name: "a" }));
+    const waiting = granted(memory, request({ ...mutex, name: "a" }));
+    const ended = expect(waiting).rejects.toThrow("the session ended");
     const { driver: other } = driver(space, "q");
     const left: number[] = [];
     const notified = () => left.push(...["a", "b"].map((name) => space.queue(name).length));
     const next = granted(other, request({ ...mutex, name: "a" }), notified);
     link.expire();
     expect((await next)?.token).toBe(3n);
+    await ended;
     expect(left).toEqual([1, 0]);
   });
 
