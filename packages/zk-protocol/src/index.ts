@@ -40,7 +40,7 @@ export {
   type RequestOf,
   type ResponseOf,
 } from "./operations.js";
-export { baseName, joinPath, parentOf, validatePath } from "./paths.js";
+export { baseName, isValidPath, joinPath, parentOf, validatePath } from "./paths.js";
 export { ProtocolError } from "./protocol-error.js";
 export * from "./records.js";
 export { formatSessionId } from "./session-id.js";

@@ -62,6 +62,17 @@ export function validatePath(path: string): void {
   }
 }
 
+/** Whether `validatePath` accepts it. */
+export function isValidPath(path: string): boolean {
+  try {
+    validatePath(path);
+    return true;
+  } catch (error) {
+    if (error instanceof InvalidPathError) return false;
+    throw error;
+  }
+}
+
 function checkComponent(path: string, from: number, to: number): void {
   if (from === to) {
     throw new InvalidPathError(path, to, "/", "empty name between two /");

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { baseName, InvalidPathError, joinPath, parentOf, validatePath } from "../src/index.js";
+import { baseName, InvalidPathError, isValidPath, joinPath, parentOf, validatePath } from "../src/index.js";
 
 function refusal(path: string): InvalidPathError {
+  expect(isValidPath(path)).toBe(false);
   try {
     validatePath(path);
   } catch (error) {
@@ -161,4 +162,8 @@ describe("taking paths apart and together", () => {
     expect(baseName("/a")).toBe("a");
     expect(baseName("/")).toBe("");
   });
+});
+
+test("a path that validatePath accepts is valid", () => {
+  expect(["/", "/a", "/a/b.c"].map(isValidPath)).toEqual([true, true, true]);
 });

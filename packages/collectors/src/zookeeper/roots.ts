@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "@holdfast/core";
 import { checkKnownKeys, checkObject, show } from "@holdfast/core/internal";
-import { InvalidPathError, joinPath, validatePath } from "@holdfast/zk-protocol";
+import { InvalidPathError, isValidPath, joinPath, validatePath } from "@holdfast/zk-protocol";
 
 /** A root as it was configured. */
 export interface RootPattern {
@@ -57,20 +57,10 @@ function readRoot(root: Exclude<CollectorRoot, string>): { readonly path: string
 
 /** Whether a path is one that the root stands for, or lies below one. `false` for what is no path at all. */
 export function covers({ base, rest }: RootPattern, path: string): boolean {
-  if (!isPath(path) || (path !== base && !isBelow(path, base))) return false;
+  if (!isValidPath(path) || (path !== base && !isBelow(path, base))) return false;
   if (rest.length === 0) return true;
   const below = path.slice(base === "/" ? 1 : base.length + 1).split("/");
   return rest.every((segment, at) => (below[at] ?? "") !== "" && (segment === "*" || segment === below[at]));
-}
-
-function isPath(path: string): boolean {
-  try {
-    validatePath(path);
-    return true;
-  } catch (error) {
-    if (error instanceof InvalidPathError) return false;
-    throw error;
-  }
 }
 
 /** Of overlapping paths the upper ones: a watch of the lower one would tell everything twice. */

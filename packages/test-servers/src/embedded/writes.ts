@@ -1,12 +1,11 @@
 import {
   type CreateRequest,
   errorCodes,
-  InvalidPathError,
+  isValidPath,
   type PathVersionRequest,
   Perms,
   type SetACLRequest,
   type SetDataRequest,
-  validatePath,
 } from "@holdfast/zk-protocol";
 import { allowed, fixAcl } from "./acl.js";
 import { type Client, parentPath, type State } from "./state.js";
@@ -61,7 +60,7 @@ export function create(
   if (!allowed(parent.acl, Perms.CREATE, client.identities)) return errorCodes.NoAuth;
   let path = request.path;
   if (sequentialFlags.has(flags)) path += sequenceSuffix(state.tree.counterOf(parent));
-  if (!isLegal(path)) return errorCodes.BadArguments;
+  if (!isValidPath(path)) return errorCodes.BadArguments;
   if (state.tree.get(path) !== undefined) return errorCodes.NodeExists;
   if (parent.kind === "ephemeral") return errorCodes.NoChildrenForEphemerals;
   const node = state.tree.create(parent, {
@@ -118,7 +117,7 @@ export function setData(txn: Transaction, request: SetDataRequest): Outcome<Tree
 
 /** Nobody is told of it. */
 export function setAcl(txn: Transaction, request: SetACLRequest): Outcome<TreeNode> {
-  if (!isLegal(request.path)) return errorCodes.BadArguments;
+  if (!isValidPath(request.path)) return errorCodes.BadArguments;
   const acl = fixAcl(request.acl, txn.client.identities);
   if (typeof acl === "number") return acl;
   const node = checkedNode(txn, request.path, Perms.ADMIN);
@@ -135,7 +134,7 @@ export function check(txn: Transaction, request: PathVersionRequest): Outcome<un
 }
 
 function checkedNode(txn: Transaction, path: string, bit: number): Outcome<TreeNode> {
-  if (!isLegal(path)) return errorCodes.BadArguments;
+  if (!isValidPath(path)) return errorCodes.BadArguments;
   const node = txn.state.tree.get(path);
   if (node === undefined) return errorCodes.NoNode;
   return allowed(node.acl, bit, txn.client.identities) ? node : errorCodes.NoAuth;
@@ -144,14 +143,4 @@ function checkedNode(txn: Transaction, path: string, bit: number): Outcome<TreeN
 /** -1 asks for any. */
 function matches(wanted: number, version: number): boolean {
   return wanted === -1 || wanted === version;
-}
-
-function isLegal(path: string): boolean {
-  try {
-    validatePath(path);
-    return true;
-  } catch (error) {
-    if (error instanceof InvalidPathError) return false;
-    throw error;
-  }
 }
