@@ -6,6 +6,7 @@ import type { CreateSettings } from "./create/create-settings.js";
 import type { OwnNode } from "./grant/own-node-watch.js";
 import type { ZooKeeperGrant } from "./grant/zookeeper-grant.js";
 import { checkSequence } from "./queue/queue-view.js";
+import type { SharedName } from "./session/deletions.js";
 import { eviction, requestFailure } from "./session/failures.js";
 import type { SessionContext } from "./session/session-context.js";
 
@@ -161,13 +162,13 @@ async function allOf(parts: readonly Promise<unknown>[]): Promise<void> {
   for (const end of await Promise.allSettled(parts)) if (end.status === "rejected") throw end.reason;
 }
 
-/** Rejects when the server refuses for good: the node stays as long as the session. `czxid`: as in `Deletions`. */
+/** Rejects when the server refuses for good: the node stays as long as the session. `shared`: as in `Deletions`. */
 export function deleteNode(
   { session, deletions }: SessionContext,
   lockName: string,
   path: string,
   what = `deleting ${path}`,
-  czxid: bigint | null = null,
+  shared: SharedName | null = null,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     deletions.delete(
@@ -176,7 +177,7 @@ export function deleteNode(
         if (error === null) resolve();
         else reject(requestFailure(what, error, session, lockName));
       },
-      czxid,
+      shared,
     );
   });
 }

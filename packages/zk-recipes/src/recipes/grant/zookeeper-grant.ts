@@ -56,6 +56,8 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   /** The connection on which a grant with `endsWhenSuspended` came in doubt only because the machine seems to have slept. */
   #asleepOn: number | null = null;
   #end: "released" | "lost" | null = null;
+  /** Up to its end an event would have reported the end of each node. */
+  #watched = false;
 
   constructor(context: SessionContext, parts: GrantParts) {
     this.context = context;
@@ -232,9 +234,10 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   #deleteNodes(settled: (outcome: DeletionOutcome, error: Error | null) => void): void {
     const { session, deletions } = this.context;
     const sharedNames = this.#parts.sharedNames ?? false;
+    const watched = this.#watched;
     session.batch(() => {
       for (const { path, czxid } of this.nodes) {
-        deletions.delete(path, settled, sharedNames ? czxid : null);
+        deletions.delete(path, settled, sharedNames ? { czxid, watched } : null);
       }
     });
   }
@@ -252,6 +255,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
 
   #finish(end: "released" | "lost"): void {
     this.#end = end;
+    this.#watched = this.#watches.length > 0 && this.#watches.every(({ trusted }) => trusted);
     for (const watch of this.#watches) watch.stop();
     this.context.grants.delete(this);
   }

@@ -13,6 +13,7 @@ import type { CreateSettings } from "../create/create-settings.js";
 import { MissingParents } from "../create/missing-parents.js";
 import { claim, isClaimed } from "../create/node-claims.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
+import type { SharedName } from "../session/deletions.js";
 import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { type Sync, sendSync } from "../session/sync.js";
@@ -69,7 +70,7 @@ export class NaiveAttempt extends SessionAttempt {
   }
 
   protected override takeBack(): Promise<void>[] {
-    if (this.#czxid !== null) return [this.#deleteOwn(this.#czxid)];
+    if (this.#czxid !== null) return [this.#deleteOwn(this.#czxid, { watched: false })];
     if (!this.#doubt) return [];
     // What is under way goes on, until it is known whether there is a node of ours.
     const gone = new Promise<void>((resolve) => {
@@ -210,7 +211,8 @@ export class NaiveAttempt extends SessionAttempt {
     this.#doubt = false;
     this.#czxid = czxid;
     this.context.nodes.add(path);
-    if (this.over) return this.#gone(this.#deleteOwn(czxid));
+    // The answer before this one has shown the node.
+    if (this.over) return this.#gone(this.#deleteOwn(czxid, { watched: true }));
     if (this.context.leaseAhead) this.#grant(czxid);
     else this.context.whenUsable(() => this.#look());
   }
@@ -233,9 +235,9 @@ export class NaiveAttempt extends SessionAttempt {
     this.grant([grant]);
   }
 
-  #deleteOwn(czxid: bigint): Promise<void> {
+  #deleteOwn(czxid: bigint, { watched }: Pick<SharedName, "watched">): Promise<void> {
     const { path, lockName } = this.#spec;
-    return deleteNode(this.context, lockName, path, `deleting ${path}`, czxid);
+    return deleteNode(this.context, lockName, path, `deleting ${path}`, { czxid, watched });
   }
 
   #failure(error: RequestError): HoldfastError {

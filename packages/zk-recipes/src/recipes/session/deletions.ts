@@ -10,10 +10,19 @@ import { sendSync } from "./sync.js";
  */
 export type DeletionOutcome = "deleted" | "gone" | "session-over";
 
+/** A node whose name other clients may take once it is free. */
+export interface SharedName {
+  readonly czxid: bigint;
+  /** A watch on the node is armed and has reported nothing: as far as this process can know, the node is still this one. */
+  readonly watched: boolean;
+}
+
 interface Deletion {
   readonly path: string;
   /** Of a node whose name others use too; `null`: the name is ours alone. */
   readonly czxid: bigint | null;
+  /** A look has to show that the node is still the one that is meant, before it is deleted. */
+  readonly looksFirst: boolean;
   /** The connection that was there when it was last sent: the answer comes over this one or never. */
   sentOn: number;
   /** One of our requests was sent and never answered, so a missing node may be its work. */
@@ -52,23 +61,26 @@ export class Deletions {
    * Deletes `path`. `settled` runs once, in frame order: for an answer of the server with an error only when that says
    * no for good (NoAuth and the like).
    *
-   * `czxid`: of a node whose name others may take once it is free. Such a delete is not repeated before a look, behind a
-   * `sync`, has shown that the node is still the one that is meant.
+   * `shared`: such a node is not deleted before a look, behind a `sync`, has shown that it is still the one that is meant,
+   * unless it is watched; and no delete of it is repeated without such a look. Else the delete would take the lock of the
+   * client that made a node of that name after an operator had deleted ours.
    */
   delete(
     path: string,
     settled: (outcome: DeletionOutcome, error: RequestError | null) => void,
-    czxid: bigint | null = null,
+    shared: SharedName | null = null,
   ): void {
+    const czxid = shared?.czxid ?? null;
+    const looksFirst = shared?.watched === false;
     const key = keyOf(path, czxid);
     const open = this.#open.get(key);
     if (open !== undefined) {
       open.settled.push(settled);
       return;
     }
-    const deletion: Deletion = { path, czxid, sentOn: 0, unanswered: false, settled: [settled] };
+    const deletion: Deletion = { path, czxid, looksFirst, sentOn: 0, unanswered: false, settled: [settled] };
     this.#open.set(key, deletion);
-    this.#send(deletion);
+    this.#sendOrLook(deletion);
   }
 
   /** All in one write, of names that are ours alone. `settled` runs once, however they ended; at once when there is none. */
@@ -98,11 +110,12 @@ export class Deletions {
    */
   #repeatAll(): void {
     const { connection } = this.#session;
-    for (const deletion of this.#open.values()) if (deletion.sentOn !== connection) this.#repeat(deletion);
+    for (const deletion of this.#open.values())
+      if (deletion.sentOn !== connection) this.#sendOrLook(deletion);
   }
 
-  #repeat(deletion: Deletion): void {
-    if (deletion.czxid === null || !deletion.unanswered) return this.#send(deletion);
+  #sendOrLook(deletion: Deletion): void {
+    if (deletion.czxid === null || !(deletion.unanswered || deletion.looksFirst)) return this.#send(deletion);
     deletion.sentOn = this.#session.connection;
     this.#session.batch(() => {
       const sync = sendSync(this.#session);
@@ -110,7 +123,7 @@ export class Deletions {
         if (!this.#isOpen(deletion)) return;
         const synced = sync.failure === null;
         if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
-        else if (outcome.ok && synced) this.#settle(deletion, "deleted", null);
+        else if (outcome.ok && synced) this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
         else if (!outcome.ok) this.#refused(deletion, outcome.error);
         else this.#sendLater(deletion);
       });
@@ -143,7 +156,7 @@ export class Deletions {
     const { sentOn } = deletion;
     const sendAgain = (): void => {
       // Unless it was sent on the next connection meanwhile.
-      if (this.#isOpen(deletion) && deletion.sentOn === sentOn) this.#repeat(deletion);
+      if (this.#isOpen(deletion) && deletion.sentOn === sentOn) this.#sendOrLook(deletion);
     };
     this.#runtime.setTimer(sendAgainMs, sendAgain, { ref: true });
   }

@@ -215,11 +215,37 @@ describe("the release of a naive mutex", () => {
     const attempt = ask();
     made(9n);
     const held = await holdOf(attempt);
+    session.answer(session.pending("getData"), { data: new Uint8Array(0), stat: stat(9n, session.id) });
     const released = held.release();
     session.cut();
     session.mend();
     return released;
   }
+
+  /** An operator may have deleted the node, and no watch would have reported it. */
+  async function releaseUnwatched(): Promise<{ released: Promise<boolean> }> {
+    const attempt = ask();
+    made(9n);
+    const held = await holdOf(attempt);
+    const released = held.release();
+    expect(session.has("delete")).toBe(false);
+    session.answer(session.pending("sync"), undefined);
+    return { released };
+  }
+
+  it("whose watch is not answered yet leaves alone the node that another client has made since", async () => {
+    const { released } = await releaseUnwatched();
+    seen(10n, 0x99n);
+    expect(await released).toBe(false);
+    expect(session.has("delete")).toBe(false);
+  });
+
+  it("whose watch is not answered yet deletes the node that is still its own", async () => {
+    const { released } = await releaseUnwatched();
+    seen(9n, session.id);
+    session.answer(session.pending("delete", "/n"), undefined);
+    expect(await released).toBe(true);
+  });
 
   it("whose answer was lost never deletes the node of the next holder", async () => {
     const released = releaseUnheard();

@@ -84,7 +84,10 @@ describe("a delete", () => {
 
   it("of the next node of a name is a request of its own", () => {
     const removeNode = (czxid: bigint): void =>
-      deletions.delete("/n", (outcome) => heard.push(`${czxid} ${outcome}`), czxid);
+      deletions.delete("/n", (outcome) => heard.push(`${czxid} ${outcome}`), {
+        czxid,
+        watched: true,
+      });
     removeNode(1n);
     removeNode(2n);
     removeNode(2n);
