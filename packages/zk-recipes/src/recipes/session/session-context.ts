@@ -86,6 +86,8 @@ export class SessionContext {
   pause(delayMs: Millis, fn: () => void): () => void {
     const end = (): void => {
       cancel();
+      // The time may have passed without contact: then `fn` waits among those for the next.
+      this.#whenUsable.delete(fn);
       this.#pauses.delete(end);
     };
     const cancel = this.runtime.setTimer(

@@ -51,3 +51,17 @@ test("a listing that is asked for in the next turn is a request of its own", asy
   session.answer(session.pending("getChildren2", "/l"), { children: [] });
   expect(heard).toEqual(["first"]);
 });
+
+test("a pause that is ended after its time, but before contact is back, runs nothing", async () => {
+  const runtime = simulatedRuntime(2);
+  const session = new ScriptedSession();
+  const context = new SessionContext(session, runtime);
+  const ran: string[] = [];
+  session.cut();
+  const end = context.pause(100, () => ran.push("ended"));
+  context.pause(100, () => ran.push("not ended"));
+  await runtime.advance(100);
+  end();
+  session.mend();
+  expect(ran).toEqual(["not ended"]);
+});
