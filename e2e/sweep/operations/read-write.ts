@@ -111,7 +111,8 @@ export const readWriteOperations: readonly Operation[] = [
       );
       await stage.whenQueued(2);
       // An owner that has lost its write asks for a read as anybody does, behind the writer that waits.
-      const lost = ["LockLostError", "AcquireTimeoutError"];
+      // A server that stands still for longer than its limit gives no answer, which is an outage.
+      const lost = ["LockLostError", "AcquireTimeoutError", "BackendError"];
       const read = await stage.allow(() => lock.read.acquire({ owner, waitMs: 3_000 }), lost);
       await stage.release("A", write);
       await stage.world.sleep(20);
