@@ -24,6 +24,8 @@ export class Witness {
   readonly #lastToken = new Map<string, bigint>();
   readonly #forcedSessions = new Set<bigint>();
   readonly #forcedTokens = new Set<bigint>();
+  /** Of writes that ended by force: the path of their lock and their number in its queue. */
+  readonly #forcedWrites = new Set<string>();
   /** Nodes that ended in one transaction with the node ahead of them. */
   readonly #ownHeirs = new Set<bigint>();
   readonly #expiries: { readonly fault: Fault; seen: number }[] = [];
@@ -119,6 +121,7 @@ export class Witness {
   forcedNode(node: ContenderNode): void {
     this.evictions += 1;
     this.#forcedTokens.add(node.token);
+    if (node.path.includes(writeBase)) this.#forcedWrites.add(placeOf(node.path));
     this.excuseUntil(this.#clock.nowMs());
   }
 
@@ -187,8 +190,17 @@ export class Witness {
     if (contended && waitedWithIt) this.#doubtful.add(believer);
   }
 
+  /**
+   * A read is being taken beside a write that was deleted by hand: it has the write's number, finds that the write is gone, and
+   * goes as well. Its caller is refused, so that no client holds by it. One that was granted before is a hold like any other.
+   */
+  #refusedBeside({ path, token }: ContenderNode): boolean {
+    if (!path.includes(readBase) || !this.#forcedWrites.has(placeOf(path))) return false;
+    return ![...this.#believers.values()].some(({ node }) => node === token);
+  }
+
   #checkPlace(who: string, believer: Believer, own: ContenderNode, nodes: readonly ContenderNode[]): void {
-    const ahead = nodes.filter((node) => standsInTheWay(node, own));
+    const ahead = nodes.filter((node) => standsInTheWay(node, own) && !this.#refusedBeside(node));
     if (ahead.length > 0) this.violation(`${who} behind ${ahead.map(({ path }) => path).join(", ")}`);
     if (own.role === "lease") this.#checkPermits(who, believer, nodes);
     // A read beside a write has the write's token; permits are no order.
@@ -250,4 +262,12 @@ function standsInTheWay(node: ContenderNode, own: ContenderNode): boolean {
   if (own.role === "lease" || own.role === "fixed") return false;
   if (own.role === "reader" && node.role !== "writer") return false;
   return node.sequence < own.sequence;
+}
+
+const readBase = "__READ__";
+const writeBase = "__WRIT__";
+
+function placeOf(path: string): string {
+  const parent = path.slice(0, path.lastIndexOf("/"));
+  return `${parent}/${path.slice(path.lastIndexOf("__") + 2)}`;
 }
