@@ -48,7 +48,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     guard: "a release deletes the node",
     package: "zk-recipes",
     file: "recipes/grant/zookeeper-grant",
-    find: "deletions.delete(path, settled, sharedNames ? czxid : null);",
+    find: "deletions.delete(path, settled, sharedNames ? { czxid, watched } : null);",
     replace: 'settled("deleted", null);',
     scenario: grounds.zkMutex,
     convicts: ["handover"],
