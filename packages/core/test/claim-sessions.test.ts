@@ -163,6 +163,7 @@ describe("what an attempt reports after its end", () => {
   it("counts for nothing", async () => {
     const { runtime, requests, events, provider } = waiting();
     const old = requests[0]?.progress;
+    provider.events.on("sequence-high", ({ sequence }) => events.push(`sequence ${sequence}`));
     old?.sessionEnded({ queued: true, roundTrips: 1 });
     old?.sessionEnded({ queued: true, roundTrips: 1 });
     old?.failed(new Error("late"));
@@ -171,6 +172,9 @@ describe("what an attempt reports after its end", () => {
     await runtime.advance(1);
     expect(requests).toHaveLength(2);
     expect(provider.holds()).toEqual([]);
-    expect(events).toEqual(["requeued session-lost"]);
+    requests[1]?.progress.failed(new Error("final"));
+    old?.sequenceHigh(7);
+    await runtime.advance(1);
+    expect(events).toEqual(["requeued session-lost", "error after 0"]);
   });
 });

@@ -163,7 +163,7 @@ export interface LockDriver {
   /** Throws `InvalidArgumentError` for a name that this backend cannot have; core has checked type and length. */
   checkName?(name: string): void;
   /**
-   * Begins one attempt, and returns at once; its end is told later. Several requests are for locks of one `jointGroup`: all or none,
+   * Begins one attempt, and returns at once; the attempt reports its end to `listener` later. Several requests are for locks of one `jointGroup`: all or none,
    * queued in one atomic step. Core asks only while the link is connected. What goes wrong at once is thrown, and leaves nothing.
    */
   attempt(requests: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt;

@@ -42,8 +42,8 @@ export interface LeaderElection {
 
   /**
    * Leads whenever elected until `signal` aborts or the provider closes, which are its normal ends, and resolves once
-   * the body has ended and nothing is held. Stands again, at the tail of the queue, after each loss and each time the body
-   * returns. The signal of the body's context says when to stop. `close({ graceMs })` aborts that signal when it is
+   * the body has ended and nothing is held. The process stands again, at the tail of the queue, after each loss and each
+   * time the body returns. The signal of the body's context says when to stop. `close({ graceMs })` aborts that signal when it is
    * called, and the term stays until the body ends or the grace is over. On a provider that is closed already it resolves
    * at once. Rejects with
    *

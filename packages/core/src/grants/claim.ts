@@ -200,7 +200,7 @@ class Claim extends Alarm implements AttemptListener, Waiting {
   }
 
   sequenceHigh(sequence: number): void {
-    for (const report of this.#reports) report.sequenceHigh(sequence);
+    if (this.#open) for (const report of this.#reports) report.sequenceHigh(sequence);
   }
 
   granted(grants: readonly [Grant, ...Grant[]]): readonly [GrantState, ...GrantState[]] {

@@ -12,7 +12,7 @@ export interface LongWait {
   readonly name: string;
   /** When the backend answered so. Monotonic. */
   readonly queuedMs: Millis;
-  /** As in `TicketProgress.waiting`. */
+  /** As in `AttemptListener.waiting`. */
   readonly blockedBy: Error | undefined;
   /** Its stack names the callers. */
   readonly callSite: Error | undefined;

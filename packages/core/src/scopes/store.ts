@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 /** What the async context carries: a `Frame`, which this file does not know, so that everything may import it. */
 let store: AsyncLocalStorage<object | undefined> | undefined;
 
-/** From here on each await in the process is dearer, so this happens only on request. */
+/** Once it exists, each `await` in the process costs more, so that it is made only on request. */
 export function createScopeStore(): void {
   store ??= new AsyncLocalStorage();
 }
