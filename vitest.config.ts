@@ -31,7 +31,7 @@ const redis = [
   "packages/test-servers/test/redis/**/*.server.test.ts",
   "e2e/redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",
-  "e2e/upgrade/redis.test.ts",
+  "e2e/upgrade/red*.test.ts",
 ];
 /** What measures times and sizes, or starves servers and processes: a core for each file, and no other stage beside it. */
 const alone = [
@@ -69,7 +69,7 @@ export default defineConfig({
           ...common,
           ...together,
           name: "unit",
-          include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"],
+          include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "examples/*.test.mjs"],
           exclude: ["**/*.server.test.ts"],
           testTimeout: 180_000,
         },

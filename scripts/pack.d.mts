@@ -2,6 +2,7 @@
 export interface Manifest {
   readonly name: string;
   readonly version: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 export interface Published {

@@ -1,9 +1,14 @@
-// What is published: every workspace that is not private.
+// What is published: every workspace that is not private, as users get it. A workspace is built with a file for each module, which
+// our own tests and tools read; the package that is made of it has a file for each entry, and no sources.
 import { execFile } from "node:child_process";
-import { readdir, readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { bundlePackage } from "./bundle.mjs";
+import { ownerFields, readOwner } from "./owner.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const withinMs = 300_000;
@@ -21,17 +26,27 @@ export async function published() {
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Builds and packs all of them into `folder`, which exists; resolves with the tarball of each name. */
+/**
+ * Builds and packs all of them into `folder`, which exists; resolves with the tarball of each name. `folder/debug` then has the same
+ * modules once more with their source maps, a folder for each package: the tarballs have none, since they are two thirds of the
+ * weight and no program needs them.
+ */
 export async function packAll(folder) {
   const packages = await published();
   const filters = packages.map(({ name }) => `--filter=${name}`);
   const turbo = join(root, "node_modules/.bin/turbo");
   await run(turbo, ["run", "build", ...filters, "--output-logs=errors-only"], { cwd: root, withinMs });
-  const workspaces = packages.flatMap((each) => ["--workspace", each.folder]);
-  await run("npm", ["pack", "--silent", "--pack-destination", folder, ...workspaces], {
-    cwd: root,
-    withinMs,
-  });
+  const staged = await mkdtemp(join(tmpdir(), "holdfast-staged-"));
+  try {
+    for (const each of packages) await stage(each, staged, join(folder, "debug"));
+    const folders = packages.map((each) => `./${shortName(each)}`);
+    await run("npm", ["pack", "--silent", "--pack-destination", folder, ...folders], {
+      cwd: staged,
+      withinMs,
+    });
+  } finally {
+    await rm(staged, { recursive: true, force: true });
+  }
   return new Map(
     packages.map(({ name, manifest: { version } }) => [
       name,
@@ -39,6 +54,39 @@ export async function packAll(folder) {
     ]),
   );
 }
+
+/** Puts together what users get of one package. */
+async function stage(each, staged, debug) {
+  const to = join(staged, shortName(each));
+  await mkdir(to);
+  const from = join(root, each.folder);
+  const left = each.manifest.files
+    .filter((file) => file.startsWith("!"))
+    .map((file) => join(from, file.slice(1)));
+  const shipped = each.manifest.files.filter((file) => file !== "dist" && !file.startsWith("!"));
+  // Changesets writes the changelog of a package at its first release.
+  const always = ["LICENSE", "README.md", "CHANGELOG.md"].filter((file) => existsSync(join(from, file)));
+  for (const file of new Set([...always, ...shipped])) {
+    const filter = (path) => !left.includes(path);
+    await cp(join(from, file), join(to, file), { recursive: true, filter });
+  }
+  const { manifest } = each;
+  await bundlePackage({ manifest, from, to, debug: join(debug, shortName(each)) });
+  const told = { ...shippedManifest(manifest), ...ownerFields(await readOwner(), each.folder) };
+  await writeFile(join(to, "package.json"), `${JSON.stringify(told, null, 2)}\n`);
+}
+
+/** Without what only this repository needs; with the fields by which compilers before `exports` find the package. */
+function shippedManifest({ scripts, devDependencies, files, exports, ...rest }) {
+  const main = exports["."];
+  const shipped = Object.entries(exports).map(([path, { types, default: code }]) => [
+    path,
+    { types, default: code },
+  ]);
+  return { ...rest, main: main.default, types: main.types, exports: Object.fromEntries(shipped) };
+}
+
+const shortName = ({ name }) => name.replace("@holdfast/", "");
 
 /** Runs a command to its end; rejects with the end of its output when it fails or takes longer. */
 export async function run(program, args, { cwd, withinMs: timeout }) {

@@ -1,10 +1,19 @@
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { startRedis, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
+import {
+  freePort,
+  type RedisNode,
+  startRedis,
+  startZooKeeper,
+  type ZooKeeperNode,
+} from "@holdfast/test-servers";
+import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { consumers, tryConsumer } from "../../scripts/consumers.mjs";
 import { published } from "../../scripts/pack.mjs";
+import { imports, importTimes, limits, weigh } from "../../scripts/weigh.mjs";
 import { run } from "../support/process/run.js";
 import { connected } from "../support/providers.js";
 import { type Consumer, makeConsumer } from "./consumer.js";
@@ -14,6 +23,12 @@ const packages = (await published()).map(({ name }) => name);
 let server: ZooKeeperNode;
 let consumer: Consumer;
 
+async function redisForReadme(): Promise<RedisNode> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  return redis;
+}
+
 beforeAll(async () => {
   [server, consumer] = await Promise.all([startZooKeeper(), makeConsumer()]);
 }, 240_000);
@@ -22,7 +37,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** What the readme's example leaves to the reader. */
+/** What the first example of the guide leaves to the reader. */
 const surroundings = `
 const order = { id: 42 };
 async function charge(what: typeof order, how: { fence: bigint | null; signal: AbortSignal }): Promise<void> {
@@ -34,14 +49,14 @@ async function report(until: AbortSignal): Promise<void> {
 }
 `;
 
-async function readmeExample(): Promise<string> {
-  const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
-  const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
+async function guideExample(): Promise<string> {
+  const guide = await readFile(new URL("../../docs/guide/first-locks.md", import.meta.url), "utf8");
+  const example = /```ts\n([\s\S]*?)```/.exec(guide)?.[1] ?? "";
   expect(example).toContain("127.0.0.1:2181");
   return example.replaceAll("127.0.0.1:2181", server.connectString);
 }
 
-/** The types that only the compiler needs, taken out: enough for the readme's example. */
+/** The types that only the compiler needs, taken out: enough for the guide's example. */
 const withoutTypes = (text: string): string =>
   text.replace(/: (typeof order|\{ fence: [^}]*\}|Promise<void>|AbortSignal)/g, "");
 
@@ -56,6 +71,12 @@ describe("the installed packages", () => {
     for (const file of [...targets, "LICENSE", "README.md"])
       expect(existsSync(join(folder, file)), file).toBe(true);
     expect(existsSync(join(folder, "test"))).toBe(false);
+  });
+
+  it.each(packages)("%s is found well-formed by publint", async (name) => {
+    const tarball = await readFile(consumer.tarballs.get(name) ?? "");
+    const { messages } = await publint({ strict: true, pack: { tarball: new Uint8Array(tarball).buffer } });
+    expect(messages).toEqual([]);
   });
 
   it.each(packages)("%s has every file that its documents link to", async (name) => {
@@ -94,8 +115,8 @@ describe("the installed packages", () => {
     await consumer.typeCheck("--noUncheckedIndexedAccess", "false", ...written);
   });
 
-  it("type-check, declarations included, in the readme's example and in what surrounds it", async () => {
-    const example = await readmeExample();
+  it("type-check, declarations included, in the guide's first example and in what surrounds it", async () => {
+    const example = await guideExample();
     await consumer.write("example.mts", `export {};\n${surroundings}${example}`);
     await consumer.write(
       "types.mts",
@@ -131,8 +152,8 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
     await consumer.typeCheck("example.mts", "types.mts", "types.cts");
   });
 
-  it("run the readme's example as an ES module, and the process ends by itself", async () => {
-    const file = await consumer.write("example.mjs", withoutTypes(surroundings) + (await readmeExample()));
+  it("run the guide's first example as an ES module, and the process ends by itself", async () => {
+    const file = await consumer.write("example.mjs", withoutTypes(surroundings) + (await guideExample()));
     const program = Program.start(file, consumer.folder);
     expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
     expect(program.lines).toEqual(output);
@@ -140,7 +161,7 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
   });
 
   it("run it from CommonJS by require()", async () => {
-    const example = (await readmeExample()).replace(
+    const example = (await guideExample()).replace(
       /import \{ zookeeperLocks \} from ("[^"]+")/,
       "const { zookeeperLocks } = require($1)",
     );
@@ -150,6 +171,41 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
     const program = Program.start(file, consumer.folder);
     expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
     expect(program.lines).toEqual(output);
+  });
+
+  it.each([
+    ["Redis", "redisLocks", async () => (await redisForReadme()).url, "redis://127.0.0.1:6379"],
+    ["ZooKeeper", "zookeeperLocks", async () => server.connectString, "127.0.0.1:2181"],
+  ])("run the first program of the readme for %s as it is pasted", async (_what, factory, address, given) => {
+    const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
+    const blocks = [...readme.matchAll(/```(sh|js)\n([\s\S]*?)```/g)].map(([, kind, code = ""]) => ({
+      kind,
+      code,
+    }));
+    const at = blocks.findIndex(({ kind, code }) => kind === "js" && code.includes(factory));
+    const [commands = "", code = ""] = [blocks[at - 1]?.code, blocks[at]?.code];
+    // The promise of a quick start: three commands and fifteen lines.
+    expect(commands.trim().split("\n").length).toBeLessThanOrEqual(3);
+    expect(code.trim().split("\n").length).toBeLessThanOrEqual(15);
+    const [, install = ""] = /^npm install ([^#\n]*)/.exec(commands) ?? [];
+    expect(packages).toEqual(expect.arrayContaining(install.trim().split(" ")));
+    expect(code).toContain(given);
+    const file = await consumer.write("lock.mjs", code.replace(given, await address()));
+    const program = Program.start(file, consumer.folder);
+    expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
+    expect(program.lines).toEqual([
+      expect.stringMatching(/^holding orders\/42 with the token \d+, lost: false$/),
+    ]);
+    expect(program.errors).toBe("");
+  });
+
+  it("bring the server that the readme starts for ZooKeeper", async () => {
+    const port = await freePort();
+    const command = join(consumer.folder, "node_modules/.bin/holdfast-zookeeper");
+    const child = spawn(command, ["--port", `${port}`], { stdio: ["ignore", "pipe", "pipe"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const locks = await connected(`127.0.0.1:${port}`);
+    expect(await locks.mutex("orders/42").tryAcquire()).not.toBeNull();
   });
 
   it("resolve to what was built, whatever the repository's own tests resolve to", async () => {
@@ -167,6 +223,113 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
   it("bring the command holdfast-servers", async () => {
     const command = join(consumer.folder, "node_modules/.bin/holdfast-servers");
     expect(await run(command, ["--help"], { withinMs: 10_000 })).toContain("ensure");
+  });
+});
+
+describe("the weight of the installed packages", () => {
+  const modules = (name: string): Promise<string[]> =>
+    readdir(join(consumer.folder, "node_modules", name, "dist"), { recursive: true });
+
+  it.each(packages)(
+    "%s has a module for each entry and what entries share, no source and no map",
+    async (name) => {
+      const { exports } = await consumer.manifest(name);
+      const files = await readdir(join(consumer.folder, "node_modules", name), { recursive: true });
+      expect(files.filter((file) => /\.map$|(?<!\.d)\.[mc]?ts$|^src/.test(file))).toEqual([]);
+      const entries = Object.values(exports).map(({ default: file }) => file?.replace("./dist/", ""));
+      // Commands and workers are programs, and the page of the dashboard is not imported by Node.js.
+      const programs = /^(cli|workload|page)\b/;
+      const others = (await modules(name)).filter((file) => file.endsWith(".js") && !entries.includes(file));
+      expect(others.filter((file) => !/^shared-[\w-]+\.js$/.test(file) && !programs.test(file))).toEqual([]);
+    },
+  );
+
+  it.each(packages)("%s stays within its limits", async (name) => {
+    const limit = limits[name];
+    if (limit === undefined) throw new Error(`scripts/weigh.mjs has no limit for ${name}`);
+    const weight = await weigh(consumer.folder, name);
+    expect(weight.own).toBeGreaterThan(0);
+    expect(weight.own).toBeLessThanOrEqual(limit.own);
+    expect(weight.installed).toBeLessThanOrEqual(limit.installed);
+  });
+
+  it("take other releases of what they depend on, but for the one whose inside they touch", async () => {
+    const exact: string[] = [];
+    for (const name of packages) {
+      const { dependencies = {} } = await consumer.manifest(name);
+      for (const [each, range] of Object.entries(dependencies))
+        if (!range.startsWith("^")) exact.push(`${name}: ${each} ${range}`);
+    }
+    expect(exact).toEqual([
+      "@holdfast/chaos: node-zookeeper-client 1.1.3",
+      "@holdfast/zk-recipes: node-zookeeper-client 1.1.3",
+    ]);
+  });
+
+  /** Twice what `node scripts/weigh.mjs` shows: a busy machine adds to both sides, and a bundle that fell apart adds more. */
+  it("import in little more processor time than their client library", async () => {
+    const times = await importTimes(
+      consumer.folder,
+      imports.flatMap(({ name, client }) => [client, name]),
+      3,
+    );
+    const least = (name: string): number => Math.min(...(times.get(name) ?? []).map(({ cpu }) => cpu));
+    for (const { name, client } of imports) {
+      console.log(
+        `import of ${name}: ${least(name).toFixed(0)} ms, of ${client}: ${least(client).toFixed(0)} ms`,
+      );
+      expect(least(name)).toBeLessThan(least(client) * 1.5 + 60);
+    }
+  });
+});
+
+describe("one process", () => {
+  it("has one store for the scopes of all packages, and one class for each error", async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const file = await consumer.write(
+      "one-store.mjs",
+      `import hooks from "node:async_hooks";
+import { createRequire, syncBuiltinESMExports } from "node:module";
+let stores = 0;
+hooks.AsyncLocalStorage = class extends hooks.AsyncLocalStorage {
+  constructor(...args) {
+    super(...args);
+    stores++;
+  }
+};
+syncBuiltinESMExports();
+const core = await import("@holdfast/core");
+const { zookeeperLocks } = await import("@holdfast/zk-recipes");
+const { redisLocks, MissingRightError } = await import("@holdfast/redis-recipes");
+const { multiLock } = await import("@holdfast/multi-lock");
+const providers = [core.memoryLocks(), zookeeperLocks({ connect: process.argv[2] }), redisLocks({ url: process.argv[3] })];
+for (const locks of providers) {
+  const refused = await locks.reentrantMutex("one").withLock(() =>
+    multiLock([locks.reentrantMutex("one"), locks.mutex("two")]).acquire({ waitMs: 1_000 }).catch((reason) => reason),
+  );
+  const held = await locks.mutex("taken").acquire();
+  const error = await locks.mutex("taken").acquire({ waitMs: 1 }).catch((reason) => reason);
+  console.log(refused instanceof core.DeadlockError, error instanceof core.AcquireTimeoutError);
+  await held.release();
+  await locks.close();
+}
+try {
+  multiLock([]);
+} catch (error) {
+  console.log(error instanceof core.InvalidArgumentError);
+}
+const required = createRequire(import.meta.url)("@holdfast/core");
+console.log(required.HoldfastError === core.HoldfastError, MissingRightError.prototype instanceof core.HoldfastError);
+console.log("stores", stores);
+`,
+    );
+    const program = Program.start(file, consumer.folder, [server.connectString, redis.url]);
+    expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
+    expect(program.lines).toEqual([
+      ...["true true", "true true", "true true"],
+      ...["true", "true true", "stores 1"],
+    ]);
   });
 });
 
@@ -202,6 +365,23 @@ describe("the apps, installed", () => {
     expect(told).toMatch(/1 as-expected/);
     expect(existsSync(join(out, "junit.xml"))).toBe(true);
   });
+
+  it("the chaos runner can make each of its mutants of the packages beside it", async () => {
+    const file = await consumer.write(
+      "mutants.mjs",
+      `import { mutants, patchedText } from "@holdfast/chaos/mutants";
+console.log(mutants.filter((mutant) => !patchedText(mutant).includes(mutant.replace)).length, mutants.length > 9);
+`,
+    );
+    expect((await run(process.execPath, [file], { cwd: consumer.folder, withinMs })).trim()).toBe("0 true");
+  });
+
+  if (process.env.HOLDFAST_FULL === "1")
+    it("the chaos runner breaks a cluster with workers of the packages beside it", async () => {
+      const args = ["run", "Z03f", "--out", join(consumer.folder, "broken"), "--seed", "7"];
+      const told = await run(command("holdfast-chaos"), args, { cwd: consumer.folder, withinMs: 120_000 });
+      expect(told).toMatch(/1 as-expected/);
+    });
 
   it("the metrics register beside an application's own", async () => {
     const file = await consumer.write(

@@ -17,8 +17,8 @@ export class Program {
   errors = "";
   #lastLineMs = performance.now();
 
-  private constructor(file: string, cwd: string, args: readonly string[]) {
-    this.child = spawn(process.execPath, [file, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  private constructor(file: string, cwd: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+    this.child = spawn(process.execPath, [file, ...args], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
     this.child.stdout?.on("data", (data: Buffer) => {
       this.output += data.toString();
       this.#lastLineMs = performance.now();
@@ -34,8 +34,8 @@ export class Program {
     });
   }
 
-  static start(file: string, cwd: string, args: readonly string[] = []): Program {
-    const program = new Program(file, cwd, args);
+  static start(file: string, cwd: string, args: readonly string[] = [], env = process.env): Program {
+    const program = new Program(file, cwd, args, env);
     onTestFinished(() => void program.child.kill("SIGKILL"));
     return program;
   }
@@ -45,8 +45,17 @@ export class Program {
   }
 
   async says(line: string): Promise<void> {
-    await eventually(() => this.lines.includes(line), {
-      what: `the program to say ${line}`,
+    await this.#saysOne((each) => each === line, line);
+  }
+
+  /** The first line that begins like that. */
+  async saysWith(start: string): Promise<string> {
+    return await this.#saysOne((each) => each.startsWith(start), start);
+  }
+
+  async #saysOne(fits: (line: string) => boolean, what: string): Promise<string> {
+    return await eventually(() => this.lines.find(fits), {
+      what: `the program to say ${what}`,
       withinMs: 20_000,
       detail: () => this.output + this.errors,
     });

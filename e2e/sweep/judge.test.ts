@@ -1,7 +1,9 @@
+import { LockLostError } from "@holdfast/core";
+import { EventHub } from "@holdfast/core/internal";
 import { CreateFlags } from "@holdfast/zk-protocol";
 import { expect, it } from "vitest";
 import { mutex } from "./recipes.js";
-import { contenders } from "./support/contenders.js";
+import { type ContenderNode, contenders } from "./support/contenders.js";
 import { World } from "./support/world.js";
 
 const path = "/locks/judged";
@@ -101,3 +103,78 @@ it("convicts a reader that is granted before the write is a read", async () => {
   expect(write.state).toBe("held");
   expect(world.witness.violations).toEqual([expect.stringMatching(/^B .* while A believes .* untold$/)]);
 });
+
+it("does not convict a writer beside a read that is about to be refused because its write was deleted by hand", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  const write = await a.locks.readWriteLock(path).write.acquire();
+  const writing = b.locks.readWriteLock(path).write.acquire();
+  await world.until(() => world.queued(path) === 2, 1_000);
+  const { faults } = world.server;
+  const listed = faults.on(
+    { session: b.session, op: ["getChildren", "getChildren2"] },
+    { do: "hold", at: "reply" },
+  );
+  const made = faults.on({ session: a.session, op: "create2" }, { do: "hold", at: "reply" });
+  const [writer] = contenders(world.server, path) as [ContenderNode];
+  world.witness.forcedNode(writer);
+  world.server.operator.delete(writer.path);
+  await listed.reached();
+  world.witness.downgrades("A", write);
+  const reading = write.downgrade();
+  await made.reached();
+  listed.release();
+  const next = await writing;
+  expect(contenders(world.server, path).map(({ role }) => role)).toEqual(["reader", "writer"]);
+  expect(world.witness.violations).toEqual([]);
+  made.release();
+  await expect(reading).rejects.toThrow(LockLostError);
+  await next.release();
+});
+
+it("convicts a writer behind a read that was granted before its write was deleted by hand", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  const lock = a.locks.reentrantReadWriteLock(path);
+  const owner = { id: "the same" };
+  await lock.write.acquire({ owner });
+  await lock.read.acquire({ owner });
+  void b.locks.reentrantReadWriteLock(path).write.acquire();
+  await world.until(() => world.queued(path) === 3, 1_000);
+  const [writer, queued] = contenders(world.server, path).filter(({ role }) => role === "writer");
+  world.witness.forcedNode(writer as ContenderNode);
+  world.server.operator.delete(writer?.path ?? "");
+  reportGrant(world, queued);
+  expect(world.witness.violations[0]).toMatch(/^C was granted .* behind .*__READ__/);
+});
+
+it("convicts a writer behind a read that waits", async () => {
+  await using world = await World.start(1);
+  const [a, b] = [await world.open("A"), await world.open("B")];
+  await a.locks.readWriteLock(path).write.acquire();
+  void b.locks.readWriteLock(path).read.acquire();
+  await world.until(() => world.queued(path) === 2, 1_000);
+  void a.locks.readWriteLock(path).write.acquire();
+  await world.until(() => world.queued(path) === 3, 1_000);
+  reportGrant(world, contenders(world.server, path)[2]);
+  expect(world.witness.violations[0]).toMatch(/^C was granted .* behind .*__READ__/);
+});
+
+/** No fault makes our own client take a lock behind a read, so a client that does not exist reports that it did, by this node. */
+function reportGrant(world: World, node: ContenderNode | undefined): void {
+  const events = new EventHub({ provider: "C", backend: "zookeeper", runtime: world.clock.runtime(0) });
+  world.witness.watch("C", { events, state: "connected" });
+  events.emit("acquire-settled", {
+    kind: "read-write-lock",
+    name: path,
+    owner: { id: "another" },
+    mode: "exclusive",
+    outcome: "granted",
+    token: node?.token ?? null,
+    kept: false,
+    turn: 0,
+    contended: true,
+    waitedMs: 0,
+    roundTrips: 1,
+  });
+}

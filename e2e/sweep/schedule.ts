@@ -1,4 +1,5 @@
 import { HoldfastError } from "@holdfast/core";
+import type { ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
 import { endings, eventFaults, type FaultKind, handshakeFaults, requestFaults } from "./fault-kinds.js";
 import { drawRecipe, type Held, type Lockable, mutex, permits, readWriteLock } from "./recipes.js";
 import { permitsLabel } from "./support/believers.js";
@@ -10,7 +11,11 @@ export interface ScheduleResult {
   readonly lines: readonly string[];
   readonly faults: number;
   readonly grants: number;
+  readonly lent: number;
 }
+
+/** Locks are kept for their next owner, and clients come back more often, so that there is one. */
+const keeping: ZooKeeperLocksOptions = { keepMs: 400, maxKeepMs: 3_000, fenceBy: "token-and-turn" };
 
 /** Longest that a schedule may take once its last fault is armed, in its own time. */
 const limitMs = 180_000;
@@ -34,17 +39,17 @@ const excusable = new Set([
  * Many clients, locks and faults, all drawn from one seed. Faults happen at counted requests, never at times, and time moves only when
  * everything is at rest, so the seed gives the same run again.
  */
-export async function runSchedule(seed: number): Promise<ScheduleResult> {
+export async function runSchedule(seed: number, { kept = false } = {}): Promise<ScheduleResult> {
   await using world = await World.start(seed);
-  const schedule = new Schedule(world);
+  const schedule = new Schedule(world, kept);
   try {
     await world.within(limitMs, "somebody waits for ever", schedule.run());
     await world.finish(schedule.locks);
   } catch (error) {
     world.witness.violation(error instanceof Error ? error.message : String(error));
   }
-  const { violations, grants } = world.witness;
-  return { violations, lines: world.lines, faults: schedule.faults, grants };
+  const { violations, grants, lent } = world.witness;
+  return { violations, lines: world.lines, faults: schedule.faults, grants, lent };
 }
 
 class Schedule {
@@ -53,13 +58,15 @@ class Schedule {
   faults = 0;
   readonly #world: World;
   readonly #random: () => number;
+  readonly #kept: boolean;
 
-  constructor(world: World) {
+  constructor(world: World, kept: boolean) {
     this.#world = world;
+    this.#kept = kept;
     this.#random = world.random;
     this.locks = Array.from({ length: 1 + this.#below(2) }, (_, index) => ({
       path: `/locks/${"ab"[index]}`,
-      recipe: drawRecipe(this.#random),
+      recipe: kept ? this.#pick([mutex, mutex, readWriteLock]) : drawRecipe(this.#random),
     }));
     this.paths = this.locks.map(({ path }) => path);
     for (const { path, recipe } of this.locks) {
@@ -70,16 +77,18 @@ class Schedule {
 
   async run(): Promise<void> {
     const clients: Client[] = [];
-    const providers = 2 + this.#below(3);
+    const providers = this.#kept ? 1 + this.#below(3) : 2 + this.#below(3);
+    const options = this.#kept ? keeping : {};
     for (let index = 0; index < providers; index++) {
-      clients.push(await this.#world.open("ABCD"[index] as string));
+      clients.push(await this.#world.open("ABCD"[index] as string, options));
     }
     this.#armFaults();
     await Promise.all(
       clients.flatMap((client) =>
-        Array.from({ length: 1 + this.#below(2) }, async (_, index) => {
+        Array.from({ length: this.#kept ? 1 : 1 + this.#below(2) }, async (_, index) => {
           await this.#world.sleep(this.#below(3));
-          for (let left = 2 + this.#below(4); left > 0; left--) await this.#operate(client, index);
+          const times = this.#kept ? 5 + this.#below(8) : 2 + this.#below(4);
+          for (let left = times; left > 0; left--) await this.#operate(client, index);
         }),
       ),
     );

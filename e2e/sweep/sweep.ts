@@ -115,6 +115,6 @@ function seedOf(title: string): number {
 }
 
 async function prepare(stage: Stage, operation: Operation): Promise<void> {
-  await stage.open(...operation.clients);
+  await stage.open(operation.clients, operation.options);
   await operation.before?.(stage);
 }

@@ -1,13 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { allPages, anchorOf, deadLinks, root, withoutBlocks } from "./support/pages.js";
 
-const root = new URL("../../", import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), "utf8");
-
-/** The pages about the whole repository, by their paths. */
-const pages = readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".md"))
-  .map((file) => `docs/${file}`);
 
 /** The sources of all packages: a page about one way through them names a file by the end of its path. */
 const sources = ["packages", "apps"].flatMap((folder) =>
@@ -21,8 +16,6 @@ const sources = ["packages", "apps"].flatMap((folder) =>
 const isThere = (path: string): boolean =>
   existsSync(new URL(path, root)) || sources.some((source) => source.endsWith(`/${path}`));
 
-const withoutBlocks = (text: string): string => text.replace(/^ *```[\s\S]*?^ *```/gm, "");
-
 /**
  * What a page names as a file or folder of the repository: all that begins with one of its folders, and all source files. Of a
  * pattern such as `e2e/redis*` the folder in front of it counts.
@@ -34,13 +27,6 @@ function pathsIn(text: string): string[] {
     .map((word) => word.replace(/[#:].*$/, "").replace(/[^/]*[*{<].*$/, ""));
 }
 
-/** Files that a page links to, relative to the page. */
-function linksIn(text: string): string[] {
-  return [...withoutBlocks(text).matchAll(/\]\(([^)\s#]+)/g)]
-    .map(([, link = ""]) => link)
-    .filter((link) => !/^[a-z]+:/.test(link));
-}
-
 it("paths are found in backticks, without line numbers, and as far as they are no pattern", () => {
   const text =
     "See `packages/core/src/api/link.ts:7`, `e2e/redis*`, `apps/{chaos,bench}/src`, `link.ts`, and not `@holdfast/core/internal`, `orders/42` or packages/none.\n" +
@@ -48,15 +34,20 @@ it("paths are found in backticks, without line numbers, and as far as they are n
   expect(pathsIn(text)).toEqual(["packages/core/src/api/link.ts", "e2e/", "apps/", "link.ts"]);
 });
 
-describe.each(pages)("%s", (page) => {
-  it("names only files and folders that exist", () => {
-    expect(pathsIn(read(page)).filter((path) => !isThere(path))).toEqual([]);
-  });
+it("an anchor is the heading in small letters, without marks, links and code", () => {
+  expect(anchorOf("What it guarantees, and what it cannot")).toBe("what-it-guarantees-and-what-it-cannot");
+  expect(anchorOf("`HF_QUORUM`: [`QuorumError`](errors.md)")).toBe("hf_quorum-quorumerror");
+});
 
-  it("links only to files that exist", () => {
-    const from = new URL(page, root);
-    expect(linksIn(read(page)).filter((link) => !existsSync(new URL(link, from)))).toEqual([]);
-  });
+/** Pages about the whole repository name paths of it; a readme of a package names files of its users too. */
+const ofRepository = allPages.filter(({ path }) => path.startsWith("docs/"));
+
+it.each(ofRepository)("$path names only files and folders that exist", ({ path }) => {
+  expect(pathsIn(read(path)).filter((each) => !isThere(each))).toEqual([]);
+});
+
+it.each(allPages)("$path links only to files and headings that exist", (page) => {
+  expect(deadLinks(page)).toEqual([]);
 });
 
 /** By package, all packages that can be reached from it. */
@@ -110,15 +101,14 @@ it("docs/glossary.md names for each word a file that has the name in it", () => 
   expect(wrong).toEqual([]);
 });
 
-it("README.md lists every workspace under Packages, with a link to its folder", () => {
-  const [, section = ""] = read("README.md").split("\n## Packages\n");
-  const listed = [...section.matchAll(/^\| \[`([^`]+)`\]\(([^)]+)\)/gm)].map(
+it("docs/packages.md lists every workspace, with a link to its folder", () => {
+  const listed = [...read("docs/packages.md").matchAll(/^\| \[`([^`]+)`\]\(\.\.\/([^)]+)\)/gm)].map(
     ([, name, folder]) => `${name} in ${folder}`,
   );
   const folders = ["packages", "apps"].flatMap((kind) =>
     readdirSync(new URL(kind, root)).map((name) => `${kind}/${name}`),
   );
-  const workspaces = [...folders, "e2e"].map((folder) => {
+  const workspaces = [...folders, "e2e", "examples"].map((folder) => {
     const { name } = JSON.parse(read(`${folder}/package.json`)) as { name: string };
     return `${name} in ${folder}`;
   });

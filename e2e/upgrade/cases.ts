@@ -22,7 +22,7 @@ export interface UpgradeCases {
   readonly kinds: readonly Kind[];
   /** Pairs of kinds that refuse each other on one name: the first is held when the second is asked for. */
   readonly refused: readonly (readonly [held: string, asked: string])[];
-  /** Starts the server, and says how a worker of either side connects to it. */
+  /** Starts the servers. `options`: how a worker of either side connects to them. */
   start(): Promise<{ readonly options: object; stop(): Promise<unknown> }>;
 }
 
@@ -36,7 +36,7 @@ export const everywhere: readonly Kind[] = [
 
 export const ofSemaphore = { permits } as const;
 
-/** Workers of both sides on one server: two of each go on to the end, and others die. */
+/** Workers of both sides on the same servers: two of each go on to the end, and others die. */
 export function upgradeCases(where: string, cases: UpgradeCases): void {
   const { backend, kinds } = cases;
   const witness = new Witness();
@@ -153,25 +153,6 @@ export function upgradeCases(where: string, cases: UpgradeCases): void {
     return wrong;
   }
 
-  it("latches, gates and double barriers let the workers of both sides go on together", async () => {
-    for (const side of ["old", "present"] as const) {
-      const [one, another] = [of(side), of(other(side))];
-      const latch = nameOf("latch");
-      expect(await one.ask("set_count", latch, String(workers.length))).toEqual(["true"]);
-      expect(await another.ask("set_count", latch, "1")).toEqual(["false"]);
-      await Promise.all(workers.map((each) => each.ask("count_down", latch)));
-
-      const gate = nameOf("gate");
-      await one.ask("shut", gate);
-      const passed = Promise.all(workers.map((each) => each.ask("pass_gate", gate)));
-      await another.ask("open", gate);
-      await passed;
-    }
-    const meeting = nameOf("meeting");
-    const met = await Promise.all(workers.map((each) => each.ask("meet", meeting, String(workers.length))));
-    expect(met).toHaveLength(workers.length);
-  });
-
   it.each(cases.refused)(
     "a %s that one side holds refuses a %s of the other side with LayoutConflictError",
     async (held, asked) => {
@@ -187,19 +168,45 @@ export function upgradeCases(where: string, cases: UpgradeCases): void {
     },
   );
 
+  if (backend !== "redlock") rendezvousCase(() => workers, nameOf);
+  if (backend === "zookeeper") valueCases(() => workers, nameOf);
   if (backend === "redis")
     semaphoreCase(
       () => of("old"),
       () => of("present"),
       () => nameOf("semaphore"),
     );
-  else valueCases(() => workers, nameOf);
 }
 
 function highest(tokens: readonly string[]): bigint {
   let found = 0n;
   for (const token of tokens.map(BigInt)) if (token > found) found = token;
   return found;
+}
+
+function rendezvousCase(all: () => readonly Worker[], nameOf: (what: string) => string): void {
+  it("latches, gates and double barriers let the workers of both sides go on together", async () => {
+    const workers = all();
+    const [old, present] = workers as [Worker, Worker];
+    for (const [one, another] of [
+      [old, present],
+      [present, old],
+    ] as const) {
+      const latch = nameOf("latch");
+      expect(await one.ask("set_count", latch, String(workers.length))).toEqual(["true"]);
+      expect(await another.ask("set_count", latch, "1")).toEqual(["false"]);
+      await Promise.all(workers.map((each) => each.ask("count_down", latch)));
+
+      const gate = nameOf("gate");
+      await one.ask("shut", gate);
+      const passed = Promise.all(workers.map((each) => each.ask("pass_gate", gate)));
+      await another.ask("open", gate);
+      await passed;
+    }
+    const meeting = nameOf("meeting");
+    const met = await Promise.all(workers.map((each) => each.ask("meet", meeting, String(workers.length))));
+    expect(met).toHaveLength(workers.length);
+  });
 }
 
 /** Redis: the plain number of Redisson is what `semaphore()` was, and what `plainSemaphore()` is where there is one. */

@@ -15,10 +15,11 @@ import { rolldown } from "rolldown";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const target = fileURLToPath(new URL("old/", import.meta.url));
 /** Those that others import come first. */
-const packages = ["core", "zk-protocol", "zk-recipes", "redis-recipes"];
+const packages = ["core", "zk-protocol", "zk-recipes", "redis-recipes", "multi-lock"];
 const entries = [
   { file: "zookeeper-locks.mjs", name: "zk-recipes", exports: "zookeeperLocks" },
   { file: "redis-locks.mjs", name: "redis-recipes", exports: "redisLocks" },
+  { file: "red-locks.mjs", name: "multi-lock", exports: "redLocks" },
 ];
 
 const [asked] = process.argv.slice(2);

@@ -12,6 +12,7 @@ const limit = 2;
 const sides = {
   zookeeper: { old: "./old/zookeeper-locks.mjs", present: "@holdfast/zk-recipes", make: "zookeeperLocks" },
   redis: { old: "./old/redis-locks.mjs", present: "@holdfast/redis-recipes", make: "redisLocks" },
+  redlock: { old: "./old/red-locks.mjs", present: "@holdfast/multi-lock", make: "redLocks" },
 };
 
 /** How each kind is asked for. `turn` tells a writer from a reader. */

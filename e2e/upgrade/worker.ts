@@ -4,7 +4,7 @@ import { LineProcess } from "../support/process/line-process.js";
 import type { Witness } from "./witness.js";
 
 export type Side = "old" | "present";
-export type Backend = "zookeeper" | "redis";
+export type Backend = "zookeeper" | "redis" | "redlock";
 
 const file = fileURLToPath(new URL("worker.mjs", import.meta.url));
 const answerWithinMs = 90_000;
@@ -63,5 +63,5 @@ export class Worker {
 
 /** The present side is what users install, built from this tree. */
 export async function buildPresentSide(): Promise<void> {
-  await buildPackages("@holdfast/zk-recipes", "@holdfast/redis-recipes");
+  await buildPackages("@holdfast/zk-recipes", "@holdfast/redis-recipes", "@holdfast/multi-lock");
 }

@@ -7,6 +7,7 @@ export {
 export type { Inside } from "./dashboard/messages.js";
 export { type EmbeddedOptions, type EmbeddedReport, measureEmbedded } from "./embedded/measure.js";
 export type { Footprint } from "./embedded/messages.js";
+export { type HeartbeatCost, type HeartbeatsOptions, measureHeartbeats } from "./heartbeats.js";
 export { type HandOffCost, type HerdOptions, type HerdReport, measureHerd } from "./herd.js";
 export type { LatencySummary } from "./latencies.js";
 export { type MemoryOptions, type MemoryReport, measureMemory } from "./memory.js";

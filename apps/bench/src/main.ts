@@ -5,9 +5,11 @@ import { help, type Options, parseOptions, UsageError } from "./cli/options.js";
 import { measureDashboard } from "./dashboard/measure.js";
 import { dashboardResults } from "./dashboard/results.js";
 import { measureEmbedded } from "./embedded/measure.js";
+import { measureHeartbeats } from "./heartbeats.js";
 import { measureHerd } from "./herd.js";
 import { measureMemory } from "./memory.js";
 import { chasedAfterMs, lateAfterMs, runPairs } from "./pairs.js";
+import { comparePeers } from "./peers/command.js";
 import { measureRedis } from "./redis.js";
 
 const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
@@ -120,6 +122,27 @@ async function redis({ pairs, waiters }: Options): Promise<number> {
   }
 }
 
+async function heartbeats({ holds, waiters, phaseMs }: Options): Promise<number> {
+  tell("starting one Redis");
+  const server = await startRedis();
+  try {
+    for (const { what, cpuMs, calls, commands } of await measureHeartbeats({
+      server,
+      holds,
+      waiters,
+      phaseMs,
+      onProgress: tell,
+    })) {
+      console.log(
+        `${what}, in each second: ${ms(cpuMs)} of the server's processor, ${calls.toFixed(1)} calls with ${Math.round(commands)} commands`,
+      );
+    }
+    return 0;
+  } finally {
+    await server.stop();
+  }
+}
+
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2));
   if (options.command === "help") {
@@ -128,7 +151,9 @@ async function main(): Promise<number> {
   }
   if (options.command === "embedded") return embedded(options);
   if (options.command === "redis") return redis(options);
+  if (options.command === "heartbeats") return heartbeats(options);
   if (options.command === "dashboard") return dashboard(options);
+  if (options.command === "peers") return comparePeers({ ...options.peers, json: options.json }, tell);
   const work = { pairs, memory, herd }[options.command];
   if (options.connect !== null) return work(options.connect, options);
   tell(`starting ${options.nodes === 1 ? "one server" : `an ensemble of ${options.nodes}`}`);

@@ -1,4 +1,5 @@
-import type { LockHandle, LockProvider } from "@holdfast/core";
+import type { LockHandle, LockProvider, Mutex } from "@holdfast/core";
+import { redisLocks } from "@holdfast/redis-recipes";
 import { eventually } from "@holdfast/test-servers";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { liveHeapBytes } from "./heap.js";
@@ -7,7 +8,7 @@ export interface MemoryOptions {
   readonly connect: string;
   /** Locks held at once. Default 10,000. */
   readonly holds?: number;
-  /** Waiters on one lock. Default 1,000. */
+  /** Waiters, at most 1,000 on one lock: each that comes reads the queue ahead of it. Default 1,000. */
   readonly waiters?: number;
   readonly onProgress?: (what: string) => void;
 }
@@ -20,63 +21,106 @@ export interface MemoryReport {
   readonly bytesPerWaiter: number;
 }
 
-const settleWithinMs = 120_000;
+const settleWithinMs = 240_000;
+const mostInQueue = 1_000;
 
 /** Heap for each hold and each waiter of one provider, once their watches are in place. */
 export async function measureMemory(options: MemoryOptions): Promise<MemoryReport> {
-  const { connect, holds = 10_000, waiters = 1_000, onProgress = () => {} } = options;
+  const { connect, ...sizes } = options;
   await using locks = zookeeperLocks({ connect, sessionTimeoutMs: 30_000 });
+  return await measureHeap(locks, sizes, {
+    held: (count) => countWatches(locks, count),
+    // The own node, the one ahead and, but for the first in each queue, the one ahead of that.
+    waiting: (count, queues) => countWatches(locks, 3 * count - queues),
+  });
+}
+
+/** As `measureMemory`, of a client of Redis; `url` is `redis://host:port`. */
+export async function measureRedisMemory(
+  options: Omit<MemoryOptions, "connect"> & { readonly url: string },
+): Promise<MemoryReport> {
+  const { url, ...sizes } = options;
+  await using locks = redisLocks({ url });
+  return await measureHeap(locks, sizes, {
+    held: () => async () => {},
+    waiting: (count, queues) => () => queued(locks, count / queues, queues),
+  });
+}
+
+/** Begins to look whether so many holds, or waiters in so many queues, are complete; what it returns waits for that. */
+interface Settling {
+  held(count: number): () => Promise<void>;
+  waiting(count: number, queues: number): () => Promise<void>;
+}
+
+async function measureHeap(
+  locks: LockProvider,
+  options: Omit<MemoryOptions, "connect">,
+  settling: Settling,
+): Promise<MemoryReport> {
+  const { holds = 10_000, waiters = 1_000, onProgress = () => {} } = options;
   await locks.ready();
   onProgress(`${holds} locks held at once`);
-  const bytesPerHold = await perHold(locks, holds);
-  onProgress(`${waiters} waiters on one lock`);
-  const bytesPerWaiter = await perWaiter(locks, waiters);
+  const bytesPerHold = await perHold(locks, holds, settling);
+  onProgress(`${waiters} waiters, ${Math.min(waiters, mostInQueue)} on each lock`);
+  const bytesPerWaiter = await perWaiter(locks, waiters, settling);
   return { holds, bytesPerHold, waiters, bytesPerWaiter };
 }
 
-async function perHold(locks: LockProvider, count: number): Promise<number> {
+async function perHold(locks: LockProvider, count: number, { held }: Settling): Promise<number> {
   // Not measured: what is made once for all holds.
   await (await locks.mutex("memory/first").acquire()).release();
-  const watches = countWatches(locks);
+  const settled = held(count);
   const before = liveHeapBytes();
   const handles = await Promise.all(
     Array.from({ length: count }, (_, i) => locks.mutex(`memory/${String(i).padStart(53, "0")}`).acquire()),
   );
-  await watches.reach(count);
+  await settled();
   const bytes = liveHeapBytes() - before;
   await releaseAll(handles);
   return Math.round(bytes / count);
 }
 
-async function perWaiter(locks: LockProvider, count: number): Promise<number> {
-  const mutex = locks.mutex("memory/one");
-  const first = await mutex.acquire();
-  const watches = countWatches(locks);
+async function perWaiter(locks: LockProvider, count: number, { waiting }: Settling): Promise<number> {
+  const queues = Math.ceil(count / mostInQueue);
+  const mutexes = Array.from({ length: queues }, (_, i) => locks.mutex(queueName(i)));
+  const holders = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
+  const settled = waiting(count, queues);
   const before = liveHeapBytes();
-  const served = Array.from({ length: count }, () => mutex.withLock(() => {}));
-  // The own node, the one ahead and, but for the first in the queue, the one ahead of that.
-  await watches.reach(3 * count - 1);
+  const served = Array.from({ length: count }, (_, i) => (mutexes[i % queues] as Mutex).withLock(() => {}));
+  await settled();
   const bytes = liveHeapBytes() - before;
-  await first.release();
+  await releaseAll(holders);
   await Promise.all(served);
   return Math.round(bytes / count);
 }
 
-/** Counts answered reads with a watch from now on. */
-function countWatches(locks: LockProvider): { reach(count: number): Promise<void> } {
+const queueName = (index: number): string => `memory/queue-${index}`;
+
+/** Resolves when each queue has so many waiters. */
+async function queued(locks: LockProvider, each: number, queues: number): Promise<void> {
+  for (let at = 0; at < queues; at++) {
+    const mutex = locks.mutex(queueName(at));
+    await eventually(
+      async () => ((await mutex.inspect({ maxPending: 0 })).pendingTotal ?? 0) >= Math.floor(each),
+      { what: `${each} waiters on each lock`, withinMs: settleWithinMs },
+    );
+  }
+}
+
+/** Counts answered reads with a watch from now on. What it returns resolves when there were so many. */
+function countWatches(locks: LockProvider, count: number): () => Promise<void> {
   let answered = 0;
   const listening = locks.events.on("request-settled", ({ op, outcome }) => {
     if (op === "getData" && outcome === "ok") answered++;
   });
-  return {
-    async reach(count) {
-      await eventually(() => answered >= count, {
-        what: `${count} watches in place`,
-        withinMs: settleWithinMs,
-        detail: () => `${answered} are`,
-      });
-      listening[Symbol.dispose]();
-    },
+  return async () => {
+    await eventually(() => answered >= count, {
+      what: `${count} watches in place`,
+      withinMs: settleWithinMs,
+      detail: () => `${answered} are`,
+    });
+    listening[Symbol.dispose]();
   };
 }
 

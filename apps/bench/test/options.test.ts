@@ -24,6 +24,7 @@ describe("the command line", () => {
       sessions: 1_000,
     });
     expect(parseOptions(["redis"])).toMatchObject({ command: "redis", pairs: 20_000, waiters: 200 });
+    expect(parseOptions(["heartbeats"])).toMatchObject({ holds: 2_000, waiters: 2_000, phaseMs: 20_000 });
     expect(parseOptions(["dashboard", "--streams", "0"])).toMatchObject({
       command: "dashboard",
       locks: 100_000,
@@ -34,6 +35,32 @@ describe("the command line", () => {
       json: false,
     });
     expect(parseOptions(["pairs", "--help"]).command).toBe("help");
+  });
+
+  it("compares all peers in all workloads on both backends in five rounds, unless told otherwise", () => {
+    const { peers } = parseOptions(["peers"]);
+    expect(peers).toMatchObject({ backends: ["zookeeper", "redis"], rounds: 5, quick: false, from: [] });
+    expect(peers.names).toEqual(expect.arrayContaining(["Curator", "redlock", "holdfast"]));
+    expect(peers.workloads).toEqual(expect.arrayContaining(["pair", "hand-off-10000", "heap"]));
+    const args = [
+      "--backend",
+      "redis",
+      "--peers",
+      "redlock,holdfast",
+      "--workloads",
+      "pair",
+      "--from",
+      "a,b",
+    ];
+    expect(parseOptions(["peers", "--quick", ...args]).peers).toEqual({
+      backends: ["redis"],
+      names: ["redlock", "holdfast"],
+      workloads: ["pair"],
+      rounds: 1,
+      quick: true,
+      write: false,
+      from: ["a", "b"],
+    });
   });
 
   it.each([
@@ -49,6 +76,12 @@ describe("the command line", () => {
     [["dashboard", "--connect", "h:1"], "not for it"],
     [["dashboard", "--streams", "1900.5"], "--streams takes a whole number from 0 to 1900"],
     [["embedded", "--in-flight", "0"], "--in-flight takes"],
+    [["peers", "--nodes", "3"], "not for it"],
+    [["peers", "--quick", "--write"], "leave --write out"],
+    [["peers", "--backend", "memory"], "--backend: there is no memory, only zookeeper, redis"],
+    [["peers", "--peers", "Curator,curator"], "--peers: there is no curator, only Curator"],
+    [["peers", "--workloads", "pear"], "--workloads: there is no pear, only pair"],
+    [["peers", "--rounds", "0"], "--rounds takes"],
     [["pairs", "--nodes", "3", "--connect", "h:1"], "one of the two"],
   ])("%j is refused with what to change", (args, message) => {
     expect(() => parseOptions(args)).toThrow(UsageError);

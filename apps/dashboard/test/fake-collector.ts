@@ -168,6 +168,7 @@ export function fakeParticipant(one: Partial<ObservedParticipant> & { entry: str
     actor: one.entry,
     session: one.entry,
     identity: null,
+    mayBeKept: false,
     address: "10.0.0.1:4000",
     data: null,
     mode: "exclusive",

@@ -19,6 +19,7 @@ const hold = (about: Partial<HoldInfo>): HoldInfo => ({
   holdCount: 1,
   heldByThisProvider: false,
   remainingMs: null,
+  kept: false,
 });
 const wait = (about: Partial<ParticipantInfo>): WaitInfo => ({ ...person(about), position: 0 });
 const snapshot = (parts: Partial<LockSnapshot>): LockSnapshot => ({

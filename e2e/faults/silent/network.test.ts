@@ -153,7 +153,7 @@ describe.concurrent("a holder behind a network that goes silent or slow", () => 
             // An answer that is late enough leaves no time to doubt once more.
             expect(verdict.told[0]).toBe("uncertain");
             expect(verdict.told.at(-1)).toBe("lost");
-          } else expect(verdict.told).toEqual(["uncertain", "lost"]);
+          } else expect(verdict.told.slice(-2)).toEqual(["uncertain", "lost"]);
         }
       },
       patienceMs,

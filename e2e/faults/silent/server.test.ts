@@ -120,7 +120,9 @@ async function judge(fault: Fault): Promise<void> {
       if (kind.unordered === true) continue;
       expect(verdict).toMatchObject(lostFirst);
       expect(verdict.marginMs).toBeGreaterThan(0);
-      expect(verdict.told).toEqual(["uncertain", "lost"]);
+      // A busy machine may doubt once before the fault, and recover from an answer that was sent before it. An answer after the fault that
+      // counted as proof would show as a margin below 0.
+      expect(verdict.told.slice(-2)).toEqual(["uncertain", "lost"]);
     }
   }
 }

@@ -2,6 +2,7 @@ import { LayoutConflictError } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { describe, expect, it } from "vitest";
 import { OneServer } from "../../support/redis/one-redis-server.js";
+import { askToLetGo, forceOpen } from "../../support/redis/redis-force.js";
 
 const server = new OneServer();
 
@@ -196,6 +197,30 @@ describe("foreign data", () => {
         }
         expect(await server.node.command("DUMP", key)).toEqual(before);
       }
+    },
+  );
+
+  const operated: readonly [
+    string,
+    string,
+    (locks: RedisLocks, name: string) => { readonly name: string },
+  ][] = [
+    ["a mutex", "", (l, name) => l.mutex(name)],
+    ["a fair mutex", "", (l, name) => l.fairMutex(name)],
+    ["a spin mutex", "", (l, name) => l.spinMutex(name)],
+    ["a read-write lock", "", (l, name) => l.readWriteLock(name)],
+    ["an election", "holdfast_election", (l, name) => l.leaderElection(name)],
+  ];
+  it.each(operated)(
+    "where %s would be refuses a request to let go and a forced release by a typed error",
+    async (_what, prefix, of) => {
+      const name = server.name("operated");
+      const key = prefix === "" ? name : `${prefix}:{${name}}`;
+      await server.node.command("SET", key, "foreign");
+      const view = of(await server.locks(), name);
+      for (const act of [askToLetGo, forceOpen])
+        await expect(act(view), act.name).rejects.toBeInstanceOf(LayoutConflictError);
+      expect(await server.node.command("GET", key)).toBe("foreign");
     },
   );
 

@@ -75,8 +75,9 @@ describe("many locks", () => {
     return of("used_cpu_user") + of("used_cpu_sys");
   }
 
-  it("are all found within 10 seconds at the default throttle", async () => {
-    expect(await census(`${locks} locks`)).toBeLessThan(10_000);
+  it("are all found within 60 seconds at the default throttle", { timeout: 120_000 }, async () => {
+    // 20,000 take 2 s where nothing else runs, and took 15 s beside much other work.
+    expect(await census(`${locks} locks`)).toBeLessThan(60_000);
   });
 
   it("are all found among other keys within 90 seconds at the default throttle", {

@@ -37,10 +37,11 @@ const errors = (): string[] =>
 
 it("defect 23: renewals of many slots go together by slot, and no call ever spans two", async () => {
   for (const node of cluster.nodes) cluster.proxyOf(node).reset();
-  const locks = await open({ leaseMs: 900 });
-  let renewed = 0;
+  // On a busy machine 48 holds are some hundreds of milliseconds late with their renewals.
+  const locks = await open({ leaseMs: 3_000 });
+  const renewed = new Set<string>();
   let failed = 0;
-  locks.events.on("renewed", () => renewed++);
+  locks.events.on("renewed", ({ name }) => renewed.add(name));
   locks.events.on("renew-failed", () => failed++);
   const forms = ["plain", "a{b}c", "{x}y", "orders:{42}"];
   const held = await Promise.all(
@@ -58,7 +59,7 @@ it("defect 23: renewals of many slots go together by slot, and no call ever span
       return (take[i % take.length] as (typeof take)[0])(locks, name);
     }),
   );
-  await eventually(() => renewed >= 2 * held.length, { what: "two renewals of each", withinMs: 20_000 });
+  await eventually(() => renewed.size === held.length, { what: "a renewal of each", withinMs: 20_000 });
   for (const handle of held) expect(await handle.release()).toBe("released");
   expect(failed).toBe(0);
   expect(errors().filter((error) => error !== "NOSCRIPT")).toEqual([]);

@@ -54,7 +54,7 @@ async function charge(what: typeof order, how: { fence: bigint | null; signal: A
   if (how.signal.aborted || how.fence === null) throw new Error("charged without a hold");
   console.log("charged", what.id);
 }`,
-    after: "await locks.close();",
+    after: "",
     output: ["charged 42"],
   },
   {

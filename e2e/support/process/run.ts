@@ -6,10 +6,11 @@ import { rename } from "node:fs/promises";
 export function run(
   command: string,
   args: readonly string[],
-  options: { cwd?: string; withinMs: number },
+  options: { cwd?: string; uid?: number; gid?: number; withinMs: number },
 ): Promise<string> {
+  const { withinMs, ...settings } = options;
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: options.cwd, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(command, args, { ...settings, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     child.stdout.on("data", (data: Buffer) => {
       output += data.toString();
@@ -17,7 +18,7 @@ export function run(
     child.stderr.on("data", (data: Buffer) => {
       output += data.toString();
     });
-    const timer = setTimeout(() => child.kill("SIGKILL"), options.withinMs);
+    const timer = setTimeout(() => child.kill("SIGKILL"), withinMs);
     child.on("error", (error) => {
       clearTimeout(timer);
       reject(new Error(`${command} does not start: ${error.message}`));
@@ -25,8 +26,7 @@ export function run(
     child.on("close", (code, signal) => {
       clearTimeout(timer);
       if (code === 0) return resolve(output);
-      const end =
-        signal === "SIGKILL" ? `was ended after ${options.withinMs} ms` : `ended with ${code ?? signal}`;
+      const end = signal === "SIGKILL" ? `was ended after ${withinMs} ms` : `ended with ${code ?? signal}`;
       reject(new Error(`${command} ${end}: ${output.trim().slice(-2_000)}`));
     });
   });

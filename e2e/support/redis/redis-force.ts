@@ -1,15 +1,27 @@
 import { viewPartsOf } from "@holdfast/core/internal";
 import type { RedisNode } from "@holdfast/test-servers";
 
-interface Forcing {
+interface Operating {
   force(kind: string, name: string): Promise<boolean>;
+  requestRevoke(kind: string, name: string): Promise<boolean>;
 }
 
 /** What an operator's tool of ours does: frees a lock under its holder. `false` when nobody held it. */
 export function forceOpen(view: { readonly name: string }): Promise<boolean> {
+  const { driver, kind } = operating(view);
+  return driver.force(kind, view.name);
+}
+
+/** As `Mutex.requestRevoke()`, of every kind: `LeaderElection` does not offer it. `false` when no holder could be asked. */
+export function askToLetGo(view: { readonly name: string }): Promise<boolean> {
+  const { driver, kind } = operating(view);
+  return driver.requestRevoke(kind, view.name);
+}
+
+function operating(view: object): { readonly driver: Operating; readonly kind: string } {
   const parts = viewPartsOf(view);
   if (parts === undefined) throw new Error("not a lock of ours");
-  return (parts.engine.driver as unknown as Forcing).force(parts.kind, view.name);
+  return { driver: parts.engine.driver as unknown as Operating, kind: parts.kind };
 }
 
 /** What `RLock.forceUnlock()` and `delete()` leave: no key, and the word that it is free. */

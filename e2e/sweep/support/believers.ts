@@ -10,6 +10,8 @@ export interface Believer {
   /** Of a semaphore; 1 for all others. */
   readonly permits: number;
   readonly token: bigint;
+  /** How many owners have had the lock under this token before. */
+  readonly turn: number;
   /** czxid of the node that it holds by: the token, but for a read beside a write, which bears the write's. */
   readonly node: bigint;
   /** `null` when the node was gone already, which only a session ended by force excuses. */

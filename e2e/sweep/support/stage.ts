@@ -1,4 +1,5 @@
 import { type AcquireOptions, HoldfastError } from "@holdfast/core";
+import type { ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
 import type { Held, Lockable, Recipe } from "../recipes.js";
 import { type Client, sessionTimeoutMs, type World } from "./world.js";
 
@@ -23,8 +24,8 @@ export class Stage {
     this.#refuses = refuses;
   }
 
-  async open(...labels: string[]): Promise<void> {
-    for (const label of labels) this.#clients.set(label, await this.world.open(label));
+  async open(labels: readonly string[], options: ZooKeeperLocksOptions = {}): Promise<void> {
+    for (const label of labels) this.#clients.set(label, await this.world.open(label, options));
   }
 
   client(label: string): Client {

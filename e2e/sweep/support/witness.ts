@@ -13,6 +13,8 @@ import type { DrivenClock } from "./driven-clock.js";
 export class Witness {
   readonly violations: string[] = [];
   grants = 0;
+  /** Of those, the ones that a client has lent from a lock that it had kept. */
+  lent = 0;
   /** Of semaphores, by name; 1 for those that are not here. */
   readonly limits: Map<string, number> = new Map();
   /** Nodes deleted by hand. */
@@ -21,7 +23,8 @@ export class Witness {
   readonly #clock: DrivenClock;
   readonly #log: (line: string) => void;
   readonly #believers = new Map<string, Believer>();
-  readonly #lastToken = new Map<string, bigint>();
+  /** Token and turn in one number: of one grant that is kept, the owners have rising turns. */
+  readonly #lastRank = new Map<string, bigint>();
   readonly #forcedSessions = new Set<bigint>();
   readonly #forcedTokens = new Set<bigint>();
   /** Of writes that ended by force: the path of their lock and their number in its queue. */
@@ -39,14 +42,15 @@ export class Witness {
     this.#log = log;
   }
 
-  watch(client: string, locks: LockProvider): void {
+  watch(client: string, locks: Pick<LockProvider, "events" | "state">): void {
     locks.events.on("acquire-settled", (event) => {
-      const { kind, name, owner, mode, outcome, token, contended, error } = event;
+      const { kind, name, owner, mode, outcome, token, turn, kept, contended, error } = event;
       const why = outcome === "error" ? ` (${String(error)})` : "";
       this.#log(`${client} ${name} ${mode} ${outcome}${token === null ? "" : ` ${token}`}${why}`);
       if (outcome !== "granted") return;
       const permits = permitsOf(event);
-      const grant = { client, name, owner: owner.id, kind, mode, permits, token: token as bigint };
+      const grant = { client, name, owner: owner.id, kind, mode, permits, token: token as bigint, turn };
+      if (kept) this.lent += 1;
       this.#granted(grant, locks.state, contended);
     });
     locks.events.on("uncertain", (event) => {
@@ -205,9 +209,10 @@ export class Witness {
     if (own.role === "lease") this.#checkPermits(who, believer, nodes);
     // A read beside a write has the write's token; permits are no order.
     if (believer.mode === "shared") return;
-    const last = this.#lastToken.get(believer.name) ?? -1n;
-    if (believer.token <= last) this.violation(`${who}, not above ${last}`);
-    this.#lastToken.set(believer.name, believer.token);
+    const last = this.#lastRank.get(believer.name) ?? -1n;
+    const rank = (believer.token << 16n) + BigInt(believer.turn);
+    if (rank <= last) this.violation(`${who} in turn ${believer.turn}, not above ${last}`);
+    this.#lastRank.set(believer.name, rank);
   }
 
   /** What was made later is nobody's yet: whoever finds too many there gives its own back. */

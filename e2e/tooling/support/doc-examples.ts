@@ -1,5 +1,5 @@
-// The examples in comments of published packages, as files that a compiler can check. What an example leaves to its reader is
-// declared where the examples of the readmes have it: in scripts/consumers/surroundings.d.ts.
+// The examples in comments of published packages and in pages, as files that a compiler can check. What an example leaves to its
+// reader is declared where the examples of the readmes have it: in scripts/consumers/surroundings.d.ts.
 import { spawnSync } from "node:child_process";
 import { copyFile, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -28,6 +28,24 @@ export function examplesIn(file: string, text: string): DocExample[] {
       code: /^```ts\n([\s\S]*?)^```$/m.exec(comment)?.[1] ?? null,
     };
   });
+}
+
+/** A block of JavaScript or TypeScript in a page. */
+export interface PageExample extends DocExample {
+  readonly code: string;
+  /** Why it is not compiled, as its fence says: "ts fragment: the program has the rest". `null`: it is. */
+  readonly fragment: string | null;
+}
+
+/** Each block of JavaScript or TypeScript in the text of a page. */
+export function examplesInPage(file: string, text: string): PageExample[] {
+  const blocks = /^( *)```(?:ts|js|mts|mjs|typescript|javascript)\b(?: fragment: (.+))?\n([\s\S]*?)^ *```$/gm;
+  return [...text.matchAll(blocks)].map(({ index, 1: indent = "", 2: fragment, 3: code = "" }) => ({
+    file,
+    line: text.slice(0, index).split("\n").length,
+    code: code.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+    fragment: fragment ?? null,
+  }));
 }
 
 /** Each `@example` in the sources of all published packages. */
@@ -62,7 +80,7 @@ export async function compilerErrors(examples: readonly DocExample[]): Promise<s
     await writeFile(join(folder, "without-imports.d.ts"), withoutImports);
     const files = ["surroundings.d.ts", "without-imports.d.ts"];
     for (const { file, line, code } of examples) {
-      const name = `${file.replace(/\.ts$/, "").replaceAll("/", ".")}.line-${line}.mts`;
+      const name = `${file.replace(/\.(ts|md)$/, "").replaceAll("/", ".")}.line-${line}.mts`;
       await writeFile(join(folder, name), `export {};\n${code}`);
       files.push(name);
     }

@@ -1,5 +1,5 @@
 import type { Fixture } from "@holdfast/conformance";
-import type { LockHandle, LockProvider, Owner } from "@holdfast/core";
+import type { LockHandle, LockProvider, Owner, ProviderOptions } from "@holdfast/core";
 import { expireSession, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
 import { encodeSegment } from "@holdfast/zk-recipes/internal";
@@ -13,6 +13,8 @@ export interface FixtureParts {
   readonly foreign?: { readonly curator: Curator; readonly take: Take };
   /** The lock's waiters have no nodes: the links count them. */
   readonly waitersHidden?: boolean;
+  /** What each provider has beside its connection. */
+  readonly options?: ProviderOptions;
   /** Changes each provider before it is used. */
   readonly adapt?: (provider: ZooKeeperLocks) => void;
 }
@@ -31,13 +33,13 @@ interface Asking {
 
 /** Links show the ids and passwords of the sessions that pass, with which a hold can be lost. */
 export async function linkedFixture(connectString: string, parts: FixtureParts = {}): Promise<Fixture> {
-  const { foreign, waitersHidden = false, adapt } = parts;
+  const { foreign, waitersHidden = false, adapt, options } = parts;
   const clients: Client[] = [];
   const peer = await foreign?.curator.connect(connectString);
   return {
     async provider(): Promise<LockProvider> {
       const link = await startZooKeeperProxy({ target: connectString });
-      const provider = zookeeperLocks({ connect: link.connectString, sessionTimeoutMs });
+      const provider = zookeeperLocks({ connect: link.connectString, sessionTimeoutMs, ...options });
       adapt?.(provider);
       clients.push({ provider, link, asking: followAsking(provider) });
       return provider;

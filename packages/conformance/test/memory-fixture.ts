@@ -1,15 +1,25 @@
 import type { Fixture } from "@holdfast/conformance";
-import { type LockProvider, MemorySpace, memoryLocks, type Runtime } from "@holdfast/core";
+import {
+  type LockProvider,
+  type MemoryLocksOptions,
+  MemorySpace,
+  memoryLocks,
+  type Runtime,
+} from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";
 
 /** Memory providers on one space. Holds are lost by ending the session of their provider, or by theft. */
-export function memoryFixture(how: "session" | "theft", runtime?: Runtime): Fixture {
+export function memoryFixture(
+  how: "session" | "theft",
+  runtime?: Runtime,
+  options: MemoryLocksOptions = {},
+): Fixture {
   const space = new MemorySpace();
   const providers: LockProvider[] = [];
   return {
     ...(runtime === undefined ? {} : { runtime }),
     async provider() {
-      const provider = memoryLocks({ space, ...(runtime === undefined ? {} : { runtime }) });
+      const provider = memoryLocks({ space, ...options, ...(runtime === undefined ? {} : { runtime }) });
       providers.push(provider);
       return provider;
     },

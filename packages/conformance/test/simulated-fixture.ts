@@ -1,17 +1,22 @@
 import type { Fixture } from "@holdfast/conformance";
+import type { ProviderOptions } from "@holdfast/core";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { type Simulated, simulatedLocks } from "../../core/test/simulated-driver.js";
 import { SimulatedServer } from "../../core/test/simulated-server.js";
 
 /** Clients of one simulated server. Holds are lost by ending the session of their client, or by removing the entry. */
-export function simulatedFixture(runtime: SimulatedRuntime, lease: "session" | "ttl"): Fixture {
+export function simulatedFixture(
+  runtime: SimulatedRuntime,
+  lease: "session" | "ttl",
+  options: ProviderOptions = {},
+): Fixture {
   const server = new SimulatedServer(runtime, lease);
   const all: Simulated[] = [];
   const running = runtime.autoAdvance();
   return {
     runtime,
     async provider() {
-      const made = simulatedLocks(server, lease);
+      const made = simulatedLocks(server, lease, options);
       all.push(made);
       return made.provider;
     },

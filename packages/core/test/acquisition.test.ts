@@ -186,6 +186,51 @@ describe("an acquire under way", () => {
     expect(requests).toHaveLength(3);
   });
 
+  it("asks no more when the driver throws after the call was aborted meanwhile", async () => {
+    const runtime = simulatedRuntime(6);
+    const controller = new AbortController();
+    let asked = 0;
+    const attempt = (): never => {
+      asked++;
+      controller.abort("first");
+      throw outage();
+    };
+    const { provider } = scripted(runtime, "session", { driver: { attempt } });
+    await expect(provider.mutex("a").acquire({ signal: controller.signal })).rejects.toBe("first");
+    await runtime.advance(60_000);
+    expect(asked).toBe(1);
+  });
+
+  it("takes an attempt back that the driver returns after the call was aborted meanwhile", async () => {
+    const runtime = simulatedRuntime(6);
+    const controller = new AbortController();
+    let withdrawn = 0;
+    const attempt = () => {
+      controller.abort("first");
+      return {
+        withdraw: async () => {
+          withdrawn++;
+        },
+      };
+    };
+    const { provider } = scripted(runtime, "session", { driver: { attempt } });
+    await expect(provider.mutex("a").acquire({ signal: controller.signal })).rejects.toBe("first");
+    expect(withdrawn).toBe(1);
+  });
+
+  it("asks once more after a rest that ended, as its limit did, while the event loop was blocked", async () => {
+    const runtime = simulatedRuntime(6);
+    const { provider, requests, last } = scripted(runtime, "session", { retry: { next: () => 50 } });
+    const waiting = provider.mutex("a").acquire({ waitMs: 100 });
+    last().granted.reject(outage());
+    await runtime.advance(10);
+    runtime.block(200);
+    await runtime.advance(0);
+    expect(requests).toHaveLength(2);
+    last().granted.resolve(new ScriptedGrant(farMs));
+    expect(await waiting).toBe(provider.holds()[0]);
+  });
+
   it("never tries again what is not a matter of transport", async () => {
     const runtime = simulatedRuntime(5);
     const { provider, requests, last } = scripted(runtime, "session");

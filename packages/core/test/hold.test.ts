@@ -107,6 +107,16 @@ describe("a lease", () => {
     handle.assertHeld();
   });
 
+  it("with renew: false is proven once after a jump of the clock, and not renewed after that", async () => {
+    const { runtime, grant, handle } = await held("ttl", {}, { renew: false });
+    runtime.stepWall(5_000);
+    expect(handle.state).toBe("uncertain");
+    grant.renewed(runtime.nowMs() + 3_000);
+    await runtime.advance(2_999);
+    expect(handle.state).toBe("held");
+    expect(grant.renewals).toHaveLength(1);
+  });
+
   it("that is a session's is never renewed by us, and lives as long as the driver says", async () => {
     const { runtime, grant, handle } = await held("session");
     await runtime.advance(2_000);
@@ -145,6 +155,15 @@ describe("a hold", () => {
     await runtime.advance(4_000);
     grant.releases[0]?.resolve(true);
     expect(await release).toBe("released");
+  });
+
+  it("settles its release as unconfirmed in time also when the alarm of an older deadline has rung before", async () => {
+    const { runtime, grant, handle } = await held("session", { releaseTimeoutMs: 10_000 });
+    grant.releaseAnswer = undefined;
+    const release = handle.release();
+    grant.untilMs = runtime.nowMs() + 60_000;
+    await runtime.advance(10_000);
+    expect(await release).toBe("unconfirmed");
   });
 
   it("stays lost when contact comes back after its deadline", async () => {

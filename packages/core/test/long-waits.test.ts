@@ -104,6 +104,40 @@ describe("a wait without a limit", () => {
     await again;
   });
 
+  it("for a mutex that the same provider is giving back is no wait for itself", async () => {
+    const { provider, last } = scripted(runtime, "session", { releaseTimeoutMs: 120_000 });
+    const grant = new ScriptedGrant(farMs);
+    grant.releaseAnswer = undefined;
+    const held = provider.mutex("a").acquire();
+    last().granted.resolve(grant);
+    void (await held).release();
+    void provider.mutex("a").acquire();
+    last().progress.waiting();
+    await runtime.advance(6_000);
+    expect(told).toEqual([]);
+  });
+
+  it("that is granted in the turn of its warning hears first what came with the grant, such as the end of the session", async () => {
+    const { provider, requests } = scripted(runtime, "session");
+    void provider.mutex("a").acquire();
+    void provider.mutex("b").acquire();
+    requests[0]?.progress.waiting(new BackendError("a node sits out"));
+    const why = new BackendError("");
+    requests[1]?.progress.waiting(why);
+    // Read for the second warning, after the first has asked for the stack of its call.
+    Object.defineProperty(why, "message", {
+      get() {
+        const [state] = requests[0]?.progress.granted([new ScriptedGrant(farMs)]) ?? [];
+        queueMicrotask(() => state?.lost("session-expired"));
+        return "a node sits out";
+      },
+    });
+    await runtime.advance(6_000);
+    expect(told).toHaveLength(2);
+    expect(provider.holds()).toEqual([]);
+    expect(requests).toHaveLength(3);
+  });
+
   it("for a plain mutex inside its own body rejects with DeadlockError where detectDeadlocks is set", async () => {
     const locks = memoryLocks({ runtime, detectDeadlocks: true });
     const nested = locks.mutex("a").withLock(() => locks.mutex("a").acquire());

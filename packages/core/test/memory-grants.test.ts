@@ -53,6 +53,7 @@ function request(overrides: Partial<GrantRequest> = {}): GrantRequest {
     mode: "shared",
     permits: 1,
     leaseMs: 30_000,
+    keepable: false,
     label: null,
     revocable: false,
     mayWait: true,

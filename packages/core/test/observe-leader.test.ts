@@ -34,7 +34,14 @@ describe("observe", () => {
     const info = { owner: null, mode: "exclusive" as const, backendId, session: null, address: null };
     const age = { value: null, provenance: "unknown" as const };
     const seen = { ...info, label, recognisedAs: "unknown" as const, sinceMs: age };
-    const held = { ...seen, token: null, holdCount: 1, heldByThisProvider: false, remainingMs: null };
+    const held = {
+      ...seen,
+      token: null,
+      holdCount: 1,
+      heldByThisProvider: false,
+      remainingMs: null,
+      kept: false,
+    };
     return {
       name: "e",
       takenAt: new Date(0),

@@ -1,4 +1,4 @@
-import type { LockHandle } from "@holdfast/core";
+import type { LockHandle, ProviderOptions } from "@holdfast/core";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 import fc from "fast-check";
 import { type Simulated, simulatedLocks } from "./simulated-driver.js";
@@ -43,6 +43,10 @@ export const after = (runtime: SimulatedRuntime, delayMs: number) =>
 export class Witness {
   readonly believers = new Set<LockHandle>();
   readonly tokens: bigint[] = [];
+  /** Of each grant, in their order: token and turn. */
+  readonly pairs: bigint[] = [];
+  /** How many were lent by a provider that had kept the lock. */
+  lent = 0;
   overlaps = 0;
   granted = 0;
   /** Readers that came in beside another. */
@@ -57,6 +61,8 @@ export class Witness {
       else this.overlaps++;
     }
     this.believers.add(handle);
+    this.pairs.push((handle.token ?? 0n) * 65_536n + BigInt(handle.turn));
+    if (handle.turn > 0) this.lent++;
     if (how === undefined) this.tokens.push(handle.token ?? 0n);
     else this.downgraded++;
   }
@@ -107,8 +113,11 @@ export function threeWith(
   server: SimulatedServer,
   lease: "session" | "ttl",
   faults: readonly Fault[],
+  options: ProviderOptions = {},
 ): Simulated[] {
-  const all = [0, 1, 2].map(() => simulatedLocks(server, lease, { connectTimeoutMs: 20_000 }, 2_000));
+  const all = [0, 1, 2].map(() =>
+    simulatedLocks(server, lease, { connectTimeoutMs: 20_000, ...options }, 2_000),
+  );
   for (const fault of faults) {
     runtime.setTimer(fault.atMs, () => {
       const link = all[fault.provider]?.link;

@@ -225,7 +225,9 @@ export function scripted(
     close: async () => {},
     ...more,
   };
-  const resolved = resolveProviderOptions("scripted", { ...options, runtime });
+  const resolved = resolveProviderOptions("scripted", { ...options, runtime }, [], {
+    keeps: driver.keeps === true,
+  });
   const provider = createProvider({ driver, link, events, options: resolved, defaultLeaseMs: leaseMs });
   return {
     provider,

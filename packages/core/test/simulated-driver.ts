@@ -13,8 +13,10 @@ import type {
   Attempt,
   AttemptListener,
   Grant,
+  GrantPlace,
   GrantRequest,
   GrantState,
+  KeepingState,
   LockDriver,
 } from "@holdfast/core/driver";
 import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
@@ -30,12 +32,14 @@ export class SimulatedDriver implements LockDriver {
   readonly link: SimulatedLink;
   readonly places = new Set<Place>();
   readonly lease: "session" | "ttl";
+  readonly keeps: boolean;
   readonly #watchers = new Set<() => void>();
 
   constructor(server: SimulatedServer, link: SimulatedLink, lease: "session" | "ttl") {
     this.server = server;
     this.link = link;
     this.lease = lease;
+    this.keeps = lease === "session";
     this.capabilities = {
       backend: "memory",
       lease,
@@ -126,6 +130,7 @@ export class SimulatedDriver implements LockDriver {
             holdCount: 1,
             heldByThisProvider: false,
             remainingMs: null,
+            kept: entry.keepable ? null : false,
           })),
     );
     return {
@@ -159,6 +164,11 @@ class Place implements Attempt, Grant {
   #validUntilMs: Millis = 0;
   #sentMs: Millis = 0;
   #left: Promise<boolean> | undefined;
+  place: GrantPlace | undefined;
+  #grantedOn = 0;
+  /** Another client was heard of since the grant. */
+  #othersHeard = false;
+  #keep: "no" | "asked" | "alone" = "no";
 
   constructor(
     driver: SimulatedDriver,
@@ -179,6 +189,30 @@ class Place implements Attempt, Grant {
 
   validUntilMs(): Millis {
     return this.#driver.lease === "session" ? this.#driver.link.leaseUntilMs() : this.#validUntilMs;
+  }
+
+  keep(): boolean {
+    const { link, server } = this.#driver;
+    if (this.#state !== "held" || this.#othersHeard || this.#grantedOn !== link.connection) return false;
+    this.#keep = "asked";
+    const alone = (): boolean => {
+      const queue = server.space.queue(this.#request.name);
+      return queue.length === 1 && queue[0]?.id === this.backendId;
+    };
+    void link.call(alone).then((seen) => {
+      if (seen === true) {
+        this.#keep = "alone";
+        (this.state as KeepingState).answered();
+      } else if (seen === false) (this.state as KeepingState).wanted();
+    });
+    return true;
+  }
+
+  mayLend(): "yes" | "soon" | "no" {
+    const { link, server } = this.#driver;
+    const sure = link.state === "connected" && server.runtime.nowMs() < link.leaseUntilMs();
+    if (!sure || this.#grantedOn !== link.connection || this.#state !== "held") return "no";
+    return this.#keep === "alone" ? "yes" : "soon";
   }
 
   async prove(leaseMs: Millis): Promise<Millis | null> {
@@ -239,7 +273,7 @@ class Place implements Attempt, Grant {
     const { entry, id, tell } = this.#newEntry();
     const added = await link.call(() => {
       const ahead = server.space.queue(entry.name).length;
-      return { ok: server.add(entry, mayWait, tell), token: entry.token, ahead };
+      return { ok: server.add(entry, mayWait, tell), token: entry.token, before: entry.before, ahead };
     });
     if (this.#state !== "asking") return;
     if (added === undefined) {
@@ -252,8 +286,10 @@ class Place implements Attempt, Grant {
       this.#listener.unavailable();
     } else {
       this.contended = added.ahead > 0;
-      if (added.token !== null) this.#grant(added.token, this.#sentMs);
-      else {
+      if (added.token !== null) {
+        this.place = { at: String(added.token), after: String(added.before) };
+        this.#grant(added.token, this.#sentMs);
+      } else {
         this.#state = "waiting";
         this.#listener.waiting();
       }
@@ -262,7 +298,12 @@ class Place implements Attempt, Grant {
 
   /** A read beside this write, confirmed by the server; a request that got no answer leaves nothing behind. */
   readBeside(listener: AttemptListener): Place {
-    const read = new Place(this.#driver, { ...this.#request, mode: "shared" }, listener, "beside a write");
+    const read = new Place(
+      this.#driver,
+      { ...this.#request, mode: "shared", keepable: false },
+      listener,
+      "beside a write",
+    );
     void read.#enterBeside(this);
     return read;
   }
@@ -286,9 +327,9 @@ class Place implements Attempt, Grant {
     );
   }
 
-  #newEntry(): { entry: ClientEntry & { token: bigint | null }; id: string; tell: (event: string) => void } {
+  #newEntry(): { entry: ClientEntry; id: string; tell: (event: string) => void } {
     const { server, link } = this.#driver;
-    const { name, kind, mode, permits, limit, label, leaseMs } = this.#request;
+    const { name, kind, mode, permits, limit, label, leaseMs, keepable } = this.#request;
     const id = server.runtime.randomId();
     const { session } = link;
     this.backendId = id;
@@ -304,7 +345,9 @@ class Place implements Attempt, Grant {
       label,
       sinceMs: server.runtime.nowMs(),
       leaseMs,
+      keepable,
       token: null as bigint | null,
+      before: null as bigint | null,
       expiresAtMs: 0,
     };
     return { entry, id, tell: (event) => link.push(session, () => this.#hear(id, event)) };
@@ -312,8 +355,11 @@ class Place implements Attempt, Grant {
 
   #hear(id: string, event: string): void {
     if (id !== this.backendId) return;
-    if (event === "revoke") {
-      if (this.#request.revocable) this.state?.revokeRequested();
+    if (event === "revoke" || event === "wanted") {
+      const kept = this.#keep !== "no";
+      if (event === "revoke" && (this.#request.revocable || kept)) this.state?.revokeRequested();
+      this.#othersHeard = true;
+      if (kept) (this.state as KeepingState).wanted();
     } else if (event === "removed") {
       if (this.#state === "held" || this.#state === "leaving") this.#lost("stolen");
       else if (this.#state === "waiting") {
@@ -332,6 +378,7 @@ class Place implements Attempt, Grant {
     if (this.#state !== "asking" && this.#state !== "waiting") return;
     this.token = token;
     this.#state = "held";
+    this.#grantedOn = this.#driver.link.connection;
     this.#validUntilMs = Math.max(this.#validUntilMs, this.#until(sentMs, this.#request.leaseMs));
     [this.state] = this.#listener.granted([this]);
   }
@@ -394,7 +441,9 @@ export function simulatedLocks(
   options: ProviderOptions = {},
   defaultLeaseMs: Millis = 3_000,
 ): Simulated {
-  const resolved = resolveProviderOptions("simulatedLocks", { ...options, runtime: server.runtime });
+  const resolved = resolveProviderOptions("simulatedLocks", { ...options, runtime: server.runtime }, [], {
+    keeps: lease === "session",
+  });
   const events = new EventHub({
     provider: server.runtime.randomId(),
     backend: "memory",

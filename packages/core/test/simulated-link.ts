@@ -13,6 +13,11 @@ export class SimulatedLink implements BackendLink {
   onDown: () => void = () => {};
   onSessionLost: () => void = () => {};
 
+  /** Counts connections: what was said over one of them reaches no other. */
+  get connection(): number {
+    return this.#connection;
+  }
+
   readonly #server: SimulatedServer;
   readonly #runtime: Runtime;
   readonly #events: EventHub;

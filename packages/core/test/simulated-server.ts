@@ -13,14 +13,18 @@ export interface ServerEntry {
   label: string | null;
   readonly sinceMs: Millis;
   readonly leaseMs: Millis;
+  readonly keepable: boolean;
   token: bigint | null;
+  /** Of the grant before this one. */
+  before: bigint | null;
   expiresAtMs: Millis;
-  turnCame(): void;
+  turnCame(before: bigint | null): void;
   removed(): void;
   revokeAsked(): void;
+  wanted(): void;
 }
 
-export type ClientEntry = Omit<ServerEntry, "turnCame" | "removed" | "revokeAsked">;
+export type ClientEntry = Omit<ServerEntry, "turnCame" | "removed" | "revokeAsked" | "wanted">;
 
 /** The far side of the simulated backend: queues, sessions and leases by its own clock, and a witness of all grants. */
 export class SimulatedServer {
@@ -34,6 +38,7 @@ export class SimulatedServer {
   constructor(runtime: Runtime, lease: "session" | "ttl") {
     this.runtime = runtime;
     this.#lease = lease;
+    this.space.rememberGrants();
   }
 
   openSession(timeoutMs: Millis): string {
@@ -63,6 +68,7 @@ export class SimulatedServer {
   /** `false` when the session is over, or the lock is taken and the client will not wait. */
   add(entry: ClientEntry, mayWait: boolean, tell: (event: string) => void): boolean {
     if (!this.#sessions.has(entry.session)) return false;
+    if (!mayWait) this.space.want(entry.name);
     if (!mayWait && !this.space.admits(entry.name, entry)) return false;
     this.space.add(entry.name, this.#keep(entry, tell));
     return true;
@@ -80,7 +86,8 @@ export class SimulatedServer {
 
   #keep(entry: ClientEntry, tell: (event: string) => void): ServerEntry {
     const full: ServerEntry = Object.assign(entry, {
-      turnCame: () => {
+      turnCame: (before: bigint | null) => {
+        full.before = before;
         if (this.#lease === "ttl") this.#startLease(full);
         tell("granted");
       },
@@ -89,6 +96,9 @@ export class SimulatedServer {
         tell("removed");
       },
       revokeAsked: () => tell("revoke"),
+      wanted: () => {
+        if (full.keepable) tell("wanted");
+      },
     });
     this.#entries.set(entry.id, full);
     return full;

@@ -70,7 +70,7 @@ export function lockMetrics(
 ): LockMetrics {
   const all: readonly LockProvider[] = Array.isArray(providers) ? providers : [providers as LockProvider];
   for (const provider of all) {
-    checkMethods("lockMetrics: provider", provider ?? null, ["holds"]);
+    checkMethods("lockMetrics: provider", provider ?? null, ["holds", "kept"]);
     checkMethods("lockMetrics: provider.events", provider.events ?? null, ["on"]);
   }
   if (new Set(all).size < all.length) {

@@ -1,7 +1,7 @@
 import type { Counter } from "prom-client";
 import { type LabelGuard, otherValue } from "./label-guard.js";
 import type { MetricSet } from "./metric-set.js";
-import { labelWord, lossReasons, releaseFailureReasons, requeueReasons } from "./words.js";
+import { keepingEnds, labelWord, lossReasons, releaseFailureReasons, requeueReasons } from "./words.js";
 
 /** An acquire under way. */
 export interface Pending {
@@ -72,6 +72,7 @@ export class RecipeSeries {
   readonly handOff: Observer;
   readonly roundTrips: Observer;
   readonly #set: MetricSet;
+  #keeping: KeepingSeries | undefined;
   readonly #requeued = new Map<string, Counter.Internal>();
   readonly #releaseErrors = new Map<string, Counter.Internal>();
 
@@ -84,6 +85,12 @@ export class RecipeSeries {
     for (const reason of releaseFailureReasons) this.releaseErrors(reason).inc(0);
   }
 
+  /** Made when a lock of this kind is kept for the first time: where nothing is kept there are no such series. */
+  get keeping(): KeepingSeries {
+    this.#keeping ??= new KeepingSeries(this.#set, this.labels);
+    return this.#keeping;
+  }
+
   requeued(reason: string): Counter.Internal {
     return bound(this.#requeued, reason, () =>
       this.#set.counter("lock_requeued_total").labels({ ...this.labels, reason: labelWord(reason) }),
@@ -94,6 +101,26 @@ export class RecipeSeries {
     return bound(this.#releaseErrors, reason, () =>
       this.#set.counter("lock_release_errors_total").labels({ ...this.labels, reason }),
     );
+  }
+}
+
+/** Of the locks that are kept for their next owner. */
+export class KeepingSeries {
+  readonly lent: Counter.Internal;
+  readonly unused: Counter.Internal;
+  readonly #ended = new Map<string, Counter.Internal>();
+
+  constructor(set: MetricSet, labels: Readonly<Record<"backend" | "recipe", string>>) {
+    this.lent = set.counter("lock_grants_lent_total").labels(labels);
+    this.unused = set.counter("lock_keepings_unused_total").labels(labels);
+    for (const reason of keepingEnds) {
+      this.#ended.set(reason, set.counter("lock_keepings_ended_total").labels({ ...labels, reason }));
+    }
+    for (const counter of [this.lent, this.unused, ...this.#ended.values()]) counter.inc(0);
+  }
+
+  ended(reason: string): void {
+    this.#ended.get(labelWord(reason))?.inc();
   }
 }
 

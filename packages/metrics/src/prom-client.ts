@@ -1,5 +1,5 @@
-// By another name: the banner that gives an ES module bundle its `require` commonly declares `createRequire`.
-import { createRequire as requireOf } from "node:module";
+// As a whole: the banner that gives an ES module bundle its `require` commonly declares `createRequire`.
+import nodeModule from "node:module";
 import type * as Prometheus from "prom-client";
 
 export type PromClient = typeof Prometheus;
@@ -11,7 +11,7 @@ export type PromClient = typeof Prometheus;
 export function findPromClient(): PromClient | undefined {
   try {
     if (typeof require === "function") return require("prom-client") as PromClient;
-    return requireOf(import.meta.url)("prom-client") as PromClient;
+    return nodeModule.createRequire(import.meta.url)("prom-client") as PromClient;
   } catch (error) {
     if ((error as { code?: unknown }).code === "MODULE_NOT_FOUND") return undefined;
     throw error;

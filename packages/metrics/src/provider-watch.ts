@@ -5,7 +5,7 @@ import type { LabelGuard } from "./label-guard.js";
 import { bound, type GroupSeries, isOverflow, type LockSeries } from "./lock-series.js";
 import type { MetricSet } from "./metric-set.js";
 import { PendingAcquires } from "./pending-acquires.js";
-import { labelWord } from "./words.js";
+import { keepingStates, labelWord } from "./words.js";
 
 export interface WatchParts {
   readonly set: MetricSet;
@@ -77,6 +77,7 @@ export class ProviderWatch implements Disposable {
         if (event.contended) series.contended.inc();
         if (event.outcome !== "granted") return;
         series.recipe.roundTrips.observe(event.roundTrips);
+        if (event.kept) series.recipe.keeping.lent.inc();
         const notifiedMs = pending?.notifiedMs;
         if (notifiedMs !== undefined) series.recipe.handOff.observe((event.at - notifiedMs) / 1000);
       }),
@@ -88,9 +89,15 @@ export class ProviderWatch implements Disposable {
     this.#listening.push(
       events.on("released", (event) => {
         const end = event.outcome === "lost" ? "lost" : "released";
-        this.#seriesOf(event.kind, event.name)
-          .held(end)
-          .observe(event.heldMs / 1000);
+        const series = this.#seriesOf(event.kind, event.name);
+        series.held(end).observe(event.heldMs / 1000);
+        // A counter that appears with its first event shows no increase.
+        if (event.outcome === "kept") void series.recipe.keeping;
+      }),
+      events.on("keeping-ended", (event) => {
+        const { keeping } = this.#seriesOf(event.kind, event.name).recipe;
+        keeping.ended(event.reason);
+        if (event.lends === 0) keeping.unused.inc();
       }),
       events.on("lost", (event) => {
         const series = this.#seriesOf(event.kind, event.name);
@@ -166,6 +173,16 @@ export function collectGauges(set: MetricSet, series: LockSeries, watches: Reado
   set.collected("lock_oldest_hold_seconds", (gauge) =>
     perHold(gauge, (oldest, heldMs) => Math.max(oldest, heldMs / 1000)),
   );
+  set.collected("locks_kept", (gauge) => {
+    for (const { provider } of watches) {
+      const { backend } = provider.capabilities;
+      for (const state of keepingStates) gauge.set({ backend, state }, 0);
+    }
+    for (const { provider } of watches) {
+      const { backend } = provider.capabilities;
+      for (const { lent } of provider.kept()) gauge.inc({ backend, state: lent ? "lent" : "idle" });
+    }
+  });
   set.collected("lock_waiters", (gauge) => {
     for (const { labels, pending } of series.all.values()) gauge.set(labels, pending.size);
   });

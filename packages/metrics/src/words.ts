@@ -1,4 +1,11 @@
-import type { Capabilities, LockEventMap, LossReason, PrimitiveKind, SessionState } from "@holdfast/core";
+import type {
+  Capabilities,
+  KeepingEndReason,
+  LockEventMap,
+  LossReason,
+  PrimitiveKind,
+  SessionState,
+} from "@holdfast/core";
 
 // Label values are the words of the API with `_` for `-`. The records below are closed by the types: a word more or less
 // in the API does not compile here, and nothing else can become a label value.
@@ -63,6 +70,21 @@ const lossWords: Words<LossReason> = {
   "provider-closed": true,
 };
 export const lossReasons: readonly string[] = labelWords(lossWords);
+
+const keepingEndWords: Words<KeepingEndReason> = {
+  wish: true,
+  idle: true,
+  whole: true,
+  evicted: true,
+  "token-read": true,
+  unlike: true,
+  released: true,
+  lost: true,
+  closed: true,
+};
+export const keepingEnds: readonly string[] = labelWords(keepingEndWords);
+
+export const keepingStates: readonly ["idle", "lent"] = ["idle", "lent"];
 
 const requeueWords: Words<LockEventMap["requeued"]["reason"]> = { "session-lost": true, "entry-gone": true };
 export const requeueReasons: readonly string[] = labelWords(requeueWords);

@@ -1,5 +1,5 @@
 import { channel } from "node:diagnostics_channel";
-import type { LockEventMap, LossReason, PrimitiveKind, SessionState } from "@holdfast/core";
+import type { KeepingEndReason, LockEventMap, LossReason, PrimitiveKind, SessionState } from "@holdfast/core";
 import { type LockMetrics, type LockMetricsOptions, lockMetrics } from "../src/index.js";
 import { backends, recipes } from "../src/words.js";
 import { fakeProvider, lockOf } from "./fake-provider.js";
@@ -12,6 +12,17 @@ const losses: readonly LossReason[] = [
   "suspended",
   "stolen",
   "provider-closed",
+];
+const keepingEnds: readonly KeepingEndReason[] = [
+  "wish",
+  "idle",
+  "whole",
+  "evicted",
+  "token-read",
+  "unlike",
+  "released",
+  "lost",
+  "closed",
 ];
 const outcomes: readonly LockEventMap["acquire-settled"]["outcome"][] = [
   "granted",
@@ -42,11 +53,14 @@ export function everythingHappened(options: LockMetricsOptions = {}): LockMetric
         for (const reason of ["session-lost", "entry-gone"] as const)
           hub.emit("requeued", { ...lock, reason });
         const settled = { outcome, waitedMs: 3, roundTrips: 1, contended: true, token: null };
-        hub.emit("acquire-settled", { ...lock, ...settled });
+        for (const kept of [false, true])
+          hub.emit("acquire-settled", { ...lock, ...settled, kept, turn: +kept });
       }
       for (const reason of losses) hub.emit("lost", { ...lock, reason, heldMs: 5 });
-      for (const outcome of ["released", "still-held", "lost", "unconfirmed"] as const)
-        hub.emit("released", { ...lock, outcome, heldMs: 5 });
+      for (const outcome of ["released", "kept", "still-held", "lost", "unconfirmed"] as const)
+        hub.emit("released", { ...lock, outcome, heldMs: 5, kept: false, turn: 0 });
+      for (const reason of keepingEnds)
+        hub.emit("keeping-ended", { kind: lock.kind, name: lock.name, reason, lends: 0, forMs: 5 });
       for (const reason of ["unconfirmed", "refused"] as const)
         hub.emit("release-failed", { ...lock, reason, error: new Error("no") });
       hub.emit("renewed", { ...lock, tookMs: 1, marginMs: 2_000 });

@@ -31,6 +31,7 @@ export function fakeProvider(
       return fake.state;
     },
     holds: (): readonly LockHandle[] => [],
+    kept: () => [],
   } as unknown as LockProvider;
   return fake;
 }

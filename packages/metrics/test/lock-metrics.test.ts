@@ -86,6 +86,34 @@ describe("lock metrics of a provider", () => {
     }
   });
 
+  it("count what is lent of kept locks, and why locks are kept no longer", async () => {
+    const locks = memoryLocks({ keepMs: 60_000 });
+    closing.push(() => locks.close());
+    const { registry, close } = lockMetrics(locks);
+    closing.push(async () => close());
+    const pair = async (name: string, readToken = false) => {
+      const handle = await locks.mutex(name).acquire();
+      if (readToken) expect(handle.token).not.toBeNull();
+      await handle.release();
+    };
+    for (const name of ["a", "a", "a", "a", "b", "b"]) await pair(name);
+    await locks.mutex("a").acquire();
+    const recipe = { backend: "memory", recipe: "mutex" };
+    const ended = (reason: string) =>
+      sample(registry, "holdfast_lock_keepings_ended_total", { ...recipe, reason });
+    expect(await sample(registry, "holdfast_lock_grants_lent_total", recipe)).toBe(3);
+    for (const state of ["idle", "lent"])
+      expect(await sample(registry, "holdfast_locks_kept", { backend: "memory", state })).toBe(1);
+    expect(await ended("token_read")).toBe(0);
+    await pair("b", true);
+    expect(await ended("token_read")).toBe(1);
+    expect(await sample(registry, "holdfast_lock_keepings_unused_total", recipe)).toBe(0);
+    await pair("b");
+    await (await locks.mutex("b").acquire({ fresh: true })).release();
+    expect(await ended("unlike")).toBe(1);
+    expect(await sample(registry, "holdfast_lock_keepings_unused_total", recipe)).toBe(1);
+  });
+
   it("count holds that were there before the metrics", async () => {
     const locks = memoryLocks();
     closing.push(() => locks.close());
@@ -128,6 +156,8 @@ describe("lock metrics of a provider", () => {
       roundTrips: 2,
       contended: true,
       token: 1n,
+      kept: false,
+      turn: 0,
     });
     const labels = { backend: "zookeeper", recipe: "mutex" };
     expect(await sample(metrics.registry, "holdfast_lock_handoff_duration_seconds_sum", labels)).toBeCloseTo(
@@ -151,7 +181,15 @@ describe("lock metrics of a provider", () => {
       });
     for (const lock of locks) hub.emit("acquire-started", lock);
     expect([await waiters("a"), await waiters("b")]).toEqual([1, 2]);
-    const settled = { outcome: "timeout", waitedMs: 1, roundTrips: 0, contended: true, token: null } as const;
+    const settled = {
+      outcome: "timeout",
+      waitedMs: 1,
+      roundTrips: 0,
+      contended: true,
+      token: null,
+      kept: false,
+      turn: 0,
+    } as const;
     hub.emit("acquire-settled", { ...lockOf("b", "mutex", owner), ...settled });
     expect([await waiters("a"), await waiters("b")]).toEqual([1, 1]);
     // One that began before anybody listened.

@@ -62,6 +62,10 @@ export class HeldTogether implements MultiHandle {
     return null;
   }
 
+  get turn(): number {
+    return 0;
+  }
+
   get state(): HoldState {
     if (this.#lossError !== undefined) return "lost";
     if (this.#released !== undefined) return "released";
@@ -265,7 +269,8 @@ export class HeldTogether implements MultiHandle {
 /** What the whole answers: the worst of its parts. */
 const weight: Readonly<Record<ReleaseOutcome, number>> = {
   released: 0,
-  "still-held": 1,
-  unconfirmed: 2,
-  lost: 3,
+  kept: 1,
+  "still-held": 2,
+  unconfirmed: 3,
+  lost: 4,
 };

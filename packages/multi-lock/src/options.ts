@@ -85,4 +85,7 @@ const nothingSaid: Omit<ResolvedAcquireOptions, "lease"> = {
   onLoss: "reject",
   owner: undefined,
   holdAtLeastMs: 0,
+  fresh: false,
+  keepMs: 0,
+  fenceBy: "token",
 };

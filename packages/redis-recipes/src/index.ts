@@ -3,6 +3,7 @@ export type { IoredisClient } from "./client/given-client.js";
 export { MissingRightError } from "./client/rights.js";
 export { ClusterNodeError, ServerTooOldError } from "./client/suitable.js";
 export type { NatMap, RedisAddress } from "./client/target.js";
+export * from "./core.js";
 export type { RedisLocksOptions } from "./provider/options.js";
 export { type PermitSemaphore, type RedisLocks, redisLocks } from "./provider/redis-locks.js";
 export type {

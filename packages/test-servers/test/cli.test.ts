@@ -44,7 +44,7 @@ test("--help prints the usage, for each command too", async () => {
     const { code, out, err } = await cli(args);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toContain(
-      "holdfast-servers ensure [--only java,javac,zookeeper,curator,python3,kazoo,redis,chromium,promtool,compose-schema]",
+      "holdfast-servers ensure [--only java,javac,zookeeper,curator,python3,kazoo,redis,postgresql,chromium,promtool,compose-schema]",
     );
   }
 });
@@ -55,8 +55,8 @@ test.each([
   [["ensure", "--all"], "--all"],
   [["ensure", "zookeeper"], "zookeeper"],
   [
-    ["ensure", "--only", "zookeeper,postgres"],
-    '"postgres" is none of java, javac, zookeeper, curator, python3, kazoo, redis, chromium, promtool, compose-schema',
+    ["ensure", "--only", "zookeeper,mysql"],
+    '"mysql" is none of java, javac, zookeeper, curator, python3, kazoo, redis, postgresql, chromium, promtool, compose-schema',
   ],
   [["ensure", "--only", ""], '"" is none of'],
   [["zookeeper", "--nodes", "0"], '--nodes: "0" is not a whole number from 1 to 9'],
@@ -83,6 +83,14 @@ test("ensure says exactly what to do where it cannot install, and exits with 1",
     "apt-get install -y --no-install-recommends default-jre-headless libzookeeper-java libslf4j-java\n",
   );
   expect(err).toContain("set ZOOKEEPER_HOME to its folder");
+});
+
+test("ensure keeps PostgreSQL's package from starting a service, also where it only says what to do", async () => {
+  const { code, err } = await cli(["ensure", "--only", "postgresql"], { PATH: empty, POSTGRES_BIN: empty });
+  expect(code).toBe(1);
+  const setting = "echo 'create_main_cluster = off' >>/etc/postgresql-common/createcluster.conf\n";
+  expect(err).toContain(`${setting}  apt-get install -y --no-install-recommends postgresql\n`);
+  expect(err).toContain("set POSTGRES_BIN to the folder");
 });
 
 test("ensure asks apt-get once for all that is missing, as root, and is silent when it is there", async () => {

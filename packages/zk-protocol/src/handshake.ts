@@ -1,5 +1,4 @@
-import { Reader } from "./reader.js";
-import { Writer } from "./writer.js";
+import { Reader, Writer } from "./jute.js";
 
 /** The first frame of a connection, without a request header. */
 export interface ConnectRequest {

@@ -1,8 +1,19 @@
-export { type Acl, openAcl, Perms, type RequestedAcl } from "./acl.js";
-export { decodeRequest, decodeResponse, encodeRequest, encodeResponse } from "./codec.js";
 export { type ErrorName, errorCodes, errorName } from "./error-codes.js";
 export { InvalidPathError, ZooKeeperError } from "./errors.js";
-export { encodeFrame, FrameReader } from "./frames.js";
+export {
+  decodeReplyHeader,
+  decodeRequestHeader,
+  encodeFrame,
+  encodeReplyHeader,
+  encodeRequestHeader,
+  FrameReader,
+  type ReplyHeader,
+  RequestFrames,
+  type RequestHeader,
+  replyHeaderBytes,
+  requestHeaderBytes,
+  xids,
+} from "./frames.js";
 export {
   type ConnectRequest,
   type ConnectResponse,
@@ -11,17 +22,6 @@ export {
   encodeConnectRequest,
   encodeConnectResponse,
 } from "./handshake.js";
-export {
-  decodeReplyHeader,
-  decodeRequestHeader,
-  encodeReplyHeader,
-  encodeRequestHeader,
-  type ReplyHeader,
-  type RequestHeader,
-  replyHeaderBytes,
-  requestHeaderBytes,
-  xids,
-} from "./headers.js";
 export { defaultMaxFrameBytes, maxRequestBytes, passwordLength } from "./limits.js";
 export {
   type MultiOp,
@@ -31,7 +31,12 @@ export {
   multiFailure,
 } from "./multi.js";
 export type { MultiReadOp, MultiReadRequest, MultiReadResponse, MultiReadResult } from "./multi-read.js";
+export { type Acl, openAcl, Perms, type RequestedAcl, type Stat } from "./node-records.js";
 export {
+  decodeRequest,
+  decodeResponse,
+  encodeRequest,
+  encodeResponse,
   isWrite,
   type Operations,
   type OpName,
@@ -44,7 +49,6 @@ export { baseName, isValidPath, joinPath, parentOf, validatePath } from "./paths
 export { ProtocolError } from "./protocol-error.js";
 export * from "./records.js";
 export { formatSessionId } from "./session-id.js";
-export type { Stat } from "./stat.js";
 export {
   decodeWatcherEvent,
   encodeWatcherEvent,

@@ -1,6 +1,5 @@
+import type { Reader, Writer } from "./jute.js";
 import { ProtocolError } from "./protocol-error.js";
-import type { Reader } from "./reader.js";
-import type { Writer } from "./writer.js";
 
 /**
  * Lists of steps and of results share one form: before each item its type, a flag and an error code,

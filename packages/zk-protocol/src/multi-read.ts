@@ -1,9 +1,8 @@
+import type { Reader, RecordCodec } from "./jute.js";
 import { noErr, readItem, refuseType, writeEnd, writeItem } from "./multi-header.js";
-import type { Reader } from "./reader.js";
-import type { RecordCodec } from "./record-codec.js";
+import { readStat, type Stat, writeStat } from "./node-records.js";
 import type { PathWatchRequest } from "./records.js";
 import { pathWatchRequest } from "./request-codecs.js";
-import { readStat, type Stat, writeStat } from "./stat.js";
 
 /** One of several reads. */
 export interface MultiReadOp {

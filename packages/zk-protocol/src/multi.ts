@@ -1,9 +1,8 @@
+import type { Reader, RecordCodec } from "./jute.js";
 import { noErr, readItem, refuseType, writeEnd, writeItem } from "./multi-header.js";
-import type { Reader } from "./reader.js";
-import type { RecordCodec } from "./record-codec.js";
+import { readStat, type Stat, writeStat } from "./node-records.js";
 import type { CreateRequest, CreateTTLRequest, PathVersionRequest, SetDataRequest } from "./records.js";
 import { createRequest, createTTLRequest, pathVersionRequest, setDataRequest } from "./request-codecs.js";
-import { readStat, type Stat, writeStat } from "./stat.js";
 
 /** One step of a transaction. */
 export type MultiOp =

@@ -1,5 +1,11 @@
-import type { MultiRequest, MultiResponse } from "./multi.js";
-import type { MultiReadRequest, MultiReadResponse } from "./multi-read.js";
+import { Reader, type RecordCodec, Writer } from "./jute.js";
+import { type MultiRequest, type MultiResponse, multiRequest, multiResponse } from "./multi.js";
+import {
+  type MultiReadRequest,
+  type MultiReadResponse,
+  multiReadRequest,
+  multiReadResponse,
+} from "./multi-read.js";
 import type {
   AddWatchRequest,
   AddWatchResponse,
@@ -29,6 +35,8 @@ import type {
   TotalNumberResponse,
   WhoAmIResponse,
 } from "./records.js";
+import * as requests from "./request-codecs.js";
+import * as responses from "./response-codecs.js";
 
 /**
  * Every operation with the record it sends and the record that answers it. `undefined` stands for
@@ -158,4 +166,106 @@ const writes: ReadonlySet<OpName> = new Set([
  */
 export function isWrite(op: OpName): boolean {
   return writes.has(op);
+}
+
+const { emptyRecord, pathRecord, syncRecord } = requests;
+
+const requestCodecs: { readonly [K in OpName]: RecordCodec<RequestOf<K>> } = {
+  create: requests.createRequest,
+  delete: requests.pathVersionRequest,
+  exists: requests.pathWatchRequest,
+  getData: requests.pathWatchRequest,
+  setData: requests.setDataRequest,
+  getACL: pathRecord,
+  setACL: requests.setACLRequest,
+  getChildren: requests.pathWatchRequest,
+  sync: syncRecord,
+  ping: emptyRecord,
+  getChildren2: requests.pathWatchRequest,
+  check: requests.pathVersionRequest,
+  multi: multiRequest,
+  create2: requests.createRequest,
+  reconfig: requests.reconfigRequest,
+  checkWatches: requests.checkWatchesRequest,
+  removeWatches: requests.checkWatchesRequest,
+  createContainer: requests.createRequest,
+  deleteContainer: requests.barePathRecord,
+  createTTL: requests.createTTLRequest,
+  multiRead: multiReadRequest,
+  auth: requests.authRequest,
+  setWatches: requests.setWatchesRequest,
+  sasl: requests.saslRecord,
+  getEphemerals: requests.prefixRequest,
+  getAllChildrenNumber: pathRecord,
+  setWatches2: requests.setWatches2Request,
+  addWatch: requests.addWatchRequest,
+  whoAmI: emptyRecord,
+  createSession: requests.createSessionRequest,
+  closeSession: emptyRecord,
+};
+
+const responseCodecs: { readonly [K in OpName]: RecordCodec<ResponseOf<K>> } = {
+  create: pathRecord,
+  delete: emptyRecord,
+  exists: responses.statResponse,
+  getData: responses.dataResponse,
+  setData: responses.statResponse,
+  getACL: responses.getACLResponse,
+  setACL: responses.statResponse,
+  getChildren: responses.childrenResponse,
+  sync: syncRecord,
+  ping: emptyRecord,
+  getChildren2: responses.children2Response,
+  check: emptyRecord,
+  multi: multiResponse,
+  create2: responses.create2Response,
+  reconfig: responses.dataResponse,
+  checkWatches: emptyRecord,
+  removeWatches: emptyRecord,
+  createContainer: responses.create2Response,
+  deleteContainer: emptyRecord,
+  createTTL: responses.create2Response,
+  multiRead: multiReadResponse,
+  auth: emptyRecord,
+  setWatches: emptyRecord,
+  sasl: requests.saslRecord,
+  getEphemerals: responses.ephemeralsResponse,
+  getAllChildrenNumber: responses.totalNumberResponse,
+  setWatches2: emptyRecord,
+  addWatch: responses.addWatchResponse,
+  whoAmI: responses.whoAmIResponse,
+  createSession: emptyRecord,
+  closeSession: emptyRecord,
+};
+
+/** The body of a request: what follows the request header. Throws `RangeError` for a number that does not fit its field. */
+export function encodeRequest<K extends OpName>(op: K, request: RequestOf<K>): Buffer {
+  const writer = new Writer();
+  writeRequest(writer, op, request);
+  return writer.finish();
+}
+
+/** As `encodeRequest`, behind what the writer has already. */
+export function writeRequest<K extends OpName>(writer: Writer, op: K, request: RequestOf<K>): void {
+  requestCodecs[op].write(writer, request);
+}
+
+/** Throws `ProtocolError` only, whatever the bytes; a server answers that with MarshallingError. */
+export function decodeRequest<K extends OpName>(op: K, body: Uint8Array): RequestOf<K> {
+  return requestCodecs[op].read(new Reader(body));
+}
+
+/** The body of a reply: what follows the reply header. A reply whose `err` is not 0 has none. */
+export function encodeResponse<K extends OpName>(op: K, response: ResponseOf<K>): Buffer {
+  const writer = new Writer();
+  responseCodecs[op].write(writer, response);
+  return writer.finish();
+}
+
+/**
+ * Call it for a reply with `err` 0 only. Throws `ProtocolError` only, whatever the bytes. For `multi`
+ * look at `multiFailure` as well. `offset`: where the body begins in the bytes; default 0.
+ */
+export function decodeResponse<K extends OpName>(op: K, bytes: Uint8Array, offset = 0): ResponseOf<K> {
+  return responseCodecs[op].read(new Reader(bytes, offset));
 }

@@ -1,5 +1,4 @@
-import type { Acl, RequestedAcl } from "./acl.js";
-import type { Stat } from "./stat.js";
+import type { Acl, RequestedAcl, Stat } from "./node-records.js";
 
 /**
  * `CreateRequest.flags`. Use `container` with createContainer and the `ttl` pair with createTTL only:

@@ -1,5 +1,5 @@
-import { readRequestedAcl, writeAcl } from "./acl.js";
-import type { RecordCodec } from "./record-codec.js";
+import type { RecordCodec } from "./jute.js";
+import { readRequestedAcl, writeAcl } from "./node-records.js";
 import type {
   AddWatchRequest,
   AuthRequest,

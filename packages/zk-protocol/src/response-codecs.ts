@@ -1,5 +1,5 @@
-import { readAcl, writeAcl } from "./acl.js";
-import type { RecordCodec } from "./record-codec.js";
+import type { RecordCodec } from "./jute.js";
+import { readAcl, readStat, writeAcl, writeStat } from "./node-records.js";
 import type {
   AddWatchResponse,
   Children2Response,
@@ -13,7 +13,6 @@ import type {
   TotalNumberResponse,
   WhoAmIResponse,
 } from "./records.js";
-import { readStat, writeStat } from "./stat.js";
 
 export const create2Response: RecordCodec<Create2Response> = {
   write(writer, record) {

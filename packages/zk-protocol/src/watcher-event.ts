@@ -1,6 +1,5 @@
+import { Reader, Writer } from "./jute.js";
 import { ProtocolError } from "./protocol-error.js";
-import { Reader } from "./reader.js";
-import { Writer } from "./writer.js";
 
 /** What can happen to a watched node, with the number that travels. Servers send no others. */
 export const WatchEventType = {

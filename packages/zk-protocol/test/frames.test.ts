@@ -1,11 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  decodeRequest,
   defaultMaxFrameBytes,
   encodeFrame,
+  encodeRequest,
+  encodeRequestHeader,
   FrameReader,
   maxRequestBytes,
+  opCodes,
   ProtocolError,
+  RequestFrames,
+  requestHeaderBytes,
 } from "../src/index.js";
 
 function drain(reader: FrameReader): Buffer[] {
@@ -155,5 +161,40 @@ describe("FrameReader", () => {
     const taken = process.memoryUsage().arrayBuffers - before;
     expect(readers.map((reader) => reader.pendingBytes)).toEqual(readers.map(() => 104));
     expect(taken).toBeLessThan(defaultMaxFrameBytes);
+  });
+});
+
+describe("frames of requests that leave together", () => {
+  const path = (name: string) => ({ path: name, watch: false });
+
+  test("are those that each request would have alone, and are handed out once", () => {
+    const frames = new RequestFrames();
+    expect(frames.take()).toBeNull();
+    expect(frames.add(7, "exists", path("/a"))).toBe(8 + encodeRequest("exists", path("/a")).length);
+    frames.add(-2, "ping", undefined);
+    const exists = encodeFrame(
+      encodeRequestHeader({ xid: 7, type: opCodes.exists }),
+      encodeRequest("exists", path("/a")),
+    );
+    const ping = encodeFrame(encodeRequestHeader({ xid: -2, type: opCodes.ping }));
+    expect(frames.take()).toEqual(Buffer.concat([exists, ping]));
+    expect(frames.take()).toBeNull();
+  });
+
+  test("have nothing of a request that cannot be encoded, or that was taken back", () => {
+    const frames = new RequestFrames();
+    const mistake = { path: "/".repeat(5_000), version: 0.5 };
+    expect(() => frames.add(1, "delete", mistake)).toThrow(RangeError);
+    expect(frames.take()).toBeNull();
+    frames.add(1, "exists", path("/a"));
+    expect(() => frames.add(2, "delete", mistake)).toThrow(RangeError);
+    frames.removeLast(frames.add(2, "exists", path("/b".repeat(5_000))));
+    frames.add(2, "exists", path("/c"));
+    const reader = new FrameReader();
+    reader.push(frames.take() as Buffer);
+    const sent = drain(reader).map(
+      (frame) => decodeRequest("exists", frame.subarray(requestHeaderBytes)).path,
+    );
+    expect(sent).toEqual(["/a", "/c"]);
   });
 });

@@ -126,3 +126,18 @@ describe("the edges of a record", () => {
     expect(() => encodeRequest("createTTL", { ...request, ttlMs: 1n << 63n })).toThrow(RangeError);
   });
 });
+
+test.each([
+  0n,
+  1n,
+  -1n,
+  2n ** 32n - 1n,
+  2n ** 32n,
+  2n ** 53n - 1n,
+  2n ** 53n,
+  2n ** 53n + 1n,
+  2n ** 63n - 1n,
+  -(2n ** 63n),
+])("the number %s is read to the last digit", (zxid) => {
+  expect(decodeReplyHeader(encodeReplyHeader({ xid: 1, zxid, err: 0 })).zxid).toBe(zxid);
+});

@@ -1,5 +1,6 @@
 export type { Acl } from "@holdfast/zk-protocol";
 export { openAcl, Perms } from "@holdfast/zk-protocol";
+export * from "./core.js";
 export type { ZooKeeperLocksOptions } from "./provider/options.js";
 export {
   type ZooKeeperElectionOptions,

@@ -14,13 +14,15 @@ export {
   readNodeData,
   revokeMessage,
 } from "./layout/node-data.js";
-export { parseProtectedName, protectionPrefix } from "./layout/protected-name.js";
 export {
   inQueueOrder,
   isContender,
   latchBase,
   leaseBase,
+  mayBeKept,
   mutexBase,
+  parseProtectedName,
+  protectionPrefix,
   readBase,
   sequenceOf,
   sequenceRefuseFrom,

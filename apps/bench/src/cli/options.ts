@@ -1,6 +1,16 @@
 import { parseArgs } from "node:util";
+import { peers } from "../peers/peers.js";
+import { type Backend, heapRow, workloads } from "../peers/workloads.js";
 
-export type Command = "pairs" | "memory" | "embedded" | "herd" | "redis" | "dashboard";
+export type Command =
+  | "pairs"
+  | "memory"
+  | "embedded"
+  | "herd"
+  | "redis"
+  | "heartbeats"
+  | "dashboard"
+  | "peers";
 
 export interface Options {
   readonly command: "help" | Command;
@@ -21,6 +31,17 @@ export interface Options {
   /** `null`: as the dashboard has it. */
   readonly longHoldMs: number | null;
   readonly json: boolean;
+  /** What `peers` takes. */
+  readonly peers: {
+    readonly backends: readonly Backend[];
+    readonly names: readonly string[];
+    readonly workloads: readonly string[];
+    readonly rounds: number;
+    readonly quick: boolean;
+    readonly write: boolean;
+    /** Files with what `--json` printed; empty: measure. */
+    readonly from: readonly string[];
+  };
 }
 
 /** What was typed cannot be right. The message names what to change. */
@@ -28,7 +49,11 @@ export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }
 
-export const help = `Usage: node apps/bench/dist/main.js <command> [options]
+const peerNames = [...new Set(peers.map(({ name }) => name))];
+const workloadNames = [...workloads.map(({ name }) => name), heapRow];
+const backends: readonly Backend[] = ["zookeeper", "redis"];
+
+export const help: string = `Usage: node apps/bench/dist/main.js <command> [options]
 
 Commands
   pairs    one session, alone, acquires and releases one lock again and again; prints the rate and how late answers
@@ -40,28 +65,48 @@ Commands
   dashboard what the dashboard's process weighs and how long its event loop stands still, with many locks on ZooKeeper
            and on Redis behind it and many streams in front; fails when an aim is missed
   redis    one Redis server: pairs of acquire and release in a second, and how long a hand-off takes while many wait
+  heartbeats what renewals of held locks and heartbeats of waiters cost one Redis server in each second
+  peers    our locks beside those of other libraries, in turn, on one ZooKeeper and one Redis: rates, latencies, processor
+           time and requests, as tables with ratios; peers that are not on this machine are named
 
 Options
   --nodes <n>               servers to start: 1 for one on its own, else an ensemble (default: 3 for pairs, 1 for memory)
   --connect <servers>       use this ZooKeeper instead, such as h1:2181,h2:2181/app; the path must exist
   --pairs <n>               default 200000; 100000 for embedded, 20000 for redis
   --session-timeout <ms>    for pairs (default 30000)
-  --holds <n>               for memory (default 10000)
-  --waiters <n>             for memory (default 1000), herd and redis (default 200)
+  --holds <n>               for memory (default 10000) and heartbeats (default 2000)
+  --waiters <n>             for memory (default 1000), heartbeats (default 2000), herd and redis (default 200)
   --in-flight <n>           requests without an answer at a time, for embedded (default 256)
   --znodes <n>              for embedded (default 100000)
   --sessions <n>            for embedded (default 1000)
   --locks <n>               for dashboard, on each of the two (default 100000)
   --others <n>              keys on Redis that are no locks, for dashboard (default 0)
   --streams <n>             clients of the stream, for dashboard; 0 for none (default 500)
-  --phase <ms>              of looking, and of streams, for dashboard (default 20000)
+  --phase <ms>              of looking, and of streams, for dashboard; of each workload, for heartbeats (default 20000)
   --long-hold <ms>          age from which holds are findings and their nodes are read, for dashboard (default: its own)
-  --json                    the figures as one line of JSON, for dashboard
+  --backend <name>          zookeeper or redis, for peers (default: both)
+  --peers <names>           for peers, with commas between (default: all)
+                            ${peerNames.join(", ")}
+  --workloads <names>       for peers, with commas between (default: all)
+                            ${workloadNames.slice(0, 8).join(", ")},
+                            ${workloadNames.slice(8).join(", ")}
+  --rounds <n>              for peers (default 5)
+  --quick                   for peers: one round of moments, to see that all runs; the figures say nothing
+  --write                   for peers: writes docs/performance.md; not with --quick
+  --from <files>            for peers: shows, or writes, what --json printed earlier instead of measuring; commas between
+  --json                    the figures as one line of JSON, for dashboard and peers
   --help                    this text
 
 The exit code is 0 when all is well, 1 when not, 2 for wrong options. Progress goes to the error output.`;
 
-const ownServers: ReadonlySet<string> = new Set(["embedded", "herd", "redis", "dashboard"]);
+const ownServers: ReadonlySet<string> = new Set([
+  "embedded",
+  "herd",
+  "redis",
+  "heartbeats",
+  "dashboard",
+  "peers",
+]);
 
 /** @throws UsageError */
 export function parseOptions(args: readonly string[]): Options {
@@ -80,12 +125,8 @@ export function parseOptions(args: readonly string[]): Options {
     connect: values.connect ?? null,
     nodes: count("--nodes", values.nodes ?? (command === "pairs" ? "3" : "1"), 9),
     pairs: count("--pairs", values.pairs ?? defaultPairs(command), 1e9),
-    holds: count("--holds", values.holds ?? "10000", 1e6),
-    waiters: count(
-      "--waiters",
-      values.waiters ?? (command === "herd" || command === "redis" ? "200" : "1000"),
-      1e5,
-    ),
+    holds: count("--holds", values.holds ?? (command === "heartbeats" ? "2000" : "10000"), 1e6),
+    waiters: count("--waiters", values.waiters ?? defaultWaiters(command), 1e5),
     sessionTimeoutMs: count("--session-timeout", values["session-timeout"] ?? "30000", 1e7),
     inFlight: count("--in-flight", values["in-flight"] ?? "256", 1e6),
     znodes: count("--znodes", values.znodes ?? "100000", 1e7),
@@ -96,8 +137,36 @@ export function parseOptions(args: readonly string[]): Options {
     phaseMs: count("--phase", values.phase ?? "20000", 1e7),
     longHoldMs: values["long-hold"] === undefined ? null : count("--long-hold", values["long-hold"], 1e9),
     json: values.json === true,
+    peers: peersOptions(values),
   };
 }
+
+function peersOptions(values: Values): Options["peers"] {
+  const { quick = false, write = false } = values;
+  if (quick && write)
+    throw new UsageError("--quick measures nothing that could be written: leave --write out");
+  return {
+    backends: several("--backend", values.backend, backends),
+    names: several("--peers", values.peers, peerNames),
+    workloads: several("--workloads", values.workloads, workloadNames),
+    rounds: count("--rounds", values.rounds ?? (quick ? "1" : "5"), 100),
+    quick,
+    write,
+    from: values.from?.split(",") ?? [],
+  };
+}
+
+/** All of them where nothing is given. */
+function several<T extends string>(option: string, given: string | undefined, known: readonly T[]): T[] {
+  const names = given?.split(",") ?? known;
+  return names.map((name) => {
+    const found = known.find((each) => each === name);
+    if (found === undefined) throw new UsageError(`${option}: there is no ${name}, only ${known.join(", ")}`);
+    return found;
+  });
+}
+
+type Values = ReturnType<typeof parse>["values"];
 
 function parse(args: readonly string[]) {
   try {
@@ -119,6 +188,13 @@ function parse(args: readonly string[]) {
         streams: { type: "string" },
         phase: { type: "string" },
         "long-hold": { type: "string" },
+        backend: { type: "string" },
+        peers: { type: "string" },
+        workloads: { type: "string" },
+        rounds: { type: "string" },
+        quick: { type: "boolean" },
+        write: { type: "boolean" },
+        from: { type: "string" },
         json: { type: "boolean" },
         help: { type: "boolean" },
       },
@@ -128,12 +204,26 @@ function parse(args: readonly string[]) {
   }
 }
 
+function defaultWaiters(command: string | undefined): string {
+  if (command === "heartbeats") return "2000";
+  return command === "herd" || command === "redis" ? "200" : "1000";
+}
+
 function defaultPairs(command: string | undefined): string {
   if (command === "embedded") return "100000";
   return command === "redis" ? "20000" : "200000";
 }
 
-const commands: readonly Command[] = ["pairs", "memory", "embedded", "herd", "redis", "dashboard"];
+const commands: readonly Command[] = [
+  "pairs",
+  "memory",
+  "embedded",
+  "herd",
+  "redis",
+  "heartbeats",
+  "dashboard",
+  "peers",
+];
 
 function commandOf(name: string | undefined): Command {
   const known = commands.find((each) => each === name);

@@ -44,7 +44,7 @@ interface Wanted {
   readonly workers: number;
   readonly seed: number;
   readonly out: string;
-  /** Of its locks and nodes: nobody else has it. */
+  /** Of its locks and nodes: no other program has it. */
   readonly name: string;
 }
 

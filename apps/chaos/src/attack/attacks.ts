@@ -25,7 +25,7 @@ const inTime: readonly CheckerName[] = ["belief", "advertised", "mutex", "lost-n
 interface Attack {
   readonly what: string;
   readonly of: "zookeeper" | "both";
-  /** The one thing that is done. Nothing here can reach a server's process, its data or somebody else's client. */
+  /** The one thing that is done. Nothing here can reach a server's process, its data or another user's client. */
   readonly kind: FaultKind | undefined;
   readonly name: string;
   readonly planned: Partial<PlannedFault>;

@@ -8,7 +8,7 @@ const pageOf = 500;
 const answerWithinMs = 15_000;
 
 /**
- * Somebody's Redis. All keys of the attack carry `name`, which nobody else has; `close` deletes those that are left: the last
+ * The Redis of a user. All keys of the attack carry `name`, which no other program has; `close` deletes those that are left: the last
  * tokens of its locks, which would go by themselves in an hour.
  */
 export async function openForeignRedis(address: Address, name: string): Promise<ServerSet> {
@@ -24,7 +24,7 @@ export async function openForeignRedis(address: Address, name: string): Promise<
       return proxiedLink({ kind: "redis", address: { host: "127.0.0.1", port: proxy.port } }, [proxy]);
     },
     observer: async () => ({
-      // Nobody is asked who waits where: its locks here are not fair.
+      // It is not asked who waits where: its locks here are not fair.
       look: async () => ({ holders: [], queue: [] }),
       left: ({ name: lock }) => connected(address, (connection) => leftOf(connection, lock)),
       close: async () => {},

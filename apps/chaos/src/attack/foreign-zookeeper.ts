@@ -13,7 +13,7 @@ const reachWithinMs = 15_000;
 const sessionTimeoutMs = 10_000;
 
 /**
- * Somebody's ensemble, with a node of the attack's own below the target's path, in which all of its locks are. Nothing of the servers
+ * The ensemble of a user, with a node of the attack's own below the target's path, in which all of its locks are. Nothing of the servers
  * can be reached through it but as a client. `close` deletes the node and what is below it.
  * @throws UsageError when the target's path is not there
  */

@@ -1,7 +1,7 @@
 import { UsageError } from "../cli/usage.js";
 import type { Address } from "../workload/addresses.js";
 
-/** A cluster that somebody says is theirs. */
+/** A cluster that a user says is theirs. */
 export type AttackTarget =
   | {
       readonly kind: "zookeeper";

@@ -16,7 +16,7 @@ interface Found {
   readonly examples: Examples;
 }
 
-/** Whether what the application was told excluded each other, over all keys. */
+/** Whether the holds that the application knew of excluded each other, over all keys. */
 export const belief = (history: History): CheckResult =>
   judged("belief", history, believed, (about) => about.meta.kind !== "latch");
 
@@ -27,7 +27,7 @@ export const advertisedExclusion = (history: History): CheckResult =>
 /** At most one holder of each exclusive lock. */
 export const mutex = (history: History): CheckResult => judged("mutex", history, believed, isExclusive);
 
-/** No writer beside anybody else; its own downgraded read excepted. */
+/** No writer beside another holder; its own downgraded read excepted. */
 export const readWrite = (history: History): CheckResult => judged("rw", history, believed, isReadWrite);
 
 /** Never more permits out than there are. */

@@ -9,7 +9,7 @@ import { faultWithin, pausedWithin } from "./workers.js";
 
 /**
  * Release to next grant. A waiter beside a free lock for longer than the limit is a lost wake-up. Time in which a fault
- * was on does not count: nobody can be granted by a server that is down.
+ * was on does not count: no client can be granted by a server that is down.
  */
 export function handover(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
@@ -52,7 +52,7 @@ export function handover(history: History, options: CheckOptions): CheckResult {
   });
 }
 
-/** Somebody who could have been granted and was not, with the time without faults that it stood there. */
+/** A waiter that could have been granted and was not, with the time without faults that it stood there. */
 function waiting(
   history: History,
   waiters: KeyHistory["operations"],

@@ -2,7 +2,7 @@ import type { History } from "../history/history.js";
 import { Examples, seconds } from "./examples.js";
 import type { CheckResult } from "./verdict.js";
 
-/** Nobody passes a latch before enough countdowns were even asked for. */
+/** No worker passes a latch before enough countdowns were even asked for. */
 export function latch(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;

@@ -34,7 +34,7 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
   const margin = Number.isFinite(smallest) ? { smallestMarginMs: Math.round(smallest / 1e3) / 1e3 } : {};
   const metrics = { lost: judged, ...margin };
   const result = examples.result("lost-notice", { judged, what: "notices of a loss", metrics });
-  // A run in which nothing was lost is no lack of evidence; one in which nobody held is.
+  // A run in which nothing was lost is no lack of evidence; one without any hold is.
   return judged > 0 || looked === 0 ? result : { ...result, verdict: "pass", summary: "nothing was lost" };
 }
 

@@ -2,7 +2,7 @@
 export interface CheckOptions {
   /** Only these checkers. */
   readonly only?: readonly string[];
-  /** Longest time that a lock may stand free while somebody waits. Default: 2 leases + 1 s. */
+  /** Longest time that a lock may stand free while a worker waits. Default: 2 leases + 1 s. */
   readonly handoverLimitMs?: number;
   /** Within what every key must be granted to two clients after the last fault. Default 10 s. */
   readonly healLimitMs?: number;

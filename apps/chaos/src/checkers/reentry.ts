@@ -28,7 +28,7 @@ export function reentry(history: History): CheckResult {
     for (const done of [...about.operations].sort((a, b) => a.endedAt - b.endedAt)) {
       const owner = owners.get(done.hold);
       if (owner === undefined || done.outcome !== "ok") continue;
-      // What is counted of a hold that was lost in the middle is nobody's promise.
+      // What is counted of a hold that was lost in the middle is promised by no client.
       if (done.endedAt >= (lost.get(owner) ?? Number.POSITIVE_INFINITY)) continue;
       const change = done.acquires ? 1 : done.f === "release" ? -1 : 0;
       const count = (counts.get(owner) ?? 0) + change;

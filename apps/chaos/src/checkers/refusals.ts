@@ -3,7 +3,7 @@ import { Examples, seconds } from "./examples.js";
 import type { CheckResult } from "./verdict.js";
 
 /**
- * A refusal needs a reason: somebody else who possibly had the lock, or stood in its queue, at some moment of the try.
+ * A refusal needs a reason: another worker that possibly had the lock, or stood in its queue, at some moment of the try.
  * Convicts in runs without faults; else it only counts.
  */
 export function refusals(history: History): CheckResult {
@@ -17,7 +17,7 @@ export function refusals(history: History): CheckResult {
     if (!about.operations.some(({ f, outcome }) => f === "try-acquire" && outcome === "fail")) continue;
     const overs = possiblyUntil(about);
     const attempts = about.operations.filter(({ acquires }) => acquires);
-    // The latest end of all possible holds that were asked for so far, and the one below it of somebody else.
+    // The latest end of all possible holds that were asked for so far, and the one below it of another worker.
     let latest: { op: Operation; over: number } | null = null;
     let second: { op: Operation; over: number } | null = null;
     attempts.forEach((attempt, at) => {
@@ -46,11 +46,11 @@ export function refusals(history: History): CheckResult {
     });
   }
   const result = examples.result("refusals", { judged, what: "refusals", metrics: { spurious } });
-  // Where somebody asked and nobody was refused, nobody was refused without a reason.
+  // Where locks were asked for and none was refused, none was refused without a reason.
   return judged > 0 || asked === 0 ? result : { ...result, verdict: "pass", summary: "nobody was refused" };
 }
 
-/** Until when each grant may have lasted; an acquire that nobody knows the end of may last for good. */
+/** Until when each grant may have lasted; an acquire whose end is not known may last for good. */
 function possiblyUntil(about: KeyHistory): Map<Operation, number> {
   const grants = new Map(about.holds.map((hold) => [hold.grant, hold]));
   const overs = new Map<Operation, number>();

@@ -1,7 +1,7 @@
 import type { Hold, KeyHistory } from "../history/history.js";
 import type { Nanos } from "../history/record.js";
 
-/** A stretch in which somebody definitely has something. */
+/** A stretch in which a worker definitely has something. */
 export interface Span {
   readonly from: Nanos;
   readonly to: Nanos;
@@ -11,7 +11,7 @@ export interface Span {
   readonly hold: Hold;
 }
 
-/** What the application was told: from the return of the acquire to release, lost event or death. */
+/** What the application knows: from the return of the acquire to release, lost event or death. */
 export function believed({ holds }: KeyHistory): Span[] {
   const spans: Span[] = [];
   for (const hold of holds) if (hold.to > hold.from) spans.push(spanOf(hold, hold.from, hold.to));

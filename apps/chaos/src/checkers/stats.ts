@@ -48,7 +48,7 @@ export function stats(history: History, options: CheckOptions): CheckResult {
   };
 }
 
-/** The longest time from one grant to the next, of whatever key: how long nobody got anything. */
+/** The longest time from one grant to the next, of whatever key: how long no worker got anything. */
 function longestGap(granted: number[]): number {
   granted.sort((a, b) => a - b);
   let longest = 0;

@@ -59,7 +59,7 @@ interface Born {
 /** All workers of a scenario. */
 export class Crew {
   readonly workers: Worker[] = [];
-  /** Rejects when a worker says that it cannot go on, or ends without being told to. */
+  /** Rejects when a worker says that it cannot go on, or ends without having been asked to. */
   readonly broken: Promise<never>;
   #break: (error: Error) => void = () => {};
   readonly #options: CrewOptions;
@@ -74,7 +74,7 @@ export class Crew {
     this.broken = new Promise((_, reject) => {
       this.#break = reject;
     });
-    this.broken.catch(() => {}); // told to whoever races with it
+    this.broken.catch(() => {}); // it is reported to the code that races with it
   }
 
   /** Spawns all and resolves when each is connected. */
@@ -132,7 +132,7 @@ export class Crew {
   async kill(worker: Worker): Promise<void> {
     const { process, p } = worker;
     this.#condemned.add(process);
-    // Before the signal: what somebody else is granted after it is no overlap.
+    // Before the signal: what another worker is granted after it is no overlap.
     this.#state(p, "killed");
     worker.paused = false;
     await process.kill();

@@ -10,7 +10,7 @@ export interface Decision {
 }
 
 /**
- * Verdicts against what was expected. A conviction that nobody expected counts first, whichever checker it is from; then a
+ * Verdicts against what was expected. A conviction that was not expected counts first, whichever checker it is from; then a
  * run in which too little happened; then what should have been shown and was not.
  *
  * `disorder`: the servers were not in order among themselves, by what they say. A conviction then tells nothing of the client.

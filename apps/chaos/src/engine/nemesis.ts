@@ -111,7 +111,7 @@ export class Nemesis {
     return !signal.aborted;
   }
 
-  /** Whoever waited through a fault of the servers is served again. */
+  /** A worker that waited through a fault of the servers is served again. */
   async #settled(): Promise<void> {
     const { tally, keys = [], settleMs = 30_000 } = this.#options;
     const { signal } = this.#over;

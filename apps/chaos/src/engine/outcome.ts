@@ -43,7 +43,7 @@ export interface ScenarioOutcome {
   readonly capabilities: readonly Capability[];
   /** Folder with history.jsonl, plan.json, logs and configuration; null when it was not kept. */
   readonly folder: string | null;
-  /** What is left of a violation after shrinking; unset where nobody tried. */
+  /** What is left of a violation after shrinking; unset where that was not tried. */
   readonly smallest?: Smallest;
 }
 

@@ -45,7 +45,7 @@ export function writePlan(path: string, file: PlanFile): void {
   writeFileSync(path, `${JSON.stringify(file, null, 2)}\n`);
 }
 
-/** Throws `RangeError` for a file that is no plan, or plans what nobody knows. */
+/** Throws `RangeError` for a file that is no plan, or has unknown steps. */
 export function readPlan(path: string): PlanFile {
   let file: Partial<PlanFile>;
   try {

@@ -9,7 +9,7 @@ export type Unstamped = Each<Unnumbered<HistoryRecord>>;
 
 type Listener = (record: HistoryRecord) => void;
 
-/** One history, in the order in which records arrive; whoever listens hears of each after it was given its number. */
+/** One history, in the order in which records arrive; a listener hears of each after it was given its number. */
 export class Recorder {
   readonly clock: RunClock;
   readonly #writer: HistoryWriter;

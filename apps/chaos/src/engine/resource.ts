@@ -35,7 +35,7 @@ interface Cell {
 }
 
 /**
- * What the locks are for: a number for each key, which holders read, raise by one and write back. It does as it is told, so
+ * What the locks are for: a number for each key, which holders read, raise by one and write back. It does what is asked, so
  * that two holders overwrite each other; a fenced write is refused when a higher token was seen. It lives in the
  * runner, past all faults, and each write is a record.
  */

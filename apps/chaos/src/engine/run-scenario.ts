@@ -303,7 +303,7 @@ function abortOf(signal: AbortSignal | undefined): { readonly promise: Promise<n
   const promise = new Promise<never>((_, no) => {
     reject = no;
   });
-  promise.catch(() => {}); // told to whoever races with it
+  promise.catch(() => {}); // it is reported to the code that races with it
   const heard = (): void => reject(signal?.reason);
   if (signal?.aborted === true) heard();
   signal?.addEventListener("abort", heard, { once: true });

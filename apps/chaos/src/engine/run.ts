@@ -131,7 +131,7 @@ async function one(
     rmSync(folder, { recursive: true, force: true });
     return { ...outcome, folder: null };
   } catch (error) {
-    // Nobody knows what it left behind at its servers.
+    // What it left behind at its servers is not known.
     await pool.discard(scenario.topology);
     signal?.throwIfAborted();
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error);

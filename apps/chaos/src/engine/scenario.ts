@@ -168,7 +168,7 @@ export interface Scenario {
   readonly groups: readonly WorkerGroup[];
   /** How long the workload runs; what plan and healing need comes on top. */
   readonly runMs: number;
-  /** It may be told to run for any time from the one to the other: its plan is as long as that. Unset: always `runMs`. */
+  /** It can be made to run for any time from the one to the other: its plan is as long as that. Unset: always `runMs`. */
   readonly lastsMs?: readonly [least: number, most: number];
   /** Draws what is broken, and when. The same numbers give the same plan. */
   plan(random: Random, runMs: number): readonly PlannedFault[];

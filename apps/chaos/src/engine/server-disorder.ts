@@ -10,7 +10,7 @@ import type { ServerLog, ServerSet } from "./topologies/server-set.js";
 const sign = /Unexpected extra paths under session/;
 
 /**
- * Reads what servers write from now on for signs that they are not in order among themselves. Whoever is convicted then may not
+ * Reads what servers write from now on for signs that they are not in order among themselves. A client that is convicted then may not
  * have been at fault.
  */
 export class ServerDisorder {

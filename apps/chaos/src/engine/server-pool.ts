@@ -5,7 +5,7 @@ import type { ServerSet } from "./topologies/server-set.js";
 export const topologyName = (topology: Topology): string =>
   JSON.stringify(topology, Object.keys(topology).sort());
 
-/** Running servers by their topology: started ahead, handed from one scenario to the next, closed when nobody needs them. */
+/** Running servers by their topology: started ahead, handed from one scenario to the next, closed when no scenario needs them. */
 export class ServerPool {
   readonly #start: (topology: Topology) => Promise<ServerSet>;
   readonly #sets = new Map<string, Promise<ServerSet>>();
@@ -15,13 +15,13 @@ export class ServerPool {
     this.#start = start;
   }
 
-  /** Begins to start them, if nobody has. */
+  /** Begins to start them, unless that has begun. */
   prepare(topology: Topology): void {
     if (this.#closed) return;
     const name = topologyName(topology);
     if (this.#sets.has(name)) return;
     const set = this.#start(topology);
-    set.catch(() => {}); // told to whoever takes it
+    set.catch(() => {}); // it is reported to the code that takes it
     this.#sets.set(name, set);
   }
 

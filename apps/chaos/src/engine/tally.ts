@@ -1,6 +1,6 @@
 import type { HistoryRecord } from "../history/record.js";
 
-/** A hold that somebody was granted and has not given back, as far as records have arrived. */
+/** A hold that a worker was granted and has not given back, as far as records have arrived. */
 export interface LiveHold {
   readonly id: string;
   readonly key: string;
@@ -22,7 +22,7 @@ interface Counts {
   readonly grantedTo: Set<string>;
 }
 
-/** What the records have told so far: the nemesis aims by it, and the engine waits for things in it. Never used to judge. */
+/** What the records say so far: the nemesis aims by it, and the engine waits for things in it. Never used to judge. */
 export class Tally {
   readonly #holds = new Map<string, LiveHold>();
   readonly #waits = new Map<string, LiveWait>();

@@ -29,7 +29,7 @@ export function parseTrigger(text: string): Trigger {
 export type WorkerRole = "holder" | "waiter" | "last-waiter" | "worker";
 
 /**
- * A target that is somebody of the workload: `holder(k1)`, `waiter(k1)`, `last-waiter(k1)` (who asked last, so that its turn does
+ * A target in the workload: `holder(k1)`, `waiter(k1)`, `last-waiter(k1)` (who asked last, so that its turn does
  * not come at once), `worker(w0)`. `null` for any other: a server's role or name.
  */
 export function parseWorkerTarget(text: string): { readonly role: WorkerRole; readonly name: string } | null {

@@ -26,7 +26,7 @@ export interface WorkerEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** One worker: a process that is told lines and tells lines. It does not outlive the runner, whatever ends that. */
+/** One worker: a process that reads lines and writes lines. It does not outlive the runner, whatever ends that. */
 export class WorkerProcess {
   readonly p: string;
   readonly pid: number;
@@ -51,12 +51,12 @@ export class WorkerProcess {
     this.pid = child.pid;
     this.#child = child;
     this.#stdin = stdin;
-    // A worker that died while it was told something is reported by its exit.
+    // A worker that died while a line was written to it is reported by its exit.
     stdin.on("error", () => {});
     guard.on("error", () => {});
     const lines = createInterface({ input: stdout });
     lines.on("line", (line) => onWord(parse(line)));
-    // Killed before it had read what it was told: its exit is reported, and all that it said has been read.
+    // Killed before it had read its lines: its exit is reported, and all that it said has been read.
     lines.on("error", () => {});
     this.exited = new Promise((resolve) => {
       child.on("exit", (code, signal) => {

@@ -57,7 +57,7 @@ export class Operation {
 
 export type EndCause = "release" | "lost" | "killed" | "exit" | "downgrade" | "open";
 
-/** What a worker was told that it has: from the return of the acquire to the first thing that ended it. */
+/** What a worker heard that it has: from the return of the acquire to the first thing that ended it. */
 export class Hold {
   readonly id: string;
   readonly key: string;
@@ -79,7 +79,7 @@ export class Hold {
   /** `i` of the record that ended it; -1 when it never ended. */
   end = -1;
   cause: EndCause = "open";
-  /** When nobody can have it any more: the release came back, it was lost, its process is dead. */
+  /** When no worker can have it any more: the release came back, it was lost, its process is dead. */
   surelyOverAt: Nanos = Number.POSITIVE_INFINITY;
   lostAt: Nanos = Number.POSITIVE_INFINITY;
   lost = -1;

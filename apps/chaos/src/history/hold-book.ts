@@ -36,7 +36,7 @@ export class HoldBook {
     if (hold !== null && record.type === "ok") hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
   }
 
-  /** Nobody knows whether it came about: from when it was asked for, others may read. */
+  /** Whether it came about is not known: from when it was asked for, others may read. */
   downgradeUnanswered(operation: Operation): Hold | null {
     const write = this.#innermost(operation.hold);
     write?.endsAt(operation.invokedAt, operation.invoke, "downgrade");

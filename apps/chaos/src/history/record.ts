@@ -94,7 +94,7 @@ export interface InvokeRecord extends Base {
   };
 }
 
-/** How it ended: `ok`, `fail` (it did not happen), `info` (nobody knows). */
+/** How it ended: `ok`, `fail` (it did not happen), `info` (not known). */
 export interface OutcomeRecord extends Base {
   /** How it ended. */
   readonly type: "ok" | "fail" | "info";
@@ -121,12 +121,12 @@ export interface OutcomeRecord extends Base {
   readonly error?: string;
 }
 
-/** What the holder was told without asking. */
+/** What the holder heard without asking. */
 export interface EventRecord extends Base {
   readonly type: "event";
   /** Worker and incarnation. */
   readonly p: string;
-  /** What the holder was told. */
+  /** What the holder heard. */
   readonly f: "lost" | "uncertain" | "recovered" | "requeued" | "extended";
   /** The key that it is about. */
   readonly key: string;

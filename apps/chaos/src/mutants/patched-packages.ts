@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -43,8 +44,8 @@ export class PatchedPackages implements Disposable {
         cpSync(join(folder, "package.json"), join(target, "package.json"));
         linkDependencies(folder, modules);
       }
-      const dist = join(modules, scope, patch.package, "dist");
-      writeFileSync(join(dist, `${patch.file}.js`), applied(patch, dist));
+      const { path, text } = applied(patch, join(modules, scope, patch.package, "dist"));
+      writeFileSync(path, text);
     } catch (error) {
       this[Symbol.dispose]();
       throw error;
@@ -63,20 +64,49 @@ export class PatchedPackages implements Disposable {
 
 /** The built file as it is to be. */
 export function patchedText(patch: Patch): string {
-  return applied(patch, join(folderOf(patch.package, ownFolder()), "dist"));
+  return applied(patch, join(folderOf(patch.package, ownFolder()), "dist")).text;
 }
 
-function applied({ id, package: name, file, find, replace }: Patch, dist: string): string {
-  const parts = readFileSync(join(dist, `${file}.js`), "utf8").split(find);
+function applied({ id, file, find, replace }: Patch, dist: string): BuiltFile {
+  const { path, text, from, to } = builtModule(dist, file);
+  // A bundler breaks lines where it likes.
+  const words = find.split(/\s+/).map((word) => word.replace(/[^\w\s]/g, "\\$&"));
+  const parts = text.slice(from, to).split(new RegExp(words.join("\\s+")));
   if (parts.length !== 2) {
     throw new Error(
-      `mutant ${id}: ${JSON.stringify(find)} is ${parts.length - 1} times in ${name}/dist/${file}.js, and should be once`,
+      `mutant ${id}: ${JSON.stringify(find)} is ${parts.length - 1} times in ${file} of ${path}, and should be once`,
     );
   }
-  return parts.join(replace);
+  return { path, text: text.slice(0, from) + parts.join(replace) + text.slice(to) };
 }
 
-/** Dependencies that are none of ours: shared, since nobody changes them. */
+interface BuiltFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/**
+ * Where a module stands. In a checkout it is a file of its own. In an installed package it is a part of a bundle: from a comment with
+ * its name up to the comment of the next module.
+ */
+function builtModule(dist: string, file: string): BuiltFile & { readonly from: number; readonly to: number } {
+  const own = join(dist, `${file}.js`);
+  if (existsSync(own)) {
+    const text = readFileSync(own, "utf8");
+    return { path: own, text, from: 0, to: text.length };
+  }
+  const bundles = readdirSync(dist).filter((name) => name.endsWith(".js"));
+  for (const path of bundles.map((name) => join(dist, name))) {
+    const text = readFileSync(path, "utf8");
+    const from = text.indexOf(`\n// dist/${file}.js\n`);
+    if (from < 0) continue;
+    const length = text.slice(from + 1).search(/\n\/\/ dist\/\S+\.js\n/);
+    return { path, text, from, to: length < 0 ? text.length : from + 1 + length };
+  }
+  throw new Error(`${file} is no module of ${dist}`);
+}
+
+/** Dependencies that are none of ours: shared, since no mutant changes them. */
 function linkDependencies(folder: string, modules: string): void {
   const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
     dependencies?: Record<string, string>;

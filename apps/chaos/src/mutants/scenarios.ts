@@ -14,7 +14,7 @@ interface Setting {
   readonly others?: Partial<WorkerGroup>;
 }
 
-/** Short, with limits in proportion: a recipe that is right has air, one that is not is soon told from it. */
+/** Short, with limits in proportion: a right recipe has time to spare, and a wrong one soon differs from it. */
 function setting({
   id,
   topology,
@@ -128,7 +128,7 @@ export const redisFair: Scenario = setting({
   id: "redis-fair",
   topology: redis,
   key: { ...redisKey, kind: "fair", fair: true },
-  // Long turns of many, so that whoever looks at the queue now and then has seen who stood in it.
+  // Long turns of many, so that a look at the queue now and then sees each of its members.
   group: { recipe: "redis", count: 6, holdMs: [60, 120], options: { named: true } },
   runMs: 4_000,
   pass: [...exclusive, "fifo"],

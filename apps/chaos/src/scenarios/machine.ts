@@ -117,7 +117,7 @@ export const machineScenarios: readonly Scenario[] = [
     keys: { k1: redis(6_000) },
     groups: [
       workers("redis", { name: "h", count: 1, holdMs: [3_000, 3_500], pauseMs: [200, 300] }),
-      // Who asks again and again, rather than waiting until the lease that it was told is over.
+      // A client that asks again and again, rather than waiting until the end of the lease that it has read.
       workers("redis", { name: "w", count: 3, pauseMs: [10, 30], waitMs: 100 }),
     ],
     runMs: 6_000,

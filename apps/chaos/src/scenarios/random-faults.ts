@@ -44,7 +44,7 @@ function client(
   };
 }
 
-/** Any of the workers, or whoever holds or waits just then. */
+/** Any of the workers, or one that holds or waits just then. */
 export function somebody(workers: number, keys: readonly [string, ...string[]]): Targets {
   return (random) => {
     const who = random.pick(["worker", "worker", "holder", "waiter"]);
@@ -64,7 +64,7 @@ export function clientFaults(
   who: Targets,
   { mostMs, backAfterMs = 800 }: { mostMs: number; backAfterMs?: number },
 ): Drawable[] {
-  // Nobody knows a session or a master at once after that.
+  // No client knows a session or a master at once after that.
   const cut = { restMs: backAfterMs };
   return [
     client("worker.kill", who, [200, 1_500], { weight: 2, restMs: backAfterMs }),
@@ -95,7 +95,7 @@ export const ensembleFaults: readonly Drawable[] = [
   server("zk.pause", ["all"], [300, 5_000], { weight: 0.5 }),
 ];
 
-/** What was created or deleted is not told, and the connection ends. */
+/** The answer to a create or delete is lost, and the connection ends. */
 export const lostReplies = (who: Targets): Drawable => ({
   weight: 0.6,
   lanes: both,
@@ -170,7 +170,7 @@ export const failovers: readonly Drawable[] = [
 
 /** Only where replication passes gates: servers that share one network. */
 export const killedBehind: Drawable = {
-  // It cuts off whoever was granted what no replica knows of.
+  // It cuts off the worker that was granted what no replica knows of.
   lanes: both,
   restMs: 3_000,
   tookMs: 6_000,
@@ -209,7 +209,7 @@ export const besideMaster: readonly Drawable[] = [
   },
 ];
 
-/** What scripts answered is not told, and what wakes waiters is not heard. */
+/** Answers of scripts are lost, and the messages that wake waiters too. */
 export const redisLosses = (who: Targets): Drawable[] => [
   {
     weight: 0.5,

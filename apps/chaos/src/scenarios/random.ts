@@ -70,7 +70,7 @@ const fencedReplicas = safePass.pass.filter(
   (name) => !["belief", "mutex", "advertised", "lost-notice"].includes(name),
 );
 
-/** Faults drawn from the seed, in any order and two at a time: what nobody thought of writing down as a scenario. */
+/** Faults drawn from the seed, in any order and two at a time: what is written down in no scenario. */
 export const randomScenarios: readonly Scenario[] = [
   {
     id: "S02-zk",

@@ -2,7 +2,7 @@ import type { Expectation, KeySpec, PlannedFault, Topology, WorkerGroup } from "
 
 const leaseMs = 3_000;
 export const mutex: KeySpec = { kind: "mutex", backend: "redis", fenced: true, leaseMs };
-/** Short: what a client gave up waiting for may have been done all the same, and then nobody holds for a lease. */
+/** Short: what a client gave up waiting for may have been done all the same, and then the lock has no holder for a lease. */
 export const naive: KeySpec = { kind: "naive", backend: "redis", leaseMs: 1_000 };
 
 export const sentinels: Topology = { kind: "replicated", replicas: 2, sentinels: 3 };
@@ -55,7 +55,7 @@ export const safePass: Expectation = {
 };
 
 /**
- * A holds for long and is cut off with its grant; B takes turns. With pauses, so that there are moments in which nobody holds:
+ * A holds for long and is cut off with its grant; B takes turns. With pauses, so that there are moments without a holder:
  * the fault waits for one.
  */
 export const cutOffBeside = (acks: "none" | "all"): WorkerGroup[] => {
@@ -98,5 +98,5 @@ export const deafen: PlannedFault = {
   options: { servers: "sentinel", mode: "hole" },
 };
 
-/** No grant while a replica is away: it comes back when Sentinels have told the old master. */
+/** No grant while a replica is away: it comes back when Sentinels have reached the old master. */
 export const healLimitMs = 30_000;

@@ -248,7 +248,7 @@ export const redisScenarios: readonly Scenario[] = [
       pass: ["belief", "mutex", "effect", "fence-order", "handover", "heal-liveness", "leaks"],
       figures: { "lost-notice.judged": { most: 0 } },
     },
-    // With holds of two seconds one of two keys may be asked for by nobody for ten.
+    // With holds of two seconds one of two keys may not be asked for in ten.
     check: { minGrants: 4, healLimitMs: 30_000 },
     faults: ["connections cut", "scripts forgotten", "answers lost"],
     mode: "ours",

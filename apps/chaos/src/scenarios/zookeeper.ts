@@ -206,7 +206,7 @@ export const zookeeperScenarios: readonly Scenario[] = [
   },
 ];
 
-/** Whoever holds `k1` is cut off twice. */
+/** The holder of `k1` is cut off twice. */
 function cuts(fault: string, forMs: number): PlannedFault[] {
   return [
     { fault, target: "holder(k1)", after: "held(k1)", atMs: 300, forMs },

@@ -17,7 +17,7 @@ export interface ContenderOptions {
 }
 
 /**
- * Takes turns at its keys until it is told to stop. Options of a group: `heeds` (default true: stops working and writes nothing once
+ * Takes turns at its keys until it is stopped. Options of a group: `heeds` (default true: stops working and writes nothing once
  * it has heard of a loss), `tries` (share of acquires that ask only once), `reads` (share of reads, default 0.5), `downgrades` (share of
  * writes, default 0.25), `permits` (most at a time, default 1), `depth` (nested acquires, default 2).
  */
@@ -35,7 +35,7 @@ export class Contender {
     while (!stop.aborted) {
       const granted = await this.#turn(random.pick([first, ...others]));
       const [least, most] = group.pauseMs ?? [0, 5];
-      // Somebody who was refused or failed does not ask again at once.
+      // A contender that was refused or failed does not ask again at once.
       await pass(granted ? random.between(least, most) : random.between(50, 150), stop);
     }
   }

@@ -26,7 +26,7 @@ export interface Wish {
   readonly thread?: string;
 }
 
-/** Every operation of a worker goes through here: it is asked of the client, and what was asked and what came back are told. */
+/** Every operation of a worker goes through here: it is asked of the client, and the request and its outcome are recorded. */
 export class Desk {
   readonly #options: DeskOptions;
   readonly #promises: Promises;

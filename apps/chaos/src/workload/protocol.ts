@@ -22,7 +22,7 @@ export interface WorkerSetup {
 }
 
 /**
- * What a worker is told: one JSON object a line on its standard input. `setup` comes first and is answered by `ready` once the
+ * What a worker reads: one JSON object a line on its standard input. `setup` comes first and is answered by `ready` once the
  * client is connected. After `stop` no acquire is begun; waits go on until they are granted, and `done` is said when all
  * is over. `abort` ends waits that are left.
  */

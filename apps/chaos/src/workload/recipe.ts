@@ -37,7 +37,7 @@ export type ReleaseEnd =
   | { readonly end: "ok"; readonly count?: number }
   /** It was not ours any more. */
   | { readonly end: "fail"; readonly why: string }
-  /** Nobody knows. */
+  /** It is not known. */
   | { readonly end: "info"; readonly why: string };
 
 export interface Grant {
@@ -57,7 +57,7 @@ export interface Grant {
 export interface Client {
   /** `null`: refused, at once or at the end of the wait. Throws when it went wrong; `meaning` tells how. */
   acquire(ask: Ask): Promise<Grant | null>;
-  /** Whether an error of `acquire` means that nothing was taken (`fail`), that nobody knows (`info`), or that the scenario is wrong. */
+  /** Whether an error of `acquire` means that nothing was taken (`fail`), that it is not known (`info`), or that the scenario is wrong. */
   meaning(error: unknown): "fail" | "info" | "broken";
   close(): Promise<void>;
 }

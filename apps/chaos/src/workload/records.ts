@@ -15,7 +15,7 @@ export function say(word: FromWorker): void {
       from += writeSync(standardOutput, bytes, from);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
-      // Somebody made the pipe non-blocking.
+      // The other end made the pipe non-blocking.
       Atomics.wait(wait, 0, 0, 1);
     }
   }

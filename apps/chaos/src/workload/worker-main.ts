@@ -1,4 +1,4 @@
-// A worker: one process, one client, some contenders. See `protocol.ts` for what it is told and says.
+// A worker: one process, one client, some contenders. See `protocol.ts` for what it reads and writes.
 import { createInterface } from "node:readline";
 import { RunClock } from "../engine/clock.js";
 import { Random } from "../engine/random.js";
@@ -17,7 +17,7 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
-/** A promise that nobody looks at is a defect of the client, and ends the run as such. */
+/** A rejected promise without a handler is a defect of the client, and ends the run as such. */
 process.on("uncaughtException", fail);
 process.on("unhandledRejection", fail);
 
@@ -108,5 +108,5 @@ lines.on("line", (line) => {
   turn = turn.then(() => follow(JSON.parse(line) as ToWorker));
   turn.catch(fail);
 });
-// The runner is gone, and with it whoever would read what is said.
+// The runner is gone, and with it the reader of all that is written.
 lines.on("close", () => process.exit(1));

@@ -31,6 +31,9 @@ export const ParticipantSchema = Type.Object({
       pid: Nullable(Type.Number()),
     }),
   ),
+  mayBeKept: Type.Boolean({
+    description: "Its client may keep the lock for its next owner, so that perhaps no owner has it now.",
+  }),
   address: Nullable(Type.String()),
   data: Nullable(Type.String()),
   mode: Type.Union([Type.Literal("exclusive"), Type.Literal("shared")]),

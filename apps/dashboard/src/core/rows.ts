@@ -37,6 +37,7 @@ export function participantOf(one: ObservedParticipant): Participant {
       one.identity === null
         ? null
         : { label: one.identity.label, host: one.identity.host, pid: one.identity.pid },
+    mayBeKept: one.mayBeKept,
     address: one.address,
     data: one.data,
     mode: one.mode,

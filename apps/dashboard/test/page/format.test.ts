@@ -17,6 +17,7 @@ function participant(changed: Partial<Participant>): Participant {
     actor: null,
     session: null,
     identity: null,
+    mayBeKept: false,
     address: null,
     data: null,
     mode: "exclusive",

@@ -6,6 +6,7 @@ const blank: ObservedParticipant = {
   actor: null,
   session: null,
   identity: null,
+  mayBeKept: false,
   address: null,
   data: null,
   mode: "exclusive",

@@ -124,9 +124,9 @@ export type CollectorEvent =
       readonly atMs: Millis;
       /** The fencing token of the hold, as `ObservedParticipant.token`; `null` where it is not known. */
       readonly token: string | null;
-      /** Of a release, where the backend told of both ends as they happened; `null` where either was found by looking. */
+      /** Of a release, where the backend reported both ends as they happened; `null` where either was found by looking. */
       readonly heldMs: Millis | null;
-      /** Of an end: nobody gave it back, its lease was over and had not been raised in time. Left out where that cannot be seen. */
+      /** Of an end: the holder did not give it back, its lease was over and had not been raised in time. Left out where that cannot be seen. */
       readonly ranOut?: boolean;
     }
   /** One walk, scan or round of reads is done. */
@@ -163,7 +163,7 @@ export interface ActionRequest {
   readonly key: string;
   /** Of the participant that it is about; `null` for the lock itself. */
   readonly entry: string | null;
-  /** As shown to whoever decided; compared again at the backend in the moment of the act. */
+  /** As shown to the person who decided; compared again at the backend in the moment of the act. */
   readonly expectedVersion: string;
   /** Changes nothing, and tells what would be done. */
   readonly dryRun: boolean;
@@ -211,14 +211,14 @@ export interface LockCollector {
   /** What it has in memory, in no order; each is made when its turn comes. */
   locks(): Iterable<ObservedLock>;
   /**
-   * The same locks, or those at which somebody waits, for who looks at all of them: some tens of nanoseconds for each. Not to be kept,
+   * The same locks, or those with waiters, for a reader that looks at all of them: some tens of nanoseconds for each. Not to be kept,
    * as they change: `get` has the row.
    */
   figures(which?: "all" | "contended"): Iterable<LockFigures>;
   /** The row of one lock as it is in memory; `undefined` where there is none. */
   get(key: string): ObservedLock | undefined;
   /**
-   * Whether the text is part of a word by which one of the holders in the lock's row is told: its entry, owner, session, address, data, label
+   * Whether the text is part of a word that describes one of the holders in the lock's row: its entry, owner, session, address, data, label
    * or host. Without making the row.
    */
   isHeldBy(key: string, text: string): boolean;
@@ -226,7 +226,7 @@ export interface LockCollector {
   readonly size: number;
   /** Read anew. `null` when nothing is there. */
   detail(key: string, options: { readonly maxWaiters: number }): Promise<ObservedLockDetail | null>;
-  /** Somebody looks at these rows: keep them as fresh as it goes, within a second. The result ends it. */
+  /** These rows are on screen: keep them as fresh as it goes, within a second. The result ends it. */
   attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void };
   /** Calls `listener` for each event. The result removes it. */
   onEvent(listener: (event: CollectorEvent) => void): () => void;

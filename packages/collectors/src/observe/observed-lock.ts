@@ -22,9 +22,9 @@ export interface ClientIdentity {
 export type LeaseState =
   | "session" // as long as the session
   | "renewing" // a lease that was raised again within its last third
-  | "fixed" // a lease that nobody raises
+  | "fixed" // a lease that is never raised
   | "not-renewing" // a lease that used to be raised, and was not in time
-  | "never-expires" // on Redis: somebody took the TTL away
+  | "never-expires" // on Redis: a client took the TTL away
   | "unknown";
 
 /**
@@ -33,7 +33,7 @@ export type LeaseState =
  */
 export type ObservedLibrary = Recognised | "curator-or-holdfast";
 
-/** Somebody who holds or waits, as seen from outside. */
+/** A holder or waiter, as seen from outside. */
 export interface ObservedParticipant {
   /** Unique within the lock, and what actions name: the node's name, the field of the hash, the permit id. */
   readonly entry: string;
@@ -43,6 +43,8 @@ export interface ObservedParticipant {
   readonly session: string | null;
   /** What its client says of itself; `null` where it says nothing. */
   readonly identity: ClientIdentity | null;
+  /** Its client may keep the lock for its next owner (`keepMs`), so that perhaps no owner has it now: only that client knows. */
+  readonly mayBeKept: boolean;
   /** `host:port` or an IP, where the backend tells. */
   readonly address: string | null;
   /** What the client wrote into its node, as text with what is not printable escaped; at most 256 characters. */
@@ -84,7 +86,7 @@ export interface LockFigures {
   readonly holderCount: number;
   /** How many wait, in units of `waiterUnit`. */
   readonly waiterCount: number;
-  /** `connections`: subscribers, each of them one or more waiters. `hidden`: nobody can be seen waiting. */
+  /** `connections`: subscribers, each of them one or more waiters. `hidden`: waiters cannot be seen. */
   readonly waiterUnit: "participants" | "connections" | "hidden";
   /** Since when the longest has waited. */
   readonly oldestWait: Moment;
@@ -112,13 +114,13 @@ export interface ObservedLock extends LockFigures {
   readonly denied: string | null;
 }
 
-/** One lock with everybody. */
+/** One lock with all holders and waiters. */
 export interface ObservedLockDetail extends ObservedLock {
   /** The first ones, in order; at most as many as were asked for. */
   readonly waiters: readonly ObservedParticipant[];
   /** The backend's own words: name and value, in order. */
   readonly raw: readonly { readonly name: string; readonly value: string }[];
-  /** How each value was obtained, for whoever doubts it. */
+  /** How each value was obtained, for a reader who doubts it. */
   readonly explain: readonly string[];
 }
 

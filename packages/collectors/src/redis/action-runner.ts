@@ -43,7 +43,7 @@ export class ActionRunner implements FleetContext {
     { key, dryRun, expectedVersion }: ActionRequest,
     { lua, keys, args }: Pick<BoundCall<unknown>, "keys" | "args"> & { readonly lua: string },
   ): Promise<readonly unknown[]> {
-    return this.eval(key, lua, keys, [...args, dryRun ? "dry" : "act", expectedVersion]);
+    return this.eval(key, lua, keys, [...args.flat(), dryRun ? "dry" : "act", expectedVersion]);
   }
 
   /** Repeated where it is known that nothing was done, never where the outcome is unknown. */

@@ -52,7 +52,7 @@ function dry(answer: string): string {
  *
  * Keys: lock, waiters, alive, queue, deadlines, token. Arguments: `one` or `dead`, the owner (empty for all dead), the fleet's wait ms, how to
  * publish, the lock's channel of Redisson's, `dry` or `act`, the version. Answer: `changed` when that is another now; else server time, owners that were or would be taken out, whether the
- * lock is held, who is first now, publish error. Where the lock is free and the first is another one than before, that one is told.
+ * lock is held, who is first now, publish error. Where the lock is free and the first is another one than before, that one gets a message.
  */
 export const takeOut: string = `${unchanged("fields", 6)}${clock}${publish}${mutexState}${places}${fairQueue}
 local k = {lock = KEYS[1], waiters = KEYS[2], alive = KEYS[3], queue = KEYS[4], deadlines = KEYS[5]}

@@ -24,7 +24,7 @@ export interface BookParts {
 /** All locks that were seen, as they were last read. */
 export class Book {
   readonly records: Map<string, LockRecord> = new Map();
-  /** Those somebody waits for, to be read again often. */
+  /** Locks with waiters, to be read again often. */
   readonly contended: Set<string> = new Set();
   readonly empty: Set<string> = new Set();
   readonly troubled: Set<LockRecord> = new Set();
@@ -81,7 +81,7 @@ export class Book {
     if (before !== lookOf(record)) this.#parts.emit({ type: "changed", key });
   }
 
-  /** Somebody in it has said who it is. */
+  /** One of its holders or waiters has said who it is. */
   introduced(key: string): void {
     if (this.records.has(key)) this.#parts.emit({ type: "changed", key });
   }
@@ -106,7 +106,7 @@ export class Book {
     }
   }
 
-  /** A number by itself may be anybody's: only what is kept or heard beside it makes it a semaphore or a latch. */
+  /** A number by itself may belong to any program: only what is kept or heard beside it makes it a semaphore or a latch. */
   #isLock({ shape, token, key }: Reading, known: LockRecord | undefined): boolean {
     if (shape.is !== "permits") return true;
     const listeners = this.#parts.listeners(key);
@@ -135,7 +135,7 @@ export class Book {
     record.holderCount =
       shape.is === "permits" ? (shape.grants ?? 0) : shape.is === "barrier" ? 0 : followed.length;
     record.waiterCount = queued + connections;
-    // Permits without leases do not say who has them; that none is left says that somebody does.
+    // Permits without leases do not say who has them; that none is left says that they are held.
     const taken = kind === "semaphore" && shape.is === "permits" && shape.free <= 0;
     record.state = record.waiterCount > 0 ? "contended" : record.holderCount > 0 || taken ? "held" : "idle";
     record.waiterUnit = this.#unitOf(record, connections);

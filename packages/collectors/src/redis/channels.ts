@@ -9,7 +9,7 @@ export interface Listeners {
   readonly readWrite: number;
   readonly semaphore: number;
   readonly latch: number;
-  /** Fair lock: owners on whose own channel somebody listens. */
+  /** Fair lock: owners on whose own channel a client listens. */
   readonly fair: ReadonlySet<string>;
   /** When the first of them was seen. */
   readonly sinceMs: Millis;

@@ -32,7 +32,7 @@ export interface DetailParts {
 const mostHolders = 200;
 const longestValue = 256;
 
-/** One lock with everybody, from its master in one moment. `null`: nothing of a lock is there. Rejects where it cannot be read. */
+/** One lock with all holders and waiters, from its master in one moment. `null`: nothing of a lock is there. Rejects where it cannot be read. */
 export async function readDetail(
   key: string,
   maxWaiters: number,

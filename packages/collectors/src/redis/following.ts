@@ -63,7 +63,7 @@ const lastMomentMs: Millis = 1_000;
 
 /**
  * Whether the lease of a holder that is gone was over. Only where that is as good as seen: read shortly before its end, or known to be
- * raised no more. The hash has one end, so of several holders nobody knows.
+ * raised no more. The hash has one end, so of several holders it is not known.
  */
 function ranOut({ followed, atMs: readMs, leftMs }: LockRecord, gone: Followed, atMs: Millis): boolean {
   if (followed.length !== 1 || leftMs < 0 || atMs < readMs + leftMs) return false;

@@ -86,7 +86,7 @@ async function revokePermits(desk: ActionRunner, request: ActionRequest): Promis
     const reply =
       at === 0
         ? await desk.act(request, { keys: keys.keys, args, lua: guardedPermits(script, null) })
-        : await desk.eval(key, script.lua, keys.keys, args);
+        : await desk.eval(key, script.lua, keys.keys, args.flat());
     if (reply[0] === "changed" || reply[0] === "same") return outcomeOf(reply, "asked", effects);
     heard += Number(reply[1]);
   }

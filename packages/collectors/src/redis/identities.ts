@@ -54,7 +54,7 @@ export class Identities {
           const uuid = own[index] as string;
           const client = Array.isArray(reply) ? read(reply) : nobody;
           const before = this.#known.get(uuid)?.client ?? nobody;
-          // Whoever has said who it is stays that, also when the record has run out.
+          // An owner that has said who it is stays that, also when the record has run out.
           const kept = client.identity === null ? before : client;
           this.#known.delete(uuid);
           this.#known.set(uuid, { client: kept, atMs: nowMs });

@@ -43,7 +43,7 @@ export class LeaseHistory {
     return this.#raisedMs === 0 ? null : this.#leaseMs;
   }
 
-  /** `blurMs`: how long the reading took, within which nobody knows when it was. True when a raise was seen. */
+  /** `blurMs`: how long the reading took, within which its time is not known. True when a raise was seen. */
   read(leftMs: Millis, atMs: Millis, blurMs: Millis): boolean {
     if (leftMs === -1) {
       this.#endMs = -1;
@@ -65,7 +65,7 @@ export class LeaseHistory {
     if (this.#raisedMs !== 0) {
       return leftMs < (this.#leaseMs * 2) / 3 - slackMs ? "not-renewing" : "renewing";
     }
-    // A hold without an end that was given one: nobody can say yet.
+    // A hold without an end that was given one: it cannot be said yet.
     if (this.#firstLeftMs < 0) return "unknown";
     return atMs - this.#firstMs > this.#firstLeftMs / 2 + slackMs ? "fixed" : "unknown";
   }

@@ -5,7 +5,7 @@ import type { LockRecord } from "./lock-record.js";
 import { isBelow } from "./owner-words.js";
 
 const nothingWrong: readonly Finding[] = [];
-/** Between a release and the next grant nobody holds either. */
+/** Between a release and the next grant there is no holder either. */
 const ownerlessForMs = 2_000;
 
 /** What is wrong with one lock as it was last read. */

@@ -17,7 +17,7 @@ export interface Queue {
   readonly ours: number;
   readonly java: number;
   readonly first: string | null;
-  /** When the present first was first seen in any place; the longest that can be told. */
+  /** When the present first was first seen in any place; the longest that is known. */
   readonly since: Moment;
 }
 
@@ -27,7 +27,7 @@ export type RecordShape =
   | Exclude<Shape, { readonly is: "lock" }>
   | { readonly is: "lock"; readonly fields: readonly Followed[]; readonly mode: "read" | "write" | null };
 
-/** What is kept of one lock. There may be 100,000 of these, so a row is made of it only when somebody wants one. */
+/** What is kept of one lock. There may be 100,000 of these, so a row is made of it only when it is asked for. */
 export class LockRecord implements LockFigures {
   readonly key: string;
   shape: RecordShape = nothing;
@@ -48,7 +48,7 @@ export class LockRecord implements LockFigures {
   fair = false;
   /** Nothing there since. */
   emptySinceMs: Millis | null = null;
-  /** Somebody waits and nobody holds, since. */
+  /** Since when it has waiters and no holder. */
   ownerlessSinceMs: Millis | null = null;
   /** The highest that was ever seen on this key. */
   highestToken: string | null;

@@ -31,7 +31,7 @@ export interface RedisCollectorOptions extends Pick<RedisLocksOptions, Connectio
   readonly scanCount?: number;
   /** Between two looks at the channels. Default 2,000. */
   readonly channelsEveryMs?: Millis;
-  /** Between two reads of rows that somebody looks at. Default 500. */
+  /** Between two reads of rows that are on screen. Default 500. */
   readonly rowsEveryMs?: Millis;
   /** As Redisson's, for the arithmetic of its fair queue when an action removes an entry. Default 300,000. */
   readonly fairLockWaitTimeoutMs?: Millis;

@@ -19,13 +19,13 @@ export interface Places {
   readonly clustered: boolean;
   /** Those that hold the keys; one, or one for each share of a cluster. */
   masters(): readonly Link[];
-  /** Masters and replicas: whoever listens may be connected to either. */
+  /** Masters and replicas: a client that listens may be connected to either. */
   nodes(): readonly Link[];
   readonly sentinels: readonly Link[];
   readonly masterName: string | null;
-  /** `null` while nobody is known to serve the key. */
+  /** `null` while no master is known to serve the key. */
   masterOf(key: string): Link | null;
-  /** An answer said that somebody else serves the key. */
+  /** An answer said that another server serves the key. */
   outdated(): void;
   /** What a master has said of its replicas. */
   heardReplication(info: ReadonlyMap<string, string>): void;
@@ -91,7 +91,7 @@ class SinglePlaces implements Places {
     if (this.#target.kind === "sentinel") this.#master.redis.disconnect(true);
   }
 
-  /** Behind sentinels Redisson may listen at a replica. Of a lone server nobody says that its replicas can be reached from here. */
+  /** Behind sentinels Redisson may listen at a replica. Of a lone server it is not known whether its replicas can be reached from here. */
   heardReplication(info: ReadonlyMap<string, string>): void {
     if (this.#target.kind !== "sentinel" || info.get("role") !== "master") return;
     const { natMap, access } = this.#target;
@@ -200,7 +200,7 @@ class ClusterPlaces implements Places {
   }
 }
 
-/** What a server says of its role, for whoever asks about one. */
+/** What a server says of its role. */
 export async function replicationOf(link: Link): Promise<ReadonlyMap<string, string>> {
   return infoFields(await link.ask("info", "replication"));
 }

@@ -4,7 +4,7 @@ import { SourceState } from "../kit/source-state.js";
 import type { SourceStatus } from "../observe/collector.js";
 import { NoConnectionError, noContact } from "./outage.js";
 
-/** A source that is asked again and again: without an answer for `staleAfterMs` what it has told is stale. */
+/** A source that is asked again and again: without an answer for `staleAfterMs` what it has said is stale. */
 export class PolledSource extends SourceState {
   readonly #staleAfterMs: Millis;
 

@@ -33,7 +33,7 @@ export class Reader {
     const byLink = new Map<Link, string[]>();
     for (const key of keys) {
       const link = this.#places.masterOf(key);
-      // Nobody serves it at present; it is asked for again.
+      // No master serves it at present; it is asked for again.
       if (link === null) continue;
       const list = byLink.get(link);
       if (list === undefined) byLink.set(link, [key]);

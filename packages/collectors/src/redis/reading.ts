@@ -4,7 +4,7 @@ import { type Command, prefixed, ReplyError, suffixed } from "@holdfast/redis-re
 import { barrierPrefix, doubleBarrierPrefix } from "./key-names.js";
 import type { Reply } from "./link.js";
 
-/** `slim`: the lock's own keys, for the many that nobody looks at. `full`: the keys beside it as well. */
+/** `slim`: the lock's own keys, for the many that are not on screen. `full`: the keys beside it as well. */
 export type ReadingDepth = "slim" | "full";
 
 /** What the keys of one lock said. A picture, already old. */
@@ -80,7 +80,7 @@ export function readingCommands(key: string, depth: ReadingDepth): readonly Comm
 }
 
 /**
- * Slim readings of many locks in one command: a quarter of the work for whoever asks, since each command of a pipeline has its own
+ * Slim readings of many locks in one command: a quarter of the work for the client that asks, since each command of a pipeline has its own
  * account there. Arguments: keys. Answer for each: what HSCAN gives or its error, PTTL, the token. Changes nothing; in a
  * cluster the keys are of many slots of one master, which a script without declared keys may read.
  */

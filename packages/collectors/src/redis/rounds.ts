@@ -13,7 +13,7 @@ import type { Reader } from "./reader.js";
 import type { Scan } from "./scan.js";
 import type { Servers } from "./servers.js";
 
-/** A lock that nobody holds or waits for any more leaves the list after this. */
+/** A lock without holders and waiters leaves the list after this. */
 const emptyForMs: Millis = 5_000;
 /** So many contended locks are read again between two looks at the channels. */
 const contendedAtOnce = 2_000;
@@ -79,7 +79,7 @@ export class Rounds {
       cancel = runtime.setTimer(everyMs, () => void turn());
       this.#cancels.add(cancel);
     };
-    // The first connection takes a moment; a first round without it would be told as an outage.
+    // The first connection takes a moment; a first round without it would be reported as an outage.
     cancel = runtime.setTimer(Math.min(everyMs, 100), () => void turn());
     this.#cancels.add(cancel);
   }

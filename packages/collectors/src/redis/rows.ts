@@ -54,7 +54,7 @@ export class Rows {
       oldestHold: record.oldestHold,
       token,
       limit: shape.is === "permits" && kind === "permit-semaphore" ? shape.free + (shape.grants ?? 0) : null,
-      // A hash of everybody in it, and nearly nobody asks for it.
+      // A hash over all holders and waiters, and it is asked for seldom.
       get version() {
         return versionOf({ shape, token });
       },

@@ -5,7 +5,7 @@ import { electionPrefix } from "./key-names.js";
 import type { LockRecord } from "./lock-record.js";
 import { ownerIn } from "./owner-words.js";
 
-/** What a lock is, by its keys and the channels that somebody listens on; what it was known as before counts too. */
+/** What a lock is, by its keys and the channels that clients listen on; what it was known as before counts too. */
 export function kindOf(record: LockRecord, listeners: Listeners | undefined): PrimitiveKind | null {
   const { key, shape } = record;
   if (key.startsWith("holdfast_double_barrier:")) return "double-barrier";
@@ -38,7 +38,7 @@ export function foreignListeners(
     case "mutex":
     case "read-write-lock": {
       const all = kind === "mutex" ? listeners.mutex : listeners.readWrite;
-      // Our first waiter listens as well while somebody of Redisson holds.
+      // Our first waiter listens as well while a client of Redisson holds.
       const foreign = shape.is === "lock" && shape.fields.some(({ field }) => !isOurs(ownerIn(field)));
       return Math.max(0, all - (foreign && queue.ours > 0 ? 1 : 0));
     }

@@ -175,7 +175,7 @@ function clean(_request: ActionRequest, { tree, found }: FreshLock): Verdict {
   return { steps, effects: orphanEffects, unknown: true };
 }
 
-/** Whoever must go before this one can be granted; `undefined` for the head of a semaphore's queue, which waits for permits. */
+/** The contender that must go before this one can be granted; `undefined` for the head of a semaphore's queue, which waits for permits. */
 function blockerOf(
   { family, holders, waiters }: FreshLock["found"],
   waiter: TreeParticipant,

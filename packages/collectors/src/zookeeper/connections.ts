@@ -21,7 +21,7 @@ export interface Connections {
   readonly connections: readonly ServerConnection[];
   /** Servers that do not tell, and why. None: who is not among the connections is connected to no server. */
   readonly silent: readonly { readonly server: string; readonly why: string }[];
-  /** Servers whose AdminServer answers whoever asks. */
+  /** Servers whose AdminServer answers every client. */
   readonly openAdmins: readonly string[];
 }
 

@@ -10,7 +10,7 @@ import {
 import type { ObservedLockDetail } from "../observe/observed-lock.js";
 import { isLockKind, type LockBook } from "./lock-book.js";
 import { participantOf, tokenText } from "./participants.js";
-import { type Held, nobody, type Place } from "./place.js";
+import { type Held, noHolders, type Place } from "./place.js";
 import { emptyRow, nodesOf, treeRow } from "./rows.js";
 import { shownText } from "./shown-text.js";
 
@@ -38,7 +38,7 @@ export async function readFresh(
     if (fresh === null) return null;
     if (fresh.found.kind === "naive-mutex" && !isNaive(path))
       return { tree: fresh.tree, found: { ...fresh.found, kind: null, holders: [] } };
-    // Who was listed first may have gone before its node was read: then somebody else holds by now.
+    // Who was listed first may have gone before its node was read: then another contender holds by now.
     const missed = fresh.found.holders.slice(0, shownHolders).some(({ session }) => session === null);
     if (!missed || look === looks) return fresh;
   }
@@ -60,7 +60,7 @@ async function readOnce(
   return { tree, found: recogniseTree(tree) };
 }
 
-/** A lock, or the empty place of one. Anything else of the tree is nobody's business here. */
+/** A lock, or the empty place of one. Anything else of the tree is not shown here. */
 export function isOfLock({ tree, found }: FreshLock, place: Place | undefined): boolean {
   if (isLockKind(found) || place?.isLock === true) return true;
   const { stat } = tree;
@@ -74,7 +74,7 @@ export function detailOf(
   nowMs: number,
 ): ObservedLockDetail {
   const place = book.mirror.get(tree.path);
-  const held: readonly Held[] = place?.held ?? nobody;
+  const held: readonly Held[] = place?.held ?? noHolders;
   const nodes = nodesOf(tree);
   const waiters = found.waiters
     .slice(0, maxWaiters)

@@ -37,7 +37,7 @@ function note(groups: Map<string, Group>, path: string): void {
   const family = familyOf(name);
   const above = parentOf(path);
   const isPart = ["locks", "leases"].includes(baseName(above)) && above.lastIndexOf("/") > 0;
-  // A queue in `locks` may as well be a lock of that name: told as what it most likely is.
+  // A queue in `locks` may as well be a lock of that name: it is reported as what it most likely is.
   const lock = family === "semaphore" || (isPart && family === "mutex") ? parentOf(above) : above;
   const root = parentOf(lock);
   const group = groups.get(root) ?? { locks: new Set(), libraries: new Set() };

@@ -35,7 +35,7 @@ export function evictEffect({ name, recognisedAs }: TreeParticipant): string {
   return told[recognisedAs];
 }
 
-/** `null`: nobody would hear. */
+/** `null`: no holder would hear. */
 export function revokeEffect({ name, recognisedAs }: TreeParticipant): string | null {
   if (recognisedAs === "kazoo" || recognisedAs === "redisson") return null;
   const told: Readonly<Record<"holdfast" | "curator" | "unknown", string>> = {

@@ -6,7 +6,7 @@ import type { Settings } from "./options.js";
 import { tokenText } from "./participants.js";
 import type { Place } from "./place.js";
 
-/** Of one kind; how many more there are is told with the last. */
+/** Of one kind; the last says how many more there are. */
 const mostOfAKind = 200;
 /** A queue without a holder is normal for a moment. */
 const settlesWithinMs = 5_000;
@@ -23,7 +23,7 @@ export class Findings {
   #since: ReadonlyMap<string, number> = new Map();
   /** Server and what it said. */
   readonly openAdmins: Set<string> = new Set();
-  /** Server's clock less ours, from nodes whose creation was just told; `null` before the first. */
+  /** Server's clock less ours, from nodes whose creation has just been heard of; `null` before the first. */
   skewMs: number | null = null;
 
   constructor(settings: Settings, book: LockBook) {
@@ -31,7 +31,7 @@ export class Findings {
     this.#book = book;
   }
 
-  /** Looks anew; queues that have just lost their holder are told from the second look on. */
+  /** Looks anew; queues that have just lost their holder are reported from the second look on. */
   look(): readonly Finding[] {
     const nowMs = this.#settings.runtime.wallMs();
     const look = new FindingTimes(nowMs, this.#since);

@@ -5,7 +5,7 @@ import type { ServerAddress } from "@holdfast/zk-recipes/internal";
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** `refused`: the server does not answer this word. `down`: it answers nobody. */
+/** `refused`: the server does not answer this word. `down`: it answers no client. */
 export type WordAnswer =
   | { readonly text: string }
   | { readonly failure: "refused" | "down"; readonly why: string };

@@ -13,7 +13,7 @@ import { KnownNodes } from "./known-nodes.js";
 import type { NodeWish } from "./node-reads.js";
 import { childWish, wishFor } from "./node-reads.js";
 import { isToldBy, tokenText } from "./participants.js";
-import { nobody, type Place } from "./place.js";
+import { noHolders, type Place } from "./place.js";
 import {
   emptyRow,
   loneKind,
@@ -44,7 +44,7 @@ const smallQueue = 32;
 const shownWaiters = 20;
 const shownHolders = 20;
 
-/** Which places are locks, who holds them and since when, as names alone tell: told again only when the names change. */
+/** Which places are locks, who holds them and since when, as names alone show: found anew only when the names change. */
 export class LockBook implements MirrorListener {
   readonly mirror: TreeMirror = new TreeMirror(this, (path) => this.#desk.isNaive(path));
   /** Locks with something for an operator to look at. */
@@ -85,7 +85,7 @@ export class LockBook implements MirrorListener {
     this.#live = false;
   }
 
-  /** What happens within is read from listings: nobody knows for how long it has been so. */
+  /** What happens within is read from listings, which do not say for how long it has been so. */
   listed<T>(change: () => T): T {
     this.#listing = true;
     this.#asOfMs = this.#desk.runtime.wallMs();
@@ -130,7 +130,7 @@ export class LockBook implements MirrorListener {
     this.suspicious.delete(place);
     this.contended.delete(place);
     for (const { name, since } of place.held) this.#released(place, name, since);
-    place.held = nobody;
+    place.held = noHolders;
     if (!place.isLock) return;
     place.isLock = false;
     this.#size -= 1;
@@ -150,7 +150,7 @@ export class LockBook implements MirrorListener {
     if (lock.known?.delete(baseName(path)) === true) this.#mark(lock);
   }
 
-  /** All changes until now are told when this returns. */
+  /** Listeners have heard of all changes until now when this returns. */
   settleAll(): void {
     for (const place of this.#dirty) this.settle(place);
   }

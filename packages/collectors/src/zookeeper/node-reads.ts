@@ -23,7 +23,7 @@ const perRead = 500;
 const leafDelayMs = 250;
 const retryMs = 500;
 
-/** Data and stat of those nodes that somebody wants to know of, one batch after the other. */
+/** Data and stat of the nodes that were asked for, one batch after the other. */
 export class NodeReads {
   readonly #desk: NodeReadsDesk;
   readonly #wanted = new Set<Place>();
@@ -32,7 +32,7 @@ export class NodeReads {
   #leafTimer: (() => void) | null = null;
   #retry: (() => void) | null = null;
   #stopped = false;
-  /** Nodes that were asked for, for whoever counts. */
+  /** How many nodes were asked for so far. */
   asked = 0;
 
   constructor(desk: NodeReadsDesk) {

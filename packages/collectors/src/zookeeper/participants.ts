@@ -1,6 +1,6 @@
 import type { Recognised } from "@holdfast/core";
 import { formatSessionId } from "@holdfast/zk-protocol";
-import { readIdentity, type TreeNode, type TreeParticipant } from "@holdfast/zk-recipes/internal";
+import { mayBeKept, readIdentity, type TreeNode, type TreeParticipant } from "@holdfast/zk-recipes/internal";
 import { unknownMoment } from "../kit/moment.js";
 import { participant } from "../kit/participant.js";
 import type { LeaseState, Moment, ObservedLibrary, ObservedParticipant } from "../observe/observed-lock.js";
@@ -20,6 +20,7 @@ export function participantOf(
     actor: session,
     session,
     identity: data === null ? null : (readIdentity(data) ?? labelled(person.label)),
+    mayBeKept: position === null && mayBeKept(person.name),
     address: person.address,
     data: data === null ? null : shownText(data),
     mode: person.mode,
@@ -31,7 +32,7 @@ export function participantOf(
   });
 }
 
-/** Not one node of Curator's can be told from one of holdfast without `identity`, nor any of either while it is not read. */
+/** No node of Curator's can be distinguished from one of holdfast without `identity`, nor any of either while it is not read. */
 export function libraryOf(recognisedAs: Recognised): ObservedLibrary {
   return recognisedAs === "curator" ? "curator-or-holdfast" : recognisedAs;
 }

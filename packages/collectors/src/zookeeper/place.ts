@@ -5,17 +5,17 @@ import type { LockFigures, Moment, ObservedLock } from "../observe/observed-lock
 import type { KnownNodes } from "./known-nodes.js";
 import { NameSet } from "./name-set.js";
 
-/** Somebody who holds, and since when. */
+/** A holder, and since when it holds. */
 export interface Held {
   readonly name: string;
   readonly since: Moment;
 }
 
-export const nobody: readonly Held[] = [];
+export const noHolders: readonly Held[] = [];
 
 /**
- * A node that has, or may have, children: a lock, a level above locks, or a leaf that nobody has looked at yet. There may be 100,000 of these:
- * of a lock it keeps what is counted and sorted by, and a row is made of it when somebody wants one.
+ * A node that has, or may have, children: a lock, a level above locks, or a leaf that was not looked at yet. There may be 100,000 of these:
+ * of a lock it keeps what is counted and sorted by, and a row is made of it when it is asked for.
  */
 export class Place implements LockFigures {
   readonly path: string;
@@ -33,7 +33,7 @@ export class Place implements LockFigures {
   /** Has been a lock, and is kept as an idle one while it is empty. */
   wasLock = false;
   kind: PrimitiveKind | null = null;
-  held: readonly Held[] = nobody;
+  held: readonly Held[] = noHolders;
   waiters = 0;
   waiterUnit: LockFigures["waiterUnit"] = "participants";
   oldestWait: Moment = unknownMoment;

@@ -67,7 +67,7 @@ export class RootWatch {
     return [...roots, this.compared.now];
   }
 
-  /** Servers without recursive watches: nothing is told, all is asked. */
+  /** Servers without recursive watches: they send no events, and everything is asked for. */
   get polling(): boolean {
     return this.#old;
   }
@@ -311,7 +311,7 @@ export class RootWatch {
         })
         .then(
           () => this.#over(generation) || this.#pollAttended(),
-          () => {}, // the end of the connection is told elsewhere
+          () => {}, // the end of the connection is reported elsewhere
         );
     });
   }

@@ -70,7 +70,7 @@ function isRead(name: string): boolean {
   return name.includes("__READ__") || name.includes("__rlock__");
 }
 
-/** Nobody is in it, or it cannot be read. */
+/** It has neither holders nor waiters, or it cannot be read. */
 export function emptyRow(place: Place, kind: PrimitiveKind | null, readMs: number): ObservedLock {
   return {
     key: place.path,

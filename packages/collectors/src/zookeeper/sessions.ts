@@ -9,7 +9,7 @@ import type { Settings } from "./options.js";
 import type { SessionContacts } from "./session-contacts.js";
 import { lockPlace } from "./standing.js";
 
-/** Up to here everybody's session is found out; above, of those who are in contended locks. */
+/** Up to so many holders and waiters the session of each is found out; above, only of those in contended locks. */
 const mostLocks = 20_000;
 const mostReads = 5_000;
 
@@ -147,7 +147,7 @@ function joined(
 }
 
 /**
- * The server's clock for this is monotonic and starts anywhere: counted back from its latest answer to anybody, which was
+ * The server's clock for this is monotonic and starts anywhere: counted back from its latest answer to any client, which was
  * some moments ago. So it may really have been longer ago by that much.
  */
 function lastSeen(

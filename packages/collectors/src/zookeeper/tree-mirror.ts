@@ -2,9 +2,9 @@ import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
 import { Place } from "./place.js";
 import { isBelow } from "./roots.js";
 
-/** Told of each place whose children, or whose own existence, may have changed what it is. */
+/** Hears of each place whose children, or whose own existence, may have changed what it is. */
 export interface MirrorListener {
-  /** Before a change, so that what was true until then can be told of first. */
+  /** Before a change, so that what was true until then can be reported first. */
   changing(place: Place): void;
   changed(place: Place): void;
   removed(place: Place): void;
@@ -23,7 +23,7 @@ export class TreeMirror {
   readonly #listener: MirrorListener;
   /** Whether a lone ephemeral node at this path is a naive mutex. */
   readonly isNaive: (path: string) => boolean;
-  /** While somebody walks: what events said, by path. */
+  /** While a pass compares: what events said, by path. */
   #touched: Map<string, boolean> | null = null;
   #walkers = 0;
 
@@ -146,7 +146,7 @@ export class TreeMirror {
     return below;
   }
 
-  /** What a listing has and the mirror has not, and the other way round; not what an event has told of meanwhile. */
+  /** What a listing has and the mirror has not, and the other way round; not what an event has named meanwhile. */
   differences(
     path: string,
     names: readonly string[],
@@ -198,7 +198,7 @@ export class TreeMirror {
     return gone;
   }
 
-  /** Whether an event has told the opposite of what a listing says. */
+  /** Whether an event has said the opposite of what a listing says. */
   #saysOtherwise(path: string, name: string, there: boolean): boolean {
     const touched = this.#touched;
     return touched !== null && touched.size > 0 && touched.get(joinPath(path, name)) === !there;

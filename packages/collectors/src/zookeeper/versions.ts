@@ -19,12 +19,12 @@ export function heldVersion(
   return text.length <= longest ? text : createHash("sha256").update(text).digest("base64url");
 }
 
-/** Of a lock that nobody holds. `cversion` counts the comings and goings of its children; `null` until it was read. */
+/** Of a lock without a holder. `cversion` counts the comings and goings of its children; `null` until it was read. */
 export function idleVersion(cversion: number | null): string {
   return `idle:${cversion ?? "?"}`;
 }
 
-/** Somebody decided without having seen what would have to be compared. */
+/** The operator decided without having seen what would have to be compared. */
 export function isVague(version: string): boolean {
   return version.includes("?");
 }

@@ -85,7 +85,7 @@ export async function walk(
 }
 
 export interface Drift {
-  /** Names that the server had and memory had not, or the other way round, and no event told of. */
+  /** Names that the server had and memory had not, or the other way round, and that no event had named. */
   readonly names: number;
   readonly places: number;
 }
@@ -94,7 +94,7 @@ export interface Drift {
 const looks = 3;
 
 /**
- * Compares memory with the server, place by place, and counts what no event has told of: that must be nothing. What is
+ * Compares memory with the server, place by place, and counts what no event has named: that must be nothing. What is
  * different is put right.
  */
 export async function compare(
@@ -122,7 +122,7 @@ export async function compare(
           const known = mirror.get(path);
           const refused = "failure" in result && result.failure !== "absent";
           if (refused || known?.denied === true) return;
-          // Nothing is expected of a place that an event has told to be gone.
+          // Nothing is expected of a place that is gone by an event.
           if ("failure" in result && path !== root && known === undefined) return;
           const { missing, surplus } = mirror.differences(path, children);
           const different = missing.length + surplus.length;

@@ -17,7 +17,7 @@ export interface WatchingListener {
 }
 
 const reachedWithinMs = 5_000;
-/** A burst of events must not keep everybody else in the process waiting. */
+/** A burst of events must not keep the rest of the process waiting. */
 const turnMs = 10;
 
 /** The collector's session, and the next one when it is lost. It makes no nodes and sets no one-shot watch. */

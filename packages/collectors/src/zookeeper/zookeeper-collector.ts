@@ -49,7 +49,7 @@ const contactsKeptMs: Millis = 2_000;
 export interface ZooKeeperCollector extends LockCollector {
   /** The kind of backend. */
   readonly backend: "zookeeper";
-  /** Names that no event had told of, found by passes that compare; must stay 0. */
+  /** Names that no event had named, found by passes that compare; must stay 0. */
   readonly drift: number;
   /** Passes that have compared. */
   readonly comparisons: number;
@@ -60,7 +60,7 @@ export interface ZooKeeperCollector extends LockCollector {
 }
 
 /**
- * Watches the locks below `roots`, whoever made them: Curator, kazoo, or this library. It connects in the background and goes on
+ * Watches the locks below `roots`, whichever library made them: Curator, kazoo, or this library. It connects in the background and goes on
  * by itself; `sources` tells how that is going. Its session owns no nodes.
  *
  * Keys are the server's own paths, the chroot included. Throws `InvalidArgumentError` for options that cannot work.
@@ -83,7 +83,7 @@ class Collector implements ZooKeeperCollector {
   readonly #contacts = new SessionContacts();
   #contactsAskedMs: Millis = Number.NEGATIVE_INFINITY;
   #contactsAsked: Promise<void> = Promise.resolve();
-  /** When nodes were told to be new: the latest few. */
+  /** When events said that a node is new: the latest few. */
   readonly #arrivals = new RecentMap<string, number>(mostArrivals);
   #stopSweep: (() => void) | null = null;
   #statusTold = false;
@@ -246,7 +246,7 @@ class Collector implements ZooKeeperCollector {
     await this.#line.close();
   }
 
-  /** By the roots as they were configured: nothing else is shown or acted upon, whoever names it. */
+  /** By the roots as they were configured: nothing else is shown or acted upon, whatever a request names. */
   #isInside(path: string): boolean {
     return this.#settings.roots.some((root) => covers(root, path));
   }
@@ -292,7 +292,7 @@ class Collector implements ZooKeeperCollector {
     if (type === "data-changed") this.#book.dataChanged(path);
   }
 
-  // ---- what is told
+  // ---- what listeners hear
 
   #emit(event: CollectorEvent): void {
     // A lock may be made after a viewer began to look at its place.
@@ -318,7 +318,7 @@ class Collector implements ZooKeeperCollector {
     });
   }
 
-  /** The ctime of a node that was just told is the servers' clock a moment before: of many, the least delay is the best guess. */
+  /** The ctime of a node whose event has just come is the servers' clock a moment before: of many, the least delay is the best guess. */
   #compareClocks(path: string, ctime: bigint): void {
     const arrivedMs = this.#arrivals.get(path);
     if (arrivedMs === undefined) return;

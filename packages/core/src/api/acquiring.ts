@@ -1,5 +1,5 @@
 import type { LockHandle } from "./handle.js";
-import type { Millis } from "./values.js";
+import type { FenceBy, Millis } from "./values.js";
 
 /**
  * What one acquire asks for, and what the views of a provider take as defaults for each of their calls. Unknown
@@ -57,10 +57,29 @@ export interface AcquireOptions {
   holdAtLeastMs?: Millis;
 
   /**
+   * Asks the backend for a grant of its own, also where the provider keeps the lock (`ProviderOptions.keepMs`): what is kept
+   * is given back first. For a caller that needs a fencing token of its own, or must know that the lock was free. Default
+   * `false`. Makes no difference where nothing is kept.
+   */
+  fresh?: boolean;
+
+  /**
    * A text for operators, which `inspect()` shows; other processes see it only with the provider's `identity`. Never
    * interpreted. Default: none.
    */
   label?: string;
+}
+
+/** What a view of a mutex or of a read-write lock takes: defaults for its calls, and how its locks are kept. */
+export interface LockViewOptions extends AcquireOptions {
+  /**
+   * As `ProviderOptions.keepMs`, for this view. `0`: the view keeps nothing, and is lent nothing. Milliseconds, finite; default: that of
+   * the provider. A view can change it and not introduce it: with a provider whose `keepMs` is 0 it is an `InvalidArgumentError`. Of
+   * a read-write lock it applies to the write side.
+   */
+  keepMs?: Millis;
+  /** As `ProviderOptions.fenceBy`, for this view. Default: that of the provider. */
+  fenceBy?: FenceBy;
 }
 
 /** What the body of a scope (`withLock`, `withPermit`, `lead`) gets beside its handle. */

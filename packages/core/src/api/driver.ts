@@ -24,6 +24,11 @@ export interface GrantRequest {
   readonly limit: PermitLimit | null;
   /** Which layout to use where the driver has several for a kind, in its own words; `null`: its default. */
   readonly variant: string | null;
+  /**
+   * The provider may keep the grant after its release, see `ProviderOptions.keepMs`. The driver marks the entry, so that other clients
+   * see that it may be held for no owner. Only drivers with `keeps` look at it.
+   */
+  readonly keepable: boolean;
 }
 
 /** As given by the client, or the name of a counter in the backend that keeps it. */
@@ -102,6 +107,25 @@ export interface GrantState {
   lost(reason: LossReason): void;
 }
 
+/** Core's side of a grant that may be kept. */
+export interface KeepingState extends GrantState {
+  /** The answer has come for which `mayLend()` said `"soon"`. */
+  answered(): void;
+  /**
+   * Another client wants the lock, or may want it: anything was heard of the lock or of its entry that is not known to be our own doing.
+   * Never taken back. Called only after `keep()` has returned `true`.
+   */
+  wanted(): void;
+}
+
+/** Which grant of its lock this is: core keeps a lock only if the last two grants were both its own, with none in between. */
+export interface GrantPlace {
+  /** Names this grant among all of the same lock. */
+  readonly at: string;
+  /** The name that the grant before this one had, if nothing else has happened to the lock since that one was made. */
+  readonly after: string;
+}
+
 /** A hold as the backend has it. Core reads the clock against `validUntilMs()`; it trusts nothing else. */
 export interface Grant {
   /** The fencing token; `null` where the backend has none. */
@@ -150,6 +174,20 @@ export interface Grant {
    * `BackendError` that is not retryable when the backend refuses.
    */
   release(): Promise<boolean>;
+  /** Left out where the grant was waited for, where it is not known, and by drivers without `keeps`. */
+  readonly place?: GrantPlace | undefined;
+  /**
+   * The holder has released, and core asks whether the grant may be kept for the next owner of this provider. `false`: no, and the
+   * driver does nothing. `true`: from now on the driver listens for other clients and tells each sign of one by `KeepingState.wanted()`.
+   * `false` whenever a sign may have been missed since the grant: contact was broken, or the entry has changed. Called once at
+   * most, and only for requests with `keepable`: what `AttemptListener.granted` has returned for those is a `KeepingState`.
+   */
+  keep?(): boolean;
+  /**
+   * Read in the very step in which a kept grant is lent to its next owner. `"no"`: what the driver knows is too old, and core gives the
+   * grant back. `"soon"`: an answer is on its way, after which `KeepingState.answered()` is called.
+   */
+  mayLend?(): "yes" | "soon" | "no";
 }
 
 /**
@@ -160,6 +198,10 @@ export interface Grant {
 export interface LockDriver {
   /** What this backend can do; constant. */
   readonly capabilities: Capabilities;
+  /** Its grants have `keep` and `mayLend`, and its factory lets users set `ProviderOptions.keepMs`. Default `false`. */
+  readonly keeps?: boolean;
+  /** `close()` of the driver ends all that its clients still hold at the backend. Default `false`: core gives back each kept grant. */
+  readonly closeReleasesAll?: boolean;
   /** Throws `InvalidArgumentError` for a name that this backend cannot have; core has checked type and length. */
   checkName?(name: string): void;
   /**

@@ -1,6 +1,7 @@
 import type { Capabilities, PrimitiveKind } from "./capabilities.js";
 import type {
   FencingToken,
+  KeepingEndReason,
   LockMode,
   LossReason,
   Millis,
@@ -118,6 +119,10 @@ export interface LockEventMap {
     readonly contended: boolean;
     /** The fencing token of the grant; `null` where there is none. */
     readonly token: FencingToken | null;
+    /** The grant was lent by this provider, which had kept the lock (`keepMs`): no request was sent. */
+    readonly kept: boolean;
+    /** As `LockHandle.turn`; 0 unless granted. */
+    readonly turn: number;
     /** What the call rejected with, for the outcome `"error"` alone. */
     readonly error?: unknown;
   };
@@ -156,10 +161,27 @@ export interface LockEventMap {
   };
   /** A release has ended, with whatever outcome. */
   released: HoldEventBase & {
-    /** As `LockHandle.release()` says; `"still-held"` only where `holdAtLeastMs` keeps the lock taken. */
+    /** As `LockHandle.release()` says; `"still-held"` only where the lock stays taken because of `holdAtLeastMs`. */
     readonly outcome: ReleaseOutcome;
     /** Milliseconds from the grant to here. */
     readonly heldMs: Millis;
+    /** The grant had been lent by this provider (`keepMs`), and not asked for. */
+    readonly kept: boolean;
+    /** As `LockHandle.turn`. */
+    readonly turn: number;
+  };
+  /** This provider keeps a lock no longer (`keepMs`): it is given back, or gone. */
+  "keeping-ended": ProviderEventBase & {
+    /** The kind of the lock, by the method that made its view. */
+    readonly kind: PrimitiveKind;
+    /** The name of the lock, as it was given to the provider. */
+    readonly name: string;
+    /** Why. */
+    readonly reason: KeepingEndReason;
+    /** How many owners it was lent to; 0: keeping it has saved nothing. */
+    readonly lends: number;
+    /** Milliseconds from its first release, by which it began. */
+    readonly forMs: Millis;
   };
   /** Something may be left in the backend: of a hold that was given back, or of a request that was given up. */
   "release-failed": LockEventBase & {

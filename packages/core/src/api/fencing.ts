@@ -9,7 +9,9 @@ export interface TokenGate {
   /**
    * `true` when no larger token was seen for `resource`: the gate remembers this one, and the caller may write. `false` when
    * a larger one was seen: the caller must not write, and the event `fencing-rejected` is emitted. For tokens of writers
-   * only. Throws `InvalidArgumentError` for a token that is not a `bigint`, for a resource that is not a string, and for a
+   * only. `turn`: that of the handle, where writers fence by token and turn (`ProviderOptions.fenceBy`): of equal tokens the larger turn
+   * is the later. All writers of a resource give it, or none does; default 0. Throws `InvalidArgumentError` for a turn that is no whole
+   * number from 0 to 65,535, for a token that is not a `bigint`, for a resource that is not a string, and for a
    * new resource when there are `maxResources` already.
    *
    * @example
@@ -21,7 +23,7 @@ export interface TokenGate {
    * if (gate.admit("orders/42", lock.token ?? 0n)) await charge(order, { fence: lock.token, signal: lock.lost });
    * ```
    */
-  admit(resource: string, token: FencingToken): boolean;
+  admit(resource: string, token: FencingToken, turn?: number): boolean;
 }
 
 /** What `tokenGate()` takes. */

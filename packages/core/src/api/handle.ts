@@ -1,5 +1,13 @@
 import type { FencingToken, HoldState, LockMode, Millis, Owner, ReleaseOutcome } from "./values.js";
 
+/** What one release asks for. */
+export interface ReleaseOptions {
+  /** Ends the wait for the answer: the promise resolves to `unconfirmed`, and the request goes on. Default: none. */
+  signal?: AbortSignal;
+  /** `false`: gives the lock back also where the provider would keep it (`keepMs`). Default `true`. */
+  keep?: boolean;
+}
+
 /** One successful acquire. The only thing that can release it. Never constructed by callers. */
 export interface LockHandle extends AsyncDisposable {
   /** The name of the lock, as it was given to the provider. */
@@ -9,8 +17,19 @@ export interface LockHandle extends AsyncDisposable {
   /** The owner that it was acquired for. The provider makes a new one unless a re-entrant lock was given one. */
   readonly owner: Owner;
 
-  /** `null` when the provider's `capabilities.fencing` is `"none"`. Equal for every re-entry of one hold. */
+  /**
+   * `null` when the provider's `capabilities.fencing` is `"none"`. Equal for every re-entry of one hold.
+   *
+   * With `keepMs` and `fenceBy: "token"` it is read while the handle is held: a token that was read is shown to no second owner, so
+   * that its release gives the lock back, and a handle that was released unread has `null` from then on.
+   */
   readonly token: FencingToken | null;
+
+  /**
+   * How many owners have had the lock under this `token` before: 0, and more only where the provider keeps locks (`keepMs`). At most
+   * 65,535. With `fenceBy: "token-and-turn"` a resource compares it after the token.
+   */
+  readonly turn: number;
 
   /**
    * Reads the clock, so it is right even when timers are late. It sends nothing: what only the backend knows, `confirm()`
@@ -78,6 +97,10 @@ export interface LockHandle extends AsyncDisposable {
    * background, and the event `release-failed` reports it). Rejects with `BackendError` only where the server refuses, such
    * as NoAuth, and with `InvalidArgumentError` for a `signal` that is not one.
    *
+   * Where the provider keeps locks (`keepMs`) it may resolve to `kept` at once, without a request: the lock stays taken for the next
+   * owner of this provider, until another client wants it. That says nothing of whether the hold has stood until then: `confirm()`
+   * asks. `keep: false` gives the lock back in any case. Default `true`.
+   *
    * Curator: `InterProcessLock.release()`. Redisson: `RLock.unlock()`.
    *
    * @example
@@ -90,7 +113,7 @@ export interface LockHandle extends AsyncDisposable {
    * }
    * ```
    */
-  release(options?: { signal?: AbortSignal }): Promise<ReleaseOutcome>;
+  release(options?: ReleaseOptions): Promise<ReleaseOutcome>;
 
   /** `release()`, except that it never rejects: a failure goes to the `release-failed` event. */
   [Symbol.asyncDispose](): Promise<void>;

@@ -51,6 +51,11 @@ export interface HoldInfo extends ParticipantInfo {
   readonly heldByThisProvider: boolean;
   /** Milliseconds that are left of the lease, by the backend's clock; `null` for holds without a lease. */
   readonly remainingMs: Millis | null;
+  /**
+   * Whether the lock is held for no owner: its provider keeps it for the next (`ProviderOptions.keepMs`). `true`: so this provider does,
+   * and then `owner` is `null` and `holdCount` 0. `null`: another process may; only that process knows.
+   */
+  readonly kept: boolean | null;
 }
 
 /** One waiter. */

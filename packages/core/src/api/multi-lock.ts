@@ -5,7 +5,7 @@ import type { LockHandle } from "./handle.js";
  * The options of a `withLock`, for all parts together and without `holdAtLeastMs`. `waitMs` is one time for all of them, in
  * milliseconds; default: the shortest default of the parts.
  */
-export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs"> {
+export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs" | "fresh"> {
   /** `"sorted"` (default) acquires by `name`, so that overlapping sets cannot deadlock. */
   order?: "sorted" | "given";
 }

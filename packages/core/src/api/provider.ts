@@ -1,5 +1,5 @@
-import type { AcquireOptions } from "./acquiring.js";
-import type { Capabilities } from "./capabilities.js";
+import type { AcquireOptions, LockViewOptions } from "./acquiring.js";
+import type { Capabilities, PrimitiveKind } from "./capabilities.js";
 import type { CandidacyOptions, LeaderElection } from "./election.js";
 import type { LockEvents } from "./events.js";
 import type { LockHandle } from "./handle.js";
@@ -9,7 +9,7 @@ import type { Barrier, CountDownLatch, DoubleBarrier } from "./rendezvous.js";
 import type { RetryPolicy } from "./retry.js";
 import type { Runtime } from "./runtime.js";
 import type { Semaphore } from "./semaphore.js";
-import type { Millis, SessionState } from "./values.js";
+import type { FenceBy, Millis, SessionState } from "./values.js";
 
 /** What every provider factory takes besides its connection. */
 export interface ProviderOptions {
@@ -31,6 +31,32 @@ export interface ProviderOptions {
    * ms, then up to the double each time, at most 2 s.
    */
   retry?: RetryPolicy;
+  /**
+   * How long the provider keeps a lock that its last owner has released, so that the next owner of this provider gets it without a
+   * request. Milliseconds, finite; default 0: keeps nothing. To all other clients a kept lock looks held; it is given back as soon as one
+   * of them is heard to want it. For locks that mostly one process takes again and again: `docs/kept-locks.md` says when not to use
+   * it. Suggested: 1,000, and not more than the session time-out or a third of `leaseMs`.
+   *
+   * Applies to `mutex()`, `reentrantMutex()` and the write side of both read-write locks, whose views may change it. Only where the grant
+   * before was this provider's too, with no other in between; not for names that Java clients only try. An `UnsupportedError` where the
+   * backend keeps no locks.
+   */
+  keepMs?: Millis;
+  /** How long one grant may be kept in all, however often it is lent. Milliseconds, finite, counted from the grant; default 5,000. */
+  maxKeepMs?: Millis;
+  /** How many locks may be kept at once; a whole number, 1 or more, default 1,000. For one more, the one that was idle for the longest time goes. */
+  maxKept?: number;
+  /**
+   * How long a call that asks once (`waitMs: 0`) stays in the queue of a lock that another process may have kept. Its place
+   * makes that process give the lock back. Milliseconds, finite; default 50. Also without `keepMs`.
+   */
+  keepAskMs?: Millis;
+  /**
+   * What resources compare to refuse late writers. `"token"` (default): the token alone. A token that was read is then lent to no other
+   * owner. `"token-and-turn"`: the pair of `handle.token` and `handle.turn`, in all writers of the resource; a lock is then kept although its
+   * token was read.
+   */
+  fenceBy?: FenceBy;
   /** Clocks, timers and chance. Default those of the process (`systemRuntime`); simulations give their own. */
   runtime?: Runtime;
 }
@@ -71,12 +97,12 @@ export interface LockProvider extends AsyncDisposable {
    * });
    * ```
    */
-  mutex(name: string, options?: AcquireOptions): Mutex;
+  mutex(name: string, options?: LockViewOptions): Mutex;
   /**
    * A mutex that its owner may take again. Curator: `InterProcessMutex`. Redisson: `RLock`. The first call in a
    * process creates an async store, which makes every `await` of that process a little slower.
    */
-  reentrantMutex(name: string, options?: AcquireOptions): ReentrantMutex;
+  reentrantMutex(name: string, options?: LockViewOptions): ReentrantMutex;
   /**
    * Many readers or one writer. Curator: `InterProcessReadWriteLock`. Redisson: `RReadWriteLock`.
    *
@@ -87,11 +113,11 @@ export interface LockProvider extends AsyncDisposable {
    * await prices.write.withLock({ waitMs: 2_000 }, ({ lost }) => rebuildPrices(lost)); // alone
    * ```
    */
-  readWriteLock(name: string, options?: AcquireOptions): ReadWriteLock;
+  readWriteLock(name: string, options?: LockViewOptions): ReadWriteLock;
   /**
    * As `readWriteLock()`, with both sides re-entrant for their owner. Creates the async store of `reentrantMutex()`.
    */
-  reentrantReadWriteLock(name: string, options?: AcquireOptions): ReentrantReadWriteLock;
+  reentrantReadWriteLock(name: string, options?: LockViewOptions): ReentrantReadWriteLock;
   /**
    * `limit` permits, a whole number from 1 to 2^31 - 1. Curator: `InterProcessSemaphoreV2`. Redisson:
    * `RPermitExpirableSemaphore`. Clients that give different limits are refused with `LayoutConflictError` on Redis
@@ -127,6 +153,17 @@ export interface LockProvider extends AsyncDisposable {
   holds(): readonly LockHandle[];
 
   /**
+   * The locks that this provider keeps (`ProviderOptions.keepMs`), also while they are lent to an owner: those are in `holds()` too.
+   * Local and synchronous.
+   *
+   * @example
+   * ```ts
+   * for (const { name, lends, lent } of locks.kept()) console.log(name, lends, lent ? "lent" : "idle");
+   * ```
+   */
+  kept(): readonly KeptLock[];
+
+  /**
    * Refuses new work and rejects waiters with `ProviderClosedError` at once. With `graceMs` it then waits until every hold was
    * released by its owner, or until that time is over. After that it releases every hold that is left, whose handle is
    * lost with the reason `"provider-closed"`, and closes its own connections. Does not close a client that it was given.
@@ -144,6 +181,20 @@ export interface LockProvider extends AsyncDisposable {
   close(options?: CloseOptions): Promise<CloseReport>;
 }
 
+/** A lock that its provider keeps. */
+export interface KeptLock {
+  /** The kind of the lock, by the method that made its view. */
+  readonly kind: PrimitiveKind;
+  /** The name of the lock, as it was given to the provider. */
+  readonly name: string;
+  /** Milliseconds since its first release, by which it began. */
+  readonly sinceMs: Millis;
+  /** How many owners it was lent to so far. */
+  readonly lends: number;
+  /** `true`: an owner has it. `false`: it is idle. */
+  readonly lent: boolean;
+}
+
 /** How long a `close()` waits, and for what. */
 export interface CloseOptions {
   /**
@@ -155,7 +206,7 @@ export interface CloseOptions {
   /**
    * Milliseconds for which the present holders may go on before their holds are taken from them. Default 0. Holds are
    * renewed meanwhile, and a scope may enter its own re-entrant lock again and downgrade a write. The signals of
-   * `lead()` bodies abort at once. A lock that is kept by `holdAtLeastMs` is not waited for.
+   * `lead()` bodies abort at once. A lock that stays taken because of `holdAtLeastMs` is not waited for.
    */
   graceMs?: Millis;
 }

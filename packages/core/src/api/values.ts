@@ -43,9 +43,25 @@ export type LossReason =
 /** What became of a `release()`. */
 export type ReleaseOutcome =
   | "released" // the backend has confirmed
+  | "kept" // this handle is released, the provider keeps the lock for its next owner (`keepMs`)
   | "still-held" // this handle is released, the lock is still taken: by a re-entry, or until `holdAtLeastMs` has passed
   | "lost" // the session or the lease was over first
   | "unconfirmed"; // no answer in time: the request goes on in the background
+
+/** What a resource compares to refuse a late writer, see `ProviderOptions.fenceBy`. */
+export type FenceBy = "token" | "token-and-turn";
+
+/** Why a provider keeps a lock no longer (`ProviderOptions.keepMs`). */
+export type KeepingEndReason =
+  | "wish" // another client wants the lock
+  | "idle" // `keepMs` has passed since its last release
+  | "whole" // `maxKeepMs` has passed since its grant
+  | "evicted" // more than `maxKept` locks: this one was idle for the longest time
+  | "token-read" // the owner before has read the token, and `fenceBy` is `"token"`
+  | "unlike" // a request of this provider that it cannot be lent to: another side or lease, `fresh: true`, a joint grant
+  | "released" // `release({ keep: false })`
+  | "lost" // contact broke, the session or the lease is over, or the entry is gone
+  | "closed"; // `close()` was called
 
 /** ZooKeeper: the session. Redis: the command connection, or a majority of them. */
 export type SessionState = "connecting" | "connected" | "suspended" | "lost";

@@ -10,12 +10,17 @@ export abstract class Alarm {
   abstract ring(): void;
 }
 
+const lingerMs: Millis = 20;
+
 /**
  * Thousands of deadlines on one timer: a binary heap of alarms, so that 10,000 holds cost one timer of the
  * runtime. Setting and clearing are O(log n).
  *
- * With `ref: true` alarms that are set keep the process alive, so the timer goes as soon as the last of them does.
- * Without it, the timer is left where it is and may wake up for nothing, which is cheaper than moving it each time.
+ * With `ref: true` alarms that are set keep the process alive, and up to 20 ms longer. Without it they never do.
+ *
+ * Most alarms are cleared soon, and setting a timer of the runtime costs more than the wait that it bounds. So a timer is left where it
+ * is when its alarm goes, and may wake up for nothing. One that keeps the process alive is set for 20 ms at first, and for the time of
+ * its alarm only when that is still there then.
  */
 export class AlarmClock {
   readonly #runtime: Runtime;
@@ -23,6 +28,8 @@ export class AlarmClock {
   readonly #heap: Alarm[] = [];
   #cancelTimer: (() => void) | undefined;
   #timerAtMs: Millis = Infinity;
+  /** The timer is one that keeps the process alive for as long as an alarm may. */
+  #holding = false;
 
   constructor(runtime: Runtime, options: { ref: boolean }) {
     this.#runtime = runtime;
@@ -48,13 +55,13 @@ export class AlarmClock {
       this.#rise(alarm);
       this.#sink(alarm);
     }
-    this.#arm();
+    this.#arm(this.#ref ? lingerMs : Infinity);
   }
 
   clear(alarm: Alarm): void {
     if (alarm.heapIndex === -1) return;
     this.#remove(alarm);
-    if (this.#ref && this.#heap.length === 0) this.#disarm();
+    if (this.#holding && this.#heap.length === 0) this.#disarm();
   }
 
   /** Forgets all alarms. */
@@ -64,13 +71,16 @@ export class AlarmClock {
     this.#disarm();
   }
 
-  #arm(): void {
+  #arm(atMostMs: Millis): void {
     const first = this.#heap[0];
     if (first === undefined || first.atMs >= this.#timerAtMs) return;
     this.#cancelTimer?.();
-    this.#timerAtMs = first.atMs;
+    const nowMs = this.#runtime.nowMs();
+    const leftMs = Math.max(0, first.atMs - nowMs);
+    this.#holding = this.#ref && leftMs > lingerMs && atMostMs > lingerMs;
+    this.#timerAtMs = leftMs > atMostMs ? nowMs + atMostMs : first.atMs;
     // Rounded up: a timer of the runtime may count in whole milliseconds and would wake a moment too early.
-    const delayMs = Math.ceil(Math.max(0, first.atMs - this.#runtime.nowMs()));
+    const delayMs = Math.ceil(Math.min(leftMs, atMostMs));
     this.#cancelTimer = this.#runtime.setTimer(delayMs, this.#tick, { ref: this.#ref });
   }
 
@@ -91,7 +101,7 @@ export class AlarmClock {
       this.#remove(first);
       first.ring();
     }
-    this.#arm();
+    this.#arm(Infinity);
   };
 
   #remove(alarm: Alarm): void {

@@ -28,7 +28,7 @@ export function tokenGate(options: TokenGateOptions = {}): TokenGate {
       outsideScopes(() => rejections.publish({ group, at: performance.now() }));
   };
   return {
-    admit(resource, token) {
+    admit(resource, token, turn = 0) {
       if (typeof resource !== "string") {
         throw new InvalidArgumentError(`admit: resource must be a string; got ${show(resource)}`);
       }
@@ -36,8 +36,15 @@ export function tokenGate(options: TokenGateOptions = {}): TokenGate {
       if (typeof token !== "bigint") {
         throw new InvalidArgumentError(`admit: token must be a bigint; got ${show(token)}`);
       }
+      if (!Number.isInteger(turn) || turn < 0 || turn > 65_535) {
+        throw new InvalidArgumentError(
+          `admit: turn must be a whole number from 0 to 65,535; got ${show(turn)}`,
+        );
+      }
+      // Both in one number: first the token decides, and of equal tokens the turn.
+      const pair = (token << 16n) + BigInt(turn);
       const seen = largest.get(resource);
-      if (seen !== undefined && token < seen) {
+      if (seen !== undefined && pair < seen) {
         rejected();
         return false;
       }
@@ -46,7 +53,7 @@ export function tokenGate(options: TokenGateOptions = {}): TokenGate {
           `admit: more than ${maxResources} resources (maxResources); forgetting one would let an old token pass`,
         );
       }
-      largest.set(resource, token);
+      largest.set(resource, pair);
       return true;
     },
   };

@@ -1,96 +1,54 @@
-import type { PrimitiveKind } from "../api/capabilities.js";
-import type { FencingToken, Millis, Owner } from "../api/values.js";
-import {
-  type AcquireTrace,
-  acquireTraced,
-  traceEnd,
-  traceSettled,
-  traceStart,
-} from "../events/acquire-trace.js";
-import type { AcquireSpec } from "./acquire-spec.js";
+import type { Owner } from "../api/values.js";
+import { type AcquireTrace, acquireTraced, traceSettled, traceStart } from "../events/acquire-trace.js";
+import type { EventDetail } from "../events/event-hub.js";
+import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
 import type { GrantEngine } from "./engine.js";
 
-export type Outcome = "granted" | "unavailable" | "timeout" | "aborted" | "error";
+// What one acquire tells of each lock that it asks for: events for code, traces for tools. Without a listener nothing is built.
 
-export interface SettledDetail {
-  readonly roundTrips: number;
-  readonly contended: boolean;
-  readonly token: FencingToken | null;
-  readonly error?: unknown;
+type Base = Pick<AcquireSpec, "kind" | "name"> & { readonly owner: Owner };
+type WaitEvent = "notified" | "requeued" | "sequence-high" | "release-failed";
+
+export type SettledDetail = Omit<EventDetail<"acquire-settled">, keyof Base | "mode">;
+export type Outcome = SettledDetail["outcome"];
+
+/** One for each lock; `undefined` when no tool listened as the acquire began. */
+export type Traces = readonly AcquireTrace[] | undefined;
+
+export function tracesOf({ id, backend }: GrantEngine, specs: AcquireSpecs): Traces {
+  if (!acquireTraced()) return undefined;
+  return specs.map((spec) => ({ provider: id, backend, ...baseOf(spec), mode: spec.mode }));
 }
 
-/** What one acquire tells of itself: events for code, a trace for tools. Builds nothing that nobody hears. */
-export class AcquireReport {
-  readonly #engine: GrantEngine;
-  readonly #spec: AcquireSpec;
-  readonly #late: boolean;
-  #trace: AcquireTrace | undefined;
+export function reportStarted({ events }: GrantEngine, spec: AcquireSpec, trace?: AcquireTrace): void {
+  if (events.has("acquire-started")) events.emit("acquire-started", { ...baseOf(spec), mode: spec.mode });
+  if (trace !== undefined) traceStart(trace);
+}
 
-  constructor(engine: GrantEngine, spec: AcquireSpec) {
-    this.#engine = engine;
-    this.#spec = spec;
-    this.#late = spec.asksOnce === true && spec.options.waitMs > 0;
-  }
+export function reportWhileWaiting<K extends WaitEvent>(
+  { events }: GrantEngine,
+  specs: AcquireSpecs,
+  type: K,
+  detail: Omit<EventDetail<K>, keyof Base>,
+): void {
+  if (!events.has(type)) return;
+  for (const spec of specs) events.emit(type, { ...baseOf(spec), ...detail } as unknown as EventDetail<K>);
+}
 
-  started(): void {
-    if (!this.#late) this.#start();
-  }
+export function reportSettled(
+  { events }: GrantEngine,
+  spec: AcquireSpec,
+  detail: SettledDetail,
+  trace?: AcquireTrace,
+): void {
+  events.emit("acquire-settled", { ...baseOf(spec), mode: spec.mode, ...detail });
+  if (trace === undefined) return;
+  const { outcome, waitedMs, token } = detail;
+  Object.assign(trace, { outcome, waitedMs, token });
+  if ("error" in detail) trace.error = detail.error;
+  traceSettled(trace);
+}
 
-  #start(): void {
-    const { events, id, backend } = this.#engine;
-    const { mode } = this.#spec;
-    if (events.has("acquire-started")) events.emit("acquire-started", { ...this.#base(), mode });
-    if (!acquireTraced()) return;
-    this.#trace = { provider: id, backend, ...this.#base(), mode };
-    traceStart(this.#trace);
-  }
-
-  /** The synchronous part is over. */
-  sent(): void {
-    if (this.#trace !== undefined) traceEnd(this.#trace);
-  }
-
-  notified(): void {
-    const { events } = this.#engine;
-    if (events.has("notified")) events.emit("notified", this.#base());
-  }
-
-  requeued(reason: "session-lost" | "entry-gone"): void {
-    const { events } = this.#engine;
-    if (events.has("requeued")) events.emit("requeued", { ...this.#base(), reason });
-  }
-
-  sequenceHigh(sequence: number): void {
-    const { events } = this.#engine;
-    if (events.has("sequence-high")) events.emit("sequence-high", { ...this.#base(), sequence });
-  }
-
-  /** Something of ours may be left in the queue. */
-  cleanUpFailed(error: unknown): void {
-    const { events } = this.#engine;
-    if (!events.has("release-failed")) return;
-    events.emit("release-failed", { ...this.#base(), reason: "unconfirmed", error });
-  }
-
-  settled(outcome: Outcome, waitedMs: Millis, detail: SettledDetail): void {
-    if (this.#late) {
-      if (outcome === "unavailable") return;
-      this.#start();
-      this.sent();
-    }
-    const { events } = this.#engine;
-    if (events.has("acquire-settled")) {
-      const { mode } = this.#spec;
-      events.emit("acquire-settled", { ...this.#base(), mode, outcome, waitedMs, ...detail });
-    }
-    if (this.#trace === undefined) return;
-    Object.assign(this.#trace, { outcome, waitedMs, token: detail.token });
-    if ("error" in detail) this.#trace.error = detail.error;
-    traceSettled(this.#trace);
-  }
-
-  #base(): { kind: PrimitiveKind; name: string; owner: Owner } {
-    const { kind, name, owner } = this.#spec;
-    return { kind, name, owner };
-  }
+function baseOf({ kind, name, owner }: AcquireSpec): Base {
+  return { kind, name, owner };
 }

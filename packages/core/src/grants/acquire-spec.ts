@@ -20,7 +20,7 @@ export interface AcquireSpec {
   /** Hears of the hold before the caller gets the handle. */
   readonly onHold?: (hold: Hold) => void;
   /** Makes the handle, where it can do more than those of a mutex. */
-  readonly handleFrom?: (hold: Hold, options: ResolvedAcquireOptions) => Handle;
+  readonly handleFrom?: ((hold: Hold, options: ResolvedAcquireOptions) => Handle) | undefined;
   /** As in `GrantRequest`. Default `null`. */
   readonly limit?: PermitLimit | null;
   readonly variant?: string | null;
@@ -38,12 +38,16 @@ export type AcquireSpecs = readonly [AcquireSpec, ...AcquireSpec[]];
 
 /** The part of them that the driver has to know. */
 export function requestsOf(specs: AcquireSpecs): [GrantRequest, ...GrantRequest[]] {
-  return specs.map(requestOf) as [GrantRequest, ...GrantRequest[]];
+  const single = specs.length === 1;
+  return specs.map((spec) => requestOf(spec, single)) as [GrantRequest, ...GrantRequest[]];
 }
 
-function requestOf(spec: AcquireSpec): GrantRequest {
+/** `single`: what is granted together with others is never kept. */
+function requestOf(spec: AcquireSpec, single: boolean): GrantRequest {
   const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
   const { leaseMs, label, revocable, waitMs } = options;
   const mayWait = waitMs > 0 && asksOnce !== true;
-  return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant };
+  // A mutex or a write, renewed until its release, of a view that keeps.
+  const keepable = single && options.keepMs > 0 && mode === "exclusive" && options.renew;
+  return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant, keepable };
 }

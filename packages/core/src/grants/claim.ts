@@ -9,6 +9,7 @@ import {
 } from "../api/errors.js";
 import type { Millis } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
+import { traceEnd } from "../events/acquire-trace.js";
 import {
   type Asked,
   evictedAtGrant,
@@ -18,7 +19,14 @@ import {
   type Unanswered,
   unreachable,
 } from "./acquire-errors.js";
-import { AcquireReport, type Outcome, type SettledDetail } from "./acquire-report.js";
+import {
+  type Outcome,
+  reportSettled,
+  reportStarted,
+  reportWhileWaiting,
+  type Traces,
+  tracesOf,
+} from "./acquire-report.js";
 import { type AcquireSpec, type AcquireSpecs, requestsOf } from "./acquire-spec.js";
 import type { GrantEngine, Waiting } from "./engine.js";
 import { Handle } from "./handle.js";
@@ -29,11 +37,23 @@ type Phase =
   | "connecting" // waits for the link
   | "guarded" // waits for what an earlier request of ours on this name has left behind
   | "doubting" // a read beside a write: waits until the write is certain again
-  | "queued" // an attempt is under way, or is being withdrawn
+  | "asking" // an attempt is under way: only now does it count what it reports
+  | "granted" // and not delivered yet
+  | "clearing" // an attempt that failed is being withdrawn, before another is made
   | "moving" // its session ended: waits for the next one
   | "proving" // granted, but contact broke before the caller could have it
   | "resting" // between two attempts
   | "settled"; // what is left of the attempt is taken back behind the call
+
+/** An outage that lasts too long ends the call in these; the others have a limit of their own. */
+const endedByOutage: ReadonlySet<Phase> = new Set([
+  "guarded",
+  "asking",
+  "granted",
+  "clearing",
+  "moving",
+  "proving",
+]);
 
 /**
  * What may have come to the process already is heard before a call ends without an answer: the link's own error, which says what
@@ -41,11 +61,14 @@ type Phase =
  */
 const unheardMs: Millis = 50;
 
+/** Resolves when there is news for the caller's function; `null`: the call is over. */
+type News = Promise<void> | null;
+
 /** Resolves to `null`, instead of rejecting with `AcquireTimeoutError`, when `spec.throws` is false. */
 export async function claim(engine: GrantEngine, spec: AcquireSpec): Promise<Handle | null> {
-  const settled = await new Claim(engine, [spec]).start();
-  const handles = settled instanceof Queued ? await settled.from(callSite()) : settled;
-  return handles === null ? null : (handles[0] as Handle);
+  const claim = new Claim(engine, [spec]);
+  for (let news: News = claim.start(); news !== null; news = claim.proceed()) await news;
+  return claim.handles?.[0] ?? null;
 }
 
 /** As `claim`, for several locks of one `jointGroup`: all or none. Rejects with `UnsupportedError` where the driver has no such groups. */
@@ -54,16 +77,9 @@ export async function claimAll(engine: GrantEngine, specs: AcquireSpecs): Promis
     const { backend } = engine;
     throw new UnsupportedError(`the backend ${backend} cannot grant several locks together`, { backend });
   }
-  const settled = await new Claim(engine, specs).start();
-  return settled instanceof Queued ? await settled.from(callSite()) : settled;
-}
-
-/**
- * Made in an async function, since the stack there names those that await it, and only when a wait has begun: a lock that is free pays
- * nothing for it.
- */
-function callSite(): Error {
-  return new Error("waits since this call");
+  const claim = new Claim(engine, specs);
+  for (let news: News = claim.start(); news !== null; news = claim.proceed()) await news;
+  return claim.handles;
 }
 
 /**
@@ -87,145 +103,175 @@ export async function claimBeside(write: Hold, spec: AcquireSpec): Promise<Handl
  * when one ends without an answer to the caller. Time-out, abort, loss of contact, closing and the grant race here: the first to reach
  * `#decide` or `#deliver` wins, and the others find the phase changed.
  *
+ * The function that is called by the caller awaits `start()`, and then `proceed()` each time that what it awaited has resolved.
+ *
  * The limit of a call bounds the call and not its attempts: the promise settles at its time whatever the server does. What is
  * left of the attempt is taken back behind the call, and the next acquire of that name by this provider waits for it.
  */
-class Claim extends Alarm implements AttemptListener, Waiting {
+class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
+  /** `null` unless granted. */
+  handles: readonly Handle[] | null = null;
+  /** When a wait without a limit has begun, by the backend's answer. */
+  queuedMs: Millis = Infinity;
+  /** Why the request waits, where no hold of another client is in the way. */
+  blockedBy: Error | undefined;
+
   readonly #engine: GrantEngine;
   readonly #specs: AcquireSpecs;
   /** Speaks for all where they have to be alike. */
   readonly #spec: AcquireSpec;
-  #resolve: (settled: Settled) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
   #phase: Phase = "connecting";
+  /** What the caller's function awaits. */
+  #news!: Promise<void>;
+  #wake!: () => void;
+  #callSite: Error | undefined;
+  #callSiteAsked = false;
+  /** What the call rejects with, once it is settled. */
+  #failure: { readonly error: unknown } | undefined;
   #attempt: Attempt | undefined;
-  /** The attempt has not ended, and is not withdrawn: only now does it count what it reports. */
-  #open = false;
-  /** Granted, and not delivered yet. */
-  #holds: readonly Hold[] | undefined;
-  #startedMs: Millis = 0;
-  #deadlineMs: Millis = Infinity;
+  /** From the grant to its delivery, or to the end of the attempt. */
+  #holds: readonly Hold[] = [];
+  readonly #startedMs: Millis;
+  readonly #deadlineMs: Millis;
   #retries = 0;
   /** Of the attempts on sessions that have ended. */
   #roundTrips = 0;
   /** What ended the last attempt that was to be made again. */
   #lastFailure: unknown;
   #sentEpoch = 0;
-  #rest: Rest | undefined;
   /** A server has answered that the request has to wait: what ends the wait is contention, and no outage. */
   #answered = false;
   /** The limit has passed. */
   #late = false;
-  #wait: Queued | undefined;
-  /** Why the request waits, where no hold of another client is in the way. */
-  #blockedBy: Error | undefined;
-  #unwatchWrite: () => void = () => {};
-  readonly #reports: readonly AcquireReport[];
+  #aborted: (() => void) | undefined;
+  #unwatchWrite: (() => void) | undefined;
+  #traces: Traces;
 
   constructor(engine: GrantEngine, specs: AcquireSpecs) {
     super();
     this.#engine = engine;
     this.#specs = specs;
     this.#spec = specs[0];
-    this.#reports = specs.map((spec) => new AcquireReport(engine, spec));
-  }
-
-  /** `null`: not granted in time. `Queued`, once, when a wait without a limit begins. */
-  start(): Promise<Settled> {
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      this.#start();
-    });
-  }
-
-  #start(): void {
-    const engine = this.#engine;
-    const { beside, startedMs, name, options } = this.#spec;
-    const { signal, waitMs } = options;
-    // A read beside a write takes nothing new: holders may use the grace of a close for it.
-    if (beside === undefined ? engine.closing : engine.closed) {
-      this.#reject(engine.closedError(name));
-      return;
-    }
-    if (signal?.aborted === true) {
-      this.#reject(signal.reason);
-      return;
-    }
+    const { startedMs, options } = specs[0];
+    const { waitMs } = options;
     this.#startedMs = startedMs ?? engine.runtime.nowMs();
     this.#deadlineMs = this.#startedMs + (waitMs === 0 ? engine.options.connectTimeoutMs : waitMs);
+  }
+
+  get kind(): LongWait["kind"] {
+    return this.#spec.kind;
+  }
+
+  get name(): string {
+    return this.#spec.name;
+  }
+
+  /** Sends the request. Throws where nothing may be asked for. */
+  start(): Promise<void> {
+    const engine = this.#engine;
+    const { beside, name, options } = this.#spec;
+    const { signal } = options;
+    // A read beside a write takes nothing new: holders may use the grace of a close for it.
+    if (beside === undefined ? engine.closing : engine.closed) throw engine.closedError(name);
+    if (signal?.aborted === true) throw signal.reason;
+    const news = this.#nextNews();
     engine.waiting.add(this);
     // The signal is listened to before the event is emitted, because a listener of the event may abort it. The call is over then.
-    if (signal !== undefined) engine.signals.add(signal, this.#aborted);
-    for (const report of this.#reports) report.started();
-    if (this.#phase !== "settled") this.#proceed();
-    for (const report of this.#reports) report.sent();
-    // Behind the answers that are there already: a grant without I/O needs no timer.
-    if (this.#deadlineMs !== Infinity) queueMicrotask(this.#armDeadline);
+    if (signal !== undefined) {
+      this.#aborted = () => this.#decide("aborted", signal.reason);
+      engine.signals.add(signal, this.#aborted);
+    }
+    if (!this.#reportsLate) this.#reportStarted();
+    if (this.#phase !== "settled") {
+      engine.waitAlarms.set(this, this.#deadlineMs);
+      this.#connectAndAsk();
+    }
+    this.#traces?.forEach(traceEnd);
+    return news;
+  }
+
+  /** What to await next; `null` when the call is over, and then `handles` is its result. Throws what it rejects with. */
+  proceed(): News {
+    if (this.#callSiteAsked) {
+      this.#callSiteAsked = false;
+      this.#callSite = new Error("waits since this call");
+      // A grant of this very turn has its own turn of the microtasks.
+      if (this.#phase === "granted") return Promise.resolve();
+    }
+    // A turn of the microtasks after the grant: what had arrived with it was heard.
+    if (this.#phase === "granted") this.#considerGrant();
+    if (this.#failure !== undefined) throw this.#failure.error;
+    return this.#phase === "settled" ? null : this.#nextNews();
+  }
+
+  /** Made while the caller's function runs, since the stack there names those that await it. */
+  async callSite(): Promise<Error | undefined> {
+    this.#callSiteAsked = true;
+    this.#wake();
+    // The caller's function has awaited it before, and so runs before.
+    await this.#news;
+    return this.#callSite;
+  }
+
+  #nextNews(): Promise<void> {
+    this.#news = new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+    return this.#news;
   }
 
   // -------- what the attempt reports
 
   waiting(blockedBy?: Error): void {
-    if (!this.#open) return;
-    this.#blockedBy = blockedBy;
-    if (!this.#answered && this.#deadlineMs === Infinity) this.#waitsLong();
+    if (this.#phase !== "asking") return;
+    this.blockedBy = blockedBy;
+    if (!this.#answered && this.#deadlineMs === Infinity) {
+      const { longWaits, runtime } = this.#engine;
+      this.queuedMs = runtime.nowMs();
+      longWaits.add(this);
+    }
     this.#answered = true;
     // Not at once: a driver that is in the middle of its step must not be cancelled from inside it.
     if (this.#late) this.#engine.waitAlarms.set(this, this.#deadlineMs);
   }
 
-  #waitsLong(): void {
-    const { longWaits, runtime } = this.#engine;
-    const began = this.#resolve;
-    const { kind, name } = this.#spec;
-    const blockedBy = (): Error | undefined => this.#blockedBy;
-    const end = new Promise<readonly Handle[] | null>((resolve, reject) => {
-      this.#resolve = resolve as (settled: Settled) => void;
-      this.#reject = reject;
-    });
-    // The caller of `Queued.from` handles the rejection. Until that call Node.js would report it as unhandled.
-    end.catch(() => {});
-    this.#wait = new Queued({ kind, name, queuedMs: runtime.nowMs(), blockedBy }, end);
-    longWaits.add(this.#wait);
-    began(this.#wait);
-  }
-
   notified(): void {
-    if (this.#open) for (const report of this.#reports) report.notified();
+    if (this.#phase === "asking") reportWhileWaiting(this.#engine, this.#specs, "notified", {});
   }
 
   requeued(reason: "entry-gone"): void {
-    if (this.#open) for (const report of this.#reports) report.requeued(reason);
+    if (this.#phase === "asking") reportWhileWaiting(this.#engine, this.#specs, "requeued", { reason });
   }
 
   sequenceHigh(sequence: number): void {
-    if (this.#open) for (const report of this.#reports) report.sequenceHigh(sequence);
+    if (this.#phase === "asking")
+      reportWhileWaiting(this.#engine, this.#specs, "sequence-high", { sequence });
   }
 
   granted(grants: readonly [Grant, ...Grant[]]): readonly [GrantState, ...GrantState[]] {
     const holds = grants.map((grant, i) => {
       const spec = this.#specs[i] as AcquireSpec;
-      return new Hold(this.#engine, spec, spec.options, grant, this.#sentEpoch);
+      const hold = new Hold(this.#engine, spec, spec.options, grant, this.#sentEpoch);
+      // The token is that of the write too.
+      if (spec.beside !== undefined) hold.turn = spec.beside.turn;
+      return hold;
     });
-    if (this.#open) {
-      this.#open = false;
+    if (this.#phase === "asking") {
+      this.#phase = "granted";
       this.#holds = holds;
-      queueMicrotask(this.#considerGrant);
+      this.#wake();
     }
     return holds as [Hold, ...Hold[]];
   }
 
   unavailable(): void {
-    if (!this.#open) return;
-    this.#open = false;
+    if (this.#phase !== "asking") return;
     this.#attempt = undefined;
     this.#decide("unavailable");
   }
 
   failed(error: unknown): void {
-    if (!this.#open) return;
-    this.#open = false;
+    if (this.#phase !== "asking") return;
     const { beside } = this.#spec;
     if (beside !== undefined && !beside.givenBack && error instanceof LockLostError) {
       // The backend says so before anything has reported it to the write, whose end then decides.
@@ -234,8 +280,7 @@ class Claim extends Alarm implements AttemptListener, Waiting {
   }
 
   sessionEnded({ queued, roundTrips }: { readonly queued: boolean; readonly roundTrips: number }): void {
-    if (!this.#open) return;
-    this.#open = false;
+    if (this.#phase !== "asking") return;
     this.#attempt = undefined;
     this.#roundTrips += roundTrips;
     this.#move(queued);
@@ -252,21 +297,15 @@ class Claim extends Alarm implements AttemptListener, Waiting {
   }
 
   outage(error: unknown): void {
-    if (this.#spec.beside !== undefined) return;
-    const phase = this.#phase;
-    if (phase === "guarded" || phase === "queued" || phase === "moving" || phase === "proving")
-      this.#decide("error", error);
+    if (this.#spec.beside === undefined && endedByOutage.has(this.#phase)) this.#decide("error", error);
   }
-
-  readonly #aborted = (): void => {
-    this.#decide("aborted", this.#spec.options.signal?.reason);
-  };
 
   ring(): void {
     const { runtime, waitAlarms } = this.#engine;
     const nowMs = runtime.nowMs();
-    if (nowMs < this.#deadlineMs) {
+    if (nowMs < this.#deadlineMs || this.#phase === "resting") {
       waitAlarms.set(this, this.#deadlineMs);
+      if (this.#phase === "resting") this.#connectAndAsk();
     } else if (this.#answered || this.#phase === "doubting") {
       this.#decide("timeout");
     } else if (!this.#late) {
@@ -285,7 +324,7 @@ class Claim extends Alarm implements AttemptListener, Waiting {
 
   // -------- the way to a grant
 
-  #proceed(): void {
+  #connectAndAsk(): void {
     const { beside } = this.#spec;
     if (beside !== undefined && !this.#writeCertain(beside)) return;
     if (this.#engine.link.state !== "connected") {
@@ -310,8 +349,12 @@ class Claim extends Alarm implements AttemptListener, Waiting {
   #leftBehind(): Promise<unknown> | undefined {
     // What stands beside a write waits for nothing of that name.
     if (this.#spec.beside !== undefined) return undefined;
-    const pending = this.#specs.map(({ name }) => this.#engine.pendingRelease(name)).filter(isPending);
-    return pending.length === 0 ? undefined : Promise.all(pending);
+    let left: Promise<unknown> | undefined;
+    for (const { name } of this.#specs) {
+      const pending = this.#engine.pendingRelease(name);
+      if (pending !== undefined) left = left === undefined ? pending : Promise.all([left, pending]);
+    }
+    return left;
   }
 
   /** Nothing is built on a write in doubt. */
@@ -326,12 +369,12 @@ class Claim extends Alarm implements AttemptListener, Waiting {
   /** Nothing is left to ask for beside a write that is over. */
   #writeHeld(write: Hold): boolean {
     const { state } = write;
-    this.#unwatchWrite();
+    this.#unwatchWrite?.();
     if (state === "lost") this.#decide("error", write.lossError());
     else if (state === "released") this.#decide("unavailable");
     else {
       this.#unwatchWrite = write.watch(() => {
-        if (this.#phase === "doubting") this.#proceed();
+        if (this.#phase === "doubting") this.#connectAndAsk();
         else if (this.#phase !== "settled") this.#writeHeld(write);
       });
     }
@@ -347,7 +390,7 @@ class Claim extends Alarm implements AttemptListener, Waiting {
         ? link.whenConnected({ waitMs: Math.max(0, leftMs) })
         : this.#engine.contact();
     contact.then(
-      () => this.#phase === "connecting" && this.#proceed(),
+      () => this.#phase === "connecting" && this.#connectAndAsk(),
       (error) => this.#phase === "connecting" && this.#decide("error", this.#withoutContact(error)),
     );
   }
@@ -360,63 +403,60 @@ class Claim extends Alarm implements AttemptListener, Waiting {
 
   #ask(): void {
     const { driver, clockJump } = this.#engine;
-    this.#phase = "queued";
-    this.#open = true;
+    this.#phase = "asking";
     if (driver.capabilities.lease === "ttl") this.#sentEpoch = clockJump.read();
-    let attempt: Attempt;
+    // Code of the caller's that the driver runs, such as the choice of an ACL, may abort the call: it is settled then.
+    const settled = (): boolean => this.#phase === "settled";
     try {
-      attempt = this.#newAttempt();
+      const attempt = this.#newAttempt();
+      if (settled()) void this.#withdraw(attempt);
+      else this.#attempt = attempt;
     } catch (error) {
-      this.#open = false;
-      this.#failed(error);
-      return;
+      if (!settled()) this.#failed(error);
     }
-    if (this.#open || this.#holds !== undefined) this.#attempt = attempt;
-    // Code of the caller's that the driver ran, such as the choice of an ACL, may have aborted the call.
-    else void this.#withdraw(attempt);
   }
 
   #newAttempt(): Attempt {
-    const { driver } = this.#engine;
+    const { driver, keepings } = this.#engine;
     const { beside, options } = this.#spec;
-    if (beside === undefined) return driver.attempt(requestsOf(this.#specs), this);
+    if (beside === undefined) {
+      const requests = requestsOf(this.#specs);
+      return keepings === null
+        ? driver.attempt(requests, this)
+        : keepings.attempt(this.#specs, requests, this);
+    }
     const { leaseMs, label, revocable } = options;
-    return (driver as Required<LockDriver>).attemptBeside(beside.grant, { leaseMs, label, revocable }, this);
+    const write = beside.grantToBuildOn();
+    return (driver as Required<LockDriver>).attemptBeside(write, { leaseMs, label, revocable }, this);
   }
 
   /** The place went with the session, or there was none yet: the next session asks again, at the tail. */
   #move(queued: boolean): void {
-    this.#holds = undefined;
-    this.#phase = "moving";
-    if (queued) for (const report of this.#reports) report.requeued("session-lost");
+    this.#afterContact("moving", () => this.#ask());
+    if (queued) reportWhileWaiting(this.#engine, this.#specs, "requeued", { reason: "session-lost" });
+  }
+
+  /** Goes on if nothing has changed the phase until then. */
+  #afterContact(phase: "moving" | "proving", next: () => void): void {
     const { link } = this.#engine;
+    this.#phase = phase;
     const contact = link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
     contact.then(
-      () => this.#phase === "moving" && this.#ask(),
-      (error) => this.#phase === "moving" && this.#decide("error", this.#typed(error)),
+      () => this.#phase === phase && next(),
+      (error) => this.#phase === phase && this.#decide("error", this.#typed(error)),
     );
   }
 
-  /** A microtask after the grant: what had arrived with it was heard. */
-  readonly #considerGrant = (): void => {
+  #considerGrant(): void {
     const holds = this.#holds;
-    // Decided otherwise before: the withdrawal then covers this grant too.
-    if (this.#phase !== "queued" || holds === undefined) return;
-    if (this.#engine.link.state !== "connected" || holds.some((hold) => hold.inDoubt))
-      this.#regainContact(holds);
+    if (this.#engine.link.state !== "connected" || holds.some(inDoubt)) this.#regainContact(holds);
     else if (allStand(holds)) this.#deliver(holds);
     else this.#lost(holds, "the lease was over before the grant could be delivered");
-  };
+  }
 
   /** Contact broke between the grant and its delivery: it counts once a round trip has shown that it still stands. */
   #regainContact(holds: readonly Hold[]): void {
-    const { link } = this.#engine;
-    this.#phase = "proving";
-    const contact = link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
-    contact.then(
-      () => this.#phase === "proving" && this.#prove(holds),
-      (error) => this.#phase === "proving" && this.#decide("error", this.#typed(error)),
-    );
+    this.#afterContact("proving", () => this.#prove(holds));
   }
 
   #prove(holds: readonly Hold[]): void {
@@ -429,7 +469,7 @@ class Claim extends Alarm implements AttemptListener, Waiting {
         if (this.#phase !== "proving") return;
         if (stand.includes(false) || !allStand(holds))
           this.#lost(holds, "the grant was gone when contact came back");
-        else if (holds.some((hold) => hold.inDoubt)) this.#regainContact(holds);
+        else if (holds.some(inDoubt)) this.#regainContact(holds);
         else this.#deliver(holds);
       },
       (error) => {
@@ -460,11 +500,10 @@ class Claim extends Alarm implements AttemptListener, Waiting {
   /** Whatever the failed attempt may have left behind would stand in the way of the next one. */
   #again(error: unknown): void {
     const attempt = this.#attempt as Attempt;
-    this.#phase = "queued";
+    this.#phase = "clearing";
     this.#attempt = undefined;
-    this.#holds = undefined;
     this.#lastFailure = error;
-    this.#withdraw(attempt).then(() => this.#phase === "queued" && this.#failed(error));
+    this.#withdraw(attempt).then(() => this.#phase === "clearing" && this.#failed(error));
   }
 
   /** Transport errors are tried again by the policy, as long as the caller waits; everything else is final. */
@@ -483,8 +522,7 @@ class Claim extends Alarm implements AttemptListener, Waiting {
       return;
     }
     this.#phase = "resting";
-    this.#rest = new Rest(() => this.#phase === "resting" && this.#proceed());
-    waitAlarms.set(this.#rest, nowMs + delayMs);
+    waitAlarms.set(this, nowMs + delayMs);
   }
 
   // -------- the end
@@ -493,58 +531,98 @@ class Claim extends Alarm implements AttemptListener, Waiting {
     // In the same turn in which the write was seen to stand: from here on the read is in the books.
     const { beside } = this.#spec;
     if (beside !== undefined && !this.#writeHeld(beside)) return;
-    const handles = holds.map((hold, i) => {
+    this.handles = holds.map((hold, i) => {
       const { options, handleFrom, onHold } = this.#specs[i] as AcquireSpec;
       hold.deliver();
       const handle = handleFrom?.(hold, options) ?? new Handle(hold, options);
       onHold?.(hold);
       return handle;
     });
-    this.#unhook();
-    this.#finish("granted", (i) => {
-      const { roundTrips, contended, token } = (holds[i] as Hold).grant;
-      return { roundTrips: this.#roundTrips + roundTrips, contended, token };
-    });
-    this.#resolve(handles);
+    this.#settle("granted", undefined);
   }
 
   #decide(outcome: Outcome, error?: unknown): void {
     if (this.#phase === "settled") return;
-    this.#open = false;
-    const contended = outcome === "unavailable" || outcome === "timeout" || this.#answered;
     const attempt = this.#attempt;
-    this.#unhook();
-    const detail = { roundTrips: 0, contended, token: null };
-    this.#finish(outcome, () => (outcome === "error" ? { ...detail, error } : detail));
+    const { beside, throws } = this.#spec;
+    if (outcome === "error" || outcome === "aborted") this.#failure = { error };
+    else if (throws && !(outcome === "unavailable" && beside !== undefined))
+      this.#failure = { error: this.#timedOut() };
+    this.#settle(outcome, error);
     if (attempt !== undefined) void this.#withdraw(attempt);
-    if (outcome === "error" || outcome === "aborted") this.#reject(error);
-    else if (this.#spec.throws && !(outcome === "unavailable" && this.#spec.beside !== undefined))
-      this.#reject(this.#timedOut());
-    else this.#resolve(null);
   }
 
   #timedOut(): AcquireTimeoutError {
     const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
-    return timedOut(this.#asked, waitedMs, this.#blockedBy ?? this.#lastFailure);
+    return timedOut(this.#asked, waitedMs, this.blockedBy ?? this.#lastFailure);
   }
 
   /** Never rejects; a failure is an event `release-failed`, since something may be left. */
   #withdraw(attempt: Attempt): Promise<void> {
     const withdrawn = new Promise<void>((resolve) => resolve(attempt.withdraw())).catch((error) => {
-      for (const report of this.#reports) report.cleanUpFailed(error);
+      const reason = "unconfirmed";
+      reportWhileWaiting(this.#engine, this.#specs, "release-failed", { reason, error });
     });
     this.#engine.trackCleaning(withdrawn);
     for (const { name } of this.#specs) this.#engine.rememberPendingRelease(name, withdrawn);
     return withdrawn;
   }
 
-  #unhook(): void {
-    const { waitAlarms, signals } = this.#engine;
-    waitAlarms.clear(this);
-    if (this.#rest !== undefined) waitAlarms.clear(this.#rest);
+  #settle(outcome: Outcome, error: unknown): void {
+    const { waitAlarms, signals, waiting, longWaits } = this.#engine;
     const { signal } = this.#spec.options;
-    if (signal !== undefined) signals.remove(signal, this.#aborted);
-    this.#unwatchWrite();
+    this.#phase = "settled";
+    waitAlarms.clear(this);
+    if (signal !== undefined && this.#aborted !== undefined) signals.remove(signal, this.#aborted);
+    this.#unwatchWrite?.();
+    waiting.delete(this);
+    if (this.queuedMs !== Infinity) longWaits.remove(this);
+    this.#reportSettled(outcome, error);
+    this.#wake();
+  }
+
+  // -------- what it tells
+
+  /** Who asks once and has time left goes on in another way: of that, only an end that is no refusal is told. */
+  get #reportsLate(): boolean {
+    return this.#spec.asksOnce === true && this.#spec.options.waitMs > 0;
+  }
+
+  #reportStarted(): void {
+    const engine = this.#engine;
+    this.#traces = tracesOf(engine, this.#specs);
+    for (const [i, spec] of this.#specs.entries()) reportStarted(engine, spec, this.#traces?.[i]);
+  }
+
+  #reportSettled(outcome: Outcome, error: unknown): void {
+    const engine = this.#engine;
+    const late = this.#reportsLate;
+    if (late && outcome === "unavailable") return;
+    if (late) this.#traces = tracesOf(engine, this.#specs);
+    if (!late && this.#traces === undefined && !engine.events.has("acquire-settled")) return;
+    const waitedMs = engine.runtime.nowMs() - this.#startedMs;
+    const contended = outcome === "unavailable" || outcome === "timeout" || this.#answered;
+    for (const [i, spec] of this.#specs.entries()) {
+      const trace = this.#traces?.[i];
+      const hold = outcome === "granted" ? this.#holds[i] : undefined;
+      const grant = hold?.grant;
+      const turn = hold?.turn ?? 0;
+      if (late) {
+        reportStarted(engine, spec, trace);
+        if (trace !== undefined) traceEnd(trace);
+      }
+      const detail = {
+        outcome,
+        waitedMs,
+        roundTrips: grant === undefined ? 0 : this.#roundTrips + grant.roundTrips,
+        contended: grant?.contended ?? contended,
+        token: grant?.token ?? null,
+        kept: turn > 0,
+        turn,
+        ...(outcome === "error" && { error }),
+      };
+      reportSettled(engine, spec, detail, trace);
+    }
   }
 
   /** As an error of ours. The abort reasons of callers never come through here. */
@@ -552,64 +630,9 @@ class Claim extends Alarm implements AttemptListener, Waiting {
     return this.#engine.typed(error, this.#spec.name);
   }
 
-  #finish(outcome: Outcome, detailOf: (index: number) => SettledDetail): void {
-    this.#phase = "settled";
-    this.#engine.waiting.delete(this);
-    if (this.#wait !== undefined) this.#engine.longWaits.remove(this.#wait);
-    const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
-    for (const [i, report] of this.#reports.entries()) report.settled(outcome, waitedMs, detailOf(i));
-  }
-
   /** For errors. */
   get #asked(): Asked {
     return { specs: this.#specs, backend: this.#engine.backend };
-  }
-
-  readonly #armDeadline = (): void => {
-    if (this.#phase === "settled") return;
-    this.#engine.waitAlarms.set(this, this.#deadlineMs);
-  };
-}
-
-function isPending(pending: Promise<void> | undefined): pending is Promise<void> {
-  return pending !== undefined;
-}
-
-type Settled = readonly Handle[] | null | Queued;
-
-/** A wait without a limit that has begun. */
-export class Queued implements LongWait {
-  readonly kind: LongWait["kind"];
-  readonly name: string;
-  readonly queuedMs: Millis;
-  callSite: Error | undefined;
-  readonly #blockedBy: () => Error | undefined;
-  readonly #end: Promise<readonly Handle[] | null>;
-
-  constructor(
-    {
-      kind,
-      name,
-      queuedMs,
-      blockedBy,
-    }: Pick<LongWait, "kind" | "name" | "queuedMs"> & { blockedBy(): Error | undefined },
-    end: Promise<readonly Handle[] | null>,
-  ) {
-    this.kind = kind;
-    this.name = name;
-    this.queuedMs = queuedMs;
-    this.#blockedBy = blockedBy;
-    this.#end = end;
-  }
-
-  get blockedBy(): Error | undefined {
-    return this.#blockedBy();
-  }
-
-  /** How it ends. `callSite`: whose stack names the callers. */
-  from(callSite: Error): Promise<readonly Handle[] | null> {
-    this.callSite = callSite;
-    return this.#end;
   }
 }
 
@@ -622,10 +645,6 @@ function sessionOver({ lossReason }: Hold): boolean {
   return lossReason === "session-expired";
 }
 
-class Rest extends Alarm {
-  readonly ring: () => void;
-  constructor(ring: () => void) {
-    super();
-    this.ring = ring;
-  }
+function inDoubt(hold: Hold): boolean {
+  return hold.inDoubt;
 }

@@ -1,5 +1,4 @@
 import type { Hold } from "./hold.js";
-import { renewOnce } from "./renewal.js";
 
 /** A round trip that proves the hold now. Ends at the first of: answer, loss, release, `signal`. */
 export function confirmHold(hold: Hold, signal: AbortSignal | undefined): Promise<void> {
@@ -25,7 +24,7 @@ export function confirmHold(hold: Hold, signal: AbortSignal | undefined): Promis
     };
     let unwatch = hold.watch(changed);
     if (signal !== undefined) engine.signals.add(signal, aborted);
-    renewOnce(engine, hold).then(
+    hold.renew().then(
       () => {
         end();
         resolve();

@@ -11,7 +11,8 @@ import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { SignalHub } from "../signals/signal-hub.js";
 import { within } from "../signals/within.js";
 import { Grace } from "./grace.js";
-import type { Held } from "./held.js";
+import type { HoldRecord } from "./hold-record.js";
+import { Keepings } from "./keepings.js";
 import { LongWaits } from "./long-waits.js";
 
 export interface EngineParts {
@@ -50,12 +51,14 @@ export class GrantEngine {
   readonly signals: SignalHub = new SignalHub();
   readonly clockJump: ClockJump;
 
-  readonly holds: Set<Held> = new Set();
-  readonly releasing: Set<Held> = new Set();
+  /** Held, or released without the backend's confirmation yet. */
+  readonly holds: Set<HoldRecord> = new Set();
   /** Given back by their holders, and taken until `holdAtLeastMs` has passed. */
-  readonly kept: Set<Held> = new Set();
+  readonly staying: Set<HoldRecord> = new Set();
   readonly waiting: Set<Waiting> = new Set();
   readonly longWaits: LongWaits = new LongWaits(this);
+  /** `null` where nothing is kept for the next owner: then it must not cost anything. */
+  readonly keepings: Keepings | null;
 
   #ownerCount = 0;
   /** What `close()` answers, from its first call on. */
@@ -78,10 +81,13 @@ export class GrantEngine {
     this.alarms = new AlarmClock(this.runtime, { ref: false });
     this.waitAlarms = new AlarmClock(this.runtime, { ref: true });
     this.clockJump = new ClockJump(this.runtime);
+    this.keepings = this.options.keepMs > 0 && this.driver.keeps === true ? new Keepings(this) : null;
     this.#linkListener = this.events.on("session-state", ({ state }) => {
-      // Contact that breaks again at once is an outage of its own, with the whole of its time.
-      if (state === "connected") this.#regained = undefined;
-      else this.#linkDown();
+      if (state === "connected") {
+        // Contact that breaks again at once is an outage of its own, with the whole of its time.
+        this.#regained = undefined;
+        this.keepings?.connected();
+      } else this.#linkDown();
     });
   }
 
@@ -100,10 +106,10 @@ export class GrantEngine {
     return this.#stopping.signal;
   }
 
-  /** The hold has left the books of those who hold, or of those who release. */
-  noteEnd(hold: Held): void {
+  /** Neither its holder nor a release has to do with it any more. */
+  noteEnd(hold: HoldRecord): void {
     this.holds.delete(hold);
-    if (this.holds.size === 0 && this.releasing.size === 0) this.#grace?.end();
+    if (this.holds.size === 0) this.#grace?.end();
   }
 
   freshOwner(label: string | null): Owner {
@@ -187,7 +193,7 @@ export class GrantEngine {
   /** A second call can only shorten the grace of the first. */
   close(releaseTimeoutMs: Millis, graceMs: Millis): Promise<CloseReport> {
     if (this.#closing === undefined) {
-      if (graceMs > 0 && this.holds.size + this.releasing.size > 0) this.#grace = new Grace(this.waitAlarms);
+      if (graceMs > 0 && this.holds.size > 0) this.#grace = new Grace(this.waitAlarms);
       else this.#closed = true;
       this.#closing = this.#graceThenClose(releaseTimeoutMs);
     }
@@ -200,6 +206,7 @@ export class GrantEngine {
     // Yields first, so that `closing` is true before anything below can call back.
     await Promise.resolve();
     this.#stopping.abort(this.closedError());
+    this.keepings?.close(this.#grace === undefined);
     if (this.#grace !== undefined) {
       for (const each of [...this.waiting]) each.closing?.(this.closedError());
       await this.#grace.over;
@@ -213,10 +220,11 @@ export class GrantEngine {
     const bounded = (work: Promise<unknown>) => within(this, work, Math.max(0, endMs - this.runtime.nowMs()));
     let released = 0;
     const unconfirmed: string[] = [];
-    const ends = [...this.releasing].map((hold) => ({ name: hold.name, done: hold.releaseDone() }));
     // Holders hear of it before their entries go: a body may still be running.
-    for (const hold of [...this.holds]) ends.push({ name: hold.name, done: hold.closeDown() });
-    for (const hold of [...this.kept]) ends.push({ name: hold.name, done: hold.endKeeping() });
+    const ends = [...this.holds, ...this.staying].map((hold) => ({
+      name: hold.name,
+      done: hold.closeDown(),
+    }));
     for (const each of [...this.waiting]) each.providerClosed(this.closedError());
     await Promise.all(
       ends.map(async ({ name, done }) => {
@@ -227,7 +235,7 @@ export class GrantEngine {
     );
     await bounded(Promise.allSettled([...this.#cleaning]));
     // Whoever still awaits a release is told now: no alarm will ring for it any more.
-    for (const hold of [...this.releasing]) hold.abandonRelease();
+    for (const hold of [...this.holds]) hold.abandonRelease();
     const driverClosed = new Promise<void>((resolve) => resolve(this.driver.close()));
     const closed = await within(this, driverClosed, Math.max(1_000, endMs - this.runtime.nowMs()));
     if (closed.error !== undefined) warnOfClose(closed.error);

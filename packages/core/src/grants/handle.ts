@@ -1,8 +1,8 @@
 import { InvalidArgumentError, type LockLostError, NotHeldError } from "../api/errors.js";
-import type { LockHandle } from "../api/handle.js";
+import type { LockHandle, ReleaseOptions } from "../api/handle.js";
 import type { FencingToken, HoldState, LockMode, Millis, Owner, ReleaseOutcome } from "../api/values.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
-import { checkSignal, show } from "../options/checks.js";
+import { checkBoolean, checkSignal, show } from "../options/checks.js";
 import { LateSignal } from "../signals/late-signal.js";
 import { confirmHold } from "./confirm.js";
 import type { Hold } from "./hold.js";
@@ -27,9 +27,8 @@ export class Handle implements LockHandle {
     this.#hold = hold;
     if (hold.givenBack) throw this.#notHeldError(0);
     this.#revocable = options.revocable;
-    hold.open.push(this);
+    hold.enter(this);
     hold.holdAtLeast(options.holdAtLeastMs);
-    if (hold.state === "lost") this.#lostBeforeRelease = true;
   }
 
   /** For scopes. Not a property, so that callers never see it. */
@@ -55,13 +54,16 @@ export class Handle implements LockHandle {
   }
 
   get token(): FencingToken | null {
-    return this.#hold.token;
+    return this.#hold.showToken();
+  }
+
+  get turn(): number {
+    return this.#hold.turn;
   }
 
   get state(): HoldState {
-    if (this.#released === undefined) this.#hold.check();
-    if (this.#lostBeforeRelease) return "lost";
-    return this.#released === undefined ? this.#hold.state : "released";
+    const state = this.#released === undefined ? this.#hold.state : "released";
+    return this.#lostBeforeRelease ? "lost" : state;
   }
 
   remainingMs(): Millis {
@@ -107,17 +109,16 @@ export class Handle implements LockHandle {
     if (this.#isOver()) throw this.#notHeldError(0);
   }
 
-  release(options?: { signal?: AbortSignal }): Promise<ReleaseOutcome> {
-    const signal = options?.signal;
-    if (signal !== undefined) {
-      try {
-        checkSignal("release: signal", signal);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-      if (this.#last) this.#hold.addReleaseSignal(signal);
+  release(options?: ReleaseOptions): Promise<ReleaseOutcome> {
+    const { signal, keep } = options ?? {};
+    try {
+      checkSignal("release: signal", signal);
+      checkBoolean("release: keep", keep);
+    } catch (error) {
+      return Promise.reject(error);
     }
-    this.#released ??= this.#release(signal);
+    if (signal !== undefined && this.#last) this.#hold.addReleaseSignal(signal);
+    this.#released ??= this.#release(signal, keep);
     return this.#released;
   }
 
@@ -162,16 +163,15 @@ export class Handle implements LockHandle {
     return state === "lost" || state === "released";
   }
 
-  #release(signal: AbortSignal | undefined): Promise<ReleaseOutcome> {
+  #release(signal: AbortSignal | undefined, keep: boolean | undefined): Promise<ReleaseOutcome> {
     const hold = this.#hold;
     // Reads the clock: a hold whose time is over is lost, even if no timer has run yet.
-    if (this.state === "lost") {
-      hold.closeHandle(this);
-      return Promise.resolve("lost");
-    }
-    if (hold.closeHandle(this) === "still-held") return Promise.resolve("still-held");
+    hold.check();
+    const left = hold.leave(this);
+    if (this.#lostBeforeRelease) return Promise.resolve("lost");
+    if (left === "still-held") return Promise.resolve("still-held");
     this.#last = true;
-    return hold.release(signal);
+    return hold.release(signal, keep);
   }
 
   #notHeldError(minimumMs: Millis): Error {

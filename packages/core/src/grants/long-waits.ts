@@ -4,7 +4,7 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import { Alarm, type AlarmClock } from "../clock/alarm-clock.js";
 import { within } from "../signals/within.js";
-import type { Held } from "./held.js";
+import type { HoldRecord } from "./hold-record.js";
 
 /** An acquire without a limit of time, after the backend has answered that it has to wait. */
 export interface LongWait {
@@ -15,7 +15,7 @@ export interface LongWait {
   /** As in `AttemptListener.waiting`. */
   readonly blockedBy: Error | undefined;
   /** Its stack names the callers. */
-  readonly callSite: Error | undefined;
+  callSite(): Promise<Error | undefined>;
 }
 
 /** What it needs of the engine that keeps it. */
@@ -24,7 +24,7 @@ interface LongWaitsParts {
   readonly driver: LockDriver;
   readonly alarms: AlarmClock;
   readonly waitAlarms: AlarmClock;
-  readonly holds: ReadonlySet<Held>;
+  readonly holds: ReadonlySet<HoldRecord>;
 }
 
 /** After so long a warning is emitted for a wait that cannot end by itself. */
@@ -48,7 +48,7 @@ export class LongWaits extends Alarm {
   /** The wait that a warning was emitted for, by lock name. As long as it lasts there is no second warning for that name. */
   readonly #told = new Map<string, LongWait>();
 
-  #own: ReadonlyMap<string, Held> | undefined;
+  #own: ReadonlyMap<string, HoldRecord> | undefined;
 
   constructor(engine: LongWaitsParts) {
     super();
@@ -133,7 +133,8 @@ export class LongWaits extends Alarm {
   async #holderOf(wait: LongWait): Promise<string> {
     const engine = this.#engine;
     const own = this.#ownHold(wait);
-    if (own !== undefined) return `this provider holds it itself (${Math.round(own.heldMs())} ms by now)`;
+    if (own !== undefined)
+      return `this provider holds it itself (${Math.round(engine.runtime.nowMs() - own.grantedAtMs)} ms by now)`;
     // A driver that throws instead of rejecting is treated alike.
     const asked = new Promise<string>((resolve, reject) => {
       engine.driver.inspect(wait.kind, wait.name, { maxPending: 0 }).then(({ held }) => {
@@ -148,19 +149,29 @@ export class LongWaits extends Alarm {
   }
 
   /** Looked up in one pass over the holds for all waits of a turn: of both there may be ten thousand. */
-  #ownHold({ name, kind }: LongWait): Held | undefined {
-    this.#own ??= new Map([...this.#engine.holds].map((hold) => [`${hold.kind} ${hold.name}`, hold]));
+  #ownHold({ name, kind }: LongWait): HoldRecord | undefined {
+    this.#own ??= new Map(
+      [...this.#engine.holds]
+        .filter(({ open }) => open.length > 0)
+        .map((hold) => [`${hold.kind} ${hold.name}`, hold]),
+    );
     return this.#own.get(`${kind} ${name}`);
   }
 
   #tell(wait: LongWait, code: string, message: string): void {
     this.#told.set(wait.name, wait);
-    const detail = wait.callSite?.stack;
-    process.emitWarning(message, { type: "HoldfastWarning", code, ...(detail !== undefined && { detail }) });
+    void wait.callSite().then((site) => {
+      const detail = site?.stack;
+      process.emitWarning(message, {
+        type: "HoldfastWarning",
+        code,
+        ...(detail !== undefined && { detail }),
+      });
+    });
   }
 }
 
-function selfWait({ name, kind }: Held): string {
+function selfWait({ name, kind }: HoldRecord): string {
   return (
     `acquire of "${name}" waits for more than ${hopelessMs} ms for a ${kind} that this provider holds itself. If the code that holds it ` +
     "makes this call, it waits for ever: use reentrantMutex, or set the provider's option detectDeadlocks to get a DeadlockError"

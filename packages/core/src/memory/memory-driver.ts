@@ -31,6 +31,9 @@ export class MemoryDriver implements LockDriver {
     primitives: new Set(kinds),
   };
 
+  readonly keeps = true;
+  readonly closeReleasesAll = true;
+
   readonly #world: MemoryWorld;
 
   constructor(space: MemorySpace, link: MemoryLink, runtime: Runtime) {
@@ -54,6 +57,7 @@ export class MemoryDriver implements LockDriver {
     const request = numbered(asked);
     const conflict = space.conflict(name, request);
     if (conflict !== undefined) throw conflict;
+    if (!request.mayWait) space.want(name);
     if (request.mayWait || space.admits(name, request))
       return new MemoryPlace(this.#world, request, listener);
     let withdrawn = false;

@@ -34,11 +34,12 @@ export const memoryParts: WeakMap<object, MemoryParts> = new WeakMap();
  * ```
  */
 export function memoryLocks(options?: MemoryLocksOptions): DriverProvider {
-  const resolved = resolveProviderOptions("memoryLocks", options, ["space"]);
+  const resolved = resolveProviderOptions("memoryLocks", options, ["space"], { keeps: true });
   const space = options?.space ?? new MemorySpace();
   if (!(space instanceof MemorySpace)) {
     throw new InvalidArgumentError(`memoryLocks: space must be a MemorySpace; got ${show(space)}`);
   }
+  if (resolved.keepMs > 0) space.rememberGrants();
   const { runtime } = resolved;
   const id = runtime.randomId();
   const events = new EventHub({ provider: id, backend: "memory", runtime });

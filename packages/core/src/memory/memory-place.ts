@@ -1,5 +1,13 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { Attempt, AttemptListener, Grant, GrantRequest, GrantState } from "../api/driver.js";
+import type {
+  Attempt,
+  AttemptListener,
+  Grant,
+  GrantPlace,
+  GrantRequest,
+  GrantState,
+  KeepingState,
+} from "../api/driver.js";
 import { EvictedError, LockLostError } from "../api/errors.js";
 import type { Runtime } from "../api/runtime.js";
 import type { FencingToken, LockMode, LossReason, Millis } from "../api/values.js";
@@ -32,8 +40,10 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   readonly permitIds: readonly string[];
   readonly roundTrips = 0;
   readonly contended: boolean;
+  readonly keepable: boolean;
   label: string | null;
   token: FencingToken | null = null;
+  place: GrantPlace | undefined;
   session: string;
 
   readonly #world: MemoryWorld;
@@ -43,6 +53,9 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   #phase: "arriving" | "waiting" | "held" | "over" = "arriving";
   #lossReason: LossReason | undefined;
   #revokeAsked = false;
+  /** Contact has broken since the grant. */
+  #broken = false;
+  #kept = false;
 
   /** `write`: its place is beside that one, and so it is granted already. Throws `LockLostError` when that one is gone. */
   constructor(world: MemoryWorld, request: MemoryRequest, listener: AttemptListener, write?: MemoryPlace) {
@@ -58,6 +71,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     this.limit = request.limit;
     this.permitIds = request.limit === null ? noPermits : [this.id, ...moreIds(space, permits - 1)];
     this.backendId = this.id;
+    this.keepable = request.keepable;
     this.label = request.label;
     this.sinceMs = runtime.nowMs();
     this.session = link.session;
@@ -72,7 +86,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     } else {
       if (!space.addBeside(name, write, this)) throw write.lossError();
       places.add(this);
-      this.turnCame();
+      this.turnCame(null);
     }
   }
 
@@ -82,9 +96,10 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
 
   // -------- the space tells
 
-  turnCame(): void {
+  turnCame(before: FencingToken | null): void {
     if (this.#phase === "waiting") this.#listener.notified();
     this.#phase = "held";
+    if (this.keepable) this.place = { at: String(this.token), after: String(before) };
     [this.#state] = this.#listener.granted([this]);
     if (this.#revokeAsked) this.revokeAsked();
   }
@@ -106,12 +121,18 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
 
   revokeAsked(): void {
     this.#revokeAsked = true;
-    if (this.#request.revocable) this.#state?.revokeRequested();
+    if (this.#request.revocable || this.#kept) this.#state?.revokeRequested();
+    this.wanted();
+  }
+
+  wanted(): void {
+    if (this.#kept) (this.#state as KeepingState).wanted();
   }
 
   // -------- the session tells
 
   contact(change: "uncertain" | "recovered"): void {
+    this.#broken = true;
     this.#state?.[change]();
   }
 
@@ -134,6 +155,18 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     return this.#world.link.whenUp().then(() => this.#leave());
   }
 
+  keep(): boolean {
+    const { space, link } = this.#world;
+    const alone = space.queue(this.name).length === 1;
+    const heard = this.#revokeAsked || this.#broken || link.state !== "connected";
+    this.#kept = this.#phase === "held" && alone && !heard;
+    return this.#kept;
+  }
+
+  mayLend(): "yes" | "no" {
+    return this.#phase === "held" && this.#world.link.state === "connected" ? "yes" : "no";
+  }
+
   validUntilMs(): Millis {
     return foreverMs;
   }
@@ -147,7 +180,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   readBeside(read: Pick<GrantRequest, "label" | "revocable">, listener: AttemptListener): MemoryPlace {
     if (this.#phase !== "held") throw this.lossError();
     const { label, revocable } = read;
-    const request: MemoryRequest = { ...this.#request, mode: "shared", label, revocable };
+    const request: MemoryRequest = { ...this.#request, mode: "shared", label, revocable, keepable: false };
     return new MemoryPlace(this.#world, request, listener, this);
   }
 

@@ -32,6 +32,7 @@ function holds(entry: MemoryEntry, nowMs: Millis): HoldInfo[] {
     holdCount: 1,
     heldByThisProvider: false,
     remainingMs: null,
+    kept: entry.keepable ? null : false,
   }));
 }
 

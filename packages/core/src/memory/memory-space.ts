@@ -12,13 +12,19 @@ export interface MemoryEntry extends MemoryClaim {
   readonly permitIds: readonly string[];
   /** `null` while it waits. */
   token: FencingToken | null;
-  /** Its turn has come: `token` is set. */
-  turnCame(): void;
+  /** Its provider may keep it for its next owner. */
+  readonly keepable: boolean;
+  /** Its turn has come: `token` is set. `before`: the token of the last grant of this lock, where the space remembers it. */
+  turnCame(before: FencingToken | null): void;
+  /** Another client asks for the lock. */
+  wanted(): void;
   /** Somebody removed it: not its owner. */
   removed(): void;
   /** Somebody asked the holder to let go. */
   revokeAsked(): void;
 }
+
+const mostRemembered = 10_000;
 
 /**
  * Where memory providers meet: those that share a space share its locks. First come, first served: an entry is granted when
@@ -29,6 +35,13 @@ export class MemorySpace {
   readonly #watchers = new Map<string, Set<() => void>>();
   #lastToken = 0n;
   #lastId = 0;
+  /** The token of the last grant of each lock, the oldest names forgotten. `null` while no provider of the space keeps locks. */
+  #lastGrants: Map<string, FencingToken> | null = null;
+
+  /** A provider of this space keeps locks, and has to know whether a grant follows its own last one. */
+  rememberGrants(): void {
+    this.#lastGrants ??= new Map();
+  }
 
   /** A fresh id for an entry of this space. */
   nextId(): string {
@@ -60,10 +73,17 @@ export class MemorySpace {
   /** Puts an entry at the tail, and grants it if it can be granted now. */
   add(name: string, entry: MemoryEntry): void {
     const queue = this.#queues.get(name);
+    const head = queue?.[0];
     if (queue === undefined) this.#queues.set(name, [entry]);
     else queue.push(entry);
+    head?.wanted();
     this.#serve(name);
     this.#tell(name);
+  }
+
+  /** A client asks once: an entry that is kept for no owner is given back. It stands alone, or it would not be kept. */
+  want(name: string): void {
+    this.queue(name)[0]?.wanted();
   }
 
   /**
@@ -75,6 +95,7 @@ export class MemorySpace {
     const index = queue?.indexOf(write) ?? -1;
     if (queue === undefined || index === -1) return false;
     read.token = write.token;
+    this.#lastGrants?.delete(name);
     queue.splice(index + 1, 0, read);
     this.#tell(name);
     return true;
@@ -141,8 +162,19 @@ export class MemorySpace {
       const next = queue[waiting];
       if (next === undefined || !compatible(next, queue.slice(0, waiting))) return;
       next.token = ++this.#lastToken;
-      next.turnCame();
+      next.turnCame(this.#granted(name, next.token));
     }
+  }
+
+  /** Returns the token of the grant before. */
+  #granted(name: string, token: FencingToken): FencingToken | null {
+    const last = this.#lastGrants;
+    if (last === null) return null;
+    const before = last.get(name) ?? null;
+    last.delete(name);
+    last.set(name, token);
+    if (last.size > mostRemembered) last.delete(last.keys().next().value as string);
+    return before;
   }
 
   #tell(name: string): void {

@@ -1,8 +1,8 @@
-import type { AcquireOptions, WithLockOptions } from "../api/acquiring.js";
+import type { AcquireOptions, LockViewOptions, WithLockOptions } from "../api/acquiring.js";
 import type { Capabilities } from "../api/capabilities.js";
 import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
 import type { ReentrantAcquireOptions } from "../api/mutex.js";
-import type { Millis, Owner } from "../api/values.js";
+import type { FenceBy, Millis, Owner } from "../api/values.js";
 import {
   checkBoolean,
   checkKnownKeys,
@@ -12,6 +12,7 @@ import {
   checkString,
   show,
 } from "./checks.js";
+import { checkFenceBy } from "./provider-options.js";
 
 /** All that a caller can say of one acquire, with nothing left open. */
 export interface ResolvedAcquireOptions {
@@ -26,9 +27,13 @@ export interface ResolvedAcquireOptions {
   readonly onLoss: "reject" | "ignore";
   readonly owner: Owner | undefined;
   readonly holdAtLeastMs: Millis;
+  readonly fresh: boolean;
+  /** 0 for kinds of which nothing is kept. */
+  readonly keepMs: Millis;
+  readonly fenceBy: FenceBy;
 }
 
-type AnyAcquireOptions = AcquireOptions & Pick<WithLockOptions, "onLoss"> & ReentrantAcquireOptions;
+type AnyAcquireOptions = LockViewOptions & Pick<WithLockOptions, "onLoss"> & ReentrantAcquireOptions;
 
 const candidacyKeys: ReadonlySet<string> = new Set([
   "waitMs",
@@ -38,17 +43,22 @@ const candidacyKeys: ReadonlySet<string> = new Set([
   "revocable",
   "label",
 ]);
-const viewKeys: ReadonlySet<string> = new Set([...candidacyKeys, "holdAtLeastMs"]);
+const viewKeys: ReadonlySet<string> = new Set([...candidacyKeys, "holdAtLeastMs", "fresh"]);
+const keepableViewKeys: ReadonlySet<string> = new Set([...viewKeys, "keepMs", "fenceBy"]);
 const scopeKeys: ReadonlySet<string> = new Set([...viewKeys, "onLoss"]);
 const reentrantKeys: ReadonlySet<string> = new Set([...viewKeys, "owner"]);
 const reentrantScopeKeys: ReadonlySet<string> = new Set([...scopeKeys, "owner"]);
 
 /** Which call the options are for; each knows some more than the one before. */
 export const acquireKeys: Readonly<
-  Record<"candidacy" | "view" | "scope" | "reentrant" | "reentrantScope", ReadonlySet<string>>
+  Record<
+    "candidacy" | "view" | "keepableView" | "scope" | "reentrant" | "reentrantScope",
+    ReadonlySet<string>
+  >
 > = {
   candidacy: candidacyKeys,
   view: viewKeys,
+  keepableView: keepableViewKeys,
   scope: scopeKeys,
   reentrant: reentrantKeys,
   reentrantScope: reentrantScopeKeys,
@@ -76,7 +86,15 @@ export function resolveAcquireOptions(
   checkOnLoss(what, options.onLoss);
   checkOwner(what, options.owner);
   checkMillis(`${what}: holdAtLeastMs`, options.holdAtLeastMs, { minimumMs: 0, infinite: false });
+  checkBoolean(`${what}: fresh`, options.fresh);
+  checkMillis(`${what}: keepMs`, options.keepMs, { minimumMs: 0, infinite: false });
+  checkFenceBy(`${what}: fenceBy`, options.fenceBy);
   checkLease(what, options, defaults.lease);
+  if ((options.keepMs ?? 0) > 0 && defaults.keepMs === 0) {
+    throw new InvalidArgumentError(
+      `${what}: keepMs is an option of the provider first; it is 0 there, and a view can only change it`,
+    );
+  }
   const resolved: ResolvedAcquireOptions = {
     waitMs: options.waitMs ?? defaults.waitMs,
     signal: options.signal ?? defaults.signal,
@@ -88,6 +106,9 @@ export function resolveAcquireOptions(
     onLoss: options.onLoss ?? defaults.onLoss,
     owner: options.owner ?? defaults.owner,
     holdAtLeastMs: options.holdAtLeastMs ?? defaults.holdAtLeastMs,
+    fresh: options.fresh ?? defaults.fresh,
+    keepMs: options.keepMs ?? defaults.keepMs,
+    fenceBy: options.fenceBy ?? defaults.fenceBy,
   };
   const { holdAtLeastMs, leaseMs, renew } = resolved;
   if (!renew && holdAtLeastMs > leaseMs) {

@@ -1,7 +1,9 @@
+import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
 import type { ProviderOptions } from "../api/provider.js";
+import type { FenceBy } from "../api/values.js";
 import { fullJitterRetry, guardedRetry } from "../retry.js";
 import { systemRuntime } from "../runtime.js";
-import { checkBoolean, checkKnownKeys, checkMethods, checkMillis, checkObject } from "./checks.js";
+import { checkBoolean, checkKnownKeys, checkMethods, checkMillis, checkObject, show } from "./checks.js";
 
 export type ResolvedProviderOptions = Readonly<Required<ProviderOptions>>;
 
@@ -12,17 +14,25 @@ const commonKeys = [
   "identity",
   "detectDeadlocks",
   "retry",
+  "keepMs",
+  "maxKeepMs",
+  "maxKept",
+  "keepAskMs",
+  "fenceBy",
   "runtime",
 ] as const satisfies readonly (keyof ProviderOptions)[];
 
 /**
  * Fills in the defaults of the options every factory takes. Throws `InvalidArgumentError` at once for a key that is
  * neither one of these nor in `extraKnownKeys`, and for values of a wrong type or range. The factory checks its own keys.
+ *
+ * `keeps`: as `LockDriver.keeps`. Without it a `keepMs` above 0 is an `UnsupportedError`: its caller would rely on what never happens.
  */
 export function resolveProviderOptions(
   factoryName: string,
   options: ProviderOptions | undefined,
   extraKnownKeys: readonly string[] = [],
+  { keeps = false }: { readonly keeps?: boolean } = {},
 ): ResolvedProviderOptions {
   checkObject(`${factoryName}: options`, options);
   const given = options ?? {};
@@ -35,6 +45,14 @@ export function resolveProviderOptions(
   checkBoolean(of("detectDeadlocks"), given.detectDeadlocks);
   checkMethods(of("retry"), given.retry, ["next"]);
   checkMethods(of("runtime"), given.runtime, ["nowMs", "wallMs", "random", "randomId", "setTimer"]);
+  checkMillis(of("keepMs"), given.keepMs, { minimumMs: 0, infinite: false });
+  checkMillis(of("maxKeepMs"), given.maxKeepMs, { minimumMs: 0, infinite: false });
+  checkMillis(of("keepAskMs"), given.keepAskMs, { minimumMs: 0, infinite: false });
+  checkMaxKept(of("maxKept"), given.maxKept);
+  checkFenceBy(of("fenceBy"), given.fenceBy);
+  if (!keeps && (given.keepMs ?? 0) > 0) {
+    throw new UnsupportedError(`${of("keepMs")} must be 0: this backend keeps no locks for their next owner`);
+  }
   const runtime = given.runtime ?? systemRuntime;
   return {
     connectTimeoutMs: given.connectTimeoutMs ?? 10_000,
@@ -46,6 +64,21 @@ export function resolveProviderOptions(
       given.retry === undefined
         ? fullJitterRetry({ random: () => runtime.random() })
         : guardedRetry(factoryName, given.retry),
+    keepMs: given.keepMs ?? 0,
+    maxKeepMs: given.maxKeepMs ?? 5_000,
+    maxKept: given.maxKept ?? 1_000,
+    keepAskMs: given.keepAskMs ?? 50,
+    fenceBy: given.fenceBy ?? "token",
     runtime,
   };
+}
+
+function checkMaxKept(what: string, value: unknown): void {
+  if (value === undefined || (Number.isInteger(value) && (value as number) >= 1)) return;
+  throw new InvalidArgumentError(`${what} must be a whole number, 1 or more; got ${show(value)}`);
+}
+
+export function checkFenceBy(what: string, value: unknown): asserts value is FenceBy | undefined {
+  if (value === undefined || value === "token" || value === "token-and-turn") return;
+  throw new InvalidArgumentError(`${what} must be "token" or "token-and-turn"; got ${show(value)}`);
 }

@@ -1,4 +1,4 @@
-import type { AcquireOptions } from "../api/acquiring.js";
+import type { AcquireOptions, LockViewOptions } from "../api/acquiring.js";
 import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
 import type { LockDriver, PermitLimit } from "../api/driver.js";
 import type { CandidacyOptions, LeaderElection } from "../api/election.js";
@@ -7,7 +7,7 @@ import type { LockEvents } from "../api/events.js";
 import type { LockHandle } from "../api/handle.js";
 import type { BackendLink } from "../api/link.js";
 import type { Mutex, ReentrantMutex } from "../api/mutex.js";
-import type { CloseOptions, CloseReport, LockProvider } from "../api/provider.js";
+import type { CloseOptions, CloseReport, KeptLock, LockProvider } from "../api/provider.js";
 import type { ReadWriteLock, ReentrantReadWriteLock } from "../api/read-write-lock.js";
 import type { Barrier, CountDownLatch, DoubleBarrier } from "../api/rendezvous.js";
 import type { Semaphore } from "../api/semaphore.js";
@@ -30,6 +30,14 @@ import { ReentrantReadWriteLockView } from "../recipes/reentrant-read-write-lock
 import { SemaphoreView } from "../recipes/semaphore.js";
 import { createScopeStore } from "../scopes/store.js";
 import { abortable } from "../signals/abortable.js";
+
+/** Of which the provider may keep locks. */
+const keepable: ReadonlySet<PrimitiveKind> = new Set([
+  "mutex",
+  "reentrant-mutex",
+  "read-write-lock",
+  "reentrant-read-write-lock",
+]);
 
 const closeKeys: ReadonlySet<string> = new Set(["releaseTimeoutMs", "graceMs"]);
 
@@ -70,6 +78,9 @@ export class DriverProvider implements LockProvider {
       onLoss: "reject",
       owner: undefined,
       holdAtLeastMs: 0,
+      fresh: false,
+      keepMs: options.keepMs,
+      fenceBy: options.fenceBy,
     };
     if (options.detectDeadlocks) createScopeStore();
   }
@@ -95,22 +106,22 @@ export class DriverProvider implements LockProvider {
     if (engine.closing) throw engine.closedError();
   }
 
-  mutex(name: string, options?: AcquireOptions): Mutex {
+  mutex(name: string, options?: LockViewOptions): Mutex {
     return this.mutexOfKind("mutex", name, options);
   }
 
-  reentrantMutex(name: string, options?: AcquireOptions): ReentrantMutex {
+  reentrantMutex(name: string, options?: LockViewOptions): ReentrantMutex {
     const defaults = this.#view("reentrantMutex", "reentrant-mutex", name, options);
     createScopeStore();
     return new ReentrantMutexView(this.#engine, "reentrant-mutex", name, defaults);
   }
 
-  readWriteLock(name: string, options?: AcquireOptions): ReadWriteLock {
+  readWriteLock(name: string, options?: LockViewOptions): ReadWriteLock {
     const kind = "read-write-lock";
     return new ReadWriteLockView(this.#engine, kind, name, this.#view("readWriteLock", kind, name, options));
   }
 
-  reentrantReadWriteLock(name: string, options?: AcquireOptions): ReentrantReadWriteLock {
+  reentrantReadWriteLock(name: string, options?: LockViewOptions): ReentrantReadWriteLock {
     const kind = "reentrant-read-write-lock";
     const defaults = this.#view("reentrantReadWriteLock", kind, name, options);
     createScopeStore();
@@ -147,6 +158,10 @@ export class DriverProvider implements LockProvider {
     return handles;
   }
 
+  kept(): readonly KeptLock[] {
+    return this.#engine.keepings?.list() ?? [];
+  }
+
   close(options: CloseOptions = {}): Promise<CloseReport> {
     try {
       checkObject("close: options", options);
@@ -170,7 +185,7 @@ export class DriverProvider implements LockProvider {
   }
 
   /** A plain mutex of another kind, such as one that only this backend has. */
-  protected mutexOfKind(kind: PrimitiveKind, name: string, options?: AcquireOptions): Mutex {
+  protected mutexOfKind(kind: PrimitiveKind, name: string, options?: LockViewOptions): Mutex {
     return new MutexView(this.#engine, kind, name, this.#view(kind, kind, name, options));
   }
 
@@ -211,11 +226,13 @@ export class DriverProvider implements LockProvider {
     what: string,
     kind: PrimitiveKind,
     name: string,
-    options: AcquireOptions | undefined,
+    options: LockViewOptions | undefined,
     known: ReadonlySet<string> = acquireKeys.view,
   ): ResolvedAcquireOptions {
     this.checkNamed(kind, name);
-    return resolveAcquireOptions(what, options, this.#defaults, known);
+    if (keepable.has(kind))
+      return resolveAcquireOptions(what, options, this.#defaults, acquireKeys.keepableView);
+    return resolveAcquireOptions(what, options, { ...this.#defaults, keepMs: 0 }, known);
   }
 }
 

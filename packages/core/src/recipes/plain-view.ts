@@ -5,7 +5,6 @@ import type { LockMode } from "../api/values.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
 import { claim } from "../grants/claim.js";
 import { Handle } from "../grants/handle.js";
-import type { Hold } from "../grants/hold.js";
 import {
   acquireKeys,
   type ResolvedAcquireOptions,
@@ -20,14 +19,15 @@ import { View } from "./view.js";
 /** A lock, or one side of a lock, that nobody enters twice: each acquire is a stranger to all others. */
 export abstract class PlainView<H extends Handle = Handle> extends View implements Mutex {
   protected abstract readonly mode: LockMode;
+  /** Makes the handles, where they can do more than those of a mutex. */
+  protected readonly handleFrom: AcquireSpec["handleFrom"];
 
-  async acquire(options?: AcquireOptions): Promise<H> {
-    return (await this.#take(this.#resolve(options, "acquire"), true)) as H;
+  acquire(options?: AcquireOptions): Promise<H> {
+    return this.#take("acquire", options, true) as Promise<H>;
   }
 
-  async tryAcquire(options?: AcquireOptions): Promise<H | null> {
-    const resolved = this.#resolve(options, "tryAcquire");
-    return await this.#take({ ...resolved, waitMs: options?.waitMs ?? 0 }, false);
+  tryAcquire(options?: AcquireOptions): Promise<H | null> {
+    return this.#take("tryAcquire", options, false);
   }
 
   withLock<T>(body: ScopeBody<T>): Promise<T>;
@@ -35,26 +35,20 @@ export abstract class PlainView<H extends Handle = Handle> extends View implemen
   async withLock<T>(first: WithLockOptions | ScopeBody<T>, second?: ScopeBody<T>): Promise<T> {
     const { options, body } = scopeArguments(first, second);
     const resolved = resolveAcquireOptions("withLock", options, this.defaults, acquireKeys.scope);
-    const handle = (await this.#take(resolved, true)) as H;
+    const handle = (await claim(this.engine, this.spec(resolved, true))) as H;
     const frame = scopesTracked()
       ? new Frame(Handle.holdOf(handle), { reentrant: false, parent: currentFrame() })
       : undefined;
     return await runScope(this.engine, handle, resolved, body, frame);
   }
 
-  protected abstract handleFrom(hold: Hold, options: ResolvedAcquireOptions): H;
-
   /** The mode of the scopes that a wait in their body would never get past; `undefined`: any. */
   protected get blockedBy(): LockMode | undefined {
     return undefined;
   }
 
-  #resolve(options: AcquireOptions | undefined, what: string): ResolvedAcquireOptions {
-    return resolveAcquireOptions(what, options, this.defaults, acquireKeys.view);
-  }
-
-  protected override spec(options: ResolvedAcquireOptions): AcquireSpec {
-    const { engine, kind, name, mode } = this;
+  protected override spec(options: ResolvedAcquireOptions, throws = false): AcquireSpec {
+    const { engine, kind, name, mode, handleFrom } = this;
     // Asking once is answered truthfully; only a wait would never end.
     if (options.waitMs > 0 && scopesTracked()) {
       const own = frameOf(engine, name, this.blockedBy);
@@ -67,13 +61,20 @@ export abstract class PlainView<H extends Handle = Handle> extends View implemen
       permits: 1,
       owner: engine.freshOwner(options.label),
       options,
-      throws: false,
-      handleFrom: (hold) => this.handleFrom(hold, options),
+      throws,
+      handleFrom,
     };
   }
 
-  #take(options: ResolvedAcquireOptions, throws: boolean): Promise<H | null> {
-    return claim(this.engine, { ...this.spec(options), throws }) as Promise<H | null>;
+  /** Rejects with what is wrong in the options. No async function, since `claim` is one and gives the caller its promise. */
+  #take(what: string, given: AcquireOptions | undefined, throws: boolean): Promise<H | null> {
+    try {
+      const options = resolveAcquireOptions(what, given, this.defaults, acquireKeys.view);
+      const asked = throws ? options : { ...options, waitMs: given?.waitMs ?? 0 };
+      return claim(this.engine, this.spec(asked, throws)) as Promise<H | null>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 }
 

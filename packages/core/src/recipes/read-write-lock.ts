@@ -2,7 +2,6 @@ import type { PrimitiveKind } from "../api/capabilities.js";
 import type { ReadLock, ReadWriteLock, WriteLock } from "../api/read-write-lock.js";
 import type { LockMode } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
-import { Handle } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { PlainView } from "./plain-view.js";
@@ -28,16 +27,13 @@ class ReadSide extends PlainView {
   protected override get blockedBy(): LockMode {
     return "exclusive";
   }
-
-  protected handleFrom(hold: Hold, options: ResolvedAcquireOptions): Handle {
-    return new Handle(hold, options);
-  }
 }
 
 class WriteSide extends PlainView<WriteLockHandle> {
   protected readonly mode: LockMode = "exclusive";
+  protected override readonly handleFrom = writeHandle;
+}
 
-  protected handleFrom(hold: Hold, options: ResolvedAcquireOptions): WriteLockHandle {
-    return new WriteLockHandle(hold, options);
-  }
+function writeHandle(hold: Hold, options: ResolvedAcquireOptions): WriteLockHandle {
+  return new WriteLockHandle(hold, options);
 }

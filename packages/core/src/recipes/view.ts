@@ -4,7 +4,7 @@ import type { HoldInfo, InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { LockView } from "../api/mutex.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
 import type { GrantEngine } from "../grants/engine.js";
-import type { Held } from "../grants/held.js";
+import type { HoldRecord } from "../grants/hold-record.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { checkCount, checkSignal } from "../options/checks.js";
 import { abortable } from "../signals/abortable.js";
@@ -108,21 +108,27 @@ export abstract class View implements LockView {
 
 /** Adds what only this process knows of its own holds: owner, label, token, re-entries, exact age. */
 function withOwnHolds(engine: GrantEngine, snapshot: LockSnapshot): LockSnapshot {
-  const own = new Map<string, Held>();
-  for (const hold of [...engine.holds, ...engine.releasing, ...engine.kept]) {
+  const own = new Map<string, HoldRecord>();
+  for (const hold of [...engine.holds, ...engine.staying]) {
     for (const id of [hold.grant.backendId, ...hold.grant.permitIds]) own.set(id, hold);
   }
+  const nowMs = engine.runtime.nowMs();
+  const idle = engine.keepings?.idleIds();
   const held = snapshot.held.map((info): HoldInfo => {
+    if (idle?.has(info.backendId) === true) {
+      return { ...info, owner: null, holdCount: 0, heldByThisProvider: true, kept: true };
+    }
     const hold = own.get(info.backendId);
     if (hold === undefined || hold.name !== snapshot.name) return info;
     return {
       ...info,
       owner: hold.owner,
       label: hold.label ?? info.label,
-      token: hold.token,
+      token: hold.grant.token,
       holdCount: Math.max(1, hold.open.length),
       heldByThisProvider: true,
-      sinceMs: { value: hold.heldMs(), provenance: "exact" },
+      kept: false,
+      sinceMs: { value: nowMs - hold.grantedAtMs, provenance: "exact" },
     };
   });
   return { ...snapshot, held };

@@ -31,7 +31,7 @@ export class WriteLockHandle extends Handle implements WriteHandle {
       const read = await claimBeside(write, {
         ...{ kind, name, mode: "shared", permits: 1, owner, options, throws: true },
         handleFrom: (hold) => {
-          write.handKeepingOn(hold);
+          write.handStayOn(hold);
           return new Handle(hold, { ...this.#options, holdAtLeastMs: 0 });
         },
       });

@@ -8,7 +8,7 @@ import { runInScope, type ScopeOptions } from "./scope.js";
 export type ScopeBody<T, H = LockHandle> = (lock: H, context: ScopeContext) => PromiseLike<T> | T;
 
 /** The scope of one hold. `frame`: where the body finds itself when it asks for the lock again. */
-export async function runScope<T, H extends Handle = Handle>(
+export function runScope<T, H extends Handle = Handle>(
   engine: GrantEngine,
   handle: H,
   options: ScopeOptions,
@@ -20,7 +20,7 @@ export async function runScope<T, H extends Handle = Handle>(
     foundGone: () => Handle.foundGone(handle),
     lossError: (value: { readonly value: unknown }) => Handle.holdOf(handle).lossError(value),
   };
-  return await runInScope(handle, means, options, (context) =>
+  return runInScope(handle, means, options, (context) =>
     frame === undefined ? body(handle, context) : inFrame(frame, () => body(handle, context)),
   );
 }

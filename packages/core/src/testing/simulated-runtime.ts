@@ -87,9 +87,9 @@ export function simulatedRuntime(seed: number): SimulatedRuntime {
         if (stopped) return;
         const timer = timers.next(Infinity);
         if (timer !== undefined) run(timer);
-        setImmediate(turn);
+        void atRest().then(turn);
       };
-      setImmediate(turn);
+      void atRest().then(turn);
       return {
         [Symbol.dispose]() {
           stopped = true;
@@ -99,7 +99,7 @@ export function simulatedRuntime(seed: number): SimulatedRuntime {
   };
 }
 
-/** All promise reactions have run: a macrotask comes after them. */
+/** All promise reactions have run, and all that waits for the event loop to turn: a macrotask comes after them, or three. */
 function atRest(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
 }

@@ -81,5 +81,6 @@ function holdInfo(quorum: Quorum, owner: string, left: readonly number[]): LockS
     holdCount: 1,
     heldByThisProvider: parsed?.uuid === quorum.uuid,
     remainingMs: longestFirst[quorum.majority - 1] ?? null,
+    kept: false,
   };
 }

@@ -124,6 +124,9 @@ const nodeKeys: ReadonlySet<string> = new Set([
 export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions {
   const options = given === undefined ? ({} as RedLocksOptions) : given;
   const of = (key: keyof RedLocksOptions) => `redLocks: ${key}`;
+  // A lock of a majority that is kept for no owner would cost each of its nodes a lease that no owner needs.
+  if ((options.keepMs ?? 0) > 0)
+    throw new InvalidArgumentError(`${of("keepMs")} must be 0: RedLock keeps nothing`);
   const common = resolveProviderOptions("redLocks", options, ownKeys);
   for (const key of ["leaseMs", "maxLeaseMs", "nodeTimeoutMs"] as const) {
     checkMillis(of(key), options[key], { minimumMs: 1, infinite: false });

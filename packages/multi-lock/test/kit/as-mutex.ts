@@ -56,6 +56,10 @@ class Shown implements LockHandle {
     return this.#whole.parts[0] as LockHandle;
   }
 
+  get turn(): number {
+    return this.lead.turn;
+  }
+
   get name(): string {
     return this.lead.name;
   }

@@ -4,7 +4,7 @@ import type { Channel } from "./channel.js";
 import { refusalKind } from "./errors.js";
 import { copyOf } from "./heard-streams.js";
 import { type RequestMeter, tellSettled } from "./request-meter.js";
-import { duplicateSettings, type LinkTimes, pingMs } from "./settings.js";
+import { channelPingMs, duplicateSettings, type LinkTimes } from "./settings.js";
 import { closeClient } from "./topology.js";
 
 export interface ChannelConnectionOptions {
@@ -235,7 +235,7 @@ export class ChannelConnection {
 
   #armPing(redis: Redis): void {
     this.#cancelPing?.();
-    this.#cancelPing = this.#options.runtime.setTimer(pingMs, () => {
+    this.#cancelPing = this.#options.runtime.setTimer(channelPingMs, () => {
       if (redis !== this.#redis || redis.status !== "ready") return;
       // An answer that does not come shows in the socket's time-out.
       redis.ping().catch(() => {});

@@ -21,7 +21,7 @@ export class ClusterTopology implements Topology {
   readonly #seeds: readonly string[];
   /** Empty with a given client, whose seeds may be of any form. */
   readonly #addresses: readonly RedisAddress[];
-  readonly #options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "meter">;
+  readonly #options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "holding" | "meter">;
   readonly #events: TopologyEvents;
   readonly #nodes = new Map<Redis, MasterNode>();
   readonly #tried = new WeakSet<MasterNode>();
@@ -38,7 +38,7 @@ export class ClusterTopology implements Topology {
 
   constructor(
     target: RedisTarget & { readonly kind: "cluster" | "given-cluster" },
-    options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "meter">,
+    options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "holding" | "meter">,
     events: TopologyEvents,
   ) {
     this.#options = options;
@@ -166,6 +166,7 @@ export class ClusterTopology implements Topology {
       servers: () => [address],
       redial: false,
       interruptible: false,
+      own: this.#own,
       probes: [["pubsub", "shardnumsub"], clusterState],
       cluster: true,
       onTrusted: (which, info, probed) => {

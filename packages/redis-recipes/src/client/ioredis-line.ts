@@ -6,7 +6,7 @@ import {
   type SessionState,
 } from "@holdfast/core";
 import { ConnectionWaiters } from "@holdfast/core/internal";
-import type { Script } from "../scripts/script.js";
+import type { Script, ScriptArgs } from "../scripts/script.js";
 import { ClusterTopology } from "./cluster-topology.js";
 import type { Outcome } from "./commands.js";
 import { NotSentError, ReplyError, redirection } from "./errors.js";
@@ -40,6 +40,8 @@ export interface LineOptions {
   /** Default `defaultTimes`. */
   readonly times?: LinkTimes;
   readonly shardedPubSub: "auto" | "on" | "off";
+  /** Whether something is held, whose holder has to hear of a failover at once. Default: always. */
+  readonly holding?: () => boolean;
   readonly meter?: RequestMeter | undefined;
   onState(state: SessionState): void;
   /** Default `process.emitWarning`. */
@@ -67,6 +69,7 @@ export class IoredisLine implements RedisLine {
 
   constructor(options: LineOptions) {
     const { target, runtime, policy, meter, shardedPubSub, times = defaultTimes } = options;
+    const holding = options.holding ?? (() => true);
     const warn = options.warn ?? warnProcess;
     this.#options = options;
     this.connectTimeoutMs = options.connectTimeoutMs;
@@ -96,8 +99,8 @@ export class IoredisLine implements RedisLine {
     });
     this.#topology =
       target.kind === "cluster" || target.kind === "given-cluster"
-        ? new ClusterTopology(target, { runtime, policy, times, meter }, events)
-        : new SingleTopology(target, { runtime, policy, times, meter }, events);
+        ? new ClusterTopology(target, { runtime, policy, times, holding, meter }, events)
+        : new SingleTopology(target, { runtime, policy, times, holding, meter }, events);
     this.#waiters = new ConnectionWaiters(runtime, this.#topology, noConnection);
   }
 
@@ -119,24 +122,31 @@ export class IoredisLine implements RedisLine {
     await this.#waiters.wait(options.waitMs ?? this.connectTimeoutMs, options.signal);
   }
 
-  async run<R>(
+  run<R>(
     script: Script<R>,
     keys: readonly string[],
-    args: readonly (string | number)[],
+    args: ScriptArgs,
     { wait }: RunOptions = {},
   ): Promise<Answer<R>> {
-    if (this.#closed) throw this.#closedError();
-    const slot = this.#slotOf(keys);
-    const run = { script, keys, args, asking: false };
-    const known = this.#topology.nodeOf(slot);
-    // One server: whether it can be asked is known now, and core waits for the connection itself. Nothing is awaited then, so
-    // that what was asked before a `close()` was sent before it.
-    const node =
-      known !== null && (slot === null || known.trusted)
-        ? known
-        : await this.#nodeSoon(() => this.#topology.nodeOf(slot));
-    if (node === null) throw this.#closed ? this.#closedError() : this.#noNode();
-    return this.#answer(script, await this.#follow(run, node, wait));
+    return new Promise((resolve, reject) => {
+      if (this.#closed) throw this.#closedError();
+      const slot = this.#slotOf(keys);
+      const run = { script, keys, args, asking: false };
+      const ask = (node: MasterNode): void => this.#ask(script, run, node, wait, resolve, reject);
+      const known = this.#topology.nodeOf(slot);
+      // One server: whether it can be asked is known now, and core waits for the connection itself. Nothing is awaited then, so
+      // that what was asked before a `close()` was sent before it.
+      if (known !== null && (slot === null || known.trusted)) {
+        ask(known);
+        return;
+      }
+      this.#nodeSoon(() => this.#topology.nodeOf(slot))
+        .then((node) => {
+          if (node === null) throw this.#closed ? this.#closedError() : this.#noNode();
+          ask(node);
+        })
+        .catch(reject);
+    });
   }
 
   async runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]> {
@@ -153,7 +163,7 @@ export class IoredisLine implements RedisLine {
       const settled = results.map(async (result, place) => {
         const run = group[place] as ScriptRun;
         const last = isRedirected(result.outcome) ? await this.#redirect(run, result, undefined, 1) : result;
-        answers[indexes[place] as number] = await this.#answer(script, last).catch((error: Error) => error);
+        answers[indexes[place] as number] = this.#answerOrError(script, last);
       });
       await Promise.all(settled);
     });
@@ -207,9 +217,25 @@ export class IoredisLine implements RedisLine {
   }
 
   /** Follows MOVED and ASK: whoever sends them has not executed anything. */
-  async #follow(run: ScriptRun, node: MasterNode, wait: WaitRequest | undefined): Promise<RunResult> {
-    const result = await node.run(run, wait);
-    return isRedirected(result.outcome) ? this.#redirect(run, result, wait, 1) : result;
+  #ask<R>(
+    script: Script<R>,
+    run: ScriptRun,
+    node: MasterNode,
+    wait: WaitRequest | undefined,
+    resolve: (answer: Answer<R>) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    const settle = (result: RunResult): void => {
+      try {
+        resolve(this.#answer(script, result));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    node.run(run, wait, (result) => {
+      if (isRedirected(result.outcome)) this.#redirect(run, result, wait, 1).then(settle, reject);
+      else settle(result);
+    });
   }
 
   async #redirect(
@@ -227,7 +253,9 @@ export class IoredisLine implements RedisLine {
     const find = () => (to === null ? null : this.#topology.redirect(to));
     const node = await this.#nodeSoon(find);
     if (node === null) return result;
-    const next = await node.run({ ...run, asking: kind === "ask" }, wait);
+    const next = await new Promise<RunResult>((resolve) =>
+      node.run({ ...run, asking: kind === "ask" }, wait, resolve),
+    );
     if (kind === "moved") await this.#learns(run.keys, node);
     const found = kind === "ask" ? { ...next, askedBy: result.runId } : next;
     return this.#redirect(run, found, wait, turn + 1);
@@ -247,13 +275,22 @@ export class IoredisLine implements RedisLine {
     await this.#nodeSoon(known);
   }
 
-  /** `async`, so that what `parse` throws is a rejection. */
-  async #answer<R>(script: Script<R>, result: RunResult): Promise<Answer<R>> {
-    const { outcome, ...told } = result;
+  /** Throws what the server refused with, and what `parse` throws. */
+  #answer<R>(script: Script<R>, result: RunResult): Answer<R> {
+    const { outcome, sentMs, answeredMs, runId, askedBy, acknowledged } = result;
     if ("error" in outcome) throw outcome.error;
     const reply = script.parse(outcome.reply);
     this.#checks.published(reply);
-    return { ...told, reply };
+    const answer = { reply, sentMs, answeredMs, runId, acknowledged };
+    return askedBy === undefined ? answer : { ...answer, askedBy };
+  }
+
+  #answerOrError<R>(script: Script<R>, result: RunResult): Answer<R> | Error {
+    try {
+      return this.#answer(script, result);
+    } catch (error) {
+      return error as Error;
+    }
   }
 
   #slotOf(keys: readonly string[]): number | null {

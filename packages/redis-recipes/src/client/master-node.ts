@@ -33,11 +33,15 @@ export interface MasterNodeOptions {
   readonly servers: () => readonly string[];
   readonly policy: ReplicaPolicy;
   readonly times: LinkTimes;
+  /** Something is held, whose holder has to hear of a failover at once. */
+  readonly holding: () => boolean;
   readonly meter?: RequestMeter | undefined;
   /** The connection for commands may be ended where it leads to a replica. */
   readonly redial: boolean;
   /** The client for commands is ours, and makes a new connection by itself: a connection of it may be ended. */
   readonly interruptible: boolean;
+  /** The client for commands is ours, and sends none twice. */
+  readonly own: boolean;
   /** Asked on each new connection, for what it tells of the whole of the servers; the probe of rights follows. */
   readonly probes: readonly Command[];
   readonly cluster: boolean;
@@ -66,6 +70,8 @@ export class MasterNode {
     this.commands = new NodeConnection(redis, {
       ...common,
       redial,
+      own: options.own,
+      holding: options.holding,
       extraWaitMs: 0,
       probes: [...probes, rightsProbe({ acks: policy.acks > 0, cluster })],
       unsuitable: (info, probed) => {
@@ -91,11 +97,11 @@ export class MasterNode {
     return this.commands.runId;
   }
 
-  /** Rejects only where `acks` is not set and `wait` is given all the same. */
-  async run(run: ScriptRun, wait: WaitRequest | undefined): Promise<RunResult> {
-    if (wait === undefined) return this.#once(run);
-    if (this.#acked === null) throw this.#noPolicy();
-    return this.#acked.run(run, wait);
+  /** `done` is called once. Throws only where `acks` is not set and `wait` is given all the same. */
+  run(run: ScriptRun, wait: WaitRequest | undefined, done: (result: RunResult) => void): void {
+    if (wait === undefined) this.#once(run, done);
+    else if (this.#acked === null) throw this.#noPolicy();
+    else void this.#acked.run(run, wait).then(done);
   }
 
   /** One flight, and a second one for those whose script was forgotten. */
@@ -124,19 +130,26 @@ export class MasterNode {
     return this.#acked === null ? [] : [this.#acked.connection.redis];
   }
 
-  async #once(run: ScriptRun): Promise<RunResult> {
-    const flight = await this.#fly(run);
-    const result = resultOf(flight, flight.outcomes.length - 1);
-    if (!forgotten(this.commands, run, result.outcome)) return result;
-    const again = await this.#fly(run);
-    const second = resultOf(again, again.outcomes.length - 1);
-    forgotten(this.commands, run, second.outcome);
-    return second;
+  #once(run: ScriptRun, done: (result: RunResult) => void): void {
+    this.#fly(run, (result) => {
+      if (!forgotten(this.commands, run, result.outcome)) {
+        done(result);
+        return;
+      }
+      this.#fly(run, (second) => {
+        forgotten(this.commands, run, second.outcome);
+        done(second);
+      });
+    });
   }
 
-  #fly(run: ScriptRun): Promise<Flight> {
-    const command = scriptCommand(this.commands, run);
-    return this.commands.flight(run.asking ? [["asking"], command] : [command]);
+  #fly(run: ScriptRun, done: (result: RunResult) => void): void {
+    if (!run.asking) {
+      this.commands.one(run, done);
+      return;
+    }
+    const flight = this.commands.flight([["asking"], scriptCommand(this.commands, run)]);
+    void flight.then((answered) => done(resultOf(answered, 1)));
   }
 
   #openAcked(
@@ -149,6 +162,9 @@ export class MasterNode {
       ...common,
       // This connection is always ours. In a cluster the map of the slots says where it leads, so that dialling again changes nothing.
       redial: !this.#options.cluster,
+      own: true,
+      // How many replicas there are has to be known before each grant.
+      holding: () => true,
       extraWaitMs: waitTimeoutMs,
       probes: [["wait", 0, 0]],
       onTrusted: (_info, [probed]) => {

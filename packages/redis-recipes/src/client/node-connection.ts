@@ -3,12 +3,13 @@ import type { Millis, Runtime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import type { Command, Flight, Outcome } from "./commands.js";
 import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
-import { inTime } from "./in-time.js";
 import { failureOf, takesCommands } from "./ioredis-words.js";
 import { MeteredFlight, type RequestMeter } from "./request-meter.js";
+import { type RunResult, type ScriptRun, scriptCommand, wireCommand } from "./script-command.js";
 import { parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
-import { type LinkTimes, pingMs, silenceMs } from "./settings.js";
+import { answeredMs, type LinkTimes, pingMs, silenceMs } from "./settings.js";
 import { addressText } from "./target.js";
+import { AnswerWatch, type Unanswered } from "./unanswered.js";
 
 export interface NodeConnectionOptions {
   readonly runtime: Runtime;
@@ -21,6 +22,10 @@ export interface NodeConnectionOptions {
    * another primary by now. A server that became a replica keeps its connections, and would be asked for its role for ever.
    */
   readonly redial: boolean;
+  /** The client is ours: it writes each command once, on the connection that it has in that turn. */
+  readonly own: boolean;
+  /** Whether it is to be asked for its role each second: something is held. Else an answer of late is enough. */
+  readonly holding: () => boolean;
   /** Hears of each command of a flight. */
   readonly meter?: RequestMeter | undefined;
   /** Asked beside INFO on each new connection. */
@@ -36,10 +41,14 @@ export interface NodeConnectionOptions {
   onFailed(): void;
 }
 
-/** Where a command was written. */
-interface Sent {
+/** A command that was written, and where. */
+interface Sent extends Unanswered {
   readonly epoch: number;
   readonly stream: Redis["stream"];
+  readonly what: Command | ScriptRun;
+  readonly meters: MeteredFlight | undefined;
+  /** `null` once it was called. */
+  done: ((outcome: Outcome, nowMs: Millis) => void) | null;
 }
 
 const againMs: Millis = 200;
@@ -63,8 +72,9 @@ export class NodeConnection {
   /** From when ioredis begins to connect to the close of that connection. */
   #attempting = false;
   #unansweredSinceMs: Millis | null = null;
-  /** When the server last answered a command. */
-  #heardMs: Millis = -Infinity;
+  readonly #unanswered: AnswerWatch<Sent>;
+  /** Whose write waits for the end of this turn. */
+  #corked: Redis["stream"] | null = null;
   #cancelPing: (() => void) | undefined;
   #cancelAgain: (() => void) | undefined;
   readonly #options: NodeConnectionOptions;
@@ -72,6 +82,10 @@ export class NodeConnection {
   constructor(redis: Redis, options: NodeConnectionOptions) {
     this.redis = redis;
     this.#options = options;
+    const { runtime, times, extraWaitMs } = options;
+    this.#unanswered = new AnswerWatch(runtime, times.commandTimeoutMs + extraWaitMs, (sent) =>
+      this.#missed(sent),
+    );
     redis.on("ready", this.#ready);
     redis.on("connecting", this.#connecting);
     redis.on("close", this.#broken);
@@ -109,6 +123,14 @@ export class NodeConnection {
     return this.trusted ? (this.#info?.runId ?? null) : null;
   }
 
+  /**
+   * Run id of the server that executes what is written now, as arguments of scripts tell it to others. Empty for a client that is its
+   * user's, which may send a command again on a later connection, to another server.
+   */
+  get vouchedRunId(): string {
+    return this.#options.own ? (this.runId ?? "") : "";
+  }
+
   get lastCause(): unknown {
     return this.#lastCause;
   }
@@ -125,6 +147,24 @@ export class NodeConnection {
     return this.#send(commands, info.runId, { metered: true });
   }
 
+  /** As `flight`, of one script, which is what is asked most. `done` is called once, and at once where nothing can be sent. */
+  one(run: ScriptRun, done: (result: RunResult) => void): void {
+    const { runtime, meter } = this.#options;
+    const runId = this.#info?.runId;
+    const sentMs = runtime.nowMs();
+    if (runId === undefined || !this.#writable) {
+      const [outcome] = this.#notSent([[run.script.name]]).outcomes as [Outcome];
+      done({ outcome, sentMs, answeredMs: sentMs, runId: "", acknowledged: null });
+      return;
+    }
+    const command = meter?.wanted === true ? scriptCommand(this, run) : null;
+    const meters = command === null ? undefined : new MeteredFlight(meter as RequestMeter, [command], sentMs);
+    this.#write(command ?? run, { sentMs, meters, watched: true }, (outcome, answeredMs) => {
+      meters?.over(answeredMs);
+      done({ outcome, sentMs, answeredMs, runId, acknowledged: null });
+    });
+  }
+
   /** Stops listening; the client itself is closed by whoever made it. */
   close(): void {
     this.#closed = true;
@@ -134,6 +174,8 @@ export class NodeConnection {
     this.redis.off("close", this.#broken);
     this.redis.off("end", this.#over);
     this.redis.off("error", this.#failed);
+    this.redis.stream?.off("data", this.#heard);
+    this.#unanswered.close();
     this.#breakOff();
   }
 
@@ -146,7 +188,13 @@ export class NodeConnection {
     this.scripts.clear();
     this.#info = null;
     this.#unansweredSinceMs = null;
+    // Each connection has a stream of its own.
+    this.redis.stream.off("data", this.#heard).on("data", this.#heard);
     void this.#introduce();
+  };
+
+  readonly #heard = (): void => {
+    this.#unanswered.heard();
   };
 
   readonly #connecting = (): void => {
@@ -258,8 +306,16 @@ export class NodeConnection {
     this.#cancelPing?.();
     this.#cancelPing = this.#options.runtime.setTimer(pingMs, () => {
       this.#armPing();
-      void this.#ping();
+      if (this.#options.holding() || !this.#answeredLately) void this.#ping();
     });
+  }
+
+  /** And so does not lead to a replica, nor to a frozen server, where something was to be written. */
+  get #answeredLately(): boolean {
+    return (
+      this.#unansweredSinceMs === null &&
+      this.#options.runtime.nowMs() - this.#unanswered.heardMs < answeredMs
+    );
   }
 
   /** Asks for the role instead of a mere PING: a holder that writes nothing before its next renewal hears of a failover within a second. */
@@ -268,13 +324,14 @@ export class NodeConnection {
     const since = this.#unansweredSinceMs;
     if (since !== null) {
       // A given client may have no time-out of its own: then this is how a frozen server is noticed.
-      if (runtime.nowMs() - since >= silenceMs(times) + extraWaitMs) this.#breakOff();
+      const silentMs = runtime.nowMs() - Math.max(since, this.#unanswered.heardMs);
+      if (silentMs >= silenceMs(times) + extraWaitMs) this.#breakOff();
       return;
     }
     if (!this.#writable) return;
     const epoch = this.#epoch;
     this.#unansweredSinceMs = runtime.nowMs();
-    const { outcomes } = await this.#send([["info", "replication"]], "", { withinMs: Infinity });
+    const { outcomes } = await this.#send([["info", "replication"]], "", { watched: false });
     if (epoch !== this.#epoch || this.#closed) return;
     this.#unansweredSinceMs = null;
     if (this.#info === null) {
@@ -294,47 +351,93 @@ export class NodeConnection {
     this.#cancelAgain = undefined;
   }
 
-  /** Written at once and in one piece, whether trusted or not. */
-  async #send(
+  /** Written in one piece, whether trusted or not. */
+  #send(
     commands: readonly Command[],
     runId: string,
-    { withinMs, metered = false }: { readonly withinMs?: Millis; readonly metered?: boolean } = {},
+    { watched = true, metered = false }: { readonly watched?: boolean; readonly metered?: boolean } = {},
   ): Promise<Flight> {
-    const { runtime, extraWaitMs, meter, times } = this.#options;
-    if (!this.#writable || commands.length === 0) return this.#notSent(commands);
-    const epoch = this.#epoch;
-    const limitMs = withinMs ?? times.commandTimeoutMs + extraWaitMs;
+    const { runtime, meter } = this.#options;
+    if (!this.#writable || commands.length === 0) return Promise.resolve(this.#notSent(commands));
     const sentMs = runtime.nowMs();
     const meters = metered && meter?.wanted === true ? new MeteredFlight(meter, commands, sentMs) : undefined;
-    const { stream } = this.redis;
-    stream.cork();
-    const answers = commands.map((command) => this.#answer({ epoch, stream }, command, meters));
-    stream.uncork();
-    const outcomes = await inTime(runtime, limitMs, answers, () => this.#heardMs);
-    meters?.over(runtime.nowMs());
-    const late = (): Outcome => ({ error: this.#unknown(`nothing was answered for ${limitMs} ms`) });
-    return { sentMs, answeredMs: runtime.nowMs(), runId, outcomes: outcomes.map((each) => each ?? late()) };
+    return new Promise((resolve) => {
+      const outcomes: Outcome[] = [];
+      let left = commands.length;
+      commands.forEach((command, index) => {
+        this.#write(command, { sentMs, meters, watched }, (outcome, answeredMs) => {
+          outcomes[index] = outcome;
+          if (--left > 0) return;
+          meters?.over(answeredMs);
+          resolve({ outcomes, sentMs, answeredMs, runId });
+        });
+      });
+    });
   }
+
+  #write(
+    what: Command | ScriptRun,
+    { sentMs, meters, watched }: Pick<Sent, "sentMs" | "meters"> & { readonly watched: boolean },
+    done: (outcome: Outcome, nowMs: Millis) => void,
+  ): void {
+    this.#corkTurn();
+    const sent: Sent = { epoch: this.#epoch, stream: this.redis.stream, what, sentMs, meters, done };
+    if (watched) this.#unanswered.add(sent);
+    this.#call(what).then(
+      (reply) => this.#answered(sent, null, reply),
+      (error: Error) => this.#answered(sent, error, undefined),
+    );
+  }
+
+  #call(what: Command | ScriptRun): Promise<unknown> {
+    if ("script" in what) {
+      const wire = this.#options.own ? wireCommand(this, what) : null;
+      if (wire !== null) return this.redis.sendCommand(wire) as Promise<unknown>;
+    }
+    return this.redis.call(...commandOf(this, what));
+  }
+
+  /** What is asked in one turn of the event loop leaves in one write. */
+  #corkTurn(): void {
+    const { stream } = this.redis;
+    if (this.#corked === stream) return;
+    this.#corked?.uncork();
+    this.#corked = stream;
+    stream.cork();
+    process.nextTick(this.#uncork);
+  }
+
+  readonly #uncork = (): void => {
+    this.#corked?.uncork();
+    this.#corked = null;
+  };
 
   /** Judged when it settles, not when the whole flight has: the connection may be another one by then. */
-  async #answer(sent: Sent, command: Command, meters: MeteredFlight | undefined): Promise<Outcome> {
-    let outcome: Outcome;
-    try {
-      const reply = await this.redis.call(...command);
-      outcome = this.#outcome(sent, command, null, reply);
-    } catch (error) {
-      outcome = this.#outcome(sent, command, error as Error, undefined);
-    }
+  #answered(sent: Sent, error: Error | null, reply: unknown): void {
+    const outcome = this.#outcome(sent, error, reply);
     const nowMs = this.#options.runtime.nowMs();
-    if ("reply" in outcome || outcome.error instanceof ReplyError) this.#heardMs = nowMs;
-    meters?.settled(command, outcome, nowMs);
+    this.#unanswered.remove(sent);
+    sent.meters?.settled(sent.what as Command, outcome, nowMs);
     if ("error" in outcome && notMaster(outcome.error)) this.#demoted();
-    return outcome;
+    this.#done(sent, outcome, nowMs);
   }
 
-  #outcome({ epoch, stream }: Sent, command: Command, error: Error | null, reply: unknown): Outcome {
+  #missed(sent: Sent): void {
+    const { runtime, extraWaitMs, times } = this.#options;
+    const limitMs = times.commandTimeoutMs + extraWaitMs;
+    this.#done(sent, { error: this.#unknown(`nothing was answered for ${limitMs} ms`) }, runtime.nowMs());
+  }
+
+  /** Once: an answer may still come for what was missed. */
+  #done(sent: Sent, outcome: Outcome, nowMs: Millis): void {
+    const { done } = sent;
+    sent.done = null;
+    done?.(outcome, nowMs);
+  }
+
+  #outcome({ epoch, stream, what }: Sent, error: Error | null, reply: unknown): Outcome {
     if (error !== null) {
-      const failure = failureOf(error, this.#where(), command);
+      const failure = failureOf(error, this.#where(), commandOf(this, what));
       // A given client may have written it on the connection before, and been refused only when it sent it again. A server that
       // refuses several commands of one flight ends the epoch with the first of them, and not the connection.
       const again =
@@ -372,6 +475,10 @@ export class NodeConnection {
   #where(cause?: unknown): { servers: readonly string[]; cause: unknown } {
     return { servers: this.#options.servers(), cause };
   }
+}
+
+function commandOf(connection: NodeConnection, what: Command | ScriptRun): Command {
+  return "script" in what ? scriptCommand(connection, what) : what;
 }
 
 function notMaster(error: Error): boolean {

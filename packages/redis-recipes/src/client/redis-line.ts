@@ -1,6 +1,6 @@
 import type { Millis } from "@holdfast/core";
 import type { BackendLink } from "@holdfast/core/internal";
-import type { Script } from "../scripts/script.js";
+import type { Script, ScriptArgs } from "../scripts/script.js";
 
 /** The reply of one script, and what is known of the server that gave it. */
 export interface Answer<R> {
@@ -31,7 +31,7 @@ export interface RunOptions {
 
 export interface ScriptCall {
   readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
+  readonly args: ScriptArgs;
 }
 
 export interface Subscription {
@@ -61,7 +61,7 @@ export interface RedisLine extends BackendLink {
   run<R>(
     script: Script<R>,
     keys: readonly string[],
-    args: readonly (string | number)[],
+    args: ScriptArgs,
     options?: RunOptions,
   ): Promise<Answer<R>>;
 

@@ -1,14 +1,16 @@
 import { createHash } from "node:crypto";
 import type { Millis, UnsupportedError } from "@holdfast/core";
-import type { Script } from "../scripts/script.js";
+import type { Command as IoredisCommand } from "ioredis";
+import type { Script, ScriptArgs } from "../scripts/script.js";
 import type { Command, Outcome } from "./commands.js";
 import { ReplyError, type TooFewReplicasError } from "./errors.js";
+import { evalshaCommand } from "./wire-command.js";
 
 /** One run of one script, before it is known which form it is sent in. */
 export interface ScriptRun {
   readonly script: Script<unknown>;
   readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
+  readonly args: ScriptArgs;
   /** The slot is on its way to this node. */
   readonly asking: boolean;
 }
@@ -31,6 +33,7 @@ export interface RunResult {
 interface ScriptStore {
   /** Scripts that the server is known to have, by digest. */
   readonly scripts: Set<string>;
+  readonly vouchedRunId: string;
 }
 
 const digests = new WeakMap<Script<unknown>, string>();
@@ -59,9 +62,26 @@ function digestOf(script: Script<unknown>): string {
  */
 export function scriptCommand(connection: ScriptStore, { script, keys, args }: ScriptRun): Command {
   const digest = digestOf(script);
-  return connection.scripts.has(digest)
-    ? ["evalsha", digest, keys.length, ...keys, ...args]
-    : ["eval", script.lua, keys.length, ...keys, ...args];
+  const known = connection.scripts.has(digest);
+  const command: [string, ...(string | number)[]] = [
+    known ? "evalsha" : "eval",
+    known ? digest : script.lua,
+    keys.length,
+    ...keys,
+    ...args.flat(),
+  ];
+  if (script.runIdAt !== undefined) command[3 + keys.length + script.runIdAt] = connection.vouchedRunId;
+  return command;
+}
+
+/** The same as bytes, for a client of ours; `null` where the text of the script has to go along. */
+export function wireCommand(
+  connection: ScriptStore,
+  { script, keys, args }: ScriptRun,
+): IoredisCommand | null {
+  const digest = digestOf(script);
+  if (!connection.scripts.has(digest)) return null;
+  return evalshaCommand(script, digest, keys, args, connection.vouchedRunId);
 }
 
 /** Whether the server has forgotten the script (SCRIPT FLUSH) and the run must be sent again. Keeps account of what it has. */

@@ -8,8 +8,15 @@ type ClusterSettings = Omit<ClusterOptions, "redisOptions"> & {
   redisOptions: Omit<NonNullable<ClusterOptions["redisOptions"]>, "replyMapping">;
 };
 
-/** How often each connection shows that it works. */
+/** How often a connection shows that it works, and leads to a master, while something is held over it. */
 export const pingMs: Millis = 1_000;
+/**
+ * For so long an answer is enough where nothing is held: no holder has to hear of a failover then, and the answer to what is asked next
+ * tells of it. Longer than waiters are silent by default, who write with each request.
+ */
+export const answeredMs: Millis = 2_500;
+/** How often a connection that carries subscriptions shows that it works. What is missed meanwhile is learnt by heartbeats and renewals. */
+export const channelPingMs: Millis = 5_000;
 /** The options of these names. */
 export interface LinkTimes {
   /** One attempt to connect. */

@@ -22,7 +22,7 @@ export class SingleTopology implements Topology {
 
   constructor(
     target: RedisTarget & { readonly kind: "single" | "sentinel" | "given-redis" },
-    options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "meter">,
+    options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "holding" | "meter">,
     events: TopologyEvents,
   ) {
     this.servers = serversOf(target);
@@ -35,6 +35,7 @@ export class SingleTopology implements Topology {
       // A given client carries its owner's commands too: those are not ours to interrupt, unless its owner has said so.
       redial: this.#own !== null || endsOnReplicas(client),
       interruptible: this.#own !== null,
+      own: this.#own !== null,
       probes: [],
       cluster: false,
       onTrusted: (node, info, probed) => {

@@ -71,7 +71,10 @@ export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
    * holdfast a Java client has its chance. `false`: hand-offs between them have no limit.
    */
   readonly javaPeers?: boolean;
-  /** How often a waiter tells the server that it still waits. Milliseconds; default 1,000. */
+  /**
+   * How often the waiter that stands first asks whether its turn has come. One behind it only tells the server that it still waits, each
+   * `0.8 * (aliveMs - commandTimeoutMs)` and not more often than this. Milliseconds; default 1,000.
+   */
   readonly heartbeatMs?: Millis;
   /**
    * How long a waiter keeps its place after such a message, by the server's clock. Milliseconds, at least twice `heartbeatMs`;

@@ -117,6 +117,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     policy: { replicas, acks, waitTimeoutMs },
     times: { dialTimeoutMs, commandTimeoutMs },
     shardedPubSub,
+    holding: () => client.holds.size > 0,
     meter: requestMeter(events),
     warn: (message, code) => {
       warnProcess(message, code);

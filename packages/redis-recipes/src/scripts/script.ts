@@ -1,3 +1,6 @@
+/** Arguments of one call, in order. Those in a list of their own are the same in each call of a lock: the list is frozen, and encoded once. */
+export type ScriptArgs = readonly (string | number | readonly (string | number)[])[];
+
 /** A Lua script of ours, with the one way to read its answer. */
 export interface Script<R> {
   /** Kebab-case; for events, errors and counts of commands. */
@@ -8,6 +11,11 @@ export interface Script<R> {
    * the call is always that of the keys given.
    */
   readonly keyCount: number;
+  /**
+   * Which of its arguments, counted from 0, is the run id of the server that runs it. The connection writes it there, where it can
+   * vouch for it: see `NodeConnection.vouchedRunId`.
+   */
+  readonly runIdAt?: number;
   /** Throws `ReplyShapeError` for an answer that the script cannot give. */
   parse(raw: unknown): R;
 }

@@ -8,20 +8,33 @@ import { defaultTimes } from "../../src/client/settings.js";
 
 const refused = new Error("Stream isn't writeable and enableOfflineQueue options is false");
 
+class IdleStream extends EventEmitter {
+  readonly writable = true;
+  cork(): void {}
+  uncork(): void {}
+}
+
 /** A client of ioredis that is connected to a master, says so when it is asked first, and settles nothing else by itself. */
 class IdleClient extends EventEmitter {
   readonly status = "ready";
-  stream = { writable: true, cork: () => {}, uncork: () => {} };
+  stream = new IdleStream();
   reject: (error: Error) => void = () => {};
   /** One for each command that waits for its answer. */
   readonly answers: ((reply: unknown) => void)[] = [];
+  /** Of times that it was asked for its role, after the first. */
+  roleAsked = 0;
   #introductions = 3;
 
   call(name: string): Promise<unknown> {
     if (this.#introductions-- > 0)
       return Promise.resolve("run_id:r\r\nrole:master\r\nredis_version:7.2.0\r\n");
+    if (name === "info") this.roleAsked++;
     return new Promise((resolve, reject) => {
-      if (name !== "info") this.answers.push(resolve);
+      const answer = (reply: unknown): void => {
+        this.stream.emit("data");
+        resolve(reply);
+      };
+      if (name !== "info") this.answers.push(answer);
       this.reject = reject;
     });
   }
@@ -55,6 +68,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 async function open(
   runtime: Pick<Runtime, "nowMs" | "setTimer"> = systemRuntime,
+  holding: () => boolean = () => true,
 ): Promise<{ client: IdleClient; connection: NodeConnection }> {
   const client = new IdleClient();
   const connection = await new Promise<NodeConnection>((resolve) => {
@@ -64,6 +78,8 @@ async function open(
       times: defaultTimes,
       extraWaitMs: 0,
       redial: false,
+      own: true,
+      holding,
       onTrusted: () => resolve(made),
       onBroken: () => {},
       onFailed: () => {},
@@ -94,7 +110,7 @@ test("a command that a server refuses when a client sends it again, on another c
   const flight = connection.flight([["set", "a", 1]]);
   const { reject } = client;
   client.emit("close");
-  client.stream = { ...client.stream };
+  client.stream = new IdleStream();
   client.emit("ready");
   reject(
     Object.assign(new Error("READONLY You can't write against a read only replica."), { name: "ReplyError" }),
@@ -133,6 +149,38 @@ test("a command waits for its answer while the server answers others, and is unk
   expect(over).toBe(false);
   for (const ms of [1, 1, 1]) await clock.pass(ms);
   expect((await third).outcomes).toMatchObject([{ error: { name: "OutcomeUnknownError" } }]);
+});
+
+test("a command waits for its answer while more of it comes, and is unknown once nothing has come for a second", async () => {
+  const clock = new HandClock();
+  const { client, connection } = await open(clock);
+  const [long, cut] = [connection.flight([["get", "a"]]), connection.flight([["get", "b"]])];
+  for (let part = 0; part < 7; part++) {
+    await clock.pass(900);
+    client.stream.emit("data");
+  }
+  client.answers[0]?.("1");
+  expect(await long).toMatchObject({ outcomes: [{ reply: "1" }], answeredMs: 6_300 });
+  expect(connection.trusted).toBe(true);
+  for (const ms of [999, 1, 1]) await clock.pass(ms);
+  expect((await cut).outcomes).toMatchObject([{ error: { name: "OutcomeUnknownError" } }]);
+});
+
+test.each([
+  ["while something is held the server is asked for its role each second, whatever it answers", true, 1],
+  ["where nothing is held an answer of late is enough, and a silent server is asked", false, 3],
+])("%s", async (_what, holding, afterS) => {
+  const clock = new HandClock();
+  const { client, connection } = await open(clock, () => holding);
+  const answered = connection.flight([["get", "a"]]);
+  client.answers[0]?.("1");
+  await answered;
+  for (let second = 1; second < afterS; second++) {
+    await clock.pass(1_000);
+    expect(client.roleAsked).toBe(0);
+  }
+  await clock.pass(1_000);
+  expect(client.roleAsked).toBe(1);
 });
 
 test("an answer that lay unread while the process was late is read before it is missed", async () => {

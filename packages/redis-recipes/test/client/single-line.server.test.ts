@@ -1,5 +1,12 @@
 import { BackendError } from "@holdfast/core";
-import { eventually, freePort, type RedisNode, startRedis, startRedisProxy } from "@holdfast/test-servers";
+import {
+  eventually,
+  freePort,
+  type RedisNode,
+  startProxy,
+  startRedis,
+  startRedisProxy,
+} from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { NotSentError, OutcomeUnknownError, ReplyError } from "../../src/client/errors.js";
 import type { RedisLocksOptions } from "../../src/provider/options.js";
@@ -173,6 +180,22 @@ describe("running scripts", () => {
     );
     expect(answers.filter((each) => each instanceof Error)).toEqual([]);
     expect(await server.command("GET", key)).toBe("27");
+  });
+
+  test("is asked once, when the bytes of its answer come for longer than a server may be silent", async () => {
+    // A link that knows nothing of Redis passes on what it has: others wait until an answer is complete.
+    const slow = await startProxy({ target: server.address });
+    onTestFinished(() => slow.close());
+    const { line } = openLine({ url: `redis://${slow.connectString}` });
+    await line.whenConnected();
+    const key = freshName("long");
+    const long = { ...echo, lua: "redis.call('INCR', KEYS[1]) return ARGV[1]" };
+    const words = "x".repeat(5_000);
+    await line.run(long, [key], [words]);
+    slow.setRate({ up: Number.POSITIVE_INFINITY, down: 2_500 });
+    expect((await line.run(long, [key], [words])).reply).toBe(words);
+    expect(line.state).toBe("connected");
+    expect(await server.command("GET", key)).toBe("2");
   });
 
   test("tells a refusal of the server, and what parse throws, as they are", async () => {

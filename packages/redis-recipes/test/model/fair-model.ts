@@ -130,7 +130,7 @@ export class FairModel extends Wire<FairKeys> {
       space.push(keys.queue, ask.owner);
       space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
     }
-    if (space.pttl(keys.alive) < 10 * ask.aliveMs) space.expire(keys.alive, 10 * ask.aliveMs);
+    if (space.pttl(keys.alive) < 9 * ask.aliveMs) space.expire(keys.alive, 10 * ask.aliveMs);
     const position = Math.min(farPlace, space.list(keys.queue).indexOf(ask.owner));
     return { status: "queued", ...refused, position, appended: !ask.queued };
   }

@@ -29,7 +29,12 @@ export class MutexModel extends QueueModel {
   }
 
   release(args: ReleaseArgs): ReleaseAnswer {
-    return this.#holds(args.owner) ? this.pass(args) : this.gone();
+    const { space, keys } = this;
+    if (space.type(keys.lock) !== "hash" || !space.hash(keys.lock).has(args.owner)) return this.gone();
+    space.hdel(keys.lock, args.owner);
+    // Others in the same hash: the hold was not alone.
+    if (space.type(keys.lock) !== "none") return this.gone();
+    return this.freedAlone(args) ?? this.pass(args);
   }
 
   cancel(args: CancelArgs): CancelAnswer {
@@ -37,8 +42,14 @@ export class MutexModel extends QueueModel {
     const entry = `${args.owner} ${args.leaseMs}`;
     const first = space.list(keys.waiters)[0] === entry;
     const out = [space.pull(keys.waiters, entry), space.unscore(keys.alive, args.owner)];
-    if (this.#holds(args.owner)) return this.pass(args);
-    if (first && this.look().state === "free") this.nudge(this.liveHead());
+    if (this.#holds(args.owner)) {
+      space.del(keys.lock);
+      return this.pass(args);
+    }
+    const found = this.look();
+    // The next one has to look, or to listen to Java.
+    if (first && (found.state === "free" || (found.state === "held" && !this.isOurs(found.holder))))
+      this.nudge(this.liveHead());
     return { status: out.includes(true) ? "removed" : "none", serverMs: this.serverMs, publishError: "" };
   }
 

@@ -8,9 +8,11 @@ import { mutexForce } from "../../src/scripts/mutex/force.js";
 import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
 import { renew } from "../../src/scripts/mutex/renew.js";
+import { stay } from "../../src/scripts/mutex/stay.js";
 import { Dice, Differential, limitMs, steps } from "./differential.js";
 import { expectMet } from "./met.js";
 import { MutexModel, renewModel } from "./mutex-model.js";
+import { stayModel } from "./queue-model.js";
 import { backdate, byStatus, byStatuses, dropKey, foreign, hours, randomSteps } from "./random-steps.js";
 import { javaOwners, ourOwners, stage } from "./stage.js";
 
@@ -77,6 +79,19 @@ test(
         mutexHeartbeat.args(common, entries),
         () => model.heartbeat(common, entries),
         byStatuses,
+      );
+    };
+    const staying = async () => {
+      const owners = ourOwners.filter(() => dice.chance(0.5));
+      if (owners.length === 0) return;
+      const entries = [{ look: dice.of(["lock", "first", "life"] as const), owners }];
+      const given = { aliveMs: dice.of([hours(3), hours(7)]), entries };
+      await both.run(
+        stay,
+        [keys.lock, keys.waiters, keys.alive],
+        stay.args(given),
+        () => stayModel(both.space, [keys], given),
+        ({ serverMs, stays }) => ({ serverMs, what: [...new Set(stays)].sort().join("+") }),
       );
     };
     const release = async () => {
@@ -166,6 +181,7 @@ end`,
     await randomSteps(dice, steps("mutex"), [
       [26, acquire],
       [14, heartbeat],
+      [8, staying],
       [24, release],
       [8, cancel],
       [6, renewal],
@@ -204,6 +220,9 @@ end`,
       "mutex-release freed",
       "mutex-release gone",
       "mutex-release handed",
+      "stay false",
+      "stay false+true",
+      "stay true",
       "renew gone",
       "renew gone+renewed",
     ]);

@@ -4,6 +4,8 @@ import type { StandArgs } from "../../src/scripts/mutex/acquire.js";
 import type { Conflict, Gone, Passed, StandAnswer } from "../../src/scripts/mutex/answers.js";
 import type { HeartbeatArgs, HeartbeatEntry } from "../../src/scripts/mutex/heartbeat.js";
 import type { PassArgs } from "../../src/scripts/mutex/release.js";
+import type { StayAnswer, StayArgs } from "../../src/scripts/mutex/stay.js";
+import type { Keyspace } from "./keyspace.js";
 import { type Look, Wire } from "./wire.js";
 
 export type { Look };
@@ -40,13 +42,13 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     if (last === null) return { status: "conflict", serverMs, found: "token" };
     const entry = `${ask.owner} ${ask.leaseMs}`;
     const stood = space.list(keys.waiters).includes(entry);
-    if (stood) space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
     const token = this.raised(last, ask.floor, found.state === "held", ask.tokenTtlMs);
     if (found.state === "held" && found.holder === ask.owner) {
       return { status: "granted", serverMs, token, pttlMs: space.pttl(keys.lock) };
     }
     let turnMs = 0;
     if (found.state === "free") {
+      if (stood) space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
       const head = this.liveHead();
       const turn = head === null ? undefined : /j(\d+)$/.exec(space.string(keys.run) ?? "")?.[1];
       turnMs = Math.max(0, Number(turn ?? 0) - space.nowMs);
@@ -61,7 +63,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
         this.put(ask.owner, ask.grantMs);
         const granted = this.grantToken(token, ask.tokenTtlMs);
         if (ask.changes !== "") space.publish(ask.changes, "1");
-        return { status: "granted", serverMs, token: granted, pttlMs: space.pttl(keys.lock) };
+        return { status: "granted", serverMs, token: granted, pttlMs: ask.grantMs };
       }
     }
     const refused = {
@@ -71,15 +73,18 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
       lastToken: token,
     };
     if (!ask.mayWait) return { status: "busy", ...refused };
-    if (!stood) {
-      space.push(keys.waiters, entry);
-      space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
-    }
-    this.touch(ask.aliveMs);
+    // The two were written together, unless one of them was lost since.
+    const added = space.zset(keys.alive).has(ask.owner) ? 0 : 1;
+    space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
+    const whole = space.list(keys.waiters).length + added === space.zset(keys.alive).size;
+    const still = space.list(keys.waiters).includes(entry);
+    if (!still) space.push(keys.waiters, entry);
+    this.touch(ask.aliveMs, !whole);
     const position = Math.min(farPlace, space.list(keys.waiters).indexOf(entry));
-    return { status: "queued", ...refused, position, appended: !stood };
+    return { status: "queued", ...refused, position, appended: !still };
   }
 
+  /** What of the lock was there has been deleted. */
   protected pass(args: PassArgs): Passed {
     const { space, keys, serverMs } = this;
     const last = this.lastToken();
@@ -87,7 +92,6 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     const run = Number(count ?? 0);
     const beganMs = Number(began ?? space.nowMs);
     const head = this.liveHead();
-    space.del(keys.lock);
     const bounded = args.maxDirectRun >= 0 && run >= args.maxDirectRun;
     if (head?.alive === true && last !== null && !bounded) {
       space.shift(keys.waiters);
@@ -131,6 +135,15 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return `j${space.nowMs + Math.min(500, Math.max(20, fairMs))}`;
   }
 
+  /** The answer of the short way, which does not look at the clock; `null`: somebody waits, or a run of hand-offs is over only now. */
+  protected freedAlone(args: PassArgs): Passed | null {
+    const { space, keys } = this;
+    if (space.type(keys.waiters) !== "none" || space.type(keys.run) !== "none") return null;
+    this.tellRedisson(args, this.freed());
+    if (args.changes !== "") space.publish(args.changes, "1");
+    return { status: "freed", serverMs: 0, next: "", publishError: "" };
+  }
+
   protected gone(): Gone {
     return { status: "gone", serverMs: this.serverMs };
   }
@@ -154,7 +167,8 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     }
   }
 
-  protected touch(aliveMs: number): void {
+  protected touch(aliveMs: number, always: boolean): void {
+    if (!always && this.space.pttl(this.keys.waiters) >= 9 * aliveMs) return;
     for (const key of [this.keys.waiters, this.keys.alive, this.keys.run]) {
       if (this.space.pttl(key) < 10 * aliveMs) this.space.expire(key, 10 * aliveMs);
     }
@@ -163,4 +177,26 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
   protected nudge(head: { owner: string } | null): void {
     if (head !== null) this.tell(head.owner, { type: "nudge" });
   }
+}
+
+/** Waiters that say that they are there: `locks` are the keys of each entry. */
+export function stayModel(
+  space: Keyspace,
+  locks: readonly Pick<MutexKeys, "lock" | "waiters" | "alive">[],
+  { aliveMs, entries }: StayArgs,
+): StayAnswer {
+  const stays = entries.flatMap(({ look, owners }, index) => {
+    const { lock, waiters, alive } = locks[index] as (typeof locks)[number];
+    const first = space.list(waiters)[0]?.split(" ")[0];
+    const ending = space.pttl(waiters) < 5 * aliveMs;
+    const leftMs = space.pttl(lock);
+    return owners.map((owner, place) => {
+      if (!space.zset(alive).has(owner)) return false;
+      space.score(alive, owner, space.nowMs + aliveMs);
+      if (look === "life") return !(ending && place === 0);
+      if (look === "first") return owner !== first;
+      return leftMs !== -2 && (leftMs < 0 || leftMs >= aliveMs || owner !== first);
+    });
+  });
+  return { serverMs: space.nowUs / 1000, stays };
 }

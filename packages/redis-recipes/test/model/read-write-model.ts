@@ -48,7 +48,12 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
   }
 
   writeRelease(args: WriteReleaseArgs): WriteReleaseAnswer {
-    return this.#writes(args.owner) ? this.#endWrite(args) : this.gone();
+    const { space, keys } = this;
+    const field = `${args.owner}:write`;
+    if (space.type(keys.lock) !== "hash" || !space.hash(keys.lock).has(field)) return this.gone();
+    space.hdel(keys.lock, field);
+    if (space.hash(keys.lock).get("mode") !== "write") return this.gone();
+    return this.#endWrite(args);
   }
 
   writeCancel(args: WriteCancelArgs): WriteCancelAnswer {
@@ -56,12 +61,17 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     const entry = `${args.owner} ${args.leaseMs}`;
     const first = space.list(keys.waiters)[0] === entry;
     const out = [space.pull(keys.waiters, entry), space.unscore(keys.alive, args.owner)];
-    if (this.#writes(args.owner)) return this.#endWrite(args);
+    if (this.#writes(args.owner)) {
+      space.hdel(keys.lock, `${args.owner}:write`);
+      return this.#endWrite(args, "always");
+    }
     const found = this.look();
-    if (first && (found.state === "free" || (found.state === "held" && found.mode === "read"))) {
+    const unwritten = found.state === "free" || (found.state === "held" && found.mode === "read");
+    const javas = found.state === "held" && found.mode === "write" && !this.isOurs(found.holder);
+    if (first && (unwritten || javas)) {
       const head = this.liveHead();
-      if (head === null) this.tellRedisson(args, "1");
-      else if (found.state === "free") this.nudge(head);
+      this.nudge(head);
+      if (head === null && unwritten) this.tellRedisson(args, "1");
     }
     return { status: out.includes(true) ? "removed" : "none", serverMs: this.serverMs, publishError: "" };
   }
@@ -124,6 +134,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     }
     if (found.mode === "write") return { status: "shared", serverMs };
     this.#message = "0";
+    space.del(keys.lock);
     return this.pass(args);
   }
 
@@ -171,16 +182,17 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     return { status: "asked", serverMs, holders: ours, publishError: "" };
   }
 
-  #endWrite(args: WriteReleaseArgs): Exclude<WriteReleaseAnswer, { status: "gone" }> {
+  /** The field of the writer is gone. `"always"`: looks at the clock, also where nobody waits. */
+  #endWrite(args: WriteReleaseArgs, clock?: "always"): Exclude<WriteReleaseAnswer, { status: "gone" }> {
     const { space, keys, serverMs } = this;
-    space.hdel(keys.lock, `${args.owner}:write`);
     if (space.hash(keys.lock).size > 1) {
       space.hset(keys.lock, "mode", "read");
       this.tellRedisson(args, "1");
       return { status: "downgraded", serverMs, publishError: "" };
     }
     this.#message = "1";
-    return this.pass(args);
+    space.del(keys.lock);
+    return (clock === "always" ? null : this.freedAlone(args)) ?? this.pass(args);
   }
 
   #writes(owner: string): boolean {

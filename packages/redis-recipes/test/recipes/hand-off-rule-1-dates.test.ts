@@ -144,7 +144,7 @@ test("rule 1: a message without the run id of its server is confirmed before the
   expect(scene.count("renew")).toBe(1);
 });
 
-test("rule 1: with a bound of the server's clock that is older than a heartbeat a message has to be confirmed", async () => {
+test("rule 1: with a bound of the server's clock that is older than three seconds a message has to be confirmed", async () => {
   const scene = new Scene();
   const first = await scene.acquire(scene.client());
   const waiter = scene.client({ aliveMs: 20_000 });

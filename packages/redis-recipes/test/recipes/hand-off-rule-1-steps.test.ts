@@ -1,6 +1,6 @@
 import type { LockHandle, Millis } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { lockName, Scene } from "./scene.js";
+import { javaOwner, lockName, Scene } from "./scene.js";
 import type { SimulatedClient } from "./simulated-client.js";
 
 const other = "another lock, whose renewals show the step";
@@ -53,6 +53,27 @@ test("rule 1: a grant that was answered before a step, and comes after it was no
   await scene.runtime.advance(lateMs + 100);
   expect(seen.yes).toBe(false);
   expect(scene.count("renew")).toBeGreaterThanOrEqual(2);
+});
+
+test("rule 1: a request that does not wait and whose confirmation finds nothing is refused, and sends no heartbeat", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const beside = await scene.settle(client.mutex(other).acquire());
+  const asked = client.mutex(lockName).acquire({ waitMs: 0 });
+  asked.catch(() => {});
+  await scene.runtime.advance(0.5);
+  late(client);
+  await scene.runtime.advance(1);
+  inTime(client);
+  await stepNoticed(scene, beside);
+  await scene.runtime.advance(100);
+  // The lease is over at the server, where the answer says that it has just begun.
+  expect(scene.holder).toBeUndefined();
+  scene.javaTakes();
+  await expect(scene.settle(asked)).rejects.toThrow("no renewal could confirm it");
+  expect(scene.count("mutex-heartbeat")).toBe(0);
+  expect(scene.waiters).toEqual([]);
+  expect(scene.holder).toBe(javaOwner);
 });
 
 test("rule 1: a heartbeat that was answered before a step grants nothing after it was noticed", async () => {

@@ -117,6 +117,7 @@ describe("what cannot be asked for together", () => {
     mayWait: false,
     limit: null,
     variant: null,
+    keepable: false,
     ...more,
   });
 

@@ -8,7 +8,7 @@ import type {
   ScriptCall,
   Subscription,
 } from "../../src/client/redis-line.js";
-import type { Script } from "../../src/scripts/script.js";
+import type { Script, ScriptArgs } from "../../src/scripts/script.js";
 import type { SimulatedRedis } from "./simulated-redis.js";
 
 /** What happens to one request, reply or message. */
@@ -183,15 +183,15 @@ export class SimulatedLine implements RedisLine {
   async run<R>(
     script: Script<R>,
     keys: readonly string[],
-    args: readonly (string | number)[],
+    args: ScriptArgs,
     { wait }: RunOptions = {},
   ): Promise<Answer<R>> {
-    return this.#heard(await this.#send(script, keys, args, wait?.replicas ?? 0));
+    return this.#heard(await this.#send(script, keys, args.flat(), wait?.replicas ?? 0));
   }
 
   async runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]> {
     const answers = await Promise.all(
-      runs.map(({ keys, args }) => this.#send(script, keys, args, 0).catch((error: Error) => error)),
+      runs.map(({ keys, args }) => this.#send(script, keys, args.flat(), 0).catch((error: Error) => error)),
     );
     return answers.map((each) => (each instanceof Error ? each : this.#heard(each)));
   }

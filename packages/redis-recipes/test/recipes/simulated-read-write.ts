@@ -23,7 +23,7 @@ export function executeReadWrite(
     publish: text(5) as "publish",
     channel: text(6),
     changes: text(7),
-    readersTurnMs: number(8),
+    readersTurnMs: number(9),
   };
   switch (name) {
     case "write-acquire":
@@ -54,7 +54,7 @@ export function executeReadWrite(
     case "write-release":
       return model.writeRelease(ending);
     case "write-cancel":
-      return model.writeCancel({ ...ending, leaseMs: number(9) });
+      return model.writeCancel({ ...ending, leaseMs: number(10) });
     case "read-acquire": {
       const answer = model.readAcquire({
         owner: text(0),
@@ -69,7 +69,7 @@ export function executeReadWrite(
       return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
     }
     case "read-release": {
-      const { status, serverMs } = model.readRelease({ ...ending, holdPrefix: text(9) });
+      const { status, serverMs } = model.readRelease({ ...ending, holdPrefix: text(10) });
       return { serverMs, ended: status !== "gone" };
     }
     case "read-renew":

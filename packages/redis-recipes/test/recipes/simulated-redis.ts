@@ -1,8 +1,10 @@
 import type { Millis } from "@holdfast/core";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { mutexKeys } from "../../src/layout/keys.js";
+import type { StayEntry } from "../../src/scripts/mutex/stay.js";
 import { Keyspace } from "../model/keyspace.js";
 import { MutexModel, renewModel } from "../model/mutex-model.js";
+import { stayModel } from "../model/queue-model.js";
 import { executeFair } from "./simulated-fair.js";
 import { executeReadWrite } from "./simulated-read-write.js";
 
@@ -137,6 +139,17 @@ export class SimulatedRedis {
           ]),
         );
       }
+      case "stay": {
+        const locks = groups(keys, 3).map(([own, waiters, alive]) => {
+          return { lock: String(own), waiters: String(waiters), alive: String(alive) };
+        });
+        const entries: StayEntry[] = [];
+        for (let at = 1; at < args.length; at += 2 + number(at + 1)) {
+          const owners = args.slice(at + 2, at + 2 + number(at + 1)).map(String);
+          entries.push({ look: text(at) as StayEntry["look"], owners });
+        }
+        return stayModel(this.space, locks, { aliveMs: number(0), entries });
+      }
       case "renew":
         return renewModel(
           this.space,
@@ -150,7 +163,7 @@ export class SimulatedRedis {
       case "mutex-release":
         return model(lock).release(pass);
       case "mutex-cancel":
-        return model(lock).cancel({ ...pass, leaseMs: number(8) });
+        return model(lock).cancel({ ...pass, leaseMs: number(9) });
       case "mutex-force": {
         const answer = model(lock).force({
           expected: text(0),

@@ -81,3 +81,19 @@ test("a release that is refused for the moment says released, though a second co
   expect(scene.holder).toBeUndefined();
   expect(scene.waiters).toEqual([]);
 });
+
+test("a caller that gives up while it hears, by its next grant, that it has lost the lock leaves no hold behind", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const first = await scene.acquire(client);
+  scene.redis.space.del(lockName);
+  const caller = new AbortController();
+  const givenUp = new Error("given up");
+  first.lost.addEventListener("abort", () => caller.abort(givenUp));
+  const asked = client.mutex(lockName).acquire({ signal: caller.signal });
+  await expect(scene.settle(asked)).rejects.toBe(givenUp);
+  await scene.runtime.advance(1_000);
+  expect(first.state).toBe("lost");
+  expect(client.state.holds.on(lockName)).toEqual([]);
+  expect(scene.holder).toBeUndefined();
+});

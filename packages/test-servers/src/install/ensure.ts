@@ -1,4 +1,5 @@
-import { basename, join } from "node:path";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { NotInstalledError } from "../errors.js";
 import {
   findChromium,
@@ -7,11 +8,13 @@ import {
   findJava,
   findJavac,
   findKazoo,
+  findPostgres,
   findProgram,
   findPromtool,
   findPython,
   findRedis,
   findZooKeeper,
+  type PostgresInstall,
   type RedisInstall,
   unpackedFolder,
   type ZooKeeperInstall,
@@ -28,6 +31,7 @@ export const componentNames = [
   "python3",
   "kazoo",
   "redis",
+  "postgresql",
   "chromium",
   "promtool",
   "compose-schema",
@@ -41,6 +45,8 @@ interface Component {
   packages: readonly string[];
   /** Taken out of a package that is not installed. */
   file?: UnpackedFile;
+  /** Written before the packages are installed, where there is none yet. */
+  setting?: { readonly path: string; readonly text: string };
 }
 
 const components: Readonly<Record<ComponentName, Component>> = {
@@ -70,6 +76,13 @@ const components: Readonly<Record<ComponentName, Component>> = {
     // The tools alone. The packages `redis-server` and `redis-sentinel` add links to a program of this one, and
     // services that would be started on ports 6379 and 26379.
     packages: ["redis-tools"],
+  },
+  postgresql: {
+    what: "a PostgreSQL server",
+    found: findPostgres,
+    packages: ["postgresql"],
+    // Without it the package makes a database of its own and starts a service for it on port 5432.
+    setting: { path: "/etc/postgresql-common/createcluster.conf", text: "create_main_cluster = off\n" },
   },
   chromium: {
     what: "the browser Chromium",
@@ -134,6 +147,7 @@ export async function ensure(options: EnsureOptions = {}): Promise<void> {
   }
   const packages = [...new Set(missing.flatMap((name) => components[name].packages))];
   const files = missing.flatMap((name) => components[name].file ?? []);
+  const settings = missing.flatMap((name) => components[name].setting ?? []);
   const apt = findProgram("apt-get");
   if (apt === undefined || process.getuid?.() !== 0)
     throw new NotInstalledError(whatToDo(names, missing, packages, files));
@@ -143,6 +157,11 @@ export async function ensure(options: EnsureOptions = {}): Promise<void> {
     ...files.map(({ packageName, path }) => `${basename(path)} of ${packageName}`),
   ];
   options.onProgress?.(`missing: ${names}; installing ${brought.join(" ")}`);
+  for (const { path, text } of settings) {
+    if (existsSync(path)) continue;
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
   await runApt(apt, ["update", "-qq"]);
   if (packages.length > 0)
     await runApt(apt, ["install", "-y", "-qq", "--no-install-recommends", ...packages]);
@@ -175,6 +194,15 @@ export function requireZooKeeper(): ZooKeeperInstall {
 export async function ensureRedis(options: Omit<EnsureOptions, "only"> = {}): Promise<RedisInstall> {
   await ensure({ ...options, only: ["redis"] });
   return requireRedis();
+}
+
+/** The server to start, or an error that says how to get one. */
+export function requirePostgres(): PostgresInstall {
+  const install = findPostgres();
+  if (install === undefined) {
+    throw new NotInstalledError("no PostgreSQL server on this machine; run: npx holdfast-servers ensure");
+  }
+  return install;
 }
 
 /** The program, or an error that says how to get it. */
@@ -217,6 +245,8 @@ function whatToDo(
   files: readonly UnpackedFile[],
 ): string {
   const lines = [`Missing: ${names}.`, "On Debian or Ubuntu, as root:", "  apt-get update"];
+  for (const { path, text } of missing.flatMap((name) => components[name].setting ?? []))
+    lines.push(`  mkdir -p ${dirname(path)} && echo '${text.trim()}' >>${path}`);
   if (packages.length > 0) lines.push(`  apt-get install -y --no-install-recommends ${packages.join(" ")}`);
   for (const { packageName, path, mode } of files) {
     const place = join(unpackedFolder, basename(path));
@@ -240,6 +270,9 @@ function whatToDo(
     lines.push(
       "Elsewhere: install Redis (7.0 or later) and put redis-server on PATH, or set REDIS_SERVER to it.",
     );
+  }
+  if (missing.includes("postgresql")) {
+    lines.push("Elsewhere: install PostgreSQL and set POSTGRES_BIN to the folder of its program initdb.");
   }
   if (missing.includes("chromium")) {
     lines.push("Elsewhere: install Chromium or Chrome and set CHROMIUM to the program.");

@@ -28,6 +28,16 @@ export interface RedisInstall {
   from: string;
 }
 
+/** A PostgreSQL server that can be started on this machine. */
+export interface PostgresInstall {
+  /** The program `initdb`, which makes a folder of data. */
+  initdb: string;
+  /** The program `postgres`, which serves it. */
+  server: string;
+  /** Where both are: `POSTGRES_BIN`, Debian's folder or one of `PATH`. */
+  from: string;
+}
+
 /** The Python client library of ZooKeeper. */
 export interface KazooInstall {
   /** The `python3` that can import it; on Debian that is the system's own, whatever comes first on `PATH`. */
@@ -40,6 +50,8 @@ const debianJars = "/usr/share/java";
 const debianPython = "/usr/bin/python3";
 /** The server's own program, under the name by which it checks snapshots. */
 const debianRedis = "/usr/bin/redis-check-rdb";
+/** One folder for each version, with the programs in its `bin`. They are not on `PATH`. */
+const debianPostgres = "/usr/lib/postgresql";
 /** Where `ensure` puts what it takes out of packages that it does not install. */
 export const unpackedFolder = "/usr/local/lib/holdfast";
 const composeSchemaName = "compose_spec.json";
@@ -111,6 +123,32 @@ export function findRedis(): RedisInstall | undefined {
   const onPath = findProgram("redis-server");
   if (onPath !== undefined) return { server: onPath, from: "PATH" };
   return isProgram(debianRedis) ? { server: debianRedis, from: dirname(debianRedis) } : undefined;
+}
+
+/**
+ * The PostgreSQL server of this machine: the folder of programs that the environment variable `POSTGRES_BIN` names if that is
+ * set, else the newest version of Debian's package, else `PATH`. Undefined if there is none.
+ */
+export function findPostgres(): PostgresInstall | undefined {
+  const given = process.env.POSTGRES_BIN;
+  const onPath = findProgram("postgres");
+  const folders =
+    given !== undefined && given !== ""
+      ? [given]
+      : [...debianPostgresFolders(), ...(onPath === undefined ? [] : [dirname(onPath)])];
+  for (const from of folders) {
+    const [initdb, server] = [join(from, "initdb"), join(from, "postgres")];
+    if (isProgram(initdb) && isProgram(server)) return { initdb, server, from };
+  }
+  return undefined;
+}
+
+/** The newest version first. */
+function debianPostgresFolders(): string[] {
+  if (!existsSync(debianPostgres)) return [];
+  return readdirSync(debianPostgres)
+    .sort((a, b) => Number(b) - Number(a))
+    .map((version) => join(debianPostgres, version, "bin"));
 }
 
 /** Chromium or Chrome: the program that `CHROMIUM` names if that is set, else the one on `PATH`. */

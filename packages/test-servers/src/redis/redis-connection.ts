@@ -99,9 +99,11 @@ export class RedisConnection {
         return;
       }
       const name = String(words[0]);
+      // SAVE answers when the disk has the snapshot, and a disk that others write to as well takes seconds.
+      const limitMs = name === "SAVE" ? Math.max(this.#timeoutMs, 20_000) : this.#timeoutMs;
       const timer = setTimeout(() => {
-        this.#end(`no reply to ${name} in ${this.#timeoutMs} ms`, "timeout");
-      }, this.#timeoutMs);
+        this.#end(`no reply to ${name} in ${limitMs} ms`, "timeout");
+      }, limitMs);
       this.#waiting.push({
         settle: (value) => {
           clearTimeout(timer);

@@ -6,8 +6,13 @@ export function guarded(fn: () => void): void {
   try {
     fn();
   } catch (error) {
-    process.nextTick(() => {
-      throw error;
-    });
+    throwLater(error);
   }
+}
+
+/** What `guarded` does with the error, for callers that run for every answer and save the closure. */
+export function throwLater(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
 }

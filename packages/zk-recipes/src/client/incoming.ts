@@ -9,19 +9,18 @@ import {
   type WatcherEvent,
   xids,
 } from "@holdfast/zk-protocol";
-import { guarded } from "./guarded.js";
+import { throwLater } from "./guarded.js";
 import { type ConnectionManager, type LibraryPacket, ManagerState } from "./library.js";
 import type { LibrarySide } from "./library-side.js";
-import { SentPacket } from "./packet.js";
-import type { PendingQueue } from "./pending-queue.js";
+import { Packet, type PendingQueue } from "./pending-queue.js";
 
 export interface IncomingListener {
   handshake(response: ConnectResponse): void;
   /** The answer to credentials: 0 when they are accepted. */
   credentials(code: number): void;
   event(event: WatcherEvent): void;
-  /** A request is about to be answered. Only values over 0 are zxids. */
-  served(zxid: bigint): void;
+  /** The first request on this connection is about to be answered. */
+  served(): void;
   /** The connection is of no use any more. To be reset from within. */
   nonsense(reason: string): void;
 }
@@ -29,14 +28,15 @@ export interface IncomingListener {
 /** The frames that come on a link, each handed to whoever it is for: answers in the order of the requests. */
 export class Incoming {
   readonly #manager: ConnectionManager;
-  readonly #pending: PendingQueue<SentPacket | LibraryPacket>;
+  readonly #pending: PendingQueue<Packet | LibraryPacket>;
   readonly #library: LibrarySide;
   readonly #listener: IncomingListener;
   #reader = new FrameReader();
+  #served = false;
 
   constructor(
     manager: ConnectionManager,
-    pending: PendingQueue<SentPacket | LibraryPacket>,
+    pending: PendingQueue<Packet | LibraryPacket>,
     library: LibrarySide,
     listener: IncomingListener,
   ) {
@@ -49,6 +49,7 @@ export class Incoming {
   /** A connection has begun or ended: what was left of the last one's bytes is nothing any more. */
   reset(): void {
     this.#reader = new FrameReader();
+    this.#served = false;
   }
 
   add(chunk: Buffer): void {
@@ -92,17 +93,22 @@ export class Incoming {
     if (head === undefined) {
       return this.#listener.nonsense(`an answer (xid ${header.xid}) to nothing that was asked`);
     }
-    const expected = head instanceof SentPacket ? head.xid : head.request.header?.xid;
+    const expected = head instanceof Packet ? head.xid : head.request.header?.xid;
     if (expected !== header.xid) {
       return this.#listener.nonsense(`an answer out of turn: xid ${header.xid}, not ${expected}`);
     }
-    this.#listener.served(header.zxid);
+    if (!this.#served) {
+      this.#served = true;
+      this.#listener.served();
+    }
+    // Only values over 0 are zxids.
     if (header.zxid > 0n) frame.copy(this.#manager.zxid, 0, 4, 12);
-    if (head instanceof SentPacket) {
-      this.#pending.shift();
-      guarded(() => head.packet.answered(header, frame.subarray(replyHeaderBytes)));
-    } else {
-      this.#library.answer(head, header, frame);
+    if (!(head instanceof Packet)) return this.#library.answer(head, header, frame);
+    this.#pending.shift();
+    try {
+      head.answered(header, frame);
+    } catch (error) {
+      throwLater(error);
     }
   }
 }

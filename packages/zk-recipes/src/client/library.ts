@@ -1,9 +1,20 @@
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { InvalidArgumentError } from "@holdfast/core";
-import { type Client, createClient, Exception } from "node-zookeeper-client";
+import { createClient, Exception } from "node-zookeeper-client";
 
-export type { Client };
+/**
+ * A client of node-zookeeper-client, as its `createClient()` returns it. It is described by what we call of it, so that our
+ * declarations need none of the library's: those bring the types of a whole Node.js along.
+ */
+export interface Client {
+  /** Adds a credential to the connection. */
+  addAuthInfo(scheme: string, auth: Buffer): void;
+  /** Connects in the background. */
+  connect(): void;
+  /** Ends the session and the connection. */
+  close(): void;
+}
 
 /** The states of the library's connection manager. */
 export const ManagerState = {

@@ -1,15 +1,15 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import {
   type ConnectResponse,
-  encodeRequest,
   errorCodes,
-  opCodes,
+  type OpName,
+  type RequestOf,
   type SetWatchesRequest,
   type WatcherEvent,
 } from "@holdfast/zk-protocol";
 import { DialPace } from "./dial-pace.js";
 import type { Dialer } from "./dialer.js";
-import { guarded } from "./guarded.js";
+import { guarded, throwLater } from "./guarded.js";
 import { Handshake } from "./handshake.js";
 import { Incoming } from "./incoming.js";
 import {
@@ -22,13 +22,11 @@ import {
 } from "./library.js";
 import { LibrarySide } from "./library-side.js";
 import type { LinkListener } from "./link-listener.js";
-import { hookInto } from "./manager-hooks.js";
+import { hookInto, leadEvents } from "./manager-hooks.js";
 import { Outgoing } from "./outgoing.js";
-import { type Packet, SentPacket } from "./packet.js";
-import { PendingQueue } from "./pending-queue.js";
+import { Packet, PendingQueue, PlainPacket } from "./pending-queue.js";
 import { ReadTurns } from "./read-turns.js";
 import { mergePaths, noPaths } from "./set-watches.js";
-import { leadEvents } from "./take-over.js";
 import { WatchRestorer } from "./watch-restorer.js";
 
 /**
@@ -39,7 +37,7 @@ import { WatchRestorer } from "./watch-restorer.js";
  * dies of unknown error codes), the handshake and the order of what follows it, zxid and xid keeping, the return of watches to a new connection, the end of a connection.
  */
 export class Link {
-  readonly pending: PendingQueue<SentPacket | LibraryPacket> = new PendingQueue();
+  readonly pending: PendingQueue<Packet | LibraryPacket> = new PendingQueue();
   readonly #manager: ConnectionManager;
   readonly library: LibrarySide;
   /** Of a given client; our own have a `Dialer`. */
@@ -126,17 +124,21 @@ export class Link {
     else socket.unref();
   }
 
-  /** Only while `up`. The bytes leave at the end of the batch, or with everything else sent in this turn of the loop. */
-  send(type: number, body: Buffer, packet: Packet): void {
-    this.#outgoing.send(type, body, packet);
+  /**
+   * Only while `up`. The bytes leave with everything else that is sent in this turn of the event loop. Throws for what no server
+   * takes, and sends nothing then.
+   */
+  send<K extends OpName>(op: K, request: RequestOf<K>, packet: Packet): void {
+    this.#outgoing.send(op, request, packet);
+  }
+
+  /** As `Outgoing.writes`. */
+  get writes(): number {
+    return this.#outgoing.writes;
   }
 
   ping(): void {
     this.#outgoing.ping();
-  }
-
-  batch(write: () => void): void {
-    this.#outgoing.batch(write);
   }
 
   /** Leaves this server: ends the connection, or the attempt, and goes on to the next. */
@@ -217,8 +219,12 @@ export class Link {
 
   #take(chunk: Buffer): void {
     this.#incoming.add(chunk);
-    guarded(() => this.#listener?.received());
-    this.batch(() => this.#incoming.handOut());
+    try {
+      this.#listener?.received();
+    } catch (error) {
+      throwLater(error);
+    }
+    this.#incoming.handOut();
   }
 
   #makeIncoming(): Incoming {
@@ -226,10 +232,9 @@ export class Link {
       handshake: (response) => this.#onHandshake(response),
       credentials: (code) => this.#onCredentials(code),
       event: (event) => this.#onEvent(event),
-      served: (zxid) => {
+      served: () => {
         this.#dialer?.progress();
         this.pace?.progress();
-        this.#restorer.saw(zxid);
       },
       nonsense: (reason) => this.cut(reason),
     });
@@ -237,11 +242,10 @@ export class Link {
 
   #makeRestorer(): WatchRestorer {
     const setWatches = (request: SetWatchesRequest, answered: Packet["answered"]): void => {
-      const packet = { sentAtMs: this.#runtime.nowMs(), answered, unanswered: () => {} };
-      this.send(opCodes.setWatches, encodeRequest("setWatches", request), packet);
+      this.send("setWatches", request, new PlainPacket(this.#runtime.nowMs(), answered));
     };
     const failed = (error: Error): void => this.cut(`watches were not restored: ${error.message}`);
-    return new WatchRestorer({ setWatches, failed }, this.lastZxid);
+    return new WatchRestorer({ setWatches, failed });
   }
 
   #onHandshake(response: ConnectResponse): void {
@@ -256,12 +260,11 @@ export class Link {
     this.#handshake.complete(response);
     this.#up = true;
     this.library.dropHousekeeping();
-    this.batch(() => {
-      this.#handshake.sendCredentials();
-      // The library's own too, whether or not there is a session of ours above: its hook for them is ours now.
-      this.#restorer.restore(mergePaths(this.#listener?.watched() ?? noPaths, this.library.watches()));
-      guarded(() => this.#listener?.greeted());
-    });
+    this.#handshake.sendCredentials();
+    // The library's own too, whether or not there is a session of ours above: its hook for them is ours now.
+    const watched = mergePaths(this.#listener?.watched() ?? noPaths, this.library.watches());
+    this.#restorer.restore(watched, this.lastZxid);
+    guarded(() => this.#listener?.greeted());
     this.#outgoing.flush();
     if (!this.#up) return;
     if (this.#dialer === null) {
@@ -316,7 +319,7 @@ export class Link {
     guarded(() => manager.setState(ManagerState.disconnected));
     guarded(() => this.#listener?.down(cause, wasUp));
     for (const sent of packets) {
-      if (sent instanceof SentPacket) guarded(() => sent.packet.unanswered());
+      if (sent instanceof Packet) guarded(() => sent.unanswered());
       else this.library.unanswered(sent, code);
     }
     if (this.#stopped || closeCode !== undefined) {

@@ -1,51 +1,74 @@
-import { encodeRequest, opCodes, xids } from "@holdfast/zk-protocol";
+import { InvalidArgumentError } from "@holdfast/core";
+import { maxRequestBytes, type OpName, RequestFrames, type RequestOf, xids } from "@holdfast/zk-protocol";
 import type { ConnectionManager, LibraryPacket } from "./library.js";
-import { Outbox } from "./outbox.js";
-import { type Packet, SentPacket } from "./packet.js";
-import type { PendingQueue } from "./pending-queue.js";
+import type { Packet, PendingQueue } from "./pending-queue.js";
 
 /** Far below 2^31, where the library's `writeInt32BE` would throw on every request for good. */
 const lastXid = 0x7ff0_0000;
 
-const nothing = Buffer.alloc(0);
-
-/** The frames that leave on a link, numbered in one row with those of the library's own requests. */
+/**
+ * The frames that leave on a link, numbered in one row with those of the library's own requests. All that is sent in one turn of
+ * the event loop, and in the microtasks behind it, leaves in one write. The socket takes any amount: order never depends on its
+ * back pressure, where the library stops in the middle of its queue.
+ */
 export class Outgoing {
   readonly #manager: ConnectionManager;
-  readonly #pending: PendingQueue<SentPacket | LibraryPacket>;
-  readonly #outbox: Outbox;
+  readonly #pending: PendingQueue<Packet | LibraryPacket>;
+  #frames = new RequestFrames();
+  #flushDue = false;
+  #writes = 0;
 
-  constructor(manager: ConnectionManager, pending: PendingQueue<SentPacket | LibraryPacket>) {
+  constructor(manager: ConnectionManager, pending: PendingQueue<Packet | LibraryPacket>) {
     this.#manager = manager;
     this.#pending = pending;
-    this.#outbox = new Outbox(() => manager.socket);
   }
 
-  send(type: number, body: Buffer, packet: Packet): void {
-    const xid = this.#takeXid();
-    this.#pending.push(new SentPacket(xid, packet));
-    this.#add(xid, type, body);
+  /** How many writes there were: what is sent between two of them leaves together. */
+  get writes(): number {
+    return this.#writes;
+  }
+
+  /** Throws for what no server takes, and sends nothing then. */
+  send<K extends OpName>(op: K, request: RequestOf<K>, packet: Packet): void {
+    this.#wrapXid();
+    const { xid } = this.#manager;
+    const bytes = this.#frames.add(xid, op, request);
+    if (bytes > maxRequestBytes) {
+      this.#frames.removeLast(bytes);
+      // The server would close the connection without a word, under all the other requests too.
+      throw new InvalidArgumentError(
+        `${op} of ${bytes} bytes is over the ${maxRequestBytes} that a ZooKeeper server accepts`,
+      );
+    }
+    this.#manager.xid = xid + 1;
+    packet.xid = xid;
+    this.#pending.push(packet);
+    this.#flushLater();
   }
 
   ping(): void {
-    this.#add(xids.ping, opCodes.ping, nothing);
+    this.#frames.add(xids.ping, "ping", undefined);
+    this.#flushLater();
   }
 
   auth(scheme: string, auth: Buffer): void {
-    this.#add(xids.auth, opCodes.auth, encodeRequest("auth", { type: 0, scheme, auth }));
-  }
-
-  batch(write: () => void): void {
-    this.#outbox.batch(write);
+    this.#frames.add(xids.auth, "auth", { type: 0, scheme, auth });
+    this.#flushLater();
   }
 
   flush(): void {
-    this.#outbox.flush();
+    this.#writes += 1;
+    const frames = this.#frames.take();
+    if (frames === null) return;
+    const { socket } = this.#manager;
+    // Where it is destroyed, its `close` is coming and tells the packets.
+    if (socket !== undefined && !socket.destroyed) socket.write(frames);
   }
 
   /** The connection is over. */
   clear(): void {
-    this.#outbox.clear();
+    this.#writes += 1;
+    this.#frames = new RequestFrames();
   }
 
   /** The library is about to number and write requests of its own. */
@@ -54,20 +77,13 @@ export class Outgoing {
     this.#wrapXid();
   }
 
-  #add(xid: number, type: number, body: Buffer): void {
-    const frame = Buffer.allocUnsafe(12 + body.length);
-    frame.writeInt32BE(8 + body.length, 0);
-    frame.writeInt32BE(xid, 4);
-    frame.writeInt32BE(type, 8);
-    frame.set(body, 12);
-    this.#outbox.add(frame);
-  }
-
-  #takeXid(): number {
-    this.#wrapXid();
-    const { xid } = this.#manager;
-    this.#manager.xid += 1;
-    return xid;
+  #flushLater(): void {
+    if (this.#flushDue) return;
+    this.#flushDue = true;
+    process.nextTick(() => {
+      this.#flushDue = false;
+      this.flush();
+    });
   }
 
   #wrapXid(): void {

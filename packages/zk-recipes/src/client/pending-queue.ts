@@ -1,3 +1,38 @@
+import type { Millis } from "@holdfast/core";
+import type { ReplyHeader } from "@holdfast/zk-protocol";
+
+/** One request of ours on its way. The link calls exactly one of the two methods, exactly once. */
+export abstract class Packet {
+  /** Set when it is sent. */
+  xid = 0;
+  /** Monotonic: never later than the bytes left. */
+  abstract readonly sentAtMs: Millis;
+
+  /** In frame order. The body is in `frame`, behind the reply header; there is one only if `header.err` is 0. */
+  abstract answered(header: ReplyHeader, frame: Buffer): void;
+
+  /** The connection ended first. */
+  abstract unanswered(): void;
+}
+
+/** A request whose sender only listens for the answer. */
+export class PlainPacket extends Packet {
+  readonly sentAtMs: Millis;
+  readonly #answered: Packet["answered"];
+
+  constructor(sentAtMs: Millis, answered: Packet["answered"]) {
+    super();
+    this.sentAtMs = sentAtMs;
+    this.#answered = answered;
+  }
+
+  override answered(header: ReplyHeader, frame: Buffer): void {
+    this.#answered(header, frame);
+  }
+
+  override unanswered(): void {}
+}
+
 /** First in, first out. An array's own `shift()` moves everything behind it once there are many. */
 export class PendingQueue<T> {
   #items: (T | undefined)[] = [];

@@ -15,24 +15,23 @@ export interface RestoreDesk {
  */
 export class WatchRestorer {
   readonly #desk: RestoreDesk;
-  #zxid: bigint;
+  /** Set while watches are missing at the server. */
+  #missingSince: bigint | null = null;
   #piecesOut = 0;
 
-  constructor(desk: RestoreDesk, zxid: bigint) {
+  constructor(desk: RestoreDesk) {
     this.#desk = desk;
-    this.#zxid = zxid;
   }
 
-  /** An answer came. Only values over 0 are zxids. */
-  saw(zxid: bigint): void {
-    if (zxid > 0n && this.#piecesOut === 0) this.#zxid = zxid;
-  }
-
-  restore(paths: WatchedPaths): void {
-    for (const piece of setWatchesPieces(paths, this.#zxid)) {
+  /** `lastZxid`: the last one that a server has told. */
+  restore(paths: WatchedPaths, lastZxid: bigint): void {
+    const sinceZxid = this.#missingSince ?? lastZxid;
+    for (const piece of setWatchesPieces(paths, sinceZxid)) {
+      this.#missingSince = sinceZxid;
       this.#piecesOut += 1;
       this.#desk.setWatches(piece, (header) => this.#restored(header));
     }
+    if (this.#piecesOut === 0) this.#missingSince = null;
   }
 
   /** The connection ended, with whatever pieces were on their way. */
@@ -40,13 +39,13 @@ export class WatchRestorer {
     this.#piecesOut = 0;
   }
 
-  #restored({ err, zxid }: ReplyHeader): void {
+  #restored({ err }: ReplyHeader): void {
     if (err !== 0) {
       // Without them a waiter would sleep for ever.
       this.#desk.failed(new ZooKeeperError(err, { op: "setWatches" }));
       return;
     }
     this.#piecesOut -= 1;
-    this.saw(zxid);
+    if (this.#piecesOut === 0) this.#missingSince = null;
   }
 }

@@ -48,3 +48,41 @@ export function sequenceOf(name: string, ...bases: readonly string[]): number | 
 export function isContender(name: string, ...bases: readonly string[]): boolean {
   return bases.some((base) => name.includes(base)) && sequenceOf(name, ...bases) !== null;
 }
+
+/**
+ * Names in Curator's protection mode: `_c_<uuid>-<base><sequence>`. The uuid lets a client find the node it made
+ * when the answer to its create was lost (`CreateBuilder.withProtection`, `ProtectedUtils`).
+ */
+const protectedPattern = /^_c_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})-(.+)$/;
+
+export interface ProtectedName {
+  readonly guid: string;
+  /** What stands behind the protection: base name and sequence. */
+  readonly rest: string;
+}
+
+/** Where the variant of a UUID stands: the first digit of its fourth group, which is 8 to b in those that are drawn at random. */
+const variantAt = 19;
+
+/**
+ * The UUID of a node that its provider may keep for its next owner. The mark is the digit `e` of the variant: it costs no write, and for
+ * Curator the UUID is any text.
+ */
+export function keepableGuid(guid: string): string {
+  return `${guid.slice(0, variantAt)}e${guid.slice(variantAt + 1)}`;
+}
+
+/** Whether the node's provider may keep the lock for its next owner, so that perhaps no owner has it. */
+export function mayBeKept(name: string): boolean {
+  return parseProtectedName(name)?.guid.charAt(variantAt) === "e";
+}
+
+/** What every node name of one attempt starts with. */
+export function protectionPrefix(guid: string): string {
+  return `_c_${guid}-`;
+}
+
+export function parseProtectedName(name: string): ProtectedName | null {
+  const match = protectedPattern.exec(name);
+  return match === null ? null : { guid: match[1] as string, rest: match[2] as string };
+}

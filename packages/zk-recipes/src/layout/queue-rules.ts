@@ -1,5 +1,14 @@
-import { latchBase, mutexBase, readBase, writeBase } from "./queue-order.js";
-import type { LayoutFamily } from "./recognise.js";
+import { LayoutConflictError } from "@holdfast/core";
+import {
+  latchBase,
+  mutexBase,
+  readBase,
+  sequenceOf,
+  sequenceRefuseFrom,
+  sortKey,
+  writeBase,
+} from "./queue-order.js";
+import { familyOf, type LayoutFamily } from "./recognise.js";
 
 /** Whom a contender waits for; both `null` when its turn has come. */
 export interface Ahead {
@@ -72,3 +81,135 @@ export const readRule: QueueRule = {
     return { predecessor: nearest ?? null, twoAhead: null };
   },
 };
+
+/** One listing of a lock's children, seen from one of them. */
+export interface QueueView extends Ahead {
+  /** The own node is in it. */
+  readonly present: boolean;
+  /** The end of the predecessor, and nothing else, makes it our turn. */
+  readonly nextIfGone: boolean;
+  /** The first of all, which is a holder. */
+  readonly head: string | null;
+}
+
+/**
+ * What `own` sees in a listing. Throws `LayoutConflictError` for what would break exclusion or the queue: another kind of
+ * lock on the path, or a foreign child that sorts before a contender, which would block all behind it for ever.
+ */
+export function viewQueue(
+  lockName: string,
+  path: string,
+  children: readonly string[],
+  own: string,
+  rule: QueueRule,
+): QueueView {
+  const { order, numbers, foreign } = queueOf(children, rule.bases);
+  const position = positionOf(own, order, numbers, rule.bases);
+  for (const name of foreign) {
+    const family = familyOf(name);
+    if (family !== null && family !== rule.family) {
+      throw new LayoutConflictError(
+        `${lockName}: ${path} is also used as a ${family} (child ${name}); two kinds of lock on one path do not exclude each other, so use another name`,
+        { lockName, backend: "zookeeper" },
+      );
+    }
+    if (position >= 0 && sortKey(name, ...rule.bases) <= sortKey(own, ...rule.bases)) {
+      throw new LayoutConflictError(
+        `${lockName}: the foreign child ${name} of ${path} sorts before every contender, so nobody would ever be granted; delete it or use another name`,
+        { lockName, backend: "zookeeper" },
+      );
+    }
+  }
+  const head = order[0] ?? null;
+  if (position < 0) return { present: false, predecessor: null, twoAhead: null, nextIfGone: false, head };
+  const nextIfGone = rule.appendsOnly && position === 1 && foreign.length === 0;
+  return { present: true, nextIfGone, head, ...rule.ahead(order, position) };
+}
+
+/** What all contenders see alike in one listing. */
+interface Queue {
+  readonly bases: readonly string[];
+  /** The contenders, in the order of their numbers, which have ten digits: the order that Curator sees in the text. */
+  readonly order: readonly string[];
+  readonly numbers: Float64Array;
+  /** The other children. */
+  readonly foreign: readonly string[];
+}
+
+/** Many waiters look at one listing: it is sorted once for all of a kind. */
+const known = new WeakMap<readonly string[], Queue>();
+
+function queueOf(children: readonly string[], bases: readonly string[]): Queue {
+  const before = known.get(children);
+  if (before?.bases === bases) return before;
+  const { length } = children;
+  const foreign: string[] = [];
+  const numbers = new Float64Array(length);
+  let count = 0;
+  for (let i = 0; i < length; i++) {
+    const name = children[i] as string;
+    const number = numberOf(name, bases);
+    if (number === null) foreign.push(name);
+    // The place in the listing goes along: numbers alone are sorted without a call for each pair, and equal ones stay as listed.
+    else numbers[count++] = number * length + i;
+  }
+  const sorted = numbers.subarray(0, count).sort();
+  const order: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const each = sorted[i] as number;
+    order.push(children[each % length] as string);
+    sorted[i] = Math.floor(each / length);
+  }
+  const queue = { bases, order, numbers: sorted, foreign };
+  known.set(children, queue);
+  return queue;
+}
+
+/** -1 when the node is not in the queue. */
+function positionOf(
+  own: string,
+  order: readonly string[],
+  numbers: Float64Array,
+  bases: readonly string[],
+): number {
+  const number = numberOf(own, bases);
+  if (number === null) return -1;
+  let from = 0;
+  for (let to = numbers.length; from < to; ) {
+    const middle = (from + to) >> 1;
+    if ((numbers[middle] as number) < number) from = middle + 1;
+    else to = middle;
+  }
+  while (numbers[from] === number && order[from] !== own) from++;
+  return numbers[from] === number ? from : -1;
+}
+
+const zero = 0x30;
+
+/** The ten digits behind a base name, with which the server has numbered a contender; `null` for any other name. */
+function numberOf(name: string, bases: readonly string[]): number | null {
+  const start = name.length - 10;
+  if (!bases.some((base) => name.endsWith(base, start))) return null;
+  let number = 0;
+  for (let i = start; i < name.length; i++) {
+    const digit = name.charCodeAt(i) - zero;
+    if (digit < 0 || digit > 9) return null;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+/** The number of a new queue node. Throws `LayoutConflictError` where the server's counter is nearly spent. */
+export function checkSequence(
+  lockName: string,
+  path: string,
+  node: string,
+  rule: Pick<QueueRule, "bases">,
+): number {
+  const sequence = sequenceOf(node, ...rule.bases);
+  if (sequence !== null && sequence >= 0 && sequence < sequenceRefuseFrom) return sequence;
+  throw new LayoutConflictError(
+    `${lockName}: the sequence counter of ${path} stands at ${sortKey(node, ...rule.bases)}; near 2147483647 the server stops counting and several contenders would hold. Let the path go empty and be removed, or use another name (limit ${sequenceRefuseFrom})`,
+    { lockName, backend: "zookeeper" },
+  );
+}

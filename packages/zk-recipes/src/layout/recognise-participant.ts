@@ -1,7 +1,7 @@
 import type { LockMode, Recognised } from "@holdfast/core";
 import { joinPath } from "@holdfast/zk-protocol";
 import { readCandidateData, readNodeData } from "./node-data.js";
-import { parseProtectedName } from "./protected-name.js";
+import { parseProtectedName } from "./queue-order.js";
 import { isKazooName, type LayoutFamily } from "./recognise.js";
 import type { TreeHints, TreeNode, TreeParticipant } from "./tree.js";
 

@@ -65,6 +65,9 @@ export interface DriverOptions extends CreateSettings {
   readonly identity: boolean;
   readonly closeWaitMs: Millis;
   readonly connectionPolicy: "session" | "standard";
+  readonly keepAskMs: Millis;
+  /** The session is the provider's own, and ends with it. */
+  readonly ownsSession: boolean;
 }
 
 function electionLayout(variant: string | null): ElectionLayout {
@@ -93,12 +96,18 @@ const joint: ReadonlySet<PrimitiveKind> = new Set(["mutex", "read-write-lock"]);
 /** Curator's recipes as core's driver. */
 export class ZooKeeperDriver implements LockDriver {
   readonly capabilities: Capabilities = capabilities;
+  readonly keeps = true;
+  readonly closeReleasesAll: boolean;
   readonly #sessions: SessionSequence;
   readonly #options: DriverOptions;
+  /** The data of a queue node whose request has no label. */
+  readonly #plainData: Uint8Array;
 
   constructor(sessions: SessionSequence, options: DriverOptions) {
     this.#sessions = sessions;
     this.#options = options;
+    this.closeReleasesAll = options.ownsSession;
+    this.#plainData = nodeData(options.identity, null);
   }
 
   checkName(name: string): void {
@@ -143,8 +152,10 @@ export class ZooKeeperDriver implements LockDriver {
   }
 
   #queueSpec(request: GrantRequest): QueueSpec {
-    const { kind, name, mayWait, revocable } = request;
+    const { kind, name, mayWait, revocable, keepable } = request;
     return {
+      keepable,
+      keepAskMs: this.#options.keepAskMs,
       lockName: name,
       parent: this.#pathOf(name),
       rule: ruleOf(request),
@@ -188,7 +199,7 @@ export class ZooKeeperDriver implements LockDriver {
   #dataOf({ kind, variant, label }: GrantRequest): Uint8Array {
     const { identity } = this.#options;
     if (kind === "leader-election") return candidateData(electionLayout(variant), identity, label);
-    return nodeData(identity, label);
+    return label === null ? this.#plainData : nodeData(identity, label);
   }
 
   /** An empty label leaves no data in the node in either layout: then no participant shows anything. */

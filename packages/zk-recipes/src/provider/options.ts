@@ -105,7 +105,7 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
   // Untyped callers may give nothing at all.
   const options = given === undefined ? {} : given;
   const of = (key: string) => `zookeeperLocks: ${key}`;
-  const common = resolveProviderOptions("zookeeperLocks", options, ownKeys);
+  const common = resolveProviderOptions("zookeeperLocks", options, ownKeys, { keeps: true });
   const { connect, client, namespace, root, auth, acl, tls, leaseProof, connectionPolicy } = options;
   checkString(of("connect"), connect);
   checkString(of("namespace"), namespace);

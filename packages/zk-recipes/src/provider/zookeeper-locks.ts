@@ -25,8 +25,8 @@ import { ZooKeeperBarrier } from "../rendezvous/barrier.js";
 import { ZooKeeperDoubleBarrier } from "../rendezvous/double-barrier.js";
 import { GroupView } from "../rendezvous/group.js";
 import { ZooKeeperLatch } from "../rendezvous/latch.js";
-import type { RequestSettled } from "../session/call.js";
 import { adoptSession, openSession } from "../session/open-session.js";
+import type { RequestMeter } from "../session/request-sender.js";
 import type { ZooKeeperSession } from "../session/types.js";
 import type { AtomicLong, GroupMembership, SharedValue } from "../values/api.js";
 import { AtomicLongView } from "../values/atomic-long.js";
@@ -148,6 +148,8 @@ export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
     aclOf: resolved.aclOf,
     closeWaitMs,
     connectionPolicy: resolved.connectionPolicy,
+    keepAskMs: common.keepAskMs,
+    ownsSession: resolved.client === null,
   };
   const driver = new ZooKeeperDriver(sessions, settings);
   return new ZooKeeperProvider({ id, driver, link: sessions, events, options: common }, sessions, settings);
@@ -234,12 +236,11 @@ class ZooKeeperProvider extends DriverProvider implements ZooKeeperLocks {
 
 function open(resolved: ResolvedZooKeeperOptions, events: EventHub): ZooKeeperSession {
   const { common, client, target, leaseProof } = resolved;
-  const shared = {
-    runtime: common.runtime,
-    connectTimeoutMs: common.connectTimeoutMs,
-    leaseProof,
-    onRequestSettled: ({ op, tookMs, outcome }: RequestSettled) => {
-      if (!events.has("request-settled")) return;
+  const meter: RequestMeter = {
+    get wanted() {
+      return events.has("request-settled");
+    },
+    settled: ({ op, tookMs, outcome }) => {
       const unknown = outcome === "outcome-unknown" || outcome === "session-lost";
       events.emit("request-settled", {
         op,
@@ -248,6 +249,8 @@ function open(resolved: ResolvedZooKeeperOptions, events: EventHub): ZooKeeperSe
       });
     },
   };
+  const { runtime, connectTimeoutMs } = common;
+  const shared = { runtime, connectTimeoutMs, leaseProof, meter };
   if (client !== null) return adoptSession(client, shared);
   return openSession({
     ...shared,

@@ -1,11 +1,10 @@
 import type { HoldfastError, Millis } from "@holdfast/core";
 import type { Attempt, AttemptListener, GrantState } from "@holdfast/core/driver";
 import { sequenceWarnFrom } from "../layout/queue-order.js";
-import type { QueueRule } from "../layout/queue-rules.js";
+import { checkSequence, type QueueRule } from "../layout/queue-rules.js";
 import type { CreateSettings } from "./create/create-settings.js";
 import type { OwnNode } from "./grant/own-node-watch.js";
 import type { ZooKeeperGrant } from "./grant/zookeeper-grant.js";
-import { checkSequence } from "./queue/queue-view.js";
 import type { SharedName } from "./session/deletions.js";
 import { eviction, requestFailure } from "./session/failures.js";
 import type { SessionContext } from "./session/session-context.js";
@@ -21,7 +20,7 @@ export abstract class SessionAttempt implements Attempt {
   protected over = false;
   readonly #startedMs: Millis;
   #tries = 0;
-  #endPause: () => void = () => {};
+  #endPause: (() => void) | null = null;
   readonly #notOver: () => void;
   #grants: Grants | null = null;
   #withdrawn = false;
@@ -41,7 +40,7 @@ export abstract class SessionAttempt implements Attempt {
   abstract start(): void;
   /** Watches nothing more. */
   protected abstract stop(): void;
-  /** Deletes all that was made or may have been made, in a batch of the caller; each promise stands for a part. */
+  /** Deletes all that was made or may have been made; each promise stands for a part. */
   protected abstract takeBack(): Promise<void>[];
 
   withdraw(): Promise<void> {
@@ -56,14 +55,14 @@ export abstract class SessionAttempt implements Attempt {
     for (const [index, grant] of grants.entries()) grant.begin(states[index] as GrantState);
   }
 
-  protected unavailable(): void {
+  unavailable(): void {
     this.#leave((refused) => {
       if (refused === null) this.listener.unavailable();
       else this.listener.failed(refused);
     });
   }
 
-  protected fail(error: unknown): void {
+  failed(error: unknown): void {
     this.#leave(() => this.listener.failed(error));
   }
 
@@ -76,7 +75,7 @@ export abstract class SessionAttempt implements Attempt {
   protected retry(failure: HoldfastError, again: () => void): void {
     const { runtime, retry } = this.settings;
     const delayMs = retry.next(++this.#tries, runtime.nowMs() - this.#startedMs, failure);
-    if (delayMs === null) this.fail(failure);
+    if (delayMs === null) this.failed(failure);
     else this.#endPause = this.context.pause(delayMs, again);
   }
 
@@ -92,7 +91,7 @@ export abstract class SessionAttempt implements Attempt {
       if (sequence >= sequenceWarnFrom) this.listener.sequenceHigh(sequence);
       return true;
     } catch (conflict) {
-      this.fail(conflict);
+      this.failed(conflict);
       return false;
     }
   }
@@ -100,7 +99,7 @@ export abstract class SessionAttempt implements Attempt {
   /** A node of ours is missing. It was deleted, or went with the session: only an answer through the leader shows which. */
   protected evicted(lockName: string, path: string): void {
     this.context.whenProven(
-      () => this.fail(eviction(lockName, path)),
+      () => this.failed(eviction(lockName, path)),
       () => !this.over,
     );
   }
@@ -108,7 +107,7 @@ export abstract class SessionAttempt implements Attempt {
   #end(): void {
     this.over = true;
     this.#notOver();
-    this.#endPause();
+    this.#endPause?.();
   }
 
   #sessionOver(): void {
@@ -144,11 +143,7 @@ export abstract class SessionAttempt implements Attempt {
       this.#end();
       this.stop();
       // Where the session is over all has gone with it.
-      if (!this.context.over) {
-        this.context.session.batch(() => {
-          parts = this.takeBack();
-        });
-      }
+      if (!this.context.over) parts = this.takeBack();
     }
     this.#cleared = allOf(parts);
     // Core hears of a refusal by `withdraw()`, which may never be called.

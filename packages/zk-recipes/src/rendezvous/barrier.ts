@@ -12,8 +12,9 @@ import {
 import { WatchedNode } from "../recipes/requests/watched-node.js";
 
 /**
- * Curator's `DistributedBarrier`: shut while the node at its path is there, whoever made it. Persistent, so it stays shut
- * when the one who shut it is gone. A request whose answer was lost is sent again: opening or shutting twice is once.
+ * Curator's `DistributedBarrier`: shut while the node at its path is there, whichever client made it. The node is
+ * persistent, so the barrier stays shut when the client that shut it is gone. A request whose answer was lost is sent
+ * again: opening or shutting twice is once.
  */
 export class ZooKeeperBarrier implements BarrierStore {
   readonly #calls: RetryingRequests;
@@ -21,7 +22,7 @@ export class ZooKeeperBarrier implements BarrierStore {
   readonly #node: WatchedNode;
   readonly #data: Uint8Array;
 
-  /** `data`: what the node tells of its maker; nobody reads it. */
+  /** `data`: describes the client that makes the node, for people who look at it; no client reads it. */
   constructor(calls: RetryingRequests, name: string, data: Uint8Array) {
     this.#calls = calls;
     this.#call = { lockName: name, path: calls.pathOf(name), patient: false };

@@ -6,10 +6,10 @@ import { Seat } from "./seat.js";
 
 /**
  * Curator's `DistributedDoubleBarrier` on the same nodes: an ephemeral `<uuid>` for each member and a persistent `ready`
- * made by whoever sees the last one come. Where it differs from Curator:
+ * made by each member that sees the last one come. Where it differs from Curator:
  *
- * - Nobody passes on a mere wake-up, which released versions of Curator up to 5.9.0 do: it looks again.
- * - A `ready` that a crashed round has left behind lets nobody pass, and the next full round replaces it. It counts
+ * - No member passes because it was woken, as in released versions of Curator up to 5.9.0: it looks again.
+ * - A `ready` that a crashed round has left behind lets no member pass, and the next full round replaces it. It counts
  *   while one member that was there before it still is.
  * - Breaks of contact are sat out. A member whose session ends before it has passed enters again under the same
  *   name once the old node is gone, so it is never counted twice; after it has passed, its membership is `lost`.

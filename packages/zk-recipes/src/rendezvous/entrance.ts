@@ -84,7 +84,7 @@ export class Entrance implements Watched<boolean> {
     return this.#place;
   }
 
-  /** Whether we saw the round full and told the others, or are about to: waits for how that ends. */
+  /** Whether this member saw that the round is full and made `ready` for the others. Waits while that is under way. */
   async opened(): Promise<boolean> {
     try {
       return (await this.#opening) ?? false;
@@ -156,7 +156,7 @@ export class Entrance implements Watched<boolean> {
       if (made.ok) this.#seat(context, made.value.stat);
       else if (!isNodeExists(made)) return made;
     } else {
-      context.session.batch(() => asked.send());
+      asked.send();
     }
     const [ready, listing] = await asked.answers();
     if (!ready.ok) return ready;
@@ -227,7 +227,7 @@ export class Entrance implements Watched<boolean> {
     });
   }
 
-  /** `false` when somebody was there in between: what is now is looked at again. */
+  /** `false` when another client has replaced `ready` in between: then its present state is read again. */
   async #makeReady(call: CallInfo, replacing: boolean): Promise<boolean> {
     const path = joinPath(this.#parent, readyName);
     const node = { path, data: this.#data, ephemeral: false };
@@ -238,7 +238,7 @@ export class Entrance implements Watched<boolean> {
       });
       return true;
     }
-    // In one step, so that whoever watches finds either the old one or the new one.
+    // In one step, so that a member that watches finds either the old one or the new one.
     const ops: MultiOp[] = [
       { op: "delete", request: { path, version: -1 } },
       {

@@ -37,7 +37,7 @@ export class GroupSeat implements AsyncDisposable {
     this.#data = data;
   }
 
-  /** Rejects with `LayoutConflictError` when somebody else has the id. */
+  /** Rejects with `LayoutConflictError` while another session has a member of that id. */
   async take(): Promise<void> {
     for (;;) {
       const taken = await this.#calls.repeat<Stat | true>(this.#call, (context) => this.#create(context));
@@ -151,7 +151,7 @@ export class GroupSeat implements AsyncDisposable {
     await this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (now) => {
       if (now.session !== session) return done;
       if (!certain) {
-        // Once an answer was lost, the name may be somebody else's.
+        // Once an answer was lost, the name may belong to another client.
         const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
         if (!found.ok) return found;
         if (found.value?.stat.ephemeralOwner !== session.id) return done;
@@ -171,8 +171,8 @@ export class GroupSeat implements AsyncDisposable {
   #warn(error: unknown): void {
     if (this.#warned) return;
     this.#warned = true;
-    const told = error instanceof Error ? error.message : String(error);
-    process.emitWarning(`the group member at ${this.#call.path}: ${told}`, { type: "HoldfastWarning" });
+    const reason = error instanceof Error ? error.message : String(error);
+    process.emitWarning(`the group member at ${this.#call.path}: ${reason}`, { type: "HoldfastWarning" });
   }
 
   #conflict({ ephemeralOwner }: Stat): LayoutConflictError {

@@ -12,7 +12,7 @@ import type { GroupMember } from "../values/api.js";
 
 type Found<T> = Outcome<T | null>;
 
-/** The members of a group: listed, then each one's data read in one write, all with watches where somebody observes. */
+/** The members of a group: listed, then each one's data read in one write, all with watches while the group is observed. */
 export class GroupWatch implements Watched<readonly GroupMember[]> {
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
@@ -57,9 +57,7 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
     if (!listing.ok) return listing;
     const ids = [...(listing.value?.children ?? [])].sort();
     const reads: Promise<Found<ResponseOf<"getData">>>[] = [];
-    context.session.batch(() => {
-      for (const id of ids) reads.push(this.#data(context, joinPath(this.#call.path, id), watched));
-    });
+    for (const id of ids) reads.push(this.#data(context, joinPath(this.#call.path, id), watched));
     const members: GroupMember[] = [];
     for (const [index, read] of (await Promise.all(reads)).entries()) {
       if (!read.ok) return read;
@@ -70,7 +68,7 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
     return { ok: true, value: members, zxid: listing.zxid };
   }
 
-  /** A group that nobody has joined has no node: then its coming is watched. */
+  /** A group without any member so far has no node: then the creation of the node is watched. */
   async #children(context: SessionContext, watched: boolean): Promise<Found<ResponseOf<"getChildren2">>> {
     const { path } = this.#call;
     const { session } = context;

@@ -18,12 +18,10 @@ export async function anyOlder(
   ready: Stat,
 ): Promise<Outcome<boolean>> {
   const reads: Promise<Outcome<ResponseOf<"exists"> | null>>[] = [];
-  session.batch(() => {
-    for (const name of names) {
-      const read = outcomeOf(session, "exists", { path: joinPath(parent, name), watch: false });
-      reads.push(read.then(orAbsent));
-    }
-  });
+  for (const name of names) {
+    const read = outcomeOf(session, "exists", { path: joinPath(parent, name), watch: false });
+    reads.push(read.then(orAbsent));
+  }
   let found = false;
   for (const outcome of await Promise.all(reads)) {
     if (!outcome.ok) return outcome;

@@ -95,7 +95,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     }
   }
 
-  /** While our node is there: whom to wait for, `null` for nobody. All but the first delete theirs here. */
+  /** While our node is there: the member to wait for, `null` for none. All but the first member delete their node here. */
   #step(members: readonly string[]): string | null {
     const own = this.#place.node.name;
     if (!members.includes(own)) {

@@ -1,11 +1,8 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import { opCodes } from "@holdfast/zk-protocol";
 import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
-import type { Packet } from "../client/packet.js";
+import { PlainPacket } from "../client/pending-queue.js";
 import { noPaths, type WatchedPaths } from "../client/set-watches.js";
-
-const nothing = Buffer.alloc(0);
 
 /**
  * The end of a session of our own: tells the server, so that its nodes go now rather than at the session time-out. Over as many
@@ -82,12 +79,7 @@ export class Farewell implements LinkListener {
 
   #say(): void {
     this.#step();
-    const packet: Packet = {
-      sentAtMs: this.#runtime.nowMs(),
-      answered: () => this.#end(),
-      unanswered: () => {},
-    };
-    this.#link.batch(() => this.#link.send(opCodes.closeSession, nothing, packet));
+    this.#link.send("closeSession", undefined, new PlainPacket(this.#runtime.nowMs(), () => this.#end()));
   }
 
   /** Leaves a server that does not answer. */

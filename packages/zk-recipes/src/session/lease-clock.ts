@@ -1,4 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { errorCodes, isWrite, type OpName, type ReplyHeader } from "@holdfast/zk-protocol";
 
 /** A moment on both clocks. */
 export interface Stamp {
@@ -89,13 +90,114 @@ export class LeaseClock {
   /** 0 for what may be clock adjustment. */
   #sleepSince(stamp: Stamp | null): Millis {
     if (stamp === null) return 0;
-    const now = this.stamp();
-    const driftMs = now.wallMs - stamp.wallMs - (now.atMs - stamp.atMs);
+    const passedMs = this.#runtime.wallMs() - stamp.wallMs;
+    // Read for every look at a hold: most of them need no second clock.
+    if (passedMs <= suspiciousDriftMs) return 0;
+    const driftMs = passedMs - (this.#runtime.nowMs() - stamp.atMs);
     return driftMs > suspiciousDriftMs ? driftMs : 0;
   }
 
   /** The server may end the session right at the time-out, and our timers are late. */
   #marginMs(): Millis {
     return Math.max(leastMarginMs, this.#timeoutMs * marginShare);
+  }
+}
+
+/**
+ * Answers that the leader's pipeline must have made. Others (a throttled or malformed request) may come from a server that
+ * knows nothing of the session's end.
+ */
+const leaderCodes: ReadonlySet<number> = new Set([
+  errorCodes.Ok,
+  errorCodes.NoNode,
+  errorCodes.NoAuth,
+  errorCodes.BadVersion,
+  errorCodes.NoChildrenForEphemerals,
+  errorCodes.NodeExists,
+  errorCodes.NotEmpty,
+]);
+
+/**
+ * Which requests prove that the session lives at the leader, and which of them are on their way. With `quorum`, a leader's own
+ * word is not enough: one that lost its followers a moment ago goes on answering `sync` and greeting old sessions by itself.
+ */
+export class Proofs {
+  readonly quorum: boolean;
+  #inFlight = 0;
+  #sentAtMs: Millis = -Infinity;
+
+  constructor(quorum: boolean) {
+    this.quorum = quorum;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** When the last one left, answered or not. */
+  get sentAtMs(): Millis {
+    return this.#sentAtMs;
+  }
+
+  sent(op: OpName, atMs: Millis): void {
+    if (!isProof(op)) return;
+    this.#inFlight += 1;
+    this.#sentAtMs = atMs;
+  }
+
+  /** Whether this answer proves the lease. */
+  answered(op: OpName, header: ReplyHeader): boolean {
+    if (!isProof(op)) return false;
+    this.#inFlight -= 1;
+    return op === "sync" ? !this.quorum && header.err === errorCodes.Ok : leaderCodes.has(header.err);
+  }
+
+  /** The connection ended; nothing more comes of what was on its way. */
+  reset(): void {
+    this.#inFlight = 0;
+  }
+}
+
+function isProof(op: OpName): boolean {
+  return op === "sync" || isWrite(op);
+}
+
+/**
+ * A leader hears of the activity of its followers' sessions in the answers to its own pings, each half tick. Servers grant
+ * sessions of two ticks and more, so that is a quarter of the session time-out at most.
+ */
+const reportShare = 1 / 4;
+
+/** Stamps closer together than this share of the time-out are not worth keeping apart. */
+const grainShare = 1 / 64;
+
+/**
+ * When requests were sent on the present connection, to tell what an answered proof proves.
+ *
+ * A follower hands a request on to its leader without touching the session there: the leader counts on from what the
+ * follower last reported. An answer that passed through the leader proves that every report before it has arrived, and
+ * with it the activity up to one report's time before the request was sent; not the request itself.
+ */
+export class Activity {
+  #sent: Stamp[] = [];
+
+  /** A new connection. `greeting`: when its handshake was sent, which counts like a request. */
+  restart(greeting: Stamp | null): void {
+    this.#sent = greeting === null ? [] : [greeting];
+  }
+
+  sent(stamp: Stamp, timeoutMs: Millis): void {
+    const last = this.#sent.at(-1);
+    if (last === undefined || stamp.atMs - last.atMs >= timeoutMs * grainShare) this.#sent.push(stamp);
+  }
+
+  /** The last activity that the leader has counted for certain, once a proof sent at `proof` is answered; `null` for none. */
+  countedBy(proof: Stamp, timeoutMs: Millis): Stamp | null {
+    const limitMs = proof.atMs - timeoutMs * reportShare;
+    const next = this.#sent.findIndex((stamp) => stamp.atMs > limitMs);
+    const last = (next < 0 ? this.#sent.length : next) - 1;
+    if (last < 0) return null;
+    this.#sent.splice(0, last);
+    return this.#sent[0] as Stamp;
   }
 }

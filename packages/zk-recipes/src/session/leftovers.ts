@@ -2,20 +2,19 @@ import type { Millis, Runtime } from "@holdfast/core";
 import {
   CreateFlags,
   decodeResponse,
-  encodeRequest,
   joinPath,
   type MultiOp,
   type OpName,
-  opCodes,
   parentOf,
   type ReplyHeader,
   type RequestOf,
   type ResponseOf,
+  replyHeaderBytes,
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
-import type { Packet } from "../client/packet.js";
+import { PlainPacket } from "../client/pending-queue.js";
 import { noPaths, type WatchedPaths } from "../client/set-watches.js";
 import { isPassingCode, saysNoNode } from "./errors.js";
 import type { Settle } from "./types.js";
@@ -157,15 +156,13 @@ export class Leftovers implements LinkListener {
     if (link === null) return;
     if (this.#doubtful.size === 0 && this.#paths.size === 0) return this.#end();
     if (!link.up) return;
-    link.batch(() => {
-      for (const path of this.#paths) {
-        if (this.#asked.has(path)) continue;
-        this.#asked.add(path);
-        if (unique.test(path)) this.#delete(link, path);
-        else this.#deleteIfOurs(link, path);
-      }
-      this.#lookForDoubtful(link);
-    });
+    for (const path of this.#paths) {
+      if (this.#asked.has(path)) continue;
+      this.#asked.add(path);
+      if (unique.test(path)) this.#delete(link, path);
+      else this.#deleteIfOurs(link, path);
+    }
+    this.#lookForDoubtful(link);
   }
 
   #delete(link: Link, path: string): void {
@@ -178,9 +175,12 @@ export class Leftovers implements LinkListener {
 
   /** An earlier delete may have been applied without an answer, and the name taken by others since. */
   #deleteIfOurs(link: Link, path: string): void {
-    this.#ask(link, "exists", { path, watch: false }, ({ err }, body) => {
+    this.#ask(link, "exists", { path, watch: false }, ({ err }, frame) => {
       if (isPassingCode(err)) this.#later(path);
-      else if (err === 0 && decodeResponse("exists", body).stat.ephemeralOwner === link.sessionId)
+      else if (
+        err === 0 &&
+        decodeResponse("exists", frame, replyHeaderBytes).stat.ephemeralOwner === link.sessionId
+      )
         this.#delete(link, path);
       else this.#forget(path);
     });
@@ -199,9 +199,9 @@ export class Leftovers implements LinkListener {
       busy = err !== 0;
     });
     for (const parent of parents) {
-      this.#ask(link, "getChildren", { path: parent, watch: false }, ({ err }, body) => {
+      this.#ask(link, "getChildren", { path: parent, watch: false }, ({ err }, frame) => {
         if (isPassingCode(err)) busy = true;
-        const children = err === 0 ? decodeResponse("getChildren", body).children : [];
+        const children = err === 0 ? decodeResponse("getChildren", frame, replyHeaderBytes).children : [];
         const paths = children.map((name) => joinPath(parent, name));
         found.push(...paths.filter((path) => isOneOf(sought, path)));
         open -= 1;
@@ -223,17 +223,12 @@ export class Leftovers implements LinkListener {
     link: Link,
     op: K,
     request: RequestOf<K>,
-    answered: (header: ReplyHeader, body: Buffer) => void,
+    answered: (header: ReplyHeader, frame: Buffer) => void,
   ): void {
-    const sentAtMs = this.#runtime.nowMs();
-    const packet: Packet = {
-      sentAtMs,
-      answered: (header, body) => {
-        if (this.#link !== null) answered(header, body);
-      },
-      unanswered: () => {},
-    };
-    link.send(opCodes[op], encodeRequest(op, request), packet);
+    const packet = new PlainPacket(this.#runtime.nowMs(), (header, frame) => {
+      if (this.#link !== null) answered(header, frame);
+    });
+    link.send(op, request, packet);
   }
 
   #forget(path: string): void {

@@ -7,9 +7,8 @@ import { LeaseClock } from "./lease-clock.js";
 import { Leftovers } from "./leftovers.js";
 import type { SessionBasics } from "./options.js";
 import { RequestSender } from "./request-sender.js";
-import { SessionContact } from "./session-contact.js";
+import { SessionContact, SessionStates } from "./session-contact.js";
 import { SessionEnding } from "./session-ending.js";
-import { SessionStates } from "./session-states.js";
 import type {
   RequestError,
   SessionLossReason,
@@ -20,7 +19,7 @@ import type {
 } from "./types.js";
 import { WatchRegistry, type WatchTable } from "./watch-registry.js";
 import { type Guarded, Watchdog } from "./watchdog.js";
-import { type WatchDesk, watchedRead } from "./watched-reads.js";
+import { type WatchDesk, WatchedRead } from "./watched-reads.js";
 
 const defaultConnectTimeoutMs: Millis = 10_000;
 const defaultCloseMs: Millis = 1_000;
@@ -123,7 +122,7 @@ export class LinkedSession implements ZooKeeperSession {
   send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void {
     if (this.#mayNotSend(op, settle)) return;
     this.#holdProcess();
-    this.#sender.sendAwaited(op, request, settle);
+    this.#sender.send(op, request, settle, true);
   }
 
   request<K extends OpName>(op: K, request: RequestOf<K>): Promise<ResponseOf<K>> {
@@ -135,20 +134,16 @@ export class LinkedSession implements ZooKeeperSession {
     });
   }
 
-  batch(write: () => void): void {
-    this.#link.batch(write);
-  }
-
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle {
-    return watchedRead(this.#watchDesk, "getData", path, listener, (outcome) => outcome);
+    return new WatchedRead(this.#watchDesk, "getData", path, listener, (outcome) => outcome);
   }
 
   watchChildren(path: string, listener: WatchListener<ResponseOf<"getChildren2">>): WatchHandle {
-    return watchedRead(this.#watchDesk, "getChildren2", path, listener, (outcome) => outcome);
+    return new WatchedRead(this.#watchDesk, "getChildren2", path, listener, (outcome) => outcome);
   }
 
   watchExists(path: string, listener: WatchListener<ResponseOf<"exists"> | null>): WatchHandle {
-    return watchedRead(this.#watchDesk, "exists", path, listener, (outcome) =>
+    return new WatchedRead(this.#watchDesk, "exists", path, listener, (outcome) =>
       // The zxid of an error reply is not handed on; nothing may be read into this 0.
       !outcome.ok && saysNoNode(outcome.error) ? { ok: true, value: null, zxid: 0n } : outcome,
     );
@@ -196,15 +191,19 @@ export class LinkedSession implements ZooKeeperSession {
   }
 
   #makeSender(
-    { link, runtime, leaseProof, onRequestSettled }: LinkedSessionParts,
+    { link, runtime, leaseProof, meter }: LinkedSessionParts,
     leftovers: Leftovers | null,
   ): RequestSender {
     const quorum = leaseProof === "quorum";
+    const session = this;
     return new RequestSender(
-      { link, runtime, lease: this.#lease, states: this.#states, leftovers, quorum, onRequestSettled },
+      { link, runtime, lease: this.#lease, leftovers, quorum, meter },
       {
-        sent: (atMs) => this.#watchdog.sent(atMs),
-        proven: () => this.#contact.reconsider(),
+        get over() {
+          return session.#states.over;
+        },
+        sent: (atMs) => session.#watchdog.sent(atMs),
+        proven: () => session.#contact.reconsider(),
       },
     );
   }
@@ -220,7 +219,7 @@ export class LinkedSession implements ZooKeeperSession {
       },
       sendRead: (op, path, settle) => session.send(op, { path, watch: true } as RequestOf<typeof op>, settle),
       // NoWatcher says that it has fired meanwhile; a connection that ended took the watch along.
-      removeWatches: (path, type) => session.#sender.send("removeWatches", { path, type }, () => {}),
+      removeWatches: (path, type) => session.#sender.send("removeWatches", { path, type }, () => {}, false),
       idle: () => this.#watchdog.sent(this.#runtime.nowMs()),
       watchedByOthers: (path: string, table: WatchTable) =>
         !session.#owned && session.#link.library.watchesPath(path, table),

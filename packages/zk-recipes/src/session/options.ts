@@ -2,7 +2,7 @@ import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError, type Millis, type Runtime, UnsupportedError } from "@holdfast/core";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import type { ServerAddress } from "../client/library.js";
-import type { RequestSettled } from "./call.js";
+import type { RequestMeter } from "./request-sender.js";
 
 /** What an open and an adopted session have in common. */
 export interface SessionBasics {
@@ -15,8 +15,7 @@ export interface SessionBasics {
    */
   readonly leaseProof?: "sync" | "quorum" | undefined;
   readonly runtime: Runtime;
-  /** Called after each request, keep-alives included. */
-  readonly onRequestSettled?: ((settled: RequestSettled) => void) | undefined;
+  readonly meter?: RequestMeter | undefined;
   /** Called for each event of a watch, in the order of the frames: of watches that were made by `addWatch` too. */
   readonly onWatchEvent?: ((event: WatcherEvent) => void) | undefined;
 }

@@ -1,37 +1,52 @@
-import { InvalidArgumentError, type Runtime } from "@holdfast/core";
+import type { Millis, Runtime } from "@holdfast/core";
 import {
-  encodeRequest,
-  maxRequestBytes,
+  decodeResponse,
   type OpName,
-  opCodes,
+  ProtocolError,
   type ReplyHeader,
   type RequestOf,
   type ResponseOf,
+  replyHeaderBytes,
+  ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import { guarded } from "../client/guarded.js";
 import type { Link } from "../client/link.js";
-import { SentPacket } from "../client/packet.js";
-import { Activity } from "./activity.js";
-import { Call, type CallDesk, type RequestSettled } from "./call.js";
-import type { LeaseClock, Stamp } from "./lease-clock.js";
+import { Packet } from "../client/pending-queue.js";
+import { OutcomeUnknownError, SessionLostError } from "./errors.js";
+import { Activity, type LeaseClock, Proofs, type Stamp } from "./lease-clock.js";
 import type { Leftovers } from "./leftovers.js";
-import { Proofs } from "./proofs.js";
-import type { SessionStates } from "./session-states.js";
 import type { Outcome, Settle } from "./types.js";
+
+/** How a request ended, for meters. */
+export interface RequestSettled {
+  readonly op: OpName;
+  /** From `send` to the answer, or to the end of the connection. */
+  readonly tookMs: Millis;
+  /** `ok`, a server error's name such as `NoNode`, or `outcome-unknown`, `session-lost`. */
+  readonly outcome: string;
+}
+
+/** Hears of each request, keep-alives included. */
+export interface RequestMeter {
+  /** Read before each report: one that is not wanted costs nothing. */
+  readonly wanted: boolean;
+  settled(request: RequestSettled): void;
+}
 
 export interface SenderParts {
   readonly link: Link;
   readonly runtime: Runtime;
   readonly lease: LeaseClock;
-  readonly states: SessionStates;
   readonly leftovers: Leftovers | null;
   /** See `Proofs`. */
   readonly quorum: boolean;
-  readonly onRequestSettled: ((settled: RequestSettled) => void) | undefined;
+  readonly meter: RequestMeter | undefined;
 }
 
 /** What the sender needs of its session. */
 export interface SenderDesk {
+  /** The session is lost or closed. */
+  readonly over: boolean;
   /** A request left. */
   sent(atMs: number): void;
   /** The lease was proven anew. */
@@ -44,14 +59,15 @@ export class RequestSender {
   readonly activity: Activity = new Activity();
   readonly #parts: SenderParts;
   readonly #desk: SenderDesk;
-  readonly #callDesk: CallDesk;
   #awaited = 0;
+  /** When the first request of the write was sent that is the `#write`th of the link. */
+  #stamp: Stamp | null = null;
+  #write = -1;
 
   constructor(parts: SenderParts, desk: SenderDesk) {
     this.proofs = new Proofs(parts.quorum);
     this.#parts = parts;
     this.#desk = desk;
-    this.#callDesk = this.#makeCallDesk();
   }
 
   /** Calls in flight that somebody outside waits for; keep-alives are not among them. */
@@ -59,84 +75,144 @@ export class RequestSender {
     return this.#awaited;
   }
 
-  /** For somebody outside: see `awaited`. */
-  sendAwaited<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void {
-    this.#send(op, request, settle, true);
-  }
-
-  send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void {
-    this.#send(op, request, settle, false);
-  }
-
-  /** A request whose answer proves the lease. */
-  prove(settle: Settle<void>): void {
-    const done = (outcome: Outcome<unknown>): void =>
-      settle(outcome.ok ? { ok: true, value: undefined, zxid: outcome.zxid } : outcome);
-    if (this.proofs.quorum) this.send("multi", { ops: [] }, done);
-    else this.send("sync", { path: "/" }, done);
-  }
-
-  /** The session is lost: nobody may wait for an answer that it can get no more. */
-  loseAll(cause: unknown): void {
-    for (const sent of this.#parts.link.pending.contents()) {
-      if (!(sent instanceof SentPacket)) continue;
-      const { packet } = sent;
-      if (packet instanceof Call) guarded(() => packet.lose(cause));
-    }
-  }
-
-  #send<K extends OpName>(
+  /** `awaited`: by somebody outside. */
+  send<K extends OpName>(
     op: K,
     request: RequestOf<K>,
     settle: Settle<ResponseOf<K>>,
     awaited: boolean,
   ): void {
     const { link, lease, leftovers } = this.#parts;
-    const body = encodeRequest(op, request);
-    if (body.length + 8 > maxRequestBytes) {
-      // The server would close the connection without a word, under all the other requests too.
-      throw new InvalidArgumentError(
-        `${op} of ${body.length + 8} bytes is over the ${maxRequestBytes} that a ZooKeeper server accepts`,
-      );
+    // Those that leave in one write have one time: that of the first is never too late.
+    if (this.#stamp === null || this.#write !== link.writes) {
+      this.#stamp = lease.stamp();
+      this.#write = link.writes;
     }
-    const path = (request as { readonly path?: unknown } | undefined)?.path;
-    const sent = lease.stamp();
-    this.activity.sent(sent, link.timeoutMs);
-    const where = typeof path === "string" ? path : undefined;
+    const sent = this.#stamp;
     const tracked = leftovers?.track(op, request, settle) ?? settle;
-    const call = new Call(this.#callDesk, op, where, sent, tracked, awaited);
+    link.send(op, request, new Call(this, op, pathOf(request), sent, tracked, awaited));
+    this.activity.sent(sent, link.timeoutMs);
     if (awaited) this.#awaited += 1;
     this.proofs.sent(op, sent.atMs);
-    link.send(opCodes[op], body, call);
     this.#desk.sent(sent.atMs);
   }
 
-  #makeCallDesk(): CallDesk {
-    const { link, states } = this.#parts;
-    return {
-      get over() {
-        return states.over;
-      },
-      answered: (call, header) => this.#answered(call, header),
-      garbled: (error) => link.cut(`an answer that makes no sense: ${error.message}`),
-      settled: (call, outcome) => this.#settled(call, outcome),
-    };
+  /** A request whose answer proves the lease. */
+  prove(settle: Settle<void>): void {
+    const done = (outcome: Outcome<unknown>): void =>
+      settle(outcome.ok ? { ok: true, value: undefined, zxid: outcome.zxid } : outcome);
+    if (this.proofs.quorum) this.send("multi", { ops: [] }, done, false);
+    else this.send("sync", { path: "/" }, done, false);
   }
 
-  #answered(call: { readonly op: OpName; readonly sent: Stamp }, header: ReplyHeader): void {
-    const { link, lease, states } = this.#parts;
-    if (!this.proofs.answered(call.op, header) || states.over) return;
+  /** The session is lost: nobody may wait for an answer that it can get no more. */
+  loseAll(cause: unknown): void {
+    for (const packet of this.#parts.link.pending.contents())
+      if (packet instanceof Call) guarded(() => packet.lose(cause));
+  }
+
+  // -------- what `Call` reports
+
+  /** The server answered, before the outcome is handed on. */
+  answered(call: Call<OpName>, header: ReplyHeader): void {
+    const { link, lease } = this.#parts;
+    if (!this.proofs.answered(call.op, header) || this.over) return;
     const counted = this.activity.countedBy(call.sent, link.timeoutMs);
     if (counted === null) return;
     lease.prove(counted, link.timeoutMs, call.sent);
     this.#desk.proven();
   }
 
-  #settled(call: Call<OpName>, outcome: string): void {
-    if (call.awaited) this.#awaited -= 1;
-    const report = this.#parts.onRequestSettled;
-    if (report === undefined) return;
-    const tookMs = this.#parts.runtime.nowMs() - call.sentAtMs;
-    guarded(() => report({ op: call.op, tookMs, outcome }));
+  /** It answered with bytes that are no such answer. */
+  garbled(error: ProtocolError): void {
+    this.#parts.link.cut(`an answer that makes no sense: ${error.message}`);
   }
+
+  /** The connection ended without an answer: whether no other will come, because the session is over. */
+  get over(): boolean {
+    return this.#desk.over;
+  }
+
+  /** Once, just before the outcome is handed on. */
+  settled({ op, sent, awaited }: Call<OpName>, outcome: string): void {
+    if (awaited) this.#awaited -= 1;
+    const { meter, runtime } = this.#parts;
+    if (meter?.wanted !== true) return;
+    const request = { op, tookMs: runtime.nowMs() - sent.atMs, outcome };
+    guarded(() => meter.settled(request));
+  }
+}
+
+/** One request of a session on its way. Settles exactly once. */
+class Call<K extends OpName> extends Packet {
+  readonly op: K;
+  readonly path: string | undefined;
+  readonly sent: Stamp;
+  /** Somebody outside the session waits for it. */
+  readonly awaited: boolean;
+  readonly #sender: RequestSender;
+  #settle: Settle<ResponseOf<K>> | null;
+
+  constructor(
+    sender: RequestSender,
+    op: K,
+    path: string | undefined,
+    sent: Stamp,
+    settle: Settle<ResponseOf<K>>,
+    awaited: boolean,
+  ) {
+    super();
+    this.#sender = sender;
+    this.op = op;
+    this.path = path;
+    this.sent = sent;
+    this.#settle = settle;
+    this.awaited = awaited;
+  }
+
+  override get sentAtMs(): Millis {
+    return this.sent.atMs;
+  }
+
+  override answered(header: ReplyHeader, frame: Buffer): void {
+    this.#sender.answered(this as unknown as Call<OpName>, header);
+    if (header.err !== 0) {
+      const context = this.path === undefined ? { op: this.op } : { op: this.op, path: this.path };
+      const error = new ZooKeeperError(header.err, context);
+      this.#end({ ok: false, error }, error.codeName);
+      return;
+    }
+    let value: ResponseOf<K>;
+    try {
+      value = decodeResponse(this.op, frame, replyHeaderBytes);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#sender.garbled(error);
+      this.unanswered();
+      return;
+    }
+    this.#end({ ok: true, value, zxid: header.zxid }, "ok");
+  }
+
+  override unanswered(): void {
+    if (this.#sender.over) this.lose();
+    else this.#end({ ok: false, error: new OutcomeUnknownError(this.op) }, "outcome-unknown");
+  }
+
+  lose(cause?: unknown): void {
+    this.#end({ ok: false, error: new SessionLostError(this.op, { cause }) }, "session-lost");
+  }
+
+  #end(outcome: Outcome<ResponseOf<K>>, name: string): void {
+    const settle = this.#settle;
+    if (settle === null) return;
+    this.#settle = null;
+    this.#sender.settled(this as unknown as Call<OpName>, name);
+    settle(outcome);
+  }
+}
+
+function pathOf(request: unknown): string | undefined {
+  const path = (request as { readonly path?: unknown } | undefined)?.path;
+  return typeof path === "string" ? path : undefined;
 }

@@ -88,15 +88,13 @@ export interface ZooKeeperSession {
 
   /**
    * Settles exactly once, and never before `send` has returned. Fails with `NotConnectedError`
-   * without sending when there is no connection, so nothing is queued here.
+   * without sending when there is no connection, so nothing is queued here. All that is sent in one turn of the event loop leaves
+   * in one write to the socket, in order.
    */
   send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void;
 
   /** `send` as a promise; rejects with the `RequestError`. For paths where the order of frames does not matter. */
   request<K extends OpName>(op: K, request: RequestOf<K>): Promise<ResponseOf<K>>;
-
-  /** All that `write` sends leaves in one write to the socket, in order. */
-  batch(write: () => void): void;
 
   /** getData with a watch. */
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle;

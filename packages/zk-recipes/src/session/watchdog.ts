@@ -1,6 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import type { Link } from "../client/link.js";
-import { SentPacket } from "../client/packet.js";
+import { Packet } from "../client/pending-queue.js";
 import type { LeaseClock } from "./lease-clock.js";
 
 /** An answer outstanding for this long is chased with a ping, and again at doubling intervals. */
@@ -134,7 +134,7 @@ export class Watchdog {
     const head = this.#link.pending.peek();
     if (head !== this.#head) {
       this.#head = head;
-      this.#headSinceMs = head instanceof SentPacket ? head.packet.sentAtMs : now;
+      this.#headSinceMs = head instanceof Packet ? head.sentAtMs : now;
       this.#nudgeMs = nudgeAfterMs;
     }
     const heardMs = Math.max(this.#lastBytesMs, this.#resumedMs);

@@ -15,51 +15,69 @@ export interface WatchDesk {
   watchedByOthers(path: string, table: WatchTable): boolean;
 }
 
+type WatchedOp = "getData" | "getChildren2" | "exists";
+
 /**
- * Sends a read that sets a watch. The listener belongs to the watch from the moment the answer is handled, not before: an
+ * A read that sets a watch. The listener belongs to the watch from the moment the answer is handled, not before: an
  * event in front of the answer tells of an earlier watch on the path.
  */
-export function watchedRead<K extends "getData" | "getChildren2" | "exists", T>(
-  desk: WatchDesk,
-  op: K,
-  path: string,
-  listener: WatchListener<T>,
-  outcomeOf: (outcome: Outcome<ResponseOf<K>>) => Outcome<T>,
-): WatchHandle {
-  const watch: Watch = {
-    path,
-    table: op === "getChildren2" ? "child" : "data",
-    phase: "asked",
-    awaitsCreation: false,
-    fired: (type: WatchEventType) => listener.fired(type),
-  };
-  desk.watches.add(watch);
-  const settle: Settle<ResponseOf<K>> = (outcome) => {
-    if (outcome.ok || (op === "exists" && saysNoNode(outcome.error))) {
-      watch.awaitsCreation = !outcome.ok;
-      if (watch.phase === "asked") watch.phase = "armed";
-    } else {
-      desk.watches.end(watch);
+export class WatchedRead<K extends WatchedOp, T> implements Watch, WatchHandle {
+  readonly path: string;
+  readonly table: WatchTable;
+  phase: Watch["phase"] = "asked";
+  awaitsCreation = false;
+  readonly #desk: WatchDesk;
+  readonly #listener: WatchListener<T>;
+
+  /** Sends it. */
+  constructor(
+    desk: WatchDesk,
+    op: K,
+    path: string,
+    listener: WatchListener<T>,
+    outcomeOf: (outcome: Outcome<ResponseOf<K>>) => Outcome<T>,
+  ) {
+    this.#desk = desk;
+    this.path = path;
+    this.table = op === "getChildren2" ? "child" : "data";
+    this.#listener = listener;
+    desk.watches.add(this);
+    try {
+      desk.sendRead(op, path, (outcome) => {
+        if (outcome.ok || (op === "exists" && saysNoNode(outcome.error))) {
+          this.awaitsCreation = !outcome.ok;
+          if (this.phase === "asked") this.phase = "armed";
+        } else {
+          desk.watches.end(this);
+        }
+        listener.answered(outcomeOf(outcome));
+      });
+    } catch (error) {
+      desk.watches.end(this); // a path that cannot be encoded: nothing was sent
+      throw error;
     }
-    listener.answered(outcomeOf(outcome));
-  };
-  try {
-    desk.sendRead(op, path, settle);
-  } catch (error) {
-    desk.watches.end(watch); // a path that cannot be encoded: nothing was sent
-    throw error;
   }
-  return {
-    drop: () => {
-      desk.watches.end(watch);
-      if (desk.watches.size === 0) desk.idle();
-    },
-    remove: () => {
-      const lonely = desk.watches.end(watch);
-      if (desk.watches.size === 0) desk.idle();
-      if (!lonely || !desk.up || desk.watchedByOthers(path, watch.table)) return;
-      // Also while the read is on its way: the server takes them in order.
-      desk.removeWatches(path, watch.table === "child" ? WatcherType.children : WatcherType.data);
-    },
-  };
+
+  fired(type: WatchEventType): void {
+    this.#listener.fired(type);
+  }
+
+  drop(): void {
+    this.#end();
+  }
+
+  remove(): void {
+    const desk = this.#desk;
+    if (!this.#end() || !desk.up || desk.watchedByOthers(this.path, this.table)) return;
+    // Also while the read is on its way: the server takes them in order.
+    desk.removeWatches(this.path, this.table === "child" ? WatcherType.children : WatcherType.data);
+  }
+
+  /** `true` when no other listener of this session watches the path. */
+  #end(): boolean {
+    const { watches } = this.#desk;
+    const lonely = watches.end(this);
+    if (watches.size === 0) this.#desk.idle();
+    return lonely;
+  }
 }

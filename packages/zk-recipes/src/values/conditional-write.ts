@@ -29,7 +29,7 @@ export function judge(seen: Stat | null, now: FoundNode | null, written: Uint8Ar
 
 /**
  * Writes `data` if the node is still as it was `seen` (`null`: not there), once and never twice. Resolves to the node's
- * stat, or to `null` when it was not written because somebody else was faster.
+ * stat, or to `null` when it was not written because another client was faster.
  *
  * When the answer is lost, the state is read behind a `sync`. Where that proves the write was not applied it is sent
  * again under the same condition, which can hold only once; where the state cannot tell, it rejects with a `BackendError`

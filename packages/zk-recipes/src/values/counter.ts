@@ -6,7 +6,7 @@ const longestPauseMs = 64;
 const mostTries = 1_000;
 
 /**
- * Reads, decides, and writes what was decided if nobody else has written meanwhile; again if somebody has. `next` gives
+ * Reads, decides, and writes what was decided if no other client has written meanwhile; again if one has. `next` gives
  * the new bytes, or `null` to leave everything as it is; it may be called many times, and what it throws ends it.
  * Resolves to whether it was written.
  */

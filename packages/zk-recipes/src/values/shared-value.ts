@@ -117,7 +117,7 @@ export class SharedValueView<T> implements SharedValue<T> {
     return { value: this.#codec.decode(this.#call.path, data), version: stat.mzxid };
   }
 
-  /** Makes the node with the seed, unless somebody else was faster, and reads what is there, in one flight. */
+  /** Makes the node with the seed, unless another client was faster, and reads what is there, in one flight. */
   async #plant(): Promise<FoundNode> {
     const { path } = this.#call;
     for (;;) {

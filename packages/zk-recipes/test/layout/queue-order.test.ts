@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { protectionPrefix } from "../../src/layout/protected-name.js";
-import { inQueueOrder, isContender, mutexBase, sequenceOf, sortKey } from "../../src/layout/queue-order.js";
+import {
+  inQueueOrder,
+  isContender,
+  mutexBase,
+  protectionPrefix,
+  sequenceOf,
+  sortKey,
+} from "../../src/layout/queue-order.js";
 
 const guid = (n: number): string => `00000000-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
 const node = (n: number, sequence: string): string => `${protectionPrefix(guid(n))}lock-${sequence}`;

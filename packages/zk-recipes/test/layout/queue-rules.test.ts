@@ -2,8 +2,14 @@ import { LayoutConflictError } from "@holdfast/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { inQueueOrder } from "../../src/layout/queue-order.js";
-import { latchRule, mutexRule, type QueueRule, readRule, writeRule } from "../../src/layout/queue-rules.js";
-import { viewQueue } from "../../src/recipes/queue/queue-view.js";
+import {
+  latchRule,
+  mutexRule,
+  type QueueRule,
+  readRule,
+  viewQueue,
+  writeRule,
+} from "../../src/layout/queue-rules.js";
 
 const node = (base: string, sequence: number, maker = sequence): string =>
   `_c_00000000-0000-4000-8000-${String(maker).padStart(12, "0")}-${base}${String(sequence).padStart(10, "0")}`;
@@ -86,5 +92,41 @@ describe("the queues of one holder", () => {
     [writeRule, write(5), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa__lock__0000000001"],
   ])("refuses a path that another kind of lock uses", (rule, own, foreign) => {
     expect(() => view([own, foreign], own, rule)).toThrow(LayoutConflictError);
+  });
+});
+
+describe("a listing", () => {
+  it("is seen in the order of Curator's text, also where numbers are equal, and from each place in it", () => {
+    const numbers = fc.array(fc.oneof(fc.nat(5), fc.nat(2_000), fc.integer({ min: 0, max: 2_147_483_647 })), {
+      minLength: 1,
+      maxLength: 40,
+    });
+    fc.assert(
+      fc.property(numbers, (made) => {
+        const names = made.map((number, i) => node("lock-", number, i));
+        const order = inQueueOrder(names, "lock-");
+        for (const [i, own] of order.entries()) {
+          expect(view(names, own, mutexRule)).toEqual({
+            present: true,
+            predecessor: order[i - 1] ?? null,
+            twoAhead: order[i - 2] ?? null,
+            nextIfGone: i === 1,
+            head: order[0],
+          });
+        }
+      }),
+    );
+  });
+
+  it.each(["-0000000001", "0000000004", "__lock__-2147483648"])(
+    "is refused where %s, which is no contender of ours, sorts before the own node",
+    (foreign) => {
+      const own = node("lock-", 5);
+      expect(() => view([node("lock-", 4), foreign, own], own, mutexRule)).toThrow(LayoutConflictError);
+    },
+  );
+
+  it("shows a node with another maker's name and the own number as another node", () => {
+    expect(view([node("lock-", 5, 1)], node("lock-", 5, 2), mutexRule).present).toBe(false);
   });
 });

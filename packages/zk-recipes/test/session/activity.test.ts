@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Activity } from "../../src/session/activity.js";
+import { Activity } from "../../src/session/lease-clock.js";
 
 const at = (atMs: number) => ({ atMs, wallMs: 0 });
 

@@ -193,16 +193,12 @@ export const ours: MakeClient = async (connect, wishes, wait = true) => {
           left -= 1;
           if (left === 0) resolve();
         };
-        session.batch(() => {
-          for (const path of paths) session.watchExists(path, { answered, fired: () => fired(path) });
-        });
+        for (const path of paths) session.watchExists(path, { answered, fired: () => fired(path) });
       }),
     readMany: (path, count, callback) => {
-      session.batch(() => {
-        for (let index = 0; index < count; index += 1) {
-          session.send("exists", { path, watch: false }, () => callback(index));
-        }
-      });
+      for (let index = 0; index < count; index += 1) {
+        session.send("exists", { path, watch: false }, () => callback(index));
+      }
     },
     raw: (op, path, withinMs) => {
       if (op === "createContainer") return call(session.request(op, createRequest(path, 4)), withinMs);

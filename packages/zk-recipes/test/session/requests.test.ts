@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import { InvalidArgumentError } from "@holdfast/core";
 import { eventually } from "@holdfast/test-servers";
 import {
@@ -7,10 +8,10 @@ import {
   type WatchEventType,
   type ZooKeeperError,
 } from "@holdfast/zk-protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { countTurns } from "./clock-of-turns.js";
 import { ScriptedServer, someStat } from "./scripted-server.js";
-import { createRequest, open, outcomeOf, statesOf } from "./support.js";
+import { createRequest, open, outcomeOf, runtime, statesOf } from "./support.js";
 
 countTurns();
 
@@ -128,26 +129,30 @@ describe("requests", () => {
     expect(session.connection).toBe(1);
   });
 
-  test("of one batch leave in one write and in order", async () => {
+  test("of one turn of the event loop, and of the microtasks behind it, leave in one write and in order", async () => {
     const server = await ScriptedServer.start();
     const session = await connected(server);
     await session.request("exists", { path: "/first", watch: false });
-    const { chunks, requests } = server.last;
-    chunks.length = 0;
+    const write = vi.spyOn(Socket.prototype, "write");
+    onTestFinished(() => write.mockRestore());
+    const port = Number(server.connectString.split(":")[1]);
+    const { requests } = server.last;
     requests.length = 0;
     const done: number[] = [];
     await new Promise<void>((resolve) => {
-      session.batch(() => {
-        for (let number = 0; number < 200; number += 1) {
+      const send = (from: number, below: number): void => {
+        for (let number = from; number < below; number += 1) {
           session.send("exists", { path: `/n${number}`, watch: false }, () => {
             done.push(number);
             if (done.length === 200) resolve();
           });
         }
-      });
+      };
+      send(0, 100);
+      queueMicrotask(() => send(100, 200));
     });
-    // What left in one write may still be read in two.
-    expect(chunks.length).toBeLessThanOrEqual(2);
+    const written = (write.mock.contexts as Socket[]).filter(({ remotePort }) => remotePort === port);
+    expect(written).toHaveLength(1);
     expect(requests.map((request) => decodeRequest("exists", request.body).path)).toEqual(
       Array.from({ length: 200 }, (_, number) => `/n${number}`),
     );
@@ -173,12 +178,32 @@ describe("requests", () => {
   test("are reported with operation, outcome and time to who asks for it", async () => {
     const server = await ScriptedServer.start();
     const settled: { op: string; outcome: string; tookMs: number }[] = [];
-    const session = await connected(server, { onRequestSettled: (info) => settled.push(info) });
+    const session = await connected(server, {
+      meter: { wanted: true, settled: (info) => settled.push(info) },
+    });
     await outcomeOf(session, "exists", { path: "/a", watch: false });
     await outcomeOf(session, "create2", createRequest("/a"));
     const seen = settled.filter(({ op }) => op !== "sync").map(({ op, outcome }) => `${op} ${outcome}`);
     expect(seen).toEqual(["exists ok", "create2 NoNode"]);
     expect(settled.every(({ tookMs }) => tookMs >= 0 && tookMs < 5_000)).toBe(true);
+  });
+});
+
+describe("the time of a request", () => {
+  test("is that of its own write, however long ago the one before it was sent", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 60_000; // the clock is set forward below
+    let passedMs = 0;
+    const took: number[] = [];
+    const session = await connected(server, {
+      runtime: { ...runtime, nowMs: () => performance.now() + passedMs },
+      meter: { wanted: true, settled: ({ op, tookMs }) => void (op === "exists" && took.push(tookMs)) },
+    });
+    await session.request("exists", { path: "/a", watch: false });
+    passedMs += 10_000;
+    await session.request("exists", { path: "/b", watch: false });
+    expect(took).toHaveLength(2);
+    for (const tookMs of took) expect(tookMs).toBeLessThan(5_000);
   });
 });
 

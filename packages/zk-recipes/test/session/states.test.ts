@@ -489,9 +489,7 @@ describe("a new connection", () => {
       { length: 5_000 },
       (_, number) => `/${"p".repeat(63)}${String(number).padStart(6, "0")}`,
     );
-    session.batch(() => {
-      for (const path of paths) session.watchExists(path, { answered: () => {}, fired: () => {} });
-    });
+    for (const path of paths) session.watchExists(path, { answered: () => {}, fired: () => {} });
     await eventually(() => zxid === 5_040n, { what: "the watches" });
     // Zxids that are none must not count: an unknown operation is answered with -1, auth with 0.
     server.onRequest = (request, connection) => {
@@ -524,11 +522,9 @@ describe("a new connection", () => {
       return true;
     };
     const session = await connectedTo(server);
-    session.batch(() => {
-      for (let number = 0; number < 3_000; number += 1) {
-        session.watchExists(`/${"p".repeat(63)}${number}`, { answered: () => {}, fired: () => {} });
-      }
-    });
+    for (let number = 0; number < 3_000; number += 1) {
+      session.watchExists(`/${"p".repeat(63)}${number}`, { answered: () => {}, fired: () => {} });
+    }
     await outcomeOf(session, "exists", { path: "/last", watch: false });
     let pieces = 0;
     server.onRequest = (request, connection) => {

@@ -23,7 +23,7 @@ export function simulate(seed: number, without: Guard | null = null): HistoryRec
     world.add({ type: "worker", p, f: "start" });
     world.in(worker, () => clients.work(p));
   }
-  // A refusal without a reason is told from an unlucky one only where there were no faults.
+  // A refusal without a reason can be distinguished from an unlucky one only where there were no faults.
   const faulty = world.has("refuse only what is held");
   for (let at = 500; faulty && at < faultsEndMs; at += 500) world.in(at, () => clients.loseSession());
   for (let at = 5; at < workMs; at += 5) world.in(at, () => look(world, server, false));

@@ -60,7 +60,7 @@ export class SmallDisk {
     return bavail * bsize;
   }
 
-  /** Takes it away with all that is on it. Nobody may use it any more. */
+  /** Takes it away with all that is on it. It may not be used any more. */
   async unmount(): Promise<void> {
     if (!this.#mounted) return;
     await runProgram("umount", [this.path]);

@@ -3,7 +3,7 @@ import type { LiveHold } from "../tally.js";
 import { parseWorkerTarget } from "../trigger.js";
 import type { FaultContext } from "./fault.js";
 
-/** Somebody who was hit, and whether the blow found them as the plan meant it. */
+/** A worker that was hit, and whether the blow found it as the plan meant it. */
 export interface Aim {
   readonly worker: Worker;
   /** The hold or wait that made it the target; `null` when the worker was named. */
@@ -64,7 +64,7 @@ export async function aim(context: FaultContext): Promise<Aim | null> {
 }
 
 /**
- * Hits somebody with `blow` and looks whether they still were the target when it had its effect; if not, `undo`es it and takes
+ * Hits a worker with `blow` and looks whether it still was the target when the blow had its effect; if not, `undo`es it and takes
  * the next. A holder may let go while the signal is on its way.
  */
 export async function strike(

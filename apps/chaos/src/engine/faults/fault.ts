@@ -8,7 +8,7 @@ export interface FaultContext {
   readonly planned: PlannedFault;
   readonly set: ServerSet;
   readonly crew: Crew;
-  /** What the records have told so far: who holds, who waits. */
+  /** What the records say so far: who holds, who waits. */
   readonly tally: Tally;
   readonly random: Random;
   /** Aborts when the run is over: whatever waits for something then gives up. */

@@ -52,7 +52,7 @@ export async function cutApart(
 
 /**
  * Members of an ensemble that were cut apart elect anew, which has taken twelve seconds on a busy machine after packets went round
- * one way. Until then nobody can be granted anything: the fault is over when it is over for clients.
+ * one way. Until then no client can be granted anything: the fault is over when it is over for clients.
  */
 async function elected(set: ServerSet): Promise<number> {
   const beganMs = performance.now();
@@ -108,7 +108,7 @@ function shuffled(context: FaultContext, nodes: number): number[] {
 
 /**
  * Cuts between servers that have addresses of their own. Target: a server by role or name, or `all`.
- * - `net.cut`: from all other servers; clients reach it. Option `way`: `both` (default), `in` (it hears nobody), `out`.
+ * - `net.cut`: from all other servers; clients reach it. Option `way`: `both` (default), `in` (it hears no other server), `out`.
  * - `net.isolate`: from clients too.
  * - `net.bridge`: the others don't hear each other; both hear this one.
  * - `net.ring`: in an order drawn from the seed, each hears only the one before it.

@@ -28,7 +28,7 @@ async function untilOverlaps({ planned, signal, tally }: FaultContext): Promise<
   return beside.size;
 }
 
-/** With `options.group`: not before somebody of that group holds `options.key`. */
+/** With `options.group`: not before a worker of that group holds `options.key`. */
 async function untilHeldBy({ planned, signal, tally }: FaultContext): Promise<void> {
   const { key = "k1", group } = planned.options ?? {};
   if (group === undefined) return;
@@ -85,7 +85,7 @@ const freezeMaster: FaultKind = {
   },
 };
 
-/** SIGKILL of the master; resolves when another is promoted. Healed, it starts again and is told that it is a replica. */
+/** SIGKILL of the master; resolves when another is promoted. Healed, it starts again and is made a replica. */
 const killMaster: FaultKind = {
   async begin(context) {
     const replicaSet = replicaSetOf(context.set);
@@ -105,9 +105,9 @@ const killMaster: FaultKind = {
 };
 
 /**
- * Replication lags, somebody of the group `options.group` is granted the key `options.key`, and the master is killed before any
+ * Replication lags, a worker of the group `options.group` is granted the key `options.key`, and the master is killed before any
  * replica has heard of it. Where that group is granted nothing meanwhile, the master is killed after `options.waitMs` (default: the
- * whole run is waited for). What was held back is delivered to nobody: a replica is promoted first.
+ * whole run is waited for). What was held back is never delivered: a replica is promoted first.
  */
 const killBehind: FaultKind = {
   async begin(context) {
@@ -119,7 +119,7 @@ const killBehind: FaultKind = {
     const replicas = replicaSet.nodes.filter((node) => node !== master);
     await cutWhileFree(replicaSet, replicas, waitMs === undefined);
     try {
-      // What was granted before the cut has been told by then.
+      // The records of what was granted before the cut have come by then.
       await new Promise((resolve) => setTimeout(resolve, 100));
       const known = new Set(tally.holders(String(key)).map(({ id }) => id));
       const granted = () =>
@@ -155,7 +155,7 @@ const killBehind: FaultKind = {
 };
 
 /**
- * Cuts replication; with `free` in a moment in which no replica knows of a holder, whose lease would keep everybody out of the
+ * Cuts replication; with `free` in a moment in which no replica knows of a holder, whose lease would keep all others out of the
  * next master.
  */
 async function cutWhileFree(

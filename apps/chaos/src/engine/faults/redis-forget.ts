@@ -79,8 +79,8 @@ async function locksAt(node: RedisNode): Promise<number> {
 }
 
 /**
- * Does something in a moment in which nobody holds a lock at a server: what it goes back to would else know of another holder,
- * and keep everybody out until that one's lease is over.
+ * Does something in a moment in which no lock is held at a server: what it goes back to would else know of another holder,
+ * and keep all others out until that one's lease is over.
  */
 async function whileFree<T>(node: RedisNode, act: () => Promise<T>): Promise<T> {
   using connection = await node.connect();
@@ -143,7 +143,7 @@ const forget: FaultKind = {
   },
 };
 
-/** Somebody who was granted after this was called and is cut off from everybody. */
+/** A worker that was granted after this was called and is cut off from all servers. */
 async function lonelyHolder(
   context: FaultContext,
   target: string,

@@ -45,7 +45,7 @@ const unreach: FaultKind = {
 
 /**
  * Loses what servers answer to scripts, and the connection with it, so often that `options.times` is reached: the server has
- * acted, and the worker does not know. What it asks is not told apart: renewals are among it while it holds.
+ * acted, and the worker does not know. What it asks is not distinguished: renewals are among it while it holds.
  */
 const loseReplies: FaultKind = {
   async begin(context) {
@@ -104,7 +104,7 @@ function redisProxies(worker: Worker): RedisProxy[] {
   return worker.link.proxies.filter((proxy) => proxy instanceof RedisProxy);
 }
 
-/** Connections over which somebody has subscribed; those that have ended do no harm. */
+/** Connections over which a client has subscribed; those that have ended do no harm. */
 function subscriptionsOf(proxy: RedisProxy): Set<number> {
   const found = new Set<number>();
   for (const entry of proxy.trace) {

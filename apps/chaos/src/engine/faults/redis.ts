@@ -31,7 +31,7 @@ const empty: FaultKind = {
   },
 };
 
-/** CLIENT PAUSE: nobody is answered for `options.pauseMs`. `options.replaced`: Sentinels promote another meanwhile. Target: a server. */
+/** CLIENT PAUSE: no client is answered for `options.pauseMs`. `options.replaced`: Sentinels promote another meanwhile. Target: a server. */
 const clientPause: FaultKind = {
   async begin(context) {
     const { server, node } = await targetNode(context);

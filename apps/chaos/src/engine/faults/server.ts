@@ -20,7 +20,7 @@ export function serverFaults(prefix: string): Record<string, FaultKind> {
   };
 }
 
-/** Which servers a fault of this plan hits, and what everybody was before it. */
+/** Which servers a fault of this plan hits, and what role each server had before it. */
 export async function targets(
   context: FaultContext,
 ): Promise<{ servers: Server[]; roles: Record<string, string> }> {

@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** After this it is killed, which counts as a failure; default 10,000. */
   readonly withinMs?: number;
-  /** What the program is told that it is called. */
+  /** The name by which the program is called. */
   readonly argv0?: string;
 }
 

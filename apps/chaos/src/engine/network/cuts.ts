@@ -19,7 +19,7 @@ export function alone(node: number, nodes: number, clients = false): Cut[] {
   return others.flatMap((other) => apart(node, other));
 }
 
-/** Groups that hear nobody outside. Who is in none of them hears everybody. */
+/** Groups that hear no process outside. A process that is in none of them hears all others. */
 export function split(...groups: readonly (readonly Party[])[]): Cut[] {
   return groups.flatMap((group, index) =>
     groups

@@ -21,7 +21,7 @@ export interface SwitchOptions {
  * A switch in the runner's own network, with servers behind its ports, each in a namespace with an address of its own.
  * Workers, proxies and the runner are "clients": they share the runner's namespace and one address.
  *
- * Cuts are made at the ports, packet by packet, so nothing is told to either end, and they are one-way unless both ways
+ * Cuts are made at the ports, packet by packet, so neither end gets a message, and they are one-way unless both ways
  * are named. What was lost is sent again by TCP after a heal, as on a real network.
  */
 export class NetworkSwitch {

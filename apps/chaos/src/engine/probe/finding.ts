@@ -1,4 +1,4 @@
-/** What one look at the machine told. */
+/** What one look at the machine showed. */
 export interface Finding {
   readonly there: boolean;
   /** What was found, or what is missing. */

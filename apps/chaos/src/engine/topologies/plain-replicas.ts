@@ -15,7 +15,7 @@ import { rememberRedis } from "./redis-sets.js";
 import type { ServerSet } from "./server-set.js";
 
 /**
- * A master and replicas that nobody watches over. Clients know one address, which an operator leads to the master: a
+ * A master and replicas that no Sentinel watches over. Clients know one address, which an operator leads to the master: a
  * proxy here, a virtual address or a name elsewhere.
  */
 export async function startPlainReplicas(topology: Topology & { kind: "replicated" }): Promise<ServerSet> {

@@ -108,7 +108,7 @@ function isLeft(about: WorkerKey, { key, pttlMs, value }: Found): boolean {
   if (key === namesKey(about.name)) return false;
   // Redisson's semaphore: the number of free permits stays, and must be all of them.
   if (key === about.name && about.kind === "semaphore") return Number(value) !== (about.limit ?? 1);
-  // The lock itself, in whatever form: held by nobody any more, so it may last no longer than a lease.
+  // The lock itself, in whatever form: not held any more, so it may last no longer than a lease.
   if (namesOf(about).includes(key)) return true;
   return pttlMs < 0;
 }

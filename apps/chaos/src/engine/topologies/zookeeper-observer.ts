@@ -69,7 +69,7 @@ async function nodesBelow(session: ZooKeeperSession, path: string): Promise<stri
       if (error instanceof ZooKeeperError && error.code === errorCodes.NoNode) return;
       throw error;
     }
-    // A semaphore keeps its two parents: Curator's layout has them persistent, and they are nobody's.
+    // A semaphore keeps its two parents: Curator's layout has them persistent, and they belong to no worker.
     const parent = !ephemeral && (top || /\/(locks|leases)$/.test(node));
     if (!parent) left.push(ephemeral ? node : `${node} (persistent)`);
     for (const child of children) await visit(`${node}/${child}`, false);

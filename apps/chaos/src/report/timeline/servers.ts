@@ -28,7 +28,7 @@ export function serverLanes(faults: readonly Fault[], endedAt: number): ServerLa
     return lane;
   };
   faults.forEach((fault, at) => {
-    // What was found at the beginning is often told at the end only, when there was time to write it down.
+    // What was found at the beginning is often reported at the end only, when there was time to write it down.
     const [begin, end] = [named(fault.begin.evidence), named(fault.end?.evidence)];
     for (const [name, role] of Object.entries({ ...begin.roles, ...end.roles }))
       laneOf(name).roles.push({ atUs: Math.round(fault.from / 1e3), role });

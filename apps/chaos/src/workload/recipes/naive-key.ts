@@ -5,7 +5,7 @@ import type { Ask, Client, Grant, Recipe, RecipeContext } from "../recipe.js";
 
 /**
  * The lock that most people write first: `SET key value NX PX lease`, and `DEL key` when done. It has no token, is not renewed, does
- * not look whose key it deletes, and nobody tells the holder that its time is over.
+ * not look whose key it deletes, and the holder does not hear that its time is over.
  *
  * With Sentinels: ioredis as it comes, which stays with its connection whatever Sentinels say; `detector: true` turns on what
  * makes it follow them.
@@ -13,7 +13,7 @@ import type { Ask, Client, Grant, Recipe, RecipeContext } from "../recipe.js";
 export const naiveKey: Recipe = {
   async open(context: RecipeContext): Promise<Client> {
     const redis = clientOf(context.servers, context.options.detector === true);
-    // Told by the commands that fail.
+    // The commands that fail say so.
     redis.on("error", () => {});
     await connected(redis);
     return new NaiveClient(redis, context);

@@ -4,7 +4,7 @@ import type { Ask, Grant, Recipe } from "../recipe.js";
 import { naivePath } from "./zookeeper-paths.js";
 
 /**
- * What many write themselves: one ephemeral node, whoever can create it holds. It never looks at the state of its session, so
+ * What many write themselves: one ephemeral node, and the client that can create it holds. It never looks at the state of its session, so
  * it goes on working when that is over, and it has no token to be refused by. Known to be wrong: must be convicted.
  */
 export const naiveNode: Recipe = {
@@ -13,7 +13,7 @@ export const naiveNode: Recipe = {
     let client = await connected(servers.connect, leaseMs);
     return {
       async acquire(ask) {
-        // Only for the next turn: whoever holds is told nothing.
+        // Only for the next turn: the holder hears nothing.
         if (
           client.getState() === zookeeperClient.State.EXPIRED ||
           client.getState() === zookeeperClient.State.DISCONNECTED

@@ -118,6 +118,7 @@ function writeGrantOf(handle: WriteHandle): Grant {
 function endOf(outcome: ReleaseOutcome, count: number | undefined): ReleaseEnd {
   switch (outcome) {
     case "released":
+    case "kept":
     case "still-held":
       return { end: "ok", ...(count === undefined ? {} : { count }) };
     case "lost":

@@ -5,7 +5,7 @@ import type { Client, Recipe, RecipeContext } from "../recipe.js";
 import { namesKey } from "../redis-names.js";
 import { providerClient } from "./provider-client.js";
 
-/** Quick enough for leases of one to three seconds: as somebody sets them who wants such short ones. */
+/** Quick enough for leases of one to three seconds: as users set them who want such short ones. */
 const brisk = { heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 1_000, releaseTimeoutMs: 1_000 };
 
 /**

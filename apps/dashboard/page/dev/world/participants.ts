@@ -37,6 +37,7 @@ export function zookeeperParticipant(
     identity: named
       ? { label: `${host}-${n % 9}`, host: `${host}-${n % 9}.prod.internal`, pid: 800 + (n % 97) }
       : null,
+    mayBeKept: false,
     address: `10.2.3.${n % 200}:${51_000 + (n % 999)}`,
     data: n % 11 === 3 ? hostile : `10.2.3.${n % 200}`,
     mode: "exclusive",
@@ -66,6 +67,7 @@ export function redisParticipant(
     actor: `${uuid(n)}:${n % 80}`,
     session: uuid(n % 30),
     identity: n % 4 === 0 ? { label: `order-${n % 6}`, host: `order-${n % 6}`, pid: 4000 + n } : null,
+    mayBeKept: false,
     address: null,
     data: null,
     mode: "exclusive",

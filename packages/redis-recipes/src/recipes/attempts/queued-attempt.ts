@@ -60,6 +60,8 @@ export class QueuedAttempt implements Attempt, Wait {
   #lateUntilMs: number | null = null;
   /** The token key's value in the last answer: no message with a token up to this is news. */
   #voidUpTo = 0n;
+  /** It stands behind another, as the last answer said. */
+  #behind = false;
   /** A message that overtook the reply of the acquire. */
   #early: { readonly message: HandOver; readonly heardMs: Millis } | undefined;
   #watch: PlaceWatch | undefined;
@@ -95,10 +97,19 @@ export class QueuedAttempt implements Attempt, Wait {
     return this.#parts.length === 1;
   }
 
+  /** Several locks never may. */
+  get #mayWait(): boolean {
+    return this.#parts[0].request.mayWait;
+  }
+
   // -------- what the registry of waits reports
 
   get queued(): boolean {
     return this.#phase === "waiting";
+  }
+
+  get behind(): boolean {
+    return this.#behind;
   }
 
   heartbeatAnswered(answer: BatchAnswer<StandAnswer>): void {
@@ -189,8 +200,7 @@ export class QueuedAttempt implements Attempt, Wait {
         this.#mayBeThere = false;
       this.#lateUntilMs = requests.lateUntilMs(error, notAfterMs);
       // Rule 3: the same owner asks again; a heartbeat says what became of the first request, and does it where nothing did.
-      const { mayWait } = this.#parts[0].request;
-      if (error instanceof OutcomeUnknownError && mayWait && this.#phase === "asking")
+      if (error instanceof OutcomeUnknownError && this.#mayWait && this.#phase === "asking")
         this.#wait("heartbeat");
       else this.failed(error);
     }
@@ -198,16 +208,16 @@ export class QueuedAttempt implements Attempt, Wait {
 
   #call(notAfterMs: number | null): BoundCall<StandAnswer | AcquireAllAnswer> {
     const requests = this.#requests;
+    if (this.#alone) {
+      const { owner, leaseMs, lock } = this.#parts[0];
+      const floor = requests.floorOf(lock.key);
+      return lock.acquire({ owner, leaseMs, floor, mayWait: this.#mayWait, notAfterMs });
+    }
     const entries = this.#parts.map(({ owner, leaseMs, lock }) => ({
       owner,
       leaseMs,
       floor: requests.floorOf(lock.key),
     }));
-    const [first] = this.#parts;
-    if (this.#alone) {
-      const entry = entries[0] as (typeof entries)[number];
-      return first.lock.acquire({ ...entry, mayWait: first.request.mayWait, notAfterMs });
-    }
     const { tokenTtlMs } = requests.settings;
     return {
       script: mutexAcquireAll,
@@ -227,7 +237,7 @@ export class QueuedAttempt implements Attempt, Wait {
       case "granted":
         checkAcknowledged(this.#requests, acknowledged, this.#names);
         if (!this.#requests.trusts(answer)) {
-          void this.#confirm();
+          void this.#confirm({ contended: false });
           return;
         }
         this.#grant(
@@ -265,6 +275,7 @@ export class QueuedAttempt implements Attempt, Wait {
   #placed(place: Queued): void {
     const { lock, owner } = this;
     this.#voidUpTo = place.lastToken;
+    this.#behind = place.position > 0;
     if (place.appended) this.#label();
     this.#requests.sawToken(lock.key, place.lastToken);
     this.#watch ??= new PlaceWatch(this.#requests, lock, owner, () => this.#client.waits.heartbeatNow(this));
@@ -287,10 +298,11 @@ export class QueuedAttempt implements Attempt, Wait {
     if (!this.queued) return;
     if (isSure(this.#requests, this.lock, this.leaseMs, offer))
       this.#grant([offer], { contended: true, claimed: true });
-    else void this.#confirm();
+    else void this.#confirm({ contended: true });
   }
 
-  async #confirm(): Promise<void> {
+  /** A request that may not wait asks once: what is not confirmed is an error to its caller, and gets no place in the queue. */
+  async #confirm({ contended }: { readonly contended: boolean }): Promise<void> {
     this.#phase = "confirming";
     this.#roundTrips++;
     const confirming = (): boolean => this.#phase === "confirming";
@@ -299,14 +311,13 @@ export class QueuedAttempt implements Attempt, Wait {
         this.#parts.map(({ lock, owner, leaseMs }) => confirmHold(this.#requests, lock, owner, leaseMs)),
       );
       if (!confirming()) return;
-      if (found.every((each) => each !== null))
-        this.#grant(found, { contended: this.#alone, claimed: false });
-      else if (this.#alone) this.#wait("heartbeat");
+      if (found.every((each) => each !== null)) this.#grant(found, { contended, claimed: false });
+      else if (this.#mayWait) this.#wait("heartbeat");
       else this.failed(unconfirmedError(this.#names));
     } catch (error) {
       if (!confirming()) return;
       const passing = error instanceof BackendError && error.retryable;
-      if (passing && this.#alone && this.#requests.settings.acks === 0) this.#wait("quietly");
+      if (passing && this.#mayWait && this.#requests.settings.acks === 0) this.#wait("quietly");
       else this.failed(error);
     }
   }

@@ -61,6 +61,8 @@ export class Holds {
   /**
    * Another hold of this provider that may not stand beside this one is over, as the server has just said by granting this one: its holder
    * hears of the loss before this grant is delivered. Readers stand beside each other, and beside a writer of the same owner alone.
+   *
+   * This hold is in the books by then, because what a holder does on hearing it may end this very grant, which takes it out of the books.
    */
   add(hold: Held): void {
     const { owner, field, lock } = hold.spec;
@@ -68,7 +70,9 @@ export class Holds {
     this.#holds.set(field, hold);
     put(this.#byKey, key, hold);
     if (hold.slot !== null) put(this.#bySlot, hold.slot, hold);
-    for (const other of sharing === "any" ? [] : this.on(key)) {
+    // Alone on its key, as nearly always, or among those that may stand beside it.
+    if (sharing === "any" || this.#byKey.get(key)?.size === 1) return;
+    for (const other of this.on(key)) {
       const { spec } = other;
       if (spec.owner === owner) continue;
       if (sharing === "none" || spec.field === writerField(spec.owner)) other.lost("lease-missing");
@@ -102,6 +106,10 @@ export class Holds {
     if (this.#holds.get(field) === hold) this.#holds.delete(field);
     take(this.#byKey, lock.key, hold);
     if (hold.slot !== null) take(this.#bySlot, hold.slot, hold);
+  }
+
+  get size(): number {
+    return this.#holds.size;
   }
 
   find(owner: string): Held | undefined {

@@ -11,8 +11,8 @@ import { mutex } from "./mutex.js";
 
 /** An entry costs more than one of a mutex, and a call may have to take the dead out of a long line besides. */
 export const fairHeartbeatLimit = 100;
-/** So many leave a fair queue in one pass over it: a provider that closes with 2,000 waiters makes 4 passes. */
-export const cancelLimit = 500;
+/** So many leave a fair queue in one pass over it: a provider that closes with 2,000 waiters makes 8 passes. */
+export const cancelLimit = 250;
 
 const heartbeat = heartbeats(fairHeartbeat, { limit: fairHeartbeatLimit });
 

@@ -42,8 +42,9 @@ export interface LockKeys {
 
 /** Of a lock with a queue of ours. */
 export function queueKeys(layout: MutexKeys, channel: string, more: Partial<LockKeys> = {}): LockKeys {
-  const keys = mutexKeyList(layout);
-  const renewKeys = keys.slice(0, 2);
+  // Frozen: encoded once.
+  const keys = Object.freeze(mutexKeyList(layout));
+  const renewKeys = Object.freeze(keys.slice(0, 2));
   return {
     key: layout.lock,
     keys,
@@ -129,6 +130,8 @@ export interface QueuedScripts {
   fieldOf(owner: string): string;
   /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */
   channelFor(keys: LockKeys, owner: string, place: Queued): string | null;
+  /** Keys of `stay`, by which waiters behind the first say that they are there. Left out where each has to ask every time. */
+  stayKeys?(keys: LockKeys): readonly string[];
   /** Whether owners have labels that others read, see `setLabel`. */
   readonly labels?: boolean;
 }
@@ -204,6 +207,12 @@ export interface PolledScripts {
 }
 
 // -------- what several kinds share
+
+/** Of a lock with a queue of ours: lock, waiters, alive. */
+export function stayKeys({ keys }: LockKeys): readonly string[] {
+  const [lock, , waiters, alive] = keys as [string, string, string, string];
+  return [lock, waiters, alive];
+}
 
 /** 10,000 waits are 50 calls of some milliseconds each, be they for one lock or for many. */
 export const heartbeatLimit = 200;

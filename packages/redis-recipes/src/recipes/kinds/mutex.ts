@@ -14,6 +14,7 @@ import {
   passingArgs,
   type QueuedScripts,
   queueKeys,
+  stayKeys,
 } from "./kind.js";
 
 const heartbeat = heartbeats(mutexHeartbeat);
@@ -33,6 +34,7 @@ export const mutex: FieldsKind & { readonly queued: QueuedScripts } = {
     release: mutexRelease,
     cancel: mutexCancel,
     endArgs: passingArgs,
+    stayKeys,
     fieldOf: (owner) => owner,
     channelFor: ({ channel }, _owner, place) => (listensToJava(place) ? channel : null),
   },

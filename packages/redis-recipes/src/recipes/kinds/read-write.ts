@@ -25,6 +25,7 @@ import {
   passingArgs,
   queueKeys,
   renewalLimit,
+  stayKeys,
 } from "./kind.js";
 
 const heartbeat = heartbeats(writeHeartbeat);
@@ -66,6 +67,7 @@ export const readWriteLock: FieldsKind = {
     release: writeRelease,
     cancel: writeCancel,
     endArgs,
+    stayKeys,
     fieldOf: writerField,
     // Readers are not named: some of them may be Java's, whose releases tell no client of ours.
     channelFor: ({ channel }, _owner, place) =>

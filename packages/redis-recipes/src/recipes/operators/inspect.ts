@@ -55,6 +55,7 @@ export async function inspectLock(
           holdCount: holder.count,
           heldByThisProvider: parseOwner(holder.owner)?.uuid === owners.uuid,
           remainingMs: holder.pttlMs < 0 ? null : holder.pttlMs,
+          kept: false,
         };
       }),
     pending: waiting.map((waiter, position) => ({
@@ -132,6 +133,7 @@ function permit(id: string, remainingMs: number | null): HoldInfo {
     holdCount: 1,
     heldByThisProvider: false,
     remainingMs,
+    kept: false,
   };
 }
 

@@ -3,6 +3,7 @@ import { expiresServerMs, type HandOver } from "../../layout/grant-message.js";
 import { type Found, foundIn, renewAcknowledged } from "../grants/redis-grant.js";
 import type { Requests } from "../requests/requests.js";
 import { marginMs } from "../requests/server-clock.js";
+import { stayMs } from "../requests/settings.js";
 import type { QueuedLock } from "./queued-lock.js";
 
 /** A grant that was not the answer to an acquire. `untilMs`: `null` where only a renewal can tell. */
@@ -10,8 +11,10 @@ export type Offer = Omit<Found, "untilMs"> & { readonly untilMs: Millis | null }
 
 /** Below this share of the claim lease a hand-over is not relied on: its holder would be late for its own first renewal. */
 const leastShare = 1 / 3;
-/** Heartbeats keep the bound of the server's clock this fresh, with some room for late ones. */
-export const freshHeartbeats = 1.5;
+/** What a waiter sends keeps the bound of the server's clock this fresh, with some room for a late answer. */
+export const freshTurns = 1.5;
+/** Between turns that are further apart the bound is not relied on for longer than this, or for as long as heartbeats need. */
+const freshMs: Millis = 3_000;
 
 /**
  * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names the
@@ -31,11 +34,16 @@ export function offerOf(
   // Rule 9: by a master that has lost tokens, and has not heard from here of the highest that was seen. A heartbeat says it.
   if (token < requests.floorOf(lock.key)) return null;
   const clock = runId === "" ? undefined : clocks.of(master);
-  const fresh = (clock?.ageMs(runtime.nowMs()) ?? Infinity) <= freshHeartbeats * settings.heartbeatMs;
+  const ageMs = clock?.ageMs(runtime.nowMs()) ?? Infinity;
+  const mostAgeMs = Math.max(
+    freshTurns * settings.heartbeatMs,
+    Math.min(freshMs, freshTurns * stayMs(settings)),
+  );
+  const fresh = ageMs <= mostAgeMs;
   const endMs = fresh ? (clock?.localMs(expiresServerMs(message)) ?? null) : null;
   // The lease began before the message came, whatever a step of the server's clock since its last answer makes of the date.
   const mostMs = heardMs + pttlMs;
-  const untilMs = endMs === null ? null : Math.min(endMs, mostMs) - marginMs(pttlMs);
+  const untilMs = endMs === null ? null : Math.min(endMs, mostMs) - marginMs(pttlMs + ageMs);
   return { token, untilMs, runId, askedMs: heardMs };
 }
 

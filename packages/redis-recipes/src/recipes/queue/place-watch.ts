@@ -2,7 +2,7 @@ import type { Millis } from "@holdfast/core";
 import type { Subscription } from "../../client/redis-line.js";
 import type { Queued } from "../../scripts/mutex/answers.js";
 import type { Requests } from "../requests/requests.js";
-import { freshHeartbeats } from "./hand-over.js";
+import { freshTurns } from "./hand-over.js";
 import type { QueuedLock } from "./queued-lock.js";
 
 /** Redis ends a TTL by its whole milliseconds, and a moment too early costs a request. */
@@ -44,7 +44,7 @@ export class PlaceWatch {
     this.#cancelLapse = undefined;
     if (position !== 0 || holderPttlMs < 0) return;
     // A heartbeat comes before that, and brings a newer date.
-    if (holderPttlMs > freshHeartbeats * settings.heartbeatMs) return;
+    if (holderPttlMs > freshTurns * settings.heartbeatMs) return;
     this.#cancelLapse = runtime.setTimer(holderPttlMs + expiryGraceMs, this.#heartbeat);
   }
 

@@ -16,7 +16,12 @@ export class QueuedLock implements GrantedLock {
   readonly renewKeys: readonly string[];
   readonly renewal: BatchKind<RenewEntry, RenewAnswer> = fieldRenewals;
   readonly sharing = "none";
+  /** Of `stay`; `null` where it does not serve this kind. */
+  readonly stayKeys: readonly string[] | null;
+  /** How often its waiters here have used them: each time something else is looked at. */
+  stayTurns = 0;
   readonly heartbeat: BatchKind<HeartbeatEntry, StandAnswer>;
+  #releases: { readonly publish: string; readonly args: readonly (string | number)[] } | undefined;
   readonly #scripts: QueuedScripts;
   readonly #context: BatchContext;
 
@@ -27,6 +32,7 @@ export class QueuedLock implements GrantedLock {
     this.key = names.key;
     this.keys = names.keys;
     this.renewKeys = names.renewKeys;
+    this.stayKeys = scripts.stayKeys?.(names) ?? null;
     this.heartbeat = scripts.heartbeat(names);
     this.#scripts = scripts;
     this.#context = context;
@@ -36,18 +42,37 @@ export class QueuedLock implements GrantedLock {
     return this.#scripts.labels === true;
   }
 
-  acquire(request: TakeRequest): BoundCall<StandAnswer> {
+  acquire({ owner, leaseMs, mayWait, notAfterMs, floor }: TakeRequest): BoundCall<StandAnswer> {
     const { aliveMs, tokenTtlMs, fairLockWaitTimeoutMs } = this.#context.settings;
     const script = this.#scripts.acquire;
-    const { changes } = this.names;
-    const args = script.args({ ...request, aliveMs, tokenTtlMs, waitMs: fairLockWaitTimeoutMs, changes });
+    const args = script.args({
+      owner,
+      leaseMs,
+      mayWait,
+      notAfterMs,
+      floor,
+      aliveMs,
+      tokenTtlMs,
+      waitMs: fairLockWaitTimeoutMs,
+      changes: this.names.changes,
+    });
     return { script, keys: this.keys, args };
   }
 
   release(owner: string): BoundCall<Ended> {
     const script = this.#scripts.release;
-    const args = script.args({ owner, ...this.#scripts.endArgs(this.names, this.#context) });
-    return { script, keys: this.keys, args };
+    return { script, keys: this.keys, args: [owner, this.#releaseArgs()] };
+  }
+
+  /** Of a release all arguments but the first, the owner, are the same until the line knows better how Java is reached. */
+  #releaseArgs(): readonly (string | number)[] {
+    const { publish } = this.#context;
+    if (this.#releases?.publish !== publish) {
+      const ended = this.#scripts.endArgs(this.names, this.#context);
+      const [, ...args] = this.#scripts.release.args({ owner: "", ...ended });
+      this.#releases = { publish, args: Object.freeze(args) };
+    }
+    return this.#releases.args;
   }
 
   /** The owner's last request, whatever became of it. */

@@ -6,6 +6,7 @@ import type { BatchAnswer } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
 import type { QueuedLock } from "./queued-lock.js";
 import { Rounds } from "./rounds.js";
+import { StayingWaits } from "./staying-waits.js";
 
 /** A queued owner, or one on its way into a queue. */
 export interface Wait {
@@ -14,6 +15,8 @@ export interface Wait {
   readonly leaseMs: Millis;
   /** Whether its place is to be kept, and its turn asked for. */
   readonly queued: boolean;
+  /** Another stands in front of it, as the last answer said. */
+  readonly behind: boolean;
   heartbeatAnswered(answer: BatchAnswer<StandAnswer>): void;
   /** By a message of the grant channel. */
   handedOver(message: HandOver, heardMs: Millis): void;
@@ -23,6 +26,8 @@ export interface Wait {
 
 interface Heartbeat {
   readonly wait: Wait;
+  /** In whose turns it is; `null` before it has a place. */
+  rounds: Rounds<Heartbeat> | null;
   inFlight: boolean;
   /** It is asked for once more: since it was sent, or before it could be. */
   again: boolean;
@@ -53,19 +58,25 @@ export class Waits {
   readonly #hurried = new Set<string>();
   readonly #heartbeats = new Map<string, Heartbeat>();
   readonly #ended = new Map<string, Ended>();
-  readonly #rounds: Rounds<Heartbeat>;
+  /** Those that stand first, or of a kind that asks for each turn: they ask whether it has come. */
+  readonly #front: Rounds<Heartbeat>;
+  /** Those behind them. */
+  readonly #behind: StayingWaits<Heartbeat>;
   #closed = false;
 
   constructor(requests: Requests, holds: Holds) {
     this.#requests = requests;
     this.#holds = holds;
-    this.#rounds = new Rounds({
+    this.#front = new Rounds({
       runtime: requests.runtime,
       periodMs: requests.settings.heartbeatMs,
       slotOf: ({ wait }) => requests.line.slotOf(wait.lock.key),
       turn: (heartbeats) => {
         for (const heartbeat of heartbeats) this.#heartbeat(heartbeat);
       },
+    });
+    this.#behind = new StayingWaits(requests, (heartbeat) => {
+      if (this.#heartbeats.get(heartbeat.wait.owner) === heartbeat) this.#heartbeatSoon(heartbeat);
     });
   }
 
@@ -93,7 +104,7 @@ export class Waits {
     const heartbeat = this.#heartbeats.get(owner);
     if (heartbeat === undefined) return;
     this.#heartbeats.delete(owner);
-    this.#rounds.remove(heartbeat);
+    heartbeat.rounds?.remove(heartbeat);
   }
 
   /** Its cancel, or its release `ending`, goes out now. Copies of what was sent before may come after it. */
@@ -150,21 +161,32 @@ export class Waits {
     const { owner } = wait;
     const known = this.#heartbeats.get(owner);
     if (known === undefined && !this.#asking.delete(owner)) return;
-    const heartbeat = known ?? { wait, inFlight: false, again: this.#hurried.delete(owner) };
+    const heartbeat = known ?? { wait, rounds: null, inFlight: false, again: this.#hurried.delete(owner) };
     if (known === undefined) {
       this.#heartbeats.set(owner, heartbeat);
-      if (!this.#closed) this.#rounds.add(heartbeat);
+      this.#takeTurns(heartbeat);
     }
     if (heartbeat.again) this.#heartbeat(heartbeat);
   }
 
   close(): void {
     this.#closed = true;
-    this.#rounds.close();
+    this.#front.close();
+    this.#behind.close();
     this.#asking.clear();
     this.#hurried.clear();
     this.#heartbeats.clear();
     this.#ended.clear();
+  }
+
+  /** By the place that the last answer has told. */
+  #takeTurns(heartbeat: Heartbeat): void {
+    const { wait, rounds } = heartbeat;
+    const next = wait.behind && wait.lock.stayKeys !== null ? this.#behind.rounds : this.#front;
+    if (this.#closed || rounds === next) return;
+    rounds?.remove(heartbeat);
+    next.add(heartbeat);
+    heartbeat.rounds = next;
   }
 
   #heartbeatSoon(heartbeat: Heartbeat): void {
@@ -189,8 +211,10 @@ export class Waits {
       const answer = await this.#requests.batches.ask(lock.heartbeat, lock.keys, entry);
       heartbeat.inFlight = false;
       this.#requests.noteClock(answer.reply.serverMs, answer);
-      if (this.#heartbeats.get(owner) === heartbeat) wait.heartbeatAnswered(answer);
-      else this.#tooLate(owner, answer.reply);
+      if (this.#heartbeats.get(owner) === heartbeat) {
+        wait.heartbeatAnswered(answer);
+        if (this.#heartbeats.get(owner) === heartbeat) this.#takeTurns(heartbeat);
+      } else this.#tooLate(owner, answer.reply);
     } catch (error) {
       heartbeat.inFlight = false;
       // Trouble in transport: the next heartbeat, or the reconnect, asks again.

@@ -1,11 +1,11 @@
-import type { Script } from "../../scripts/script.js";
+import type { Script, ScriptArgs } from "../../scripts/script.js";
 import type { BatchKind } from "./batches.js";
 
 /** A call ready to be made. */
 export interface BoundCall<R> {
   readonly script: Script<R>;
   readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
+  readonly args: ScriptArgs;
 }
 
 /** A call that is made together with others of its kind. */

@@ -3,7 +3,7 @@ import { OutcomeUnknownError } from "../../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
 import { type BatchAnswer, type BatchContext, Batches, type BatchKind } from "./batches.js";
-import type { BoundCall, Call } from "./calls.js";
+import type { BatchedCall, BoundCall, Call } from "./calls.js";
 import { conflictIn } from "./foreign-key.js";
 import { RecentMap } from "./recent-map.js";
 import { ServerClocks } from "./server-clock.js";
@@ -49,27 +49,36 @@ export class Requests implements BatchContext {
   }
 
   /** Rejects as `RedisLine.run` does. What the answer says of the server's clock is noted. */
-  async run<R extends { readonly serverMs: number }>(
+  run<R extends { readonly serverMs: number }>(
     call: BoundCall<R>,
     options: RunOptions = {},
   ): Promise<Answer<R>> {
-    const answer = await this.line.run(call.script, call.keys, call.args, options).catch((error: unknown) => {
-      throw conflictIn(call.keys, error);
-    });
-    this.noteClock(answer.reply.serverMs, answer);
-    return answer;
+    return this.line.run(call.script, call.keys, call.args, options).then(
+      (answer) => {
+        this.noteClock(answer.reply.serverMs, answer);
+        return answer;
+      },
+      (error: unknown) => {
+        throw conflictIn(call.keys, error);
+      },
+    );
   }
 
   /** As `run`; what can go with others in one call does. */
-  async ask<R extends { readonly serverMs: number }>(call: Call<R>): Promise<BatchAnswer<R>> {
-    if (!("kind" in call)) return await this.run(call);
+  ask<R extends { readonly serverMs: number }>(call: Call<R>): Promise<BatchAnswer<R>> {
+    return "kind" in call ? this.#askTogether(call) : this.run(call);
+  }
+
+  async #askTogether<R extends { readonly serverMs: number }>(call: BatchedCall<R>): Promise<BatchAnswer<R>> {
     const kind = call.kind as BatchKind<unknown, R>;
     const answer = await this.batches.ask(kind, call.keys, call.entry);
     this.noteClock(answer.reply.serverMs, answer);
     return answer;
   }
 
+  /** `serverMs`: 0 of an answer that does not tell the time. */
   noteClock(serverMs: number, answer: { sentMs: Millis; answeredMs: Millis; runId: string }): void {
+    if (serverMs === 0) return;
     const { sentMs, answeredMs, runId } = answer;
     this.clocks.observe(runId, { serverMs, sentMs, answeredMs });
   }

@@ -29,7 +29,7 @@ export const fairHeartbeat: BatchScript<FairHeartbeatArgs, HeartbeatEntry, Stand
   lua: `${clock}${publish}${token}${mutexState}${places}${fairQueue}${fairStand}
 local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
 local aliveMs, claimMs, tokenTtlMs, waitMs = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local entries, swept, answers = {}, {}, {}
+local entries, whole, swept, answers = {}, {}, {}, {}
 for i = 0, #KEYS / 5 - 1 do
   if late then
     answers[i + 1] = {'late', nowUs}
@@ -37,7 +37,8 @@ for i = 0, #KEYS / 5 - 1 do
     local k = {lock = KEYS[5 * i + 1], token = KEYS[5 * i + 2], queue = KEYS[5 * i + 3],
       deadlines = KEYS[5 * i + 4], alive = KEYS[5 * i + 5]}
     local owner = ARGV[3 * i + 6]
-    entries[i + 1] = {k = k, owner = owner, queued = stay(k, owner, aliveMs), mayWait = true,
+    if whole[k.queue] == nil then whole[k.queue] = isWhole(k.queue, k.deadlines) end
+    entries[i + 1] = {k = k, owner = owner, queued = stay(k, owner, aliveMs, whole[k.queue]), mayWait = true,
       grantMs = math.min(claimMs, tonumber(ARGV[3 * i + 7])), aliveMs = aliveMs, tokenTtlMs = tokenTtlMs,
       floor = tonumber(ARGV[3 * i + 8]), waitMs = waitMs}
   end

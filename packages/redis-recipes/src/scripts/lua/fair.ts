@@ -94,12 +94,12 @@ end
 
 /**
  * `stand(k, ask)` of the fair lock: see the one of the mutex; `ask` has waitMs besides, and `queued`, which `stay` has answered.
- * `stay(k, owner, aliveMs)`: whether an owner stands in the queue; it counts as alive for so long then. `head`: the first of the queue
- * after `sweep`.
+ * `stay(k, owner, aliveMs, whole)`: whether an owner stands in the queue; it counts as alive for so long then. `whole` may be left out, see
+ * `isQueued`. `head`: the first of the queue after `sweep`.
  */
 export const fairStand = `
-local function stay(k, owner, aliveMs)
-  local queued = isQueued(k.queue, owner, k.deadlines, owner)
+local function stay(k, owner, aliveMs, whole)
+  local queued = isQueued(k.queue, owner, k.deadlines, owner, whole)
   if queued then redis.call('ZADD', k.alive, nowMs + aliveMs, owner) end
   return queued
 end
@@ -142,7 +142,7 @@ local function stand(k, ask, head)
     redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner)
     place = placeOf(k.queue, ask.owner)
   end
-  if redis.call('PTTL', k.alive) < 10 * ask.aliveMs then redis.call('PEXPIRE', k.alive, 10 * ask.aliveMs) end
+  if redis.call('PTTL', k.alive) < 9 * ask.aliveMs then redis.call('PEXPIRE', k.alive, 10 * ask.aliveMs) end
   return {'queued', nowUs, pttl, holder, string.format('%.0f', last), place, ask.queued and 0 or 1}
 end
 `;

@@ -1,10 +1,11 @@
 import { longestTurnMs } from "./stand.js";
 
 /**
- * `passOn(k, opts)`: ends the present hold, which the caller has found to be its own, and picks who is next. The first live
+ * `passOn(k, opts)`: picks who is next after a hold that the script has just ended; the key of the lock is gone. The first live
  * waiter of ours becomes holder with the claim lease and is told, unless so many hand-offs went before that a Java
  * waiter has to get its chance; then, or where nobody of ours waits, the lock is freed, Redisson's waiters get their message and our
- * first waiter a nudge. A token key that holds something else also frees: whoever comes next is told of the conflict.
+ * first waiter a nudge. A token key that holds something else also frees: whoever comes next is told of the conflict. So do keys of the
+ * queue that hold something else. The hold is over by then, so nothing in here may fail.
  *
  * The run key says how many hand-offs there were in a row and when the first was. Once freed for Java it says `j` and until when
  * the lock is Java's: `stand` grants nothing before. One race would not do, since a JVM that has to wake a thread loses it nearly
@@ -13,10 +14,13 @@ import { longestTurnMs } from "./stand.js";
  *
  * Of a read-write lock, freed while a writer of ours waits: `r` in front says until when our readers may pass that writer.
  *
- * The run id in the message is read by the script, since only so it is that of the server which wrote the grant.
+ * The run id in the message is that of the server which writes the grant. A connection of ours says it, which has read it from the server at
+ * its other end and never sends a command twice. For a client that is its user's the script reads it, since such a client may send a command
+ * again on a connection to another server. That costs as much as five commands.
  */
 export const passOn: string = `
-local function runId()
+local function runId(told)
+  if told ~= '' then return told end
   local info = redis.pcall('INFO', 'server')
   return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
 end
@@ -42,20 +46,22 @@ local function javasTurn(k, opts, began)
 end
 local function passOn(k, opts)
   local last = lastToken(k.token)
-  local count, began = string.match(redis.call('GET', k.run) or '', '^(%d+) (%d+)$')
+  local turns = redis.pcall('GET', k.run)
+  local count, began = string.match(type(turns) == 'string' and turns or '', '^(%d+) (%d+)$')
   local run = tonumber(count or '0')
   began = tonumber(began) or nowMs
-  local head, leaseMs, alive = liveHead(k)
-  redis.call('DEL', k.lock)
+  local readable, head, leaseMs, alive = pcall(liveHead, k)
+  if not readable then head = nil end
   local told = 'freed'
   if head and alive and last and (opts.maxRun < 0 or run < opts.maxRun) then
     redis.call('LPOP', k.waiters)
     redis.call('ZREM', k.alive, head)
-    put(k.lock, head, math.min(opts.claimMs, leaseMs))
+    leaseMs = math.min(opts.claimMs, leaseMs)
+    put(k.lock, head, leaseMs)
     local text = nextToken(k.token, last, opts.tokenTtlMs)
     redis.call('SET', k.run, string.format('%.0f %.0f', run + 1, began), 'PX', 10 * opts.aliveMs)
     tellOwner(head, {type = 'granted', key = k.lock, owner = head, token = text,
-      pttl = string.format('%.0f', redis.call('PTTL', k.lock)), at = string.format('%.0f', nowUs), run = runId()})
+      pttl = string.format('%.0f', leaseMs), at = string.format('%.0f', nowUs), run = runId(opts.runId)})
     told = 'handed'
   else
     redis.call('DEL', k.run)

@@ -1,14 +1,20 @@
+/** `put(lock, owner, leaseMs)`: writes a writer where the lock is free. */
+export const putWriter = `
+local function put(lock, owner, leaseMs)
+  redis.call('HSET', lock, 'mode', 'write', owner .. ':write', '1')
+  redis.call('PEXPIRE', lock, leaseMs)
+end
+`;
+
 /**
  * The hash of a read-write lock. `look(lock, owner)`: `free`; `held`, the writer (empty for readers) and the mode; or `conflict` and what is
- * there instead. A hash without `mode` is a mutex, in which a read hold would stand beside the holder. `put` writes a writer.
- * `holdOf` is the key of a read hold. `endWrite` needs `passOn`.
+ * there instead. A hash without `mode` is a mutex, in which a read hold would stand beside the holder. `holdOf` is the key of a read hold.
  */
-export const readWriteState = `
+export const readWriteState: string = `${putWriter}
 local function look(lock, owner)
-  local kind = redis.call('TYPE', lock).ok
-  if kind == 'none' then return 'free', '' end
-  if kind ~= 'hash' then return 'conflict', kind end
-  local mode = redis.call('HGET', lock, 'mode')
+  local mode = redis.pcall('HGET', lock, 'mode')
+  if type(mode) == 'table' then return 'conflict', redis.call('TYPE', lock).ok end
+  if not mode and redis.call('EXISTS', lock) == 0 then return 'free', '' end
   if not mode then return 'conflict', 'mutex' end
   if mode == 'read' then return 'held', '', 'read' end
   if mode ~= 'write' then return 'conflict', 'hash' end
@@ -19,22 +25,18 @@ local function look(lock, owner)
   end
   return 'held', '', 'write'
 end
-local function put(lock, owner, leaseMs)
-  redis.call('HSET', lock, 'mode', 'write', owner .. ':write', '1')
-  redis.call('PEXPIRE', lock, leaseMs)
-end
 local function holdOf(prefix, owner, level) return prefix .. owner .. ':rwlock_timeout:' .. level end
 `;
 
-/** `endWrite(k, owner, opts)`: ends a write hold that is there; a read hold of the same owner makes it a downgrade. */
+/** `endWrite(k, opts)`: what follows the end of a write hold; a read hold of the same owner makes it a downgrade. Needs `passOn`. */
 export const endWrite = `
-local function endWrite(k, owner, opts)
-  redis.call('HDEL', k.lock, owner .. ':write')
+local function endWrite(k, opts)
   if redis.call('HLEN', k.lock) > 1 then
     redis.call('HSET', k.lock, 'mode', 'read')
     tellRedisson(opts.how, opts.channel, '1')
     return {'downgraded', nowUs, '', mute}
   end
+  redis.call('DEL', k.lock)
   opts.message = '1'
   return passOn(k, opts)
 end

@@ -1,10 +1,37 @@
-import { places } from "./waiters.js";
+import { farPlace, places } from "./waiters.js";
 
 /** `leave(k, owner, leaseMs)`: out of our queue; whether it was in it. */
 export const leaveQueue = `
 local function leave(k, owner, leaseMs)
   local removed = redis.call('LREM', k.waiters, 1, entryOf(owner, leaseMs))
   return redis.call('ZREM', k.alive, owner) + removed > 0
+end
+`;
+
+/**
+ * `keepPlace(k, me, ask)`: the owner counts as alive, and stands in the queue once; its place, and 1 where it was appended now. An owner that
+ * was not alive before did not stand there either, since both are written together. Only where list and set have different sizes,
+ * as after the loss of one key, the list is searched, and an entry that was appended in vain is taken off again.
+ */
+const keepPlace = `
+local function keepPlace(k, me, ask)
+  local known = redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner) == 0
+  local length = known and redis.call('LLEN', k.waiters) or redis.call('RPUSH', k.waiters, me)
+  local whole = length == redis.call('ZCARD', k.alive)
+  if whole and known then
+    touch(k, ask.aliveMs)
+    return placeOf(k.waiters, me), 0
+  end
+  if not whole then
+    local place = redis.call('LPOS', k.waiters, me)
+    local before = place and (known or place < length - 1)
+    if before and not known then redis.call('LREM', k.waiters, -1, me) end
+    if not place then length = redis.call('RPUSH', k.waiters, me) end
+    touchAll(k, ask.aliveMs)
+    if before then return math.min(place, ${farPlace}), 0 end
+  end
+  touch(k, ask.aliveMs)
+  return math.min(length - 1, ${farPlace}), 1
 end
 `;
 
@@ -23,15 +50,13 @@ export const longestTurnMs = 500;
  * `floor` is the highest token that the client has seen. After a failover that lost writes the key is raised to it, and
  * past it while somebody holds: that holder's token, read again, must not equal one which another client had.
  */
-export const stand: string = `${leaveQueue}${places}
+export const stand: string = `${leaveQueue}${places}${keepPlace}
 local function stand(k, ask)
   local state, holder = look(k.lock, ask.owner)
   if state == 'conflict' then return {'conflict', nowUs, holder} end
   local last = lastToken(k.token)
   if not last then return {'conflict', nowUs, 'token'} end
   local me = entryOf(ask.owner, ask.leaseMs)
-  local queued = isQueued(k.waiters, me, k.alive, ask.owner)
-  if queued then redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner) end
   if ask.floor > last then
     last = state == 'free' and ask.floor or ask.floor + 1
     raiseToken(k.token, last, ask.tokenTtlMs)
@@ -41,6 +66,8 @@ local function stand(k, ask)
   end
   local turnMs = 0
   if state == 'free' then
+    local queued = isQueued(k.waiters, me, k.alive, ask.owner)
+    if queued then redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner) end
     local head = liveHead(k)
     local turn = head and string.match(redis.call('GET', k.run) or '', 'j(%d+)$')
     if turn then turnMs = math.max(0, tonumber(turn) - nowMs) end
@@ -50,16 +77,11 @@ local function stand(k, ask)
       put(k.lock, ask.owner, ask.grantMs)
       local text = nextToken(k.token, last, ask.tokenTtlMs)
       if ask.changes ~= '' then say('PUBLISH', ask.changes, '1') end
-      return {'granted', nowUs, text, redis.call('PTTL', k.lock)}
+      return {'granted', nowUs, text, ask.grantMs}
     end
   end
   local place = {turnMs > 0 and turnMs or redis.call('PTTL', k.lock), holder, string.format('%.0f', last)}
   if not ask.mayWait then return {'busy', nowUs, place[1], place[2], place[3]} end
-  if not queued then
-    redis.call('RPUSH', k.waiters, me)
-    redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner)
-  end
-  touch(k, ask.aliveMs)
-  return {'queued', nowUs, place[1], place[2], place[3], placeOf(k.waiters, me), queued and 0 or 1}
+  return {'queued', nowUs, place[1], place[2], place[3], keepPlace(k, me, ask)}
 end
 `;

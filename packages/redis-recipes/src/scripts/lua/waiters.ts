@@ -4,15 +4,20 @@ export const farPlace = 100;
 /**
  * `isQueued(list, entry, scores, owner)`: whether an owner stands in a queue that has a list for the order and a sorted set beside
  * it. Our scripts and Redisson's write both at once, so the set, which finds a member without a search, answers for the list. Only
- * where the two have different sizes, as after the loss of one key, the list is searched. `placeOf` looks at the front of a list.
+ * where the two have different sizes, as after the loss of one key, the list is searched. A call that asks for many owners of one queue
+ * compares the sizes once, and says so: `isWhole`. `placeOf` looks at the front of a list.
  */
 export const places: string = `
-local function isQueued(list, entry, scores, owner)
-  local length = redis.call('LLEN', list)
-  if length == 0 then return false end
-  if length == redis.call('ZCARD', scores) then
-    return redis.call('ZSCORE', scores, owner) ~= false
+local function isWhole(list, scores)
+  return redis.call('LLEN', list) == redis.call('ZCARD', scores)
+end
+local function isQueued(list, entry, scores, owner, whole)
+  if whole == nil then
+    local length = redis.call('LLEN', list)
+    if length == 0 then return false end
+    whole = length == redis.call('ZCARD', scores)
   end
+  if whole then return redis.call('ZSCORE', scores, owner) ~= false end
   return redis.call('LPOS', list, entry) ~= false
 end
 local function placeOf(list, entry)
@@ -28,8 +33,8 @@ end
  * so that no call grows with the dead. After so many it gives the entry behind them, and false: it may be dead or alive. The lock is
  * not free for others then, as a live waiter may stand behind; but it is not handed to that entry either.
  *
- * `touch` lets everything of ours vanish ten windows after the last client has. It lowers no time, since other clients may have longer
- * windows; PEXPIRE with GT would leave a new key without any.
+ * `touch` lets everything of ours vanish nine to ten windows after the last client has; `touchAll` does not look whether that is so already.
+ * They lower no time, since other clients may have longer windows; PEXPIRE with GT would leave a new key without any.
  */
 export const waiters = `
 local function entryOf(owner, leaseMs) return owner .. ' ' .. string.format('%.0f', leaseMs) end
@@ -58,9 +63,12 @@ local function liveHead(k)
   local owner, leaseMs = string.match(entry, '^(.*) (%d+)$')
   return owner or entry, tonumber(leaseMs or '0'), false
 end
-local function touch(k, aliveMs)
+local function touchAll(k, aliveMs)
   for _, key in ipairs({k.waiters, k.alive, k.run}) do
     if redis.call('PTTL', key) < 10 * aliveMs then redis.call('PEXPIRE', key, 10 * aliveMs) end
   end
+end
+local function touch(k, aliveMs)
+  if redis.call('PTTL', k.waiters) < 9 * aliveMs then touchAll(k, aliveMs) end
 end
 `;

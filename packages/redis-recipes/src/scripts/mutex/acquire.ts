@@ -1,7 +1,8 @@
 import { clock } from "../lua/clock.js";
-import { mutexState } from "../lua/mutex-state.js";
+import { lookAtMutex, putMutex } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
 import { stand } from "../lua/stand.js";
+import { takeFree } from "../lua/take-free.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { type CallScript, notAfterUs } from "../script.js";
@@ -38,12 +39,19 @@ export function standArgs(given: Omit<StandArgs, "changes">, last: string | numb
   ];
 }
 
-/** The part that mutex and write lock share; `look` and `put` come before it. */
-export const acquireBody = `
+/** What mutex and write lock share. `put` comes before it, `look` behind. The short way stands first: the rest is not even defined there. */
+export const acquireStart: string = `${takeFree}
 if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then return {'late', nowUs} end
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
-return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[2]), grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
-  aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), changes = ARGV[8]})
+local ask = {owner = ARGV[1], leaseMs = tonumber(ARGV[2]), grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
+  aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), changes = ARGV[8]}
+local taken = takeFree(k, ask)
+if taken then return taken end
+`;
+
+/** Behind `look`. */
+export const acquireRest: string = `${publish}${token}${waiters}${stand}
+return stand(k, ask)
 `;
 
 /**
@@ -60,7 +68,7 @@ return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[2]), grantMs = tonumbe
 export const mutexAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "mutex-acquire",
   keyCount: 5,
-  lua: clock + publish + token + waiters + mutexState + stand + acquireBody,
+  lua: clock + putMutex + acquireStart + lookAtMutex + acquireRest,
   args: (given) => standArgs(given, given.changes),
   parse: standReader("mutex-acquire"),
 };

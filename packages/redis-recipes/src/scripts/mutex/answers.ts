@@ -70,6 +70,7 @@ export function standReader(script: string): (raw: unknown) => StandAnswer {
 export interface Passed {
   /** `handed`: `next` holds now. `freed`: nobody does; `next` is our first waiter, `""` where there is none. */
   readonly status: "handed" | "freed";
+  /** 0 where the script did not look at the clock. */
   readonly serverMs: number;
   readonly next: string;
   /** The first error in publishing, `""` for none: then waiters learn of it by their heartbeat only. */

@@ -7,7 +7,7 @@ import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
 import { type Passed, readPassed } from "./answers.js";
-import { type PassArgs, passArgs, passOptions } from "./release.js";
+import { type PassArgs, passArgs, passOptions, runIdAt } from "./release.js";
 
 export interface CancelArgs extends PassArgs {
   readonly owner: string;
@@ -37,18 +37,23 @@ export function readCancel(script: string, raw: unknown): CancelAnswer {
  * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then the lease that it was queued with. Answer: handed, freed / removed /
  * none, with the publish error; server time in each.
  *
- * A waiter that goes from the front of the queue of a free lock nudges the one behind it, which would else find the lock by its
- * heartbeat only. Redisson's plain mutex has no queue, so giving up writes nothing there.
+ * A waiter that goes from the front of the queue of a lock that is free, or that Java holds, nudges the one behind it, which would else find
+ * out late that it is the one to look, or to listen. Redisson's plain mutex has no queue, so giving up writes nothing there.
  */
 export const mutexCancel: CallScript<CancelArgs, CancelAnswer> = {
   name: "mutex-cancel",
   keyCount: 5,
+  runIdAt,
   lua: `${clock}${publish}${token}${waiters}${mutexState}${leaveQueue}${passOn}${passOptions}
 local state, holder = look(k.lock)
-local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[9]))
-local removed = leave(k, ARGV[1], tonumber(ARGV[9]))
-if state == 'held' and holder == ARGV[1] then return passOn(k, opts) end
-if first and state == 'free' then nudge(k, (liveHead(k))) end
+local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[10]))
+local removed = leave(k, ARGV[1], tonumber(ARGV[10]))
+if state == 'held' and holder == ARGV[1] then
+  redis.call('DEL', k.lock)
+  return passOn(k, opts)
+end
+local unheard = state == 'free' or (state == 'held' and not channelOf(holder))
+if first and unheard then nudge(k, (liveHead(k))) end
 return {removed and 'removed' or 'none', nowUs, mute}
 `,
   args: (given) => [given.owner, ...passArgs(given), given.leaseMs],

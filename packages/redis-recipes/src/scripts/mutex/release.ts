@@ -1,6 +1,6 @@
 import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
-import { mutexState } from "../lua/mutex-state.js";
+import { putMutex } from "../lua/mutex-state.js";
 import { passOn } from "../lua/pass-on.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
@@ -29,18 +29,34 @@ export function passArgs(given: PassArgs): (string | number)[] {
     given.publish,
     given.channel,
     given.changes,
+    "",
   ];
 }
 
-/** Reads `passArgs` from the second argument on. The message differs: `passOn` gets it from the script. */
+/** Where `passArgs` leave room for the run id, behind the owner. */
+export const runIdAt = 8;
+
+/** Reads `passArgs` from the second argument on, the run id among them. The message differs: `passOn` gets it from the script. */
 export const passOptions = `
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 local opts = {claimMs = tonumber(ARGV[2]), aliveMs = tonumber(ARGV[3]), maxRun = tonumber(ARGV[4]),
-  tokenTtlMs = tonumber(ARGV[5]), how = ARGV[6], channel = ARGV[7], changes = ARGV[8], message = '0'}
+  tokenTtlMs = tonumber(ARGV[5]), how = ARGV[6], channel = ARGV[7], changes = ARGV[8], runId = ARGV[9],
+  message = '0'}
 `;
 
 export interface ReleaseArgs extends PassArgs {
   readonly owner: string;
+}
+
+/**
+ * Takes the hold out of the hash, by `field`: `ended` is 1 where it was there. In what is no hash there is no hold; any other refusal, such as
+ * that of a replica, is the answer of the script.
+ */
+export function endField(field: string): string {
+  return `
+local ended = redis.pcall('HDEL', KEYS[1], ${field})
+if type(ended) == 'table' and not string.find(ended.err, '^WRONGTYPE') then return ended end
+`;
 }
 
 export type ReleaseAnswer = Passed | Gone;
@@ -58,18 +74,29 @@ export function readRelease(script: string, raw: unknown): ReleaseAnswer {
  * Ends the owner's hold of a mutex and hands it to the next live waiter of ours, or frees it.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: owner, claim lease ms, alive window ms, longest run of direct hand-offs (-1 for no
- * bound), token TTL ms, how to publish, Redisson's channel, channel of changes. Answer: handed (next holder, publish error) / freed (our
- * first waiter, publish error) / gone; server time in each.
+ * bound), token TTL ms, how to publish, Redisson's channel, channel of changes, run id (empty where the script has to read it). Answer: handed
+ * (next holder, publish error) / freed (our first waiter, publish error) / gone; server time in each.
  *
  * As Redisson's when it frees: key deleted, `0` on its channel. Nothing is written or published for an owner that does not hold.
  * No result is kept for requests sent twice: the owner is fresh for each grant, so the second finds it gone.
+ *
+ * The key goes with its last field. The short way: where nothing is left of the lock, of its queue and of a run of hand-offs, no waiter
+ * of ours can be next. Its answer has no server time, since nothing in it needs the clock. Where other fields are left, as those of a
+ * reader of Java's which a read-write lock of the same name has let in, the hold was not alone, and that is `gone` too.
  */
 export const mutexRelease: CallScript<ReleaseArgs, ReleaseAnswer> = {
   name: "mutex-release",
   keyCount: 5,
-  lua: `${clock}${publish}${token}${waiters}${mutexState}${passOn}${passOptions}
-local state, holder = look(k.lock)
-if state ~= 'held' or holder ~= ARGV[1] then return {'gone', nowUs} end
+  runIdAt,
+  lua: `${publish}${endField("ARGV[1]")}
+if ended == 1 and redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[5]) == 0 then
+  tellRedisson(ARGV[6], ARGV[7], '0')
+  if ARGV[8] ~= '' then say('PUBLISH', ARGV[8], '1') end
+  return {'freed', 0, '', mute}
+end
+${clock}
+if ended ~= 1 or redis.call('EXISTS', KEYS[1]) == 1 then return {'gone', nowUs} end
+${token}${waiters}${putMutex}${passOn}${passOptions}
 return passOn(k, opts)
 `,
   args: (given) => [given.owner, ...passArgs(given)],

@@ -5,7 +5,7 @@ import { readWriteState } from "../lua/read-write-state.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { type Gone, type Passed, readPassed } from "../mutex/answers.js";
-import { passOptions, type ReleaseArgs } from "../mutex/release.js";
+import { passOptions, type ReleaseArgs, runIdAt } from "../mutex/release.js";
 import { type CallScript, Reply } from "../script.js";
 import { type TurnArgs, writeEndArgs } from "./write-release.js";
 
@@ -50,8 +50,9 @@ const nearReaders = 100;
 export const readRelease: CallScript<ReadReleaseArgs, ReadReleaseAnswer> = {
   name: "read-release",
   keyCount: 6,
+  runIdAt,
   lua: `${clock}${publish}${token}${waiters}${readWriteState}${passOn}${passOptions}
-opts.turnMs = tonumber(ARGV[9])
+opts.turnMs = tonumber(ARGV[10])
 local state, _, mode = look(k.lock, ARGV[1])
 if state ~= 'held' or redis.call('HEXISTS', k.lock, ARGV[1]) == 0 then return {'gone', nowUs} end
 local ttl = redis.call('PTTL', k.lock)
@@ -60,7 +61,7 @@ local longest, looks, all = 0, 0, true
 for _, field in ipairs(redis.call('HKEYS', k.lock)) do
   if field ~= 'mode' and field ~= ARGV[1] then
     for level = 1, tonumber(redis.call('HGET', k.lock, field)) or 0 do
-      local left = redis.pcall('PTTL', holdOf(ARGV[10], field, level))
+      local left = redis.pcall('PTTL', holdOf(ARGV[11], field, level))
       longest = math.max(longest, type(left) == 'number' and left or ttl)
     end
     looks = looks + 1
@@ -75,6 +76,7 @@ if longest > 0 then
   return {'shared', nowUs}
 end
 if mode == 'write' then return {'shared', nowUs} end
+redis.call('DEL', k.lock)
 return passOn(k, opts)
 `,
   args: (given) => [given.owner, ...writeEndArgs(given), given.holdPrefix],

@@ -1,10 +1,6 @@
 import { clock } from "../lua/clock.js";
-import { publish } from "../lua/publish.js";
-import { readWriteState } from "../lua/read-write-state.js";
-import { stand } from "../lua/stand.js";
-import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
-import { acquireBody, type StandArgs, standArgs } from "../mutex/acquire.js";
+import { putWriter, readWriteState } from "../lua/read-write-state.js";
+import { acquireRest, acquireStart, type StandArgs, standArgs } from "../mutex/acquire.js";
 import { type StandAnswer, standReader } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
 
@@ -20,7 +16,7 @@ import type { CallScript } from "../script.js";
 export const writeAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "write-acquire",
   keyCount: 5,
-  lua: clock + publish + token + waiters + readWriteState + stand + acquireBody,
+  lua: clock + putWriter + acquireStart + readWriteState + acquireRest,
   args: (given) => standArgs(given, given.changes),
   parse: standReader("write-acquire"),
 };

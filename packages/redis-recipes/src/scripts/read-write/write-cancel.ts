@@ -6,7 +6,7 @@ import { leaveQueue } from "../lua/stand.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import type { CancelArgs } from "../mutex/cancel.js";
-import { passOptions } from "../mutex/release.js";
+import { passOptions, runIdAt } from "../mutex/release.js";
 import { type CallScript, Reply } from "../script.js";
 import { readEnded, type TurnArgs, type WriteReleaseAnswer, writeEndArgs } from "./write-release.js";
 
@@ -38,18 +38,23 @@ function readCancelled(script: string, raw: unknown): WriteCancelAnswer {
 export const writeCancel: CallScript<WriteCancelArgs, WriteCancelAnswer> = {
   name: "write-cancel",
   keyCount: 5,
+  runIdAt,
   lua: `${clock}${publish}${token}${waiters}${readWriteState}${leaveQueue}${passOn}${endWrite}${passOptions}
-opts.turnMs = tonumber(ARGV[9])
+opts.turnMs = tonumber(ARGV[10])
 local state, holder, mode = look(k.lock, ARGV[1])
-local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[10]))
-local removed = leave(k, ARGV[1], tonumber(ARGV[10]))
-if state == 'held' and mode == 'write' and holder == ARGV[1] then return endWrite(k, ARGV[1], opts) end
-if first and (state == 'free' or mode == 'read') then
+local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[11]))
+local removed = leave(k, ARGV[1], tonumber(ARGV[11]))
+if state == 'held' and mode == 'write' and holder == ARGV[1] then
+  redis.call('HDEL', k.lock, ARGV[1] .. ':write')
+  return endWrite(k, opts)
+end
+local unwritten = state == 'free' or mode == 'read'
+if first and (unwritten or (mode == 'write' and not channelOf(holder))) then
   local head = liveHead(k)
-  if not head then
-    tellRedisson(opts.how, opts.channel, '1')
-  elseif state == 'free' then
+  if head then
     nudge(k, head)
+  elseif unwritten then
+    tellRedisson(opts.how, opts.channel, '1')
   end
 end
 return {removed and 'removed' or 'none', nowUs, mute}

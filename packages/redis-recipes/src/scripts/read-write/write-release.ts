@@ -1,11 +1,18 @@
 import { clock } from "../lua/clock.js";
 import { passOn } from "../lua/pass-on.js";
 import { publish } from "../lua/publish.js";
-import { endWrite, readWriteState } from "../lua/read-write-state.js";
+import { endWrite, putWriter } from "../lua/read-write-state.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { type Gone, type Passed, readPassed } from "../mutex/answers.js";
-import { type PassArgs, passArgs, passOptions, type ReleaseArgs } from "../mutex/release.js";
+import {
+  endField,
+  type PassArgs,
+  passArgs,
+  passOptions,
+  type ReleaseArgs,
+  runIdAt,
+} from "../mutex/release.js";
 import { type CallScript, Reply } from "../script.js";
 
 /** How long our readers may pass a waiting writer of ours after a release that freed the lock for all. */
@@ -47,15 +54,26 @@ export function readEnded(script: string, raw: unknown): WriteReleaseAnswer {
  *
  * As Redisson's: `1` on its channel when freed, `mode` `read` on a downgrade. Unlike it, a downgrade publishes `1` too, since waiting
  * readers would else come in at the end of a lease only.
+ *
+ * The short way, as in `mutex-release`: no queue, no run of hand-offs, and nothing in the hash but the mode, which goes last.
  */
 export const writeRelease: CallScript<WriteReleaseArgs, WriteReleaseAnswer> = {
   name: "write-release",
   keyCount: 5,
-  lua: `${clock}${publish}${token}${waiters}${readWriteState}${passOn}${endWrite}${passOptions}
-opts.turnMs = tonumber(ARGV[9])
-local state, holder, mode = look(k.lock, ARGV[1])
-if state ~= 'held' or mode ~= 'write' or holder ~= ARGV[1] then return {'gone', nowUs} end
-return endWrite(k, ARGV[1], opts)
+  runIdAt,
+  lua: `${publish}${endField("ARGV[1] .. ':write'")}
+if ended == 1 and redis.call('EXISTS', KEYS[3], KEYS[5]) == 0 and redis.call('HLEN', KEYS[1]) == 1 then
+  if redis.call('HDEL', KEYS[1], 'mode') == 1 then
+    tellRedisson(ARGV[6], ARGV[7], '1')
+    if ARGV[8] ~= '' then say('PUBLISH', ARGV[8], '1') end
+    return {'freed', 0, '', mute}
+  end
+end
+${clock}
+if ended ~= 1 or redis.call('HGET', KEYS[1], 'mode') ~= 'write' then return {'gone', nowUs} end
+${token}${waiters}${putWriter}${passOn}${endWrite}${passOptions}
+opts.turnMs = tonumber(ARGV[10])
+return endWrite(k, opts)
 `,
   args: (given) => [given.owner, ...writeEndArgs(given)],
   parse: (raw) => readEnded("write-release", raw),

@@ -3,14 +3,13 @@ import {
   type CreateRequest,
   type MultiResponse,
   multiFailure,
+  type ResponseOf,
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import type { Outcome, ZooKeeperSession } from "../../session/types.js";
 import type { OwnNode } from "../grant/own-node-watch.js";
 
-export type Children = Outcome<{ children: string[] }>;
-/** By the path of the parent. */
-export type Listings = ReadonlyMap<string, Children>;
+export type Children = Outcome<ResponseOf<"getChildren2">>;
 export type OwnNodes = readonly [OwnNode, ...OwnNode[]];
 
 export function ownNode(path: string, czxid: bigint): OwnNode {
@@ -18,7 +17,7 @@ export function ownNode(path: string, czxid: bigint): OwnNode {
 }
 
 /**
- * Creates all nodes or none in one transaction, in the batch of the caller. A refusal has the parent of the node that was
+ * Creates all nodes or none in one transaction. A refusal has the parent of the node that was
  * refused as its path: `parents` are in the order of the requests.
  */
 export function sendTransaction(
@@ -49,17 +48,18 @@ function nodesOf({ results }: MultiResponse, zxid: bigint): OwnNodes {
   return nodes as [OwnNode, ...OwnNode[]];
 }
 
-/** Lists each parent, in the batch of the caller. `listed` runs with the last of the answers. */
+/** Lists each of the parents once. `listed` runs with the last of the answers, and gets a listing for each of `parents`. */
 export function listAll(
   session: ZooKeeperSession,
   parents: readonly string[],
-  listed: (listings: Listings) => void,
+  listed: (listings: readonly Children[]) => void,
 ): void {
   const listings = new Map<string, Children>();
-  for (const parent of parents) {
+  const distinct = new Set(parents);
+  for (const parent of distinct) {
     session.send("getChildren2", { path: parent, watch: false }, (listing) => {
       listings.set(parent, listing);
-      if (listings.size === parents.length) listed(listings);
+      if (listings.size === distinct.size) listed(parents.map((each) => listings.get(each) as Children));
     });
   }
 }

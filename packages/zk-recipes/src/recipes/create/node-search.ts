@@ -6,7 +6,7 @@ import type { OwnNode } from "../grant/own-node-watch.js";
 import { isPassing } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { sendSync } from "../session/sync.js";
-import { type Listings, listAll, type OwnNodes, ownNode } from "./node-creates.js";
+import { type Children, listAll, type OwnNodes, ownNode } from "./node-creates.js";
 
 const firstPauseMs: Millis = 250;
 /** Nodes that no attempt waits for any more are looked for ever less often, and at least this often. */
@@ -22,8 +22,8 @@ export interface SoughtNode {
 export interface SearchListener {
   /** Asked when nodes are found: whether the attempt still waits for them. */
   wanted(): boolean;
-  /** All are there. Each parent was listed after that, on the same connection. */
-  found(nodes: OwnNodes, listings: Listings): void;
+  /** All are there. The parent of each was listed after that, on the same connection. */
+  found(nodes: OwnNodes, listings: readonly Children[]): void;
   /** None is there, or none is left. */
   none(): void;
   /** Contact broke. */
@@ -42,6 +42,7 @@ export class NodeSearch {
   readonly #context: SessionContext;
   readonly #runtime: Runtime;
   readonly #sought: readonly SoughtNode[];
+  /** Of each node that is looked for. */
   readonly #parents: readonly string[];
   readonly #listener: SearchListener;
 
@@ -54,22 +55,20 @@ export class NodeSearch {
     this.#context = context;
     this.#runtime = runtime;
     this.#sought = sought;
-    this.#parents = [...new Set(sought.map(({ parent }) => parent))];
+    this.#parents = sought.map(({ parent }) => parent);
     this.#listener = listener;
   }
 
   look(): void {
     const { session } = this.#context;
     this.roundTrips++;
-    session.batch(() => {
-      const sync = sendSync(session);
-      listAll(session, this.#parents, (listings) => {
-        if (sync.failure !== null) return this.#failed(sync.failure, []);
-        for (const listing of listings.values()) {
-          if (!listing.ok && !saysNoNode(listing.error)) return this.#failed(listing.error, []);
-        }
-        this.#listed(this.#sought.map((node) => find(node, listings)));
-      });
+    const sync = sendSync(session);
+    listAll(session, this.#parents, (listings) => {
+      if (sync.failure !== null) return this.#failed(sync.failure, []);
+      for (const listing of listings) {
+        if (!listing.ok && !saysNoNode(listing.error)) return this.#failed(listing.error, []);
+      }
+      this.#listed(this.#find(listings));
     });
   }
 
@@ -85,18 +84,20 @@ export class NodeSearch {
     const { session } = this.#context;
     const reads: Outcome<OwnNode>[] = [];
     this.roundTrips++;
-    session.batch(() => {
-      for (const path of paths) {
-        session.send("exists", { path, watch: false }, (outcome) => {
-          if (!outcome.ok) reads.push(outcome);
-          else reads.push({ ...outcome, value: ownNode(path, outcome.value.stat.czxid) });
-        });
-      }
-      listAll(session, this.#parents, (listings) => this.#wereRead(paths, reads, listings));
-    });
+    for (const path of paths) {
+      session.send("exists", { path, watch: false }, (outcome) => {
+        if (!outcome.ok) reads.push(outcome);
+        else reads.push({ ...outcome, value: ownNode(path, outcome.value.stat.czxid) });
+      });
+    }
+    listAll(session, this.#parents, (listings) => this.#wereRead(paths, reads, listings));
   }
 
-  #wereRead(paths: readonly string[], reads: readonly Outcome<OwnNode>[], listings: Listings): void {
+  #wereRead(
+    paths: readonly string[],
+    reads: readonly Outcome<OwnNode>[],
+    listings: readonly Children[],
+  ): void {
     const { nodes: known, deletions } = this.#context;
     const nodes: OwnNode[] = [];
     for (const [index, read] of reads.entries()) {
@@ -126,21 +127,22 @@ export class NodeSearch {
 
   #clear(delayMs: Millis): void {
     const { session, deletions } = this.#context;
-    session.batch(() => {
-      const sync = sendSync(session);
-      listAll(session, this.#parents, (listings) => {
-        const left = this.#sought.map((node) => find(node, listings)).filter((path) => path !== null);
-        deletions.deleteAll(left, () => {});
-        const seen = [...listings.values()].every((listing) => listing.ok || saysNoNode(listing.error));
-        if (!seen || sync.failure !== null) this.#clearLater(Math.min(2 * delayMs, longestPauseMs));
-      });
+    const sync = sendSync(session);
+    listAll(session, this.#parents, (listings) => {
+      const left = this.#find(listings).filter((path) => path !== null);
+      deletions.deleteAll(left, () => {});
+      const seen = listings.every((listing) => listing.ok || saysNoNode(listing.error));
+      if (!seen || sync.failure !== null) this.#clearLater(Math.min(2 * delayMs, longestPauseMs));
     });
+  }
+
+  #find(listings: readonly Children[]): (string | null)[] {
+    return this.#sought.map((node, index) => find(node, listings[index] as Children));
   }
 }
 
-function find({ parent, prefix }: SoughtNode, listings: Listings): string | null {
-  const listing = listings.get(parent);
-  if (listing?.ok !== true) return null;
+function find({ parent, prefix }: SoughtNode, listing: Children): string | null {
+  if (!listing.ok) return null;
   const name = listing.value.children.find((child) => joinPath(parent, child).startsWith(prefix));
   return name === undefined ? null : joinPath(parent, name);
 }

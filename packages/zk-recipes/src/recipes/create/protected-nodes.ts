@@ -1,12 +1,19 @@
 import type { HoldfastError, Millis } from "@holdfast/core";
-import { CreateFlags, type CreateRequest, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
-import { protectionPrefix } from "../../layout/protected-name.js";
+import {
+  baseName,
+  CreateFlags,
+  type CreateRequest,
+  errorCodes,
+  joinPath,
+  ZooKeeperError,
+} from "@holdfast/zk-protocol";
+import { keepableGuid, protectionPrefix } from "../../layout/queue-order.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import { isPassing, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import type { CreateSettings } from "./create-settings.js";
 import { MissingParents } from "./missing-parents.js";
-import { type Listings, listAll, type OwnNodes, ownNode, sendTransaction } from "./node-creates.js";
+import { type Children, listAll, type OwnNodes, sendTransaction } from "./node-creates.js";
 import { NodeSearch } from "./node-search.js";
 
 /** One of the nodes; `lockName` is for messages. */
@@ -16,6 +23,8 @@ export interface NodePart {
   readonly parent: string;
   readonly base: string;
   readonly data: Uint8Array;
+  /** The provider may keep the node after its release. Default `false`. */
+  readonly keepable?: boolean | undefined;
 }
 
 /** Which nodes are made, and what is sent with them. */
@@ -31,8 +40,8 @@ export interface NodesPlan {
 }
 
 export interface NodesListener {
-  /** All are there, in the order of the parts. Each parent was listed after that, on the same connection. */
-  created(nodes: OwnNodes, listings: Listings): void;
+  /** All are there, in the order of the parts. The parent of each was listed after that, on the same connection. */
+  created(nodes: OwnNodes, listings: readonly Children[]): void;
   /** None is there. */
   failed(error: HoldfastError): void;
 }
@@ -48,8 +57,6 @@ export class ProtectedNodes {
   readonly #context: SessionContext;
   readonly #settings: CreateSettings;
   readonly #plan: NodesPlan;
-  /** Each parent once. */
-  readonly #parents: readonly string[];
   readonly #listener: NodesListener;
   /** For each part the path of its node up to the base. */
   readonly #prefixes: readonly string[];
@@ -57,6 +64,8 @@ export class ProtectedNodes {
   #search: NodeSearch | null = null;
   readonly #startedMs: Millis;
   #creates = 0;
+  /** The answer to the last creates. */
+  #made: Outcome<OwnNodes> | null = null;
   #tries = 0;
   #abandoned: (() => void) | null = null;
   #settled = false;
@@ -69,11 +78,11 @@ export class ProtectedNodes {
     this.#context = context;
     this.#settings = settings;
     this.#plan = plan;
-    this.#parents = [...new Set(plan.parts.map(({ parent }) => parent))];
     this.#listener = listener;
-    this.#prefixes = plan.parts.map(({ parent }) =>
-      joinPath(parent, protectionPrefix(settings.runtime.randomId())),
-    );
+    this.#prefixes = plan.parts.map(({ parent, keepable }) => {
+      const guid = settings.runtime.randomId();
+      return joinPath(parent, protectionPrefix(keepable === true ? keepableGuid(guid) : guid));
+    });
     this.#startedMs = settings.runtime.nowMs();
   }
 
@@ -111,49 +120,41 @@ export class ProtectedNodes {
 
   #send(missingLevels: readonly string[]): void {
     const { session, creating } = this.#context;
-    let made: Outcome<OwnNodes> | null = null;
-    let mistake: HoldfastError | null = null;
+    let missing: MissingParents | null = null;
     this.#creates++;
-    session.batch(() => {
-      let parents: MissingParents | null = null;
-      try {
-        // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
-        if (missingLevels.length > 0) parents = new MissingParents(this.#settings, missingLevels);
-        const requests = this.#requests();
-        parents?.send(session);
-        this.#sendCreates(requests, (outcome) => {
-          made = outcome;
-          if (outcome.ok) for (const { path } of outcome.value) this.#context.nodes.add(path);
-        });
-      } catch (error) {
-        mistake = error as HoldfastError;
-        return;
-      }
-      this.#plan.readAlong?.();
-      listAll(session, this.#parents, (listings) => {
-        creating.leave();
-        this.#answered(made as Outcome<OwnNodes>, listings, parents);
-      });
-    });
-    if (mistake === null) return;
-    creating.leave();
-    this.#fail(mistake);
+    try {
+      // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
+      if (missingLevels.length > 0) missing = new MissingParents(this.#settings, missingLevels);
+      const requests = this.#requests();
+      missing?.send(session);
+      this.#sendCreates(requests);
+    } catch (error) {
+      creating.leave();
+      return this.#fail(error as HoldfastError);
+    }
+    this.#plan.readAlong?.();
+    const { parts } = this.#plan;
+    const listed = (listings: readonly Children[]): void => {
+      creating.leave();
+      this.#answered(this.#made as Outcome<OwnNodes>, listings, missing);
+    };
+    if (parts.length > 1) return listAll(session, parentsOf(parts), listed);
+    session.send("getChildren2", { path: parts[0].parent, watch: false }, (listing) => listed([listing]));
   }
 
-  #sendCreates(
-    requests: readonly [CreateRequest, ...CreateRequest[]],
-    answered: (made: Outcome<OwnNodes>) => void,
-  ): void {
-    const { session } = this.#context;
+  #sendCreates(requests: readonly [CreateRequest, ...CreateRequest[]]): void {
+    const { session, nodes } = this.#context;
     const { parts, transaction } = this.#plan;
-    if (transaction) {
-      const parents = parts.map(({ parent }) => parent);
-      return sendTransaction(session, requests, parents, answered);
-    }
+    const answered = (made: Outcome<OwnNodes>): void => {
+      this.#made = made;
+      if (made.ok) for (const { path } of made.value) nodes.add(path);
+    };
+    if (transaction) return sendTransaction(session, requests, parentsOf(parts), answered);
     session.send("create2", requests[0], (outcome) => {
       if (!outcome.ok) return answered(outcome);
       const { path, stat } = outcome.value;
-      answered({ ...outcome, value: [ownNode(path, stat.czxid)] });
+      const node = { path, name: baseName(path), czxid: stat.czxid };
+      answered({ ok: true, value: [node], zxid: outcome.zxid });
     });
   }
 
@@ -165,14 +166,14 @@ export class ProtectedNodes {
     return requests as [CreateRequest, ...CreateRequest[]];
   }
 
-  #answered(made: Outcome<OwnNodes>, listings: Listings, parents: MissingParents | null): void {
+  #answered(made: Outcome<OwnNodes>, listings: readonly Children[], missing: MissingParents | null): void {
     if (made.ok) return this.#ready(made.value, listings);
     const { error } = made;
     if (!(error instanceof ZooKeeperError)) return this.#unanswered(error);
     if (this.#abandoned !== null) return this.#finishAbandoned();
     if (error.code === errorCodes.NoNode) {
-      if (parents === null) return this.#create(this.#levels());
-      const refusal = parents.refusal(this.#context.session, this.#lockNameAt(error));
+      if (missing === null) return this.#create(this.#levels());
+      const refusal = missing.refusal(this.#context.session, this.#lockNameAt(error));
       if (refusal !== null) return this.#fail(refusal);
     } else if (!isPassing(error)) {
       return this.#fail(this.#failure(error));
@@ -182,9 +183,9 @@ export class ProtectedNodes {
   }
 
   #levels(): string[] {
-    const { paths } = this.#settings;
-    const levels = this.#parents.flatMap((parent) => paths.levelsOf(parent));
-    return [...new Set([...levels, ...(this.#plan.siblings ?? [])])];
+    const { parts, siblings = [] } = this.#plan;
+    const levels = parts.flatMap(({ parent }) => this.#settings.paths.levelsOf(parent));
+    return [...new Set([...levels, ...siblings])];
   }
 
   #again(error: ZooKeeperError): void {
@@ -203,7 +204,7 @@ export class ProtectedNodes {
 
   #failure(error: ZooKeeperError): HoldfastError {
     const tries = this.#tries === 0 ? "" : ` (${this.#tries} tries)`;
-    const what = `queueing on ${this.#parents.join(", ")}${tries}`;
+    const what = `queueing on ${[...new Set(parentsOf(this.#plan.parts))].join(", ")}${tries}`;
     return requestFailure(what, error, this.#context.session, this.#lockNameAt(error));
   }
 
@@ -240,7 +241,7 @@ export class ProtectedNodes {
     this.#search.look();
   }
 
-  #ready(nodes: OwnNodes, listings: Listings): void {
+  #ready(nodes: OwnNodes, listings: readonly Children[]): void {
     this.#unknown = false;
     if (this.#abandoned !== null) {
       const paths = nodes.map(({ path }) => path);
@@ -260,4 +261,8 @@ export class ProtectedNodes {
     this.#settled = true;
     this.#abandoned?.();
   }
+}
+
+function parentsOf(parts: readonly NodePart[]): string[] {
+  return parts.map(({ parent }) => parent);
 }

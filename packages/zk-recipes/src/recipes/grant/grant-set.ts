@@ -3,8 +3,11 @@ import { baseName, parentOf } from "@holdfast/zk-protocol";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
 import { type Sync, sendSync } from "../session/sync.js";
 
-/** A hold that lasts this long gets its own-node watch, also when its holder has not asked for `lost`. */
-const attendAfterMs: Millis = 250;
+/**
+ * How often holds that have lasted for as long get their own-node watch, also when their holder has not asked for `lost`: a hold has
+ * it after twice this time.
+ */
+const attendEveryMs: Millis = 125;
 
 const recoverAgainMs: Millis = 250;
 
@@ -30,8 +33,9 @@ export class GrantSet {
   /** By the path of the lock, then by the path of each node. */
   readonly #byParent = new Map<string, Map<string, SessionGrant>>();
   readonly #grants = new Set<SessionGrant>();
-  /** In the order in which they came. Released ones stay until their time comes: a short hold costs no search. */
-  #unattended: { readonly grant: SessionGrant; readonly dueMs: Millis }[] = [];
+  /** Granted since the last tick, and in the time before it. A grant that ends is forgotten: a short hold costs no watch. */
+  #young = new Set<SessionGrant>();
+  #older = new Set<SessionGrant>();
   #timerRuns = false;
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
@@ -52,12 +56,13 @@ export class GrantSet {
       if (siblings === undefined) this.#byParent.set(parent, new Map([[path, grant]]));
       else siblings.set(path, grant);
     }
-    this.#unattended.push({ grant, dueMs: grant.grantedAtMs + attendAfterMs });
+    this.#young.add(grant);
     this.#runTimer();
   }
 
   delete(grant: SessionGrant): void {
     this.#grants.delete(grant);
+    if (!this.#young.delete(grant)) this.#older.delete(grant);
     for (const { path } of grant.nodes) {
       const parent = parentOf(path);
       const siblings = this.#byParent.get(parent);
@@ -82,21 +87,18 @@ export class GrantSet {
   }
 
   #runTimer(): void {
-    const next = this.#unattended[0];
-    if (next === undefined || this.#timerRuns) return;
+    if (this.#timerRuns) return;
     this.#timerRuns = true;
-    this.#runtime.setTimer(Math.max(1, next.dueMs - this.#runtime.nowMs()), () => this.#attendDue());
+    this.#runtime.setTimer(attendEveryMs, () => this.#attendDue());
   }
 
   #attendDue(): void {
     this.#timerRuns = false;
-    const now = this.#runtime.nowMs();
-    const later = this.#unattended.findIndex((entry) => entry.dueMs > now);
-    const due = this.#unattended.splice(0, later < 0 ? this.#unattended.length : later);
-    this.#session.batch(() => {
-      for (const { grant } of due) grant.attend();
-    });
-    this.#runTimer();
+    const due = this.#older;
+    this.#older = this.#young;
+    this.#young = new Set();
+    if (this.#older.size > 0) this.#runTimer();
+    for (const grant of due) grant.attend();
   }
 
   #doubtAll(): void {
@@ -109,15 +111,13 @@ export class GrantSet {
     const doubted = [...this.#grants].filter((grant) => grant.doubted);
     if (doubted.length === 0 || session.state !== "connected") return;
     let unanswered = 0;
-    session.batch(() => {
-      const sync = sendSync(session);
-      for (const grant of doubted) {
-        grant.look(sync, (verdict) => {
-          if (verdict === "ours") grant.recover();
-          else if (verdict !== "not-ours" && unanswered++ === 0) this.#recoverLater();
-        });
-      }
-    });
+    const sync = sendSync(session);
+    for (const grant of doubted) {
+      grant.look(sync, (verdict) => {
+        if (verdict === "ours") grant.recover();
+        else if (verdict !== "not-ours" && unanswered++ === 0) this.#recoverLater();
+      });
+    }
   }
 
   /** A server too busy to answer is asked again; where contact broke, the next `connected` does it. */

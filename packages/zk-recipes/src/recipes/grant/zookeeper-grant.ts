@@ -1,5 +1,5 @@
 import type { LossReason, Millis } from "@holdfast/core";
-import type { Grant, GrantState } from "@holdfast/core/driver";
+import type { Grant, GrantPlace, GrantState, KeepingState } from "@holdfast/core/driver";
 import { saysNoNode } from "../../session/errors.js";
 import type { RequestError } from "../../session/types.js";
 import type { DeletionOutcome } from "../session/deletions.js";
@@ -7,6 +7,7 @@ import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { type Sync, sendSync } from "../session/sync.js";
 import type { SessionGrant } from "./grant-set.js";
+import { KeptNode } from "./kept-node.js";
 import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-watch.js";
 
 export interface GrantParts {
@@ -27,6 +28,8 @@ export interface GrantParts {
   readonly besides?: Promise<void>;
   /** Lost as soon as contact breaks. Default `false`: it is uncertain until the lease ends. */
   readonly endsWhenSuspended?: boolean | undefined;
+  /** Only where the grant may be kept. */
+  readonly place?: GrantPlace | undefined;
   /** On all nodes, as the wait has armed them. Empty: the grant arms its own in `attend()`. */
   readonly watches: readonly OwnNodeWatch[];
 }
@@ -43,6 +46,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   readonly permitIds: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
+  readonly place: GrantPlace | undefined;
   /** Monotonic. */
   readonly grantedAtMs: Millis;
   readonly nodes: readonly [OwnNode, ...OwnNode[]];
@@ -52,6 +56,9 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   #watches: readonly OwnNodeWatch[];
   /** Set by `begin()`, before which nothing is reported. */
   #state!: GrantState;
+  readonly #grantedOn: number;
+  /** Set once the holder has released, and the provider keeps the lock. */
+  #kept: KeptNode | null = null;
   #revokeReported = false;
   /** The connection on which a grant with `endsWhenSuspended` came in doubt only because the machine seems to have slept. */
   #asleepOn: number | null = null;
@@ -69,6 +76,8 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     this.permitIds = parts.permitIds;
     this.roundTrips = parts.roundTrips;
     this.contended = parts.contended;
+    this.place = parts.place;
+    this.#grantedOn = context.session.connection;
     this.grantedAtMs = context.runtime.nowMs();
     this.#parts = parts;
     this.#watches = parts.watches;
@@ -99,9 +108,24 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   attend(): void {
     if (this.over || this.#watches.length > 0) return;
     this.#watches = this.nodes.map((node) => new OwnNodeWatch(this.context, node, this.#ownNodeListener()));
-    this.context.session.batch(() => {
-      for (const watch of this.#watches) watch.arm();
-    });
+    for (const watch of this.#watches) watch.arm();
+  }
+
+  /** One read of the own node, unless it is watched, and one of the children: nobody waits for them but who asks next. */
+  keep(): boolean {
+    const { session, leaseAhead } = this.context;
+    if (this.over || !leaseAhead || session.connection !== this.#grantedOn) return false;
+    if (this.#watches.some(({ touched }) => touched)) return false;
+    const [node] = this.nodes;
+    const own = this.#watches[0] ?? new OwnNodeWatch(this.context, node, this.#ownNodeListener());
+    this.#watches = [own];
+    this.#kept = new KeptNode(this.context, node, own, this.#state as KeepingState);
+    this.#kept.listen();
+    return true;
+  }
+
+  mayLend(): "yes" | "soon" | "no" {
+    return this.#kept?.mayLend() ?? "no";
   }
 
   /**
@@ -122,19 +146,17 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
 
   #prove(settle: (untilMs: Millis | null, failure: RequestError | null) => void): void {
     const { session } = this.context;
-    session.batch(() => {
-      const sync = sendSync(session);
-      this.look(sync, (verdict) => {
-        if (verdict === "ours") settle(this.validUntilMs(), null);
-        else if (verdict === "not-ours") settle(null, null);
-        else if (this.#state.delivered || (sync.failure === null && isFinal(verdict))) settle(null, verdict);
-        else this.context.again(verdict, () => this.#prove(settle));
-      });
+    const sync = sendSync(session);
+    this.look(sync, (verdict) => {
+      if (verdict === "ours") settle(this.validUntilMs(), null);
+      else if (verdict === "not-ours") settle(null, null);
+      else if (this.#state.delivered || (sync.failure === null && isFinal(verdict))) settle(null, verdict);
+      else this.context.again(verdict, () => this.#prove(settle));
     });
   }
 
   /**
-   * Looks its nodes up behind `sync`, in the batch of the caller. A node that is missing, or of another session, ends the
+   * Looks its nodes up behind `sync`. A node that is missing, or of another session, ends the
    * grant. Calls `settle` once.
    */
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void {
@@ -232,23 +254,25 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   }
 
   #deleteNodes(settled: (outcome: DeletionOutcome, error: Error | null) => void): void {
-    const { session, deletions } = this.context;
+    const { deletions } = this.context;
     const sharedNames = this.#parts.sharedNames ?? false;
     const watched = this.#watched;
-    session.batch(() => {
-      for (const { path, czxid } of this.nodes) {
-        deletions.delete(path, settled, sharedNames ? { czxid, watched } : null);
-      }
-    });
+    for (const { path, czxid } of this.nodes) {
+      deletions.delete(path, settled, sharedNames ? { czxid, watched } : null);
+    }
   }
 
   #ownNodeListener(): OwnNodeListener {
     return {
       gone: () => this.missing(),
       revokeAsked: () => {
-        if (this.over || !this.#parts.revocable || this.#revokeReported) return;
+        if (this.over || this.#revokeReported || !(this.#parts.revocable || this.#kept !== null)) return;
         this.#revokeReported = true;
         this.#state.revokeRequested();
+      },
+      armed: () => this.#kept?.ownAnswered(),
+      touched: () => {
+        if (this.#kept !== null && !this.over) (this.#state as KeepingState).wanted();
       },
     };
   }
@@ -257,6 +281,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     this.#end = end;
     this.#watched = this.#watches.length > 0 && this.#watches.every(({ trusted }) => trusted);
     for (const watch of this.#watches) watch.stop();
+    this.#kept?.stop();
     this.context.grants.delete(this);
   }
 }

@@ -1,5 +1,6 @@
 import type { Age, HoldInfo, ParticipantInfo, Runtime } from "@holdfast/core";
 import { formatSessionId } from "@holdfast/zk-protocol";
+import { mayBeKept } from "../../layout/queue-order.js";
 import type { TreeParticipant } from "../../layout/tree.js";
 import type { SessionContext } from "../session/session-context.js";
 
@@ -36,6 +37,7 @@ export function holdInfo(
     holdCount: 1,
     heldByThisProvider: own !== undefined,
     remainingMs: null,
+    kept: own === undefined && mayBeKept(person.name) ? null : false,
   };
 }
 

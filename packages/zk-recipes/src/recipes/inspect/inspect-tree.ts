@@ -114,14 +114,12 @@ function sendAll<T>(
   requests: readonly (readonly [path: string, op: "getChildren2" | "getData"])[],
 ): Promise<Outcome<T>>[] {
   const settled: Promise<Outcome<T>>[] = [];
-  session.batch(() => {
-    for (const [path, op] of requests) {
-      settled.push(
-        new Promise((resolve) =>
-          session.send(op, { path, watch: false }, (outcome) => resolve(outcome as Outcome<T>)),
-        ),
-      );
-    }
-  });
+  for (const [path, op] of requests) {
+    settled.push(
+      new Promise((resolve) =>
+        session.send(op, { path, watch: false }, (outcome) => resolve(outcome as Outcome<T>)),
+      ),
+    );
+  }
   return settled;
 }

@@ -91,26 +91,21 @@ export class NaiveAttempt extends SessionAttempt {
   #send(missingLevels: readonly string[]): void {
     const { session, creating } = this.context;
     const { path, data } = this.#spec;
-    let mistake: HoldfastError | null = null;
-    session.batch(() => {
-      try {
-        // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
-        const parents = new MissingParents(this.settings, missingLevels);
-        const acl = this.settings.aclOf(path);
-        parents.send(session);
-        session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
-          creating.leave();
-          this.#created(outcome, parents);
-        });
-        this.roundTrips++;
-        this.#doubt = true;
-      } catch (error) {
-        mistake = error as HoldfastError;
-      }
-    });
-    if (mistake === null) return;
-    creating.leave();
-    this.fail(mistake);
+    try {
+      // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
+      const parents = new MissingParents(this.settings, missingLevels);
+      const acl = this.settings.aclOf(path);
+      parents.send(session);
+      session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
+        creating.leave();
+        this.#created(outcome, parents);
+      });
+      this.roundTrips++;
+      this.#doubt = true;
+    } catch (error) {
+      creating.leave();
+      this.failed(error);
+    }
   }
 
   #created(outcome: Outcome<ResponseOf<"create2">>, parents: MissingParents): void {
@@ -126,8 +121,8 @@ export class NaiveAttempt extends SessionAttempt {
       const levels = this.settings.paths.levelsOf(parentOf(path));
       if (parents.levels.length === 0) return this.#create(levels);
       const refusal = parents.refusal(this.context.session, lockName);
-      if (refusal !== null) return this.fail(refusal);
-    } else if (isFinal(error)) return this.fail(this.#failure(error));
+      if (refusal !== null) return this.failed(refusal);
+    } else if (isFinal(error)) return this.failed(this.#failure(error));
     this.retry(this.#failure(error), () => this.#create([]));
   }
 
@@ -136,32 +131,30 @@ export class NaiveAttempt extends SessionAttempt {
     if (this.over && !this.#doubt) return;
     const { session } = this.context;
     this.roundTrips++;
-    session.batch(() => {
-      // The server that is asked may lag behind the one that made the node.
-      const sync: Sync | null = this.#doubt ? sendSync(session) : null;
-      const watch = session.watchExists(this.#spec.path, {
-        answered: (outcome) => {
-          const failure = sync?.failure ?? (outcome.ok ? null : outcome.error);
-          if (failure === null && outcome.ok) return this.#looked(watch, outcome.value);
-          watch.drop();
-          this.#lookFailed(failure as RequestError);
-        },
-        fired: (type) => {
-          if (this.over) return;
-          this.#watch = null;
-          if (type !== "deleted") return this.#look();
-          this.listener.notified();
-          this.#create([]);
-        },
-      });
-      this.#watch = watch;
+    // The server that is asked may lag behind the one that made the node.
+    const sync: Sync | null = this.#doubt ? sendSync(session) : null;
+    const watch = session.watchExists(this.#spec.path, {
+      answered: (outcome) => {
+        const failure = sync?.failure ?? (outcome.ok ? null : outcome.error);
+        if (failure === null && outcome.ok) return this.#looked(watch, outcome.value);
+        watch.drop();
+        this.#lookFailed(failure as RequestError);
+      },
+      fired: (type) => {
+        if (this.over) return;
+        this.#watch = null;
+        if (type !== "deleted") return this.#look();
+        this.listener.notified();
+        this.#create([]);
+      },
     });
+    this.#watch = watch;
   }
 
   #lookFailed(error: RequestError): void {
     this.#watch = null;
     if (!isFinal(error)) this.context.again(error, () => this.#look());
-    else this.fail(this.#failure(error));
+    else this.failed(this.#failure(error));
   }
 
   #looked(watch: WatchHandle, found: Exists): void {
@@ -184,7 +177,7 @@ export class NaiveAttempt extends SessionAttempt {
       return this.#create([]);
     }
     if (found.stat.ephemeralOwner === 0n) {
-      return this.fail(
+      return this.failed(
         new LayoutConflictError(
           `${lockName}: ${path} is there already and does not belong to a session, so it never goes and nobody would be granted; a naive mutex needs a path of its own`,
           { lockName, backend: "zookeeper" },
@@ -245,9 +238,9 @@ export class NaiveAttempt extends SessionAttempt {
     return requestFailure(`taking ${path}`, error, this.context.session, lockName);
   }
 
-  protected override fail(error: unknown): void {
+  override failed(error: unknown): void {
     this.#doubt = false;
     this.#gone();
-    super.fail(error);
+    super.failed(error);
   }
 }

@@ -1,8 +1,7 @@
 import { type HoldfastError, LockLostError } from "@holdfast/core";
 import type { AttemptListener } from "@holdfast/core/driver";
 import { baseName, CreateFlags, errorCodes, joinPath, parentOf, ZooKeeperError } from "@holdfast/zk-protocol";
-import { protectionPrefix } from "../../layout/protected-name.js";
-import { readBase, sortKey, writeBase } from "../../layout/queue-order.js";
+import { protectionPrefix, readBase, sortKey, writeBase } from "../../layout/queue-order.js";
 import { saysNodeExists, saysNoNode } from "../../session/errors.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import type { CreateSettings } from "../create/create-settings.js";
@@ -59,31 +58,29 @@ export class DowngradeAttempt extends SessionAttempt {
 
   #try(): void {
     if (this.over) return;
-    if (this.#write.over) return this.fail(this.#lost());
+    if (this.#write.over) return this.failed(this.#lost());
     const { session, nodes } = this.context;
     const path = this.#path;
     let made: RequestError | null = null;
     let node: OwnNode | null = null;
     this.roundTrips++;
-    session.batch(() => {
-      try {
-        // Calls code of the caller, and the ACL may be too large to send: such a mistake fails this call alone.
-        const acl = this.settings.aclOf(path);
-        const { data } = this.#write;
-        session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
-          if (!outcome.ok) made = outcome.error;
-        });
-      } catch (error) {
-        return this.fail(error);
-      }
-      nodes.add(path);
-      // Gives the czxid also of a node that an earlier try has made.
-      session.send("exists", { path, watch: false }, (outcome) => {
-        if (outcome.ok) node = ownNode(path, outcome.value.stat.czxid);
+    try {
+      // Calls code of the caller, and the ACL may be too large to send: such a mistake fails this call alone.
+      const acl = this.settings.aclOf(path);
+      const { data } = this.#write;
+      session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
+        if (!outcome.ok) made = outcome.error;
       });
-      session.send("exists", { path: this.#write.backendId, watch: false }, (outcome) => {
-        this.#answered(made, node, outcome);
-      });
+    } catch (error) {
+      return this.failed(error);
+    }
+    nodes.add(path);
+    // Gives the czxid also of a node that an earlier try has made.
+    session.send("exists", { path, watch: false }, (outcome) => {
+      if (outcome.ok) node = ownNode(path, outcome.value.stat.czxid);
+    });
+    session.send("exists", { path: this.#write.backendId, watch: false }, (outcome) => {
+      this.#answered(made, node, outcome);
     });
   }
 
@@ -93,12 +90,12 @@ export class DowngradeAttempt extends SessionAttempt {
     write: Outcome<{ stat: { czxid: bigint } }>,
   ): void {
     if (this.over) return;
-    if (this.#write.over) return this.fail(this.#lost());
+    if (this.#write.over) return this.failed(this.#lost());
     if (made !== null && !saysNodeExists(made)) return this.#refused(made);
     if (!write.ok && !saysNoNode(write.error)) return this.#refused(write.error);
     if (!write.ok || write.value.stat.czxid !== this.#write.token) {
       this.#write.lose("stolen");
-      return this.fail(this.#lost());
+      return this.failed(this.#lost());
     }
     if (node !== null) return this.#granted(node);
     // Made and gone again: another client deletes nodes that it does not know.
@@ -126,7 +123,7 @@ export class DowngradeAttempt extends SessionAttempt {
     if (!(error instanceof ZooKeeperError)) return this.context.whenUsable(() => this.#try());
     const failure = this.#failure(error);
     if (isPassing(error)) this.retry(failure, () => this.#try());
-    else this.fail(failure);
+    else this.failed(failure);
   }
 
   #failure(error: Error): HoldfastError {

@@ -1,14 +1,15 @@
-import { InvalidArgumentError } from "@holdfast/core";
-import type { AttemptListener } from "@holdfast/core/driver";
+import { InvalidArgumentError, type Millis } from "@holdfast/core";
+import type { AttemptListener, GrantPlace } from "@holdfast/core/driver";
+import type { Stat } from "@holdfast/zk-protocol";
 import type { QueueRule } from "../../layout/queue-rules.js";
 import type { CreateSettings } from "../create/create-settings.js";
-import type { Children, Listings, OwnNodes } from "../create/node-creates.js";
-import { type NodePart, ProtectedNodes } from "../create/protected-nodes.js";
+import type { Children, OwnNodes } from "../create/node-creates.js";
+import { type NodePart, type NodesListener, ProtectedNodes } from "../create/protected-nodes.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import type { SessionContext } from "../session/session-context.js";
 import { deleteNode, type Grants, SessionAttempt } from "../session-attempt.js";
-import { QueuePlace } from "./queue-place.js";
+import { isFree, type PlaceListener, QueuePlace } from "./queue-place.js";
 
 /** One queue to stand in. */
 export interface QueueSpec {
@@ -19,30 +20,30 @@ export interface QueueSpec {
   readonly data: Uint8Array;
   readonly mayWait: boolean;
   readonly revocable: boolean;
+  /** As in `NodePart`. */
+  readonly keepable?: boolean;
+  /** As in `PlaceSpec`. */
+  readonly keepAskMs?: Millis;
   /** As in `GrantParts`. */
   readonly endsWhenSuspended?: boolean;
 }
 
 export type QueueSpecs = readonly [QueueSpec, ...QueueSpec[]];
 
-/** One of the queues, once our node is in it. */
-interface Entry {
-  readonly spec: QueueSpec;
-  readonly node: OwnNode;
-  readonly place: QueuePlace;
-  /** Set when our turn has come: the connection over which that was seen, and the watch on our node since. */
-  turn: { readonly connection: number; readonly watch: OwnNodeWatch | null } | null;
-}
+/** A turn that has come, in one of the queues. */
+type Turn = Pick<QueuePlace<QueueSpec>, "spec" | "node" | "contended" | "grantingStat" | "ownWatch">;
 
 /**
  * A node in one queue, whose head holds: mutex, read and write lock, leadership. Or a node in each of several queues, made in
  * one transaction, and a grant when the last turn has come. Were the nodes made one by one, two clients could each come first
  * on one path and wait for the other for ever; transactions are in the same order on all paths.
  */
-export class QueueAttempt extends SessionAttempt {
+export class QueueAttempt extends SessionAttempt implements NodesListener, PlaceListener<QueueSpec> {
   readonly #specs: QueueSpecs;
   readonly #nodes: ProtectedNodes;
-  #entries: readonly Entry[] = [];
+  /** In the order of the specs. */
+  #made: readonly OwnNode[] = [];
+  #places: readonly QueuePlace<QueueSpec>[] = [];
   /** Each place has seen the listing that was read behind the creates. */
   #started = false;
 
@@ -54,26 +55,19 @@ export class QueueAttempt extends SessionAttempt {
   ) {
     super(context, settings, listener);
     this.#specs = specs;
-    const parts = specs.map(({ rule, ...spec }): NodePart => ({ ...spec, base: rule.base }));
-    this.#nodes = new ProtectedNodes(
-      context,
-      settings,
-      { parts: parts as [NodePart, ...NodePart[]], transaction: specs.length > 1 },
-      {
-        created: (nodes, listings) => this.#created(nodes, listings),
-        failed: (error) => this.fail(error),
-      },
-    );
+    const parts = specs.map(partOf) as [NodePart, ...NodePart[]];
+    this.#nodes = new ProtectedNodes(context, settings, { parts, transaction: specs.length > 1 }, this);
   }
 
   /** With several queues the longest wait counts: they wait beside each other. */
   override get roundTrips(): number {
-    const waits = this.#entries.map(({ place }) => place.roundTrips);
-    return this.#nodes.roundTrips + Math.max(0, ...waits);
+    let longest = 0;
+    for (const { roundTrips } of this.#places) longest = Math.max(longest, roundTrips);
+    return this.#nodes.roundTrips + longest;
   }
 
   override get queued(): boolean {
-    return this.#entries.length > 0;
+    return this.#made.length > 0;
   }
 
   override start(): void {
@@ -81,64 +75,78 @@ export class QueueAttempt extends SessionAttempt {
   }
 
   protected override stop(): void {
-    for (const { place, turn } of this.#entries) {
-      place.leave();
-      turn?.watch?.stop();
-    }
+    for (const place of this.#places) place.leave();
   }
 
   protected override takeBack(): Promise<void>[] {
-    const nodes = this.#entries.map(({ spec, node }) => deleteNode(this.context, spec.lockName, node.path));
+    const nodes = this.#made.map((node, i) => {
+      const { lockName } = this.#specs[i] as QueueSpec;
+      return deleteNode(this.context, lockName, node.path);
+    });
     return [this.#nodes.abandon(), ...nodes];
   }
 
-  #created(nodes: OwnNodes, listings: Listings): void {
+  // -------- what the nodes and the places report; a failure or a refusal ends the attempt
+
+  created(nodes: OwnNodes, listings: readonly Children[]): void {
     if (this.over) return;
-    this.#entries = nodes.map((node, index) => this.#entry(this.#specs[index] as QueueSpec, node));
-    for (const { spec, node } of this.#entries) {
-      if (!this.checkNumber(spec.lockName, spec.parent, node, spec.rule)) return;
+    this.#made = nodes;
+    for (const [i, node] of nodes.entries()) {
+      const { lockName, parent, rule } = this.#specs[i] as QueueSpec;
+      if (!this.checkNumber(lockName, parent, node, rule)) return;
     }
-    this.context.session.batch(() => {
-      for (const { spec, place } of this.#entries) {
-        if (!this.over) place.start(listings.get(spec.parent) as Children);
-      }
-      this.#started = true;
-      this.#progressed(null);
+    if (nodes.length === 1 && this.#grantedAtOnce(nodes[0], listings[0] as Children)) return;
+    this.#places = nodes.map((node, i) => {
+      return new QueuePlace(this.context, this.#specs[i] as QueueSpec, node, this);
     });
+    for (const [i, place] of this.#places.entries()) if (!this.over) place.start(listings[i] as Children);
+    this.#started = true;
+    this.#progressed(null);
   }
 
-  #entry(spec: QueueSpec, node: OwnNode): Entry {
-    const place = new QueuePlace(this.context, spec, node, {
-      granted: (watch) => this.#turnCame(entry, watch),
-      unavailable: () => this.unavailable(),
-      failed: (error) => this.fail(error),
-      waiting: () => this.listener.waiting(),
-      notified: () => this.listener.notified(),
-    });
-    const entry: Entry = { spec, node, place, turn: null };
-    return entry;
+  waiting(): void {
+    this.listener.waiting();
   }
 
-  #turnCame(entry: Entry, watch: OwnNodeWatch | null): void {
+  notified(): void {
+    this.listener.notified();
+  }
+
+  granted(place: QueuePlace<QueueSpec>): void {
     if (this.over) return;
-    entry.turn = { connection: this.context.session.connection, watch };
-    if (watch !== null) watch.listener = this.#whileOthersWait(entry);
-    this.#progressed(entry);
+    if (place.ownWatch !== null) place.ownWatch.listener = this.#whileOthersWait(place);
+    this.#progressed(place);
+  }
+
+  /** A lock that is free has no use for a place in its queue. `true` also when the attempt has ended otherwise. */
+  #grantedAtOnce(node: OwnNode, listing: Children): boolean {
+    const [spec] = this.#specs;
+    try {
+      if (!isFree(this.context, spec, node, listing)) return this.over;
+    } catch (conflict) {
+      this.failed(conflict);
+      return true;
+    }
+    // A hold of this session that the listing has shown to be lost may have ended this attempt too.
+    if (this.over) return true;
+    const grantingStat = listing.ok ? listing.value.stat : null;
+    const turn = { spec, node, contended: false, grantingStat, ownWatch: null };
+    this.grant([this.#grantOf(turn, this.roundTrips)]);
+    return true;
   }
 
   /** Grants when all turns have come; until then, the nodes whose turn has come are watched for their end. */
-  #progressed(latest: Entry | null): void {
+  #progressed(latest: QueuePlace<QueueSpec> | null): void {
     if (this.over || !this.#started) return;
-    if (this.#entries.every(({ turn }) => turn !== null)) return this.#allCame(latest);
-    for (const entry of this.#entries) {
-      if (entry.turn === null || entry.turn.watch !== null) continue;
-      const watch = new OwnNodeWatch(this.context, entry.node, this.#whileOthersWait(entry));
-      entry.turn = { ...entry.turn, watch };
-      watch.arm();
+    if (this.#places.every(({ grantedOn }) => grantedOn !== null)) return this.#allCame(latest);
+    for (const place of this.#places) {
+      if (place.grantedOn === null || place.ownWatch !== null) continue;
+      place.ownWatch = new OwnNodeWatch(this.context, place.node, this.#whileOthersWait(place));
+      place.ownWatch.arm();
     }
   }
 
-  #whileOthersWait({ spec, node }: Entry): OwnNodeWatch["listener"] {
+  #whileOthersWait({ spec, node }: QueuePlace<QueueSpec>): OwnNodeWatch["listener"] {
     return { gone: () => this.evicted(spec.lockName, node.path), revokeAsked: () => {} };
   }
 
@@ -147,34 +155,45 @@ export class QueueAttempt extends SessionAttempt {
    * other queues counts if it was seen over this connection and our nodes there were watched since. Otherwise core proves the
    * grants before the caller gets any.
    */
-  #allCame(latest: Entry | null): void {
+  #allCame(latest: QueuePlace<QueueSpec> | null): void {
     const { connection } = this.context.session;
-    const sure = this.#entries.every((entry) => {
-      const { turn } = entry;
-      if (entry === latest) return true;
-      return turn?.connection === connection && (turn.watch === null || turn.watch.trusted);
+    const sure = this.#places.every((place) => {
+      if (place === latest) return true;
+      return place.grantedOn === connection && (place.ownWatch === null || place.ownWatch.trusted);
     });
     const { roundTrips } = this;
-    const grants = this.#entries.map((entry) => this.#grantOf(entry, roundTrips));
+    const grants = this.#places.map((place) => this.#grantOf(place, roundTrips));
     this.grant(grants as unknown as Grants);
     if (!sure) for (const grant of grants) grant.doubt();
   }
 
-  #grantOf({ spec, node, place: { contended }, turn }: Entry, roundTrips: number): ZooKeeperGrant {
-    const { lockName, data, revocable, endsWhenSuspended } = spec;
+  #grantOf({ spec, node, contended, grantingStat, ownWatch }: Turn, roundTrips: number): ZooKeeperGrant {
     return new ZooKeeperGrant(this.context, {
-      lockName,
-      data,
+      place: spec.keepable === true && grantingStat !== null ? placeOf(grantingStat) : undefined,
+      lockName: spec.lockName,
+      data: spec.data,
       nodes: [node],
-      watches: turn?.watch == null ? [] : [turn.watch],
+      watches: ownWatch === null ? [] : [ownWatch],
       token: node.czxid,
       permitIds: [],
       roundTrips,
       contended,
-      revocable,
-      endsWhenSuspended,
+      revocable: spec.revocable,
+      endsWhenSuspended: spec.endsWhenSuspended,
     });
   }
+}
+
+function partOf({ lockName, parent, rule, data, keepable }: QueueSpec): NodePart {
+  return { lockName, parent, base: rule.base, data, keepable };
+}
+
+/**
+ * The version of the children counts each coming and each going: a grant follows another without anything in between when one
+ * delete and one create have come since. A parent that was made anew counts from the start, and has another czxid.
+ */
+function placeOf({ czxid, cversion }: Stat): GrantPlace {
+  return { at: `${czxid}:${cversion}`, after: `${czxid}:${cversion - 2}` };
 }
 
 /** The second node on the same path would wait for the first for ever. */

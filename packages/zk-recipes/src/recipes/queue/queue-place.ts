@@ -1,25 +1,27 @@
-import type { HoldfastError } from "@holdfast/core";
-import { joinPath, type ZooKeeperError } from "@holdfast/zk-protocol";
-import type { QueueRule } from "../../layout/queue-rules.js";
+import type { HoldfastError, Millis } from "@holdfast/core";
+import { joinPath, type Stat, type ZooKeeperError } from "@holdfast/zk-protocol";
+import { mayBeKept } from "../../layout/queue-order.js";
+import { type QueueRule, type QueueView, viewQueue } from "../../layout/queue-rules.js";
 import { saysNoNode } from "../../session/errors.js";
 import type { RequestError } from "../../session/types.js";
 import type { Children } from "../create/node-creates.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { eviction, isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
-import { NeighbourWatch } from "./neighbour-watch.js";
-import { type QueueView, viewQueue } from "./queue-view.js";
+import { type NeighbourListener, NeighbourWatch } from "./neighbour-watch.js";
 
 export interface PlaceSpec {
   readonly lockName: string;
   readonly parent: string;
   readonly rule: QueueRule;
   readonly mayWait: boolean;
+  /** How long a request that may not wait stays behind a node that may be kept for no owner. Default 0. */
+  readonly keepAskMs?: Millis;
 }
 
-export interface PlaceListener {
-  /** First in the queue, on a session whose lease is ahead. `watch`: the own-node watch, when it was armed. */
-  granted(watch: OwnNodeWatch | null): void;
+export interface PlaceListener<S extends PlaceSpec = PlaceSpec> {
+  /** First in the queue, on a session whose lease is ahead. */
+  granted(place: QueuePlace<S>): void;
   /** Not first, and waiting was not asked for. */
   unavailable(): void;
   failed(error: HoldfastError): void;
@@ -37,15 +39,19 @@ export interface PlaceListener {
  * happened that no event has reported: see `#mayTrust`. In every other case it lists. To stand second in time it also watches the
  * node two ahead and lists in the background when that one goes. All callbacks run in frame order.
  */
-export class QueuePlace {
+export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourListener {
   roundTrips = 0;
   contended = false;
+  /** Of the lock's path, in the listing that granted; a grant by an event has seen none. */
+  grantingStat: Stat | null = null;
+  readonly spec: S;
+  readonly node: OwnNode;
+  /** The connection over which it was seen first in the queue. */
+  grantedOn: number | null = null;
+  /** Made when the place has to wait. Whoever is granted goes on with it. */
+  ownWatch: OwnNodeWatch | null = null;
   readonly #context: SessionContext;
-  readonly #spec: PlaceSpec;
-  readonly #node: OwnNode;
-  readonly #listener: PlaceListener;
-  /** Made when the place has to wait. */
-  #ownWatch: OwnNodeWatch | null = null;
+  readonly #listener: PlaceListener<S>;
   #predecessor: NeighbourWatch | null = null;
   #twoAhead: NeighbourWatch | null = null;
   /** What the last answered listing showed, and the connection it came over. */
@@ -53,11 +59,13 @@ export class QueuePlace {
   #seenOn = 0;
   #listing = false;
   #left = false;
+  /** Set while a request that may not wait stays behind a node that may be kept. */
+  #endAsking: (() => void) | null = null;
 
-  constructor(context: SessionContext, spec: PlaceSpec, node: OwnNode, listener: PlaceListener) {
+  constructor(context: SessionContext, spec: S, node: OwnNode, listener: PlaceListener<S>) {
     this.#context = context;
-    this.#spec = spec;
-    this.#node = node;
+    this.spec = spec;
+    this.node = node;
     this.#listener = listener;
   }
 
@@ -66,10 +74,11 @@ export class QueuePlace {
     this.#listed(listing);
   }
 
-  /** Stops watching. The caller deletes the node. */
+  /** Stops watching, also the own node where the place is granted. The caller deletes the node. */
   leave(): void {
     this.#left = true;
-    this.#ownWatch?.stop();
+    this.#endAsking?.();
+    this.ownWatch?.stop();
     this.#predecessor?.remove();
     this.#twoAhead?.remove();
   }
@@ -78,7 +87,7 @@ export class QueuePlace {
     if (this.#left || this.#listing) return;
     this.#listing = true;
     this.roundTrips++;
-    this.#context.list(this.#spec.parent, (outcome) => {
+    this.#context.list(this.spec.parent, (outcome) => {
       this.#listing = false;
       this.#listed(outcome);
     });
@@ -87,33 +96,50 @@ export class QueuePlace {
   #listed(outcome: Children): void {
     if (this.#left) return;
     if (!outcome.ok) return this.#listFailed(outcome.error);
-    const { lockName, parent, rule, mayWait } = this.#spec;
-    const { children } = outcome.value;
-    this.#context.grants.reconcile(parent, children);
     let view: QueueView;
     try {
-      view = viewQueue(lockName, parent, children, this.#node.name, rule);
+      view = look(this.#context, this.spec, this.node, outcome.value.children);
     } catch (conflict) {
       return this.#fail(conflict as HoldfastError);
     }
     this.#seen = view;
     this.#seenOn = this.#context.session.connection;
     if (!view.present) return this.#ownNodeMissing();
-    if (view.predecessor === null) return this.#grantFirst();
-    if (!mayWait) {
-      this.leave();
-      return this.#listener.unavailable();
+    if (view.predecessor === null) {
+      this.grantingStat = outcome.value.stat;
+      return this.#grantFirst();
     }
+    const { mayWait } = this.spec;
+    if (!mayWait && !this.#asksKeeper(view)) return this.#refused();
     this.contended = true;
-    this.#listener.waiting();
+    if (mayWait) this.#listener.waiting();
     this.#watchAhead(view);
+  }
+
+  #refused(): void {
+    this.leave();
+    this.#listener.unavailable();
+  }
+
+  /**
+   * A kept lock looks held although no owner may have it. The node behind it is what makes its provider give it up, so it stays there for a
+   * moment. Where others wait in between, one of them gets the lock.
+   */
+  #asksKeeper({ head, predecessor }: QueueView): boolean {
+    const { keepAskMs = 0 } = this.spec;
+    if (keepAskMs === 0 || predecessor === null || predecessor !== head || !mayBeKept(predecessor))
+      return false;
+    this.#endAsking ??= this.#context.runtime.setTimer(keepAskMs, () => this.#left || this.#refused(), {
+      ref: true,
+    });
+    return true;
   }
 
   #listFailed(error: RequestError): void {
     if (saysNoNode(error)) return this.#ownNodeMissing();
     if (!isFinal(error)) return this.#context.again(error, () => this.#list());
     this.#fail(
-      requestFailure(`listing ${this.#spec.parent}`, error, this.#context.session, this.#spec.lockName),
+      requestFailure(`listing ${this.spec.parent}`, error, this.#context.session, this.spec.lockName),
     );
   }
 
@@ -126,36 +152,30 @@ export class QueuePlace {
     for (const watch of before) {
       if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.drop();
     }
-    this.#context.session.batch(() => {
-      const firstTime = before[0] === null;
-      this.#watchOwn();
-      this.#predecessor?.arm();
-      this.#twoAhead?.arm();
-      if (firstTime) this.roundTrips++;
-    });
+    this.#watchOwn();
+    this.#predecessor?.arm();
+    this.#twoAhead?.arm();
+    if (before[0] === null) this.roundTrips++;
   }
 
   #watchOwn(): void {
-    this.#ownWatch ??= new OwnNodeWatch(this.#context, this.#node, {
+    this.ownWatch ??= new OwnNodeWatch(this.#context, this.node, {
       gone: () => this.#ownNodeMissing(),
       // Remembered by the watch, which the grant takes over.
       revokeAsked: () => {},
     });
-    this.#ownWatch.arm();
+    this.ownWatch.arm();
   }
 
   #neighbour(name: string | null, known: readonly (NeighbourWatch | null)[]): NeighbourWatch | null {
     if (name === null) return null;
     const open = known.find((watch) => watch?.name === name && !watch.over);
     if (open != null) return open;
-    const path = joinPath(this.#spec.parent, name);
-    return new NeighbourWatch(this.#context, path, name, {
-      gone: (watch, heardBy) => this.#aheadGone(watch, heardBy),
-      refused: (watch, error) => this.#aheadRefused(watch, error),
-    });
+    const path = joinPath(this.spec.parent, name);
+    return new NeighbourWatch(this.#context, path, name, this);
   }
 
-  #aheadGone(gone: NeighbourWatch, heardBy: "event" | "read"): void {
+  aheadGone(gone: NeighbourWatch, heardBy: "event" | "read"): void {
     if (this.#left) return;
     if (gone === this.#twoAhead) {
       this.#twoAhead = null;
@@ -179,7 +199,7 @@ export class QueuePlace {
   }
 
   /** Without the watch no event would ever say that it is our turn. The watch on the node two ahead only saves time. */
-  #aheadRefused(refused: NeighbourWatch, error: ZooKeeperError): void {
+  aheadRefused(refused: NeighbourWatch, error: ZooKeeperError): void {
     if (this.#left) return;
     if (refused === this.#twoAhead) this.#twoAhead = null;
     if (refused !== this.#predecessor) return;
@@ -189,7 +209,7 @@ export class QueuePlace {
         `watching ${refused.path}, which is ahead in the queue`,
         error,
         session,
-        this.#spec.lockName,
+        this.spec.lockName,
       ),
     );
   }
@@ -210,7 +230,7 @@ export class QueuePlace {
       this.#seen?.nextIfGone === true &&
       this.#seenOn === session.connection &&
       !this.#listing &&
-      this.#ownWatch?.trusted === true &&
+      this.ownWatch?.trusted === true &&
       this.#context.leaseAhead
     );
   }
@@ -223,9 +243,11 @@ export class QueuePlace {
 
   #grant(): void {
     this.#left = true;
+    this.#endAsking?.();
+    this.grantedOn = this.#context.session.connection;
     this.#predecessor?.drop();
     this.#twoAhead?.remove();
-    this.#listener.granted(this.#ownWatch);
+    this.#listener.granted(this);
   }
 
   /** Deleted, or gone with the session: only an answer that passed through the leader shows which. */
@@ -234,7 +256,7 @@ export class QueuePlace {
     this.#context.session.prove((outcome) => {
       if (this.#left) return;
       if (!outcome.ok) return this.#context.again(outcome.error, () => this.#list());
-      this.#fail(eviction(this.#spec.lockName, this.#node.path));
+      this.#fail(eviction(this.spec.lockName, this.node.path));
     });
   }
 
@@ -242,4 +264,25 @@ export class QueuePlace {
     this.leave();
     this.#listener.failed(error);
   }
+}
+
+/**
+ * Whether the listing behind the create shows the node first, on a session whose lease is ahead: it holds, and needs no place to wait in.
+ * Throws as `viewQueue`.
+ */
+export function isFree(context: SessionContext, spec: PlaceSpec, node: OwnNode, listing: Children): boolean {
+  if (!listing.ok) return false;
+  const { present, predecessor } = look(context, spec, node, listing.value.children);
+  return present && predecessor === null && context.leaseAhead;
+}
+
+/** The grants of the session hear which of their nodes are not listed any more. */
+function look(
+  { grants }: SessionContext,
+  { lockName, parent, rule }: PlaceSpec,
+  node: OwnNode,
+  children: readonly string[],
+): QueueView {
+  grants.reconcile(parent, children);
+  return viewQueue(lockName, parent, children, node.name, rule);
 }

@@ -122,11 +122,9 @@ export class RetryingRequests {
   readSynced(call: CallInfo): Promise<ResponseOf<"getData"> | null> {
     return this.repeat(call, ({ session }) => {
       return new Promise((resolve) => {
-        session.batch(() => {
-          const sync = sendSync(session);
-          session.send("getData", { path: call.path, watch: false }, (outcome) => {
-            resolve(sync.failure === null ? orAbsent(outcome) : { ok: false, error: sync.failure });
-          });
+        const sync = sendSync(session);
+        session.send("getData", { path: call.path, watch: false }, (outcome) => {
+          resolve(sync.failure === null ? orAbsent(outcome) : { ok: false, error: sync.failure });
         });
       });
     });
@@ -232,13 +230,10 @@ export class RetryingRequests {
     const acl = this.settings.aclOf(path);
     const parents = new MissingParents(this.settings, levels);
     const flags = ephemeral ? CreateFlags.ephemeral : CreateFlags.persistent;
-    let sent: Promise<Outcome<ResponseOf<"create2">>> | null = null;
-    session.batch(() => {
-      parents.send(session);
-      sent = outcomeOf(session, "create2", { path, data, acl, flags });
-      behind();
-    });
-    const made = await (sent as unknown as Promise<Outcome<ResponseOf<"create2">>>);
+    parents.send(session);
+    const sent = outcomeOf(session, "create2", { path, data, acl, flags });
+    behind();
+    const made = await sent;
     const refusal = isNoNode(made) ? parents.refusal(session, call.lockName) : null;
     if (refusal !== null) throw refusal;
     return made;

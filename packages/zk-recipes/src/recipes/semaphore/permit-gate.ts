@@ -82,7 +82,7 @@ export class PermitGate {
     return typeof limit === "number" ? limit : (this.#count?.value ?? null);
   }
 
-  /** Sends plain reads in the batch of the caller, who asks once they are answered. */
+  /** Sends plain reads; the caller asks once they are answered. */
   readAlong(): void {
     const { session } = this.#context;
     const { leases, limit } = this.#spec;
@@ -97,7 +97,7 @@ export class PermitGate {
     this.#count?.forget();
   }
 
-  /** Asks for an answer: at once where all is known, else once it is. In the batch of the caller. */
+  /** Asks for an answer: at once where all is known, else once it is. */
   ask(): void {
     this.#closed = false;
     if (this.#taken.value !== null && this.limit !== null) this.#decide();
@@ -109,10 +109,8 @@ export class PermitGate {
     this.#closed = false;
     if (!this.#taken.loose && this.#count?.loose !== true) return;
     this.roundTrips++;
-    this.#context.session.batch(() => {
-      this.#taken.look();
-      this.#count?.look();
-    });
+    this.#taken.look();
+    this.#count?.look();
   }
 
   close(): void {

@@ -65,7 +65,7 @@ export class PermitReading<T> {
     return this.#handle === null && !this.#absent;
   }
 
-  /** Reads with a watch, in the batch of the caller, unless that is so already. */
+  /** Reads with a watch, unless that is so already. */
   look(): void {
     if (!this.loose || this.#stopped) return;
     this.value = null;

@@ -71,10 +71,10 @@ export class PermitTaking {
       this.#settings,
       { parts, transaction: true },
       {
-        created: (nodes, listings) => {
+        created: (nodes, [listing]) => {
           this.#taken = nodes;
           for (const node of nodes) if (!this.#listener.accepts(node)) return;
-          this.#judge(listings.get(leases) as Children);
+          this.#judge(listing as Children);
         },
         failed: (error) => this.#listener.failed(error),
       },
@@ -87,7 +87,7 @@ export class PermitTaking {
     this.#stopped = true;
   }
 
-  /** Deletes all that was made, or may have been made, in the batch of the caller. */
+  /** Deletes all that was made, or may have been made. */
   takeBack(): Promise<void>[] {
     const made = [...this.#taken.map(({ path }) => path), ...this.#returning];
     const deleted = made.map((path) => deleteNode(this.#context, this.#spec.lockName, path));
@@ -128,10 +128,8 @@ export class PermitTaking {
   #giveBack(): void {
     const taken = this.#taken;
     this.#taken = [];
-    this.#context.session.batch(() => {
-      for (const { path } of taken) this.#return(path);
-      this.#listener.full();
-    });
+    for (const { path } of taken) this.#return(path);
+    this.#listener.full();
   }
 
   #return(path: string): void {

@@ -7,8 +7,7 @@ import {
   maxRequestBytes,
   requestHeaderBytes,
 } from "@holdfast/zk-protocol";
-import { protectionPrefix } from "../../layout/protected-name.js";
-import { leaseBase } from "../../layout/queue-order.js";
+import { leaseBase, protectionPrefix } from "../../layout/queue-order.js";
 import { mutexRule } from "../../layout/queue-rules.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import type { Children } from "../create/node-creates.js";
@@ -73,7 +72,7 @@ export class SemaphoreAttempt extends SessionAttempt {
         open: () => this.#take(),
         full: () => this.#wait(),
         changed: () => listener.notified(),
-        failed: (error) => this.fail(error),
+        failed: (error) => this.failed(error),
       },
     );
     this.#taking = new PermitTaking(
@@ -89,7 +88,7 @@ export class SemaphoreAttempt extends SessionAttempt {
           this.#wait();
         },
         missing: (lease) => this.evicted(lockName, lease),
-        failed: (error) => this.fail(error),
+        failed: (error) => this.failed(error),
       },
     );
     this.#entry = new ProtectedNodes(
@@ -102,8 +101,8 @@ export class SemaphoreAttempt extends SessionAttempt {
         readAlong: () => this.#gate.readAlong(),
       },
       {
-        created: ([node], listings) => this.#entered(node, listings.get(queue) as Children),
-        failed: (error) => this.fail(error),
+        created: ([node], [listing]) => this.#entered(node, listing as Children),
+        failed: (error) => this.failed(error),
       },
     );
   }
@@ -147,9 +146,9 @@ export class SemaphoreAttempt extends SessionAttempt {
       { lockName, parent: this.#queue, rule: mutexRule, mayWait },
       node,
       {
-        granted: (watch) => this.#head(watch, atOnce),
+        granted: ({ ownWatch }) => this.#head(ownWatch, atOnce),
         unavailable: () => this.unavailable(),
-        failed: (error) => this.fail(error),
+        failed: (error) => this.failed(error),
         waiting: () => this.listener.waiting(),
         notified: () => this.listener.notified(),
       },
@@ -185,10 +184,8 @@ export class SemaphoreAttempt extends SessionAttempt {
     if (!this.#spec.mayWait) return this.unavailable();
     this.#waited = true;
     this.listener.waiting();
-    this.context.session.batch(() => {
-      this.#ownWatch?.arm();
-      this.#gate.watch();
-    });
+    this.#ownWatch?.arm();
+    this.#gate.watch();
   }
 
   #take(): void {

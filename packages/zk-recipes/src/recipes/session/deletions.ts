@@ -87,14 +87,12 @@ export class Deletions {
   deleteAll(paths: readonly string[], settled: () => void): void {
     let open = paths.length;
     if (open === 0) return settled();
-    this.#session.batch(() => {
-      for (const path of paths) {
-        this.delete(path, () => {
-          open -= 1;
-          if (open === 0) settled();
-        });
-      }
-    });
+    for (const path of paths) {
+      this.delete(path, () => {
+        open -= 1;
+        if (open === 0) settled();
+      });
+    }
   }
 
   /** Calls `settled` with the end of a delete that is under way; `false` when there is none of that path, whose name is ours alone. */
@@ -117,16 +115,14 @@ export class Deletions {
   #sendOrLook(deletion: Deletion): void {
     if (deletion.czxid === null || !(deletion.unanswered || deletion.looksFirst)) return this.#send(deletion);
     deletion.sentOn = this.#session.connection;
-    this.#session.batch(() => {
-      const sync = sendSync(this.#session);
-      this.#session.send("exists", { path: deletion.path, watch: false }, (outcome) => {
-        if (!this.#isOpen(deletion)) return;
-        const synced = sync.failure === null;
-        if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
-        else if (outcome.ok && synced) this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
-        else if (!outcome.ok) this.#refused(deletion, outcome.error);
-        else this.#sendLater(deletion);
-      });
+    const sync = sendSync(this.#session);
+    this.#session.send("exists", { path: deletion.path, watch: false }, (outcome) => {
+      if (!this.#isOpen(deletion)) return;
+      const synced = sync.failure === null;
+      if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
+      else if (outcome.ok && synced) this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
+      else if (!outcome.ok) this.#refused(deletion, outcome.error);
+      else this.#sendLater(deletion);
     });
   }
 

@@ -1,10 +1,10 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import { guarded } from "../../client/guarded.js";
+import { PendingQueue } from "../../client/pending-queue.js";
 import type { RequestError, Settle, ZooKeeperSession } from "../../session/types.js";
 import { GrantSet } from "../grant/grant-set.js";
 import { Deletions } from "./deletions.js";
-import { Turnstile } from "./turnstile.js";
 
 /** A server that is too busy for a request is asked again after this. */
 const askAgainMs: Millis = 250;
@@ -136,4 +136,43 @@ function drain(waiting: Set<() => void>): void {
   const due = [...waiting];
   waiting.clear();
   for (const fn of due) fn();
+}
+
+/**
+ * Lets a limited number through at once; the rest wait in order. Answers come in the order of the requests, keep-alives
+ * among them: a burst that the server works on for longer than the session lasts would cost all its nodes.
+ */
+export class Turnstile {
+  readonly #limit: number;
+  readonly #waiting = new PendingQueue<() => void>();
+  #inside = 0;
+  #admitting = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Runs `pass` now or when it is its turn. Each `pass` is followed by one `leave()`. */
+  enter(pass: () => void): void {
+    if (this.#inside >= this.#limit) {
+      this.#waiting.push(pass);
+      return;
+    }
+    this.#inside++;
+    pass();
+  }
+
+  leave(): void {
+    this.#inside--;
+    // A loop and no recursion: thousands in a row may leave at once.
+    if (this.#admitting) return;
+    this.#admitting = true;
+    while (this.#inside < this.#limit) {
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
+      this.#inside++;
+      next();
+    }
+    this.#admitting = false;
+  }
 }

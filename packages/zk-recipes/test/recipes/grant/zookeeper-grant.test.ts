@@ -90,6 +90,34 @@ describe("a hold", () => {
     expect(heard).toEqual(["lost stolen"]);
   });
 
+  it("that is given back costs no watch, and one that is held gets it within a quarter of a second and not at once", () => {
+    const ticks: (() => void)[] = [];
+    session = new ScriptedSession();
+    const setTimer = (_delayMs: number, tick: () => void) => {
+      ticks.push(tick);
+      return () => {};
+    };
+    const context = new SessionContext(session, { ...systemRuntime, setTimer });
+    const [short, long] = ["short", "long"].map((name) => {
+      const made = new ZooKeeperGrant(context, {
+        ...parts,
+        nodes: [{ path: `/l/${name}`, name, czxid: 7n }],
+        revocable: false,
+      });
+      delivered(made);
+      return made;
+    });
+    expect(ticks).toHaveLength(1);
+    ticks.shift()?.();
+    expect(session.has("getData")).toBe(false);
+    void short?.release();
+    ticks.shift()?.();
+    expect(session.has("getData", "short")).toBe(false);
+    expect(session.has("getData", "long")).toBe(true);
+    expect(ticks).toHaveLength(0);
+    expect(long?.over).toBe(false);
+  });
+
   it("looks by itself after a quarter of a second", async () => {
     await vi.waitFor(() => expect(session.has("getData", "own")).toBe(true), { timeout: 20_000 });
   });

@@ -1,9 +1,10 @@
-import { LayoutConflictError } from "@holdfast/core";
+import { EvictedError, LayoutConflictError } from "@holdfast/core";
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { mutexRule } from "../../../src/layout/queue-rules.js";
+import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
 import { QueueAttempt } from "../../../src/recipes/queue/queue-attempt.js";
-import { RecordedAttempt } from "../support/recorded-attempt.js";
+import { delivered, RecordedAttempt } from "../support/recorded-attempt.js";
 import { ScriptedSequence, stateOf } from "../support/scripted-sequence.js";
 import { type ScriptedSession, stat } from "../support/scripted-session.js";
 
@@ -41,6 +42,50 @@ describe("a contender", () => {
   it("holds with the creation's zxid as token", async () => {
     enqueue("0000000000");
     expect(await contender.grant).toMatchObject({ token: 50n, roundTrips: 1, contended: false });
+  });
+
+  it("of a free lock waits for a new listing while the lease is not ahead", async () => {
+    session().leaseUntil = 0;
+    const path = enqueue("0000000000");
+    expect(await stateOf(contender.grant)).toBe("open");
+    session().leaseUntil = Number.MAX_SAFE_INTEGER;
+    session().answer(session().pending("getChildren2"), { children: [path.slice(3)] });
+    expect(await contender.grant).toMatchObject({ token: 50n });
+  });
+
+  it("whose listing does not show its node is not granted, although no other is ahead", async () => {
+    const sent = session().pending("create2");
+    session().answer(sent, { path: `${sent.path}0000000000`, stat: stat(50n, session().id) });
+    session().answer(session().pending("getChildren2"), { children: [] });
+    session().answer(session().pending("sync"), undefined);
+    session().answer(session().pending("delete"), undefined);
+    await expect(contender.grant).rejects.toThrow(EvictedError);
+  });
+
+  it("that finds another kind of lock on its path deletes its node and fails", async () => {
+    const path = enqueue("0000000000", ["latch-0000000000"]);
+    session().answer(session().pending("delete", path.slice(3)), undefined);
+    await expect(contender.grant).rejects.toThrow(LayoutConflictError);
+  });
+
+  it("that a hold ends whose loss its own listing shows is not granted after that", async () => {
+    const held = new ZooKeeperGrant(scripted.context, {
+      lockName: "l",
+      data: new Uint8Array(0),
+      nodes: [{ path: "/l/lock-0000000000", name: "lock-0000000000", czxid: 7n }],
+      token: 7n,
+      permitIds: [],
+      roundTrips: 1,
+      contended: false,
+      revocable: false,
+      watches: [],
+    });
+    const lost = delivered(held);
+    lost.lost = () => void contender.withdraw();
+    const path = enqueue("0000000001");
+    expect(held.over).toBe(true);
+    expect(contender.made).toEqual([]);
+    expect(session().has("delete", path.slice(3))).toBe(true);
   });
 
   it("reports the end of its session with its place and its round trips, and sends nothing more", async () => {

@@ -1,5 +1,6 @@
-import { EvictedError, type HoldfastError, LayoutConflictError, systemRuntime } from "@holdfast/core";
-import { errorCodes } from "@holdfast/zk-protocol";
+import { EvictedError, type HoldfastError, LayoutConflictError } from "@holdfast/core";
+import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import { errorCodes, type Stat } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { mutexRule } from "../../../src/layout/queue-rules.js";
 import { QueuePlace } from "../../../src/recipes/queue/queue-place.js";
@@ -10,6 +11,7 @@ const name = (n: number): string =>
   `_c_00000000-0000-4000-8000-${String(n).padStart(12, "0")}-lock-${String(n).padStart(10, "0")}`;
 const other = 0x99n;
 
+let clock: SimulatedRuntime;
 let session: ScriptedSession;
 let context: SessionContext;
 let place: QueuePlace;
@@ -21,20 +23,26 @@ function queue(own: number, children: readonly string[], mayWait = true): void {
   heard = [];
   failure = null;
   session = new ScriptedSession();
-  context = new SessionContext(session, systemRuntime);
+  clock = simulatedRuntime(1);
+  context = new SessionContext(session, clock);
   const node = { path: `/l/${name(own)}`, name: name(own), czxid: BigInt(100 + own) };
   context.nodes.add(node.path);
-  place = new QueuePlace(context, { lockName: "l", parent: "/l", rule: mutexRule, mayWait }, node, {
-    granted: () => heard.push("granted"),
-    unavailable: () => heard.push("unavailable"),
-    failed: (error) => {
-      heard.push("failed");
-      failure = error;
+  place = new QueuePlace(
+    context,
+    { lockName: "l", parent: "/l", rule: mutexRule, mayWait, keepAskMs: 50 },
+    node,
+    {
+      granted: () => heard.push("granted"),
+      unavailable: () => heard.push("unavailable"),
+      failed: (error) => {
+        heard.push("failed");
+        failure = error;
+      },
+      waiting: () => {},
+      notified: () => heard.push("notified"),
     },
-    waiting: () => {},
-    notified: () => heard.push("notified"),
-  });
-  place.start({ ok: true, value: { children: [...children] }, zxid: 1n });
+  );
+  place.start({ ok: true, value: { children: [...children], stat: {} as Stat }, zxid: 1n });
 }
 
 function list(children: readonly string[]): void {
@@ -334,5 +342,39 @@ describe("what would break exclusion", () => {
     expect(heard).toEqual(["notified"]);
     list([name(2), "zzz"]);
     expect(heard).toEqual(["notified", "granted"]);
+  });
+});
+
+describe("a request that may not wait", () => {
+  const kept = name(0).replace("-8000-", "-e000-");
+
+  it("is refused at once behind a node that is held", () => {
+    queue(1, [name(0), name(1)], false);
+    expect(heard).toEqual(["unavailable"]);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("stays behind a node that may be kept, and is granted when that goes", () => {
+    queue(1, [kept, name(1)], false);
+    expect(heard).toEqual([]);
+    answerOwnWatch(1);
+    session.answer(session.pending("getData", kept), { data: null, stat: stat(100n, other) });
+    session.fire(kept, "deleted");
+    expect(heard).toEqual(["notified", "granted"]);
+  });
+
+  it("is refused when the node that may be kept is still there after keepAskMs", async () => {
+    queue(1, [kept, name(1)], false);
+    await clock.advance(49);
+    expect(heard).toEqual([]);
+    await clock.advance(1);
+    expect(heard).toEqual(["unavailable"]);
+    await clock.advance(1_000);
+    expect(heard).toEqual(["unavailable"]);
+  });
+
+  it("is refused at once where another client stands between, who will get the lock", () => {
+    queue(2, [kept, name(1).replace("-8000-", "-e000-"), name(2)], false);
+    expect(heard).toEqual(["unavailable"]);
   });
 });

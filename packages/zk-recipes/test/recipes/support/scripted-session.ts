@@ -24,7 +24,7 @@ export interface Sent {
   readonly path: string;
   readonly watch: boolean;
   readonly request: unknown;
-  /** Requests with one number left in one write. */
+  /** Requests with one number left in one write: those of one turn of the event loop. */
   readonly write: number;
   readonly settle: (outcome: Outcome<never>) => void;
 }
@@ -50,7 +50,7 @@ export class ScriptedSession implements ZooKeeperSession {
   heardAtMs = 0;
   readonly sent: Sent[] = [];
   #write = 0;
-  #batches = 0;
+  #writing = false;
   readonly #watches = new Set<Watch>();
   readonly #stateListeners = new Set<(state: SessionState | "closed") => void>();
 
@@ -71,13 +71,6 @@ export class ScriptedSession implements ZooKeeperSession {
     return new Promise((resolve, reject) => {
       this.send(op, request, (outcome) => (outcome.ok ? resolve(outcome.value) : reject(outcome.error)));
     });
-  }
-
-  batch(write: () => void): void {
-    if (this.#batches === 0) this.#write++;
-    this.#batches++;
-    write();
-    this.#batches--;
   }
 
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle {
@@ -200,13 +193,19 @@ export class ScriptedSession implements ZooKeeperSession {
     settle: Settle<never>,
     request: unknown = undefined,
   ): void {
-    if (this.#batches === 0) this.#write++;
     if (this.state === "connected") {
+      if (!this.#writing) process.nextTick(() => this.#flush());
+      this.#writing = true;
       this.sent.push({ op, path, watch, request, write: this.#write, settle });
       return;
     }
     const error = this.state === "lost" ? new SessionLostError(op) : new NotConnectedError(op);
     queueMicrotask(() => settle({ ok: false, error }));
+  }
+
+  #flush(): void {
+    this.#writing = false;
+    this.#write++;
   }
 
   #take(sent: Sent): Sent {

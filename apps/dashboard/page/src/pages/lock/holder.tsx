@@ -36,8 +36,9 @@ export function Holder(props: {
         <span class="actions">{actions}</span>
       </p>
       <dl class="facts">
-        <Fact name="Held for">
+        <Fact name={holder.mayBeKept ? "Held or kept for" : "Held for"}>
           <Age of={holder.since} zone={view.zone} />
+          {holder.mayBeKept && <span class="note"> its client may keep it for its next owner</span>}
         </Fact>
         <Fact name="Token">
           {holder.token === null ? <span class="note">none</span> : <span class="key">{holder.token}</span>}

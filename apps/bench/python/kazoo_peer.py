@@ -1,0 +1,139 @@
+"""kazoo in a process of its own; `protocol.ts` has the protocol, and `turns.ts` says what owners do. An owner is a thread."""
+
+import json
+import os
+import platform
+import sys
+import threading
+import time
+
+import kazoo.version
+from kazoo.client import KazooClient
+
+# The descriptor is kept for the protocol; whatever else prints goes to stderr.
+_out = sys.stdout
+sys.stdout = sys.stderr
+threading.stack_size(256 * 1024)
+
+
+def tell(message):
+    _out.write(json.dumps(message) + "\n")
+    _out.flush()
+
+
+class Record:
+    def __init__(self):
+        self.latencies = []
+        self.grants = []
+        self.operations = 0
+        self.calls = 0
+        self.released = 0
+        self.failure = None
+        self.guard = threading.Lock()
+
+    def pair(self, lock):
+        called = time.perf_counter()
+        lock.acquire()
+        lock.release()
+        self.latencies.append(round((time.perf_counter() - called) * 1e6))
+        with self.guard:
+            self.operations += 1
+
+    def turn(self, lock):
+        with self.guard:
+            call = self.calls
+            self.calls += 1
+        lock.acquire()
+        self.grants.append(call)
+        if self.released > 0:
+            self.latencies.append(round((time.perf_counter() - self.released) * 1e6))
+        self.release(lock)
+        with self.guard:
+            self.operations += 1
+
+    def release(self, lock):
+        self.released = time.perf_counter()
+        lock.release()
+
+    def start(self, body):
+        def guarded():
+            try:
+                body()
+            except BaseException as failure:
+                self.failure = self.failure or failure
+
+        thread = threading.Thread(target=guarded, daemon=True)
+        thread.start()
+        return thread
+
+    def samples(self, started):
+        if self.failure is not None:
+            raise self.failure
+        return {
+            "operations": self.operations,
+            "tookMs": (time.perf_counter() - started) * 1e3,
+            "latenciesUs": self.latencies,
+            "grants": self.grants,
+        }
+
+
+class Turns:
+    def __init__(self):
+        self.clients = []
+        self.queued = None
+
+    def connect(self, server, clients):
+        self.clients = [KazooClient(hosts=server, timeout=30.0) for _ in range(clients)]
+        for client in self.clients:
+            client.start(timeout=30)
+
+    def lock(self, index, name):
+        return self.clients[index % len(self.clients)].Lock(f"/kazoo-{name}")
+
+    def loop(self, name, owners, locks, forMs):
+        record = Record()
+        turn = record.turn if owners > locks else record.pair
+        owned = [self.lock(i, f"{name}-{i % locks}") for i in range(owners)]
+        started = time.perf_counter()
+        until = started + forMs / 1e3
+
+        def run(lock):
+            while time.perf_counter() < until:
+                turn(lock)
+
+        threads = [record.start(lambda lock=lock: run(lock)) for lock in owned]
+        for thread in threads:
+            thread.join()
+        return record.samples(started)
+
+    def queue(self, name, owners):
+        record = Record()
+        holder = self.lock(0, name)
+        holder.acquire()
+        owned = [self.lock(i + 1, name) for i in range(owners)]
+        threads = [record.start(lambda lock=lock: record.turn(lock)) for lock in owned]
+        self.queued = (record, holder, threads)
+
+    def drain(self):
+        record, holder, threads = self.queued
+        started = time.perf_counter()
+        record.release(holder)
+        for thread in threads:
+            thread.join()
+        return record.samples(started)
+
+    def close(self):
+        for client in self.clients:
+            client.stop()
+            client.close()
+
+
+turns = Turns()
+tell({"ready": {"kazoo": kazoo.version.__version__, "Python": platform.python_version()}})
+for line in sys.stdin:
+    try:
+        request = json.loads(line)
+        tell({"ok": getattr(turns, request.pop("do"))(**request) or {}})
+    except BaseException as failure:
+        tell({"error": f"{type(failure).__name__}: {failure}"})
+os._exit(0)

@@ -1,0 +1,230 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { MissingPeer, PeerProcess } from "./peer-process.js";
+import type { Peer } from "./peers.js";
+import type { Samples } from "./protocol.js";
+import { atDistance, type BenchServer, readMeter, startServer } from "./server.js";
+import { type Figures, figuresOfIdling, figuresOfWork, type Measured, type Sample } from "./statistics.js";
+import type { Backend, Workload } from "./workloads.js";
+
+export interface PeersOptions {
+  readonly backends: readonly Backend[];
+  readonly peers: readonly Peer[];
+  readonly workloads: readonly Workload[];
+  readonly rounds: number;
+  /** How long a loop runs unmeasured before one is measured: a JVM compiles meanwhile. Milliseconds. */
+  readonly warmUpMs: number;
+  /** Ends the measurement; what is there so far is the result. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (what: string) => void;
+}
+
+/** Why there are no figures of a peer, or of a peer in one workload. */
+export interface Absence {
+  readonly backend: Backend;
+  readonly peer: string;
+  /** `null`: in all. */
+  readonly workload: string | null;
+  readonly why: string;
+}
+
+export interface PeersResult {
+  readonly samples: readonly Sample[];
+  readonly absences: readonly Absence[];
+  /** Of servers, libraries and languages, by their names. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Whether all was measured that was asked for. */
+  readonly complete: boolean;
+}
+
+/** To connect, and to drain a queue. */
+const patienceMs = 180_000;
+
+/**
+ * Each workload in some rounds, and in each round all peers one after the other, on one server. The first of a round is another
+ * one each time, so that none always comes behind the same.
+ */
+export async function measurePeers(options: PeersOptions): Promise<PeersResult> {
+  const stage = new Stage(options);
+  for (const backend of options.backends) {
+    if (options.signal.aborted || options.workloads.length === 0) break;
+    await stage.measure(backend);
+  }
+  return stage.result();
+}
+
+class Stage {
+  readonly #options: PeersOptions;
+  readonly #samples: Sample[] = [];
+  readonly #absences: Absence[] = [];
+  readonly #versions: Record<string, string> = {};
+  #lastName = 0;
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+  }
+
+  result(): PeersResult {
+    const { signal } = this.#options;
+    return {
+      samples: this.#samples,
+      absences: this.#absences,
+      versions: this.#versions,
+      complete: !signal.aborted,
+    };
+  }
+
+  async measure(backend: Backend): Promise<void> {
+    const { peers, workloads, signal, onProgress } = this.#options;
+    onProgress(`starting ${backend}`);
+    const server = await startServer(backend);
+    const runners = peers
+      .filter((peer) => peer.backend === backend)
+      .map((peer) => new Runner(peer, server, signal));
+    try {
+      this.#note(server.version);
+      for (const workload of workloads) await this.#rounds(workload, runners);
+    } finally {
+      await Promise.all(runners.map((runner) => runner.end()));
+      await server.stop();
+    }
+  }
+
+  async #rounds(workload: Workload, runners: readonly Runner[]): Promise<void> {
+    let taking = runners.filter(({ peer }) => workload.only?.includes(peer.name) ?? peer.named !== true);
+    for (let round = 1; round <= this.#options.rounds; round++) {
+      const first = round % Math.max(1, taking.length);
+      for (const runner of [...taking.slice(first), ...taking.slice(0, first)]) {
+        if (this.#options.signal.aborted) return;
+        if (!(await this.#round(workload, round, runner))) taking = taking.filter((each) => each !== runner);
+      }
+    }
+  }
+
+  /** False: this peer is not to try again. */
+  async #round(workload: Workload, round: number, runner: Runner): Promise<boolean> {
+    const { rounds, warmUpMs, signal, onProgress } = this.#options;
+    const { name: peer, backend } = runner.peer;
+    const where = `${backend} ${workload.name}, round ${round} of ${rounds}, ${peer}`;
+    try {
+      const versions = await runner.ready();
+      Object.assign(this.#versions, versions);
+      this.#lastName += 1;
+      const figures = await runner.run(workload, `${workload.name}-${this.#lastName}`, warmUpMs);
+      this.#samples.push({ workload: workload.name, backend, peer, round, figures });
+      onProgress(`${where}: ${brief(figures)}`);
+      return true;
+    } catch (error) {
+      await runner.end();
+      if (signal.aborted) return false;
+      const missing = error instanceof MissingPeer;
+      const why = (error as Error).message;
+      const known = this.#absences.some((each) => each.peer === peer && each.why === why && missing);
+      if (!known) this.#absences.push({ backend, peer, workload: missing ? null : workload.name, why });
+      onProgress(`${where}: ${why}`);
+      return false;
+    }
+  }
+
+  #note(version: string): void {
+    const [name = "", number = ""] = version.split(" ");
+    this.#versions[name] = number;
+  }
+}
+
+function brief({ rate, p50Ms, requests, serverShare }: Figures): string {
+  if (rate !== null) return `${Math.round(rate)}/s, p50 ${p50Ms?.toFixed(3)} ms`;
+  return `${Math.round(requests ?? 0)} requests/s, ${((serverShare ?? 0) * 100).toFixed(1)} % of a core`;
+}
+
+/** One peer on one server. Its process lives through all workloads, so that it stays warm, unless it fails. */
+class Runner {
+  readonly peer: Peer;
+  readonly #server: BenchServer;
+  readonly #signal: AbortSignal;
+  #process: PeerProcess | undefined;
+  #scratch: string | undefined;
+  #missing: MissingPeer | undefined;
+
+  constructor(peer: Peer, server: BenchServer, signal: AbortSignal) {
+    this.peer = peer;
+    this.#server = server;
+    this.#signal = signal;
+    signal.addEventListener("abort", () => void this.#process?.kill());
+  }
+
+  /** Starts the process if there is none. Its versions. @throws MissingPeer */
+  async ready(): Promise<Readonly<Record<string, string>>> {
+    if (this.#missing !== undefined) throw this.#missing;
+    if (this.#process === undefined) {
+      try {
+        this.#scratch = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
+        this.#process = await PeerProcess.start(await this.peer.command(this.#scratch));
+      } catch (error) {
+        if (error instanceof MissingPeer) this.#missing = error;
+        throw error;
+      }
+    }
+    return this.#process.versions;
+  }
+
+  async run(workload: Workload, name: string, warmUpMs: number): Promise<Figures> {
+    const process = this.#process;
+    if (process === undefined) throw new Error(`${this.peer.name} is not running`);
+    return atDistance(this.#server, workload.roundTripMs, async (server) => {
+      await process.ask({ do: "connect", server, clients: workload.clients }, patienceMs);
+      const figures = await this.#measure(process, workload, name, warmUpMs);
+      await process.ask({ do: "close" }, patienceMs);
+      return figures;
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.#process?.kill();
+    this.#process = undefined;
+    if (this.#scratch !== undefined) await rm(this.#scratch, { recursive: true, force: true });
+    this.#scratch = undefined;
+  }
+
+  async #measure(process: PeerProcess, workload: Workload, name: string, warmUpMs: number): Promise<Figures> {
+    const { kind, owners, locks, forMs } = workload;
+    if (kind === "loop") {
+      const loop = (loopMs: number): Promise<Samples> =>
+        process.ask({ do: "loop", name, owners, locks, forMs: loopMs }, loopMs + patienceMs);
+      await loop(warmUpMs);
+      return figuresOfWork([await this.#metered(process, () => loop(forMs))]);
+    }
+    const drain = (): Promise<Samples> => process.ask({ do: "drain" }, patienceMs);
+    if (kind === "idle") {
+      await this.#queue(process, name, owners);
+      const before = await readMeter(this.#server, process.pid);
+      await delay(forMs, undefined, { signal: this.#signal });
+      const after = await readMeter(this.#server, process.pid);
+      await drain();
+      return figuresOfIdling(before, after);
+    }
+    await this.#queue(process, `${name}-warm`, Math.min(owners, 200));
+    await drain();
+    const measured: Measured[] = [];
+    for (let at = 0; at < workload.drains; at++) {
+      await this.#queue(process, `${name}-${at}`, owners);
+      measured.push(await this.#metered(process, drain));
+    }
+    return figuresOfWork(measured);
+  }
+
+  async #metered(process: PeerProcess, work: () => Promise<Samples>): Promise<Measured> {
+    const before = await readMeter(this.#server, process.pid);
+    const samples = await work();
+    return { samples, before, after: await readMeter(this.#server, process.pid) };
+  }
+
+  /** Resolves when all stand. */
+  async #queue(process: PeerProcess, name: string, owners: number): Promise<void> {
+    await this.#server.queued(owners, this.#signal, () =>
+      process.ask({ do: "queue", name, owners }, patienceMs),
+    );
+  }
+}

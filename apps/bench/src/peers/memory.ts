@@ -1,0 +1,40 @@
+import { fork } from "node:child_process";
+import type { MemoryReport } from "../memory.js";
+import { startServer } from "./server.js";
+import type { Backend } from "./workloads.js";
+
+export interface Memory extends MemoryReport {
+  readonly backend: Backend;
+}
+
+/** Waiters on Redis tell the server each second that they wait, and more than these keep one server busy with nothing else. */
+const sizes = {
+  zookeeper: { holds: 100_000, waiters: 100_000 },
+  redis: { holds: 100_000, waiters: 10_000 },
+} as const;
+
+/** Heap for each hold and each waiter, on a server of its own. Rejects at an abort, with its process killed. */
+export async function measureHeap(
+  backend: Backend,
+  options: { readonly quick: boolean; readonly signal: AbortSignal },
+): Promise<Memory> {
+  const { quick, signal } = options;
+  const server = await startServer(backend);
+  try {
+    const { holds, waiters } = quick ? { holds: 100, waiters: 100 } : sizes[backend];
+    const args = [backend, server.address, String(holds), String(waiters)];
+    const child = fork(new URL("./heap-process.js", import.meta.url), args, {
+      execArgv: ["--max-old-space-size=8192"],
+      signal,
+      killSignal: "SIGKILL",
+    });
+    const report = await new Promise<MemoryReport>((resolve, reject) => {
+      child.once("message", (message) => resolve(message as MemoryReport));
+      child.once("error", reject);
+      child.once("exit", (code, by) => reject(new Error(`its process ended with ${code ?? by}`)));
+    });
+    return { backend, ...report };
+  } finally {
+    await server.stop();
+  }
+}

@@ -1,0 +1,16 @@
+import { Mutex } from "redis-semaphore";
+import type { NodePeer } from "../turns.js";
+import { closeRedis, connectRedis } from "./redis-client.js";
+import { versionOf } from "./version-of.js";
+
+/** As its readme has it, apart from the time-out: by default an acquire fails after 10 s. It asks again each 10 ms. */
+export const peer: NodePeer = {
+  versions: { "redis-semaphore": versionOf("redis-semaphore"), ioredis: versionOf("ioredis") },
+  async connect(server) {
+    const redis = await connectRedis(server);
+    return {
+      lock: (name) => new Mutex(redis, `semaphore-${name}`, { acquireTimeout: 300_000, lockTimeout: 30_000 }),
+      close: () => closeRedis(redis),
+    };
+  },
+};

@@ -1,0 +1,149 @@
+import { Latencies } from "../latencies.js";
+import type { Samples } from "./protocol.js";
+import type { Meter } from "./server.js";
+
+/** What one peer did in one round of one workload. `null`: it is nothing that this workload has. */
+export interface Figures {
+  /** Pairs or hand-offs a second. */
+  readonly rate: number | null;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+  /** Seconds of processor time for 1,000 operations. */
+  readonly clientCpu: number | null;
+  readonly serverCpu: number | null;
+  /** At the server, for each operation; where owners only wait, a second. */
+  readonly requests: number | null;
+  /** Share of one core. */
+  readonly clientShare: number | null;
+  readonly serverShare: number | null;
+  /** How many later calls were granted before an acquire was, on average and at most. */
+  readonly passedBy: number | null;
+  readonly passedByMost: number | null;
+}
+
+export type FigureName = keyof Figures;
+
+const nothing: Figures = {
+  rate: null,
+  p50Ms: null,
+  p99Ms: null,
+  clientCpu: null,
+  serverCpu: null,
+  requests: null,
+  clientShare: null,
+  serverShare: null,
+  passedBy: null,
+  passedByMost: null,
+};
+
+/** One stretch of work, and what server and client had done before and after it. */
+export interface Measured {
+  readonly samples: Samples;
+  readonly before: Meter;
+  readonly after: Meter;
+}
+
+/** Of operations, in one stretch or in several that count as one. */
+export function figuresOfWork(stretches: readonly Measured[]): Figures {
+  const sum = (of: (stretch: Measured) => number): number =>
+    stretches.reduce((total, stretch) => total + of(stretch), 0);
+  const operations = sum(({ samples }) => samples.operations);
+  const latencies = new Latencies();
+  for (const { samples } of stretches) for (const us of samples.latenciesUs) latencies.add(us / 1_000);
+  const { p50Ms, p99Ms } = latencies.summary();
+  const queued = stretches.some(({ samples }) => samples.grants.length > 0);
+  const passed = stretches.map(({ samples }) => passedByOf(samples.grants));
+  return {
+    ...nothing,
+    rate: (operations / sum(({ samples }) => samples.tookMs)) * 1_000,
+    p50Ms,
+    p99Ms,
+    // Milliseconds for one are seconds for 1,000.
+    clientCpu: sum(({ before, after }) => after.clientCpuMs - before.clientCpuMs) / operations,
+    serverCpu: sum(({ before, after }) => after.serverCpuMs - before.serverCpuMs) / operations,
+    requests: sum(({ before, after }) => after.requests - before.requests) / operations,
+    passedBy: queued ? passed.reduce((total, { all }) => total + all, 0) / operations : null,
+    passedByMost: queued ? Math.max(...passed.map(({ most }) => most)) : null,
+  };
+}
+
+/** Of a stretch in which owners only wait. */
+export function figuresOfIdling(before: Meter, after: Meter): Figures {
+  const tookMs = after.atMs - before.atMs;
+  return {
+    ...nothing,
+    requests: ((after.requests - before.requests) / tookMs) * 1_000,
+    clientShare: (after.clientCpuMs - before.clientCpuMs) / tookMs,
+    serverShare: (after.serverCpuMs - before.serverCpuMs) / tookMs,
+  };
+}
+
+/**
+ * For acquires numbered by their calls, in the order of their grants: how many later ones went before one of them, in all and at
+ * most. A Fenwick tree counts those that were granted already.
+ */
+export function passedByOf(grants: readonly number[]): { readonly all: number; readonly most: number } {
+  const calls = grants.reduce((most, call) => Math.max(most, call + 1), 0);
+  const tree = new Uint32Array(calls + 1);
+  let all = 0;
+  let most = 0;
+  grants.forEach((call, granted) => {
+    let earlier = 0;
+    for (let at = call; at > 0; at -= at & -at) earlier += tree[at] as number;
+    const passed = granted - earlier;
+    all += passed;
+    most = Math.max(most, passed);
+    for (let at = call + 1; at <= calls; at += at & -at) tree[at] = (tree[at] as number) + 1;
+  });
+  return { all, most };
+}
+
+/** The middle of several rounds, the smallest and the largest. */
+export interface Spread {
+  readonly median: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** `null` of nothing: figures that are `null` or not numbers count as nothing. */
+export function spreadOf(values: readonly (number | null)[]): Spread | null {
+  const sorted = values.filter((value): value is number => value !== null && Number.isFinite(value));
+  if (sorted.length === 0) return null;
+  sorted.sort((a, b) => a - b);
+  const at = (index: number): number => sorted[index] as number;
+  const middle = (sorted.length - 1) / 2;
+  return {
+    median: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2,
+    least: at(0),
+    most: at(sorted.length - 1),
+  };
+}
+
+/** One round of one peer in one workload. */
+export interface Sample {
+  readonly workload: string;
+  readonly backend: string;
+  readonly peer: string;
+  /** From 1 on. */
+  readonly round: number;
+  readonly figures: Figures;
+}
+
+export function spread(samples: readonly Sample[], figure: FigureName): Spread | null {
+  return spreadOf(samples.map(({ figures }) => figures[figure]));
+}
+
+/** To the reference, each within its round: what changes from round to round is the same for both. */
+export function ratio(
+  samples: readonly Sample[],
+  reference: readonly Sample[],
+  figure: FigureName,
+): Spread | null {
+  return spreadOf(
+    samples.map(({ round, figures }) => {
+      const own = figures[figure];
+      const other = reference.find((sample) => sample.round === round)?.figures[figure] ?? null;
+      return own === null || other === null || other === 0 ? null : own / other;
+    }),
+  );
+}

@@ -1,0 +1,125 @@
+import type { Request, Samples } from "./protocol.js";
+
+/** One lock as one owner sees it. Acquired and released by turns. */
+export interface BenchLock {
+  acquire(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** One session or connection. */
+export interface BenchClient {
+  /** `contended`: several owners want this lock. */
+  lock(name: string, contended: boolean): BenchLock;
+  close(): Promise<void>;
+}
+
+/** A peer that runs in Node.js. */
+export interface NodePeer {
+  /** Of its libraries. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** `server` is `host:port`. Resolves when the client is connected. */
+  connect(server: string): Promise<BenchClient>;
+}
+
+type Loop = Extract<Request, { do: "loop" }>;
+type Queue = Extract<Request, { do: "queue" }>;
+
+/** What owners do with the locks of one peer, and when. `Turns.java` and `kazoo_peer.py` do the same. */
+export class Turns {
+  readonly #clients: readonly BenchClient[];
+  #queue: { holder: BenchLock; record: Recorder; served: Promise<void>[] } | undefined;
+
+  constructor(clients: readonly BenchClient[]) {
+    this.#clients = clients;
+  }
+
+  async loop({ name, owners, locks, forMs }: Loop): Promise<Samples> {
+    const contended = owners > locks;
+    const record = new Recorder();
+    const owned = range(owners).map((i) => this.#client(i).lock(`${name}-${i % locks}`, contended));
+    const startedMs = performance.now();
+    const untilMs = startedMs + forMs;
+    await Promise.all(
+      owned.map(async (lock) => {
+        while (performance.now() < untilMs) {
+          if (contended) await record.turn(lock);
+          else await record.pair(lock);
+        }
+      }),
+    );
+    return record.samples(startedMs);
+  }
+
+  async queue({ name, owners }: Queue): Promise<void> {
+    const record = new Recorder();
+    const holder = this.#client(0).lock(name, true);
+    await holder.acquire();
+    const served = range(owners).map((i) => record.turn(this.#client(i + 1).lock(name, true)));
+    for (const each of served) each.catch(() => {}); // reported by `drain`
+    this.#queue = { holder, record, served };
+  }
+
+  async drain(): Promise<Samples> {
+    if (this.#queue === undefined) throw new Error("there is no queue to drain");
+    const { holder, record, served } = this.#queue;
+    this.#queue = undefined;
+    const startedMs = performance.now();
+    await record.release(holder);
+    await Promise.all(served);
+    return record.samples(startedMs);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.close()));
+  }
+
+  #client(index: number): BenchClient {
+    return this.#clients[index % this.#clients.length] as BenchClient;
+  }
+}
+
+class Recorder {
+  readonly #latenciesUs: number[] = [];
+  readonly #grants: number[] = [];
+  #operations = 0;
+  #calls = 0;
+  #releasedMs = 0;
+
+  async pair(lock: BenchLock): Promise<void> {
+    const calledMs = performance.now();
+    await lock.acquire();
+    await lock.release();
+    this.#latenciesUs.push(Math.round((performance.now() - calledMs) * 1_000));
+    this.#operations++;
+  }
+
+  /** One turn of an owner that others wait for. */
+  async turn(lock: BenchLock): Promise<void> {
+    const call = this.#calls++;
+    await lock.acquire();
+    this.#grants.push(call);
+    if (this.#releasedMs > 0) {
+      this.#latenciesUs.push(Math.round((performance.now() - this.#releasedMs) * 1_000));
+    }
+    await this.release(lock);
+    this.#operations++;
+  }
+
+  async release(lock: BenchLock): Promise<void> {
+    this.#releasedMs = performance.now();
+    await lock.release();
+  }
+
+  samples(startedMs: number): Samples {
+    return {
+      operations: this.#operations,
+      tookMs: performance.now() - startedMs,
+      latenciesUs: this.#latenciesUs,
+      grants: this.#grants,
+    };
+  }
+}
+
+function range(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => i);
+}

@@ -1,0 +1,46 @@
+import type { LockHandle } from "@holdfast/core";
+import type { RedisLocks } from "@holdfast/redis-recipes";
+import { expect, it } from "vitest";
+import { OneServer } from "../../support/redis/one-redis-server.js";
+
+// What the server executes, the calls of scripts and what they call. The other tables count what is on the wire.
+
+const server = new OneServer();
+/** Longer than this takes, so that nothing is sent for the sake of time. */
+const unhurried = { leaseMs: 120_000 };
+/** What keeps connections up, and what this test asks itself. */
+const aside = new Set(["config|resetstat", "hello", "info", "ping"]);
+
+const rows: readonly (readonly [string, number, (locks: RedisLocks, name: string) => Promise<LockHandle>])[] =
+  [
+    ["mutex", 10, (locks, name) => locks.mutex(name).acquire()],
+    ["re-entrant mutex", 10, (locks, name) => locks.reentrantMutex(name).acquire()],
+    ["write lock", 12, (locks, name) => locks.readWriteLock(name).write.acquire()],
+  ];
+
+/** How often each command was executed. */
+async function executed(): Promise<ReadonlyMap<string, number>> {
+  const stats = String(await server.node.command("INFO", "commandstats"));
+  const all = [...stats.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)];
+  return new Map(
+    all.flatMap(([, name = "", calls]) => (aside.has(name) ? [] : [[name, Number(calls)] as const])),
+  );
+}
+
+it.each(rows)(
+  "a free %s is taken and given back by %d commands, the first time and each time",
+  async (_what, most, acquire) => {
+    const locks = await server.locks(unhurried);
+    // The first request of a provider subscribes, and the first of each kind loads its scripts.
+    await (await locks.mutex("first").acquire({ revocable: true })).release();
+    await (await acquire(locks, server.name("first"))).release();
+    const name = server.name("counted");
+    for (let pair = 0; pair < 3; pair++) {
+      await server.node.command("CONFIG", "RESETSTAT");
+      expect(await (await acquire(locks, name)).release()).toBe("released");
+      const calls = await executed();
+      const sum = [...calls.values()].reduce((total, each) => total + each, 0);
+      expect(sum, JSON.stringify([...calls])).toBe(most);
+    }
+  },
+);

@@ -1,0 +1,52 @@
+import { fileURLToPath } from "node:url";
+import { beforeAll, expect, test } from "vitest";
+import { build } from "../embedded/built.js";
+import { Program } from "../packaging/program.js";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const command = `${root}apps/bench/dist/main.js`;
+
+beforeAll(() => build("bench"), 180_000);
+
+interface Report {
+  readonly samples: readonly {
+    readonly workload: string;
+    readonly backend: string;
+    readonly peer: string;
+    readonly figures: { readonly rate: number | null; readonly requests: number };
+  }[];
+  readonly absences: readonly unknown[];
+  readonly complete: boolean;
+}
+
+test("bench peers measures each workload with each peer on both backends, and says so as JSON", async () => {
+  const workloads = ["pair", "crowd-16", "queue-200"];
+  const args = ["peers", "--quick", "--json", "--peers", "holdfast,shortest"];
+  const program = Program.start(command, root, [...args, "--workloads", workloads.join()]);
+  const { code } = await program.end(60_000);
+  expect(code, program.errors).toBe(0);
+  const { samples, absences, complete } = JSON.parse(program.output) as Report;
+  expect({ absences, complete }).toEqual({ absences: [], complete: true });
+  const rows = samples.map(({ backend, workload, peer }) => `${backend} ${workload} ${peer}`).sort();
+  const wanted = ["zookeeper", "redis"].flatMap((backend) =>
+    workloads.flatMap((workload) => ["holdfast", "shortest"].map((peer) => `${backend} ${workload} ${peer}`)),
+  );
+  expect(rows).toEqual(wanted.sort());
+  // A pair cannot be had for less than what the shortest exchange asks of the server.
+  for (const { backend, workload, peer, figures } of samples) {
+    if (workload !== "pair" || peer !== "shortest") continue;
+    expect(figures.requests, backend).toBeGreaterThanOrEqual(backend === "redis" ? 2 : 3);
+    expect(figures.rate, backend).toBeGreaterThan(0);
+  }
+});
+
+test("bench peers that is interrupted prints what is there and exits with 130", async () => {
+  const shortest = ["--backend", "redis", "--peers", "shortest", "--workloads", "pair"];
+  const args = ["peers", "--quick", "--rounds", "100", ...shortest];
+  const program = Program.start(command, root, args);
+  await expect.poll(() => program.errors).toContain("round 1 of 100, shortest");
+  program.child.kill("SIGINT");
+  const { code } = await program.end(20_000);
+  expect(code, program.errors).toBe(130);
+  expect(program.output).toMatch(/^\| shortest +\|/m);
+});

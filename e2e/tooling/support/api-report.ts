@@ -1,0 +1,130 @@
+// What users can import of a package and how it is declared, as one text that stands in `api/`, so that each change of it shows in a
+// review. Read from the declarations that were built, since those have no bodies. Of a name that is exported stands its declaration without
+// comments; of a name that it uses and that is not exported, too.
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Node, SyntaxKind } from "typescript/unstable/ast";
+import { API, type Symbol as NamedSymbol, type Project, SymbolFlags } from "typescript/unstable/sync";
+
+export interface Entries {
+  readonly name: string;
+  /** Of the built package, which is absolute. */
+  readonly dist: string;
+  /** Paths of declarations below `dist` by the entry that they belong to. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
+/** The reports by the name of the package. One compiler reads all of them. */
+export function apiReports(root: string, packages: readonly Entries[]): Map<string, string> {
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), "holdfast-api-"));
+  const config = join(folder, "tsconfig.json");
+  const files = packages.flatMap(({ dist, files: each }) =>
+    [...each.values()].map((file) => join(dist, file)),
+  );
+  const compilerOptions = { noEmit: true, types: [] };
+  writeFileSync(
+    config,
+    JSON.stringify({ extends: join(root, "tsconfig.base.json"), compilerOptions, files }),
+  );
+  const compiler = new API({ cwd: root });
+  try {
+    const project = compiler.updateSnapshot({ openProjects: [config] }).getProject(config);
+    if (!project) throw new Error("the compiler opened no project");
+    return new Map(packages.map((each) => [each.name, new Report(project, each).text()]));
+  } finally {
+    compiler.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+class Report {
+  readonly #project: Project;
+  readonly #entries: Entries;
+  /** Declarations that stand in the text already, or will. */
+  readonly #seen = new Set<number>();
+  /** What a declaration names and no entry before it exports. */
+  readonly #named = new Map<number, NamedSymbol>();
+
+  constructor(project: Project, entries: Entries) {
+    this.#project = project;
+    this.#entries = entries;
+  }
+
+  text(): string {
+    const sections = [...this.#entries.files].map(([entry, file]) => ({
+      title: `${this.#entries.name}${entry.slice(1)}`,
+      symbols: this.#exports(join(this.#entries.dist, file)),
+    }));
+    for (const { symbols } of sections) for (const { symbol } of symbols) this.#seen.add(symbol.id);
+    const texts = sections.map(({ title, symbols }) =>
+      section(
+        `from "${title}"`,
+        symbols.map(({ name, symbol }) => this.#declared(symbol, name)),
+      ),
+    );
+    const unexported: string[] = [];
+    for (const symbol of this.#named.values()) unexported.push(this.#declared(symbol, symbol.name));
+    if (unexported.length > 0) texts.push(section("used by these, and not exported", unexported));
+    return texts.join("\n");
+  }
+
+  #exports(file: string): { name: string; symbol: NamedSymbol }[] {
+    const source = this.#project.program.getSourceFile(file);
+    const module = source && this.#project.checker.getSymbolAtLocation(source);
+    if (!module) throw new Error(`${file} is no module`);
+    return this.#project.checker
+      .getExportsOfModule(module)
+      .map((symbol) => ({ name: symbol.name, symbol: this.#meant(symbol) }));
+  }
+
+  #meant(symbol: NamedSymbol): NamedSymbol {
+    return symbol.flags & SymbolFlags.Alias ? this.#project.checker.getAliasedSymbol(symbol) : symbol;
+  }
+
+  /** The declarations of a name. What another package declares is in the report of that one. */
+  #declared(symbol: NamedSymbol, name: string): string {
+    const nodes = symbol.declarations.map((handle) => handle.resolve(this.#project));
+    const own = nodes.filter((node): node is Node => node !== undefined && this.#isOwn(node));
+    if (own.length === 0) return `export { ${name} } from another package;\n`;
+    for (const node of own) this.#collect(node);
+    const texts = own.map((node) => withoutComments(statementOf(node).getText()));
+    return `${[...new Set(texts)].sort().join("\n")}\n`;
+  }
+
+  #isOwn(node: Node): boolean {
+    return node.getSourceFile().fileName.startsWith(`${this.#entries.dist}/`);
+  }
+
+  #collect(node: Node): void {
+    if (node.kind === SyntaxKind.Identifier) {
+      const found = this.#project.checker.getSymbolAtLocation(node);
+      const symbol = found && this.#meant(found);
+      const kinds = SymbolFlags.Class | SymbolFlags.Interface | SymbolFlags.TypeAlias | SymbolFlags.Enum;
+      if (symbol && symbol.flags & kinds && !this.#seen.has(symbol.id)) {
+        const [first] = symbol.declarations.map((handle) => handle.resolve(this.#project));
+        if (first && this.#isOwn(first)) {
+          this.#seen.add(symbol.id);
+          this.#named.set(symbol.id, symbol);
+        }
+      }
+    }
+    node.forEachChild((child) => this.#collect(child));
+  }
+}
+
+/** A constant is declared by its whole statement. */
+function statementOf(node: Node): Node {
+  return node.kind === SyntaxKind.VariableDeclaration ? node.parent.parent : node;
+}
+
+function withoutComments(text: string): string {
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/^\s*\n/gm, "")
+    .replace(/[ \t]+$/gm, "");
+}
+
+function section(title: string, declarations: readonly string[]): string {
+  return `// ${title}\n\n${[...declarations].sort().join("\n")}`;
+}

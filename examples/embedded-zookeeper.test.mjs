@@ -1,0 +1,34 @@
+// Tests against a ZooKeeper that runs inside the process of the tests: no Java, no container.
+//
+//   npx vitest run embedded-zookeeper
+
+import { zkTestServer } from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { Stock } from "./stock.mjs";
+
+describe("the stock on ZooKeeper", () => {
+  const zk = zkTestServer({ hooks: { beforeAll, afterAll, afterEach } });
+  const replica = () => zookeeperLocks({ connect: zk.connectString });
+
+  test("two replicas do not both sell the last item", async () => {
+    const [here, there] = [replica(), replica()];
+    const left = new Map([["apple", 1]]);
+    const sold = await Promise.all(
+      [here, there].map((locks) => new Stock(locks, left, async () => {}).sell("apple")),
+    );
+    expect(sold.sort()).toEqual([false, true]);
+    await Promise.all([here.close(), there.close()]);
+  });
+
+  test("when the session of a holder ends, it learns that, and the next replica gets the lock", async () => {
+    const here = replica();
+    const lock = await here.mutex("stock/apple").acquire();
+    zk.expireSession(); // of the only client, as after an outage that was longer than the session
+    const there = replica();
+    const next = await there.mutex("stock/apple").acquire({ waitMs: 5_000 });
+    await expect.poll(() => lock.state).toBe("lost");
+    expect(next.token).toBeGreaterThan(lock.token ?? 0n);
+    await Promise.all([here.close(), there.close()]);
+  });
+});

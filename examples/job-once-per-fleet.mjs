@@ -1,0 +1,44 @@
+// A job that runs once in a fleet of replicas, although each replica starts it by its own clock.
+//
+//   REDIS_URL=redis://127.0.0.1:6379 node job-once-per-fleet.mjs
+
+/** @import { LockProvider } from "@holdfast/redis-recipes" */
+import { setTimeout as sleep } from "node:timers/promises";
+import { redisLocks } from "@holdfast/redis-recipes";
+
+/**
+ * What the scheduler of each replica calls at three o'clock. Resolves to `true` where this replica has run the job.
+ *
+ * @param {LockProvider} locks
+ * @param {(signal: AbortSignal) => Promise<void>} job
+ */
+export async function runNightly(locks, job) {
+  // The first replica may be done before the last one asks. So the lock stays taken for a minute after its grant, which is longer
+  // than the clocks differ, and shorter than the time between two runs.
+  const lock = await locks.mutex("nightly-report").tryAcquire({ holdAtLeastMs: 60_000 });
+  if (lock === null) return false; // another replica runs the job, or has just run it
+  try {
+    await job(lock.lost); // aborts when the lock is lost: stop then
+    return true;
+  } finally {
+    await lock.release(); // resolves to "still-held" at once
+  }
+}
+
+// Three replicas, whose clocks differ by 120 ms. The job takes 30 ms.
+const url = process.env.REDIS_URL ?? "redis://127.0.0.1:6379";
+const replicas = [0, 120, 240].map((lateMs) => ({ lateMs, locks: redisLocks({ url }) }));
+await Promise.all(
+  replicas.map(async ({ lateMs, locks }) => {
+    await locks.ready();
+    await sleep(lateMs);
+    const ran = await runNightly(locks, async () => {
+      await sleep(30);
+    });
+    console.log(
+      `the replica that is ${lateMs} ms late ${ran ? "has run the job" : "has left it to another one"}`,
+    );
+  }),
+);
+// close() gives the lock back at once: a replica that is shut down within the minute lets a later one run the job again.
+await Promise.all(replicas.map(({ locks }) => locks.close()));

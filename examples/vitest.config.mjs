@@ -1,0 +1,2 @@
+// vitest would otherwise find the configuration of the repository above this folder.
+export default { test: { include: ["*.test.mjs"] } };

@@ -1,0 +1,209 @@
+import type { Attempt, AttemptListener, Grant, GrantRequest, LockDriver } from "../api/driver.js";
+import { BackendError } from "../api/errors.js";
+import type { BackendLink } from "../api/link.js";
+import type { KeptLock } from "../api/provider.js";
+import type { Runtime } from "../api/runtime.js";
+import type { KeepingEndReason, Millis } from "../api/values.js";
+import type { AlarmClock } from "../clock/alarm-clock.js";
+import { LoopTurns } from "../clock/loop-turns.js";
+import type { EventHub } from "../events/event-hub.js";
+import type { ResolvedProviderOptions } from "../options/provider-options.js";
+import type { KeepTerms } from "./keep-terms.js";
+import { type AttemptBooks, KeepableAttempt } from "./keepable-attempt.js";
+import { Keeping, type KeepingBooks } from "./keeping.js";
+
+/** What it needs of the engine that keeps it. */
+interface KeepingsParts {
+  readonly driver: LockDriver;
+  readonly link: BackendLink;
+  readonly events: EventHub;
+  readonly options: ResolvedProviderOptions;
+  readonly runtime: Runtime;
+  readonly alarms: AlarmClock;
+  readonly closing: boolean;
+  rememberPendingRelease(name: string, done: Promise<unknown>): void;
+  trackCleaning(work: Promise<unknown>): void;
+}
+
+/** So many entries are deleted in one turn of the event loop, where nothing waits for that. */
+const deletedAtOnce = 500;
+
+/** The locks that one provider keeps, and which grant of each lock was its last: it keeps only what it got twice in a row. */
+export class Keepings implements KeepingBooks, AttemptBooks {
+  readonly #parts: KeepingsParts;
+  readonly #turns: LoopTurns;
+  readonly #byName = new Map<string, Keeping>();
+  /** The longest idle first. */
+  readonly #idle = new Set<Keeping>();
+  /** Over since contact broke, and not deleted yet. */
+  readonly #owed = new Map<string, Keeping>();
+  /** The last grants of this provider, by name; the oldest are forgotten, so that names which are used once cost nothing. */
+  readonly #lastGrants = new Map<string, string>();
+
+  constructor(parts: KeepingsParts) {
+    this.#parts = parts;
+    this.#turns = new LoopTurns(parts.runtime);
+  }
+
+  /** As `LockDriver.attempt`. `terms`: of each request. */
+  attempt(
+    terms: readonly KeepTerms[],
+    requests: readonly [GrantRequest, ...GrantRequest[]],
+    listener: AttemptListener,
+  ): Attempt {
+    const [first] = terms as readonly [KeepTerms];
+    const { keepable } = requests[0];
+    for (const each of terms) {
+      const keeping = this.#byName.get(each.name);
+      if (keepable && keeping?.lendsTo(each) === true) {
+        return new KeepableAttempt(this, first, requests[0], listener).standFor(keeping);
+      }
+      keeping?.end("unlike");
+      this.#owed.get(each.name)?.payOwed();
+    }
+    if (!keepable) return this.driver.attempt(requests, listener);
+    return new KeepableAttempt(this, first, requests[0], listener).ask();
+  }
+
+  /** For `inspect`: what stands at the backend for no owner, by its id there. */
+  idleIds(): Set<string> {
+    return new Set([...this.#idle, ...this.#owed.values()].map(({ grant }) => grant.backendId));
+  }
+
+  list(): KeptLock[] {
+    return [...this.#byName.values()].map((keeping) => keeping.describe());
+  }
+
+  /** There is contact again. What is owed goes behind those who have waited for contact. */
+  connected(): void {
+    if (this.#owed.size > 0) this.#inTurns([...this.#owed.values()], (keeping) => keeping.payOwed());
+  }
+
+  /** The provider closes. `soon`: the driver is closed at once, and not after a grace. */
+  close(soon: boolean): void {
+    const idle = [...this.#idle];
+    if (soon && this.driver.closeReleasesAll === true) for (const keeping of idle) keeping.drop();
+    else this.#inTurns(idle, (keeping) => keeping.end("closed"));
+  }
+
+  #inTurns(keepings: readonly Keeping[], act: (keeping: Keeping) => void): void {
+    const step = (from: number, done: () => void): void => {
+      this.#turns.after(() => {
+        for (const keeping of keepings.slice(from, from + deletedAtOnce)) act(keeping);
+        if (from + deletedAtOnce < keepings.length) step(from + deletedAtOnce, done);
+        else done();
+      });
+    };
+    this.#parts.trackCleaning(new Promise<void>((resolve) => step(0, resolve)));
+  }
+
+  // -------- for attempts
+
+  get driver(): LockDriver {
+    return this.#parts.driver;
+  }
+
+  get link(): BackendLink {
+    return this.#parts.link;
+  }
+
+  granted(terms: KeepTerms, grant: Grant): Keeping {
+    const { name } = terms;
+    const { place, contended } = grant;
+    const before = this.#lastGrants.get(name);
+    this.#lastGrants.delete(name);
+    if (place !== undefined) this.#lastGrants.set(name, place.at);
+    if (this.#lastGrants.size > this.#parts.options.maxKept) {
+      for (const oldest of this.#lastGrants.keys()) {
+        this.#lastGrants.delete(oldest);
+        break;
+      }
+    }
+    return new Keeping(this, terms, grant, !contended && place !== undefined && before === place.after);
+  }
+
+  // -------- for keepings
+
+  get closing(): boolean {
+    return this.#parts.closing;
+  }
+
+  get maxKeepMs(): Millis {
+    return this.#parts.options.maxKeepMs;
+  }
+
+  get ownersLabelled(): boolean {
+    return this.#parts.options.identity;
+  }
+
+  nowMs(): Millis {
+    return this.#parts.runtime.nowMs();
+  }
+
+  heardAll(): boolean {
+    this.#turns.look();
+    return this.#turns.fresh;
+  }
+
+  afterTurn(fn: () => void): void {
+    this.#turns.after(fn);
+  }
+
+  hasRoom(): boolean {
+    return this.#byName.size < this.#parts.options.maxKept || this.#idle.size > 0;
+  }
+
+  begun(keeping: Keeping): void {
+    if (this.#byName.size >= this.#parts.options.maxKept) {
+      for (const longestIdle of this.#idle) {
+        longestIdle.end("evicted");
+        break;
+      }
+    }
+    this.#byName.set(keeping.terms.name, keeping);
+  }
+
+  idle(keeping: Keeping): void {
+    this.#idle.add(keeping);
+  }
+
+  lent(keeping: Keeping): void {
+    this.#idle.delete(keeping);
+  }
+
+  ringAt(keeping: Keeping, atMs: Millis): void {
+    // One alarm serves many lends: it finds out when it rings.
+    if (keeping.heapIndex === -1 || atMs < keeping.atMs) this.#parts.alarms.set(keeping, atMs);
+  }
+
+  over(keeping: Keeping, owed: boolean): void {
+    const { name } = keeping.terms;
+    this.#idle.delete(keeping);
+    this.#parts.alarms.clear(keeping);
+    if (this.#byName.get(name) === keeping) this.#byName.delete(name);
+    if (owed) this.#owed.set(name, keeping);
+    else if (this.#owed.get(name) === keeping) this.#owed.delete(name);
+  }
+
+  givenBack(keeping: Keeping, done: Promise<boolean>): void {
+    const parts = this.#parts;
+    const { kind, name } = keeping.terms;
+    const { owner } = keeping;
+    parts.trackCleaning(done);
+    parts.rememberPendingRelease(name, done);
+    done.catch((error) => {
+      const reason = error instanceof BackendError && error.retryable ? "unconfirmed" : "refused";
+      if (parts.events.has("release-failed"))
+        parts.events.emit("release-failed", { kind, name, owner, reason, error });
+    });
+  }
+
+  ended(keeping: Keeping, reason: KeepingEndReason): void {
+    const { events } = this.#parts;
+    if (!events.has("keeping-ended")) return;
+    const { kind, name } = keeping.terms;
+    const { lends, forMs } = keeping;
+    // Behind the step that has ended it: a listener may ask for this very lock.
+    queueMicrotask(() => events.emit("keeping-ended", { kind, name, reason, lends, forMs }));
+  }
+}

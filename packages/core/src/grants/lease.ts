@@ -1,0 +1,293 @@
+import type { Grant } from "../api/driver.js";
+import type { LossReason, Millis } from "../api/values.js";
+import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
+import type { GrantEngine } from "./engine.js";
+import { type HoldIdentity, HoldRecord } from "./hold-record.js";
+
+/** Times beyond this are "for ever": no alarm is set for them. */
+const foreverMs = Number.MAX_SAFE_INTEGER;
+
+export type HoldStatus =
+  | "held"
+  | "staying" // all handles are released, and the lock stays taken until `stayUntilMs`
+  | "releasing"
+  | "released"
+  | "lost";
+
+/**
+ * The time of one hold: up to when its grant may be relied on, whether that is in doubt, and the renewals that move it on.
+ *
+ * A lease is renewed at a third of it, then each tenth after a failure, with one request at a time. A request that hangs delays
+ * nothing: the alarm ends the hold at its deadline, and an answer after that is too late.
+ */
+export abstract class Lease extends HoldRecord {
+  readonly engine: GrantEngine;
+  /** The caller has the hold. Before that it is proven where it is in doubt, and given back where it is gone. */
+  delivered = false;
+  /** `uncertain()` was the last that the driver has reported. */
+  doubted = false;
+  lossReason: LossReason | undefined;
+  protected status: HoldStatus = "held";
+  /** See `AcquireOptions.holdAtLeastMs`. */
+  protected stayUntilMs: Millis = 0;
+
+  readonly #renews: boolean;
+  readonly #finalUntilMs: Millis;
+  /** When the next renewal is due. */
+  #renewAtMs: Millis = Infinity;
+  #renewing = false;
+  /** The latest deadline that a renewal in time has given; tells an answer in time from a late one. */
+  #provenUntilMs: Millis = 0;
+  /** Until a renewal counts from after the last jump of the clock, only the backend knows whether we hold. */
+  #jumpEpoch: number;
+  /** How often the driver has reported doubt. */
+  #breaks = 0;
+  #watchers: Set<() => void> | undefined;
+
+  /** `sentEpoch`: the count of clock jumps when the request was sent, since that is what its lease counts from. */
+  constructor(
+    engine: GrantEngine,
+    identity: HoldIdentity,
+    options: ResolvedAcquireOptions,
+    grant: Grant,
+    sentEpoch: number,
+  ) {
+    super(identity, options, grant, engine.runtime.nowMs());
+    this.engine = engine;
+    const leased = engine.driver.capabilities.lease === "ttl";
+    this.#renews = leased && options.renew;
+    this.#finalUntilMs =
+      leased && !options.renew ? (grant.leaseUntilMs?.() ?? grant.validUntilMs()) : Infinity;
+    this.#jumpEpoch = sentEpoch;
+  }
+
+  abstract lose(reason: LossReason): void;
+
+  /** A renewal was answered after the end: what it has kept alive is not wanted. */
+  protected abstract renewedTooLate(): void;
+
+  /** The last handle was released: nobody can enter it again. */
+  get givenBack(): boolean {
+    return this.status === "staying" || this.status === "releasing" || this.status === "released";
+  }
+
+  deadlineMs(): Millis {
+    return Math.min(this.grant.validUntilMs(), this.#finalUntilMs);
+  }
+
+  remainingMs(): Millis {
+    return this.check() ? this.#leftMs() : 0;
+  }
+
+  check(): boolean {
+    if (this.status === "lost" || this.status === "released") return false;
+    if (this.engine.runtime.nowMs() < this.deadlineMs()) return true;
+    this.lose("lease-expired");
+    return false;
+  }
+
+  #leftMs(): Millis {
+    if (this.#distrusted()) return 0;
+    const untilMs = Math.min(this.deadlineMs(), this.grant.sureUntilMs?.() ?? Infinity);
+    return Math.max(0, untilMs - this.engine.runtime.nowMs());
+  }
+
+  // -------- doubt
+
+  /** Reported by the driver, or by a jump of the clock. */
+  get inDoubt(): boolean {
+    return this.doubted || this.#distrusted();
+  }
+
+  #distrusted(): boolean {
+    if (!this.#leased) return false;
+    if (this.engine.clockJump.read() === this.#jumpEpoch) return false;
+    if (this.delivered) this.#renewNow();
+    return true;
+  }
+
+  uncertain(): void {
+    this.#breaks++;
+    if (this.doubted) return;
+    this.doubted = true;
+    // Doubt that comes after our deadline finds the hold lost, and nothing is said after that.
+    if (!this.check() || this.status !== "held" || !this.delivered) return;
+    const { events } = this.engine;
+    if (events.has("uncertain"))
+      events.emit("uncertain", { ...this.eventBase(), remainingMs: this.#leftMs() });
+  }
+
+  recovered(): void {
+    if (!this.doubted) return;
+    this.doubted = false;
+    // Contact that came back after our deadline finds the hold lost, and so it stays.
+    if (!this.check() || this.status !== "held") return;
+    this.notifyWatchers();
+    const { events } = this.engine;
+    if (this.delivered && events.has("recovered")) events.emit("recovered", this.eventBase());
+  }
+
+  /** Runs at each change that a waiter for certainty cares about: recovered, lost, or being released. */
+  watch(callback: () => void): () => void {
+    this.#watchers ??= new Set();
+    this.#watchers.add(callback);
+    return () => this.#watchers?.delete(callback);
+  }
+
+  protected notifyWatchers(): void {
+    const watchers = this.#watchers;
+    this.#watchers = undefined;
+    if (watchers !== undefined) for (const each of watchers) each();
+  }
+
+  // -------- proofs and renewals
+
+  /**
+   * Contact was in doubt before the delivery: a round trip shows whether the grant still stands. `false` when it is gone;
+   * rejects when no answer came. A hold stays `uncertain` when contact breaks again before the answer is heard here: that
+   * answer is older than the new doubt.
+   */
+  async prove(): Promise<boolean> {
+    const { link, clockJump } = this.engine;
+    const epoch = clockJump.read();
+    const breaks = this.#breaks;
+    const untilMs = await this.grant.prove(this.#renewableMs);
+    if (untilMs === null) return false;
+    const unbroken = breaks === this.#breaks && link.state === "connected";
+    if (unbroken) this.doubted = false;
+    this.#proven(untilMs, epoch);
+    return true;
+  }
+
+  /** One renewal with its events. `false` when the hold is over, by its answer or before it. `due`: as in `Grant.prove`. */
+  async renew(due = false): Promise<boolean> {
+    const { runtime, clockJump, events } = this.engine;
+    const leased = this.#leased;
+    const sentMs = runtime.nowMs();
+    const epoch = clockJump.read();
+    const sentUntilMs = this.deadlineMs();
+    let validUntilMs: Millis | null;
+    try {
+      validUntilMs = await (due
+        ? this.grant.prove(this.#renewableMs, { due })
+        : this.grant.prove(this.#renewableMs));
+    } catch (error) {
+      // Of one that was released meanwhile nothing has failed.
+      const missed = leased && this.lossReason === undefined && !this.givenBack;
+      if (missed && events.has("renew-failed")) {
+        const marginMs = Math.max(0, this.deadlineMs() - runtime.nowMs());
+        events.emit("renew-failed", { ...this.eventBase(), error, marginMs });
+      }
+      throw error;
+    }
+    const nowMs = runtime.nowMs();
+    // The driver has moved the deadline by now, so the one it replaced decides whether the answer was in time. Where the
+    // session is the lease, others prove it meanwhile, and the session itself judges late answers.
+    const beforeMs = leased ? Math.max(sentUntilMs, this.#provenUntilMs) : this.deadlineMs();
+    if (nowMs >= beforeMs) this.lose("lease-expired");
+    if (this.lossReason !== undefined) {
+      if (leased && validUntilMs !== null) this.renewedTooLate();
+      return false;
+    }
+    if (validUntilMs === null) {
+      this.lose(this.missingReason);
+      return false;
+    }
+    this.#proven(validUntilMs, epoch);
+    if (leased && !this.givenBack && events.has("renewed")) {
+      const marginMs = Math.max(0, beforeMs - nowMs);
+      events.emit("renewed", { ...this.eventBase(), tookMs: nowMs - sentMs, marginMs });
+    }
+    return true;
+  }
+
+  /** The backend said that it was not ours any more, in answer to a release or renewal. */
+  protected get missingReason(): LossReason {
+    return this.#leased ? "lease-missing" : "stolen";
+  }
+
+  get #leased(): boolean {
+    return this.engine.driver.capabilities.lease === "ttl";
+  }
+
+  /** A renewal was answered in time. It counts from `epoch` of the clock's jumps. */
+  #proven(untilMs: Millis, epoch: number): void {
+    this.#provenUntilMs = Math.max(this.#provenUntilMs, untilMs);
+    if (epoch <= this.#jumpEpoch) return;
+    this.#jumpEpoch = epoch;
+    this.notifyWatchers();
+  }
+
+  /**
+   * What a renewal or `confirm()` may ask for: with `renew: false` never more than is left. Of a hold that stays, the
+   * rest of its time and a little more, because a hold is relied on for up to 1 % and 2 ms less than its lease.
+   */
+  get #renewableMs(): Millis {
+    const nowMs = this.engine.runtime.nowMs();
+    if (this.status === "staying") {
+      const restMs = this.stayUntilMs - nowMs;
+      return Math.max(1, Math.ceil(restMs + restMs / 50 + 10));
+    }
+    return Math.min(this.leaseMs, Math.max(1, Math.floor(this.#finalUntilMs - nowMs)));
+  }
+
+  // -------- the alarm: the end of the hold, or the next renewal before it
+
+  protected startAlarm(): void {
+    if (this.#renews) this.#renewAtMs = this.engine.runtime.nowMs() + this.leaseMs / 3;
+    this.#arm();
+  }
+
+  /** The holder is done, and its lock has to stay taken: renewals go on only until the lease lasts that long. */
+  protected stayAlarm(): void {
+    this.#arm();
+    if (this.#renews) this.#renewNow();
+  }
+
+  /** The hold is not over. */
+  protected ringLease(): void {
+    const due = this.engine.runtime.nowMs() >= this.#renewAtMs;
+    if (due) this.#renewAtMs = Infinity;
+    if (due && this.#renewable) this.#renewInTurn(true);
+    this.#arm();
+  }
+
+  #arm(): void {
+    const endMs = this.status === "staying" ? this.stayUntilMs : this.deadlineMs();
+    const atMs = Math.min(endMs, this.#renewAtMs);
+    if (atMs < foreverMs) this.engine.alarms.set(this, atMs);
+  }
+
+  /** Out of turn, because the present validity is in doubt. */
+  #renewNow(): void {
+    if (this.#renewable) this.#renewInTurn(false);
+  }
+
+  get #renewable(): boolean {
+    if (this.#renewing) return false;
+    // Nothing has to be renewed once the lease lasts as long as the lock has to stay taken.
+    return this.status === "staying" ? this.deadlineMs() < this.stayUntilMs : this.status === "held";
+  }
+
+  #renewInTurn(due: boolean): void {
+    this.#renewing = true;
+    this.renew(due).then(
+      (renewed) => this.#renewed(renewed ? this.#restMs() : Infinity),
+      () => this.#renewed(this.leaseMs / 10),
+    );
+  }
+
+  #renewed(nextInMs: Millis): void {
+    this.#renewing = false;
+    if (!this.#renews || !this.#renewable || nextInMs === Infinity) return;
+    this.#renewAtMs = this.engine.runtime.nowMs() + nextInMs;
+    this.#arm();
+  }
+
+  /** A third of the lease, less where it was confirmed some time ago: a backend renews several holds with the one that is due. */
+  #restMs(): Millis {
+    const { leaseMs } = this;
+    const confirmedAgoMs = leaseMs - (this.grant.validUntilMs() - this.engine.runtime.nowMs());
+    return confirmedAgoMs < leaseMs / 10 ? leaseMs / 3 : Math.max(leaseMs / 10, leaseMs / 3 - confirmedAgoMs);
+  }
+}

@@ -1,0 +1,625 @@
+import {
+  InvalidArgumentError,
+  type LockEventMap,
+  MemorySpace,
+  memoryLocks,
+  systemRuntime,
+  UnsupportedError,
+} from "@holdfast/core";
+import { Handle } from "@holdfast/core/internal";
+import { describe, expect, it } from "vitest";
+import type { KeepTerms } from "../src/grants/keep-terms.js";
+import { Keeping, type Tenant } from "../src/grants/keeping.js";
+import { KeepableGrant, KeepingStage } from "./keeping-stage.js";
+import { scripted } from "./scripted-driver.js";
+
+function record<K extends keyof LockEventMap>(stage: KeepingStage, type: K): LockEventMap[K][] {
+  const seen: LockEventMap[K][] = [];
+  stage.provider.events.on(type, (event) => seen.push(event));
+  return seen;
+}
+
+describe("a lock that its provider keeps", () => {
+  it("goes to the next owner without a request, and to one at a time", async () => {
+    const stage = new KeepingStage();
+    const settled = record(stage, "acquire-settled");
+    const released = record(stage, "released");
+    const grant = await stage.kept();
+    expect(stage.requests).toBe(2);
+    expect(stage.provider.holds()).toEqual([]);
+    expect(stage.provider.kept()).toMatchObject([{ kind: "mutex", name: "a", lends: 0, lent: false }]);
+    const third = await stage.mutex().acquire();
+    expect(third.turn).toBe(1);
+    expect(stage.provider.kept()).toMatchObject([{ lends: 1, lent: true }]);
+    expect(stage.provider.holds()).toEqual([third]);
+    const fourth = stage.mutex().acquire();
+    await stage.rest();
+    expect(stage.provider.holds()).toEqual([third]);
+    expect(await third.release()).toBe("kept");
+    const handle = await fourth;
+    expect(third.state).toBe("released");
+    expect(handle.state).toBe("held");
+    expect(await handle.release()).toBe("kept");
+    expect(stage.requests).toBe(2);
+    expect(grant.releases).toEqual([]);
+    expect(settled.map(({ kept, turn, roundTrips }) => ({ kept, turn, roundTrips }))).toEqual([
+      { kept: false, turn: 0, roundTrips: 1 },
+      { kept: false, turn: 0, roundTrips: 1 },
+      { kept: true, turn: 1, roundTrips: 0 },
+      { kept: true, turn: 2, roundTrips: 0 },
+    ]);
+    expect(released.map(({ outcome, kept, turn }) => ({ outcome, kept, turn }))).toEqual([
+      { outcome: "released", kept: false, turn: 0 },
+      { outcome: "kept", kept: false, turn: 0 },
+      { outcome: "kept", kept: true, turn: 1 },
+      { outcome: "kept", kept: true, turn: 2 },
+    ]);
+  });
+
+  it("goes to local waiters in the order in which they asked, and past those that gave up", async () => {
+    const stage = new KeepingStage();
+    await stage.kept();
+    const order: number[] = [];
+    const holder = await stage.mutex().acquire();
+    const controller = new AbortController();
+    const waiting = [1, 2, 3, 4].map(async (number) => {
+      const options = number === 2 ? { signal: controller.signal } : {};
+      const handle = await stage.mutex().acquire(options);
+      order.push(number);
+      await handle.release();
+    });
+    await stage.rest();
+    controller.abort(new Error("given up"));
+    await holder.release();
+    await Promise.allSettled(waiting);
+    expect(order).toEqual([1, 3, 4]);
+    expect(stage.requests).toBe(2);
+  });
+
+  it("that is idle is granted to a call which asks once, and refused to it while another owner has it", async () => {
+    const stage = new KeepingStage();
+    await stage.kept();
+    const handle = await stage.mutex().tryAcquire();
+    expect(handle?.turn).toBe(1);
+    expect(await stage.mutex().tryAcquire()).toBeNull();
+    // Both stand in memory while the loop turns: the second must not be left there.
+    await handle?.release();
+    await stage.runtime.advance(20);
+    const both = await Promise.all([stage.mutex().tryAcquire(), stage.mutex().tryAcquire()]);
+    expect(both.map((each) => each?.turn)).toEqual([2, undefined]);
+    expect(stage.requests).toBe(2);
+  });
+
+  it("is kept further when its next owner gives up in the moment of the lend", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    await (await stage.mutex().acquire()).release();
+    await stage.rest();
+    const controller = new AbortController();
+    // The loop has just turned: it is lent in this very step, and delivered a microtask later.
+    const asked = stage.mutex().acquire({ signal: controller.signal });
+    expect(stage.provider.kept()).toMatchObject([{ lent: true, lends: 2 }]);
+    controller.abort(new Error("given up"));
+    await expect(asked).rejects.toThrow("given up");
+    expect(grant.releases).toEqual([]);
+    expect((await stage.mutex().acquire()).turn).toBe(3);
+  });
+
+  it("reaches its driver's grant only for the present owner: a late release of a former one deletes nothing", async () => {
+    const stage = new KeepingStage();
+    const first = await stage.ask();
+    await first.handle.release();
+    const { handle: former, grant } = await stage.ask();
+    await former.release();
+    const present = await stage.mutex().acquire();
+    const late = Handle.holdOf(former as Handle).grant;
+    expect(await late.release()).toBe(false);
+    expect(await late.prove(1_000)).toBeNull();
+    expect(late.validUntilMs()).toBe(0);
+    expect(grant.releases).toEqual([]);
+    expect(present.state).toBe("held");
+    expect(await present.release()).toBe("kept");
+  });
+});
+
+describe("a release keeps nothing", () => {
+  it("after the first grant, nor when another client had the lock between the last two", async () => {
+    const stage = new KeepingStage();
+    const first = await stage.ask();
+    expect(await first.handle.release()).toBe("released");
+    const asked = stage.mutex().acquire();
+    const grant = await stage.grant({ follows: false });
+    expect(await (await asked).release()).toBe("released");
+    expect(grant.asked).toBe(0);
+    const third = await stage.ask();
+    expect(await third.handle.release()).toBe("kept");
+  });
+
+  it("when the grant was waited for, or its driver has heard of another client", async () => {
+    const stage = new KeepingStage();
+    await (await stage.ask()).handle.release();
+    const asked = stage.mutex().acquire();
+    await stage.grant({ contended: true });
+    expect(await (await asked).release()).toBe("released");
+    const second = stage.mutex().acquire();
+    const heard = await stage.grant();
+    heard.keeps = false;
+    expect(await (await second).release()).toBe("released");
+    expect(heard.releases).toHaveLength(1);
+  });
+
+  it("once contact was in doubt since the grant, also when it is certain again", async () => {
+    const stage = new KeepingStage();
+    await (await stage.ask()).handle.release();
+    const { handle, grant } = await stage.ask();
+    grant.state.uncertain();
+    expect(handle.state).toBe("uncertain");
+    grant.state.recovered();
+    expect(handle.state).toBe("held");
+    expect(await handle.release()).toBe("released");
+    expect(grant.asked).toBe(0);
+  });
+
+  it("after a jump of the clock that no renewal has answered, nor for another lease", async () => {
+    const stage = new KeepingStage({}, "ttl");
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    stage.runtime.stepWall(60_000);
+    expect(holder.state).toBe("uncertain");
+    expect(await holder.release()).toBe("released");
+    expect(grant.releases).toHaveLength(1);
+    const anew = await stage.kept(stage.mutex("b"));
+    void stage.mutex("b").acquire({ leaseMs: 5_000 });
+    expect(await stage.newRequests()).toHaveLength(1);
+    expect(anew.releases).toHaveLength(1);
+  });
+
+  it("with keep: false, and says why the keeping has ended", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    const handle = await stage.mutex().acquire();
+    expect(await handle.release({ keep: false })).toBe("released");
+    expect(grant.releases).toHaveLength(1);
+    await stage.rest();
+    expect(ended).toMatchObject([{ reason: "released", lends: 1, name: "a", kind: "mutex" }]);
+    await expect(handle.release({ keep: 1 } as never)).rejects.toThrow(InvalidArgumentError);
+  });
+
+  it("after a read was taken beside the write, for a kept write would be lent beside its own read", async () => {
+    const stage = new KeepingStage();
+    const lock = stage.provider.readWriteLock("a");
+    await stage.kept(lock.write);
+    const write = await lock.write.acquire();
+    const downgrading = write.downgrade();
+    await stage.rest();
+    const [{ write: shown, answer }] = stage.made.downgrades as [(typeof stage.made.downgrades)[0]];
+    const grant = new KeepableGrant(1e9);
+    answer.resolve(grant);
+    const read = await downgrading;
+    // The driver gets its own grant, and not core's share in it.
+    expect(shown).toMatchObject({ releases: [expect.anything()] });
+    expect(read.turn).toBe(1);
+    expect(stage.provider.kept()).toEqual([]);
+  });
+
+  it("once as many are kept as maxKept says and all are lent; of idle ones the longest idle goes", async () => {
+    const stage = new KeepingStage({ maxKept: 2 });
+    const ended = record(stage, "keeping-ended");
+    const grants = [];
+    for (const name of ["a", "b", "c"]) {
+      grants.push(await stage.kept(stage.mutex(name)));
+      await stage.runtime.advance(10);
+    }
+    expect(stage.provider.kept().map(({ name }) => name)).toEqual(["b", "c"]);
+    expect(grants[0]?.releases).toHaveLength(1);
+    expect(ended).toMatchObject([{ name: "a", reason: "evicted", lends: 0 }]);
+    await stage.mutex("b").acquire();
+    await stage.mutex("c").acquire();
+    await expect(stage.kept(stage.mutex("d"))).rejects.toThrow("was not kept: released");
+  });
+});
+
+it("of many names as many are kept as maxKept says, and all others are given back as ever", async () => {
+  const space = new MemorySpace();
+  await using locks = memoryLocks({ space, keepMs: 60_000, maxKept: 50 });
+  for (let name = 0; name < 300; name++) {
+    for (let pair = 0; pair < 2; pair++) await (await locks.mutex(`n${name}`).acquire()).release();
+  }
+  expect(locks.kept().map(({ name }) => name)).toEqual(Array.from({ length: 50 }, (_, i) => `n${250 + i}`));
+  expect(space.names()).toHaveLength(50);
+  for (let name = 0; name < 300; name++) await (await locks.mutex(`once${name}`).acquire()).release();
+  expect(space.names()).toHaveLength(50);
+});
+
+describe("a token", () => {
+  it("that was read is lent to no second owner, and that was not read is shown to none who has released", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    const unread = await stage.mutex().acquire();
+    await unread.release();
+    expect(unread.token).toBeNull();
+    const reader = await stage.mutex().acquire();
+    expect(reader.token).toBe(2n);
+    expect(await reader.release()).toBe("released");
+    expect(reader.token).toBe(2n);
+    expect(grant.releases).toHaveLength(1);
+    await stage.rest();
+    expect(ended).toMatchObject([{ reason: "token-read", lends: 2 }]);
+  });
+
+  it("is seen by events without being read", async () => {
+    const stage = new KeepingStage();
+    const settled = record(stage, "acquire-settled");
+    await stage.kept();
+    expect(await (await stage.mutex().acquire()).release()).toBe("kept");
+    expect(settled.map(({ token }) => token)).toEqual([1n, 2n, 2n]);
+  });
+
+  it("may be read and lent again where the resource compares token and turn", async () => {
+    const stage = new KeepingStage({ fenceBy: "token-and-turn" });
+    const grant = await stage.kept();
+    const handle = await stage.mutex().acquire();
+    expect({ token: handle.token, turn: handle.turn }).toEqual({ token: 2n, turn: 1 });
+    expect(await handle.release()).toBe("kept");
+    expect(handle.token).toBe(2n);
+    expect(grant.releases).toEqual([]);
+  });
+});
+
+it("a keeping ends at the turn 65,535, which is the last that a resource can tell apart", () => {
+  const grant = new KeepableGrant(1e9);
+  const options = { keepMs: 1e9, fenceBy: "token" };
+  const terms = { kind: "mutex", name: "a", mode: "exclusive", owner: { id: "1" }, options } as KeepTerms;
+  const ended: string[] = [];
+  const nothing = (): void => {};
+  const keeping = new Keeping(
+    {
+      ...{
+        closing: false,
+        maxKeepMs: 1e9,
+        ownersLabelled: false,
+        nowMs: () => 0,
+        heardAll: () => true,
+        hasRoom: () => true,
+      },
+      ...{ afterTurn: nothing, begun: nothing, idle: nothing, lent: nothing, ringAt: nothing, over: nothing },
+      givenBack: nothing,
+      ended: (_keeping, reason) => ended.push(reason),
+    },
+    terms,
+    grant,
+    true,
+  );
+  expect(keeping.tenant.giveBack(true)).toBe(true);
+  const turns: number[] = [];
+  let last: Tenant | undefined;
+  while (last === undefined) {
+    keeping.wait({
+      terms,
+      mustWait: () => expect.unreachable("lent to another"),
+      askBackend: () => expect.unreachable("the backend is asked"),
+      lent(tenant) {
+        turns.push(tenant.turn);
+        if (!tenant.giveBack(true)) last = tenant;
+      },
+    });
+  }
+  expect({ lends: turns.length, turn: last.turn }).toEqual({ lends: 65_535, turn: 65_535 });
+  void last.release();
+  expect(grant.releases).toHaveLength(1);
+  expect(ended).toEqual(["whole"]);
+});
+
+describe("the wish of another client", () => {
+  it("ends an idle keeping at once, and the next owner asks the backend behind it", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    await stage.runtime.advance(7);
+    grant.state.wanted();
+    expect(grant.releases).toHaveLength(1);
+    expect(stage.provider.kept()).toEqual([]);
+    const { handle } = await stage.ask();
+    expect(handle.turn).toBe(0);
+    expect(ended).toMatchObject([{ reason: "wish", lends: 0, forMs: 7 }]);
+  });
+
+  it("lets the present owner finish; those who stand in memory ask the backend at once and in their order, later ones behind them", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    for (const label of ["first", "second"]) void stage.mutex().acquire({ label });
+    expect(await stage.newRequests()).toHaveLength(0);
+    grant.state.wanted();
+    void stage.mutex().acquire({ label: "third" });
+    expect((await stage.newRequests()).map(({ request }) => request.label)).toEqual([
+      "first",
+      "second",
+      "third",
+    ]);
+    expect(holder.state).toBe("held");
+    expect(grant.releases).toEqual([]);
+    expect(await holder.release()).toBe("released");
+    expect(grant.releases).toHaveLength(1);
+  });
+
+  it("is also a request of this provider that is unlike: a read, another lease, fresh, a label that is shown, a view that keeps nothing", async () => {
+    const unlike: ((stage: KeepingStage) => unknown)[] = [
+      (stage) => stage.mutex().acquire({ fresh: true }),
+      (stage) => stage.mutex("a", { keepMs: 0 }).acquire(),
+      (stage) => stage.mutex("a", { fenceBy: "token-and-turn" }).acquire(),
+      (stage) => stage.mutex().acquire({ label: "other" }),
+      (stage) => stage.provider.reentrantMutex("a").acquire(),
+    ];
+    for (const ask of unlike) {
+      const stage = new KeepingStage({ identity: true });
+      const ended = record(stage, "keeping-ended");
+      const grant = await stage.kept();
+      const holder = await stage.mutex().acquire();
+      const like = stage.mutex().acquire();
+      expect(await stage.newRequests()).toHaveLength(0);
+      void ask(stage);
+      // What stood in memory is asked for in front of it.
+      expect(await stage.newRequests()).toHaveLength(2);
+      expect(stage.made.requests[2]?.request).toMatchObject({ label: null, kind: "mutex", keepable: true });
+      expect(await holder.release()).toBe("released");
+      expect(grant.releases).toHaveLength(1);
+      await stage.rest();
+      expect(ended).toMatchObject([{ reason: "unlike" }]);
+      void like;
+    }
+    const stage = new KeepingStage();
+    const { read, write } = stage.provider.readWriteLock("a");
+    const grant = await stage.kept(write);
+    void read.acquire();
+    const [request] = await stage.newRequests();
+    expect(request?.request).toMatchObject({ mode: "shared", keepable: false });
+    expect(grant.releases).toHaveLength(1);
+  });
+
+  it("that was not shown by a label is like any other, where labels are not shown", async () => {
+    const stage = new KeepingStage();
+    await stage.kept();
+    expect((await stage.mutex().acquire({ label: "other" })).turn).toBe(1);
+  });
+
+  it("by revocation reaches the present owner only if that one has asked for it", async () => {
+    const stage = new KeepingStage();
+    const revoked = record(stage, "revoke-requested");
+    const grant = await stage.kept();
+    const deaf = await stage.mutex().acquire();
+    grant.state.revokeRequested();
+    expect(revoked).toEqual([]);
+    await deaf.release();
+    const asked = await stage.mutex().acquire({ revocable: true });
+    const { revokeRequested } = asked;
+    grant.state.revokeRequested();
+    expect(revokeRequested.aborted).toBe(true);
+    expect(revoked).toHaveLength(1);
+  });
+});
+
+describe("a keeping is lent only after a look at", () => {
+  it('what the driver knows: "no" gives it back, "soon" waits for the answer', async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    grant.may = "soon";
+    let granted = false;
+    const asked = stage
+      .mutex()
+      .acquire()
+      .then((handle) => {
+        granted = true;
+        return handle;
+      });
+    await stage.rest();
+    expect(granted).toBe(false);
+    grant.may = "yes";
+    grant.state.answered();
+    expect((await asked).turn).toBe(1);
+    expect(await (await asked).release()).toBe("kept");
+    grant.may = "no";
+    const anew = await stage.ask();
+    expect(grant.releases).toHaveLength(1);
+    expect(anew.handle.turn).toBe(0);
+  });
+
+  it("the clock, and not a timer: keepMs since the last release, maxKeepMs since the grant", async () => {
+    const stage = new KeepingStage({ keepMs: 1_000, maxKeepMs: 2_500 });
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    stage.runtime.block(999);
+    await (await stage.mutex().acquire()).release();
+    stage.runtime.block(1_000);
+    await stage.ask();
+    expect(grant.releases).toHaveLength(1);
+    await stage.rest();
+    expect(ended).toMatchObject([{ reason: "idle", lends: 1 }]);
+    const other = await stage.kept(stage.mutex("b"));
+    for (let lend = 0; lend < 2; lend++) {
+      stage.runtime.block(999);
+      await (await stage.mutex("b").acquire()).release();
+    }
+    stage.runtime.block(502);
+    await stage.ask(stage.mutex("b"));
+    expect(other.releases).toHaveLength(1);
+    await stage.rest();
+    expect(ended.slice(1)).toMatchObject([{ reason: "whole", lends: 2 }]);
+  });
+
+  it("a turn of the event loop, where the last was more than 5 ms ago: what the sockets have is heard first", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    await (await stage.mutex().acquire()).release();
+    await stage.rest();
+    // Just turned: in microtasks alone.
+    let turned = false;
+    setImmediate(() => {
+      turned = true;
+    });
+    await (await stage.mutex().acquire()).release();
+    expect(turned).toBe(false);
+    await stage.rest();
+    // As when the process was busy: a wish lies unread in the socket.
+    stage.runtime.block(6);
+    setImmediate(() => grant.state.wanted());
+    const { handle } = await stage.ask();
+    expect(handle.turn).toBe(0);
+    expect(grant.releases).toHaveLength(1);
+  });
+
+  it("a turn of the event loop every 5 ms, however many lends there are in between", async () => {
+    // Time passes by being looked at: 0.05 ms each time.
+    let nowMs = 0;
+    const runtime = {
+      ...systemRuntime,
+      nowMs: () => {
+        nowMs += 0.05;
+        return nowMs;
+      },
+    };
+    const locks = memoryLocks({ keepMs: 1e6, maxKeepMs: 1e6, runtime });
+    const mutex = locks.mutex("a");
+    for (let pair = 0; pair < 2; pair++) await (await mutex.acquire()).release();
+    let turns = 0;
+    let counting = true;
+    const count = (): void => {
+      turns++;
+      if (counting) setImmediate(count);
+    };
+    setImmediate(count);
+    const beganMs = nowMs;
+    for (let lend = 1; lend <= 2_000; lend++) {
+      const handle = await mutex.acquire();
+      expect(handle.turn).toBe(lend);
+      await handle.release();
+    }
+    counting = false;
+    const tookMs = nowMs - beganMs;
+    expect(turns).toBeGreaterThan(tookMs / 10);
+    expect(turns).toBeLessThan(1_000);
+    await locks.close();
+  });
+});
+
+describe("a keeping ends", () => {
+  it("by itself when it was idle for keepMs, counted from its last release", async () => {
+    const stage = new KeepingStage({ keepMs: 1_000 });
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    await stage.runtime.advance(600);
+    await (await stage.mutex().acquire()).release();
+    await stage.runtime.advance(999);
+    expect(grant.releases).toEqual([]);
+    await stage.runtime.advance(1);
+    expect(grant.releases).toHaveLength(1);
+    expect(ended).toMatchObject([{ reason: "idle", lends: 1, forMs: 1_600 }]);
+    expect(stage.runtime.pendingTimers).toBe(0);
+  });
+
+  it("with contact, where a wish may have been missed: what is idle is deleted with the next contact, a name that is asked for first", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const grants = [await stage.kept(stage.mutex("a")), await stage.kept(stage.mutex("b"))] as const;
+    stage.made.setState("suspended");
+    for (const grant of grants) grant.state.uncertain();
+    expect(grants.map(({ releases }) => releases.length)).toEqual([0, 0]);
+    expect(stage.provider.kept()).toEqual([]);
+    stage.made.setState("connected");
+    const asked = stage.mutex("b").acquire();
+    expect(grants.map(({ releases }) => releases.length)).toEqual([0, 1]);
+    await stage.rest();
+    expect(grants.map(({ releases }) => releases.length)).toEqual([1, 1]);
+    await stage.grant();
+    expect((await asked).turn).toBe(0);
+    expect(ended.map(({ reason }) => reason)).toEqual(["lost", "lost"]);
+  });
+
+  it("for its owner as any hold when the session is over, and those who stood in memory ask anew", async () => {
+    const stage = new KeepingStage();
+    const requeued = record(stage, "requeued");
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    const { lost } = holder;
+    const waiting = stage.mutex().acquire();
+    await stage.rest();
+    grant.state.lost("session-expired");
+    expect(lost.aborted).toBe(true);
+    expect(holder.state).toBe("lost");
+    expect(stage.provider.kept()).toEqual([]);
+    await stage.newRequests();
+    expect(requeued).toMatchObject([{ reason: "session-lost" }]);
+    expect(stage.requests).toBe(3);
+    stage.made.last().granted.resolve(null);
+    await expect(waiting).rejects.toThrow();
+  });
+
+  it("for its owner as any hold when another client deletes the entry, and those who stood in memory ask anew", async () => {
+    const stage = new KeepingStage();
+    const requeued = record(stage, "requeued");
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    const waiting = stage.mutex().acquire();
+    expect(await stage.newRequests()).toHaveLength(0);
+    grant.state.lost("stolen");
+    expect(holder.state).toBe("lost");
+    await stage.grant({ follows: false });
+    expect((await waiting).turn).toBe(0);
+    expect(requeued).toMatchObject([{ reason: "entry-gone" }]);
+  });
+
+  it("with close(), which does not count it, and lends nothing any more", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    const lent = await stage.kept(stage.mutex("b"));
+    const holder = await stage.mutex("b").acquire();
+    const closing = stage.provider.close({ graceMs: 100 });
+    await stage.rest();
+    expect(grant.releases).toHaveLength(1);
+    expect(await holder.release()).toBe("released");
+    expect(await closing).toEqual({ released: 0, unconfirmed: [] });
+    expect(lent.releases).toHaveLength(1);
+    expect(ended.map(({ name, reason }) => [name, reason])).toEqual([
+      ["a", "closed"],
+      ["b", "closed"],
+    ]);
+  });
+});
+
+describe("options of kept locks", () => {
+  it("are checked, and refused where they would be ignored", async () => {
+    const stage = new KeepingStage();
+    for (const options of [
+      { keepMs: -1 },
+      { keepMs: Infinity },
+      { maxKept: 0 },
+      { fenceBy: "turn" },
+      { keepAskMs: NaN },
+    ])
+      expect(() => memoryLocks(options as never)).toThrow(InvalidArgumentError);
+    expect(() => memoryLocks().mutex("a", { keepMs: 10 })).toThrow(/option of the provider first/);
+    expect(() => scripted(stage.runtime, "session", { keepMs: 10 })).toThrow(UnsupportedError);
+    for (const options of [{ keepMs: 10 }, { fenceBy: "token" }]) {
+      expect(() => stage.provider.semaphore("a", 1, options as never)).toThrow(InvalidArgumentError);
+      expect(() => stage.provider.leaderElection("a", options as never)).toThrow(InvalidArgumentError);
+      await expect(stage.provider.readWriteLock("a").read.acquire(options as never)).rejects.toThrow(
+        InvalidArgumentError,
+      );
+      await expect(stage.mutex().acquire(options as never)).rejects.toThrow(InvalidArgumentError);
+    }
+  });
+
+  it("default to nothing: no request is marked, and no release keeps", async () => {
+    const stage = new KeepingStage({ keepMs: 0 });
+    await (await stage.ask()).handle.release();
+    const { handle, grant } = await stage.ask();
+    expect(handle.turn).toBe(0);
+    expect(await handle.release()).toBe("released");
+    expect(handle.token).toBe(2n);
+    expect(grant.asked).toBe(0);
+    expect(stage.made.requests.map(({ request }) => request.keepable)).toEqual([false, false]);
+  });
+});

@@ -1,0 +1,63 @@
+import { Command } from "ioredis";
+import type { Script, ScriptArgs } from "../scripts/script.js";
+
+/**
+ * A command of ioredis that is given as its bytes. ioredis itself makes them anew from all arguments of each call; of a run of a script
+ * most are the same each time.
+ */
+class WireCommand extends Command {
+  readonly #wire: string;
+
+  constructor(name: string, wire: string) {
+    super(name, [], { replyEncoding: "utf8" });
+    this.#wire = wire;
+  }
+
+  override toWritable(): string {
+    return this.#wire;
+  }
+}
+
+/** What is constant for a lock, as it is written: its keys, and arguments that are the same in each call. Arrays that are frozen stay as they are. */
+const constants = new WeakMap<
+  readonly (string | number)[],
+  { readonly runId: string; readonly wire: string }
+>();
+
+function bulk(arg: string | number): string {
+  const text = String(arg);
+  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
+}
+
+function bulks(args: readonly (string | number)[], runId: string, runIdAt: number): string {
+  const known = constants.get(args);
+  if (known !== undefined && known.runId === runId) return known.wire;
+  let wire = "";
+  for (const [place, arg] of args.entries()) wire += bulk(place === runIdAt ? runId : arg);
+  if (Object.isFrozen(args)) constants.set(args, { runId, wire });
+  return wire;
+}
+
+/** A run of a script that the server has. `runId`: what the connection vouches for. */
+export function evalshaCommand(
+  script: Script<unknown>,
+  digest: string,
+  keys: readonly string[],
+  args: ScriptArgs,
+  runId: string,
+): Command {
+  const { runIdAt = -1 } = script;
+  let wire = "";
+  let count = 0;
+  for (const arg of args) {
+    if (typeof arg === "object") {
+      wire += bulks(arg, runIdAt < 0 ? "" : runId, runIdAt - count);
+      count += arg.length;
+    } else {
+      wire += bulk(count === runIdAt ? runId : arg);
+      count++;
+    }
+  }
+  const head = `*${3 + keys.length + count}\r\n$7\r\nevalsha\r\n$40\r\n${digest}\r\n${bulk(keys.length)}`;
+  return new WireCommand("evalsha", head + bulks(keys, "", -1) + wire);
+}

@@ -1,0 +1,119 @@
+import { BackendError } from "@holdfast/core";
+import { ReplyError } from "../../client/errors.js";
+import { type StayAnswer, type StayEntry, type StayLook, stay } from "../../scripts/mutex/stay.js";
+import type { Requests } from "../requests/requests.js";
+import { stayMs } from "../requests/settings.js";
+import type { QueuedLock } from "./queued-lock.js";
+import { Rounds } from "./rounds.js";
+
+/** A waiter that stands behind another. */
+interface Staying {
+  readonly wait: { readonly owner: string; readonly lock: QueuedLock; readonly queued: boolean };
+}
+
+/** Waiters on one lock in one call. */
+interface Group<T> {
+  readonly lock: QueuedLock;
+  readonly waiting: T[];
+}
+
+/** In one call at most, so that none keeps the server busy for long. */
+const mostInCall = 500;
+/** What the turns of a lock look at, one after the other. A lock that nobody holds is what is to be found soonest. */
+const looks: readonly StayLook[] = ["lock", "first", "lock", "lock", "life", "lock", "first", "lock"];
+
+/**
+ * Keeps the places of waiters behind the first: one call in each turn for all of a server, or of a slot, however many locks they wait for,
+ * and two commands for each lock. An owner whose place may have changed asks by a heartbeat of its own.
+ */
+export class StayingWaits<T extends Staying> {
+  readonly rounds: Rounds<T>;
+  readonly #requests: Requests;
+  readonly #ask: (waiting: T) => void;
+
+  /** `ask`: its place may have changed. */
+  constructor(requests: Requests, ask: (waiting: T) => void) {
+    this.#requests = requests;
+    this.#ask = ask;
+    this.rounds = new Rounds({
+      runtime: requests.runtime,
+      periodMs: stayMs(requests.settings),
+      slotOf: ({ wait }) => requests.line.slotOf(wait.lock.key),
+      turn: (all) => void this.#stay(all),
+    });
+  }
+
+  close(): void {
+    this.rounds.close();
+  }
+
+  async #stay(all: readonly T[]): Promise<void> {
+    const { line, settings } = this.#requests;
+    const calls = this.#callsOf(all.filter(({ wait }) => wait.queued));
+    const runs = calls.map((groups) => ({
+      keys: groups.flatMap(({ lock }) => lock.stayKeys as readonly string[]),
+      args: stay.args({
+        aliveMs: settings.aliveMs,
+        entries: groups.map((group): StayEntry => {
+          return { look: lookAt(group.lock), owners: group.waiting.map(({ wait }) => wait.owner) };
+        }),
+      }),
+    }));
+    const answers = await line.runAll<StayAnswer>(stay, runs);
+    calls.forEach((groups, index) => {
+      const waiting = groups.flatMap((group) => group.waiting);
+      const answer = answers[index];
+      if (answer === undefined || answer instanceof Error) {
+        // A heartbeat of each finds out which of them it concerns. Trouble in transport passes, and a reconnect has all of them ask.
+        if (isOfSome(answer)) for (const each of waiting) this.#ask(each);
+        return;
+      }
+      this.#requests.noteClock(answer.reply.serverMs, answer);
+      waiting.forEach((each, place) => {
+        if (answer.reply.stays[place] !== true) this.#ask(each);
+      });
+    });
+  }
+
+  /** By slot, and by lock within a call. */
+  #callsOf(all: readonly T[]): Group<T>[][] {
+    const bySlot = new Map<number | null, Map<string, Group<T>[]>>();
+    for (const each of all) {
+      const { lock } = each.wait;
+      const slot = this.#requests.line.slotOf(lock.key);
+      const locks = bySlot.get(slot) ?? new Map<string, Group<T>[]>();
+      bySlot.set(slot, locks);
+      const groups = locks.get(lock.key) ?? [];
+      locks.set(lock.key, groups);
+      const last = groups.at(-1);
+      if (last === undefined || last.waiting.length >= mostInCall) groups.push({ lock, waiting: [each] });
+      else last.waiting.push(each);
+    }
+    return [...bySlot.values()].flatMap((locks) => packed([...locks.values()].flat()));
+  }
+}
+
+function lookAt(lock: QueuedLock): StayLook {
+  return looks[lock.stayTurns++ % looks.length] as StayLook;
+}
+
+/** As few calls as there can be of so many waiters at most, in order. */
+function packed<T>(groups: readonly Group<T>[]): Group<T>[][] {
+  const calls: Group<T>[][] = [];
+  let left = 0;
+  for (const group of groups) {
+    if (group.waiting.length > left) {
+      calls.push([]);
+      left = mostInCall;
+    }
+    calls.at(-1)?.push(group);
+    left -= group.waiting.length;
+  }
+  return calls;
+}
+
+/** Of some locks in the call alone, it may be: foreign data beside one, or keys that have left for another node. */
+function isOfSome(error: unknown): boolean {
+  if (error instanceof ReplyError) return !error.retryable || error.kind === "try-again";
+  return !(error instanceof BackendError && error.retryable);
+}

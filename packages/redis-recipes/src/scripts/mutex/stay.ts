@@ -1,0 +1,77 @@
+import { clock } from "../lua/clock.js";
+import { type CallScript, Reply } from "../script.js";
+
+/**
+ * What is looked at besides: for how long the lock is still held, whether one of the owners stands first, or whether the keys of the queue
+ * last for half of their time yet. Where a hold ends soon, the first owner is looked for as well: it sets a timer for that end.
+ */
+export type StayLook = "lock" | "first" | "life";
+
+/** Waiters on one lock. */
+export interface StayEntry {
+  readonly look: StayLook;
+  readonly owners: readonly string[];
+}
+
+export interface StayArgs {
+  readonly aliveMs: number;
+  readonly entries: readonly StayEntry[];
+}
+
+export interface StayAnswer {
+  readonly serverMs: number;
+  /** For each owner, in order: it waits as before. `false`: it has to ask by a heartbeat what has become of its place. */
+  readonly stays: readonly boolean[];
+}
+
+/**
+ * Says that waiting owners of one client which stand behind others are still there; nothing else is done, so it needs no date: a late copy
+ * keeps a place for one alive window longer. An owner that was granted, or dropped, is not in the set any more.
+ *
+ * Keys of each lock: lock, waiters, alive. Arguments: alive window ms; then for each lock what to look at, how many owners, and these.
+ * Answer: server time; for each owner 1, or 0 where it has to ask: it is not in the set, it stands first, or the lock is free. Of a queue
+ * whose keys are about to end the first owner has to, which makes them last.
+ *
+ * Two commands for each lock, however many wait. Only where an owner is missing each is looked at.
+ */
+export const stay: CallScript<StayArgs, StayAnswer> = {
+  name: "stay",
+  keyCount: 3,
+  lua: `${clock}
+local aliveMs = tonumber(ARGV[1])
+local untilMs = nowMs + aliveMs
+local stays, at = {}, 2
+for i = 0, #KEYS / 3 - 1 do
+  local lock, waiters, alive = KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3]
+  local look, count = ARGV[at], tonumber(ARGV[at + 1])
+  local left = look == 'lock' and redis.call('PTTL', lock) or -1
+  local free = left == -2
+  local looksFirst = look == 'first' or (left >= 0 and left < aliveMs)
+  local first = looksFirst and string.match(redis.call('LINDEX', waiters, 0) or '', '^(.*) %d+$')
+  local ending = look == 'life' and redis.call('PTTL', waiters) < 5 * aliveMs
+  local scored = {}
+  for each = 1, count do
+    scored[2 * each - 1] = untilMs
+    scored[2 * each] = ARGV[at + 1 + each]
+  end
+  local all = redis.call('ZADD', alive, 'XX', 'CH', unpack(scored)) == count
+  for each = 1, count do
+    local owner = ARGV[at + 1 + each]
+    local there = all or tonumber(redis.call('ZSCORE', alive, owner) or '0') == untilMs
+    local asks = free or owner == first or (ending and each == 1)
+    stays[#stays + 1] = there and not asks and 1 or 0
+  end
+  at = at + 2 + count
+end
+return {nowUs, stays}
+`,
+  args: ({ aliveMs, entries }) => [
+    aliveMs,
+    ...entries.flatMap(({ look, owners }) => [look, owners.length, ...owners]),
+  ],
+  parse: (raw) => {
+    const reply = new Reply("stay", raw);
+    const serverMs = reply.serverMs();
+    return reply.end({ serverMs, stays: reply.list().map((each) => each === 1) });
+  },
+};

@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
+import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
+import { type StayLook, stay } from "../../src/scripts/mutex/stay.js";
+import { javaOwners, ourOwners, stage } from "../model/stage.js";
+
+const on = stage();
+const name = "orders";
+const keys = mutexKeys(name);
+const aliveMs = 3_500;
+const [uuid = ""] = (ourOwners[0] as string).split(":");
+const waiters = (count: number) => Array.from({ length: count }, (_, place) => `${uuid}:${place + 1}`);
+
+async function queue(owners: readonly string[]): Promise<void> {
+  await on.server.redis.hset(name, javaOwners[0] as string, "1");
+  await on.server.redis.pexpire(name, 60_000);
+  for (const owner of owners) {
+    const args = mutexAcquire.args({
+      owner,
+      leaseMs: 30_000,
+      mayWait: true,
+      aliveMs,
+      notAfterMs: null,
+      tokenTtlMs: 0,
+      floor: 0n,
+      changes: "",
+    });
+    await on.server.run(mutexAcquire, mutexKeyList(keys), args);
+  }
+}
+
+const ask = async (look: StayLook, owners: readonly string[], windowMs = aliveMs) =>
+  (
+    await on.server.run(
+      stay,
+      [keys.lock, keys.waiters, keys.alive],
+      stay.args({ aliveMs: windowMs, entries: [{ look, owners }] }),
+    )
+  ).stays;
+
+test.each([1, 200])("%i waiters on a lock keep their places by four commands", async (count) => {
+  const owners = waiters(count);
+  await queue(owners);
+  await on.server.hashOf(stay.lua);
+  for (const [turn, look] of (["lock", "first", "life"] as const).entries()) {
+    await on.server.redis.config("RESETSTAT");
+    // Another time each turn, however fast they follow each other.
+    await ask(look, owners, aliveMs + 100 * (turn + 1));
+    const stats = await on.server.redis.info("commandstats");
+    const calls = [...stats.matchAll(/^cmdstat_(?!config)\S+:calls=(\d+)/gm)].map(([, each]) => Number(each));
+    expect([look, calls.reduce((sum, each) => sum + each, 0)]).toEqual([look, 4]);
+  }
+});
+
+test("an owner that was dropped, or granted, or that never stood there, has to ask, and is not put back", async () => {
+  const [one = "", other = "", stranger = ""] = waiters(3);
+  await queue([one, other]);
+  await on.server.redis.zrem(keys.alive, one);
+  expect(await ask("lock", [one, other, stranger])).toEqual([false, true, false]);
+  expect(await on.server.redis.zrange(keys.alive, 0, "-1")).toEqual([other]);
+});
+
+test("a window of which half has passed is whole again, and one that is over too where nobody has dropped the waiter", async () => {
+  const owners = waiters(2);
+  await queue(owners);
+  await on.server.redis.zadd(keys.alive, 1, owners[0] as string);
+  await on.server.redis.pexpire(keys.alive, 30_000);
+  expect(await ask("lock", owners)).toEqual([true, true]);
+  for (const owner of owners)
+    expect(Number(await on.server.redis.zscore(keys.alive, owner))).toBeGreaterThan(
+      Date.now() + aliveMs - 1_000,
+    );
+});
+
+test("all have to ask when the lock is free, the first one when it stands first or the hold ends soon, and one when the queue ends", async () => {
+  const owners = waiters(3);
+  await queue(owners);
+  expect(await ask("lock", owners)).toEqual([true, true, true]);
+  expect(await ask("first", owners)).toEqual([false, true, true]);
+  await on.server.redis.pexpire(name, aliveMs - 100);
+  expect(await ask("lock", owners)).toEqual([false, true, true]);
+  await on.server.redis.persist(name);
+  expect(await ask("lock", owners)).toEqual([true, true, true]);
+  await on.server.redis.del(name);
+  expect(await ask("lock", owners)).toEqual([false, false, false]);
+  expect(await ask("life", owners.slice(1))).toEqual([true, true]);
+  await on.server.redis.pexpire(keys.waiters, 4 * aliveMs);
+  expect(await ask("life", owners.slice(1))).toEqual([false, true]);
+});
