@@ -35,16 +35,25 @@ export async function runTests(stage, options) {
   const { filters = [], directory = "test-results", name = project, limitMs, env, log } = options;
   const file = `${directory}/${name}.json`;
   await rm(file, { force: true });
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+  const reporters = ["default", "json", "./scripts/errors-outside-tests.mjs"].map(
+    (each) => `--reporter=${each}`,
+  );
+  const outside = `${directory}/${name}.outside.json`;
+  await rm(outside, { force: true });
   // A filter may well leave one of the projects without a test.
   const partial = filters.length > 0 ? ["--passWithNoTests", ...filters] : [];
   const command = ["node_modules/.bin/vitest", "run", "--project", project, ...stage.options];
-  const result = await runStage(`tests ${name}`, [...command, ...reporters, ...partial], {
-    limitMs,
-    env,
-    log,
-  });
+  const result = await runStage(
+    `tests ${name}`,
+    [...command, ...reporters, `--outputFile.json=${file}`, ...partial],
+    {
+      limitMs,
+      env: { ...env, HOLDFAST_OUTSIDE_ERRORS: outside },
+      log,
+    },
+  );
   const report = await readReport(file);
-  const verdict = judge(report, result.failure, filters.length > 0);
-  return { ...verdict, reds: redsOf(report), tookMs: result.tookMs };
+  const outsideErrors = (await readReport(outside)) ?? [];
+  const verdict = judge(report, result.failure, filters.length > 0, outsideErrors);
+  return { ...verdict, reds: redsOf(report, outsideErrors), tookMs: result.tookMs };
 }

@@ -7,15 +7,20 @@ export interface VitestReport {
     assertionResults: { status: string; fullName: string; failureMessages?: string[] }[];
   }[];
 }
+export interface OutsideError {
+  message: string;
+  stack?: string;
+}
 export function judge(
   report: VitestReport | null,
   runFailure: string | null,
   filtered: boolean,
+  outsideErrors?: readonly OutsideError[],
 ): { passed: number; failed: number; remarks: string[] };
 export interface Red {
   file: string;
   test: string | null;
   error: string;
 }
-export function redsOf(report: VitestReport | null): Red[];
+export function redsOf(report: VitestReport | null, outsideErrors?: readonly OutsideError[]): Red[];
 export function readReport(file: string): Promise<VitestReport | null>;

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 
 /** @typedef {{ status: string, fullName: string, failureMessages?: string[] }} TestReport */
 /** @typedef {{ name: string, status: string, message?: string, assertionResults: TestReport[] }} FileReport */
+/** @typedef {{ message: string, stack?: string }} OutsideError an error of no test, such as an unhandled rejection */
 
 /**
  * What vitest's JSON report and exit code come to. Nothing may turn green by not running: a skipped test counts as a
@@ -11,9 +12,10 @@ import { readFile } from "node:fs/promises";
  * @param {{ testResults: FileReport[] } | null} report `null` when there is none
  * @param {string | null} runFailure how vitest ended, when not well
  * @param {boolean} filtered a filter was given: then tests that did not run are only mentioned
+ * @param {readonly OutsideError[]} outsideErrors
  * @returns {{ passed: number, failed: number, remarks: string[] }}
  */
-export function judge(report, runFailure, filtered) {
+export function judge(report, runFailure, filtered, outsideErrors = []) {
   const verdict = { passed: 0, failed: 0, remarks: [] };
   const fail = (remark) => {
     verdict.failed += 1;
@@ -38,7 +40,14 @@ export function judge(report, runFailure, filtered) {
     if (file.status !== "passed" && failedHere === 0) fail(`failed as a whole: ${file.name}`);
   }
   if (leftOut > 0) verdict.remarks.push(`${leftOut} tests left out by the filter, or skipped`);
-  // An error outside of any test, such as an unhandled rejection, shows in the exit code alone.
+  for (const { message, stack = "" } of outsideErrors)
+    fail(
+      `error outside of any test: ${message}${stack
+        .split("\n")
+        .slice(0, 4)
+        .map((line) => `\n    ${line.trim()}`)
+        .join("")}`,
+    );
   if (runFailure !== null && verdict.failed === 0) fail(`vitest ${runFailure} although no test failed`);
   return verdict;
 }
@@ -46,19 +55,26 @@ export function judge(report, runFailure, filtered) {
 /** @typedef {{ file: string, test: string | null, error: string }} Red `test` is null where the file failed as a whole */
 
 /**
- * The tests that failed, and the files that failed without one.
+ * The tests that failed, the files that failed without one, and the errors of no test.
  *
  * @param {{ testResults: FileReport[] } | null} report
+ * @param {readonly OutsideError[]} outsideErrors
  * @returns {Red[]}
  */
-export function redsOf(report) {
-  return (report?.testResults ?? []).flatMap((file) => {
+export function redsOf(report, outsideErrors = []) {
+  const inFiles = (report?.testResults ?? []).flatMap((file) => {
     const reds = file.assertionResults
       .filter(({ status }) => status === "failed")
       .map((test) => ({ file: file.name, test: test.fullName, error: test.failureMessages?.[0] ?? "" }));
     if (reds.length > 0 || file.status === "passed") return reds;
     return [{ file: file.name, test: null, error: file.message ?? "" }];
   });
+  const outside = outsideErrors.map(({ message, stack }) => ({
+    file: "outside of any test",
+    test: null,
+    error: `${message}\n${stack ?? ""}`,
+  }));
+  return [...inFiles, ...outside];
 }
 
 function firstLine(messages = []) {
@@ -68,7 +84,7 @@ function firstLine(messages = []) {
 
 /**
  * @param {string} file
- * @returns {Promise<{ testResults: FileReport[] } | null>} `null` when it is missing or cut short
+ * @returns {Promise<any>} what the JSON file has; `null` when it is missing or cut short
  */
 export async function readReport(file) {
   try {

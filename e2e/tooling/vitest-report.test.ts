@@ -50,6 +50,16 @@ describe("the verdict of a test run", () => {
     expect(judge(report(file("passed", "passed")), "ended with 1", false).failed).toBe(1);
   });
 
+  it("names an error outside of any test, which the report of the tests leaves out", () => {
+    const outside = [{ message: "Error: socket closed", stack: "Error: socket closed\n    at x.ts:1" }];
+    const verdict = judge(report(file("passed", "passed")), "ended with 1", false, outside);
+    expect(verdict).toMatchObject({ passed: 1, failed: 1 });
+    expect(verdict.remarks).toEqual([expect.stringContaining("outside of any test: Error: socket closed")]);
+    expect(redsOf(report(file("passed", "passed")), outside)).toEqual([
+      { file: "outside of any test", test: null, error: expect.stringContaining("socket closed") },
+    ]);
+  });
+
   it("fails without a report", () => {
     expect(judge(null, null, false).failed).toBe(1);
     expect(judge(null, "did not end within 600 s", false).failed).toBe(1);
