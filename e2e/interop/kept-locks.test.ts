@@ -98,14 +98,16 @@ describe.each(await curatorVersionsInShare())("locks that ours keeps, beside Cur
         seen.ours++;
         oursSinceTheyAsked++;
         if (handle.turn > 0) seen.lent++;
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        // Others may run here, and would be counted.
+        await new Promise(setImmediate);
         holders--;
         await handle.release();
       }
     };
     const running = ours();
     for (let round = 0; round < 15; round++) {
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      const before = seen.lent;
+      await expect.poll(() => seen.lent, { interval: 2 }).toBeGreaterThan(before + 1);
       const asked = theirs.acquire({ waitMs: 30_000 });
       await expect.poll(async () => (await theirs.participants()).length > 1 || holders === 0).toBe(true);
       oursSinceTheyAsked = 0;

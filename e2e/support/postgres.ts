@@ -12,8 +12,8 @@ export interface Postgres {
   stop(): Promise<void>;
 }
 
-/** The user `nobody`: PostgreSQL refuses to run as root. */
-const nobody = 65_534;
+/** The numeric id of the unprivileged user `nobody`: PostgreSQL refuses to run as root. */
+const unprivilegedUser = 65_534;
 
 /** The server ends when the pipe to its standard input closes, which happens however this process ends. */
 const leashed = 'exec 3<&0; "$@" </dev/null 3<&- & read -r _ <&3; kill -QUIT $!; wait $!';
@@ -22,9 +22,9 @@ const leashed = 'exec 3<&0; "$@" </dev/null 3<&- & read -r _ <&3; kill -QUIT $!;
 export async function startPostgres(): Promise<Postgres> {
   const { initdb, server } = requirePostgres();
   const asRoot = process.getuid?.() === 0;
-  const user = asRoot ? { uid: nobody, gid: nobody } : {};
+  const user = asRoot ? { uid: unprivilegedUser, gid: unprivilegedUser } : {};
   const folder = await mkdtemp(join(tmpdir(), "holdfast-postgres-"));
-  if (asRoot) await chown(folder, nobody, nobody);
+  if (asRoot) await chown(folder, unprivilegedUser, unprivilegedUser);
   const data = join(folder, "data");
   const made = ["--pgdata", data, "--username", "test", "--auth", "trust", "--no-sync", "--no-locale"];
   await run(initdb, [...made, "--encoding", "UTF8"], { ...user, cwd: folder, withinMs: 60_000 });

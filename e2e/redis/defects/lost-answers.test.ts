@@ -43,9 +43,13 @@ it("defect 7: an acquire that is answered after its time-out is asked for again,
   const held = link.holdReply(scripts);
   const acquiring = locks.mutex(name).acquire({ waitMs: 10_000 });
   const late = await held.hit();
-  // The client gives the answer up after a second, and asks again as soon as it has a connection.
   await eventually(async () => (await heldAt("mutex", name)).length === 1, { what: "the server to have it" });
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  // The client gives the answer up after a second, and asks again as soon as it has a connection.
+  await link.waitFor(
+    ({ kind, name, connection }) =>
+      kind === "command" && scripts.name.includes(name) && connection !== late.connection,
+    { what: "the request on another connection" },
+  );
   held.release();
   const handle = await acquiring;
   expect(late.script).toBeDefined();

@@ -111,8 +111,8 @@ describe("a kept mutex on ZooKeeper", () => {
         return handle;
       });
       await proxy.waitFor((entry) => entry.kind === "request" && entry.op === "getChildren2");
-      // Longer than the turns of the loop and the other answer take.
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      // A whole read of another client takes longer than the turns of the loop and the other answer.
+      await other.mutex(path).inspect();
       expect(granted).toBe(false);
       held.release();
       expect((await waiting).turn).toBe(1);

@@ -38,7 +38,7 @@ export async function readConnections(settings: Settings): Promise<Connections> 
   };
 }
 
-/** Sessions and the ephemeral nodes of each, as any server knows them; `null` where none tells. */
+/** The sessions with the ephemeral nodes of each, from the first server that answers; `null` when none answers. */
 export async function readEphemerals(settings: Settings): Promise<Map<string, readonly string[]> | null> {
   for (const server of settings.connect.servers) {
     if (settings.adminPort !== false) {

@@ -581,9 +581,9 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     this.#wake();
   }
 
-  // -------- what it tells
+  // -------- events and traces
 
-  /** Who asks once and has time left goes on in another way: of that, only an end that is no refusal is told. */
+  /** A caller that asks once and has time left goes on in another way, so of this claim only an end that is no refusal is reported. */
   get #reportsLate(): boolean {
     return this.#spec.asksOnce === true && this.#spec.options.waitMs > 0;
   }

@@ -9,7 +9,7 @@ import { Lease } from "./lease.js";
 interface PendingRelease {
   readonly resolve: (outcome: ReleaseOutcome) => void;
   readonly reject: (error: unknown) => void;
-  /** After this its caller is told that it is not confirmed. */
+  /** After this time the wait rejects, because the backend has not confirmed the release. */
   readonly untilMs: Millis;
   /** What the backend says in the end: `true` when it has confirmed. */
   confirmed: Promise<boolean>;

@@ -187,7 +187,10 @@ export class Keeping extends Alarm implements KeepingState {
 
   // -------- what ends it
 
-  /** Not lent any more: over now when idle, with the release of the tenant otherwise. Those who wait in memory ask the backend at once. */
+  /**
+   * Stops lending. An idle keeping is over at once, a lent one with the release of its tenant. The waiters in memory ask the backend
+   * at once.
+   */
   end(reason: KeepingEndReason): void {
     if (this.#ending !== null || this.#phase === "over" || this.#phase === "owed") return;
     this.#ending = reason;
@@ -235,7 +238,7 @@ export class Keeping extends Alarm implements KeepingState {
     this.#books.ended(this, "closed");
   }
 
-  /** Those who stand in memory ask the backend, in their order. */
+  /** The waiters in memory ask the backend, in their order. */
   #sendOn(lost: LossReason | null): void {
     const waiters = [...this.#waiters];
     this.#waiters.clear();

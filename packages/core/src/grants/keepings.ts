@@ -74,7 +74,7 @@ export class Keepings implements KeepingBooks, AttemptBooks {
     return [...this.#byName.values()].map((keeping) => keeping.describe());
   }
 
-  /** There is contact again. What is owed goes behind those who have waited for contact. */
+  /** There is contact again. The owed releases are sent after the requests that have waited for contact. */
   connected(): void {
     if (this.#owed.size > 0) this.#inTurns([...this.#owed.values()], (keeping) => keeping.payOwed());
   }

@@ -66,7 +66,7 @@ export abstract class Lease extends HoldRecord {
   /** A renewal was answered after the end: what it has kept alive is not wanted. */
   protected abstract renewedTooLate(): void;
 
-  /** The last handle was released: nobody can enter it again. */
+  /** The last handle was released, so no caller can enter the hold again. */
   get givenBack(): boolean {
     return this.status === "staying" || this.status === "releasing" || this.status === "released";
   }

@@ -270,7 +270,7 @@ describe("a mute server that comes after a cut", () => {
     await session.whenConnected();
     // Past the first keep-alive and the look at its answer, so that nothing but the next keep-alive is due.
     await eventually(() => first.last.ops.includes("sync"), { what: "a keep-alive" });
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await outcomeOf(session, "exists", { path: "/a", watch: false }); // answered after the keep-alive
     const cutMs = performance.now();
     first.last.socket.destroy();
     await eventually(() => session.connection === 2 && session.state === "connected", {
