@@ -24,6 +24,12 @@ export interface Won {
 }
 
 const retryMs: Millis = 100;
+/**
+ * After this time the votes are looked at for the first time. A vote that came after the grant counts only for as long as those that
+ * stood before it are known to have stood while it came. Without this look, two nodes that are cut off or restart before the first
+ * renewal would end a hold that three others keep.
+ */
+const firstLookMs: Millis = 250;
 
 /**
  * A hold that lives as long as a majority says so. Nodes that did not vote at first, or have lost our vote, are asked for one as long as the
@@ -59,7 +65,7 @@ export class RedLockGrant implements QuorumHold {
     this.#votes = new StandingVotes(quorum.majority, won.votes, won.startedMs, this.#validUntilMs);
     [this.#state] = listener.granted([this]);
     quorum.holds.add(this);
-    this.#armPoll();
+    this.#armPoll(Math.min(firstLookMs, won.leaseMs / 3));
     if (!quorum.connected) this.#state.uncertain();
   }
 
@@ -223,11 +229,11 @@ export class RedLockGrant implements QuorumHold {
     }
   }
 
-  /** Where core does not renew, the grant itself asks whether the majority is still there. */
-  #armPoll(): void {
-    this.#cancelPoll = this.#quorum.runtime.setTimer(this.#won.leaseMs / 3, () => {
+  /** Until core renews, and where it does not, the grant itself asks whether the majority is still there. */
+  #armPoll(afterMs: Millis): void {
+    this.#cancelPoll = this.#quorum.runtime.setTimer(afterMs, () => {
       if (!this.#periodic) void this.#recheck();
-      this.#armPoll();
+      this.#armPoll(this.#won.leaseMs / 3);
     });
   }
 

@@ -328,3 +328,19 @@ it("nodes that sit out after a restart are the cause of a time-out, and are told
   ]);
   await scene.done((await scene.done(waiting)).release());
 });
+
+it("a hold outlives two of five nodes that are cut off before its first extension, and their return", async () => {
+  const scene = new Scene(5);
+  const process = scene.process();
+  // Their votes come after the majority, which vouches for them.
+  slow(process, [3, 4], 10);
+  const handle = await scene.done(process.locks.mutex("a").acquire());
+  await scene.pass(1_000);
+  for (const index of [0, 1]) process.lines[index]?.cut();
+  await scene.pass(15_000);
+  expect(handle.state).toBe("held");
+  for (const index of [0, 1]) process.lines[index]?.mend();
+  await scene.pass(15_000);
+  expect(handle.state).toBe("held");
+  expect(await scene.done(handle.release())).toBe("released");
+});
