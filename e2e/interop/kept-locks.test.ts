@@ -98,8 +98,8 @@ describe.each(await curatorVersionsInShare())("locks that ours keeps, beside Cur
         seen.ours++;
         oursSinceTheyAsked++;
         if (handle.turn > 0) seen.lent++;
-        // Others may run here, and would be counted.
-        await new Promise(setImmediate);
+        // Work that asks the server. What it had sent before is heard by the answer: also that Curator waits.
+        await handle.confirm();
         holders--;
         await handle.release();
       }

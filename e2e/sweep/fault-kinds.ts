@@ -62,7 +62,7 @@ function ending(name: string, when: "before" | "applied", silent: boolean): Faul
     name,
     arm(world, match, paths) {
       const fault = world.server.faults.on(match, { do: "expire", when, silent });
-      world.witness.expects(fault, paths);
+      world.witness.expects(fault, paths, silent);
       return fault;
     },
   };

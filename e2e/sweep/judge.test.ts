@@ -1,7 +1,8 @@
-import { LockLostError } from "@holdfast/core";
+import { LockLostError, type PrimitiveKind } from "@holdfast/core";
 import { EventHub } from "@holdfast/core/internal";
 import { CreateFlags } from "@holdfast/zk-protocol";
 import { expect, it } from "vitest";
+import { endings, type FaultKind } from "./fault-kinds.js";
 import { mutex } from "./recipes.js";
 import { type ContenderNode, contenders } from "./support/contenders.js";
 import { World } from "./support/world.js";
@@ -160,12 +161,54 @@ it("convicts a writer behind a read that waits", async () => {
   expect(world.witness.violations[0]).toMatch(/^C was granted .* behind .*__READ__/);
 });
 
-/** No fault makes our own client take a lock behind a read, so a client that does not exist reports that it did, by this node. */
-function reportGrant(world: World, node: ContenderNode | undefined): void {
+it.each([
+  [
+    "convicts",
+    "finds its session ended (draw 1)",
+    [expect.stringMatching(/^C was granted .* without a node$/)],
+  ],
+  ["does not convict", "finds its session ended without a word", []],
+] as const)("%s a grant whose client's request before it %s", async (_, name, found) => {
+  await using world = await World.start(1);
+  const a = await world.open("A");
+  await a.locks.mutex(path).acquire();
+  const [node] = contenders(world.server, path);
+  const ending = endings.find((kind) => kind.name === name) as FaultKind;
+  const ended = ending.arm(world, { op: "create2" }, [path]);
+  const other = a.locks.mutex("/locks/other").tryAcquire();
+  await ended.reached();
+  await world.sleep(10);
+  expect(contenders(world.server, path)).toEqual([]);
+  reportGrant(world, node, "mutex");
+  expect(world.witness.violations).toEqual(found);
+  await (await other)?.release();
+});
+
+it.each([
+  ["convicts", "mutex", [expect.stringMatching(/^C was granted .* after the news that its node is gone$/)]],
+  ["does not convict", "naive-mutex", []],
+] as const)("%s the grant of a %s whose node was deleted by hand right before it", async (_, kind, found) => {
+  await using world = await World.start(1);
+  const a = await world.open("A");
+  await a.locks.mutex(path).acquire();
+  const [node] = contenders(world.server, path) as [ContenderNode];
+  world.witness.forcedNode(node);
+  world.server.operator.delete(node.path);
+  reportGrant(world, node, kind);
+  await world.sleep(10);
+  expect(world.witness.violations).toEqual(found);
+});
+
+/** A client that does not exist reports a grant by this node, as no fault makes our own client do so. */
+function reportGrant(
+  world: World,
+  node: ContenderNode | undefined,
+  kind: PrimitiveKind = "read-write-lock",
+): void {
   const events = new EventHub({ provider: "C", backend: "zookeeper", runtime: world.clock.runtime(0) });
   world.witness.watch("C", { events, state: "connected" });
   events.emit("acquire-settled", {
-    kind: "read-write-lock",
+    kind,
     name: path,
     owner: { id: "another" },
     mode: "exclusive",

@@ -31,6 +31,8 @@ export class Witness {
   readonly #forcedWrites = new Set<string>();
   /** Nodes that ended in one transaction with the node ahead of them. */
   readonly #ownHeirs = new Set<bigint>();
+  /** Nodes that ended with their session, whose connection was left open and mute: their client cannot know before its lease is over. */
+  readonly #unheard = new Set<bigint>();
   readonly #expiries: { readonly fault: Fault; seen: number }[] = [];
   /** Granted what was gone by force already: the news is right behind, or came before and was not heeded. */
   readonly #doubtful = new Set<Believer>();
@@ -92,12 +94,17 @@ export class Witness {
     }
   }
 
-  /** This rule ends sessions by force. Whose turn in the queues of `paths` that would be is noted before it does. */
-  expects(fault: Fault, paths: readonly string[]): void {
+  /** This rule ends sessions by force. Whose turn in the queues of `paths` that would be is noted before it does. `silent`: nothing is sent. */
+  expects(fault: Fault, paths: readonly string[], silent: boolean): void {
     this.#expiries.push({ fault, seen: 0 });
     const happened = fault.happened.bind(fault);
     fault.happened = (hit) => {
-      for (const path of paths) this.#noteHeirs(hit.session, contenders(this.#server, path));
+      for (const path of paths) {
+        const queue = contenders(this.#server, path);
+        this.#noteHeirs(hit.session, queue);
+        if (silent)
+          for (const { session, token } of queue) if (session === hit.session) this.#unheard.add(token);
+      }
       happened(hit);
     };
   }
@@ -184,13 +191,14 @@ export class Witness {
   }
 
   /**
-   * Only an end by force can be news to its client. A waiter watches its node, so it must hear at once; permits are made when
-   * their turn has come, and watched from then on.
+   * Only an end by force can be news to its client. A waiter watches its node, so it must hear at once; permits and the node of a
+   * naive mutex are made when their turn has come, and watched from then on.
    */
   #checkMissing(who: string, believer: Believer, contended: boolean): void {
-    if (this.#clock.nowMs() > this.#excusedUntilMs) this.violation(`${who} without a node`);
     if (this.#ownHeirs.has(believer.token)) this.violation(`${who} by the end of its own session`);
-    const waitedWithIt = believer.kind !== "semaphore" && believer.kind !== "semaphore-mutex";
+    if (this.#unheard.has(believer.token)) return;
+    if (this.#clock.nowMs() > this.#excusedUntilMs) this.violation(`${who} without a node`);
+    const waitedWithIt = !["semaphore", "semaphore-mutex", "naive-mutex"].includes(believer.kind);
     if (contended && waitedWithIt) this.#doubtful.add(believer);
   }
 
