@@ -90,11 +90,13 @@ describe("a watch of a given client's owner is heard after a reconnect", () => {
     const heard = await watchOwn(client, "/watched");
     const states: string[] = [];
     locks.events.on("session-state", ({ state }) => states.push(state));
+    const contact: string[] = [];
+    for (const event of ["disconnected", "connected"] as const) client.on(event, () => contact.push(event));
     server.pause({ clock: "frozen" });
     await eventually(() => states.includes("lost"), { what: "the lease to run out" });
-    const again = new Promise<void>((resolve) => client.once("connected", resolve));
+    await eventually(() => contact.includes("disconnected"), { what: "the client to drop its connection" });
     server.resume();
-    await again;
+    await eventually(() => contact.at(-1) === "connected", { what: "the client to be back" });
     server.operator.setData("/watched", null);
     await eventually(() => heard.fired === 1, { what: "the event" });
   });
