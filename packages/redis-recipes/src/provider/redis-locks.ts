@@ -110,7 +110,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
   const id = runtime.randomId();
   const events = new EventHub({ provider: id, backend: "redis", runtime });
   const cluster = clusterName(target);
-  const line = new IoredisLine({
+  const line: IoredisLine = new IoredisLine({
     target,
     runtime,
     connectTimeoutMs,
@@ -130,7 +130,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
       if (events.has("session-state")) events.emit("session-state", { state, timeoutMs: 0, cluster });
     },
   });
-  const client = new RedisClientState({
+  const client: RedisClientState = new RedisClientState({
     line,
     runtime,
     settings: resolved,

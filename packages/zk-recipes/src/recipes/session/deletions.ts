@@ -121,8 +121,9 @@ export class Deletions {
       const synced = sync.failure === null;
       if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
       else if (outcome.ok && synced) this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
-      else if (!outcome.ok) this.#refused(deletion, outcome.error);
-      else this.#sendLater(deletion);
+      // A look that the server refuses says nothing of the node. It is repeated, as the node would else stay until the session ends.
+      else if (outcome.ok || isRefusedLook(outcome.error)) this.#sendLater(deletion);
+      else this.#refused(deletion, outcome.error);
     });
   }
 
@@ -166,6 +167,10 @@ export class Deletions {
     this.#nodes.delete(deletion.path);
     for (const settled of deletion.settled) settled(outcome, error);
   }
+}
+
+function isRefusedLook(error: RequestError): boolean {
+  return error instanceof ZooKeeperError && error.code !== errorCodes.NoNode;
 }
 
 /** Two nodes of one name, one after the other, are two things to delete. Every path begins with a slash, so that no key is a path. */

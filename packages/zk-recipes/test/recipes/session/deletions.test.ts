@@ -1,6 +1,6 @@
 import { systemRuntime } from "@holdfast/core";
 import { errorCodes } from "@holdfast/zk-protocol";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Deletions } from "../../../src/recipes/session/deletions.js";
 import { ScriptedSession } from "../support/scripted-session.js";
 
@@ -78,6 +78,20 @@ describe("a delete", () => {
     remove("/l/a");
     expect(session.sent).toEqual([]);
     session.mend();
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["deleted"]);
+  });
+
+  it("of a node whose name others use is not given up by a look that the server refuses", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const ended = (outcome: string): number => heard.push(outcome);
+    deletions.delete("/n", ended, { czxid: 1n, watched: false });
+    session.answer(session.pending("sync"), { path: "/n" });
+    session.refuse(session.pending("exists"), errorCodes.SystemError);
+    vi.advanceTimersByTime(250);
+    session.answer(session.pending("sync"), { path: "/n" });
+    session.answer(session.pending("exists"), { stat: { czxid: 1n } });
     session.answer(session.pending("delete"), undefined);
     expect(heard).toEqual(["deleted"]);
   });
