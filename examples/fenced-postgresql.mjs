@@ -32,14 +32,13 @@ await database.query(
 
 // The first holder writes, and is then stopped for so long that the lock goes to another client. Here it gives the lock back.
 const first = await locks.mutex("orders/42").acquire({ waitMs: 2_000 });
-const late = first.token ?? 0n;
+const late = first.token;
 console.log(
   `the first holder may write: ${await writeOrder(database, { id: 42, status: "packed", fence: late })}`,
 );
 await first.release();
 
-await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, async ({ token }) => {
-  const fence = token ?? 0n;
+await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, async ({ token: fence }) => {
   console.log(
     `the second holder may write: ${await writeOrder(database, { id: 42, status: "sent", fence })}`,
   );

@@ -30,12 +30,11 @@ database.run("insert into orders values (42, 'new', 0)");
 
 // The first holder writes, and is then stopped for so long that the lock goes to another client. Here it gives the lock back.
 const first = await locks.mutex("orders/42").acquire({ waitMs: 2_000 });
-const late = first.token ?? 0n;
+const late = first.token;
 console.log(`the first holder may write: ${writeOrder(database, { id: 42, status: "packed", fence: late })}`);
 await first.release();
 
-await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, ({ token }) => {
-  const fence = token ?? 0n;
+await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, ({ token: fence }) => {
   console.log(`the second holder may write: ${writeOrder(database, { id: 42, status: "sent", fence })}`);
 });
 

@@ -3,6 +3,7 @@ import {
   type LockEventMap,
   MemorySpace,
   memoryLocks,
+  NotHeldError,
   systemRuntime,
   UnsupportedError,
 } from "@holdfast/core";
@@ -239,7 +240,7 @@ describe("a token", () => {
     const grant = await stage.kept();
     const unread = await stage.mutex().acquire();
     await unread.release();
-    expect(unread.token).toBeNull();
+    expect(() => unread.token).toThrow(NotHeldError);
     const reader = await stage.mutex().acquire();
     expect(reader.token).toBe(2n);
     expect(await reader.release()).toBe("released");

@@ -1,6 +1,5 @@
 import {
   BackendError,
-  type FencingToken,
   type HoldState,
   InvalidArgumentError,
   type LockHandle,
@@ -58,7 +57,7 @@ export class HeldTogether implements MultiHandle {
     return this.#first.owner;
   }
 
-  get token(): FencingToken | null {
+  get token(): null {
     return null;
   }
 

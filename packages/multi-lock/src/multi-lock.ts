@@ -1,5 +1,6 @@
 import {
   type Acquirable,
+  type AnyToken,
   InvalidArgumentError,
   type MultiHandle,
   type MultiLock,
@@ -37,8 +38,11 @@ import { type MultiBody, runMultiScope } from "./run-scope.js";
  * });
  * ```
  */
-export function multiLock(parts: readonly Acquirable[]): MultiLock {
-  return new LocksTogether(checkParts(parts));
+export function multiLock<Token extends AnyToken = AnyToken>(
+  parts: readonly Acquirable<Token>[],
+): MultiLock<Token> {
+  const together: MultiLock = new LocksTogether(checkParts(parts));
+  return together as MultiLock<Token>;
 }
 
 class LocksTogether implements MultiLock {

@@ -5,6 +5,7 @@ export {
   type AcquireOptions,
   AcquireTimeoutError,
   type Age,
+  type AnyToken,
   BackendError,
   type Barrier,
   type BarrierMembership,

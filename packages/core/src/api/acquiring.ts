@@ -1,5 +1,5 @@
 import type { LockHandle } from "./handle.js";
-import type { FenceBy, Millis } from "./values.js";
+import type { AnyToken, FenceBy, Millis } from "./values.js";
 
 /**
  * What one acquire asks for, and what the views of a provider take as defaults for each of their calls. Unknown
@@ -98,7 +98,7 @@ export interface WithLockOptions extends AcquireOptions {
 }
 
 /** The verbs every exclusive lock has. Options come before the body, so that they are read first. */
-export interface Acquirable {
+export interface Acquirable<Token extends AnyToken = AnyToken> {
   /**
    * Waits for the lock and resolves with a handle, which the caller has to release. Rejects with
    *
@@ -126,7 +126,7 @@ export interface Acquirable {
    * await charge(order, { fence: lock.token, signal: lock.lost });
    * ```
    */
-  acquire(options?: AcquireOptions): Promise<LockHandle>;
+  acquire(options?: AcquireOptions): Promise<LockHandle<Token>>;
 
   /**
    * As `acquire()`, but resolves to `null` instead of rejecting with `AcquireTimeoutError`. `waitMs` defaults to 0
@@ -142,10 +142,10 @@ export interface Acquirable {
    * if (lock !== null) await makeReport(lock.lost); // null: another process has the lock
    * ```
    */
-  tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
+  tryAcquire(options?: AcquireOptions): Promise<LockHandle<Token> | null>;
 
   /** `withLock(options, body)` with the options of the view and of the provider alone. */
-  withLock<T>(body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
+  withLock<T>(body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
    * Acquires, runs `body`, and releases whatever the body does. Resolves with the value of the body.
    *
@@ -163,6 +163,6 @@ export interface Acquirable {
    */
   withLock<T>(
     options: WithLockOptions,
-    body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T,
+    body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
 }

@@ -1,5 +1,6 @@
 import type { AcquireOptions, ScopeContext } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
+import type { AnyToken } from "./values.js";
 
 /** A client that leads, or is a candidate, as all other clients see it. */
 export interface Participant {
@@ -21,7 +22,7 @@ export type CandidacyOptions = Omit<AcquireOptions, "holdAtLeastMs">;
  * Chooses one leader among the clients that campaign under one name. On ZooKeeper on the nodes of Curator's
  * `LeaderLatch`, or of its `LeaderSelector` by the option `layout`; Redisson has none.
  */
-export interface LeaderElection {
+export interface LeaderElection<Token extends AnyToken = AnyToken> {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
@@ -38,7 +39,7 @@ export interface LeaderElection {
    * await schedule(term.lost); // stop when it aborts: another client may lead from then on
    * ```
    */
-  campaign(options?: CandidacyOptions): Promise<LeadershipHandle>;
+  campaign(options?: CandidacyOptions): Promise<LeadershipHandle<Token>>;
 
   /**
    * Leads whenever elected until `signal` aborts or the provider closes, which are its normal ends, and resolves once
@@ -70,7 +71,7 @@ export interface LeaderElection {
    */
   lead(
     options: CandidacyOptions & { signal: AbortSignal },
-    body: (term: LeadershipHandle, context: ScopeContext) => PromiseLike<void> | void,
+    body: (term: LeadershipHandle<Token>, context: ScopeContext) => PromiseLike<void> | void,
   ): Promise<void>;
 
   /**
@@ -110,7 +111,7 @@ export interface LeaderElection {
 }
 
 /** A term of office. `lost` is deposition, `release()` is resignation. */
-export interface LeadershipHandle extends LockHandle {
+export interface LeadershipHandle<Token extends AnyToken = AnyToken> extends LockHandle<Token> {
   /**
    * Changes the label that all others see, without an election. Rejects with `NotHeldError` after the release, with
    * `LockLostError` after or upon the loss, and with `UnsupportedError` where the backend shows no labels, and with

@@ -1,4 +1,4 @@
-import type { FencingToken, HoldState, LockMode, Millis, Owner, ReleaseOutcome } from "./values.js";
+import type { AnyToken, HoldState, LockMode, Millis, Owner, ReleaseOutcome } from "./values.js";
 
 /** What one release asks for. */
 export interface ReleaseOptions {
@@ -9,7 +9,7 @@ export interface ReleaseOptions {
 }
 
 /** One successful acquire. The only thing that can release it. Never constructed by callers. */
-export interface LockHandle extends AsyncDisposable {
+export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisposable {
   /** The name of the lock, as it was given to the provider. */
   readonly name: string;
   /** `"shared"` for a read lock and for permits of a semaphore, `"exclusive"` for all others. */
@@ -18,12 +18,13 @@ export interface LockHandle extends AsyncDisposable {
   readonly owner: Owner;
 
   /**
-   * `null` when the provider's `capabilities.fencing` is `"none"`. Equal for every re-entry of one hold.
+   * `null` when the provider's `capabilities.fencing` is `"none"`, and only then: a provider that always has one is a
+   * `LockProvider<FencingToken>`. Equal for every re-entry of one hold.
    *
-   * With `keepMs` and `fenceBy: "token"` it is read while the handle is held: a token that was read is shown to no second owner, so
-   * that its release gives the lock back, and a handle that was released unread has `null` from then on.
+   * With `keepMs` and `fenceBy: "token"` it has to be read while the handle is held: a token that was read is shown to no second
+   * owner, so that its release gives the lock back, and a handle that was released unread throws `NotHeldError` from then on.
    */
-  readonly token: FencingToken | null;
+  readonly token: Token;
 
   /**
    * How many owners have had the lock under this `token` before: 0, and more only where the provider keeps locks (`keepMs`). At most

@@ -1,5 +1,6 @@
 import type { ScopeContext, WithLockOptions } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
+import type { AnyToken } from "./values.js";
 
 /**
  * The options of a `withLock`, for all parts together and without `holdAtLeastMs`. `waitMs` is one time for all of them, in
@@ -14,16 +15,16 @@ export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs" 
  * Several holds as one. It is lost as soon as one part is, and then gives the others back; `owner` is that of the
  * first part, `name` lists all of them. Curator: a held `InterProcessMultiLock`.
  */
-export interface MultiHandle extends LockHandle {
-  /** In acquisition order. `token` of the whole is `null`: there is no single order over several names. */
-  readonly parts: readonly LockHandle[];
+export interface MultiHandle<Token extends AnyToken = AnyToken> extends LockHandle<null> {
+  /** In acquisition order, each with its token. `token` of the whole is `null`: there is no single order over several names. */
+  readonly parts: readonly LockHandle<Token>[];
 }
 
 /**
  * Several locks as one: all of them or none. Made by `multiLock()` of `@holdfast/multi-lock`. Curator:
  * `InterProcessMultiLock`.
  */
-export interface MultiLock {
+export interface MultiLock<Token extends AnyToken = AnyToken> {
   /**
    * Takes all parts within one `waitMs`; when it rejects, all that were taken are given back. Rejects as
    * `Acquirable.acquire()` of any part does: with `AcquireTimeoutError`, which names the first part that was missing,
@@ -41,12 +42,12 @@ export interface MultiLock {
    * await move({ from: { id: 7, fence: seven.token }, to: { id: 9, fence: nine.token }, signal: held.lost });
    * ```
    */
-  acquire(options?: MultiLockOptions): Promise<MultiHandle>;
+  acquire(options?: MultiLockOptions): Promise<MultiHandle<Token>>;
   /**
    * As `acquire()`, but resolves to `null` when a part was not granted within `waitMs`, which defaults to 0 here. All other
    * errors of `acquire()` reject here too.
    */
-  tryAcquire(options?: MultiLockOptions): Promise<MultiHandle | null>;
+  tryAcquire(options?: MultiLockOptions): Promise<MultiHandle<Token> | null>;
   /**
    * Acquires all parts, runs `body` and releases them whatever the body does, as `Acquirable.withLock()`: with the
    * same errors, and with `LockLostError` when a part was lost while the body ran.
@@ -61,6 +62,6 @@ export interface MultiLock {
    */
   withLock<T>(
     options: MultiLockOptions,
-    body: (lock: MultiHandle, context: ScopeContext) => PromiseLike<T> | T,
+    body: (lock: MultiHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
 }

@@ -1,7 +1,7 @@
 import type { Acquirable, AcquireOptions, ScopeContext, WithLockOptions } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 import type { InspectOptions, LockSnapshot } from "./inspect.js";
-import type { Owner } from "./values.js";
+import type { AnyToken, Owner } from "./values.js";
 
 /** What can be asked about a named lock without taking it. */
 export interface LockView {
@@ -51,7 +51,7 @@ export interface LockView {
  * `detectDeadlocks`. Without that option the inner call waits for ever unless `waitMs` or `signal` bounds it, and the process warning
  * `HF_SELF_WAIT` says so after 5 s. Use `reentrantMutex` to enter again.
  */
-export interface Mutex extends Acquirable, LockView {}
+export interface Mutex<Token extends AnyToken = AnyToken> extends Acquirable<Token>, LockView {}
 
 /** What one acquire of a re-entrant lock asks for. */
 export interface ReentrantAcquireOptions extends AcquireOptions {
@@ -66,7 +66,7 @@ export interface ReentrantAcquireOptions extends AcquireOptions {
  * Re-entry for one owner in this process. An owner with the same `id` in another process is another owner, and waits for
  * the lock as any other client does.
  */
-export interface ReentrantAcquirable extends Acquirable {
+export interface ReentrantAcquirable<Token extends AnyToken = AnyToken> extends Acquirable<Token> {
   /**
    * As `Acquirable.acquire()`, with all its errors. An owner that holds the lock already gets one more handle at
    * once, without a request to the backend; the backend is asked to release when the last of its handles is released.
@@ -80,11 +80,11 @@ export interface ReentrantAcquirable extends Acquirable {
    * await charge(order, { fence: inner.token, signal: inner.lost });
    * ```
    */
-  acquire(options?: ReentrantAcquireOptions): Promise<LockHandle>;
+  acquire(options?: ReentrantAcquireOptions): Promise<LockHandle<Token>>;
   /** As `Acquirable.tryAcquire()`, with all its errors; an owner that holds the lock already gets one more handle. */
-  tryAcquire(options?: ReentrantAcquireOptions): Promise<LockHandle | null>;
+  tryAcquire(options?: ReentrantAcquireOptions): Promise<LockHandle<Token> | null>;
   /** `withLock(options, body)` with the options of the view and of the provider alone. */
-  withLock<T>(body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
+  withLock<T>(body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
    * As `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the
    * same owner; of several such calls at once one runs at a time, unless all of them only read. It rejects with
@@ -100,7 +100,7 @@ export interface ReentrantAcquirable extends Acquirable {
    */
   withLock<T>(
     options: WithLockOptions & { owner?: Owner },
-    body: (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T,
+    body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
 
   /**
@@ -117,4 +117,6 @@ export interface ReentrantAcquirable extends Acquirable {
  * `acquire()` in a `withLock` body of the same lock rejects with `DeadlockError` unless it is given the owner of that
  * scope's handle or asks with `waitMs: 0`, since it asks for a fresh owner, which would wait for the scope.
  */
-export interface ReentrantMutex extends ReentrantAcquirable, LockView {}
+export interface ReentrantMutex<Token extends AnyToken = AnyToken>
+  extends ReentrantAcquirable<Token>,
+    LockView {}

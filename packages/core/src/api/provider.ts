@@ -9,7 +9,7 @@ import type { Barrier, CountDownLatch, DoubleBarrier } from "./rendezvous.js";
 import type { RetryPolicy } from "./retry.js";
 import type { Runtime } from "./runtime.js";
 import type { Semaphore } from "./semaphore.js";
-import type { FenceBy, Millis, SessionState } from "./values.js";
+import type { AnyToken, FenceBy, Millis, SessionState } from "./values.js";
 
 /** What every provider factory takes besides its connection. */
 export interface ProviderOptions {
@@ -65,7 +65,7 @@ export interface ProviderOptions {
  * One for each connection to a backend. Makes cheap, stateless views: two calls with one name give two
  * objects for the same lock, and nothing is cached by name.
  */
-export interface LockProvider extends AsyncDisposable {
+export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDisposable {
   /** Drawn at random for each provider. Events carry it as `provider`. */
   readonly id: string;
   /** What this backend has, and what its holds live by. */
@@ -97,12 +97,12 @@ export interface LockProvider extends AsyncDisposable {
    * });
    * ```
    */
-  mutex(name: string, options?: LockViewOptions): Mutex;
+  mutex(name: string, options?: LockViewOptions): Mutex<Token>;
   /**
    * A mutex that its owner may take again. Curator: `InterProcessMutex`. Redisson: `RLock`. The first call in a
    * process creates an async store, which makes every `await` of that process a little slower.
    */
-  reentrantMutex(name: string, options?: LockViewOptions): ReentrantMutex;
+  reentrantMutex(name: string, options?: LockViewOptions): ReentrantMutex<Token>;
   /**
    * Many readers or one writer. Curator: `InterProcessReadWriteLock`. Redisson: `RReadWriteLock`.
    *
@@ -113,11 +113,11 @@ export interface LockProvider extends AsyncDisposable {
    * await prices.write.withLock({ waitMs: 2_000 }, ({ lost }) => rebuildPrices(lost)); // alone
    * ```
    */
-  readWriteLock(name: string, options?: LockViewOptions): ReadWriteLock;
+  readWriteLock(name: string, options?: LockViewOptions): ReadWriteLock<Token>;
   /**
    * As `readWriteLock()`, with both sides re-entrant for their owner. Creates the async store of `reentrantMutex()`.
    */
-  reentrantReadWriteLock(name: string, options?: LockViewOptions): ReentrantReadWriteLock;
+  reentrantReadWriteLock(name: string, options?: LockViewOptions): ReentrantReadWriteLock<Token>;
   /**
    * `limit` permits, a whole number from 1 to 2^31 - 1. Curator: `InterProcessSemaphoreV2`. Redisson:
    * `RPermitExpirableSemaphore`. Clients that give different limits are refused with `LayoutConflictError` on Redis
@@ -128,7 +128,7 @@ export interface LockProvider extends AsyncDisposable {
    * await locks.semaphore("printers", 3).withPermit({ waitMs: 10_000 }, (_, { signal }) => print(signal));
    * ```
    */
-  semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore;
+  semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore<Token>;
   /** A count that clients take down, and that others wait for to be zero. Redisson: `RCountDownLatch`. Curator has none. */
   countDownLatch(name: string): CountDownLatch;
   /** A gate that one client shuts and others wait at. Curator: `DistributedBarrier`. Redisson has none. */
@@ -139,7 +139,7 @@ export interface LockProvider extends AsyncDisposable {
    */
   doubleBarrier(name: string, parties: number): DoubleBarrier;
   /** An election under this name. Curator: `LeaderLatch`. Redisson has none. */
-  leaderElection(name: string, options?: CandidacyOptions): LeaderElection;
+  leaderElection(name: string, options?: CandidacyOptions): LeaderElection<Token>;
 
   /**
    * What this provider holds now: one handle for each hold; of several handles the oldest that is still open. Lists holds
@@ -150,7 +150,7 @@ export interface LockProvider extends AsyncDisposable {
    * for (const { name, state } of locks.holds()) console.log(name, state);
    * ```
    */
-  holds(): readonly LockHandle[];
+  holds(): readonly LockHandle<Token>[];
 
   /**
    * The locks that this provider keeps (`ProviderOptions.keepMs`), also while they are lent to an owner: those are in `holds()` too.

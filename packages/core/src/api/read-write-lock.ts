@@ -1,16 +1,17 @@
 import type { Acquirable, AcquireOptions } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 import type { LockView, ReentrantAcquirable } from "./mutex.js";
+import type { AnyToken } from "./values.js";
 
 /**
  * Many readers or one writer; neither side is re-entrant. Curator: `InterProcessReadWriteLock`, in the node form of
  * 5.5.0 and later. Redisson: `RReadWriteLock`.
  */
-export interface ReadWriteLock extends LockView {
+export interface ReadWriteLock<Token extends AnyToken = AnyToken> extends LockView {
   /** Any number of clients may hold it together, while no client holds the write side. */
-  readonly read: ReadLock;
+  readonly read: ReadLock<Token>;
   /** One client may hold it, while no client holds either side. */
-  readonly write: WriteLock;
+  readonly write: WriteLock<Token>;
 }
 
 /**
@@ -18,21 +19,21 @@ export interface ReadWriteLock extends LockView {
  * of `DeadlockError` applies. A body that holds a read may ask for another one; where a writer has queued meanwhile, the
  * second read waits for that writer, and the writer for the first read: bound it by `waitMs`.
  */
-export type ReadLock = Acquirable;
+export type ReadLock<Token extends AnyToken = AnyToken> = Acquirable<Token>;
 
 /**
  * The write side. A `withLock` body that holds either side and asks for a write waits for itself, and what `Mutex` says of
  * `DeadlockError` applies.
  */
-export interface WriteLock extends Acquirable {
+export interface WriteLock<Token extends AnyToken = AnyToken> extends Acquirable<Token> {
   /** As `Acquirable.acquire()`, with all its errors. Its handle can also be downgraded. */
-  acquire(options?: AcquireOptions): Promise<WriteHandle>;
+  acquire(options?: AcquireOptions): Promise<WriteHandle<Token>>;
   /** As `Acquirable.tryAcquire()`, with all its errors. Its handle can also be downgraded. */
-  tryAcquire(options?: AcquireOptions): Promise<WriteHandle | null>;
+  tryAcquire(options?: AcquireOptions): Promise<WriteHandle<Token> | null>;
 }
 
 /** A held write, which may become a read. */
-export interface WriteHandle extends LockHandle {
+export interface WriteHandle<Token extends AnyToken = AnyToken> extends LockHandle<Token> {
   /**
    * Takes the read lock before giving up the write lock, so that no other writer comes in between. Resolves with the
    * handle of the read, which has the write's token and owner; this handle becomes `released`. There is no upgrade: two
@@ -59,7 +60,7 @@ export interface WriteHandle extends LockHandle {
    * await makeReport(read.lost);
    * ```
    */
-  downgrade(options?: { signal?: AbortSignal }): Promise<LockHandle>;
+  downgrade(options?: { signal?: AbortSignal }): Promise<LockHandle<Token>>;
 }
 
 /**
@@ -70,9 +71,9 @@ export interface WriteHandle extends LockHandle {
  * is the downgrade. `write.acquire` by an owner that only reads rejects with `DeadlockError`. In a scope that writes,
  * nested scopes of both sides run one at a time; in one that only reads they run together.
  */
-export interface ReentrantReadWriteLock extends LockView {
+export interface ReentrantReadWriteLock<Token extends AnyToken = AnyToken> extends LockView {
   /** Any number of owners may hold it together, while no other owner holds the write side. */
-  readonly read: ReentrantAcquirable;
+  readonly read: ReentrantAcquirable<Token>;
   /** One owner may hold it, while no other owner holds either side. */
-  readonly write: ReentrantAcquirable;
+  readonly write: ReentrantAcquirable<Token>;
 }

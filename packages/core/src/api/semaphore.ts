@@ -1,9 +1,10 @@
 import type { AcquireOptions, ScopeContext, WithLockOptions } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 import type { InspectOptions, SemaphoreSnapshot } from "./inspect.js";
+import type { AnyToken } from "./values.js";
 
 /** A batch of permits. Any one of them gone is the loss of all: `lost` aborts, and what is left is given back. */
-export interface PermitHandle extends Omit<LockHandle, "mode"> {
+export interface PermitHandle<Token extends AnyToken = AnyToken> extends Omit<LockHandle<Token>, "mode"> {
   /** How many permits the batch has. */
   readonly permits: number;
   /** Backend ids, one for each permit, as `inspect` shows them: paths of Curator lease nodes, Redisson permit ids. */
@@ -14,7 +15,7 @@ export interface PermitHandle extends Omit<LockHandle, "mode"> {
  * A number of permits that clients take and give back. On ZooKeeper Curator's `InterProcessSemaphoreV2`, on Redis
  * Redisson's `RPermitExpirableSemaphore`.
  */
-export interface Semaphore {
+export interface Semaphore<Token extends AnyToken = AnyToken> {
   /** The name as it was given to the provider. */
   readonly name: string;
 
@@ -31,7 +32,7 @@ export interface Semaphore {
    * await print(permit.lost);
    * ```
    */
-  acquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle>;
+  acquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle<Token>>;
   /**
    * As `acquire()`, but resolves to `null` when the permits were not granted within `waitMs`, which defaults to 0 here: the
    * server is asked once, which takes up to `connectTimeoutMs`. All other errors of `acquire()` reject here too.
@@ -43,7 +44,7 @@ export interface Semaphore {
    * else await print(permit.lost);
    * ```
    */
-  tryAcquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle | null>;
+  tryAcquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle<Token> | null>;
 
   /**
    * Takes the permits, runs `body` and gives them back, as `Acquirable.withLock()` does with a lock. A body that asks
@@ -57,7 +58,7 @@ export interface Semaphore {
    */
   withPermit<T>(
     options: WithLockOptions & { permits?: number },
-    body: (permit: PermitHandle, context: ScopeContext) => PromiseLike<T> | T,
+    body: (permit: PermitHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
 
   /**

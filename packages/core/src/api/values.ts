@@ -9,6 +9,12 @@ export type Millis = number;
  */
 export type FencingToken = bigint;
 
+/**
+ * A fencing token where the backend may have none. Handles of a backend that always has one, such as ZooKeeper and Redis, have a
+ * `FencingToken`: `LockProvider<FencingToken>` is such a provider, and fits wherever a `LockProvider` is asked for.
+ */
+export type AnyToken = FencingToken | null;
+
 /** `"exclusive"`: one holder. `"shared"`: with other shared holds. */
 export type LockMode = "exclusive" | "shared";
 

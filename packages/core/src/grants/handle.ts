@@ -54,7 +54,13 @@ export class Handle implements LockHandle {
   }
 
   get token(): FencingToken | null {
-    return this.#hold.showToken();
+    const token = this.#hold.showToken();
+    if (token !== undefined) return token;
+    const { name, engine } = this.#hold;
+    throw new NotHeldError(
+      `the token of "${name}" was not read while its handle was held, and may be that of another owner now`,
+      { lockName: name, backend: engine.backend },
+    );
   }
 
   get turn(): number {

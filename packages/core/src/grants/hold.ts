@@ -36,8 +36,8 @@ export class Hold extends Lease implements GrantState {
     return this.grant.token;
   }
 
-  /** For the holder. All others read `token`, which shows the token to no owner. */
-  showToken(): FencingToken | null {
+  /** For the holder. All others read `token`, which shows the token to no owner. `undefined` as `Tenant.showToken()`. */
+  showToken(): FencingToken | null | undefined {
     return this.grant instanceof Tenant ? this.grant.showToken() : this.token;
   }
 

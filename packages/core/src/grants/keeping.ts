@@ -376,9 +376,9 @@ export class Tenant implements Grant {
     return this.#keeping.grant.token;
   }
 
-  /** For the holder: no token is shown to two owners. */
-  showToken(): FencingToken | null {
-    if (this.terms.options.fenceBy === "token" && this.#givenBack && !this.tokenRead) return null;
+  /** For the holder: no token is shown to two owners. `undefined`: the lock was given back before the token was read. */
+  showToken(): FencingToken | null | undefined {
+    if (this.terms.options.fenceBy === "token" && this.#givenBack && !this.tokenRead) return undefined;
     this.tokenRead = true;
     return this.token;
   }

@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from "../api/errors.js";
-import type { ProviderOptions } from "../api/provider.js";
+import type { LockProvider, ProviderOptions } from "../api/provider.js";
+import type { FencingToken } from "../api/values.js";
 import { EventHub } from "../events/event-hub.js";
 import { show } from "../options/checks.js";
 import { resolveProviderOptions } from "../options/provider-options.js";
-import type { DriverProvider } from "../provider/driver-provider.js";
 import { MemoryDriver } from "./memory-driver.js";
 import { MemoryLink } from "./memory-link.js";
 import { MemorySpace } from "./memory-space.js";
@@ -33,7 +33,7 @@ export const memoryParts: WeakMap<object, MemoryParts> = new WeakMap();
  * await new Shop(locks).sell("book"); // takes any LockProvider
  * ```
  */
-export function memoryLocks(options?: MemoryLocksOptions): DriverProvider {
+export function memoryLocks(options?: MemoryLocksOptions): LockProvider<FencingToken> {
   const resolved = resolveProviderOptions("memoryLocks", options, ["space"], { keeps: true });
   const space = options?.space ?? new MemorySpace();
   if (!(space instanceof MemorySpace)) {

@@ -11,7 +11,7 @@ import type { CloseOptions, CloseReport, KeptLock, LockProvider } from "../api/p
 import type { ReadWriteLock, ReentrantReadWriteLock } from "../api/read-write-lock.js";
 import type { Barrier, CountDownLatch, DoubleBarrier } from "../api/rendezvous.js";
 import type { Semaphore } from "../api/semaphore.js";
-import type { Millis, SessionState } from "../api/values.js";
+import type { AnyToken, Millis, SessionState } from "../api/values.js";
 import type { EventHub } from "../events/event-hub.js";
 import { GrantEngine } from "../grants/engine.js";
 import {
@@ -55,8 +55,11 @@ export interface ProviderParts {
 /**
  * A provider over a driver. Backends extend it with what they have alone, and override what core does not build on
  * grants (latches, barriers, counts).
+ *
+ * `Token` repeats for the compiler what the driver's `capabilities.fencing` says: `FencingToken` unless that is `"none"`. Below this
+ * class a token may be `null`, and the views are given their type here.
  */
-export class DriverProvider implements LockProvider {
+export class DriverProvider<Token extends AnyToken = AnyToken> implements LockProvider<Token> {
   readonly id: string;
   readonly capabilities: Capabilities;
   readonly #engine: GrantEngine;
@@ -106,29 +109,33 @@ export class DriverProvider implements LockProvider {
     if (engine.closing) throw engine.closedError();
   }
 
-  mutex(name: string, options?: LockViewOptions): Mutex {
+  mutex(name: string, options?: LockViewOptions): Mutex<Token> {
     return this.mutexOfKind("mutex", name, options);
   }
 
-  reentrantMutex(name: string, options?: LockViewOptions): ReentrantMutex {
+  reentrantMutex(name: string, options?: LockViewOptions): ReentrantMutex<Token> {
     const defaults = this.#view("reentrantMutex", "reentrant-mutex", name, options);
     createScopeStore();
-    return new ReentrantMutexView(this.#engine, "reentrant-mutex", name, defaults);
+    const view: ReentrantMutex = new ReentrantMutexView(this.#engine, "reentrant-mutex", name, defaults);
+    return view as ReentrantMutex<Token>;
   }
 
-  readWriteLock(name: string, options?: LockViewOptions): ReadWriteLock {
+  readWriteLock(name: string, options?: LockViewOptions): ReadWriteLock<Token> {
     const kind = "read-write-lock";
-    return new ReadWriteLockView(this.#engine, kind, name, this.#view("readWriteLock", kind, name, options));
+    const defaults = this.#view("readWriteLock", kind, name, options);
+    const view: ReadWriteLock = new ReadWriteLockView(this.#engine, kind, name, defaults);
+    return view as ReadWriteLock<Token>;
   }
 
-  reentrantReadWriteLock(name: string, options?: LockViewOptions): ReentrantReadWriteLock {
+  reentrantReadWriteLock(name: string, options?: LockViewOptions): ReentrantReadWriteLock<Token> {
     const kind = "reentrant-read-write-lock";
     const defaults = this.#view("reentrantReadWriteLock", kind, name, options);
     createScopeStore();
-    return new ReentrantReadWriteLockView(this.#engine, kind, name, defaults);
+    const view: ReentrantReadWriteLock = new ReentrantReadWriteLockView(this.#engine, kind, name, defaults);
+    return view as ReentrantReadWriteLock<Token>;
   }
 
-  semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore {
+  semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore<Token> {
     return this.semaphoreOfKind("semaphore", name, limit, options);
   }
 
@@ -144,18 +151,18 @@ export class DriverProvider implements LockProvider {
     throw this.unsupported("double-barrier", name);
   }
 
-  leaderElection(name: string, options?: CandidacyOptions): LeaderElection {
+  leaderElection(name: string, options?: CandidacyOptions): LeaderElection<Token> {
     return this.electionOfVariant(null, name, options);
   }
 
   /** One handle for each hold: the oldest that is still open. */
-  holds(): readonly LockHandle[] {
+  holds(): readonly LockHandle<Token>[] {
     const handles: LockHandle[] = [];
     for (const hold of [...this.#engine.holds]) {
       const [oldest] = hold.open;
       if (oldest !== undefined && hold.check()) handles.push(oldest);
     }
-    return handles;
+    return handles as LockHandle<Token>[];
   }
 
   kept(): readonly KeptLock[] {
@@ -185,8 +192,10 @@ export class DriverProvider implements LockProvider {
   }
 
   /** A plain mutex of another kind, such as one that only this backend has. */
-  protected mutexOfKind(kind: PrimitiveKind, name: string, options?: LockViewOptions): Mutex {
-    return new MutexView(this.#engine, kind, name, this.#view(kind, kind, name, options));
+  protected mutexOfKind(kind: PrimitiveKind, name: string, options?: LockViewOptions): Mutex<Token> {
+    const defaults = this.#view(kind, kind, name, options);
+    const view: Mutex = new MutexView(this.#engine, kind, name, defaults);
+    return view as Mutex<Token>;
   }
 
   /** `limit`: a number, the name of a counter that keeps it, or `null` where the backend keeps it with the permits. */
@@ -195,8 +204,10 @@ export class DriverProvider implements LockProvider {
     name: string,
     limit: PermitLimit | null,
     options?: AcquireOptions,
-  ): Semaphore {
-    return new SemaphoreView(this.#engine, kind, name, this.#view(kind, kind, name, options), limit);
+  ): Semaphore<Token> {
+    const defaults = this.#view(kind, kind, name, options);
+    const view: Semaphore = new SemaphoreView(this.#engine, kind, name, defaults, limit);
+    return view as Semaphore<Token>;
   }
 
   /** An election in a layout that the driver knows by `variant`; `null` is its default. */
@@ -204,10 +215,11 @@ export class DriverProvider implements LockProvider {
     variant: string | null,
     name: string,
     options?: CandidacyOptions,
-  ): LeaderElection {
+  ): LeaderElection<Token> {
     const kind = "leader-election";
     const defaults = this.#view(kind, kind, name, options, acquireKeys.candidacy);
-    return new LeaderElectionView(this.#engine, kind, name, defaults, variant);
+    const view: LeaderElection = new LeaderElectionView(this.#engine, kind, name, defaults, variant);
+    return view as LeaderElection<Token>;
   }
 
   protected unsupported(kind: PrimitiveKind, name?: string): UnsupportedError {

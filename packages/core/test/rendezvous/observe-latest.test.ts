@@ -1,9 +1,15 @@
-import { BackendError, InvalidArgumentError, memoryLocks, ProviderClosedError } from "@holdfast/core";
+import {
+  BackendError,
+  InvalidArgumentError,
+  type LockProvider,
+  memoryLocks,
+  ProviderClosedError,
+} from "@holdfast/core";
 import { DriverProvider, type GrantEngine, observeLatest } from "@holdfast/core/internal";
 import { describe, expect, it } from "vitest";
 
 /** The engine of a memory provider, which only those that build on it see. */
-function engineOf(provider: DriverProvider): GrantEngine {
+function engineOf(provider: LockProvider): GrantEngine {
   return Reflect.get(DriverProvider.prototype, "engine", provider) as GrantEngine;
 }
 

@@ -3,6 +3,7 @@ import type {
   Barrier,
   CountDownLatch,
   DoubleBarrier,
+  FencingToken,
   LockProvider,
   Mutex,
   Semaphore,
@@ -34,7 +35,7 @@ import { type RedisLocksOptions, resolveOptions } from "./options.js";
  * A semaphore whose permits each have an id and a lease, which is renewed by default. The permits of a process that dies come back
  * when their lease ends.
  */
-export interface PermitSemaphore extends Semaphore {
+export interface PermitSemaphore extends Semaphore<FencingToken> {
   /**
    * Stores the limit, a whole number from 0 to 2^31 - 1, where none is stored yet. Resolves to `false` when one is, and leaves
    * it as it is. Rejects with `InvalidArgumentError` for another number, with `LayoutConflictError` where the key holds
@@ -61,11 +62,11 @@ export interface PermitSemaphore extends Semaphore {
  * Locks on Redis, on the keys of Redisson, and what Redis has beside the locks that every backend has. The methods return at once,
  * send nothing, and throw as those of `LockProvider`.
  */
-export interface RedisLocks extends LockProvider {
+export interface RedisLocks extends LockProvider<FencingToken> {
   /** A mutex in the order of arrival, Java clients included. Redisson: `RLock` of `getFairLock()`. */
-  fairMutex(name: string, options?: AcquireOptions): Mutex;
+  fairMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
   /** A mutex whose waiters ask again after growing random delays, instead of listening for a message. Redisson: `getSpinLock()`. */
-  spinMutex(name: string, options?: AcquireOptions): Mutex;
+  spinMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
   /**
    * Redisson's `RPermitExpirableSemaphore`. Each permit has a lease, so that the permits of a process that dies come back. The
    * first acquire stores `limit`; where another limit is stored, an acquire rejects with `LayoutConflictError`: pass the stored
@@ -80,7 +81,7 @@ export interface RedisLocks extends LockProvider {
    * `limit`, and the `limit` of later clients is not compared with it, although their `limit()` and `inspect()` show it. For
    * names that Java uses with `RSemaphore`; everywhere else take `semaphore`.
    */
-  plainSemaphore(name: string, limit: number, options?: AcquireOptions): Semaphore;
+  plainSemaphore(name: string, limit: number, options?: AcquireOptions): Semaphore<FencingToken>;
 }
 
 /** How long `close()` waits for the connections to end. */
@@ -174,7 +175,7 @@ export function clientStateOf(provider: LockProvider): RedisClientState | undefi
   return clientStates.get(provider);
 }
 
-export class RedisProvider extends DriverProvider implements RedisLocks {
+export class RedisProvider extends DriverProvider<FencingToken> implements RedisLocks {
   readonly #client: RedisClientState;
   readonly #driver: RedisDriver;
   readonly #runs: RetryingRequests;
@@ -187,11 +188,11 @@ export class RedisProvider extends DriverProvider implements RedisLocks {
     this.#runs = new RetryingRequests(this.engine, client.line, client.channelWaiters);
   }
 
-  fairMutex(name: string, options?: AcquireOptions): Mutex {
+  fairMutex(name: string, options?: AcquireOptions): Mutex<FencingToken> {
     return this.mutexOfKind("fair-mutex", name, options);
   }
 
-  spinMutex(name: string, options?: AcquireOptions): Mutex {
+  spinMutex(name: string, options?: AcquireOptions): Mutex<FencingToken> {
     return this.mutexOfKind("spin-mutex", name, options);
   }
 
@@ -203,11 +204,11 @@ export class RedisProvider extends DriverProvider implements RedisLocks {
     return this.#withSetters(this.semaphoreOfKind("permit-semaphore", name, null, options));
   }
 
-  plainSemaphore(name: string, limit: number, options?: AcquireOptions): Semaphore {
+  plainSemaphore(name: string, limit: number, options?: AcquireOptions): Semaphore<FencingToken> {
     return this.semaphoreOfKind("semaphore", name, limit, options);
   }
 
-  #withSetters(semaphore: Semaphore): PermitSemaphore {
+  #withSetters(semaphore: Semaphore<FencingToken>): PermitSemaphore {
     const { name } = semaphore;
     const { engine } = this;
     const change = (method: string, limit: number, onlyIfUnset: boolean): Promise<boolean> => {

@@ -4,6 +4,7 @@ import {
   type CandidacyOptions,
   type CountDownLatch,
   type DoubleBarrier,
+  type FencingToken,
   InvalidArgumentError,
   type LeaderElection,
   type LockProvider,
@@ -38,9 +39,9 @@ import { type ResolvedZooKeeperOptions, resolveOptions, type ZooKeeperLocksOptio
  * Locks on a ZooKeeper ensemble, in Apache Curator's layout, and what ZooKeeper has beside them. The methods return at once,
  * send nothing, and throw as those of `LockProvider`; a name that is not a legal path throws `InvalidArgumentError`.
  */
-export interface ZooKeeperLocks extends LockProvider {
+export interface ZooKeeperLocks extends LockProvider<FencingToken> {
   /** A mutex on the nodes of Curator's `InterProcessSemaphoreMutex`. Not re-entrant; fifo. */
-  semaphoreMutex(name: string, options?: AcquireOptions): Mutex;
+  semaphoreMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
 
   /**
    * A semaphore on the nodes of Curator's `InterProcessSemaphoreV2`. First come, first served, also for several permits at
@@ -61,7 +62,11 @@ export interface ZooKeeperLocks extends LockProvider {
    * await print(permit.lost);
    * ```
    */
-  semaphore(name: string, limit: number | { readonly name: string }, options?: AcquireOptions): Semaphore;
+  semaphore(
+    name: string,
+    limit: number | { readonly name: string },
+    options?: AcquireOptions,
+  ): Semaphore<FencingToken>;
 
   /**
    * A mutex that is one ephemeral node of a fixed name, which all waiters watch; no order. At each release all waiters wake
@@ -71,10 +76,10 @@ export interface ZooKeeperLocks extends LockProvider {
    * leave before that client learns of it, and then it deletes the node of the next holder, whose lock is `lost`. On
    * `mutex()` this cannot happen: no two nodes there have the same name.
    */
-  naiveMutex(name: string, options?: AcquireOptions): Mutex;
+  naiveMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
 
   /** As of every provider, in the layout of Curator's `LeaderLatch`, or in that of `LeaderSelector`. */
-  leaderElection(name: string, options?: ZooKeeperElectionOptions): LeaderElection;
+  leaderElection(name: string, options?: ZooKeeperElectionOptions): LeaderElection<FencingToken>;
 
   /**
    * A whole number of 32 bits with a sign, on the node of Curator's `SharedCount`. `seed` is its value where there is no node
@@ -155,7 +160,7 @@ export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
   return new ZooKeeperProvider({ id, driver, link: sessions, events, options: common }, sessions, settings);
 }
 
-class ZooKeeperProvider extends DriverProvider implements ZooKeeperLocks {
+class ZooKeeperProvider extends DriverProvider<FencingToken> implements ZooKeeperLocks {
   readonly #calls: RetryingRequests;
   readonly #identity: boolean;
 
@@ -202,11 +207,11 @@ class ZooKeeperProvider extends DriverProvider implements ZooKeeperLocks {
     return new GroupView(this.#calls, name, nodeData(this.#identity, null));
   }
 
-  semaphoreMutex(name: string, options?: AcquireOptions): Mutex {
+  semaphoreMutex(name: string, options?: AcquireOptions): Mutex<FencingToken> {
     return this.mutexOfKind("semaphore-mutex", name, options);
   }
 
-  naiveMutex(name: string, options?: AcquireOptions): Mutex {
+  naiveMutex(name: string, options?: AcquireOptions): Mutex<FencingToken> {
     return this.mutexOfKind("naive-mutex", name, options);
   }
 
@@ -214,14 +219,17 @@ class ZooKeeperProvider extends DriverProvider implements ZooKeeperLocks {
     name: string,
     limit: number | { readonly name: string },
     options?: AcquireOptions,
-  ): Semaphore {
+  ): Semaphore<FencingToken> {
     const counted = typeof limit === "object" && limit !== null;
     if (!counted) return this.semaphoreOfKind("semaphore", name, limit, options);
     this.engine.driver.checkName?.(limit.name);
     return this.semaphoreOfKind("semaphore", name, { countedBy: limit.name }, options);
   }
 
-  override leaderElection(name: string, options: ZooKeeperElectionOptions = {}): LeaderElection {
+  override leaderElection(
+    name: string,
+    options: ZooKeeperElectionOptions = {},
+  ): LeaderElection<FencingToken> {
     // What is no object at all is core's to refuse.
     if (typeof options !== "object" || options === null) return super.leaderElection(name, options);
     const { layout, ...others } = options;

@@ -1,4 +1,5 @@
 import type { Barrier, CountDownLatch, DoubleBarrier } from "../../api/rendezvous.js";
+import type { FencingToken } from "../../api/values.js";
 import { DriverProvider, type ProviderParts } from "../../provider/driver-provider.js";
 import { BarrierView } from "../../rendezvous/barrier.js";
 import { CountDownLatchView } from "../../rendezvous/count-down-latch.js";
@@ -10,7 +11,7 @@ import { MemoryDoubleBarrier } from "./memory-double-barrier.js";
 import { MemoryLatch } from "./memory-latch.js";
 
 /** Memory's locks, and what is no lock: latches and barriers of all providers of one space. */
-export class MemoryProvider extends DriverProvider {
+export class MemoryProvider extends DriverProvider<FencingToken> {
   readonly #board: MemoryBoard;
 
   constructor(parts: ProviderParts, space: MemorySpace) {
