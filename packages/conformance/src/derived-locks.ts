@@ -19,26 +19,37 @@ export function semaphoreOfOne(provider: LockProvider, name: string): Mutex {
     tryAcquire: async (options) => shown(await semaphore.tryAcquire(options)),
     scope: (options, body) =>
       semaphore.withPermit(options, (permit, context) => body(shown(permit), context)),
+    tryScope: (options, body) =>
+      semaphore.tryWithPermit(options, (permit, context) => body(shown(permit), context)),
   });
 }
 
 /** Leadership, used as a mutex: who holds it leads. */
 export function leadership(provider: LockProvider, name: string): Mutex {
   const election = provider.leaderElection(name);
+  const tryCampaign = async (options: AcquireOptions = {}): Promise<LockHandle | null> => {
+    try {
+      return await election.campaign({ ...options, waitMs: options.waitMs ?? 0 });
+    } catch (error) {
+      if (error instanceof AcquireTimeoutError) return null;
+      throw error;
+    }
+  };
+  const run = <T>(term: LockHandle, { onLoss = "reject", signal }: WithLockOptions, body: ScopeBody<T>) => {
+    const { engine } = viewPartsOf(election) ?? notOurs();
+    return runScope(engine, term as unknown as Handle, { onLoss, signal }, body, undefined);
+  };
   return asMutex(election as unknown as LockView, {
     acquire: (options) => election.campaign(options),
-    async tryAcquire(options) {
-      try {
-        return await election.campaign({ ...options, waitMs: options?.waitMs ?? 0 });
-      } catch (error) {
-        if (error instanceof AcquireTimeoutError) return null;
-        throw error;
-      }
+    tryAcquire: tryCampaign,
+    async scope(options, body) {
+      const { onLoss: _ofTheScope, ...asked } = options;
+      return await run(await election.campaign(asked), options, body);
     },
-    async scope({ onLoss = "reject", ...options }, body) {
-      const { engine } = viewPartsOf(election) ?? notOurs();
-      const term = (await election.campaign(options)) as unknown as Handle;
-      return await runScope(engine, term, { onLoss, signal: options.signal }, body, undefined);
+    async tryScope(options, body) {
+      const { onLoss: _ofTheScope, ...asked } = options;
+      const term = await tryCampaign(asked);
+      return term === null ? null : await run(term, options, body);
     },
   });
 }
@@ -47,6 +58,7 @@ interface Verbs {
   acquire(options?: AcquireOptions): Promise<LockHandle>;
   tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
   scope<T>(options: WithLockOptions, body: ScopeBody<T>): Promise<T>;
+  tryScope<T>(options: WithLockOptions, body: ScopeBody<T>): Promise<T | null>;
 }
 
 function asMutex(view: LockView, verbs: Verbs): Mutex {
@@ -57,8 +69,12 @@ function asMutex(view: LockView, verbs: Verbs): Mutex {
     acquire: verbs.acquire,
     tryAcquire: verbs.tryAcquire,
     async withLock<T>(first: WithLockOptions | ScopeBody<T>, second?: ScopeBody<T>): Promise<T> {
-      const { options, body } = scopeArguments(first, second);
+      const { options, body } = scopeArguments("withLock", first, second);
       return await verbs.scope(options ?? {}, body);
+    },
+    async tryWithLock<T>(first: WithLockOptions | ScopeBody<T>, second?: ScopeBody<T>): Promise<T | null> {
+      const { options, body } = scopeArguments("tryWithLock", first, second);
+      return await verbs.tryScope(options ?? {}, body);
     },
   };
 }

@@ -25,6 +25,8 @@ export function sideAsMutex(lock: LockView, side: Acquirable): Mutex {
     acquire: (options) => side.acquire(options),
     tryAcquire: (options) => side.tryAcquire(options),
     withLock: (...args: unknown[]) => side.withLock(...(args as Parameters<Mutex["withLock"]>)) as never,
+    tryWithLock: (...args: unknown[]) =>
+      side.tryWithLock(...(args as Parameters<Mutex["tryWithLock"]>)) as never,
     inspect: (options) => lock.inspect(options),
     requestRevoke: (options) => lock.requestRevoke(options),
   };

@@ -57,6 +57,31 @@ export const reentrantCases = (of: ReentrantMaker): readonly Case[] => [
     },
   ],
   [
+    "tryWithLock in a body of its own lock enters at once, and resolves to null while a sibling is in the lock",
+    async (h) => {
+      const lock = of(await h.provider(), h.name());
+      const beside = await lock.withLock(async (outer) => {
+        const inside = await lock.tryWithLock((inner) => inner.owner);
+        expect(inside).toBe(outer.owner);
+        let ran = false;
+        const sibling = lock.withLock(async () => {
+          // The call of the outer body below is made while this one is in.
+          await asked;
+          return ran;
+        });
+        const asked = lock.tryWithLock(() => {
+          ran = true;
+        });
+        expect(await asked).toBeNull();
+        expect(await sibling).toBe(false);
+        return await lock.tryWithLock(() => "alone again");
+      });
+      expect(beside).toBe("alone again");
+      expect(lock.holdCount()).toBe(0);
+      await h.untilEmpty(lock);
+    },
+  ],
+  [
     "a task that outlives its scope is a stranger afterwards",
     async (h) => {
       const name = h.name();

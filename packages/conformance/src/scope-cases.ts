@@ -52,6 +52,41 @@ export const scopeCases: readonly Case[] = [
     },
   ],
   [
+    "tryWithLock runs the body where the lock is free, and resolves to null without running it where it is taken",
+    async (h) => {
+      const name = h.name();
+      const lock = h.lockOf(await h.provider(), name);
+      const value = await lock.tryWithLock(async (handle) => {
+        expect(handle.state).toBe("held");
+        return "value";
+      });
+      expect(value).toBe("value");
+      // A body without a value is told from a lock that is taken.
+      expect(await lock.tryWithLock({ label: "scope" }, () => {})).toBeUndefined();
+      await h.untilEmpty(lock);
+      const held = await h.lockOf(await h.provider(), name).acquire();
+      let ran = false;
+      const body = () => {
+        ran = true;
+      };
+      expect(await lock.tryWithLock(body)).toBeNull();
+      expect(await lock.tryWithLock({ waitMs: 100 }, body)).toBeNull();
+      expect(await rejection(lock.tryWithLock({ signal: AbortSignal.abort("no") }, body))).toBe("no");
+      expect(await rejection(lock.tryWithLock("nothing" as never))).toBeInstanceOf(InvalidArgumentError);
+      expect(ran).toBe(false);
+      await held.release();
+    },
+  ],
+  [
+    "tryWithLock rejects with the body's very error, also when that is a time-out of another acquire",
+    async (h) => {
+      const lock = h.lockOf(await h.provider(), h.name());
+      const own = new AcquireTimeoutError("from the body", { waitedMs: 1 });
+      expect(await rejection(lock.tryWithLock(() => Promise.reject(own)))).toBe(own);
+      await h.untilEmpty(lock);
+    },
+  ],
+  [
     "the caller's abort reaches the body through its signal, and the hold lasts until the body ends",
     async (h) => {
       const lock = h.lockOf(await h.provider(), h.name());

@@ -52,6 +52,31 @@ export const semaphoreScopeCases: readonly Case[] = [
     },
   ],
   [
+    "withPermit and tryWithPermit take one permit without options, and tryWithPermit resolves to null where none is free",
+    async (h) => {
+      const semaphore = (await h.provider()).semaphore(h.name(), 2);
+      let ran = false;
+      const body = () => {
+        ran = true;
+      };
+      const taken = await semaphore.withPermit(() =>
+        semaphore.tryWithPermit(async () => {
+          expect(await semaphore.tryWithPermit(body)).toBeNull();
+          expect(await semaphore.tryWithPermit({ waitMs: 100 }, body)).toBeNull();
+          return "both";
+        }),
+      );
+      expect(taken).toBe("both");
+      for (const wrong of [
+        semaphore.tryWithPermit({ permits: 3 }, body),
+        semaphore.tryWithPermit("no" as never),
+      ])
+        expect(await rejection(wrong)).toBeInstanceOf(InvalidArgumentError);
+      expect(ran).toBe(false);
+      await untilAvailable(h, semaphore, 2);
+    },
+  ],
+  [
     "a body may take more permits of its own semaphore",
     async (h) => {
       const provider = await h.provider();

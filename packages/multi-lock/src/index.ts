@@ -1,4 +1,4 @@
-export type { MultiHandle, MultiLock, MultiLockOptions } from "@holdfast/core";
+export type { MultiHandle, MultiLock, MultiLockOptions, MultiLockPart } from "@holdfast/core";
 export { multiLock } from "./multi-lock.js";
 export type { RedLockNode, RedLocksOptions } from "./redlock/options.js";
 export { redLocks } from "./redlock/red-locks.js";

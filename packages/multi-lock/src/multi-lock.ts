@@ -1,12 +1,5 @@
-import {
-  type Acquirable,
-  type AnyToken,
-  InvalidArgumentError,
-  type MultiHandle,
-  type MultiLock,
-  type MultiLockOptions,
-} from "@holdfast/core";
-import { show } from "@holdfast/core/internal";
+import type { AnyToken, MultiHandle, MultiLock, MultiLockOptions, MultiLockPart } from "@holdfast/core";
+import { scopeArguments } from "@holdfast/core/internal";
 import { gather, Missing, timeoutError } from "./gathering.js";
 import { HeldTogether } from "./multi-handle.js";
 import { type MultiAsk, resolveAsk } from "./options.js";
@@ -39,7 +32,7 @@ import { type MultiBody, runMultiScope } from "./run-scope.js";
  * ```
  */
 export function multiLock<Token extends AnyToken = AnyToken>(
-  parts: readonly Acquirable<Token>[],
+  parts: readonly MultiLockPart<Token>[],
 ): MultiLock<Token> {
   const together: MultiLock = new LocksTogether(checkParts(parts));
   return together as MultiLock<Token>;
@@ -61,12 +54,21 @@ class LocksTogether implements MultiLock {
     return taken instanceof Missing ? null : new HeldTogether(taken);
   }
 
-  async withLock<T>(options: MultiLockOptions, body: MultiBody<T>): Promise<T> {
-    if (typeof body !== "function") {
-      throw new InvalidArgumentError(`withLock: the body must be a function; got ${show(body)}`);
-    }
+  withLock<T>(body: MultiBody<T>): Promise<T>;
+  withLock<T>(options: MultiLockOptions, body: MultiBody<T>): Promise<T>;
+  async withLock<T>(first: MultiLockOptions | MultiBody<T>, second?: MultiBody<T>): Promise<T> {
+    const { options, body } = scopeArguments("withLock", first, second);
     const ask = resolveAsk("withLock", this.#parts, options);
     return await runMultiScope(await this.#take(ask), ask, body);
+  }
+
+  tryWithLock<T>(body: MultiBody<T>): Promise<T | null>;
+  tryWithLock<T>(options: MultiLockOptions, body: MultiBody<T>): Promise<T | null>;
+  async tryWithLock<T>(first: MultiLockOptions | MultiBody<T>, second?: MultiBody<T>): Promise<T | null> {
+    const { options, body } = scopeArguments("tryWithLock", first, second);
+    const ask = resolveAsk("tryWithLock", this.#parts, options, 0);
+    const taken = await gather(ask);
+    return taken instanceof Missing ? null : await runMultiScope(new HeldTogether(taken), ask, body);
   }
 
   async #take(ask: MultiAsk): Promise<HeldTogether> {

@@ -1,9 +1,9 @@
-import { type Acquirable, InvalidArgumentError } from "@holdfast/core";
+import { InvalidArgumentError, type MultiLockPart } from "@holdfast/core";
 import { checkMethods, show, type ViewParts, viewPartsOf } from "@holdfast/core/internal";
 
 /** One of the locks of a multi-lock. */
 export interface Part {
-  readonly lock: Acquirable;
+  readonly lock: MultiLockPart;
   /** `undefined` for an acquirable that has no name. */
   readonly name: string | undefined;
   /** `undefined` for an acquirable that is not a view of core's: then only its methods can be used. */
@@ -13,7 +13,7 @@ export interface Part {
 export type Parts = readonly [Part, ...Part[]];
 
 /** Throws `InvalidArgumentError` for nothing, for what cannot be acquired, and for the same lock twice. */
-export function checkParts(locks: readonly Acquirable[]): Parts {
+export function checkParts(locks: readonly MultiLockPart[]): Parts {
   if (!Array.isArray(locks) || locks.length === 0) {
     throw new InvalidArgumentError(
       `multiLock: parts must be an array of one lock or more; got ${Array.isArray(locks) ? "none" : show(locks)}`,

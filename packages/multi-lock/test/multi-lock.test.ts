@@ -1,5 +1,4 @@
 import {
-  type Acquirable,
   AcquireTimeoutError,
   BackendError,
   DeadlockError,
@@ -8,6 +7,7 @@ import {
   LockLostError,
   type LockProvider,
   MemorySpace,
+  type MultiLockPart,
   memoryLocks,
   NotHeldError,
   ProviderClosedError,
@@ -75,7 +75,7 @@ describe("multiLock", () => {
     [[undefined], /parts\[0\] is undefined/],
     [[{ name: "a" }], /parts\[0\].*acquire\(\)/],
   ] as const)("refuses %j", (parts, message) => {
-    const make = () => multiLock(parts as unknown as Acquirable[]);
+    const make = () => multiLock(parts as unknown as MultiLockPart[]);
     expect(make).toThrow(InvalidArgumentError);
     expect(make).toThrow(message);
   });
@@ -135,12 +135,11 @@ describe("multiLock", () => {
   });
 
   it("takes parts that are only acquirable, and those without a name only as they were given", async () => {
-    const [a, b] = mutexes("ab") as unknown as [Acquirable, Acquirable];
-    const wrapped = (lock: Acquirable, name?: string): Acquirable => ({
+    const [a, b] = mutexes("ab") as unknown as [MultiLockPart, MultiLockPart];
+    const wrapped = (lock: MultiLockPart, name?: string): MultiLockPart => ({
       ...(name === undefined ? {} : { name }),
       acquire: (options) => lock.acquire(options),
       tryAcquire: (options) => lock.tryAcquire(options),
-      withLock: () => Promise.reject(new Error("not used")),
     });
     const named = await multiLock([wrapped(b, "b"), wrapped(a, "a")]).acquire();
     expect(named.parts.map(({ name }) => name)).toEqual(["a", "b"]);
@@ -303,6 +302,25 @@ describe("multiLock", () => {
     expect(jointly.asked - asked).toBe(2);
     await (await multiLock(mutexes("abc", together)).acquire()).release();
     expect(jointly.asked - asked).toBe(3);
+  });
+
+  it("runs a body without options, and tries to: null where a part is taken, with the body not run", async () => {
+    const lock = multiLock(mutexes("abc"));
+    const names = await lock.withLock(({ parts }) => parts.map(({ name }) => name));
+    expect(names).toEqual(["a", "b", "c"]);
+    const holder = await other.mutex("b").acquire();
+    let ran = false;
+    const body = () => {
+      ran = true;
+    };
+    expect(await lock.tryWithLock(body)).toBeNull();
+    expect(await lock.tryWithLock({ waitMs: 20 }, body)).toBeNull();
+    expect([ran, entries("a"), entries("b"), entries("c")]).toEqual([false, 0, 1, 0]);
+    await holder.release();
+    expect(await lock.tryWithLock(({ parts }) => parts.length)).toBe(3);
+    expect(["a", "b", "c"].map(entries)).toEqual([0, 0, 0]);
+    await expect(lock.withLock({} as never)).rejects.toThrow("withLock: the body must be a function");
+    await expect(lock.withLock(body as never, {} as never)).rejects.toThrow("options come before the body");
   });
 
   it("takes re-entrant parts one by one, and a part of it can be entered inside its scope", async () => {

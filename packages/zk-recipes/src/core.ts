@@ -54,6 +54,7 @@ export {
   type MultiHandle,
   type MultiLock,
   type MultiLockOptions,
+  type MultiLockPart,
   type Mutex,
   memoryLocks,
   type NodeVote,

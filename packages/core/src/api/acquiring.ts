@@ -165,4 +165,26 @@ export interface Acquirable<Token extends AnyToken = AnyToken> {
     options: WithLockOptions,
     body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
+
+  /** `tryWithLock(options, body)` with the options of the view and of the provider alone. */
+  tryWithLock<T>(
+    body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T | null>;
+  /**
+   * As `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: the lock was not granted within
+   * `waitMs`, which defaults to 0 here. A body whose own value may be `null` cannot be told from that: let it return something else.
+   *
+   * @example
+   * ```ts
+   * const made = await locks.mutex("nightly-report").tryWithLock(async ({ lost }) => {
+   *   await makeReport(lost);
+   *   return true;
+   * });
+   * if (made === null) console.log("another process makes the report");
+   * ```
+   */
+  tryWithLock<T>(
+    options: WithLockOptions,
+    body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T | null>;
 }

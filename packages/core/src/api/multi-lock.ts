@@ -1,4 +1,4 @@
-import type { ScopeContext, WithLockOptions } from "./acquiring.js";
+import type { Acquirable, ScopeContext, WithLockOptions } from "./acquiring.js";
 import type { LockHandle } from "./handle.js";
 import type { AnyToken } from "./values.js";
 
@@ -10,6 +10,12 @@ export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs" 
   /** `"sorted"` (default) acquires by `name`, so that overlapping sets cannot deadlock. */
   order?: "sorted" | "given";
 }
+
+/** What can be one of several locks: any lock of this library, or an object of one's own with these two methods and a `name`. */
+export type MultiLockPart<Token extends AnyToken = AnyToken> = Pick<
+  Acquirable<Token>,
+  "acquire" | "tryAcquire"
+>;
 
 /**
  * Several holds as one. It is lost as soon as one part is, and then gives the others back; `owner` is that of the
@@ -48,6 +54,8 @@ export interface MultiLock<Token extends AnyToken = AnyToken> {
    * errors of `acquire()` reject here too.
    */
   tryAcquire(options?: MultiLockOptions): Promise<MultiHandle<Token> | null>;
+  /** `withLock(options, body)` with the options of the parts alone. */
+  withLock<T>(body: (lock: MultiHandle<Token>, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
    * Acquires all parts, runs `body` and releases them whatever the body does, as `Acquirable.withLock()`: with the
    * same errors, and with `LockLostError` when a part was lost while the body ran.
@@ -64,4 +72,16 @@ export interface MultiLock<Token extends AnyToken = AnyToken> {
     options: MultiLockOptions,
     body: (lock: MultiHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
+
+  /** `tryWithLock(options, body)` with the options of the parts alone. */
+  tryWithLock<T>(
+    body: (lock: MultiHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T | null>;
+  /**
+   * As `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see `Acquirable.tryWithLock()`.
+   */
+  tryWithLock<T>(
+    options: MultiLockOptions,
+    body: (lock: MultiHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T | null>;
 }

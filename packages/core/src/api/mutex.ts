@@ -103,6 +103,16 @@ export interface ReentrantAcquirable<Token extends AnyToken = AnyToken> extends 
     body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
 
+  /** `tryWithLock(options, body)` with the options of the view and of the provider alone. */
+  tryWithLock<T>(
+    body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T | null>;
+  /** As `Acquirable.tryWithLock()`; an owner that holds the lock already enters at once, as with `withLock()`. */
+  tryWithLock<T>(
+    options: WithLockOptions & { owner?: Owner },
+    body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T | null>;
+
   /**
    * How many handles on this lock, or on this side of a read-write lock, `owner` has open in this process. Default: the owner
    * of the running scope, and 0 where there is none. Local and synchronous.

@@ -46,6 +46,8 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
    */
   tryAcquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle<Token> | null>;
 
+  /** `withPermit(options, body)` for one permit, with the options of the view and of the provider alone. */
+  withPermit<T>(body: (permit: PermitHandle<Token>, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
    * Takes the permits, runs `body` and gives them back, as `Acquirable.withLock()` does with a lock. A body that asks
    * for more of the same semaphore never gets `DeadlockError`: ask for all at once, or bound the wait, since two
@@ -60,6 +62,27 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
     options: WithLockOptions & { permits?: number },
     body: (permit: PermitHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T>;
+
+  /** `tryWithPermit(options, body)` for one permit, with the options of the view and of the provider alone. */
+  tryWithPermit<T>(
+    body: (permit: PermitHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T | null>;
+  /**
+   * As `withPermit()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see `Acquirable.tryWithLock()`.
+   *
+   * @example
+   * ```ts
+   * const printed = await locks.semaphore("printers", 3).tryWithPermit(async ({ lost }) => {
+   *   await print(lost);
+   *   return true;
+   * });
+   * if (printed === null) console.log("all printers are busy");
+   * ```
+   */
+  tryWithPermit<T>(
+    options: WithLockOptions & { permits?: number },
+    body: (permit: PermitHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
+  ): Promise<T | null>;
 
   /**
    * The limit as the backend has it, or as given here where it keeps none (Curator). Rejects with `BackendError` when

@@ -119,6 +119,14 @@ export function resolveAcquireOptions(
   return resolved;
 }
 
+/** What a call that only tries is asked with: once, unless it says itself how long it waits. */
+export function onceUnlessSaid(
+  resolved: ResolvedAcquireOptions,
+  given: AcquireOptions | undefined,
+): ResolvedAcquireOptions {
+  return { ...resolved, waitMs: given?.waitMs ?? 0 };
+}
+
 /** An option that would be ignored is an error: its caller would rely on a hold that ends by itself. */
 function checkLease(what: string, { leaseMs, renew }: AcquireOptions, lease: Capabilities["lease"]): void {
   if (lease === "ttl" || (leaseMs === undefined && renew !== false)) return;

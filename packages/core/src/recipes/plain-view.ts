@@ -7,6 +7,7 @@ import { claim } from "../grants/claim.js";
 import { Handle } from "../grants/handle.js";
 import {
   acquireKeys,
+  onceUnlessSaid,
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "../options/acquire-options.js";
@@ -33,9 +34,26 @@ export abstract class PlainView<H extends Handle = Handle> extends View implemen
   withLock<T>(body: ScopeBody<T>): Promise<T>;
   withLock<T>(options: WithLockOptions, body: ScopeBody<T>): Promise<T>;
   async withLock<T>(first: WithLockOptions | ScopeBody<T>, second?: ScopeBody<T>): Promise<T> {
-    const { options, body } = scopeArguments(first, second);
-    const resolved = resolveAcquireOptions("withLock", options, this.defaults, acquireKeys.scope);
-    const handle = (await claim(this.engine, this.spec(resolved, true))) as H;
+    return (await this.#scope("withLock", first, second)) as T;
+  }
+
+  tryWithLock<T>(body: ScopeBody<T>): Promise<T | null>;
+  tryWithLock<T>(options: WithLockOptions, body: ScopeBody<T>): Promise<T | null>;
+  async tryWithLock<T>(first: WithLockOptions | ScopeBody<T>, second?: ScopeBody<T>): Promise<T | null> {
+    return await this.#scope("tryWithLock", first, second);
+  }
+
+  async #scope<T>(
+    what: "withLock" | "tryWithLock",
+    first: WithLockOptions | ScopeBody<T>,
+    second: ScopeBody<T> | undefined,
+  ): Promise<T | null> {
+    const { options, body } = scopeArguments(what, first, second);
+    const throws = what === "withLock";
+    const asked = resolveAcquireOptions(what, options, this.defaults, acquireKeys.scope);
+    const resolved = throws ? asked : onceUnlessSaid(asked, options);
+    const handle = (await claim(this.engine, this.spec(resolved, throws))) as H | null;
+    if (handle === null) return null;
     const frame = scopesTracked()
       ? new Frame(Handle.holdOf(handle), { reentrant: false, parent: currentFrame() })
       : undefined;
@@ -70,7 +88,7 @@ export abstract class PlainView<H extends Handle = Handle> extends View implemen
   #take(what: string, given: AcquireOptions | undefined, throws: boolean): Promise<H | null> {
     try {
       const options = resolveAcquireOptions(what, given, this.defaults, acquireKeys.view);
-      const asked = throws ? options : { ...options, waitMs: given?.waitMs ?? 0 };
+      const asked = throws ? options : onceUnlessSaid(options, given);
       return claim(this.engine, this.spec(asked, throws)) as Promise<H | null>;
     } catch (error) {
       return Promise.reject(error);

@@ -8,6 +8,7 @@ import { Handle } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 import {
   acquireKeys,
+  onceUnlessSaid,
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "../options/acquire-options.js";
@@ -34,6 +35,17 @@ export interface ReentrantAsk {
   readonly bounds: ReentrantBounds;
 }
 
+/** What one scope has got. */
+interface Entry {
+  readonly handle: Handle;
+  /** The scope that it was made in. */
+  readonly parent: Frame | undefined;
+  /** Lets the next child of that scope in. */
+  readonly leave: () => void;
+}
+
+type ReentrantScopeOptions = WithLockOptions & { owner?: Owner };
+
 /** A lock, or one side of a lock, that its owner may take again; the backend sees one hold. */
 export abstract class ReentrantView extends View implements ReentrantMutex {
   protected abstract readonly mode: LockMode;
@@ -45,34 +57,34 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
 
   async tryAcquire(options?: ReentrantAcquireOptions): Promise<LockHandle | null> {
     const resolved = resolveAcquireOptions("tryAcquire", options, this.defaults, acquireKeys.reentrant);
-    return await this.#take({ ...resolved, waitMs: options?.waitMs ?? 0 }, false);
+    return await this.#take(onceUnlessSaid(resolved, options), false);
   }
 
   withLock<T>(body: ScopeBody<T>): Promise<T>;
-  withLock<T>(options: WithLockOptions & { owner?: Owner }, body: ScopeBody<T>): Promise<T>;
-  async withLock<T>(
-    first: (WithLockOptions & { owner?: Owner }) | ScopeBody<T>,
-    second?: ScopeBody<T>,
-  ): Promise<T> {
-    const { options, body } = scopeArguments(first, second);
+  withLock<T>(options: ReentrantScopeOptions, body: ScopeBody<T>): Promise<T>;
+  async withLock<T>(first: ReentrantScopeOptions | ScopeBody<T>, second?: ScopeBody<T>): Promise<T> {
+    const { options, body } = scopeArguments("withLock", first, second);
     const resolved = resolveAcquireOptions("withLock", options, this.defaults, acquireKeys.reentrantScope);
-    const bounds = this.#bounds(resolved);
-    const frame = this.#reenterable(resolved);
-    if (frame !== undefined) {
-      // Under a scope that excludes, one child at a time, whatever its side. Under readers alone, all children read.
-      const alone = frameOf(this.engine, this.name, "exclusive") !== undefined;
-      if (!alone || (await this.#occupy(frame, bounds, resolved))) {
-        try {
-          const handle = await this.#enter(frame, bounds, resolved);
-          if (handle !== null) return await this.#run(handle, resolved, body, frame);
-        } finally {
-          if (alone) frame.vacate();
-        }
-      }
+    return await this.#run(await this.#entry(resolved), resolved, body);
+  }
+
+  tryWithLock<T>(body: ScopeBody<T>): Promise<T | null>;
+  tryWithLock<T>(options: ReentrantScopeOptions, body: ScopeBody<T>): Promise<T | null>;
+  async tryWithLock<T>(
+    first: ReentrantScopeOptions | ScopeBody<T>,
+    second?: ScopeBody<T>,
+  ): Promise<T | null> {
+    const { options, body } = scopeArguments("tryWithLock", first, second);
+    const asked = resolveAcquireOptions("tryWithLock", options, this.defaults, acquireKeys.reentrantScope);
+    const resolved = onceUnlessSaid(asked, options);
+    let entry: Entry;
+    try {
+      entry = await this.#entry(resolved);
+    } catch (error) {
+      if (error instanceof AcquireTimeoutError) return null;
+      throw error;
     }
-    // The first to ask, or one whose scope has ended while it waited for its turn: a stranger.
-    const handle = (await this.#take(resolved, true, bounds)) as Handle;
-    return await this.#run(handle, resolved, body, currentFrame());
+    return await this.#run(entry, resolved, body);
   }
 
   holdCount(owner?: Owner): number {
@@ -125,14 +137,42 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     );
   }
 
-  #run<T>(
-    handle: Handle,
+  /** Rejects with `AcquireTimeoutError` when it was not entered in time. */
+  async #entry(options: ResolvedAcquireOptions): Promise<Entry> {
+    const bounds = this.#bounds(options);
+    const parent = this.#reenterable(options);
+    if (parent !== undefined) {
+      // Under a scope that excludes, one child at a time, whatever its side. Under readers alone, all children read.
+      const alone = frameOf(this.engine, this.name, "exclusive") !== undefined;
+      if (!alone || (await this.#occupy(parent, bounds, options))) {
+        const leave = (): void => {
+          if (alone) parent.vacate();
+        };
+        let handle: Handle | null = null;
+        try {
+          handle = await this.#enter(parent, bounds, options);
+        } finally {
+          if (handle === null) leave();
+        }
+        if (handle !== null) return { handle, parent, leave };
+      }
+    }
+    // The first to ask, or one whose scope has ended while it waited for its turn: a stranger.
+    const handle = (await this.#take(options, true, bounds)) as Handle;
+    return { handle, parent: currentFrame(), leave: () => {} };
+  }
+
+  async #run<T>(
+    { handle, parent, leave }: Entry,
     options: ResolvedAcquireOptions,
     body: ScopeBody<T>,
-    parent: Frame | undefined,
   ): Promise<T> {
     const frame = new Frame(Handle.holdOf(handle), { reentrant: true, parent });
-    return runScope(this.engine, handle, options, body, frame);
+    try {
+      return await runScope(this.engine, handle, options, body, frame);
+    } finally {
+      leave();
+    }
   }
 
   #bounds(options: ResolvedAcquireOptions): ReentrantBounds {

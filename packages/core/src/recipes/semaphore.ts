@@ -1,4 +1,4 @@
-import type { AcquireOptions, ScopeContext, WithLockOptions } from "../api/acquiring.js";
+import type { AcquireOptions, WithLockOptions } from "../api/acquiring.js";
 import type { PrimitiveKind } from "../api/capabilities.js";
 import type { PermitLimit } from "../api/driver.js";
 import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
@@ -9,17 +9,20 @@ import { claim } from "../grants/claim.js";
 import type { GrantEngine } from "../grants/engine.js";
 import {
   acquireKeys,
+  onceUnlessSaid,
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "../options/acquire-options.js";
 import { show } from "../options/checks.js";
 import { validateLockName } from "../options/lock-name.js";
-import { runScope } from "../scopes/run-scope.js";
+import { runScope, type ScopeBody } from "../scopes/run-scope.js";
+import { scopeArguments } from "../scopes/scope-arguments.js";
 import { Permit } from "./permit.js";
 import { View } from "./view.js";
 
 type PermitOptions = AcquireOptions & { permits?: number };
 type PermitScopeOptions = WithLockOptions & { permits?: number };
+type PermitBody<T> = ScopeBody<T, PermitHandle>;
 
 interface Ask {
   readonly permits: number;
@@ -61,20 +64,28 @@ export class SemaphoreView extends View implements Semaphore {
   }
 
   async tryAcquire(options?: PermitOptions): Promise<PermitHandle | null> {
-    const { permits, options: resolved } = this.#resolve("tryAcquire", options, permitKeys);
-    return await this.#take({ permits, options: { ...resolved, waitMs: options?.waitMs ?? 0 } }, false);
+    return await this.#take(this.#resolveOnce("tryAcquire", options, permitKeys), false);
   }
 
-  async withPermit<T>(
-    options: PermitScopeOptions,
-    body: (permit: PermitHandle, context: ScopeContext) => PromiseLike<T> | T,
-  ): Promise<T> {
-    if (typeof body !== "function") {
-      throw new InvalidArgumentError(`withPermit: the body must be a function; got ${show(body)}`);
-    }
+  withPermit<T>(body: PermitBody<T>): Promise<T>;
+  withPermit<T>(options: PermitScopeOptions, body: PermitBody<T>): Promise<T>;
+  async withPermit<T>(first: PermitScopeOptions | PermitBody<T>, second?: PermitBody<T>): Promise<T> {
+    const { options, body } = scopeArguments("withPermit", first, second);
     const ask = this.#resolve("withPermit", options, permitScopeKeys);
     const permit = (await this.#take(ask, true)) as Permit;
     return await runScope(this.engine, permit, ask.options, body, undefined);
+  }
+
+  tryWithPermit<T>(body: PermitBody<T>): Promise<T | null>;
+  tryWithPermit<T>(options: PermitScopeOptions, body: PermitBody<T>): Promise<T | null>;
+  async tryWithPermit<T>(
+    first: PermitScopeOptions | PermitBody<T>,
+    second?: PermitBody<T>,
+  ): Promise<T | null> {
+    const { options, body } = scopeArguments("tryWithPermit", first, second);
+    const ask = this.#resolveOnce("tryWithPermit", options, permitScopeKeys);
+    const permit = await this.#take(ask, false);
+    return permit === null ? null : await runScope(this.engine, permit, ask.options, body, undefined);
   }
 
   async limit(): Promise<number> {
@@ -133,6 +144,11 @@ export class SemaphoreView extends View implements Semaphore {
       );
     }
     return { permits, options: resolved };
+  }
+
+  #resolveOnce(what: string, options: PermitScopeOptions | undefined, known: ReadonlySet<string>): Ask {
+    const { permits, options: resolved } = this.#resolve(what, options, known);
+    return { permits, options: onceUnlessSaid(resolved, options) };
   }
 
   #take({ permits, options }: Ask, throws: boolean): Promise<Permit | null> {

@@ -1,15 +1,19 @@
 import { InvalidArgumentError } from "../api/errors.js";
+import type { LockHandle } from "../api/handle.js";
 import { show } from "../options/checks.js";
 import type { ScopeBody } from "./run-scope.js";
 
-/** Sorts out `withLock(body)` and `withLock(options, body)`. */
-export function scopeArguments<O, T>(
-  first: O | ScopeBody<T>,
-  second: ScopeBody<T> | undefined,
-): { options: O | undefined; body: ScopeBody<T> } {
+/** Sorts out `withLock(body)` and `withLock(options, body)`, and their likes. `method`: for messages. */
+export function scopeArguments<O, T, H = LockHandle>(
+  method: string,
+  first: O | ScopeBody<T, H>,
+  second: ScopeBody<T, H> | undefined,
+): { options: O | undefined; body: ScopeBody<T, H> } {
   if (typeof second === "function") return { options: first as O, body: second };
-  if (typeof first === "function" && second === undefined) {
-    return { options: undefined, body: first as ScopeBody<T> };
-  }
-  throw new InvalidArgumentError(`withLock: the body must be a function; got ${show(second ?? first)}`);
+  if (typeof first === "function" && second === undefined)
+    return { options: undefined, body: first as ScopeBody<T, H> };
+  const hint = typeof first === "function" ? "; options come before the body" : "";
+  throw new InvalidArgumentError(
+    `${method}: the body must be a function; got ${show(second ?? first)}${hint}`,
+  );
 }

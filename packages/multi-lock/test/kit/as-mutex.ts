@@ -36,6 +36,12 @@ export function asMutex(whole: MultiLock, lead: LockView): Mutex {
       if (typeof body !== "function") throw new InvalidArgumentError("withLock: the body must be a function");
       return await whole.withLock(options, (handle, context) => body(new Shown(handle), context));
     },
+    async tryWithLock<T>(first: WithLockOptions | Body<T>, second?: Body<T>): Promise<T | null> {
+      const [options, body] = typeof first === "function" ? [{}, first] : [first, second];
+      if (typeof body !== "function")
+        throw new InvalidArgumentError("tryWithLock: the body must be a function");
+      return await whole.tryWithLock(options, (handle, context) => body(new Shown(handle), context));
+    },
   };
 }
 
