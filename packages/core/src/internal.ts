@@ -8,6 +8,7 @@ export type { AcquireSpec, AcquireSpecs } from "./grants/acquire-spec.js";
 export { claimAll } from "./grants/claim.js";
 export type { GrantEngine } from "./grants/engine.js";
 export { Handle } from "./grants/handle.js";
+export { inspectBy } from "./grants/printing.js";
 export {
   acquireKeys,
   type ResolvedAcquireOptions,

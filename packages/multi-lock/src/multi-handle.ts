@@ -11,7 +11,7 @@ import {
   type Owner,
   type ReleaseOutcome,
 } from "@holdfast/core";
-import { checkSignal, Handle, LateSignal, show } from "@holdfast/core/internal";
+import { checkSignal, Handle, inspectBy, LateSignal, show } from "@holdfast/core/internal";
 import { giveBack, onPartLost, partLossError } from "./part-handle.js";
 
 /** Several holds as one: good as long as all of them are, and lost with the first. */
@@ -149,6 +149,15 @@ export class HeldTogether implements MultiHandle {
     } catch {
       // The event `release-failed` has it: a scope must keep the result or error of its body.
     }
+  }
+
+  toJSON(): object {
+    const { name, mode, state, owner, token, parts } = this;
+    return { name, mode, state, owner, token, remainingMs: Math.floor(this.remainingMs()), parts };
+  }
+
+  static {
+    inspectBy(HeldTogether, (handle) => ({ name: "MultiHandle", fields: handle.toJSON() }));
   }
 
   /** Runs once when the whole is lost before it is released; at once when it is lost already. */

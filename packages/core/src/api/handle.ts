@@ -8,7 +8,12 @@ export interface ReleaseOptions {
   keep?: boolean;
 }
 
-/** One successful acquire. The only thing that can release it. Never constructed by callers. */
+/**
+ * One successful acquire. The only thing that can release it. Never constructed by callers.
+ *
+ * In a log it shows its name, mode, state, owner, token, turn and `remainingMs`: by `console.log`, and by `JSON.stringify`, where the
+ * token is a decimal string. With `keepMs` and `fenceBy: "token"` the latter counts as a look at the token.
+ */
 export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisposable {
   /** The name of the lock, as it was given to the provider. */
   readonly name: string;

@@ -64,7 +64,10 @@ export interface WaitInfo extends ParticipantInfo {
   readonly position: number | null;
 }
 
-/** A lock as it was when the backend was asked. Already old: never a basis for deciding who may act. */
+/**
+ * A lock as it was when the backend was asked. Already old: never a basis for deciding who may act. `JSON.stringify` takes it, and writes
+ * tokens as decimal strings; a copy by spread has lost that where it copies the entries of `held` too.
+ */
 export interface LockSnapshot {
   /** The name of the lock, as it was given to the provider. */
   readonly name: string;

@@ -6,6 +6,7 @@ import { checkBoolean, checkSignal, show } from "../options/checks.js";
 import { LateSignal } from "../signals/late-signal.js";
 import { confirmHold } from "./confirm.js";
 import type { Hold } from "./hold.js";
+import { inspectBy, tokenJson } from "./printing.js";
 
 /** What a handle has of the options that it was acquired with. */
 export type HandleOptions = Pick<ResolvedAcquireOptions, "revocable" | "holdAtLeastMs">;
@@ -162,6 +163,26 @@ export class Handle implements LockHandle {
 
   revokeAsked(): void {
     if (this.#revocable) this.#revokeRequested?.abort(revokeReason());
+  }
+
+  /** Counts as a look at the token: what is sent as JSON may be what a resource compares. */
+  toJSON(): object {
+    return { ...this.shown(), token: tokenJson(this.#hold.showToken()) };
+  }
+
+  /** No look at the token: this is for people, as events are. */
+  static {
+    inspectBy(Handle, (handle) => ({ name: handle.shownAs, fields: handle.shown() }));
+  }
+
+  protected get shownAs(): string {
+    return "LockHandle";
+  }
+
+  protected shown(): object {
+    const { name, mode, state, owner, turn } = this;
+    const { token } = this.#hold;
+    return { name, mode, state, owner, token, turn, remainingMs: Math.floor(this.remainingMs()) };
   }
 
   #isOver(): boolean {

@@ -42,6 +42,10 @@ export class Leadership extends Handle implements LeadershipHandle {
     await engine.driver.announce?.(grant, label);
   }
 
+  protected override get shownAs(): string {
+    return "LeadershipHandle";
+  }
+
   /** Unlike `assertHeld` it lets a term pass that is only in doubt: what is announced changes no order. */
   #assertInOffice(): void {
     const { state } = this;

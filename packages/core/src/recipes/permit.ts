@@ -12,4 +12,13 @@ export class Permit extends Handle implements PermitHandle {
     this.permits = permits;
     this.permitIds = hold.grant.permitIds;
   }
+
+  protected override get shownAs(): string {
+    return "PermitHandle";
+  }
+
+  protected override shown(): object {
+    const { permits, permitIds } = this;
+    return { ...super.shown(), permits, permitIds };
+  }
 }

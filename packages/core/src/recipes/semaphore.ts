@@ -7,6 +7,7 @@ import type { PermitHandle, Semaphore } from "../api/semaphore.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
 import { claim } from "../grants/claim.js";
 import type { GrantEngine } from "../grants/engine.js";
+import { printable } from "../grants/printing.js";
 import {
   acquireKeys,
   onceUnlessSaid,
@@ -118,7 +119,7 @@ export class SemaphoreView extends View implements Semaphore {
       limit = await this.limit();
       return limit;
     });
-    return { ...snapshot, limit, available: Math.max(0, limit - snapshot.held.length) };
+    return printable({ ...snapshot, limit, available: Math.max(0, limit - snapshot.held.length) });
   }
 
   #resolve(what: string, options: PermitScopeOptions | undefined, known: ReadonlySet<string>): Ask {

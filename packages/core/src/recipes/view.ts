@@ -5,6 +5,7 @@ import type { LockView } from "../api/mutex.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { HoldRecord } from "../grants/hold-record.js";
+import { printable } from "../grants/printing.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { checkCount, checkSignal } from "../options/checks.js";
 import { abortable } from "../signals/abortable.js";
@@ -119,7 +120,7 @@ function withOwnHolds(engine: GrantEngine, snapshot: LockSnapshot): LockSnapshot
       return { ...info, owner: null, holdCount: 0, heldByThisProvider: true, kept: true };
     }
     const hold = own.get(info.backendId);
-    if (hold === undefined || hold.name !== snapshot.name) return info;
+    if (hold === undefined || hold.name !== snapshot.name) return { ...info };
     return {
       ...info,
       owner: hold.owner,
@@ -131,5 +132,5 @@ function withOwnHolds(engine: GrantEngine, snapshot: LockSnapshot): LockSnapshot
       sinceMs: { value: nowMs - hold.grantedAtMs, provenance: "exact" },
     };
   });
-  return { ...snapshot, held };
+  return printable({ ...snapshot, held });
 }

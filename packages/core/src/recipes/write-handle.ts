@@ -43,6 +43,10 @@ export class WriteLockHandle extends Handle implements WriteHandle {
     }
   }
 
+  protected override get shownAs(): string {
+    return "WriteHandle";
+  }
+
   /** The read is there: whatever becomes of this release, it is told by events and takes nothing from the read. */
   async #letGo(signal: AbortSignal | undefined): Promise<void> {
     try {
