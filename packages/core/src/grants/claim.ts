@@ -128,6 +128,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   #callSiteAsked = false;
   /** What the call rejects with, once it is settled. */
   #failure: { readonly error: unknown } | undefined;
+  /** The failure, where the claim itself has made it because the wait ran out: by an alarm, whose stack names no caller. */
+  #ranOut: Error | undefined;
   #attempt: Attempt | undefined;
   /** From the grant to its delivery, or to the end of the attempt. */
   #holds: readonly Hold[] = [];
@@ -200,7 +202,11 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     }
     // A turn of the microtasks after the grant: what had arrived with it was heard.
     if (this.#phase === "granted") this.#considerGrant();
-    if (this.#failure !== undefined) throw this.#failure.error;
+    if (this.#failure !== undefined) {
+      // Here the stack names the functions that await the call.
+      if (this.#ranOut !== undefined) Error.captureStackTrace(this.#ranOut);
+      throw this.#failure.error;
+    }
     return this.#phase === "settled" ? null : this.#nextNews();
   }
 
@@ -312,7 +318,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       this.#late = true;
       waitAlarms.set(this, nowMs + unheardMs);
     } else {
-      this.#decide("error", noAnswer(this.#asked, this.#unanswered(nowMs)));
+      this.#decide("error", this.#inVain(noAnswer(this.#asked, this.#unanswered(nowMs))));
     }
   }
 
@@ -398,7 +404,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   /** The link knows how long it tried which servers, and not for what call. */
   #withoutContact(error: unknown): unknown {
     if (!(error instanceof BackendError) || !error.retryable) return error;
-    return unreachable(this.#asked, this.#unanswered(this.#engine.runtime.nowMs()), error);
+    return this.#inVain(unreachable(this.#asked, this.#unanswered(this.#engine.runtime.nowMs()), error));
   }
 
   #ask(): void {
@@ -547,7 +553,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     const { beside, throws } = this.#spec;
     if (outcome === "error" || outcome === "aborted") this.#failure = { error };
     else if (throws && !(outcome === "unavailable" && beside !== undefined))
-      this.#failure = { error: this.#timedOut() };
+      this.#failure = { error: this.#inVain(this.#timedOut()) };
     this.#settle(outcome, error);
     if (attempt !== undefined) void this.#withdraw(attempt);
   }
@@ -555,6 +561,11 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   #timedOut(): AcquireTimeoutError {
     const waitedMs = this.#engine.runtime.nowMs() - this.#startedMs;
     return timedOut(this.#asked, waitedMs, this.blockedBy ?? this.#lastFailure);
+  }
+
+  #inVain<E extends Error>(error: E): E {
+    this.#ranOut = error;
+    return error;
   }
 
   /** Never rejects; a failure is an event `release-failed`, since something may be left. */

@@ -2,7 +2,7 @@ import type { AcquireOptions, LockViewOptions } from "../api/acquiring.js";
 import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
 import type { LockDriver, PermitLimit } from "../api/driver.js";
 import type { CandidacyOptions, LeaderElection } from "../api/election.js";
-import { UnsupportedError } from "../api/errors.js";
+import { BackendError, QuorumError, UnsupportedError } from "../api/errors.js";
 import type { LockEvents } from "../api/events.js";
 import type { LockHandle } from "../api/handle.js";
 import type { BackendLink } from "../api/link.js";
@@ -105,7 +105,13 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
     signal?.throwIfAborted();
     if (engine.link.state === "connected") return;
     const waitMs = options.waitMs ?? engine.options.connectTimeoutMs;
-    await abortable(engine, signal, () => engine.link.whenConnected({ waitMs }), "");
+    try {
+      await abortable(engine, signal, () => engine.link.whenConnected({ waitMs }), "");
+    } catch (error) {
+      // The link makes an error for each call, in a timer. Here the stack names the caller.
+      if (error instanceof BackendError || error instanceof QuorumError) Error.captureStackTrace(error);
+      throw error;
+    }
     if (engine.closing) throw engine.closedError();
   }
 

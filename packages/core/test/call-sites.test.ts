@@ -1,0 +1,89 @@
+import { AcquireTimeoutError, type LockProvider, memoryLocks } from "@holdfast/core";
+import { memoryControls } from "@holdfast/core/testing";
+import { describe, expect, it } from "vitest";
+
+async function rejectionOf(call: () => Promise<unknown>): Promise<Error> {
+  try {
+    await call();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("it did not reject");
+}
+
+/** A function of a user, which has to be in the stack. */
+async function sellBook(call: () => Promise<unknown>): Promise<void> {
+  await call();
+}
+
+/** The transformation of tests may leave "async" out. */
+const caller = /\n {4}at (async )?sellBook /;
+const waitMs = 20;
+const body = (): void => {};
+
+type Call = (locks: LockProvider) => Promise<unknown>;
+
+/** A lock that is taken by the first call, and what a user may call then. */
+const waits: readonly [string, Call, ...Call[]][] = [
+  [
+    "a mutex",
+    (locks) => locks.mutex("orders/42").acquire(),
+    (locks) => locks.mutex("orders/42").acquire({ waitMs }),
+    (locks) => locks.mutex("orders/42").acquire({ waitMs: 0 }),
+    (locks) => locks.mutex("orders/42").withLock({ waitMs }, body),
+  ],
+  [
+    "a re-entrant mutex",
+    (locks) => locks.reentrantMutex("orders/42").acquire(),
+    (locks) => locks.reentrantMutex("orders/42").acquire({ waitMs }),
+    (locks) => locks.reentrantMutex("orders/42").withLock({ waitMs }, body),
+  ],
+  [
+    "a read-write lock",
+    (locks) => locks.readWriteLock("prices").write.acquire(),
+    (locks) => locks.readWriteLock("prices").read.acquire({ waitMs }),
+    (locks) => locks.reentrantReadWriteLock("prices").write.withLock({ waitMs }, body),
+  ],
+  [
+    "a semaphore",
+    (locks) => locks.semaphore("printers", 1).acquire(),
+    (locks) => locks.semaphore("printers", 1).acquire({ waitMs }),
+    (locks) => locks.semaphore("printers", 1).withPermit({ waitMs }, body),
+  ],
+  [
+    "an election",
+    (locks) => locks.leaderElection("scheduler").campaign(),
+    (locks) => locks.leaderElection("scheduler").campaign({ waitMs }),
+  ],
+  [
+    "a latch",
+    (locks) => locks.countDownLatch("parts").trySetCount(1),
+    (locks) => locks.countDownLatch("parts").wait({ waitMs }),
+  ],
+  ["a barrier", (locks) => locks.barrier("gate").shut(), (locks) => locks.barrier("gate").wait({ waitMs })],
+  ["a double barrier", async () => {}, (locks) => locks.doubleBarrier("start", 2).enter({ waitMs })],
+];
+
+describe("the stack of a wait that ran out names the function that called", () => {
+  it.each(waits)("for %s", async (_what, take, ...calls) => {
+    await using locks = memoryLocks();
+    await take(locks);
+    for (const call of calls) {
+      const error = await rejectionOf(() => sellBook(() => call(locks)));
+      expect(error).toBeInstanceOf(AcquireTimeoutError);
+      expect(error.stack).toMatch(caller);
+      // The text of the error stands in front, as ever.
+      expect(error.stack?.startsWith(`AcquireTimeoutError: ${error.message}\n`)).toBe(true);
+    }
+  });
+
+  it("for a connection", async () => {
+    await using locks = memoryLocks({ connectTimeoutMs: waitMs });
+    memoryControls(locks).suspend();
+    for (const call of [() => locks.mutex("orders/42").acquire(), () => locks.ready()]) {
+      const error = await rejectionOf(() => sellBook(call));
+      expect(error).toMatchObject({ code: "HF_BACKEND" });
+      expect(error.stack).toMatch(caller);
+    }
+  });
+});
