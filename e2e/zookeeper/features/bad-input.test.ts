@@ -81,7 +81,7 @@ describe("the factory refuses at once, naming what to change:", () => {
     ["h1:2181:2182", /more than one colon/],
     ["::1", /IPv6 addresses go in brackets/],
     ["[::1", /not an IPv6 address in brackets/],
-    ["zk://h1:2181", /zk/],
+    ["zk://h1:2181", /it is no URL: leave out "zk:\/\/"/],
     ["h 1:2181", /names no host/],
     ["h1:2181/app,h2:2181", /one chroot follows the last server/],
     ["h1:2181/app//x", /the chroot/],

@@ -274,7 +274,7 @@ describe("a process of its own", () => {
       [[locks, ["SIGKILL"]], /a signal must be one of SIGTERM, SIGINT, SIGHUP; got "SIGKILL"/],
       [[locks, { signals: "SIGINT" }], /signals must be an array of one signal or more; got "SIGINT"/],
       [[locks, { graceMs: -1 }], /graceMs must be a number of milliseconds, 0 or more and finite; got -1/],
-      [[locks, { grace: 1 }], /does not know the option "grace" Known: graceMs, signals/],
+      [[locks, { grace: 1 }], /does not know the option "grace"\. Known: graceMs, signals/],
     ];
     const before = process.listenerCount("SIGTERM");
     for (const [given, message] of wrong) {

@@ -12,7 +12,7 @@ describe("a provider", () => {
         { conectTimeoutMs: 5 },
         /memoryLocks does not know the option "conectTimeoutMs"; did you mean connectTimeoutMs\?/,
       ],
-      [{ zzz: 1 }, /does not know the option "zzz" Known: connectTimeoutMs/],
+      [{ zzz: 1 }, /does not know the option "zzz"\. Known: connectTimeoutMs/],
       [{ connectTimeoutMs: 0 }, /connectTimeoutMs must be .* 1 or more and finite; got 0/],
       [{ releaseTimeoutMs: Infinity }, /releaseTimeoutMs .*got Infinity/],
       [{ defaultWaitMs: Number.NaN }, /defaultWaitMs .*got NaN/],
@@ -34,6 +34,47 @@ describe("a provider", () => {
       identity: true,
       detectDeadlocks: false,
     });
+  });
+
+  it.each([
+    ["ttl", "leaseMs"],
+    ["leaseTime", "leaseMs"],
+    ["timeout", "waitMs"],
+    ["wait_timeout", "waitMs"],
+    ["retryCount", "waitMs"],
+    ["autoExtend", "renew"],
+    ["abortSignal", "signal"],
+  ])("says for the option %s of another library that an acquire calls it %s", async (key, meant) => {
+    await using locks = memoryLocks();
+    const hint = `does not know the option "${key}"; did you mean ${meant}?`;
+    await expect(locks.mutex("orders/42").acquire({ [key]: 1 })).rejects.toThrow(hint);
+    await expect(locks.mutex("orders/42").withLock({ [key]: 1 }, () => {})).rejects.toThrow(hint);
+  });
+
+  it.each([
+    ["connectionString", "connect", ["connect", "connectionPolicy"]],
+    ["hosts", "url", ["url", "client"]],
+    ["url", "connect", ["connect", "client"]],
+    ["servers", "nodes", ["nodes"]],
+    ["nodes", "cluster", ["url", "cluster"]],
+    ["redis", "client", ["url", "client"]],
+    ["prefix", "keyPrefix", ["url", "keyPrefix"]],
+    ["timeout", "defaultWaitMs", ["url"]],
+  ])("says for the option %s of another library that the factory calls it %s", (key, meant, known) => {
+    expect(() => resolveProviderOptions("someLocks", { [key]: 1 }, known)).toThrow(
+      `someLocks does not know the option "${key}"; did you mean ${meant}?`,
+    );
+  });
+
+  it("says how an address is given, without showing it, where it stands for the options", () => {
+    const given = (options: unknown, known: string[]) => () =>
+      resolveProviderOptions("someLocks", options as object, known);
+    const secret = "redis://:secret@h";
+    expect(given(secret, ["client", "url"])).toThrow(
+      "someLocks: options must be an object; got a string, so write { url: ... }",
+    );
+    expect(given("h1:2181", ["connect"])).toThrow("so write { connect: ... }");
+    expect(given([secret], ["nodes"])).toThrow("got an array, so write { nodes: ... }");
   });
 
   it("counts the bytes of names, not their characters", () => {

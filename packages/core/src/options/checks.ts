@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "../api/errors.js";
+import { meantByHabit } from "./habits.js";
 
 /** How a value is shown in a message: short, and telling types apart (`"5"` from `5`). */
 export function show(value: unknown): string {
@@ -74,10 +75,10 @@ export function checkMethods(what: string, value: unknown, methods: readonly str
 export function checkKnownKeys(what: string, options: object, known: ReadonlySet<string>): void {
   for (const key in options) {
     if (known.has(key)) continue;
-    const near = nearest(key, known);
+    const meant = meantByHabit(key, known) ?? nearest(key, known);
     const all = [...known].sort().join(", ");
     throw new InvalidArgumentError(
-      `${what} does not know the option ${show(key)}${near === null ? "" : `; did you mean ${near}?`} Known: ${all}`,
+      `${what} does not know the option ${show(key)}${meant === null ? "." : `; did you mean ${meant}?`} Known: ${all}`,
     );
   }
 }

@@ -34,6 +34,7 @@ export function resolveProviderOptions(
   extraKnownKeys: readonly string[] = [],
   { keeps = false }: { readonly keeps?: boolean } = {},
 ): ResolvedProviderOptions {
+  checkNoAddress(factoryName, options, extraKnownKeys);
   checkObject(`${factoryName}: options`, options);
   const given = options ?? {};
   checkKnownKeys(factoryName, given, new Set([...commonKeys, ...extraKnownKeys]));
@@ -71,6 +72,17 @@ export function resolveProviderOptions(
     fenceBy: given.fenceBy ?? "token",
     runtime,
   };
+}
+
+/** The address alone in place of the options. It is not shown: it may carry a password. */
+function checkNoAddress(factoryName: string, options: unknown, known: readonly string[]): void {
+  const ways = typeof options === "string" ? ["connect", "url"] : Array.isArray(options) ? ["nodes"] : [];
+  const way = ways.find((each) => known.includes(each));
+  if (way === undefined) return;
+  const got = typeof options === "string" ? "a string" : "an array";
+  throw new InvalidArgumentError(
+    `${factoryName}: options must be an object; got ${got}, so write { ${way}: ... }`,
+  );
 }
 
 function checkMaxKept(what: string, value: unknown): void {

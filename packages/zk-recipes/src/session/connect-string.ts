@@ -17,6 +17,8 @@ export interface ConnectString {
  */
 export function parseConnectString(text: string): ConnectString {
   if (typeof text !== "string") throw invalid(String(text), "it must be a string");
+  const scheme = /^\w+:\/\//.exec(text)?.[0];
+  if (scheme !== undefined) throw invalid(text, `it is no URL: leave out ${JSON.stringify(scheme)}`);
   const slash = text.indexOf("/");
   const hosts = slash < 0 ? text : text.slice(0, slash);
   return {

@@ -53,6 +53,7 @@ describe("a connect string", () => {
     ["", "a server is missing"],
     ["h1,,h2", "a server is missing"],
     ["/app", "a server is missing"],
+    ["zk://h1:2181", 'leave out "zk://"'],
     ["h1:", '"h1:"'],
     ["h1:0", '"h1:0"'],
     ["h1:65536", '"h1:65536"'],

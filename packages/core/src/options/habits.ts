@@ -1,0 +1,64 @@
+const lease = ["leaseMs"];
+const wait = ["waitMs", "defaultWaitMs"];
+const address = ["connect", "url", "nodes"];
+const client = ["client"];
+
+/**
+ * What other libraries call their options, in lower case and without a unit, and what is meant by it here: the first of these that the
+ * call in question knows.
+ */
+const habits: ReadonlyMap<string, readonly string[]> = new Map([
+  ...all(lease, "ttl", "lockttl", "leasetime", "leaseduration", "duration", "expiry", "expire", "expiration"),
+  ...all(lease, "locktimeout", "lockwatchdogtimeout"),
+  ...all(wait, "timeout", "wait", "waittime", "waittimeout", "acquiretimeout", "maxwait", "blocking"),
+  ...all(
+    wait,
+    "retries",
+    "maxretries",
+    "retrycount",
+    "retrydelay",
+    "retryinterval",
+    "retryjitter",
+    "attempts",
+  ),
+  ...all(wait, "acquireattemptslimit"),
+  ...all(
+    address,
+    "connectionstring",
+    "connectstring",
+    "connection",
+    "hosts",
+    "host",
+    "port",
+    "servers",
+    "server",
+  ),
+  ...all(address, "ensemble", "address", "endpoint", "uri", "url", "connect"),
+  ...all(["cluster", "connect"], "nodes", "rootnodes", "startupnodes"),
+  ...all(client, "redis", "ioredis", "zookeeper", "zk", "connectionpool"),
+  ...all(
+    ["renew"],
+    "autoextend",
+    "autorenew",
+    "extend",
+    "refresh",
+    "watchdog",
+    "automaticextensionthreshold",
+  ),
+  ...all(["signal"], "abort", "abortsignal", "cancel", "cancellationtoken"),
+  ...all(["keyPrefix", "root"], "prefix", "basepath"),
+  ...all(["permits"], "count", "permit", "amount"),
+]);
+
+function all(meant: readonly string[], ...words: readonly string[]): [string, readonly string[]][] {
+  return words.map((word) => [word, meant]);
+}
+
+/** The option that `key` stands for by the habit of another library; `null` when there is none. */
+export function meantByHabit(key: string, known: ReadonlySet<string>): string | null {
+  const word = key
+    .toLowerCase()
+    .replace(/[-_]/g, "")
+    .replace(/(ms|millis|seconds)$/, "");
+  return habits.get(word)?.find((option) => known.has(option)) ?? null;
+}
