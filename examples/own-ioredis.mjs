@@ -2,18 +2,13 @@
 //
 //   REDIS_URL=redis://127.0.0.1:6379 node own-ioredis.mjs
 
-import { redisLocks } from "@holdfast/redis-recipes";
+import { redisLocks, safeClientOptions } from "@holdfast/redis-recipes";
 import { Redis } from "ioredis";
 
 // What locks need of a client. Each option that differs is named in a process warning, with the value to set.
 const client = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379", {
-  maxRetriesPerRequest: 0, // a command whose answer was lost must not run twice
-  enableOfflineQueue: false, // what was queued during an outage would run after the lock is gone
-  commandTimeout: 1_000,
-  socketTimeout: 3_000, // a frozen server is left
-  connectTimeout: 500,
-  retryStrategy: (times) => Math.min(20 * times, 200),
-  reconnectOnError: (error) => error.message.startsWith("READONLY"), // after a planned failover
+  ...safeClientOptions,
+  connectionName: "orders", // and what is your own
 });
 const locks = redisLocks({ client });
 await locks.ready(); // without an offline queue, a command of yours fails before this

@@ -1,10 +1,15 @@
 // A service hands over the ioredis client that it has, whatever the major version of it.
-import { redisLocks } from "@holdfast/redis-recipes";
+import { redisLocks, safeClientOptions } from "@holdfast/redis-recipes";
 import { Cluster, Redis } from "ioredis";
 
-const offline = { lazyConnect: true, enableOfflineQueue: false };
-const client: Redis = new Redis(offline);
-const cluster: Cluster = new Cluster([{ host: "127.0.0.1", port: 1 }], offline);
+process.on("warning", (warning) => {
+  throw warning;
+});
+const client: Redis = new Redis({ ...safeClientOptions, lazyConnect: true });
+const cluster: Cluster = new Cluster([{ host: "127.0.0.1", port: 1 }], {
+  lazyConnect: true,
+  redisOptions: safeClientOptions,
+});
 for (const locks of [redisLocks({ client }), redisLocks({ client: cluster })]) {
   console.log((await locks.close()).released);
 }

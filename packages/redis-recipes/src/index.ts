@@ -1,6 +1,7 @@
 export { type ReplicaShortage, TooFewReplicasError } from "./client/errors.js";
 export type { IoredisClient } from "./client/given-client.js";
 export { MissingRightError } from "./client/rights.js";
+export { type SafeClientOptions, safeClientOptions } from "./client/safe-options.js";
 export { ClusterNodeError, ServerTooOldError } from "./client/suitable.js";
 export type { NatMap, RedisAddress } from "./client/target.js";
 export * from "./core.js";

@@ -35,7 +35,7 @@ export function silenceMs({ commandTimeoutMs }: LinkTimes): Millis {
 /** A reconnect is tried again after at most this; longer pauses would outlast a failover. */
 const retryCapMs: Millis = 200;
 
-const retryDelay = (attempt: number): Millis => Math.min(20 * attempt, retryCapMs);
+export const retryDelay = (attempt: number): Millis => Math.min(20 * attempt, retryCapMs);
 
 /**
  * What makes ioredis honest enough for locks. Its defaults send an unanswered command again on the next connection, so that it

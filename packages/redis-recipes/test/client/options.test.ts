@@ -2,6 +2,7 @@ import { InvalidArgumentError } from "@holdfast/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { unsafeOptions } from "../../src/client/given-client.js";
+import { safeClientOptions } from "../../src/client/safe-options.js";
 import { clientOptions, commandSettings } from "../../src/client/settings.js";
 import type { RedisTarget } from "../../src/client/target.js";
 import { type RedisLocksOptions, resolveOptions } from "../../src/provider/options.js";
@@ -213,4 +214,37 @@ test("has nothing to say against its own settings with the time-out of ioredis, 
   onTestFinished(() => cluster.disconnect());
   expect(unsafeOptions(cluster)).toEqual([]);
   expect(resolveOptions({ client: cluster }).target.kind).toBe("given-cluster");
+});
+
+test("has nothing to say against the safe options, for one server, sentinels and a cluster, and takes such a client", () => {
+  const single = idle({ ...safeClientOptions });
+  const sentinels = idle({ ...safeClientOptions, sentinels: [{ host: "a", port: 1 }], name: "x" });
+  const cluster = new Cluster([{ host: "a", port: 1 }], {
+    lazyConnect: true,
+    redisOptions: safeClientOptions,
+  });
+  onTestFinished(() => cluster.disconnect());
+  for (const client of [single, sentinels, cluster]) {
+    expect(unsafeOptions(client)).toEqual([]);
+    expect(resolveOptions({ client }).target).toMatchObject({ client });
+  }
+});
+
+test("has to say against a client that leaves any of the safe options out what that option is for", () => {
+  const said = Object.keys(safeClientOptions).filter((option) => {
+    const { [option as keyof typeof safeClientOptions]: _leftOut, ...others } = safeClientOptions;
+    return unsafeOptions(idle(others)).length > 0;
+  });
+  // The others have safe defaults, or matter with sentinels alone.
+  expect(said.sort()).toEqual(
+    [
+      "commandTimeout",
+      "connectTimeout",
+      "enableOfflineQueue",
+      "maxRetriesPerRequest",
+      "reconnectOnError",
+      "retryStrategy",
+      "socketTimeout",
+    ].sort(),
+  );
 });
