@@ -54,6 +54,52 @@ describe("a process of its own", () => {
     expect({ stdout, stderr }).toEqual({ stdout: "null done\n", stderr: "" });
   });
 
+  it("says with NODE_DEBUG=holdfast who acquires, waits for whom, and loses which lock, and nothing without it", async () => {
+    const path = await script(
+      "says.js",
+      `import { memoryLocks, MemorySpace } from ${JSON.stringify(entry)};
+       import { memoryControls } from ${JSON.stringify(entry.replace("index.js", "testing.js"))};
+       const space = new MemorySpace();
+       const [locks, others] = [memoryLocks({ space }), memoryLocks({ space, identity: true })];
+       const holder = await others.mutex("orders/42").acquire({ label: "host-1" });
+       const waiter = locks.mutex("orders/42").acquire({ waitMs: 60_000, label: "host-2" });
+       await locks.mutex("orders/42").acquire({ waitMs: 20, label: "host-3" }).catch(() => {});
+       await holder.release();
+       await waiter;
+       memoryControls(locks).steal("orders/42");
+       console.log("done");`,
+    );
+    const loud = await run(process.execPath, [path], {
+      env: { ...process.env, NODE_DEBUG: "holdfast" },
+      timeout: 45_000,
+    });
+    const lines = loud.stderr
+      .trim()
+      .split("\n")
+      .map((line) =>
+        line
+          .replace(/^HOLDFAST \d+: /, "")
+          .replace(/ \([\w-]+:\d+\)/, "")
+          .replace(/\d+ ms/, "9 ms"),
+      );
+    expect(lines).toEqual([
+      'acquire: mutex "orders/42", owner host-1',
+      'granted: mutex "orders/42", owner host-1 after 9 ms, token 1',
+      'acquire: mutex "orders/42", owner host-2',
+      'waits: mutex "orders/42", owner host-2',
+      'acquire: mutex "orders/42", owner host-3',
+      'waits: mutex "orders/42", owner host-3',
+      'waits: mutex "orders/42", owner host-2: held by host-1',
+      'waits: mutex "orders/42", owner host-3: held by host-1',
+      'timeout: mutex "orders/42", owner host-3 after 9 ms',
+      'granted: mutex "orders/42", owner host-2 after 9 ms, token 2',
+      'released: mutex "orders/42", owner host-1 after 9 ms',
+      'lost: mutex "orders/42", owner host-2 after 9 ms: stolen',
+    ]);
+    const quiet = await run(process.execPath, [path], { timeout: 45_000 });
+    expect(quiet).toEqual({ stdout: "done\n", stderr: "" });
+  });
+
   it("stays alive while somebody waits with a limit", async () => {
     const path = await script(
       "waits.js",

@@ -236,6 +236,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       this.queuedMs = runtime.nowMs();
       longWaits.add(this);
     }
+    if (!this.#answered) this.#engine.debugLog?.waits(this.#specs, this);
     this.#answered = true;
     // Not at once: a driver that is in the middle of its step must not be cancelled from inside it.
     if (this.#late) this.#engine.waitAlarms.set(this, this.#deadlineMs);

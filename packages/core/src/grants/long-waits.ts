@@ -3,8 +3,8 @@ import type { LockDriver } from "../api/driver.js";
 import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import { Alarm, type AlarmClock } from "../clock/alarm-clock.js";
-import { within } from "../signals/within.js";
 import type { HoldRecord } from "./hold-record.js";
+import { holderOf } from "./holder-of.js";
 
 /** An acquire without a limit of time, after the backend has answered that it has to wait. */
 export interface LongWait {
@@ -31,8 +31,6 @@ interface LongWaitsParts {
 const hopelessMs: Millis = 5_000;
 /** After so long a warning is emitted for any wait. */
 const longMs: Millis = 30_000;
-/** How long the backend may take to say who holds the lock. */
-const askingMs: Millis = 1_000;
 
 /**
  * Emits one process warning for each lock that is waited for without a limit. Without it a program that waits for itself, or for
@@ -119,7 +117,7 @@ export class LongWaits extends Alarm {
     const { name, queuedMs } = wait;
     if (this.#told.has(name)) return;
     this.#told.set(name, wait);
-    const holder = await this.#holderOf(wait);
+    const holder = await holderOf(this.#engine, wait, this.#ownHold(wait));
     // Granted, or given up, while the holder was asked for.
     if (this.#told.get(name) !== wait) return;
     const waitedMs = Math.round(this.#engine.runtime.nowMs() - queuedMs);
@@ -128,24 +126,6 @@ export class LongWaits extends Alarm {
       "HF_LONG_WAIT",
       `acquire of "${name}" has waited for ${waitedMs} ms, and has neither waitMs nor an end in sight; ${holder}`,
     );
-  }
-
-  async #holderOf(wait: LongWait): Promise<string> {
-    const engine = this.#engine;
-    const own = this.#ownHold(wait);
-    if (own !== undefined)
-      return `this provider holds it itself (${Math.round(engine.runtime.nowMs() - own.grantedAtMs)} ms by now)`;
-    // A driver that throws instead of rejecting is treated alike.
-    const asked = new Promise<string>((resolve, reject) => {
-      engine.driver.inspect(wait.kind, wait.name, { maxPending: 0 }).then(({ held }) => {
-        const [first] = held;
-        resolve(
-          first === undefined ? "its holder is not known" : `held by ${first.label ?? first.backendId}`,
-        );
-      }, reject);
-    });
-    const { value } = await within(engine, asked, askingMs);
-    return value ?? "its holder is not known";
   }
 
   /** Looked up in one pass over the holds for all waits of a turn: of both there may be ten thousand. */
