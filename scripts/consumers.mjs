@@ -29,6 +29,8 @@ const typesOfNode = { "@types/node": "20" };
 
 const requireBanner = 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);';
 
+const jest = "node_modules/jest/bin/jest.js";
+
 const vitest = (version) => ({
   name: `vitest ${version}`,
   beside: { vitest: version },
@@ -95,11 +97,14 @@ export const consumers = [
   { name: "vitest 3, all packages", beside: { vitest: "3" }, files: [], commands: [] },
   {
     name: "jest 30",
-    beside: { jest: "30" },
+    beside: { jest: "30", "@babel/plugin-transform-modules-commonjs": "7" },
     packages: ["core"],
-    files: ["locks.test.mjs"],
+    files: ["locks.test.mjs", "locks.test.cjs", "required.cjs", "jest-required.config.cjs"],
     commands: [
-      ["node", "--experimental-vm-modules", "node_modules/jest/bin/jest.js", "--testMatch", "**/*.test.mjs"],
+      // With Node.js' own modules, of tests of both kinds.
+      ["node", "--experimental-vm-modules", jest, "--config", "{}", "--testMatch", "**/*.test.[cm]js"],
+      // Without a flag, translated to CommonJS.
+      ["node", jest, "--config", "jest-required.config.cjs"],
     ],
   },
   { ...ioredis("5"), inShare: true },

@@ -171,6 +171,34 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
     const program = Program.start(file, consumer.folder);
     expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
     expect(program.lines).toEqual(output);
+    // No warning that require() of an ES module is an experiment.
+    expect(program.errors).toBe("");
+  });
+
+  it("load in CommonJS by require() and by import(), and by import() alone where Node.js has no such require()", async () => {
+    const file = await consumer.write(
+      "loads.cjs",
+      `(async () => {
+  for (const name of process.argv.slice(2)) {
+    let required;
+    try {
+      required = Object.keys(require(name));
+    } catch (error) {
+      required = error.code;
+    }
+    const imported = Object.keys(await import(name));
+    console.log(name, Array.isArray(required) ? required.join() === imported.join() : required);
+  }
+})();
+`,
+    );
+    // Conformance suites need vitest, and the apps are programs.
+    const libraries = packages.filter((name) => !/conformance|chaos|dashboard/.test(name));
+    const loaded = (...flags: string[]): Promise<string> =>
+      run(process.execPath, [...flags, file, ...libraries], { cwd: consumer.folder, withinMs: 20_000 });
+    const lines = (required: string): string => libraries.map((name) => `${name} ${required}\n`).join("");
+    expect(await loaded()).toBe(lines("true"));
+    expect(await loaded("--no-experimental-require-module")).toBe(lines("ERR_REQUIRE_ESM"));
   });
 
   it.each([

@@ -1,0 +1,9 @@
+// A service that is CommonJS, whose tests have jest translate our packages.
+const { memoryLocks } = require("@holdfast/core");
+
+describe("a CommonJS service under test", () => {
+  it("holds a lock", async () => {
+    const lock = await memoryLocks().mutex("orders/17").acquire({ waitMs: 1_000 });
+    expect(lock.state).toBe("held");
+  });
+});
