@@ -68,7 +68,7 @@ export const redisMutants: readonly Mutant[] = [
     package: "multi-lock",
     file: "redlock/quorum",
     find: "Math.floor(settings.nodes.length / 2) + 1",
-    replace: "2",
+    replace: "1",
     scenario: grounds.redLock,
     convicts: ["mutex", "belief"],
   },
