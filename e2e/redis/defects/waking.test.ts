@@ -220,12 +220,13 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
       );
     }
   };
-  await round(1_000);
+  // What is remembered for a time, at most 10,000 of each, is full on a machine of any speed: tokens, owners that waited, and permits.
+  await round(share("names locked before the heap is looked at", 1_000, 220_000));
   const before = liveHeapBytes();
   await round(share("names locked, of which a few are waited for", 4_000, 100_000));
   const growth = liveHeapBytes() - before;
   console.log(`the heap grew by ${growth} bytes`);
-  // The tokens of 10,000 names are remembered, and the owners of those that waited; not 1 KB of each name.
+  // In a full run nothing is remembered that was not before. Of the few names of a share each may be.
   expect(growth).toBeLessThan(2_000_000);
   for (const each of [first, second]) {
     expect(each.waits.size).toBe(0);

@@ -60,7 +60,11 @@ const excluded = Object.entries(kinds).filter(([kind]) => kind !== "a read lock"
 /** A hold is in doubt for the moment in which a connection to a server that calls itself a replica is replaced. */
 async function givesBack(held: Held): Promise<void> {
   let state = held.state;
-  await eventually(() => (state = held.state) !== "uncertain", { what: "contact" });
+  const known = (): boolean => {
+    state = held.state;
+    return state !== "uncertain";
+  };
+  await eventually(known, { what: "contact" });
   expect(state).toBe("held");
   expect(await held.release()).toBe("released");
 }
