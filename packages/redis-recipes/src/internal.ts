@@ -29,7 +29,7 @@ export {
   semaphoreKeys,
 } from "./layout/keys.js";
 export { prefixed, suffixed } from "./layout/names.js";
-export { isOurs, parseOwner, wireOwner, wireUuid } from "./layout/owners.js";
+export { isOurs, parseOwner, WireOwners } from "./layout/owners.js";
 export { type ResolvedRedisOptions, resolveOptions } from "./provider/options.js";
 export { clientStateOf, RedisProvider } from "./provider/redis-locks.js";
 export { targetOf } from "./provider/target-options.js";

@@ -1,10 +1,28 @@
-import type { Owner } from "../api/values.js";
-import { type AcquireTrace, acquireTraced, traceSettled, traceStart } from "../events/acquire-trace.js";
+import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
+import type { FencingToken, LockMode, Millis, Owner } from "../api/values.js";
 import type { EventDetail } from "../events/event-hub.js";
+import { outsideScopes } from "../scopes/store.js";
 import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
 import type { GrantEngine } from "./engine.js";
 
 // What one acquire tells of each lock that it asks for: events for code, traces for tools. Without a listener nothing is built.
+
+/** What subscribers of `tracing:holdfast:acquire:*` get: one object for all messages of one acquire. */
+interface AcquireTrace {
+  readonly provider: string;
+  readonly backend: Capabilities["backend"];
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  readonly mode: LockMode;
+  readonly owner: Owner;
+  outcome?: Outcome;
+  waitedMs?: Millis;
+  token?: FencingToken | null;
+  error?: unknown;
+}
+
+const channels: TracingChannel<AcquireTrace> = tracingChannel("holdfast:acquire");
 
 type Base = Pick<AcquireSpec, "kind" | "name"> & { readonly owner: Owner };
 type WaitEvent = "notified" | "requeued" | "sequence-high" | "release-failed";
@@ -16,13 +34,18 @@ export type Outcome = SettledDetail["outcome"];
 export type Traces = readonly AcquireTrace[] | undefined;
 
 export function tracesOf({ id, backend }: GrantEngine, specs: AcquireSpecs): Traces {
-  if (!acquireTraced()) return undefined;
+  if (!channels.hasSubscribers) return undefined;
   return specs.map((spec) => ({ provider: id, backend, ...baseOf(spec), mode: spec.mode }));
 }
 
 export function reportStarted({ events }: GrantEngine, spec: AcquireSpec, trace?: AcquireTrace): void {
   if (events.has("acquire-started")) events.emit("acquire-started", { ...baseOf(spec), mode: spec.mode });
-  if (trace !== undefined) traceStart(trace);
+  if (trace !== undefined) outsideScopes(() => channels.start.publish(trace));
+}
+
+/** The synchronous part is over: the request is on its way. */
+export function traceEnd(trace: AcquireTrace): void {
+  outsideScopes(() => channels.end.publish(trace));
 }
 
 export function reportWhileWaiting<K extends WaitEvent>(
@@ -47,6 +70,15 @@ export function reportSettled(
   Object.assign(trace, { outcome, waitedMs, token });
   if ("error" in detail) trace.error = detail.error;
   traceSettled(trace);
+}
+
+/** The outcome is known; `error` is published first when there is one, as tracing channels do for promises. */
+function traceSettled(trace: AcquireTrace): void {
+  outsideScopes(() => {
+    if ("error" in trace) channels.error.publish(trace);
+    channels.asyncStart.publish(trace);
+    channels.asyncEnd.publish(trace);
+  });
 }
 
 function baseOf({ kind, name, owner }: AcquireSpec): Base {

@@ -9,7 +9,6 @@ import {
 } from "../api/errors.js";
 import type { Millis } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
-import { traceEnd } from "../events/acquire-trace.js";
 import {
   type Asked,
   evictedAtGrant,
@@ -25,6 +24,7 @@ import {
   reportStarted,
   reportWhileWaiting,
   type Traces,
+  traceEnd,
   tracesOf,
 } from "./acquire-report.js";
 import { type AcquireSpec, type AcquireSpecs, requestsOf } from "./acquire-spec.js";

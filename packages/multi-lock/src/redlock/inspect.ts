@@ -79,7 +79,7 @@ function holdInfo(quorum: Quorum, owner: string, left: readonly number[]): LockS
     sinceMs: { value: null, provenance: "unknown" },
     token: null,
     holdCount: 1,
-    heldByThisProvider: parsed?.uuid === quorum.uuid,
+    heldByThisProvider: parsed?.uuid === quorum.owners.uuid,
     remainingMs: longestFirst[quorum.majority - 1] ?? null,
     kept: false,
   };

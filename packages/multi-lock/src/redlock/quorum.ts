@@ -1,13 +1,7 @@
 import { type Millis, ProviderClosedError, type Runtime, type SessionState } from "@holdfast/core";
 import type { BackendLink, Grant } from "@holdfast/core/driver";
 import type { EventHub } from "@holdfast/core/internal";
-import {
-  marginMs,
-  type RequestMeter,
-  requestMeter,
-  wireOwner,
-  wireUuid,
-} from "@holdfast/redis-recipes/internal";
+import { marginMs, type RequestMeter, requestMeter, WireOwners } from "@holdfast/redis-recipes/internal";
 import { type Ballot, holdRound, repliesOf, tooFewError, votesOf } from "./ballot.js";
 import { checkDistinct, clocksApart } from "./distinct-nodes.js";
 import type { ResolvedRedLocksOptions } from "./options.js";
@@ -33,26 +27,24 @@ export class Quorum implements BackendLink, NodeListener {
   readonly settings: ResolvedRedLocksOptions;
   readonly nodes: readonly VotingNode[];
   readonly majority: number;
-  /** The first part of each owner id that this provider has on the nodes. */
-  readonly uuid: string;
+  readonly owners: WireOwners;
   readonly holds: Set<QuorumHold> = new Set<QuorumHold>();
   readonly ownChannel: OwnChannel;
   readonly meter: RequestMeter | undefined;
   readonly #events: EventHub;
   #state: SessionState = "connecting";
-  #owners = 0;
   readonly #warned = new Set<string>();
 
   constructor(settings: ResolvedRedLocksOptions, events: EventHub, open?: OpenLine) {
     const { runtime } = settings.common;
     this.runtime = runtime;
     this.settings = settings;
-    this.uuid = wireUuid(runtime.randomId());
+    this.owners = new WireOwners(runtime.randomId());
     this.majority = Math.floor(settings.nodes.length / 2) + 1;
     this.meter = requestMeter(events);
     this.#events = events;
     this.nodes = settings.nodes.map((node) => new VotingNode(node, settings.common, this, open));
-    this.ownChannel = new OwnChannel(runtime, this.uuid, this.nodes, ({ type, owner }, node) => {
+    this.ownChannel = new OwnChannel(runtime, this.owners.uuid, this.nodes, ({ type, owner }, node) => {
       const hold = [...this.holds].find(({ backendId }) => backendId === owner);
       if (type === "revoke") hold?.revokeAsked();
       else if (type === "stolen") hold?.doubt(node, { forgotten: true });
@@ -88,11 +80,6 @@ export class Quorum implements BackendLink, NodeListener {
     for (const refusal of refusals(round.ballots)) throw refusal;
     const votes = votesOf(round, () => ({ vote: "for" }));
     throw tooFewError("no connection to a majority", undefined, majority, votes);
-  }
-
-  /** Fresh for each round of votes, and never used again however it ends. */
-  freshOwner(): string {
-    return wireOwner(this.uuid, ++this.#owners);
   }
 
   /** Throws where votes would not be independent; warns where clocks are apart. `runIds`: what the nodes have just answered. */

@@ -102,7 +102,7 @@ export class RedLockAttempt implements Attempt {
   /** One round of votes. `null`: it was won, and the listener has the grant. */
   async #vote(contended: boolean): Promise<Defeat | null> {
     const { nodes, majority, settings } = this.#quorum;
-    const owner = this.#quorum.freshOwner();
+    const owner = this.#quorum.owners.fresh();
     /** Where a vote for this owner may be. */
     const asked = new Set<VotingNode>();
     /** A late vote belongs to the owner of its own round, and counts for the grant of no other round. */

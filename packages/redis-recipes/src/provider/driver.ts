@@ -28,7 +28,7 @@ import { forceRelease, requestRevoke } from "../recipes/operators/revoke-and-for
 import { announce } from "../recipes/queue/election-labels.js";
 import { QueuedLock } from "../recipes/queue/queued-lock.js";
 import { RecentMap } from "../recipes/requests/recent-map.js";
-import { checkLease } from "./lease.js";
+import { checkLease } from "./options.js";
 
 export interface DriverSettings {
   readonly keyPrefix: string;

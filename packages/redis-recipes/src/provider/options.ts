@@ -10,7 +10,6 @@ import {
 import { defaultTimes } from "../client/settings.js";
 import type { RedisTarget } from "../client/target.js";
 import type { RecipeSettings } from "../recipes/requests/settings.js";
-import { checkLease } from "./lease.js";
 import { type RedisTargetOptions, targetOf } from "./target-options.js";
 
 /** What `redisLocks()` takes: exactly one of `url`, `sentinels`, `cluster` and `client`, and options that all have a default. */
@@ -186,6 +185,20 @@ const wholeMillis = [
   "claimLeaseMs",
   "fairLockWaitTimeoutMs",
 ] as const;
+
+/** A shorter one is nearly always meant in seconds, and would be renewed dozens of times in each. */
+const leastLeaseMs: Millis = 100;
+/** 68 years. Redis refuses much longer times, and a script would have half of its work done by then. */
+const mostLeaseMs: Millis = 2 ** 31 * 1_000;
+
+/** Throws `InvalidArgumentError` for a lease that the scripts cannot set, or that cannot have been meant. */
+export function checkLease(what: string, leaseMs: Millis): void {
+  if (leaseMs >= leastLeaseMs && leaseMs <= mostLeaseMs) return;
+  throw new InvalidArgumentError(
+    `${what} must be from ${leastLeaseMs} to ${mostLeaseMs} ms on Redis; got ${show(leaseMs)}`,
+    { backend: "redis" },
+  );
+}
 
 function checkWhole(what: string, value: unknown, least: number): void {
   if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= least)) return;

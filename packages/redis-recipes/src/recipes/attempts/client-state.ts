@@ -1,10 +1,10 @@
 import type { Millis, Runtime, SessionState } from "@holdfast/core";
 import type { RedisLine } from "../../client/redis-line.js";
+import { WireOwners } from "../../layout/owners.js";
 import { ChannelWaiters } from "../channels/channel-waiters.js";
 import { PermitRevokeChannels } from "../channels/permit-revoke-channels.js";
 import { Holds } from "../grants/holds.js";
 import { LastRequests } from "../grants/last-requests.js";
-import { WireOwners } from "../grants/wire-owners.js";
 import { GrantChannel, type UnknownGrant } from "../queue/grant-channel.js";
 import { Waits } from "../queue/waits.js";
 import { Requests } from "../requests/requests.js";

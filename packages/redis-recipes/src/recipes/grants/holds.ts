@@ -1,10 +1,9 @@
 import type { FencingToken, LossReason, Millis } from "@holdfast/core";
-import { writerField } from "../../layout/owners.js";
+import { type WireOwners, writerField } from "../../layout/owners.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchKind } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
 import type { DueRenewals } from "./due-renewals.js";
-import type { WireOwners } from "./wire-owners.js";
 
 /** Forced releases beyond the last so many are forgotten: a hold that one of them ended is found gone by its first renewal. */
 const rememberedForced = 10_000;

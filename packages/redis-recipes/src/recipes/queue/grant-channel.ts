@@ -2,8 +2,8 @@ import type { Millis } from "@holdfast/core";
 import type { Subscription } from "../../client/redis-line.js";
 import { grantChannel } from "../../layout/channels.js";
 import { type HandOver, parseGrantMessage } from "../../layout/grant-message.js";
+import type { WireOwners } from "../../layout/owners.js";
 import type { Holds } from "../grants/holds.js";
-import type { WireOwners } from "../grants/wire-owners.js";
 import type { Requests } from "../requests/requests.js";
 import type { Waits } from "./waits.js";
 
