@@ -150,7 +150,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     this.#predecessor = this.#neighbour(view.predecessor, before);
     this.#twoAhead = this.#neighbour(view.twoAhead, before);
     for (const watch of before) {
-      if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.drop();
+      if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.stop();
     }
     this.#watchOwn();
     this.#predecessor?.arm();
@@ -245,7 +245,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     this.#left = true;
     this.#endAsking?.();
     this.grantedOn = this.#context.session.connection;
-    this.#predecessor?.drop();
+    this.#predecessor?.stop();
     this.#twoAhead?.remove();
     this.#listener.granted(this);
   }
