@@ -17,8 +17,8 @@ export interface GrantParts {
   /** At least one: several for a batch of permits, which are held all or not at all. */
   readonly nodes: readonly [OwnNode, ...OwnNode[]];
   readonly token: bigint;
-  /** As `Grant.permitIds`. */
-  readonly permitIds: readonly string[];
+  /** As `Grant.permitIds`. Default none. */
+  readonly permitIds?: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
   readonly revocable: boolean;
@@ -30,8 +30,8 @@ export interface GrantParts {
   readonly endsWhenSuspended?: boolean | undefined;
   /** Only where the grant may be kept. */
   readonly place?: GrantPlace | undefined;
-  /** On all nodes, as the wait has armed them. Empty: the grant arms its own in `attend()`. */
-  readonly watches: readonly OwnNodeWatch[];
+  /** On all nodes, as the wait has armed them. Default none: the grant arms its own in `attend()`. */
+  readonly watches?: readonly OwnNodeWatch[];
 }
 
 /**
@@ -73,14 +73,14 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     this.nodes = parts.nodes;
     this.token = parts.token;
     this.backendId = parts.nodes[0].path;
-    this.permitIds = parts.permitIds;
+    this.permitIds = parts.permitIds ?? [];
     this.roundTrips = parts.roundTrips;
     this.contended = parts.contended;
     this.place = parts.place;
     this.#grantedOn = context.session.connection;
     this.grantedAtMs = context.runtime.nowMs();
     this.#parts = parts;
-    this.#watches = parts.watches;
+    this.#watches = parts.watches ?? [];
   }
 
   /** Core knows the grant: from now on what happens to it is reported to `state`. Called once. */

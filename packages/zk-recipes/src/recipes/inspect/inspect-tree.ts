@@ -2,13 +2,13 @@ import type { PrimitiveKind } from "@holdfast/core";
 import { joinPath, type ResponseOf } from "@holdfast/zk-protocol";
 import type { BareTree, TreeBranch, TreeNode } from "../../layout/tree.js";
 import { saysNoNode } from "../../session/errors.js";
-import type { Outcome, ZooKeeperSession } from "../../session/types.js";
+import type { ZooKeeperSession } from "../../session/types.js";
+import { outcomeOf } from "../requests/retrying-requests.js";
 import { requestFailure } from "../session/failures.js";
 
 /** Data and stat of this many nodes are asked for at once. */
 const readsAtOnce = 500;
 
-type Listing = ResponseOf<"getChildren2">;
 type NodeRead = ResponseOf<"getData">;
 
 const absent: TreeBranch = { stat: null, children: [] };
@@ -46,7 +46,10 @@ export async function readPeople(
   for (let from = 0; from < paths.length; from += readsAtOnce) {
     signal?.throwIfAborted();
     const asked = paths.slice(from, from + readsAtOnce).filter((path) => path !== tree.path);
-    for (const [path, outcome] of await readBatch(session, asked)) {
+    // In one write.
+    const read = asked.map((path) => outcomeOf(session, "getData", { path, watch: false }));
+    for (const [at, outcome] of (await Promise.all(read)).entries()) {
+      const path = asked[at] as string;
       if (outcome.ok) reads.set(path, outcome.value);
       else if (!saysNoNode(outcome.error)) throw requestFailure(`inspecting ${path}`, outcome.error, session);
     }
@@ -66,21 +69,21 @@ export async function readPeople(
   };
 }
 
+/** In one write. */
 function listAll(
   session: ZooKeeperSession,
   lockName: string,
   paths: readonly string[],
 ): Promise<TreeBranch[]> {
-  const listings = paths.map((path) => [path, "getChildren2"] as const);
   return Promise.all(
-    sendAll<Listing>(session, listings).map(async (settled, at) => {
-      const outcome = await settled;
-      if (outcome.ok) {
-        const children = outcome.value.children.map((name) => ({ name, stat: null, data: null }));
-        return { stat: outcome.value.stat, children };
+    paths.map(async (path) => {
+      const listing = await outcomeOf(session, "getChildren2", { path, watch: false });
+      if (listing.ok) {
+        const { stat, children } = listing.value;
+        return { stat, children: children.map((name) => ({ name, stat: null, data: null })) };
       }
-      if (saysNoNode(outcome.error)) return absent;
-      throw requestFailure(`inspecting ${paths[at]}`, outcome.error, session, lockName);
+      if (saysNoNode(listing.error)) return absent;
+      throw requestFailure(`inspecting ${path}`, listing.error, session, lockName);
     }),
   );
 }
@@ -97,29 +100,4 @@ async function dataOf(session: ZooKeeperSession, lockName: string, path: string)
     if (saysNoNode(error)) return null;
     throw requestFailure(`inspecting ${path}`, error as Error, session, lockName);
   }
-}
-
-async function readBatch(
-  session: ZooKeeperSession,
-  paths: readonly string[],
-): Promise<(readonly [string, Outcome<NodeRead>])[]> {
-  const reads = paths.map((path) => [path, "getData"] as const);
-  const outcomes = await Promise.all(sendAll<NodeRead>(session, reads));
-  return outcomes.map((outcome, at) => [paths[at] as string, outcome]);
-}
-
-/** In one write. */
-function sendAll<T>(
-  session: ZooKeeperSession,
-  requests: readonly (readonly [path: string, op: "getChildren2" | "getData"])[],
-): Promise<Outcome<T>>[] {
-  const settled: Promise<Outcome<T>>[] = [];
-  for (const [path, op] of requests) {
-    settled.push(
-      new Promise((resolve) =>
-        session.send(op, { path, watch: false }, (outcome) => resolve(outcome as Outcome<T>)),
-      ),
-    );
-  }
-  return settled;
 }

@@ -1,17 +1,11 @@
 import { type HoldfastError, LayoutConflictError } from "@holdfast/core";
 import type { AttemptListener } from "@holdfast/core/driver";
-import {
-  baseName,
-  CreateFlags,
-  errorCodes,
-  parentOf,
-  type ResponseOf,
-  ZooKeeperError,
-} from "@holdfast/zk-protocol";
+import { CreateFlags, errorCodes, parentOf, type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import type { Outcome, RequestError, WatchHandle } from "../../session/types.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import { MissingParents } from "../create/missing-parents.js";
 import { claim, isClaimed } from "../create/node-claims.js";
+import { ownNode } from "../create/node-creates.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import type { SharedName } from "../session/deletions.js";
 import { isFinal, requestFailure } from "../session/failures.js";
@@ -216,10 +210,8 @@ export class NaiveAttempt extends SessionAttempt {
     const grant = new ZooKeeperGrant(this.context, {
       lockName,
       data,
-      nodes: [{ path, name: baseName(path), czxid }],
-      watches: [],
+      nodes: [ownNode(path, czxid)],
       token: czxid,
-      permitIds: [],
       roundTrips: this.roundTrips,
       contended: this.#contended,
       revocable,

@@ -110,11 +110,9 @@ export class DowngradeAttempt extends SessionAttempt {
       data,
       nodes: [node],
       token,
-      permitIds: [],
       roundTrips: this.roundTrips,
       contended: false,
       revocable: this.#revocable,
-      watches: [],
     });
     this.grant([grant]);
   }

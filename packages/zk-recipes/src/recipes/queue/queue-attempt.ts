@@ -175,7 +175,6 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
       nodes: [node],
       watches: ownWatch === null ? [] : [ownWatch],
       token: node.czxid,
-      permitIds: [],
       roundTrips,
       contended,
       revocable: spec.revocable,

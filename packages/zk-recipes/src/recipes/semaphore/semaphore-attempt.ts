@@ -207,7 +207,6 @@ export class SemaphoreAttempt extends SessionAttempt {
       lockName,
       data,
       nodes,
-      watches: [],
       token: highestCzxid(nodes),
       permitIds: nodes.map((node) => node.path),
       roundTrips,
