@@ -37,8 +37,10 @@ export type { FieldsKind, FleetContext, LockKeys } from "./recipes/kinds/kind.js
 export { mutex } from "./recipes/kinds/mutex.js";
 export { permitSemaphore, releasePermits } from "./recipes/kinds/permits.js";
 export { redisKinds } from "./recipes/kinds/table.js";
+export { participant } from "./recipes/operators/inspect.js";
 export type { BoundCall } from "./recipes/requests/calls.js";
 export { marginMs, ServerClock } from "./recipes/requests/server-clock.js";
+export { settledWithin } from "./recipes/requests/settled-within.js";
 export { mutexInspect } from "./scripts/inspect/mutex.js";
 export { clock } from "./scripts/lua/clock.js";
 export { fairQueue } from "./scripts/lua/fair.js";

@@ -46,7 +46,7 @@ export type PermitLimit =
 export interface Attempt {
   /**
    * Takes back all that this attempt has made or may have made, a grant included. Core withdraws every attempt that it gives up, whether
-   * or not it was granted meanwhile: nothing else then ends such a grant. Safe at any time and more than once; after it the listener
+   * or not it was granted meanwhile: nothing else then ends such a grant. Called once at most, at any time; after it the listener
    * is not called any more. Runs on its own, never on the caller's aborted signal, through outages too. Resolves when nothing is left,
    * at the latest when the session or lease is over. Rejects with what the server refuses.
    */

@@ -11,26 +11,22 @@ export function attemptFrom<G extends Grant>(
   listener: AttemptListener,
   entered: (grant: G, state: GrantState) => void,
 ): Attempt {
-  let withdrawn: Promise<void> | undefined;
+  let withdrawn = false;
   asked.then(
     (grant) => {
-      if (withdrawn !== undefined) return;
+      if (withdrawn) return;
       if (grant === null) listener.unavailable();
       else entered(grant, listener.granted([grant])[0]);
     },
     (error) => {
-      if (withdrawn === undefined) listener.failed(error);
+      if (!withdrawn) listener.failed(error);
     },
   );
   return {
-    withdraw() {
-      withdrawn ??= asked.then(
-        async (grant) => {
-          await grant?.release();
-        },
-        () => {},
-      );
-      return withdrawn;
+    async withdraw() {
+      withdrawn = true;
+      const grant = await asked.catch(() => null);
+      await grant?.release();
     },
   };
 }

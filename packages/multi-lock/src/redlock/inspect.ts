@@ -1,5 +1,5 @@
 import type { InspectOptions, LockSnapshot, PrimitiveKind } from "@holdfast/core";
-import { mutexAsk, mutexInspect, mutexKeys, parseOwner } from "@holdfast/redis-recipes/internal";
+import { mutex, mutexAsk, mutexInspect, parseOwner, participant } from "@holdfast/redis-recipes/internal";
 import { holdRound, repliesOf, tooFewError, votesOf } from "./ballot.js";
 import type { Quorum } from "./quorum.js";
 import { ownerOfMajority } from "./vote-count.js";
@@ -14,10 +14,9 @@ export async function inspectRedLock(
 ): Promise<LockSnapshot> {
   options.signal?.throwIfAborted();
   const { runtime, majority, settings } = quorum;
-  const keys = mutexKeys(settings.keyPrefix + name);
-  const given = [keys.lock, keys.token, keys.waiters, keys.alive, `${keys.run}:none`];
+  const { lookKeys } = mutex.keysOf(settings.keyPrefix + name);
   const pictures = await repliesOfMajority(quorum, "too few nodes told of", name, async ({ line }) => {
-    return (await line.run(mutexInspect, given, mutexInspect.args({ maxPending: 0 }))).reply;
+    return (await line.run(mutexInspect, lookKeys, mutexInspect.args({ maxPending: 0 }))).reply;
   });
   const holder = ownerOfMajority(
     pictures.flatMap(({ holders }) => holders),
@@ -65,21 +64,13 @@ async function repliesOfMajority<R>(
 }
 
 function holdInfo(quorum: Quorum, owner: string, left: readonly number[]): LockSnapshot["held"][number] {
-  const parsed = parseOwner(owner);
   // The majority ends with the first of its votes that is one too few.
   const longestFirst = left.toSorted((one, other) => other - one);
   return {
-    owner: null,
-    label: null,
-    mode: "exclusive",
-    backendId: owner,
-    session: parsed?.uuid ?? null,
-    address: null,
-    recognisedAs: parsed === null ? "unknown" : parsed.ours ? "holdfast" : "redisson",
-    sinceMs: { value: null, provenance: "unknown" },
+    ...participant(owner, "", "exclusive"),
     token: null,
     holdCount: 1,
-    heldByThisProvider: parsed?.uuid === quorum.owners.uuid,
+    heldByThisProvider: parseOwner(owner)?.uuid === quorum.owners.uuid,
     remainingMs: longestFirst[quorum.majority - 1] ?? null,
     kept: false,
   };

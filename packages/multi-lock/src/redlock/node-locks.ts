@@ -3,12 +3,10 @@ import {
   type Answer,
   type ExtendAnswer,
   extend,
-  mutexKeyList,
-  mutexKeys,
+  mutex,
   mutexRelease,
   nodeIdentityKey,
   type ReleaseAnswer,
-  redissonChannels,
   type VoteAnswer,
   vote,
 } from "@holdfast/redis-recipes/internal";
@@ -37,10 +35,10 @@ export class NodeLock {
   constructor(name: string, settings: ResolvedRedLocksOptions) {
     this.name = name;
     this.key = settings.keyPrefix + name;
-    const keys = mutexKeys(this.key);
-    this.channel = redissonChannels.mutex(this.key);
-    this.#voteKeys = [keys.lock, keys.token, nodeIdentityKey];
-    this.#allKeys = mutexKeyList(keys);
+    const { keys, renewKeys, channel } = mutex.keysOf(this.key);
+    this.channel = channel;
+    this.#voteKeys = [...renewKeys, nodeIdentityKey];
+    this.#allKeys = keys;
     this.#settings = settings;
   }
 

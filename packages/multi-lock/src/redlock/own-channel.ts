@@ -1,6 +1,10 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import { grantChannel, parseGrantMessage, type Subscription } from "@holdfast/redis-recipes/internal";
-import { pause } from "./pause.js";
+import {
+  grantChannel,
+  parseGrantMessage,
+  type Subscription,
+  settledWithin,
+} from "@holdfast/redis-recipes/internal";
 import type { VotingNode } from "./voting-node.js";
 
 type OwnMessage = NonNullable<ReturnType<typeof parseGrantMessage>>;
@@ -38,8 +42,7 @@ export class OwnChannel {
 
   /** Resolves when all nodes can be heard, or after so long: a request to let go that comes before is not repeated. */
   async heard(waitMs: Millis): Promise<void> {
-    const limit = pause(this.#runtime, waitMs, { ref: true });
-    await Promise.race([limit.over, Promise.allSettled(this.#subscriptions.map(({ ready }) => ready))]);
-    limit.end();
+    const subscribed = Promise.allSettled(this.#subscriptions.map(({ ready }) => ready));
+    await settledWithin(this.#runtime, subscribed, waitMs, { ref: true });
   }
 }

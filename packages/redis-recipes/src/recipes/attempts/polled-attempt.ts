@@ -63,7 +63,6 @@ export class PolledAttempt implements Attempt {
   /** As in `Requests.runLast`. */
   #lateUntilMs: number | null = null;
   #sentMs: Millis = 0;
-  #withdrawn: Promise<void> | undefined;
 
   /** `beside`: the write beside which a read is asked for, under the same owner, as Redisson's layout asks. */
   constructor(
@@ -94,12 +93,7 @@ export class PolledAttempt implements Attempt {
     this.#settled = this.#run();
   }
 
-  withdraw(): Promise<void> {
-    this.#withdrawn ??= this.#withdraw();
-    return this.#withdrawn;
-  }
-
-  async #withdraw(): Promise<void> {
+  async withdraw(): Promise<void> {
     this.#over = true;
     this.#wake();
     await this.#settled;

@@ -67,7 +67,6 @@ export class QueuedAttempt implements Attempt, Wait {
   #watch: PlaceWatch | undefined;
   /** Until others can read the label. */
   #labelled: Promise<unknown> | undefined;
-  #withdrawn: Promise<void> | undefined;
 
   constructor(
     client: RedisClientState,
@@ -155,12 +154,7 @@ export class QueuedAttempt implements Attempt, Wait {
 
   // -------- what core asks
 
-  withdraw(): Promise<void> {
-    this.#withdrawn ??= this.#withdraw();
-    return this.#withdrawn;
-  }
-
-  async #withdraw(): Promise<void> {
+  async withdraw(): Promise<void> {
     const { waits } = this.#client;
     const { runtime, settings } = this.#requests;
     for (const grant of this.#grants) grant.abandon();

@@ -2,6 +2,7 @@ import type { Millis, Runtime } from "@holdfast/core";
 import type { RedisLine, Subscription } from "../../client/redis-line.js";
 import { ourChannels } from "../../layout/channels.js";
 import type { Holds } from "../grants/holds.js";
+import { settledWithin } from "../requests/settled-within.js";
 
 /** A grant is not withheld for longer because its holder could not be asked for it yet. */
 const patienceMs: Millis = 1_000;
@@ -29,15 +30,7 @@ export class PermitRevokeChannels {
       });
       this.#subscriptions.set(key, subscription);
     }
-    const { ready } = subscription;
-    await new Promise<void>((resolve) => {
-      const cancel = this.#runtime.setTimer(patienceMs, resolve, { ref: true });
-      const done = (): void => {
-        cancel();
-        resolve();
-      };
-      ready.then(done, done);
-    });
+    await settledWithin(this.#runtime, subscription.ready, patienceMs, { ref: true });
   }
 
   /** A hold on this key is over. */

@@ -6,7 +6,7 @@ import { fairForce } from "../../scripts/fair/force.js";
 import { fairHeartbeat } from "../../scripts/fair/heartbeat.js";
 import { fairRelease } from "../../scripts/fair/release.js";
 import { fairInspect } from "../../scripts/inspect/fair.js";
-import { type FieldsKind, heartbeats, passingArgs } from "./kind.js";
+import { type FieldsKind, heartbeats, lockKeys, passingArgs } from "./kind.js";
 import { mutex } from "./mutex.js";
 
 /** An entry costs more than one of a mutex, and a call may have to take the dead out of a long line besides. */
@@ -24,16 +24,7 @@ export const fairMutex: FieldsKind = {
   sides: ["write"],
   keysOf(name) {
     const keys = fairKeyList(fairKeys(name));
-    const channel = redissonChannels.mutex(name);
-    return {
-      key: name,
-      keys,
-      renewKeys: keys.slice(0, 2),
-      lookKeys: keys,
-      ownerPrefix: "",
-      channel,
-      changes: "",
-    };
+    return lockKeys({ key: name, keys, channel: redissonChannels.mutex(name) });
   },
   queued: {
     acquire: fairAcquire,

@@ -40,21 +40,19 @@ export interface LockKeys {
   readonly changes: string;
 }
 
-/** Of a lock with a queue of ours. */
-export function queueKeys(layout: MutexKeys, channel: string, more: Partial<LockKeys> = {}): LockKeys {
+/** `more`: what is not as in most layouts, where the lock and its token are the first keys and a look needs all of them. */
+export function lockKeys(
+  { key, keys, channel }: Pick<LockKeys, "key" | "keys" | "channel">,
+  more: Partial<LockKeys> = {},
+): LockKeys {
   // Frozen: encoded once.
-  const keys = Object.freeze(mutexKeyList(layout));
   const renewKeys = Object.freeze(keys.slice(0, 2));
-  return {
-    key: layout.lock,
-    keys,
-    renewKeys,
-    lookKeys: keys,
-    ownerPrefix: "",
-    channel,
-    changes: "",
-    ...more,
-  };
+  return { key, keys, channel, renewKeys, lookKeys: keys, ownerPrefix: "", changes: "", ...more };
+}
+
+/** Of a lock with a queue of ours. */
+export function queueKeys(layout: MutexKeys, channel: string, more?: Partial<LockKeys>): LockKeys {
+  return lockKeys({ key: layout.lock, keys: Object.freeze(mutexKeyList(layout)), channel }, more);
 }
 
 // -------- kinds

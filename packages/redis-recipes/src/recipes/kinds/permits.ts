@@ -7,6 +7,7 @@ import { permitTake } from "../../scripts/permit/take.js";
 import type { BoundCall } from "../requests/calls.js";
 import {
   type LockKeys,
+  lockKeys,
   type PolledAnswer,
   type PolledEnd,
   type PolledScripts,
@@ -61,7 +62,7 @@ export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
   keysOf(name) {
     const keys = permitKeyList(permitKeys(name));
     const channel = redissonChannels.semaphore(name);
-    return { key: name, keys, renewKeys: keys, lookKeys: keys, ownerPrefix: "", channel, changes: "" };
+    return lockKeys({ key: name, keys, channel }, { renewKeys: keys });
   },
   polled: {
     what: "permit-semaphore",

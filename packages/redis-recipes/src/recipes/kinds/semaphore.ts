@@ -7,6 +7,7 @@ import { semaphoreGive } from "../../scripts/semaphore/give.js";
 import { semaphoreRenew } from "../../scripts/semaphore/renew.js";
 import { semaphoreTake } from "../../scripts/semaphore/take.js";
 import {
+  lockKeys,
   type PolledAnswer,
   type PolledEnd,
   type PolledOwner,
@@ -74,17 +75,8 @@ export const semaphore: RedisKind = {
   sides: ["write"],
   keysOf(name) {
     const { permits, token, markerPrefix } = semaphoreKeys(name);
-    const keys = [permits, token];
     const channel = redissonChannels.semaphore(name);
-    return {
-      key: name,
-      keys,
-      renewKeys: keys,
-      lookKeys: keys,
-      ownerPrefix: markerPrefix,
-      channel,
-      changes: "",
-    };
+    return lockKeys({ key: name, keys: [permits, token], channel }, { ownerPrefix: markerPrefix });
   },
   polled: {
     what: "semaphore",

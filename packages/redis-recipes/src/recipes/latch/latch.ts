@@ -1,7 +1,7 @@
-import { LayoutConflictError } from "@holdfast/core";
 import type { LatchStore } from "@holdfast/core/internal";
 import { redissonChannels } from "../../layout/channels.js";
 import { type LatchArgs, latchCount } from "../../scripts/latch/count.js";
+import { foundElse } from "../requests/foreign-key.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 
 /**
@@ -53,9 +53,6 @@ export class RedisLatch implements LatchStore {
     const args = latchCount.args({ action, count, publish: line.publishCommand, channel });
     const reply = await this.#runs.run(latchCount, { keys: [this.#key], args, ...how });
     if (reply.status === "counted") return reply;
-    throw new LayoutConflictError(
-      `the key ${JSON.stringify(this.#key)} holds something else (${reply.found}) than the count of a latch`,
-      { lockName: this.#name, backend: "redis" },
-    );
+    throw foundElse(this.#name, this.#key, reply.found, "the count of a latch");
   }
 }

@@ -1,11 +1,10 @@
-import {
-  type HoldInfo,
-  type InspectOptions,
-  LayoutConflictError,
-  type LockSnapshot,
-  type ParticipantInfo,
-  type PrimitiveKind,
-  type Recognised,
+import type {
+  HoldInfo,
+  InspectOptions,
+  LockSnapshot,
+  ParticipantInfo,
+  PrimitiveKind,
+  Recognised,
 } from "@holdfast/core";
 import { permitKeys } from "../../layout/keys.js";
 import { parseOwner } from "../../layout/owners.js";
@@ -14,6 +13,7 @@ import type { RedisClientState } from "../attempts/client-state.js";
 import type { Holds } from "../grants/holds.js";
 import type { FieldsKind, LockKeys } from "../kinds/kind.js";
 import { mostShown } from "../kinds/semaphore.js";
+import { foundElse } from "../requests/foreign-key.js";
 import type { Requests } from "../requests/requests.js";
 
 const defaultMaxPending = 1_000;
@@ -105,10 +105,7 @@ async function lookAtPermits(
   const args = permitsInspect.args({ maxHeld });
   const { reply } = await requests.run({ script: permitsInspect, keys: [permits, grants], args });
   if (reply.status === "seen") return reply;
-  throw new LayoutConflictError(
-    `the key ${JSON.stringify(key)} holds something else (${reply.found}) than permits`,
-    { lockName: name, backend: "redis" },
-  );
+  throw foundElse(name, key, reply.found, "permits");
 }
 
 /** Of a plain semaphore nothing says who takes: known are how many are gone, and which of them are ours. */
@@ -137,7 +134,8 @@ function permit(id: string, remainingMs: number | null): HoldInfo {
   };
 }
 
-function participant(owner: string, label: string, mode: ParticipantInfo["mode"]): ParticipantInfo {
+/** `label`: `""` for none. */
+export function participant(owner: string, label: string, mode: ParticipantInfo["mode"]): ParticipantInfo {
   const parsed = parseOwner(owner);
   const recognisedAs: Recognised = parsed === null ? "unknown" : parsed.ours ? "holdfast" : "redisson";
   const session = parsed?.uuid ?? null;

@@ -1,8 +1,9 @@
-import { InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
+import { InvalidArgumentError } from "@holdfast/core";
 import { show } from "@holdfast/core/internal";
 import { redissonChannels } from "../../layout/channels.js";
 import { permitKeyList, permitKeys } from "../../layout/keys.js";
 import { permitSet } from "../../scripts/permit/set.js";
+import { foundElse } from "../requests/foreign-key.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 
 export interface LimitChange {
@@ -25,12 +26,7 @@ export async function setPermitLimit(
   const keys = permitKeyList(permitKeys(key));
   // The answer tells whether this very request has changed it.
   const reply = await runs.run(permitSet, { keys, args, repeatable: !change.onlyIfUnset, patient: false });
-  if (reply.status === "conflict") {
-    throw new LayoutConflictError(
-      `the key ${JSON.stringify(key)} holds something else (${reply.found}) than permits`,
-      { lockName: name, backend: "redis" },
-    );
-  }
+  if (reply.status === "conflict") throw foundElse(name, key, reply.found, "permits");
   return reply.changed;
 }
 

@@ -5,6 +5,7 @@ import { type HandOver, parseGrantMessage } from "../../layout/grant-message.js"
 import type { WireOwners } from "../../layout/owners.js";
 import type { Holds } from "../grants/holds.js";
 import type { Requests } from "../requests/requests.js";
+import { settledWithin } from "../requests/settled-within.js";
 import type { Waits } from "./waits.js";
 
 export type UnknownGrant = Pick<HandOver, "key" | "owner">;
@@ -52,14 +53,7 @@ export class GrantChannel {
   async subscribed(waitMs: Millis = subscriptionWaitMs): Promise<void> {
     const ready = this.#subscription?.ready;
     if (ready === undefined || this.#subscribed) return;
-    await new Promise<void>((resolve) => {
-      const cancel = this.#parts.requests.runtime.setTimer(waitMs, resolve);
-      const done = (): void => {
-        cancel();
-        resolve();
-      };
-      ready.then(done, done);
-    });
+    await settledWithin(this.#parts.requests.runtime, ready, waitMs);
   }
 
   close(): void {

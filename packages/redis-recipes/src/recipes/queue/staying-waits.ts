@@ -1,6 +1,7 @@
 import { BackendError } from "@holdfast/core";
 import { ReplyError } from "../../client/errors.js";
 import { type StayAnswer, type StayEntry, type StayLook, stay } from "../../scripts/mutex/stay.js";
+import { chunksOf } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
 import { stayMs } from "../requests/settings.js";
 import type { QueuedLock } from "./queued-lock.js";
@@ -89,27 +90,14 @@ export class StayingWaits<T extends Staying> {
       if (last === undefined || last.waiting.length >= mostInCall) groups.push({ lock, waiting: [each] });
       else last.waiting.push(each);
     }
-    return [...bySlot.values()].flatMap((locks) => packed([...locks.values()].flat()));
+    return [...bySlot.values()].flatMap((locks) =>
+      chunksOf([...locks.values()].flat(), mostInCall, ({ waiting }) => waiting.length),
+    );
   }
 }
 
 function lookAt(lock: QueuedLock): StayLook {
   return looks[lock.stayTurns++ % looks.length] as StayLook;
-}
-
-/** As few calls as there can be of so many waiters at most, in order. */
-function packed<T>(groups: readonly Group<T>[]): Group<T>[][] {
-  const calls: Group<T>[][] = [];
-  let left = 0;
-  for (const group of groups) {
-    if (group.waiting.length > left) {
-      calls.push([]);
-      left = mostInCall;
-    }
-    calls.at(-1)?.push(group);
-    left -= group.waiting.length;
-  }
-  return calls;
 }
 
 /** Of some locks in the call alone, it may be: foreign data beside one, or keys that have left for another node. */

@@ -130,7 +130,8 @@ export class Batches {
       }
       this.#waiting.delete(slot);
       for (const [kind, all] of items) {
-        const chunks = chunksOf(all.filter(stillWanted), kind);
+        const { limit, weightOf = () => 1 } = kind;
+        const chunks = chunksOf(all.filter(stillWanted), limit, ({ entry }) => weightOf(entry));
         calls.set(kind, [...(calls.get(kind) ?? []), ...chunks]);
       }
     }
@@ -188,11 +189,12 @@ function stillWanted(item: Item): boolean {
   return false;
 }
 
-function chunksOf(items: readonly Item[], { limit, weightOf = () => 1 }: AnyKind): Item[][] {
-  const chunks: Item[][] = [];
+/** As few chunks as there can be of so much weight at most, in order. */
+export function chunksOf<T>(items: readonly T[], limit: number, weightOf: (item: T) => number): T[][] {
+  const chunks: T[][] = [];
   let leftOver = 0;
   for (const item of items) {
-    const weight = weightOf(item.entry);
+    const weight = weightOf(item);
     if (weight > leftOver) {
       chunks.push([]);
       leftOver = limit;

@@ -13,3 +13,16 @@ export function conflictIn(keys: readonly string[], error: unknown): unknown {
     { cause: error, lockName: keys[0], backend: "redis" },
   );
 }
+
+/** `lockName`: as the caller gave it; `found`: what a script has seen at the key in place of `expected`. */
+export function foundElse(
+  lockName: string,
+  key: string,
+  found: string,
+  expected: string,
+): LayoutConflictError {
+  return new LayoutConflictError(
+    `the key ${JSON.stringify(key)} holds something else (${found}) than ${expected}`,
+    { lockName, backend: "redis" },
+  );
+}

@@ -1,0 +1,18 @@
+import type { Millis, Runtime } from "@holdfast/core";
+
+/** Resolves when `work` has settled, however that ends, or after `limitMs`. Never rejects. `ref`: whether the wait keeps the process alive. */
+export function settledWithin(
+  runtime: Runtime,
+  work: Promise<unknown>,
+  limitMs: Millis,
+  options?: { readonly ref?: boolean },
+): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = runtime.setTimer(limitMs, resolve, options);
+    const settled = (): void => {
+      cancel();
+      resolve();
+    };
+    work.then(settled, settled);
+  });
+}
