@@ -1,6 +1,5 @@
 import { HoldfastError, LayoutConflictError } from "@holdfast/core";
 import { formatSessionId, type Stat } from "@holdfast/zk-protocol";
-import { claim, isClaimed } from "../recipes/create/node-claims.js";
 import { OwnNodeWatch } from "../recipes/grant/own-node-watch.js";
 import {
   type CallInfo,
@@ -76,14 +75,14 @@ export class GroupSeat implements AsyncDisposable {
       return this.#disposed === null ? this.#createOn(context) : { ok: true, value: true, zxid: 0n };
     }
     const { stat } = found.value;
-    const ours = mayBeOurs && stat.ephemeralOwner === session.id && !isClaimed(context, path, stat.czxid);
+    const ours = mayBeOurs && stat.ephemeralOwner === session.id && !context.isClaimed(path, stat.czxid);
     if (ours) return this.#seated(context, stat);
     return { ok: true, value: stat, zxid: 0n };
   }
 
   #seated(context: SessionContext, { czxid }: Stat): Outcome<true> {
     const { path } = this.#call;
-    claim(context, path, czxid);
+    context.claim(path, czxid);
     this.#context = context;
     // The delete waits for this create.
     if (this.#disposed !== null) return { ok: true, value: true, zxid: 0n };
@@ -164,7 +163,7 @@ export class GroupSeat implements AsyncDisposable {
   /** By a create of this seat, not of another member of this provider that has the id already. */
   #isOurs({ ephemeralOwner, czxid }: Stat): boolean {
     return (
-      this.#sessions.has(ephemeralOwner) && !isClaimed(this.#calls.sessions.context, this.#call.path, czxid)
+      this.#sessions.has(ephemeralOwner) && !this.#calls.sessions.context.isClaimed(this.#call.path, czxid)
     );
   }
 

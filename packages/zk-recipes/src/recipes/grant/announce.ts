@@ -1,8 +1,10 @@
 import { LockLostError } from "@holdfast/core";
-import { errorCodes, type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
+import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
+import { saysNoNode } from "../../session/errors.js";
 import type { Outcome } from "../../session/types.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import { isPassing, requestFailure } from "../session/failures.js";
+import type { SessionContext } from "../session/session-context.js";
 import type { ZooKeeperGrant } from "./zookeeper-grant.js";
 
 /** The last write to each grant's node: a repeat of an older one must not come after a newer one. */
@@ -17,92 +19,54 @@ const lastWrites: WeakMap<ZooKeeperGrant, Promise<void>> = new WeakMap();
  */
 export function announce(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint8Array): Promise<void> {
   const before = lastWrites.get(grant) ?? Promise.resolve();
-  const write = before.then(() => new Write(settings, grant, data).done);
+  const written = before.then(() => write(settings, grant, data));
   lastWrites.set(
     grant,
-    write.catch(() => {}),
+    written.catch(() => {}),
   );
-  return write;
+  return written;
 }
 
-class Write {
-  readonly done: Promise<void>;
-  readonly #settings: CreateSettings;
-  readonly #grant: ZooKeeperGrant;
-  readonly #data: Uint8Array;
-  readonly #startedMs: number;
-  readonly #notOver: () => void;
-  #attempts = 0;
-  #settle!: { resolve(): void; reject(error: unknown): void };
-
-  constructor(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint8Array) {
-    this.#settings = settings;
-    this.#grant = grant;
-    this.#data = data;
-    this.#startedMs = settings.runtime.nowMs();
-    this.done = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-    });
-    this.#notOver = grant.context.whenOver(() => this.#lost());
-    this.#send();
-  }
-
-  #send(): void {
-    if (this.#grant.over) return this.#lost();
-    this.#attempts++;
-    const { context, backendId } = this.#grant;
-    try {
-      context.session.send("setData", { path: backendId, data: this.#data, version: -1 }, (outcome) =>
-        this.#answered(outcome),
-      );
-    } catch (error) {
-      this.#reject(error);
-    }
-  }
-
-  #answered(outcome: Outcome<ResponseOf<"setData">>): void {
-    if (this.#grant.over) return this.#lost();
-    if (outcome.ok) {
-      if (!this.#isOurs(outcome.value)) return this.#stolen();
-      this.#notOver();
-      return this.#settle.resolve();
+async function write(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint8Array): Promise<void> {
+  const { context, backendId: path, lockName } = grant;
+  const { runtime, retry } = settings;
+  const startedMs = runtime.nowMs();
+  for (let tries = 1; !grant.over; tries++) {
+    const outcome = await orOver<Outcome<ResponseOf<"setData">>>(context, (settle) =>
+      context.session.send("setData", { path, data, version: -1 }, settle),
+    );
+    if (outcome === null || grant.over) break;
+    if (outcome.ok && isOurs(grant, outcome.value)) return;
+    if (outcome.ok || saysNoNode(outcome.error)) {
+      grant.lose("stolen");
+      break;
     }
     const { error } = outcome;
-    const { runtime, retry } = this.#settings;
-    const { context, backendId, lockName } = this.#grant;
-    if (!(error instanceof ZooKeeperError)) return context.whenUsable(() => this.#send());
-    if (error.code === errorCodes.NoNode) return this.#stolen();
-    const failure = requestFailure(`announcing in ${backendId}`, error, context.session, lockName);
-    if (!isPassing(error)) return this.#reject(failure);
-    const delayMs = retry.next(this.#attempts, runtime.nowMs() - this.#startedMs, failure);
-    if (delayMs === null) this.#reject(failure);
-    else runtime.setTimer(delayMs, () => this.#send(), { ref: true });
+    if (error instanceof ZooKeeperError) {
+      const failure = requestFailure(`announcing in ${path}`, error, context.session, lockName);
+      const delayMs = isPassing(error) ? retry.next(tries, runtime.nowMs() - startedMs, failure) : null;
+      if (delayMs === null) throw failure;
+      await orOver<void>(context, (settle) => runtime.setTimer(delayMs, settle, { ref: true }));
+    } else await orOver<void>(context, (settle) => context.whenUsable(settle));
   }
+  const { token } = grant;
+  throw new LockLostError(`${lockName}: nothing is announced for a term that is over`, {
+    reason: context.over ? "session-expired" : "stolen",
+    token,
+    lockName,
+    backend: "zookeeper",
+  });
+}
 
-  #isOurs({ stat }: ResponseOf<"setData">): boolean {
-    const [{ czxid }] = this.#grant.nodes;
-    return stat.czxid === czxid && stat.ephemeralOwner === this.#grant.context.session.id;
-  }
+/** What `start` settles with; `null` when the session is over first. */
+function orOver<T>(context: SessionContext, start: (settle: (value: T) => void) => void): Promise<T | null> {
+  let notOver = (): void => {};
+  const over = new Promise<null>((resolve) => {
+    notOver = context.whenOver(() => resolve(null));
+  });
+  return Promise.race([new Promise<T>(start), over]).finally(notOver);
+}
 
-  #stolen(): void {
-    this.#grant.lose("stolen");
-    this.#lost();
-  }
-
-  #lost(): void {
-    const { context, lockName, token } = this.#grant;
-    this.#reject(
-      new LockLostError(`${lockName}: nothing is announced for a term that is over`, {
-        reason: context.over ? "session-expired" : "stolen",
-        token,
-        lockName,
-        backend: "zookeeper",
-      }),
-    );
-  }
-
-  #reject(error: unknown): void {
-    this.#notOver();
-    this.#settle.reject(error);
-  }
+function isOurs({ nodes: [{ czxid }], context }: ZooKeeperGrant, { stat }: ResponseOf<"setData">): boolean {
+  return stat.czxid === czxid && stat.ephemeralOwner === context.session.id;
 }

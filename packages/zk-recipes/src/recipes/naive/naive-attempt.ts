@@ -4,7 +4,6 @@ import { CreateFlags, errorCodes, parentOf, type ResponseOf, ZooKeeperError } fr
 import type { Outcome, RequestError, WatchHandle } from "../../session/types.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import { MissingParents } from "../create/missing-parents.js";
-import { claim, isClaimed } from "../create/node-claims.js";
 import { ownNode } from "../create/node-creates.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import type { SharedName } from "../session/deletions.js";
@@ -29,7 +28,7 @@ type Exists = ResponseOf<"exists"> | null;
  * it goes. There is no order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
  *
  * The name does not say whose node it is. After a create whose answer was lost, the session that owns the node does, and
- * `claim()` where several attempts of this session may have made it.
+ * `SessionContext.claim()` where several attempts of this session may have made it.
  *
  * Safe as long as no other client deletes the node. If one does, there is a window: a release that leaves after that delete,
  * and before its event has come, deletes the node of the next holder. That holder hears that the hold is lost, but a third
@@ -188,13 +187,13 @@ export class NaiveAttempt extends SessionAttempt {
     return (
       this.#doubt &&
       ephemeralOwner === this.context.session.id &&
-      !isClaimed(this.context, this.#spec.path, czxid)
+      !this.context.isClaimed(this.#spec.path, czxid)
     );
   }
 
   #ours(czxid: bigint): void {
     const { path } = this.#spec;
-    claim(this.context, path, czxid);
+    this.context.claim(path, czxid);
     this.#doubt = false;
     this.#czxid = czxid;
     this.context.nodes.add(path);

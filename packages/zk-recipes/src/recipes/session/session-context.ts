@@ -22,6 +22,7 @@ export class SessionContext {
   readonly nodes: Set<string> = new Set();
   /** For creates: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
   readonly creating: Turnstile = new Turnstile(500);
+  readonly #claims = new Map<string, bigint>();
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
   readonly #pauses = new Set<() => void>();
@@ -41,6 +42,19 @@ export class SessionContext {
         drain(this.#whenOver);
       }
     });
+  }
+
+  /**
+   * Records that an attempt of this session created the node. Several attempts may have lost their answer and later find the same
+   * node; only the first claim counts.
+   */
+  claim(path: string, czxid: bigint): void {
+    this.#claims.set(path, czxid);
+  }
+
+  /** For each path the latest claim is enough: later nodes have a higher czxid. */
+  isClaimed(path: string, czxid: bigint): boolean {
+    return czxid <= (this.#claims.get(path) ?? 0n);
   }
 
   get over(): boolean {
