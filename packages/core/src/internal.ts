@@ -27,6 +27,7 @@ export {
 export { validateLockName } from "./options/lock-name.js";
 export { type ResolvedProviderOptions, resolveProviderOptions } from "./options/provider-options.js";
 export { createProvider, DriverProvider, type ProviderParts } from "./provider/driver-provider.js";
+export { RecentMap } from "./recent-map.js";
 export { type ViewParts, viewPartsOf } from "./recipes/view.js";
 export { whenCertain } from "./recipes/when-certain.js";
 export { awaitValue, inBounds } from "./rendezvous/await-value.js";

@@ -1,6 +1,7 @@
+// All of core, so that a service installs and imports one package.
+export * from "@holdfast/core";
 export type { Acl } from "@holdfast/zk-protocol";
 export { openAcl, Perms } from "@holdfast/zk-protocol";
-export * from "./core.js";
 export type { ZooKeeperLocksOptions } from "./provider/options.js";
 export {
   type ZooKeeperElectionOptions,

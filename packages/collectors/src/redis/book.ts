@@ -1,6 +1,6 @@
 import type { Millis } from "@holdfast/core";
+import { RecentMap } from "@holdfast/core/internal";
 import { earliest, unknownMoment } from "../kit/moment.js";
-import { RecentMap } from "../kit/recent-map.js";
 import type { CollectorEvent } from "../observe/collector.js";
 import type { Listeners } from "./channels.js";
 import { followHolders, followQueue } from "./following.js";

@@ -1,5 +1,5 @@
 import type { Millis } from "@holdfast/core";
-import { RecentMap } from "../kit/recent-map.js";
+import { RecentMap } from "@holdfast/core/internal";
 import type { ObservedSession, SessionContact } from "../observe/observed-lock.js";
 import type { Connections } from "./connections.js";
 

@@ -1,9 +1,9 @@
 import type { Millis } from "@holdfast/core";
+import { RecentMap } from "@holdfast/core/internal";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { denied } from "../kit/action.js";
 import { Attention } from "../kit/attention.js";
 import { Listeners } from "../kit/listeners.js";
-import { RecentMap } from "../kit/recent-map.js";
 import { SourceState } from "../kit/source-state.js";
 import type {
   ActionRequest,

@@ -3,7 +3,6 @@ import type { CollectorEvent } from "../../src/index.js";
 import { Attention } from "../../src/kit/attention.js";
 import { FindingTimes } from "../../src/kit/finding-times.js";
 import { Listeners } from "../../src/kit/listeners.js";
-import { RecentMap } from "../../src/kit/recent-map.js";
 import { SourceState } from "../../src/kit/source-state.js";
 
 const event: CollectorEvent = { type: "changed", key: "/locks/a" };
@@ -92,13 +91,4 @@ it("a finding keeps its moment from look to look, and begins anew once a look ha
   expect(second.date({ ...found, id: "other", sinceMs: 500 }).sinceMs).toBe(500);
   const empty = new FindingTimes(3_000, second.times);
   expect(new FindingTimes(4_000, empty.times).date(found).sinceMs).toBe(4_000);
-});
-
-it("a map of recent entries forgets those that were set longest ago", () => {
-  const map = new RecentMap<string, number>(2);
-  map.set("a", 1).set("b", 2).set("a", 3).set("c", 4);
-  expect([...map]).toEqual([
-    ["a", 3],
-    ["c", 4],
-  ]);
 });

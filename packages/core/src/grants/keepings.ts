@@ -8,6 +8,7 @@ import type { AlarmClock } from "../clock/alarm-clock.js";
 import { LoopTurns } from "../clock/loop-turns.js";
 import type { EventHub } from "../events/event-hub.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
+import { RecentMap } from "../recent-map.js";
 import type { KeepTerms } from "./keep-terms.js";
 import { type AttemptBooks, KeepableAttempt } from "./keepable-attempt.js";
 import { Keeping, type KeepingBooks } from "./keeping.js";
@@ -38,11 +39,12 @@ export class Keepings implements KeepingBooks, AttemptBooks {
   /** Over since contact broke, and not deleted yet. */
   readonly #owed = new Map<string, Keeping>();
   /** The last grants of this provider, by name; the oldest are forgotten, so that names which are used once cost nothing. */
-  readonly #lastGrants = new Map<string, string>();
+  readonly #lastGrants: RecentMap<string, string>;
 
   constructor(parts: KeepingsParts) {
     this.#parts = parts;
     this.#turns = new LoopTurns(parts.runtime);
+    this.#lastGrants = new RecentMap(parts.options.maxKept);
   }
 
   /** As `LockDriver.attempt`. `terms`: of each request. */
@@ -111,14 +113,8 @@ export class Keepings implements KeepingBooks, AttemptBooks {
     const { name } = terms;
     const { place, contended } = grant;
     const before = this.#lastGrants.get(name);
-    this.#lastGrants.delete(name);
-    if (place !== undefined) this.#lastGrants.set(name, place.at);
-    if (this.#lastGrants.size > this.#parts.options.maxKept) {
-      for (const oldest of this.#lastGrants.keys()) {
-        this.#lastGrants.delete(oldest);
-        break;
-      }
-    }
+    if (place === undefined) this.#lastGrants.delete(name);
+    else this.#lastGrants.set(name, place.at);
     return new Keeping(this, terms, grant, !contended && place !== undefined && before === place.after);
   }
 

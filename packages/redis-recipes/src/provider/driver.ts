@@ -15,6 +15,7 @@ import type {
   LockDriver,
   PermitLimit,
 } from "@holdfast/core/driver";
+import { RecentMap } from "@holdfast/core/internal";
 import { checkClusterName } from "../layout/names.js";
 import type { RedisClientState } from "../recipes/attempts/client-state.js";
 import { PolledAttempt, type PolledRequest } from "../recipes/attempts/polled-attempt.js";
@@ -27,7 +28,6 @@ import { inspectLock, inspectPermits, permitLimit } from "../recipes/operators/i
 import { forceRelease, requestRevoke } from "../recipes/operators/revoke-and-force.js";
 import { announce } from "../recipes/queue/election-labels.js";
 import { QueuedLock } from "../recipes/queue/queued-lock.js";
-import { RecentMap } from "../recipes/requests/recent-map.js";
 import { checkLease } from "./options.js";
 
 export interface DriverSettings {

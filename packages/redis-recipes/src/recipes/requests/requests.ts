@@ -1,11 +1,11 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import { RecentMap } from "@holdfast/core/internal";
 import { OutcomeUnknownError } from "../../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
 import { type BatchAnswer, type BatchContext, Batches, type BatchKind } from "./batches.js";
 import type { BatchedCall, BoundCall, Call } from "./calls.js";
 import { conflictIn } from "./foreign-key.js";
-import { RecentMap } from "./recent-map.js";
 import { ServerClocks } from "./server-clock.js";
 import type { RecipeSettings } from "./settings.js";
 
