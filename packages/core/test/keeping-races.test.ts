@@ -1,38 +1,9 @@
-import { type LockHandle, MemorySpace, memoryLocks, type ProviderOptions } from "@holdfast/core";
-import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import type { ProviderOptions } from "@holdfast/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  acquireBy,
-  after,
-  type Contender,
-  contender,
-  type Fault,
-  faultOf,
-  runToEnd,
-  threeWith,
-  Witness,
-} from "./race-support.js";
-import { SimulatedServer } from "./simulated-server.js";
+import { contender, faultOf, raceInMemory, raceOnServer } from "./race-support.js";
 
 const keeping: ProviderOptions = { keepMs: 30, maxKeepMs: 100, fenceBy: "token-and-turn" };
-
-/** Comes back again and again, so that there is something to keep. */
-async function contendAgain(
-  runtime: SimulatedRuntime,
-  acquire: (options: { waitMs?: number; signal?: AbortSignal }) => Promise<LockHandle>,
-  plan: Contender & { readonly rounds: number },
-  witness: Witness,
-): Promise<void> {
-  for (let round = 0; round < plan.rounds; round++) {
-    const handle = await acquireBy(runtime, acquire, { ...plan, startMs: round === 0 ? plan.startMs : 1 });
-    if (handle === null) continue;
-    witness.enter(handle);
-    await after(runtime, plan.holdMs);
-    witness.leave(handle);
-    await handle.release();
-  }
-}
 
 const rounds = fc.integer({ min: 1, max: 2 });
 /** One owner that comes back often, and others that come by. */
@@ -55,22 +26,7 @@ describe("kept locks with abort, time-out, grant, release and faults in any orde
     let lent = 0;
     await fc.assert(
       fc.asyncProperty(plansOf, fc.nat(), async (plans, seed) => {
-        const runtime = simulatedRuntime(seed);
-        const space = new MemorySpace();
-        const providers = [0, 1, 2].map(() => memoryLocks({ space, runtime, ...keeping }));
-        const witness = new Witness();
-        const work = plans.map((plan) =>
-          contendAgain(
-            runtime,
-            (options) => (providers[plan.provider] ?? raise()).mutex("a").acquire(options),
-            plan,
-            witness,
-          ),
-        );
-        await runToEnd(
-          runtime,
-          Promise.all(work).then(() => after(runtime, 200)),
-        );
+        const { space, witness, providers } = await raceInMemory(plans, seed, { ...keeping, restMs: 200 });
         lent += witness.lent;
         expect(witness.overlaps).toBe(0);
         expect(witness.pairs).toEqual([...witness.pairs].sort((a, b) => Number(a - b)));
@@ -84,26 +40,6 @@ describe("kept locks with abort, time-out, grant, release and faults in any orde
     expect(lent).toBeGreaterThan(500);
   });
 
-  const run = async (plans: readonly (Contender & { rounds: number })[], faults: Fault[], seed: number) => {
-    const runtime = simulatedRuntime(seed);
-    const server = new SimulatedServer(runtime, "session");
-    const all = threeWith(runtime, server, "session", faults, keeping);
-    const witness = new Witness();
-    const work = plans.map((plan) =>
-      contendAgain(
-        runtime,
-        (options) => (all[plan.provider]?.provider ?? raise()).mutex("a").acquire(options),
-        plan,
-        witness,
-      ),
-    );
-    await runToEnd(
-      runtime,
-      Promise.all(work).then(() => after(runtime, 30_000)),
-    );
-    return { server, witness, all };
-  };
-
   it("with sessions: cuts and blocked loops never make two believe that they hold, and leave nothing behind", async () => {
     let lent = 0;
     await fc.assert(
@@ -112,11 +48,11 @@ describe("kept locks with abort, time-out, grant, release and faults in any orde
         fc.array(faultOf("cut", "cut", "block"), { maxLength: 4 }),
         fc.nat(),
         async (plans, faults, seed) => {
-          const { server, witness, all } = await run(plans, faults, seed);
+          const { server, witness, providers } = await raceOnServer("session", plans, faults, seed, keeping);
           lent += witness.lent;
           expect(witness.overlaps).toBe(0);
           expect(server.space.names()).toEqual([]);
-          expect(all.flatMap(({ provider }) => [...provider.holds(), ...provider.kept()])).toEqual([]);
+          expect(providers.flatMap((provider) => [...provider.holds(), ...provider.kept()])).toEqual([]);
         },
       ),
       { numRuns: 150 },
@@ -131,7 +67,7 @@ describe("kept locks with abort, time-out, grant, release and faults in any orde
         fc.array(faultOf("cut", "expire", "expire"), { maxLength: 4 }),
         fc.nat(),
         async (plans, faults, seed) => {
-          const { server, witness } = await run(plans, faults, seed);
+          const { server, witness } = await raceOnServer("session", plans, faults, seed, keeping);
           expect(new Set(witness.pairs).size).toBe(witness.pairs.length);
           expect(server.space.names()).toEqual([]);
         },
@@ -140,7 +76,3 @@ describe("kept locks with abort, time-out, grant, release and faults in any orde
     );
   });
 });
-
-function raise(): never {
-  throw new Error("no such provider");
-}

@@ -1,8 +1,14 @@
-import type { LockHandle, ProviderOptions } from "@holdfast/core";
-import type { SimulatedRuntime } from "@holdfast/core/testing";
+import {
+  type LockHandle,
+  type LockProvider,
+  MemorySpace,
+  memoryLocks,
+  type ProviderOptions,
+} from "@holdfast/core";
+import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import fc from "fast-check";
 import { type Simulated, simulatedLocks } from "./simulated-driver.js";
-import type { SimulatedServer } from "./simulated-server.js";
+import { SimulatedServer } from "./simulated-server.js";
 
 /** How one contender comes, waits and goes. */
 export interface Contender {
@@ -130,4 +136,67 @@ export function threeWith(
     });
   }
   return all;
+}
+
+/** A contender that comes back so often. */
+export type Visitor = Contender & { readonly rounds: number };
+
+/** Each visitor takes the mutex "a" of its provider, holds it, and releases it; what it sees is told to the witness. */
+async function visit(
+  runtime: SimulatedRuntime,
+  providers: readonly LockProvider[],
+  visitors: readonly Visitor[],
+  witness: Witness,
+): Promise<void> {
+  const work = visitors.map(async (plan) => {
+    const provider = providers[plan.provider] as LockProvider;
+    for (let round = 0; round < plan.rounds; round++) {
+      const startMs = round === 0 ? plan.startMs : 1;
+      const acquire = (options: { waitMs?: number; signal?: AbortSignal }) =>
+        provider.mutex("a").acquire(options);
+      const handle = await acquireBy(runtime, acquire, { ...plan, startMs });
+      if (handle === null) continue;
+      witness.enter(handle);
+      await after(runtime, plan.holdMs);
+      witness.leave(handle);
+      await handle.release();
+    }
+  });
+  await Promise.all(work);
+}
+
+/** Three providers over one space in memory. `restMs`: how long all is left alone once the last visitor has gone. */
+export async function raceInMemory(
+  visitors: readonly Visitor[],
+  seed: number,
+  { restMs = 0, ...options }: ProviderOptions & { readonly restMs?: number } = {},
+): Promise<{ space: MemorySpace; witness: Witness; providers: readonly LockProvider[] }> {
+  const runtime = simulatedRuntime(seed);
+  const space = new MemorySpace();
+  const providers = [0, 1, 2].map(() => memoryLocks({ space, runtime, ...options }));
+  const witness = new Witness();
+  await runToEnd(
+    runtime,
+    visit(runtime, providers, visitors, witness).then(() => after(runtime, restMs)),
+  );
+  return { space, witness, providers };
+}
+
+/** Three providers of one simulated server with faults, which is left alone for 30 s once the last visitor has gone. */
+export async function raceOnServer(
+  lease: "session" | "ttl",
+  visitors: readonly Visitor[],
+  faults: readonly Fault[],
+  seed: number,
+  options?: ProviderOptions,
+): Promise<{ server: SimulatedServer; witness: Witness; providers: readonly LockProvider[] }> {
+  const runtime = simulatedRuntime(seed);
+  const server = new SimulatedServer(runtime, lease);
+  const providers = threeWith(runtime, server, lease, faults, options).map(({ provider }) => provider);
+  const witness = new Witness();
+  await runToEnd(
+    runtime,
+    visit(runtime, providers, visitors, witness).then(() => after(runtime, 30_000)),
+  );
+  return { server, witness, providers };
 }

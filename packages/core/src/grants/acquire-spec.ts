@@ -1,5 +1,5 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { GrantRequest, PermitLimit } from "../api/driver.js";
+import type { PermitLimit } from "../api/driver.js";
 import type { LockMode, Millis, Owner } from "../api/values.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import type { Handle } from "./handle.js";
@@ -35,19 +35,3 @@ export interface AcquireSpec {
 
 /** One lock, or several of one driver that are granted together or not at all. All have the options of the first. */
 export type AcquireSpecs = readonly [AcquireSpec, ...AcquireSpec[]];
-
-/** The part of them that the driver has to know. */
-export function requestsOf(specs: AcquireSpecs): [GrantRequest, ...GrantRequest[]] {
-  const single = specs.length === 1;
-  return specs.map((spec) => requestOf(spec, single)) as [GrantRequest, ...GrantRequest[]];
-}
-
-/** `single`: what is granted together with others is never kept. */
-function requestOf(spec: AcquireSpec, single: boolean): GrantRequest {
-  const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
-  const { leaseMs, label, revocable, waitMs } = options;
-  const mayWait = waitMs > 0 && asksOnce !== true;
-  // A mutex or a write, renewed until its release, of a view that keeps.
-  const keepable = single && options.keepMs > 0 && mode === "exclusive" && options.renew;
-  return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant, keepable };
-}

@@ -1,4 +1,4 @@
-import type { Attempt, AttemptListener, Grant, GrantState, LockDriver } from "../api/driver.js";
+import type { Attempt, AttemptListener, Grant, GrantRequest, GrantState, LockDriver } from "../api/driver.js";
 import {
   type AcquireTimeoutError,
   BackendError,
@@ -27,7 +27,7 @@ import {
   traceEnd,
   tracesOf,
 } from "./acquire-report.js";
-import { type AcquireSpec, type AcquireSpecs, requestsOf } from "./acquire-spec.js";
+import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
 import type { GrantEngine, Waiting } from "./engine.js";
 import { Handle } from "./handle.js";
 import { Hold } from "./hold.js";
@@ -646,6 +646,22 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   get #asked(): Asked {
     return { specs: this.#specs, backend: this.#engine.backend };
   }
+}
+
+/** What the driver has to know of the specs. */
+function requestsOf(specs: AcquireSpecs): [GrantRequest, ...GrantRequest[]] {
+  const single = specs.length === 1;
+  return specs.map((spec) => requestOf(spec, single)) as [GrantRequest, ...GrantRequest[]];
+}
+
+/** `single`: what is granted together with others is never kept. */
+function requestOf(spec: AcquireSpec, single: boolean): GrantRequest {
+  const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
+  const { leaseMs, label, revocable, waitMs } = options;
+  const mayWait = waitMs > 0 && asksOnce !== true;
+  // A mutex or a write, renewed until its release, of a view that keeps.
+  const keepable = single && options.keepMs > 0 && mode === "exclusive" && options.renew;
+  return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant, keepable };
 }
 
 /** Looks at each of them: whatever is over has to know it. */

@@ -1,12 +1,19 @@
 import type { HoldfastError, Millis } from "@holdfast/core";
-import { CreateFlags, type CreateRequest, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
+import {
+  baseName,
+  CreateFlags,
+  type CreateRequest,
+  errorCodes,
+  joinPath,
+  ZooKeeperError,
+} from "@holdfast/zk-protocol";
 import { keepableGuid, protectionPrefix } from "../../layout/queue-order.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import { isPassing, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import type { CreateSettings } from "./create-settings.js";
 import { MissingParents } from "./missing-parents.js";
-import { type Children, listAll, type OwnNodes, ownNode, sendTransaction } from "./node-creates.js";
+import { type Children, listAll, type OwnNodes, sendTransaction } from "./node-creates.js";
 import { NodeSearch } from "./node-search.js";
 
 /** One of the nodes; `lockName` is for messages. */
@@ -146,7 +153,8 @@ export class ProtectedNodes {
     session.send("create2", requests[0], (outcome) => {
       if (!outcome.ok) return answered(outcome);
       const { path, stat } = outcome.value;
-      answered({ ok: true, value: [ownNode(path, stat.czxid)], zxid: outcome.zxid });
+      const node = { path, name: baseName(path), czxid: stat.czxid };
+      answered({ ok: true, value: [node], zxid: outcome.zxid });
     });
   }
 
