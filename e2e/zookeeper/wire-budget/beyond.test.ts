@@ -1,40 +1,12 @@
 import type { LockProvider } from "@holdfast/core";
-import {
-  eventually,
-  startZooKeeper,
-  startZooKeeperProxy,
-  type ZooKeeperNode,
-  type ZooKeeperProxy,
-} from "@holdfast/test-servers";
-import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "@holdfast/test-servers";
+import { beforeEach, describe, expect, it } from "vitest";
 import { connected } from "../../support/providers.js";
+import { locks, other, path, proxy, setTheStage } from "./stage.js";
 
 // What the table of `table.test.ts` has no line for, since Curator has no like of it.
 
-let server: ZooKeeperNode;
-let proxy: ZooKeeperProxy;
-let locks: ZooKeeperLocks;
-let other: ZooKeeperLocks;
-let path: string;
-let paths = 0;
-
-beforeAll(async () => {
-  server = await startZooKeeper({ maxClientCnxns: 0 });
-  proxy = await startZooKeeperProxy({ target: server.connectString });
-});
-afterAll(async () => {
-  await proxy?.close();
-  await server?.stop();
-});
-beforeEach(async () => {
-  locks = await connected(proxy.connectString);
-  other = await connected(server.connectString);
-  path = `/budget/l${paths++}`;
-  // The parents are there from now on: a container that has had a child stays for longer than a test.
-  await (await other.mutex(`${path}-first`).acquire()).release();
-  proxy.reset();
-});
+setTheStage("/budget");
 
 /** Requests and round trips of what `work` does. */
 async function cost(work: () => Promise<unknown>): Promise<{ requests: number; flights: number }> {

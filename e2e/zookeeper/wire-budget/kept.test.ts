@@ -1,36 +1,13 @@
 import type { LockHandle } from "@holdfast/core";
-import {
-  eventually,
-  startZooKeeper,
-  startZooKeeperProxy,
-  type ZooKeeperNode,
-  type ZooKeeperProxy,
-} from "@holdfast/test-servers";
-import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { eventually } from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
 import zookeeper from "node-zookeeper-client";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { connected } from "../../support/providers.js";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { locks, other, path, proxy, server, setTheStage } from "./stage.js";
 
-let server: ZooKeeperNode;
-let proxy: ZooKeeperProxy;
-let locks: ZooKeeperLocks;
-let other: ZooKeeperLocks;
-let path: string;
-let paths = 0;
-
-beforeAll(async () => {
-  server = await startZooKeeper({ maxClientCnxns: 0 });
-  proxy = await startZooKeeperProxy({ target: server.connectString });
-});
-afterAll(async () => {
-  await proxy?.close();
-  await server?.stop();
-});
+setTheStage("/kept", { keepMs: 20_000, maxKeepMs: 60_000 });
 beforeEach(async () => {
-  locks = await connected(proxy.connectString, { keepMs: 20_000, maxKeepMs: 60_000 });
-  other = await connected(server.connectString);
-  path = `/kept/l${paths++}`;
-  // The parents are there from now on: a container that has had a child stays for longer than a test.
+  // From now on the lock's own path is there too.
   await (await other.mutex(path).acquire()).release();
   proxy.reset();
 });
