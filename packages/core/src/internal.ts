@@ -45,5 +45,6 @@ export { abortable } from "./signals/abortable.js";
 export { type Attempts, ConnectionWaiters, type VainWait } from "./signals/connection-waiters.js";
 export { LateSignal } from "./signals/late-signal.js";
 export { type ObservedSource, observeLatest, type Watched } from "./signals/observe-latest.js";
+export { settledWithin } from "./signals/settled-within.js";
 export { SignalHub } from "./signals/signal-hub.js";
 export { type LocalBounds, waitLocally } from "./signals/wait-locally.js";

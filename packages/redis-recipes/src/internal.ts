@@ -40,7 +40,6 @@ export { redisKinds } from "./recipes/kinds/table.js";
 export { participant } from "./recipes/operators/inspect.js";
 export type { BoundCall } from "./recipes/requests/calls.js";
 export { marginMs, ServerClock } from "./recipes/requests/server-clock.js";
-export { settledWithin } from "./recipes/requests/settled-within.js";
 export { mutexInspect } from "./scripts/inspect/mutex.js";
 export { clock } from "./scripts/lua/clock.js";
 export { fairQueue } from "./scripts/lua/fair.js";

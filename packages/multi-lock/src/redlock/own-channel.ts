@@ -1,10 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
-import {
-  grantChannel,
-  parseGrantMessage,
-  type Subscription,
-  settledWithin,
-} from "@holdfast/redis-recipes/internal";
+import { settledWithin } from "@holdfast/core/internal";
+import { grantChannel, parseGrantMessage, type Subscription } from "@holdfast/redis-recipes/internal";
 import type { VotingNode } from "./voting-node.js";
 
 type OwnMessage = NonNullable<ReturnType<typeof parseGrantMessage>>;

@@ -66,6 +66,16 @@ export abstract class SessionAttempt implements Attempt {
     this.#leave(() => this.listener.failed(error));
   }
 
+  /** A place in a queue of this attempt waits for the node ahead. */
+  waiting(): void {
+    this.listener.waiting();
+  }
+
+  /** The node ahead of such a place has gone. */
+  notified(): void {
+    this.listener.notified();
+  }
+
   /** The session has ended, and all that the attempt had made goes with it. */
   protected sessionEnded(): void {
     this.listener.sessionEnded({ queued: this.queued, roundTrips: this.roundTrips });

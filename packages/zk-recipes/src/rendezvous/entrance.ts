@@ -1,4 +1,4 @@
-import type { Watched } from "@holdfast/core/internal";
+import { settledWithin, type Watched } from "@holdfast/core/internal";
 import {
   CreateFlags,
   errorCodes,
@@ -101,7 +101,8 @@ export class Entrance implements Watched<boolean> {
     const gone = this.#leaveNothing(context);
     this.#calls.engine.trackCleaning(gone);
     if (context.session.state !== "connected") return;
-    await this.#calls.within(gone, this.#calls.engine.options.releaseTimeoutMs);
+    const { runtime, options } = this.#calls.engine;
+    await settledWithin(runtime, gone, options.releaseTimeoutMs, { ref: true });
   }
 
   /** Behind the look under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */

@@ -1,4 +1,5 @@
 import { HoldfastError, LayoutConflictError } from "@holdfast/core";
+import { settledWithin } from "@holdfast/core/internal";
 import { formatSessionId, type Stat } from "@holdfast/zk-protocol";
 import { OwnNodeWatch } from "../recipes/grant/own-node-watch.js";
 import {
@@ -136,7 +137,7 @@ export class GroupSeat implements AsyncDisposable {
       },
     );
     engine.trackCleaning(ended);
-    await this.#calls.within(ended, engine.options.releaseTimeoutMs);
+    await settledWithin(engine.runtime, ended, engine.options.releaseTimeoutMs, { ref: true });
   }
 
   /** Behind the create under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */

@@ -46,6 +46,8 @@ export class QueuedAttempt implements Attempt, Wait {
   readonly owner: string;
   readonly lock: QueuedLock;
   readonly leaseMs: Millis;
+  /** Another stands in front of it, as the last answer said. */
+  behind = false;
   readonly #client: RedisClientState;
   readonly #requests: Requests;
   readonly #parts: Parts;
@@ -60,8 +62,6 @@ export class QueuedAttempt implements Attempt, Wait {
   #lateUntilMs: number | null = null;
   /** The token key's value in the last answer: no message with a token up to this is news. */
   #voidUpTo = 0n;
-  /** It stands behind another, as the last answer said. */
-  #behind = false;
   /** A message that overtook the reply of the acquire. */
   #early: { readonly message: HandOver; readonly heardMs: Millis } | undefined;
   #watch: PlaceWatch | undefined;
@@ -105,10 +105,6 @@ export class QueuedAttempt implements Attempt, Wait {
 
   get queued(): boolean {
     return this.#phase === "waiting";
-  }
-
-  get behind(): boolean {
-    return this.#behind;
   }
 
   heartbeatAnswered(answer: BatchAnswer<StandAnswer>): void {
@@ -269,7 +265,7 @@ export class QueuedAttempt implements Attempt, Wait {
   #placed(place: Queued): void {
     const { lock, owner } = this;
     this.#voidUpTo = place.lastToken;
-    this.#behind = place.position > 0;
+    this.behind = place.position > 0;
     if (place.appended) this.#label();
     this.#requests.sawToken(lock.key, place.lastToken);
     this.#watch ??= new PlaceWatch(this.#requests, lock, owner, () => this.#client.waits.heartbeatNow(this));

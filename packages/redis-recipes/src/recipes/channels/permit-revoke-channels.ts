@@ -1,8 +1,8 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { settledWithin } from "@holdfast/core/internal";
 import type { RedisLine, Subscription } from "../../client/redis-line.js";
 import { ourChannels } from "../../layout/channels.js";
 import type { Holds } from "../grants/holds.js";
-import { settledWithin } from "../requests/settled-within.js";
 
 /** A grant is not withheld for longer because its holder could not be asked for it yet. */
 const patienceMs: Millis = 1_000;

@@ -232,16 +232,9 @@ export function heartbeats(
     script,
     limit,
     args(entries, keys, context) {
-      const { aliveMs, claimLeaseMs, tokenTtlMs, fairLockWaitTimeoutMs } = context.settings;
+      const { aliveMs, tokenTtlMs, claimLeaseMs: claimMs, fairLockWaitTimeoutMs: waitMs } = context.settings;
       const notAfterMs = context.notAfterMs(keys[0] as string);
-      const common = {
-        aliveMs,
-        claimMs: claimLeaseMs,
-        notAfterMs,
-        tokenTtlMs,
-        waitMs: fairLockWaitTimeoutMs,
-      };
-      return script.args({ ...common, changes }, entries);
+      return script.args({ aliveMs, claimMs, notAfterMs, tokenTtlMs, waitMs, changes }, entries);
     },
   };
 }

@@ -1,11 +1,11 @@
 import type { Millis } from "@holdfast/core";
+import { settledWithin } from "@holdfast/core/internal";
 import type { Subscription } from "../../client/redis-line.js";
 import { grantChannel } from "../../layout/channels.js";
 import { type HandOver, parseGrantMessage } from "../../layout/grant-message.js";
 import type { WireOwners } from "../../layout/owners.js";
 import type { Holds } from "../grants/holds.js";
 import type { Requests } from "../requests/requests.js";
-import { settledWithin } from "../requests/settled-within.js";
 import type { Waits } from "./waits.js";
 
 export type UnknownGrant = Pick<HandOver, "key" | "owner">;

@@ -42,20 +42,11 @@ export class QueuedLock implements GrantedLock {
     return this.#scripts.labels === true;
   }
 
-  acquire({ owner, leaseMs, mayWait, notAfterMs, floor }: TakeRequest): BoundCall<StandAnswer> {
-    const { aliveMs, tokenTtlMs, fairLockWaitTimeoutMs } = this.#context.settings;
+  acquire(request: TakeRequest): BoundCall<StandAnswer> {
+    const { aliveMs, tokenTtlMs, fairLockWaitTimeoutMs: waitMs } = this.#context.settings;
+    const { changes } = this.names;
     const script = this.#scripts.acquire;
-    const args = script.args({
-      owner,
-      leaseMs,
-      mayWait,
-      notAfterMs,
-      floor,
-      aliveMs,
-      tokenTtlMs,
-      waitMs: fairLockWaitTimeoutMs,
-      changes: this.names.changes,
-    });
+    const args = script.args({ ...request, aliveMs, tokenTtlMs, waitMs, changes });
     return { script, keys: this.keys, args };
   }
 

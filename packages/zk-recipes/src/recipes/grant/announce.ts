@@ -28,7 +28,8 @@ export function announce(settings: CreateSettings, grant: ZooKeeperGrant, data: 
 }
 
 async function write(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint8Array): Promise<void> {
-  const { context, backendId: path, lockName } = grant;
+  const { context, backendId: path } = grant;
+  const { lockName } = grant.parts;
   const { runtime, retry } = settings;
   const startedMs = runtime.nowMs();
   for (let tries = 1; !grant.over; tries++) {

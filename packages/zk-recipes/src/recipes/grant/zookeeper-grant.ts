@@ -39,8 +39,7 @@ export interface GrantParts {
  * `release()` or by a loss. What happens to it is reported to core's `GrantState`.
  */
 export class ZooKeeperGrant implements Grant, SessionGrant {
-  readonly lockName: string;
-  readonly data: Uint8Array;
+  readonly parts: GrantParts;
   readonly token: bigint;
   readonly backendId: string;
   readonly permitIds: readonly string[];
@@ -52,7 +51,6 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   readonly nodes: readonly [OwnNode, ...OwnNode[]];
   /** The session with which it ends. */
   readonly context: SessionContext;
-  readonly #parts: GrantParts;
   #watches: readonly OwnNodeWatch[];
   /** Set by `begin()`, before which nothing is reported. */
   #state!: GrantState;
@@ -68,8 +66,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
 
   constructor(context: SessionContext, parts: GrantParts) {
     this.context = context;
-    this.lockName = parts.lockName;
-    this.data = parts.data;
+    this.parts = parts;
     this.nodes = parts.nodes;
     this.token = parts.token;
     this.backendId = parts.nodes[0].path;
@@ -79,7 +76,6 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     this.place = parts.place;
     this.#grantedOn = context.session.connection;
     this.grantedAtMs = context.runtime.nowMs();
-    this.#parts = parts;
     this.#watches = parts.watches ?? [];
   }
 
@@ -92,7 +88,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
       if (watch.revokeSeen) watch.listener.revokeAsked();
     }
     // A naive mutex watches at once: its release must not delete a node that has taken the place of its own.
-    if (this.#parts.revocable || this.#parts.sharedNames) this.attend();
+    if (this.parts.revocable || this.parts.sharedNames) this.attend();
   }
 
   /** Goes on during a release: until the delete is confirmed, only the end of the session ends the hold. */
@@ -179,7 +175,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   release(): Promise<boolean> {
     if (this.over) return Promise.resolve(false);
     this.#finish("released");
-    const { besides } = this.#parts;
+    const { besides } = this.parts;
     const released = this.#releaseNodes();
     return besides === undefined ? released : Promise.all([released, besides]).then(([first]) => first);
   }
@@ -213,7 +209,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   doubt(): void {
     if (this.over || this.#state.doubted) return;
     // A hold that its caller does not have yet is only delivered once it is proven.
-    if (this.#parts.endsWhenSuspended && this.#state.delivered) {
+    if (this.parts.endsWhenSuspended && this.#state.delivered) {
       const { asleep, connection } = this.context.session;
       if (!asleep) return this.lose("suspended");
       this.#asleepOn = connection;
@@ -255,7 +251,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
 
   #deleteNodes(settled: (outcome: DeletionOutcome, error: Error | null) => void): void {
     const { deletions } = this.context;
-    const sharedNames = this.#parts.sharedNames ?? false;
+    const sharedNames = this.parts.sharedNames ?? false;
     const watched = this.#watched;
     for (const { path, czxid } of this.nodes) {
       deletions.delete(path, settled, sharedNames ? { czxid, watched } : null);
@@ -266,7 +262,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     return {
       gone: () => this.missing(),
       revokeAsked: () => {
-        if (this.over || this.#revokeReported || !(this.#parts.revocable || this.#kept !== null)) return;
+        if (this.over || this.#revokeReported || !(this.parts.revocable || this.#kept !== null)) return;
         this.#revokeReported = true;
         this.#state.revokeRequested();
       },

@@ -48,7 +48,7 @@ export class DowngradeAttempt extends SessionAttempt {
   protected override stop(): void {}
 
   protected override takeBack(): Promise<void>[] {
-    return [deleteNode(this.context, this.#write.lockName, this.#path)];
+    return [deleteNode(this.context, this.#write.parts.lockName, this.#path)];
   }
 
   /** The write has ended with the session too, so no other session can be asked. */
@@ -67,7 +67,7 @@ export class DowngradeAttempt extends SessionAttempt {
     try {
       // Calls code of the caller, and the ACL may be too large to send: such a mistake fails this call alone.
       const acl = this.settings.aclOf(path);
-      const { data } = this.#write;
+      const { data } = this.#write.parts;
       session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
         if (!outcome.ok) made = outcome.error;
       });
@@ -104,7 +104,8 @@ export class DowngradeAttempt extends SessionAttempt {
   }
 
   #granted(node: OwnNode): void {
-    const { lockName, data, token } = this.#write;
+    const { token, parts } = this.#write;
+    const { lockName, data } = parts;
     const grant = new ZooKeeperGrant(this.context, {
       lockName,
       data,
@@ -126,11 +127,12 @@ export class DowngradeAttempt extends SessionAttempt {
 
   #failure(error: Error): HoldfastError {
     const what = `taking the read lock beside ${this.#write.backendId}`;
-    return requestFailure(what, error, this.context.session, this.#write.lockName);
+    return requestFailure(what, error, this.context.session, this.#write.parts.lockName);
   }
 
   #lost(): LockLostError {
-    const { lockName, token } = this.#write;
+    const { token, parts } = this.#write;
+    const { lockName } = parts;
     return new LockLostError(
       `${lockName}: the write lock was lost before the read lock could be taken beside it`,
       { reason: this.context.over ? "session-expired" : "stolen", token, lockName, backend: "zookeeper" },

@@ -1,7 +1,6 @@
-import { InvalidArgumentError, type Millis } from "@holdfast/core";
+import { InvalidArgumentError } from "@holdfast/core";
 import type { AttemptListener, GrantPlace } from "@holdfast/core/driver";
 import type { Stat } from "@holdfast/zk-protocol";
-import type { QueueRule } from "../../layout/queue-rules.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import type { Children, OwnNodes } from "../create/node-creates.js";
 import { type NodePart, type NodesListener, ProtectedNodes } from "../create/protected-nodes.js";
@@ -9,21 +8,14 @@ import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import type { SessionContext } from "../session/session-context.js";
 import { deleteNode, type Grants, SessionAttempt } from "../session-attempt.js";
-import { isFree, type PlaceListener, QueuePlace } from "./queue-place.js";
+import { isFree, type PlaceListener, type PlaceSpec, QueuePlace } from "./queue-place.js";
 
 /** One queue to stand in. */
-export interface QueueSpec {
-  readonly lockName: string;
-  /** The lock's path, parent of the node. */
-  readonly parent: string;
-  readonly rule: QueueRule;
+export interface QueueSpec extends PlaceSpec {
   readonly data: Uint8Array;
-  readonly mayWait: boolean;
   readonly revocable: boolean;
   /** As in `NodePart`. */
   readonly keepable?: boolean;
-  /** As in `PlaceSpec`. */
-  readonly keepAskMs?: Millis;
   /** As in `GrantParts`. */
   readonly endsWhenSuspended?: boolean;
 }
@@ -102,14 +94,6 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
     for (const [i, place] of this.#places.entries()) if (!this.over) place.start(listings[i] as Children);
     this.#started = true;
     this.#progressed(null);
-  }
-
-  waiting(): void {
-    this.listener.waiting();
-  }
-
-  notified(): void {
-    this.listener.notified();
   }
 
   granted(place: QueuePlace<QueueSpec>): void {

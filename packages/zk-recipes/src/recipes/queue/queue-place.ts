@@ -12,6 +12,7 @@ import { type NeighbourListener, NeighbourWatch } from "./neighbour-watch.js";
 
 export interface PlaceSpec {
   readonly lockName: string;
+  /** The lock's path, parent of the node. */
   readonly parent: string;
   readonly rule: QueueRule;
   readonly mayWait: boolean;

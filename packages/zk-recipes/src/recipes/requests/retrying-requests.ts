@@ -166,18 +166,6 @@ export class RetryingRequests {
     await this.pause(delayMs);
   }
 
-  /** The end of `work`, however it ends, or of the time, whichever comes first. */
-  within(work: Promise<unknown>, limitMs: Millis): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.runtime.setTimer(limitMs, resolve, { ref: true });
-      const ended = (): void => {
-        cancel();
-        resolve();
-      };
-      work.then(ended, ended);
-    });
-  }
-
   pause(delayMs: Millis): Promise<void> {
     return new Promise((resolve) => this.runtime.setTimer(delayMs, resolve, { ref: true }));
   }

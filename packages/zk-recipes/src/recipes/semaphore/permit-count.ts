@@ -4,6 +4,18 @@ import { saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
 import { requestFailure } from "../session/failures.js";
 
+/** What an attempt asks of the permits of a semaphore. */
+export interface LeasesSpec {
+  readonly lockName: string;
+  /** Parent of the lease nodes. */
+  readonly leases: string;
+  /** Of each lease node. */
+  readonly data: Uint8Array;
+  /** How many, all or none. */
+  readonly permits: number;
+  readonly limit: PermitCount;
+}
+
 /** How many permits there are: as the client was given it, or the path of the shared count that says it. */
 export type PermitCount = number | { readonly countPath: string };
 

@@ -3,17 +3,8 @@ import type { ResponseOf } from "@holdfast/zk-protocol";
 import { decodeInt } from "../../layout/numbers.js";
 import { requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
-import { countFailure, type PermitCount } from "./permit-count.js";
+import { countFailure, type LeasesSpec } from "./permit-count.js";
 import { PermitReading, type ReadingListener } from "./permit-reading.js";
-
-export interface PermitGateSpec {
-  readonly lockName: string;
-  /** Parent of the lease nodes. */
-  readonly leases: string;
-  /** Asked for. */
-  readonly permits: number;
-  readonly limit: PermitCount;
-}
 
 /** `open` or `full` is called each time that all numbers are known anew. */
 export interface PermitGateListener {
@@ -31,14 +22,14 @@ export interface PermitGateListener {
 export class PermitGate {
   roundTrips = 0;
   readonly #context: SessionContext;
-  readonly #spec: PermitGateSpec;
+  readonly #spec: LeasesSpec;
   readonly #listener: PermitGateListener;
   readonly #taken: PermitReading<ResponseOf<"getChildren2">>;
   readonly #count: PermitReading<ResponseOf<"getData">> | null;
   /** The head acts on what was seen: a change is not reported meanwhile. */
   #closed = false;
 
-  constructor(context: SessionContext, spec: PermitGateSpec, listener: PermitGateListener) {
+  constructor(context: SessionContext, spec: LeasesSpec, listener: PermitGateListener) {
     const { session } = context;
     const { lockName, leases, limit } = spec;
     this.#context = context;

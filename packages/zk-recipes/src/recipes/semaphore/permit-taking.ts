@@ -7,15 +7,7 @@ import type { OwnNode } from "../grant/own-node-watch.js";
 import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { deleteNode } from "../session-attempt.js";
-
-export interface TakingSpec {
-  readonly lockName: string;
-  /** Parent of the lease nodes. */
-  readonly leases: string;
-  readonly data: Uint8Array;
-  /** How many, all or none. */
-  readonly permits: number;
-}
+import type { LeasesSpec } from "./permit-count.js";
 
 export interface TakingListener {
   /** How many permits there are, as known now; `null`: not known. */
@@ -39,7 +31,7 @@ export interface TakingListener {
 export class PermitTaking {
   readonly #context: SessionContext;
   readonly #settings: CreateSettings;
-  readonly #spec: TakingSpec;
+  readonly #spec: LeasesSpec;
   readonly #listener: TakingListener;
   #create: ProtectedNodes | null = null;
   /** Made and not granted. */
@@ -50,7 +42,7 @@ export class PermitTaking {
   #earlierTrips = 0;
   #stopped = false;
 
-  constructor(context: SessionContext, settings: CreateSettings, spec: TakingSpec, listener: TakingListener) {
+  constructor(context: SessionContext, settings: CreateSettings, spec: LeasesSpec, listener: TakingListener) {
     this.#context = context;
     this.#settings = settings;
     this.#spec = spec;

@@ -10,11 +10,11 @@ import {
 import { leaseBase, protectionPrefix } from "../../layout/queue-order.js";
 import { mutexRule } from "../../layout/queue-rules.js";
 import type { CreateSettings } from "../create/create-settings.js";
-import type { Children } from "../create/node-creates.js";
-import { ProtectedNodes } from "../create/protected-nodes.js";
+import type { Children, OwnNodes } from "../create/node-creates.js";
+import { type NodesListener, ProtectedNodes } from "../create/protected-nodes.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
-import { QueuePlace } from "../queue/queue-place.js";
+import { type PlaceListener, QueuePlace } from "../queue/queue-place.js";
 import type { SessionContext } from "../session/session-context.js";
 import { deleteNode, SessionAttempt } from "../session-attempt.js";
 import type { PermitCount } from "./permit-count.js";
@@ -43,7 +43,7 @@ function semaphorePaths(path: string): { readonly queue: string; readonly leases
  * permits in one transaction, to be checked once more behind it. Where Curator's waiting head holds a lease, ours has none
  * before there is room.
  */
-export class SemaphoreAttempt extends SessionAttempt {
+export class SemaphoreAttempt extends SessionAttempt implements NodesListener, PlaceListener {
   readonly #spec: SemaphoreSpec;
   readonly #queue: string;
   readonly #gate: PermitGate;
@@ -53,6 +53,8 @@ export class SemaphoreAttempt extends SessionAttempt {
   #place: QueuePlace | null = null;
   #ownWatch: OwnNodeWatch | null = null;
   #waited = false;
+  /** The leases were read in the same write as the queue. */
+  #leasesRead = true;
 
   constructor(
     context: SessionContext,
@@ -65,32 +67,24 @@ export class SemaphoreAttempt extends SessionAttempt {
     const { queue, leases } = semaphorePaths(path);
     this.#spec = spec;
     this.#queue = queue;
-    this.#gate = new PermitGate(
-      context,
-      { lockName, leases, permits, limit },
-      {
-        open: () => this.#take(),
-        full: () => this.#wait(),
-        changed: () => listener.notified(),
-        failed: (error) => this.failed(error),
+    const asked = { lockName, leases, data, permits, limit };
+    this.#gate = new PermitGate(context, asked, {
+      open: () => this.#take(),
+      full: () => this.#wait(),
+      changed: () => this.notified(),
+      failed: (error) => this.failed(error),
+    });
+    this.#taking = new PermitTaking(context, settings, asked, {
+      limit: () => this.#gate.limit,
+      accepts: (node) => this.checkNumber(lockName, leases, node, { bases: [leaseBase] }),
+      taken: (nodes) => this.#granted(nodes),
+      full: () => {
+        this.#gate.forget();
+        this.#wait();
       },
-    );
-    this.#taking = new PermitTaking(
-      context,
-      settings,
-      { lockName, leases, data, permits },
-      {
-        limit: () => this.#gate.limit,
-        accepts: (node) => this.checkNumber(lockName, leases, node, { bases: [leaseBase] }),
-        taken: (nodes) => this.#granted(nodes),
-        full: () => {
-          this.#gate.forget();
-          this.#wait();
-        },
-        missing: (lease) => this.evicted(lockName, lease),
-        failed: (error) => this.failed(error),
-      },
-    );
+      missing: (lease) => this.evicted(lockName, lease),
+      failed: (error) => this.failed(error),
+    });
     this.#entry = new ProtectedNodes(
       context,
       settings,
@@ -100,10 +94,7 @@ export class SemaphoreAttempt extends SessionAttempt {
         siblings: [leases],
         readAlong: () => this.#gate.readAlong(),
       },
-      {
-        created: ([node], [listing]) => this.#entered(node, listing as Children),
-        failed: (error) => this.failed(error),
-      },
+      this,
     );
   }
 
@@ -135,33 +126,22 @@ export class SemaphoreAttempt extends SessionAttempt {
 
   // ---- the queue
 
-  #entered(node: OwnNode, listing: Children): void {
+  created([node]: OwnNodes, [listing]: readonly Children[]): void {
     if (this.over) return;
     const { lockName, mayWait } = this.#spec;
     this.#node = node;
     if (!this.checkNumber(lockName, this.#queue, node, mutexRule)) return;
-    let atOnce = true;
-    this.#place = new QueuePlace(
-      this.context,
-      { lockName, parent: this.#queue, rule: mutexRule, mayWait },
-      node,
-      {
-        granted: ({ ownWatch }) => this.#head(ownWatch, atOnce),
-        unavailable: () => this.unavailable(),
-        failed: (error) => this.failed(error),
-        waiting: () => this.listener.waiting(),
-        notified: () => this.listener.notified(),
-      },
-    );
-    this.#place.start(listing);
-    atOnce = false;
+    const spec = { lockName, parent: this.#queue, rule: mutexRule, mayWait };
+    this.#place = new QueuePlace(this.context, spec, node, this);
+    this.#place.start(listing as Children);
+    this.#leasesRead = false;
   }
 
-  /** `atOnce`: the leases were read in the same write as the queue. */
-  #head(watch: OwnNodeWatch | null, atOnce: boolean): void {
+  /** At the head of the queue. */
+  granted({ ownWatch }: QueuePlace): void {
     if (this.over) return;
-    this.#watchOwn(watch ?? new OwnNodeWatch(this.context, this.#node as OwnNode, ignoreEvents));
-    if (!atOnce) {
+    this.#watchOwn(ownWatch ?? new OwnNodeWatch(this.context, this.#node as OwnNode, ignoreEvents));
+    if (!this.#leasesRead) {
       this.#waited = true;
       this.#gate.forget();
     }

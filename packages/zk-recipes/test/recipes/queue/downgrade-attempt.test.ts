@@ -63,7 +63,12 @@ describe("a read beside a write", () => {
     const path = answer();
     const read = await reading.grant;
     expect(path).toMatch(readPattern);
-    expect(read).toMatchObject({ token: 70n, backendId: path, data: write.data, over: false });
+    expect(read).toMatchObject({
+      token: 70n,
+      backendId: path,
+      parts: { data: write.parts.data },
+      over: false,
+    });
     expect(write.over).toBe(false);
   });
 

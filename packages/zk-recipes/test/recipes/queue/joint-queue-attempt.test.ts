@@ -81,7 +81,7 @@ describe("several locks at once", () => {
     expect(bases.map((base) => base.replace(/^.*-/, ""))).toEqual(["", "__WRIT__", "__READ__"]);
     enter();
     expect(
-      (await holds()).map(({ token, lockName, roundTrips }) => ({ token, lockName, roundTrips })),
+      (await holds()).map(({ token, parts: { lockName }, roundTrips }) => ({ token, lockName, roundTrips })),
     ).toEqual([
       { token: 60n, lockName: "a", roundTrips: 1 },
       { token: 60n, lockName: "b", roundTrips: 1 },

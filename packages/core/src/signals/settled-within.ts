@@ -1,4 +1,5 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import type { Runtime } from "../api/runtime.js";
+import type { Millis } from "../api/values.js";
 
 /** Resolves when `work` has settled, however that ends, or after `limitMs`. Never rejects. `ref`: whether the wait keeps the process alive. */
 export function settledWithin(
