@@ -1,5 +1,5 @@
 import type { Capabilities } from "../api/capabilities.js";
-import { AcquireTimeoutError, BackendError, EvictedError } from "../api/errors.js";
+import { AcquireTimeoutError, BackendError, EvictedError, type HoldfastErrorDetails } from "../api/errors.js";
 import type { Millis } from "../api/values.js";
 import type { AcquireSpecs } from "./acquire-spec.js";
 
@@ -10,14 +10,12 @@ export interface Asked {
 }
 
 /** `cause`: what was in the way beside the hold of another client, or the last failure on the way. */
-export function timedOut({ specs, backend }: Asked, waitedMs: Millis, cause: unknown): AcquireTimeoutError {
-  const [{ name, options }] = specs;
+export function timedOut(asked: Asked, waitedMs: Millis, cause: unknown): AcquireTimeoutError {
+  const { specs } = asked;
   const what = specs.length === 1 ? `the lock ${namesOf(specs)} was` : `the locks ${namesOf(specs)} were`;
-  return new AcquireTimeoutError(`${what} not granted within waitMs = ${options.waitMs}`, {
+  return new AcquireTimeoutError(`${what} not granted within waitMs = ${specs[0].options.waitMs}`, {
     waitedMs,
-    lockName: name,
-    backend,
-    ...(cause !== undefined && { cause }),
+    ...detailsOf(asked, cause),
   });
 }
 
@@ -33,31 +31,22 @@ export interface Unanswered {
 }
 
 /** No server has said whether the lock is free, so this is an outage and not contention. */
-export function noAnswer({ specs, backend }: Asked, unanswered: Unanswered): BackendError {
+export function noAnswer(asked: Asked, unanswered: Unanswered): BackendError {
+  const { specs, backend } = asked;
   const { guarded, cause } = unanswered;
   const what = guarded
     ? `${backend} has not confirmed the end of an earlier request of this provider`
     : `no answer from ${backend}`;
   const last = cause instanceof Error ? `; the last failure: ${cause.message}` : "";
-  const { name } = specs[0];
-  return new BackendError(`acquire of ${namesOf(specs)}: ${what} ${limitOf(specs, unanswered)}${last}`, {
-    lockName: name,
-    backend,
-    ...(cause !== undefined && { cause }),
-  });
+  const message = `acquire of ${namesOf(specs)}: ${what} ${limitOf(specs, unanswered)}${last}`;
+  return new BackendError(message, detailsOf(asked, cause));
 }
 
 /** `error`: what the link says of its own attempts. */
-export function unreachable(
-  { specs, backend }: Asked,
-  unanswered: Unanswered,
-  error: BackendError,
-): BackendError {
-  const { message, servers, cause } = error;
-  return new BackendError(
-    `acquire of ${namesOf(specs)}: no connection ${limitOf(specs, unanswered)}: ${message}`,
-    { lockName: specs[0].name, backend, servers, cause: cause ?? error },
-  );
+export function unreachable(asked: Asked, unanswered: Unanswered, error: BackendError): BackendError {
+  const { specs } = asked;
+  const message = `acquire of ${namesOf(specs)}: no connection ${limitOf(specs, unanswered)}: ${error.message}`;
+  return new BackendError(message, { servers: error.servers, ...detailsOf(asked, error.cause ?? error) });
 }
 
 /** The time that has passed, and the option that says how long it may be. */
@@ -68,18 +57,19 @@ function limitOf([{ options }]: AcquireSpecs, { passedMs, connectTimeoutMs }: Un
 }
 
 /** Granted, and over again before the caller could have it: to be asked for anew. */
-export function goneBeforeDelivery({ specs, backend }: Asked, why: string): BackendError {
-  return new BackendError(`acquire of ${namesOf(specs)}: ${why}`, { lockName: specs[0].name, backend });
+export function goneBeforeDelivery(asked: Asked, why: string): BackendError {
+  return new BackendError(`acquire of ${namesOf(asked.specs)}: ${why}`, detailsOf(asked));
 }
 
 export function evictedAtGrant({ backend }: Asked, name: string): EvictedError {
   return new EvictedError(
     `the queue entry for "${name}" was deleted as its turn came, by an operator or another client`,
-    {
-      lockName: name,
-      backend,
-    },
+    { lockName: name, backend },
   );
+}
+
+function detailsOf({ specs, backend }: Asked, cause?: unknown): HoldfastErrorDetails {
+  return { lockName: specs[0].name, backend, cause };
 }
 
 function namesOf(specs: AcquireSpecs): string {

@@ -35,14 +35,8 @@ export async function inspectRedLock(
 /** `false` when no majority named a holder of ours. */
 export async function askToLetGo(quorum: Quorum, name: string): Promise<boolean> {
   const keys = [quorum.settings.keyPrefix + name];
-  const replies = await repliesOfMajority(
-    quorum,
-    "too few nodes could be told of",
-    name,
-    async ({ line }) => {
-      return (await line.run(mutexAsk, keys, mutexAsk.args(null))).reply;
-    },
-  );
+  const ask = async ({ line }: VotingNode) => (await line.run(mutexAsk, keys, mutexAsk.args(null))).reply;
+  const replies = await repliesOfMajority(quorum, "too few nodes could be told of", name, ask);
   return replies.filter(({ status }) => status === "asked").length >= quorum.majority;
 }
 

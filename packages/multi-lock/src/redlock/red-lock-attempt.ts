@@ -163,30 +163,22 @@ export class RedLockAttempt implements Attempt {
     if (revocable) await ownChannel.heard(settings.nodeTimeoutMs);
     const leftMs = endMs - runtime.nowMs();
     if (leftMs <= 0 || leftMs < settings.minValidityMs) {
-      throw quorumError(
-        `the majority for "${name}" came too late: ${Math.floor(leftMs)} ms of the lease of ${this.#leaseMs} ms were left, and minValidityMs is ${settings.minValidityMs}`,
-        name,
-        majority,
-        defeatOf(round, name, majority).votes,
-      );
+      const message = `the majority for "${name}" came too late: ${Math.floor(leftMs)} ms of the lease of ${this.#leaseMs} ms were left, and minValidityMs is ${settings.minValidityMs}`;
+      throw quorumError(message, name, majority, defeatOf(round, name, majority).votes);
     }
     this.#quorum.overtake(this.#lock.key);
     if (this.#withdrawn) return undefined;
-    return new RedLockGrant(
-      this.#quorum,
-      {
-        lock: this.#lock,
-        owner,
-        token,
-        leaseMs: this.#leaseMs,
-        startedMs,
-        votes,
-        roundTrips: this.#roundTrips,
-        contended,
-        revocable,
-      },
-      this.#listener,
-    );
+    return new RedLockGrant(this.#quorum, this.#listener, {
+      lock: this.#lock,
+      owner,
+      token,
+      leaseMs: this.#leaseMs,
+      startedMs,
+      votes,
+      roundTrips: this.#roundTrips,
+      contended,
+      revocable,
+    });
   }
 
   /**

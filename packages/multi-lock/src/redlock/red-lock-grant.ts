@@ -54,7 +54,7 @@ export class RedLockGrant implements QuorumHold {
   #cancelEnd: (() => void) | undefined;
 
   /** Reports itself to the listener. */
-  constructor(quorum: Quorum, won: Won, listener: AttemptListener) {
+  constructor(quorum: Quorum, listener: AttemptListener, won: Won) {
     this.#quorum = quorum;
     this.#won = won;
     this.token = won.token;

@@ -142,14 +142,8 @@ export class Batches {
   async #send(kind: AnyKind, chunks: readonly (readonly Item[])[]): Promise<void> {
     const runs = chunks.map((chunk) => {
       const keys = chunk.flatMap((item) => item.keys);
-      return {
-        keys,
-        args: kind.args(
-          chunk.map((item) => item.entry),
-          keys,
-          this.#context,
-        ),
-      };
+      const entries = chunk.map((item) => item.entry);
+      return { keys, args: kind.args(entries, keys, this.#context) };
     });
     const answers = await this.#line.runAll(kind.script, runs);
     chunks.forEach((chunk, index) => {

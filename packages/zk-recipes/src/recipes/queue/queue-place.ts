@@ -139,9 +139,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
   #listFailed(error: RequestError): void {
     if (saysNoNode(error)) return this.#ownNodeMissing();
     if (!isFinal(error)) return this.#context.again(error, () => this.#list());
-    this.#fail(
-      requestFailure(`listing ${this.spec.parent}`, error, this.#context.session, this.spec.lockName),
-    );
+    this.#failAt(`listing ${this.spec.parent}`, error);
   }
 
   /** Watches the own node first, then the nodes ahead, in one write. */
@@ -204,15 +202,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     if (this.#left) return;
     if (refused === this.#twoAhead) this.#twoAhead = null;
     if (refused !== this.#predecessor) return;
-    const { session } = this.#context;
-    this.#fail(
-      requestFailure(
-        `watching ${refused.path}, which is ahead in the queue`,
-        error,
-        session,
-        this.spec.lockName,
-      ),
-    );
+    this.#failAt(`watching ${refused.path}, which is ahead in the queue`, error);
   }
 
   #isOwnSession(node: NeighbourWatch): boolean {
@@ -259,6 +249,11 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
       if (!outcome.ok) return this.#context.again(outcome.error, () => this.#list());
       this.#fail(eviction(this.spec.lockName, this.node.path));
     });
+  }
+
+  /** The server has refused for good what was asked of it. */
+  #failAt(what: string, refusal: ZooKeeperError): void {
+    this.#fail(requestFailure(what, refusal, this.#context.session, this.spec.lockName));
   }
 
   #fail(error: HoldfastError): void {

@@ -171,12 +171,8 @@ export class RetryingRequests {
   }
 
   failure(call: CallInfo, error: Error): HoldfastError {
-    return requestFailure(
-      `${call.lockName} at ${call.path}`,
-      error,
-      this.sessions.context.session,
-      call.lockName,
-    );
+    const { session } = this.sessions.context;
+    return requestFailure(`${call.lockName} at ${call.path}`, error, session, call.lockName);
   }
 
   /** For a write with an unknown outcome. Not retryable: the same call again might count twice. */

@@ -41,29 +41,21 @@ export class PermitGate {
       again: () => this.#again(),
       failed: (error) => listener.failed(error),
     };
-    this.#taken = new PermitReading(
-      context,
-      {
-        arm: (watcher) => session.watchChildren(leases, watcher),
-        valueOf: ({ children }) => this.#takenBy(children),
-        whenAbsent: 0,
-        failure: (error) => requestFailure(`listing ${leases}`, error, session, lockName),
-      },
-      reading,
-    );
+    this.#taken = new PermitReading(context, reading, {
+      arm: (watcher) => session.watchChildren(leases, watcher),
+      valueOf: ({ children }) => this.#takenBy(children),
+      whenAbsent: 0,
+      failure: (error) => requestFailure(`listing ${leases}`, error, session, lockName),
+    });
     if (typeof limit === "number") this.#count = null;
     else {
       const { countPath } = limit;
-      this.#count = new PermitReading(
-        context,
-        {
-          arm: (watcher) => session.watchData(countPath, watcher),
-          valueOf: ({ data }) => decodeInt(countPath, data),
-          whenAbsent: null,
-          failure: (error) => countFailure(lockName, countPath, error, session),
-        },
-        reading,
-      );
+      this.#count = new PermitReading(context, reading, {
+        arm: (watcher) => session.watchData(countPath, watcher),
+        valueOf: ({ data }) => decodeInt(countPath, data),
+        whenAbsent: null,
+        failure: (error) => countFailure(lockName, countPath, error, session),
+      });
     }
   }
 

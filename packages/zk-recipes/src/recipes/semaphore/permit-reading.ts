@@ -33,7 +33,7 @@ export class PermitReading<T> {
   #absent = false;
   #stopped = false;
 
-  constructor(context: SessionContext, parts: ReadingParts<T>, listener: ReadingListener) {
+  constructor(context: SessionContext, listener: ReadingListener, parts: ReadingParts<T>) {
     this.#context = context;
     this.#parts = parts;
     this.#listener = listener;

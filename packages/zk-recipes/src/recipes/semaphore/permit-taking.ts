@@ -58,19 +58,15 @@ export class PermitTaking {
     const part: NodePart = { lockName, parent: leases, base: leaseBase, data };
     const parts = Array.from({ length: permits }, () => part) as [NodePart, ...NodePart[]];
     this.#earlierTrips += this.#create?.roundTrips ?? 0;
-    this.#create = new ProtectedNodes(
-      this.#context,
-      this.#settings,
-      { parts, transaction: true },
-      {
-        created: (nodes, [listing]) => {
-          this.#taken = nodes;
-          for (const node of nodes) if (!this.#listener.accepts(node)) return;
-          this.#judge(listing as Children);
-        },
-        failed: (error) => this.#listener.failed(error),
+    const plan = { parts, transaction: true };
+    this.#create = new ProtectedNodes(this.#context, this.#settings, plan, {
+      created: (nodes, [listing]) => {
+        this.#taken = nodes;
+        for (const node of nodes) if (!this.#listener.accepts(node)) return;
+        this.#judge(listing as Children);
       },
-    );
+      failed: (error) => this.#listener.failed(error),
+    });
     this.#create.start();
   }
 
