@@ -155,3 +155,8 @@ const refusals: ReadonlySet<string> = new Set([
   "NOPERM",
   "ERR AUTH",
 ]);
+
+/** What every error about a lock on Redis says of it. `lockName`: as the caller gave it. */
+export function ofLock(lockName: string): { readonly lockName: string; readonly backend: "redis" } {
+  return { lockName, backend: "redis" };
+}

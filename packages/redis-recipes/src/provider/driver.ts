@@ -16,6 +16,7 @@ import type {
   PermitLimit,
 } from "@holdfast/core/driver";
 import { RecentMap } from "@holdfast/core/internal";
+import { ofLock } from "../client/errors.js";
 import { checkClusterName } from "../layout/names.js";
 import type { RedisClientState } from "../recipes/attempts/client-state.js";
 import { PolledAttempt, type PolledRequest } from "../recipes/attempts/polled-attempt.js";
@@ -206,5 +207,5 @@ export class RedisDriver implements LockDriver {
 }
 
 function unsupported(message: string, name: string): UnsupportedError {
-  return new UnsupportedError(message, { backend: "redis", lockName: name });
+  return new UnsupportedError(message, ofLock(name));
 }

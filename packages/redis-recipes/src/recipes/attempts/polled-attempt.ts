@@ -6,7 +6,7 @@ import {
   UnsupportedError,
 } from "@holdfast/core";
 import type { Attempt, AttemptListener, GrantRequest, PermitLimit } from "@holdfast/core/driver";
-import { nothingDone, OutcomeUnknownError } from "../../client/errors.js";
+import { nothingDone, OutcomeUnknownError, ofLock } from "../../client/errors.js";
 import type { Answer } from "../../client/redis-line.js";
 import { type ChannelPlace, cappedSleepMs } from "../channels/channel-waiters.js";
 import { deliverAfter } from "../grants/early-state.js";
@@ -185,14 +185,14 @@ export class PolledAttempt implements Attempt {
     this.#mayBeThere = before;
     switch (reply.status) {
       case "late":
-        throw new BackendError(`a request for the ${what} "${this.#name}" came to Redis too late`, {
-          lockName: this.#name,
-          backend: "redis",
-        });
+        throw new BackendError(
+          `a request for the ${what} "${this.#name}" came to Redis too late`,
+          ofLock(this.#name),
+        );
       case "conflict":
         throw new LayoutConflictError(
           `the key ${JSON.stringify(this.#key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
-          { lockName: this.#name, backend: "redis" },
+          ofLock(this.#name),
         );
       case "busy":
         if (this.#request.mayWait && !this.#over) this.#listener.waiting(this.#blockedBy(reply.missing));
@@ -202,10 +202,10 @@ export class PolledAttempt implements Attempt {
 
   #blockedBy(missing: string | undefined): Error | undefined {
     if (missing === undefined) return undefined;
-    return new BackendError(`the ${this.#scripts.what} "${this.#name}" grants nothing: ${missing}`, {
-      lockName: this.#name,
-      backend: "redis",
-    });
+    return new BackendError(
+      `the ${this.#scripts.what} "${this.#name}" grants nothing: ${missing}`,
+      ofLock(this.#name),
+    );
   }
 
   readonly #messaged = (): void => {
@@ -282,8 +282,7 @@ export class PolledAttempt implements Attempt {
     const lost = new LockLostError(`the write lock "${name}" was gone when a read was asked for beside it`, {
       reason: "lease-missing",
       token: this.#beside?.token ?? null,
-      lockName: name,
-      backend: "redis",
+      ...ofLock(name),
     });
     this.#listener.failed(lost);
   }
@@ -296,8 +295,7 @@ export class PolledAttempt implements Attempt {
     if (outlivesLease) {
       if (reply === null) {
         throw new BackendError(`the ${what} "${this.#name}" could not be given back`, {
-          lockName: this.#name,
-          backend: "redis",
+          ...ofLock(this.#name),
           retryable: false,
         });
       }
@@ -323,8 +321,8 @@ export class PolledAttempt implements Attempt {
 
 function limitIn(limit: PermitLimit | null, name: string): number | null {
   if (limit === null || typeof limit === "number") return limit;
-  throw new UnsupportedError(`Redis has no counters that could be the limit of "${name}": give a number`, {
-    lockName: name,
-    backend: "redis",
-  });
+  throw new UnsupportedError(
+    `Redis has no counters that could be the limit of "${name}": give a number`,
+    ofLock(name),
+  );
 }

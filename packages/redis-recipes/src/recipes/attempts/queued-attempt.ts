@@ -1,6 +1,6 @@
 import { BackendError, LayoutConflictError, type Millis } from "@holdfast/core";
 import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
-import { nothingDone, OutcomeUnknownError } from "../../client/errors.js";
+import { nothingDone, OutcomeUnknownError, ofLock } from "../../client/errors.js";
 import type { Answer } from "../../client/redis-line.js";
 import type { HandOver } from "../../layout/grant-message.js";
 import { type AcquireAllAnswer, mutexAcquireAll } from "../../scripts/mutex/acquire-all.js";
@@ -373,20 +373,14 @@ function conflictError({ found }: Conflict, { name, kind }: GrantRequest): Layou
     found === "token"
       ? "its token key holds something that is no token"
       : `its key holds ${found === "read-write-lock" ? "a read-write lock" : `a Redis ${found}`}`;
-  return new LayoutConflictError(`"${name}" cannot be a ${kind}: ${what}`, {
-    lockName: name,
-    backend: "redis",
-  });
+  return new LayoutConflictError(`"${name}" cannot be a ${kind}: ${what}`, ofLock(name));
 }
 
 /** The acquire came to the server after the date until which it was to be executed. */
 function lateError(lockName: string): BackendError {
-  return new BackendError("Redis took the request up only after its time, and did nothing", {
-    backend: "redis",
-    lockName,
-  });
+  return new BackendError("Redis took the request up only after its time, and did nothing", ofLock(lockName));
 }
 
 function unconfirmedError(lockName: string): BackendError {
-  return new BackendError("granted, and no renewal could confirm it", { backend: "redis", lockName });
+  return new BackendError("granted, and no renewal could confirm it", ofLock(lockName));
 }

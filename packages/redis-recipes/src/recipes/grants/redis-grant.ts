@@ -1,5 +1,6 @@
 import { BackendError, type FencingToken, type LossReason, type Millis } from "@holdfast/core";
 import type { Grant, GrantState } from "@holdfast/core/driver";
+import { ofLock } from "../../client/errors.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchAnswer } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
@@ -154,10 +155,7 @@ export class RedisGrant implements Grant, Renewable, Held {
     if (askedBy !== this.#requests.line.masterOf(lock.key)) {
       // Rule 9: the word of a master that was replaced meanwhile counts for nothing, neither yes nor no.
       this.becomeUncertain();
-      throw new BackendError("the master that answered does not serve this lock any more", {
-        backend: "redis",
-        lockName: lock.name,
-      });
+      throw new BackendError("the master that answered does not serve this lock any more", ofLock(lock.name));
     }
     if (reply.status === "gone") {
       // Overtaken by our own release: that one says how it ended.
@@ -281,6 +279,6 @@ export function checkAcknowledged(requests: Requests, acknowledged: number | nul
   if (acks === 0 || (acknowledged ?? 0) >= acks) return;
   throw new BackendError(
     `granted by the master, but ${acknowledged ?? 0} of ${replicas} replicas have it after ${waitTimeoutMs} ms, and acks asks for ${acks}`,
-    { backend: "redis", lockName },
+    ofLock(lockName),
   );
 }

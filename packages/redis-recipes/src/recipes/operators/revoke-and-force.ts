@@ -1,4 +1,5 @@
-import { LayoutConflictError, type PrimitiveKind } from "@holdfast/core";
+import { LayoutConflictError } from "@holdfast/core";
+import { ofLock } from "../../client/errors.js";
 import type { FieldsKind, RedisKind } from "../kinds/kind.js";
 import type { Requests } from "../requests/requests.js";
 import type { Inspected } from "./inspect.js";
@@ -28,12 +29,6 @@ export async function forceRelease(
   return false;
 }
 
-function conflictError(
-  { name, kind }: { name: string; kind: PrimitiveKind },
-  found: string,
-): LayoutConflictError {
-  return new LayoutConflictError(`"${name}" is no ${kind}: its key holds a ${found}`, {
-    lockName: name,
-    backend: "redis",
-  });
+function conflictError({ name, kind }: Inspected, found: string): LayoutConflictError {
+  return new LayoutConflictError(`"${name}" is no ${kind}: its key holds a ${found}`, ofLock(name));
 }

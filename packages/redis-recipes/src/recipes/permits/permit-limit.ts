@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "@holdfast/core";
 import { show } from "@holdfast/core/internal";
+import { ofLock } from "../../client/errors.js";
 import { redissonChannels } from "../../layout/channels.js";
 import { permitKeyList, permitKeys } from "../../layout/keys.js";
 import { permitSet } from "../../scripts/permit/set.js";
@@ -35,6 +36,6 @@ export function checkLimit(method: string, name: string, limit: unknown): assert
   if (Number.isInteger(limit) && (limit as number) >= 0 && (limit as number) <= 2 ** 31 - 1) return;
   throw new InvalidArgumentError(
     `${method}: limit must be a whole number from 0 to ${2 ** 31 - 1}; got ${show(limit)}`,
-    { lockName: name, backend: "redis" },
+    ofLock(name),
   );
 }

@@ -1,4 +1,5 @@
 import { BackendError, LockLostError, type Millis } from "@holdfast/core";
+import { ofLock } from "../../client/errors.js";
 import { electionLabel } from "../../scripts/election/label.js";
 import type { RedisGrant } from "../grants/redis-grant.js";
 import type { LockKeys } from "../kinds/kind.js";
@@ -38,7 +39,6 @@ export async function announce(
   throw new LockLostError(`the leadership of "${lock.name}" was gone when a label was announced`, {
     reason: "lease-missing",
     token,
-    lockName: lock.name,
-    backend: "redis",
+    ...ofLock(lock.name),
   });
 }

@@ -1,5 +1,5 @@
 import { LayoutConflictError } from "@holdfast/core";
-import { ReplyError } from "../../client/errors.js";
+import { ofLock, ReplyError } from "../../client/errors.js";
 
 /**
  * Scripts look at what is under the lock's own key and say what they found. The keys beside it (queues, liveness) belong to us and
@@ -23,6 +23,6 @@ export function foundElse(
 ): LayoutConflictError {
   return new LayoutConflictError(
     `the key ${JSON.stringify(key)} holds something else (${found}) than ${expected}`,
-    { lockName, backend: "redis" },
+    ofLock(lockName),
   );
 }

@@ -34,21 +34,20 @@ export function requestFailure(
   session: ZooKeeperSession,
   lockName?: string,
 ): BackendError | UnsupportedError {
-  const details = { cause, backend: "zookeeper", lockName, servers: session.servers } as const;
-  if (!(cause instanceof ZooKeeperError)) return new BackendError(`${what}: ${cause.message}`, details);
+  const { servers } = session;
+  const details = { cause, backend: "zookeeper", lockName } as const;
+  if (!(cause instanceof ZooKeeperError)) {
+    return new BackendError(`${what}: ${cause.message}`, { ...details, servers });
+  }
   if (cause.code === errorCodes.Unimplemented) {
     return new UnsupportedError(
       `${what}: the server does not know this request; ZooKeeper 3.5.1 or later is needed`,
-      {
-        cause,
-        backend: "zookeeper",
-        lockName,
-      },
+      details,
     );
   }
   const hint = advice.get(cause.code);
   const said = `${what}: ${cause.codeName}${hint === undefined ? "" : `, ${hint}`}`;
-  return new BackendError(said, { ...details, retryable: isPassing(cause) });
+  return new BackendError(said, { ...details, servers, retryable: isPassing(cause) });
 }
 
 /** For a waiter whose queue node was deleted while its session lives. */
