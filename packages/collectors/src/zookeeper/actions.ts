@@ -31,7 +31,10 @@ interface Plan {
   readonly unknown: boolean;
 }
 
-type Verdict = Plan | { readonly refuse: ActionResult["outcome"]; readonly why: string };
+/** Nothing is done. */
+type Refusal = Outcome & { readonly tried: false };
+
+type Verdict = Plan | Refusal;
 
 const mostWaiters = 1_000;
 
@@ -50,7 +53,7 @@ export function act(
     rowOf: (fresh) => rowOf(fresh, book, nowMs()),
     attempt: async (fresh, before) => {
       const verdict = compared(request, before) ?? plan(request, fresh);
-      if ("refuse" in verdict) return refused(verdict.refuse, verdict.why);
+      if ("outcome" in verdict) return verdict;
       const { effects, steps, unknown } = verdict;
       if (request.dryRun) return { outcome: "would-do", effects, unknownLibrary: unknown, tried: false };
       if (unknown && request.unknownLibrary !== true)
@@ -72,19 +75,19 @@ function rowOf(fresh: FreshLock, book: LockBook, nowMs: number): ObservedLock {
   return row;
 }
 
-function refused(outcome: ActionResult["outcome"], why: string): Outcome & { readonly tried: false } {
+function refused(outcome: ActionResult["outcome"], why: string): Refusal {
   return { outcome, effects: [why], tried: false };
 }
 
 function compared({ expectedVersion }: ActionRequest, before: ObservedLock): Verdict | null {
   if (isVague(expectedVersion)) {
-    return {
-      refuse: "conflict",
-      why: "What it was decided on does not tell one holder from the next of the same name: open the lock and look again.",
-    };
+    return refused(
+      "conflict",
+      "What it was decided on does not tell one holder from the next of the same name: open the lock and look again.",
+    );
   }
   if (before.version === expectedVersion) return null;
-  return { refuse: "conflict", why: "Who holds it has changed since: nothing was done." };
+  return refused("conflict", "Who holds it has changed since: nothing was done.");
 }
 
 function plan(request: ActionRequest, fresh: FreshLock): Verdict {
@@ -108,10 +111,7 @@ function revoke({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
     return effect === null ? [] : [{ holder, effect }];
   });
   if (heard.length === 0) {
-    return {
-      refuse: "unsupported",
-      why: "Holders of this library have no way to be asked: nobody would hear.",
-    };
+    return refused("unsupported", "Holders of this library have no way to be asked: nobody would hear.");
   }
   const nodes = nodesOf(tree);
   return {
@@ -131,9 +131,9 @@ function evict({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
   const waiter = found.waiters.find(({ name }) => name === entry);
   if (waiter === undefined) {
     if (found.holders.some(({ name }) => name === entry)) {
-      return { refuse: "conflict", why: "It holds by now, and does not wait any more." };
+      return refused("conflict", "It holds by now, and does not wait any more.");
     }
-    return { refuse: "nothing-there", why: "There is no such waiter." };
+    return refused("nothing-there", "There is no such waiter.");
   }
   const blocker = blockerOf(found, waiter);
   const check: MultiOp[] =
@@ -151,7 +151,7 @@ function force({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
   if (holders.length === 0) return noHolder(entry);
   const nodes = nodesOf(tree);
   if (holders.some(({ name }) => nodes.get(name)?.stat == null)) {
-    return { refuse: "conflict", why: "A holder went while it was read: look again." };
+    return refused("conflict", "A holder went while it was read: look again.");
   }
   const left = found.holders.length - holders.length;
   const rest = left > 0 ? `${left} others go on holding.` : nextEffect(found.waiters[0]);
@@ -165,10 +165,10 @@ function force({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
 function clean(_request: ActionRequest, { tree, found }: FreshLock): Verdict {
   const { stat, path } = tree;
   if (isLockKind(found) || stat === null || stat.numChildren > 0 || stat.ephemeralOwner !== 0n) {
-    return { refuse: "conflict", why: "It is not an empty parent (any more)." };
+    return refused("conflict", "It is not an empty parent (any more).");
   }
   if (stat.cversion === 0) {
-    return { refuse: "unsupported", why: "It never had a child: it may be something else than a lock." };
+    return refused("unsupported", "It never had a child: it may be something else than a lock.");
   }
   const steps: MultiOp[] = [{ op: "delete", request: { path, version: stat.version } }];
   // Nothing in an empty node tells whose it was.
@@ -197,8 +197,8 @@ function isUnknown({ recognisedAs }: TreeParticipant): boolean {
 
 function noHolder(entry: string | null): Verdict {
   return entry === null
-    ? { refuse: "nothing-there", why: "Nobody holds it." }
-    : { refuse: "conflict", why: "That one does not hold (any more): nothing was done." };
+    ? refused("nothing-there", "Nobody holds it.")
+    : refused("conflict", "That one does not hold (any more): nothing was done.");
 }
 
 function deletion(nodes: ReadonlyMap<string, TreeNode>, person: TreeParticipant): MultiOp {

@@ -3,8 +3,6 @@ import type { Grant } from "../api/driver.js";
 import type { LockLostError } from "../api/errors.js";
 import type { LockHandle } from "../api/handle.js";
 import type { LockMode, Millis, Owner } from "../api/values.js";
-import { Alarm } from "../clock/alarm-clock.js";
-import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 
 export interface HoldIdentity {
   readonly kind: PrimitiveKind;
@@ -19,49 +17,18 @@ export interface OpenHandle extends LockHandle {
   revokeAsked(): void;
 }
 
-/** Who holds what since when: a hold as the books of its provider have it. */
-export abstract class HoldRecord extends Alarm implements HoldIdentity {
-  readonly kind: PrimitiveKind;
-  readonly name: string;
-  readonly mode: LockMode;
-  readonly owner: Owner;
+/** Who holds what since when: a `Hold` as the books of its provider have it. */
+export interface HoldRecord extends HoldIdentity {
   readonly grant: Grant;
   /** As given, or announced since. */
-  label: string | null;
+  readonly label: string | null;
   readonly grantedAtMs: Millis;
-  readonly leaseMs: Millis;
   /** Handles not released yet, oldest first. */
-  open: readonly OpenHandle[] = noHandles;
-
-  constructor(
-    identity: HoldIdentity,
-    { label, leaseMs }: ResolvedAcquireOptions,
-    grant: Grant,
-    grantedAtMs: Millis,
-  ) {
-    super();
-    this.kind = identity.kind;
-    this.name = identity.name;
-    this.mode = identity.mode;
-    this.owner = identity.owner;
-    this.grant = grant;
-    this.label = label;
-    this.grantedAtMs = grantedAtMs;
-    this.leaseMs = leaseMs;
-  }
-
+  readonly open: readonly OpenHandle[];
   /** Whether the hold is not over by the clock. When its time has passed it is lost here and now, however late the timers are. */
-  abstract check(): boolean;
-
+  check(): boolean;
   /** The provider closes: resolves to `true` when the backend has confirmed that nothing is left. */
-  abstract closeDown(): Promise<boolean>;
-
+  closeDown(): Promise<boolean>;
   /** No alarm will ring any more: a release that is not confirmed settles now. */
-  abstract abandonRelease(): void;
-
-  eventBase(): HoldIdentity {
-    return { kind: this.kind, name: this.name, mode: this.mode, owner: this.owner };
-  }
+  abandonRelease(): void;
 }
-
-export const noHandles: readonly OpenHandle[] = [];

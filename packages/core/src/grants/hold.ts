@@ -1,9 +1,9 @@
 import type { Grant, GrantState } from "../api/driver.js";
 import { BackendError, LockLostError } from "../api/errors.js";
 import type { FencingToken, HoldState, LossReason, Millis, ReleaseOutcome } from "../api/values.js";
-import { noHandles, type OpenHandle } from "./hold-record.js";
+import type { HoldRecord, OpenHandle } from "./hold-record.js";
 import { Tenant } from "./keeping.js";
-import { Lease } from "./lease.js";
+import { Lease, noHandles } from "./lease.js";
 
 /** A release under way: one request and one outcome, however many wait for it. The request goes on when the wait for it ends. */
 interface PendingRelease {
@@ -20,7 +20,7 @@ interface PendingRelease {
  * One grant of the backend and all handles on it: several when it was re-entered. The driver reports here what happens to the grant;
  * the hold knows whether it may still be relied on, and says so once when not.
  */
-export class Hold extends Lease implements GrantState {
+export class Hold extends Lease implements GrantState, HoldRecord {
   revokeAsked = false;
   /** The release found that the hold had gone before, which no report had said. */
   foundGone = false;
@@ -158,7 +158,7 @@ export class Hold extends Lease implements GrantState {
     this.engine.signals.add(signal, aborted);
   }
 
-  override abandonRelease(): void {
+  abandonRelease(): void {
     const { name, engine } = this;
     const ms = engine.options.releaseTimeoutMs;
     this.#unconfirmed(
@@ -262,7 +262,7 @@ export class Hold extends Lease implements GrantState {
   }
 
   /** Holders hear of it before their entry goes. */
-  override closeDown(): Promise<boolean> {
+  closeDown(): Promise<boolean> {
     if (this.#release !== undefined) return this.#release.confirmed;
     if (this.status === "staying") return this.#endStay();
     if (this.status !== "held") return Promise.resolve(false);

@@ -1,8 +1,12 @@
+import type { PrimitiveKind } from "../api/capabilities.js";
 import type { Grant } from "../api/driver.js";
-import type { LossReason, Millis } from "../api/values.js";
+import type { LockMode, LossReason, Millis, Owner } from "../api/values.js";
+import { Alarm } from "../clock/alarm-clock.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import type { GrantEngine } from "./engine.js";
-import { type HoldIdentity, HoldRecord } from "./hold-record.js";
+import type { HoldIdentity, OpenHandle } from "./hold-record.js";
+
+export const noHandles: readonly OpenHandle[] = [];
 
 /** Times beyond this are "for ever": no alarm is set for them. */
 const foreverMs = Number.MAX_SAFE_INTEGER;
@@ -20,8 +24,19 @@ export type HoldStatus =
  * A lease is renewed at a third of it, then each tenth after a failure, with one request at a time. A request that hangs delays
  * nothing: the alarm ends the hold at its deadline, and an answer after that is too late.
  */
-export abstract class Lease extends HoldRecord {
+export abstract class Lease extends Alarm implements HoldIdentity {
   readonly engine: GrantEngine;
+  readonly kind: PrimitiveKind;
+  readonly name: string;
+  readonly mode: LockMode;
+  readonly owner: Owner;
+  readonly grant: Grant;
+  /** As given, or announced since. */
+  label: string | null;
+  readonly grantedAtMs: Millis;
+  readonly leaseMs: Millis;
+  /** Handles not released yet, oldest first. */
+  open: readonly OpenHandle[] = noHandles;
   /** The caller has the hold. Before that it is proven where it is in doubt, and given back where it is gone. */
   delivered = false;
   /** `uncertain()` was the last that the driver has reported. */
@@ -52,13 +67,25 @@ export abstract class Lease extends HoldRecord {
     grant: Grant,
     sentEpoch: number,
   ) {
-    super(identity, options, grant, engine.runtime.nowMs());
+    super();
     this.engine = engine;
+    this.kind = identity.kind;
+    this.name = identity.name;
+    this.mode = identity.mode;
+    this.owner = identity.owner;
+    this.grant = grant;
+    this.label = options.label;
+    this.grantedAtMs = engine.runtime.nowMs();
+    this.leaseMs = options.leaseMs;
     const leased = engine.driver.capabilities.lease === "ttl";
     this.#renews = leased && options.renew;
     this.#finalUntilMs =
       leased && !options.renew ? (grant.leaseUntilMs?.() ?? grant.validUntilMs()) : Infinity;
     this.#jumpEpoch = sentEpoch;
+  }
+
+  eventBase(): HoldIdentity {
+    return { kind: this.kind, name: this.name, mode: this.mode, owner: this.owner };
   }
 
   abstract lose(reason: LossReason): void;

@@ -1,11 +1,18 @@
 import { type Millis, ProviderClosedError, type Runtime, type SessionState } from "@holdfast/core";
 import type { BackendLink, Grant } from "@holdfast/core/driver";
-import type { EventHub } from "@holdfast/core/internal";
-import { marginMs, type RequestMeter, requestMeter, WireOwners } from "@holdfast/redis-recipes/internal";
+import { type EventHub, settledWithin } from "@holdfast/core/internal";
+import {
+  grantChannel,
+  marginMs,
+  parseGrantMessage,
+  type RequestMeter,
+  requestMeter,
+  type Subscription,
+  WireOwners,
+} from "@holdfast/redis-recipes/internal";
 import { type Ballot, holdRound, repliesOf, tooFewError, votesOf } from "./ballot.js";
 import { checkDistinct, clocksApart } from "./distinct-nodes.js";
 import type { ResolvedRedLocksOptions } from "./options.js";
-import { OwnChannel } from "./own-channel.js";
 import { type NodeListener, type OpenLine, VotingNode } from "./voting-node.js";
 
 /** A hold, with what it hears of the nodes and of other clients. */
@@ -29,11 +36,12 @@ export class Quorum implements BackendLink, NodeListener {
   readonly majority: number;
   readonly owners: WireOwners;
   readonly holds: Set<QuorumHold> = new Set<QuorumHold>();
-  readonly ownChannel: OwnChannel;
   readonly meter: RequestMeter | undefined;
   readonly #events: EventHub;
   #state: SessionState = "connecting";
   readonly #warned = new Set<string>();
+  /** On the channel of this provider, on each node. */
+  #subscriptions: readonly Subscription[] = [];
 
   constructor(settings: ResolvedRedLocksOptions, events: EventHub, open?: OpenLine) {
     const { runtime } = settings.common;
@@ -44,11 +52,6 @@ export class Quorum implements BackendLink, NodeListener {
     this.meter = requestMeter(events);
     this.#events = events;
     this.nodes = settings.nodes.map((node) => new VotingNode(node, settings.common, this, open));
-    this.ownChannel = new OwnChannel(runtime, this.owners.uuid, this.nodes, ({ type, owner }, node) => {
-      const hold = [...this.holds].find(({ backendId }) => backendId === owner);
-      if (type === "revoke") hold?.revokeAsked();
-      else if (type === "stolen") hold?.doubt(node, { forgotten: true });
-    });
   }
 
   get state(): SessionState {
@@ -80,6 +83,28 @@ export class Quorum implements BackendLink, NodeListener {
     for (const refusal of refusals(round.ballots)) throw refusal;
     const votes = votesOf(round, () => ({ vote: "for" }));
     throw tooFewError("no connection to a majority", undefined, majority, votes);
+  }
+
+  /** From the first request on, other clients can send messages to the holders of this provider. */
+  listen(): void {
+    if (this.#subscriptions.length > 0) return;
+    const channel = grantChannel(this.owners.uuid);
+    this.#subscriptions = this.nodes.map((node) => {
+      return node.listen(channel, "plain", (text) => this.#received(text, node));
+    });
+  }
+
+  /** Resolves when such messages are heard of all nodes, or after so long: a request to let go that comes before is not repeated. */
+  async heard(waitMs: Millis): Promise<void> {
+    const subscribed = Promise.allSettled(this.#subscriptions.map(({ ready }) => ready));
+    await settledWithin(this.runtime, subscribed, waitMs, { ref: true });
+  }
+
+  #received(text: string, node: VotingNode): void {
+    const message = parseGrantMessage(text);
+    const hold = [...this.holds].find(({ backendId }) => backendId === message?.owner);
+    if (message?.type === "revoke") hold?.revokeAsked();
+    else if (message?.type === "stolen") hold?.doubt(node, { forgotten: true });
   }
 
   /** Throws where votes would not be independent; warns where clocks are apart. `runIds`: what the nodes have just answered. */

@@ -60,7 +60,7 @@ export class RedLockAttempt implements Attempt {
         { backend: "redlock", lockName: request.name },
       );
     }
-    quorum.ownChannel.listen();
+    quorum.listen();
     this.#asked = this.#ask();
   }
 
@@ -155,12 +155,12 @@ export class RedLockAttempt implements Attempt {
     votes: readonly VotingNode[],
     contended: boolean,
   ): Promise<RedLockGrant | undefined> {
-    const { runtime, majority, settings, ownChannel } = this.#quorum;
+    const { runtime, majority, settings } = this.#quorum;
     const { name, revocable } = this.#request;
     const { startedMs } = round;
     const endMs = endOf(startedMs, this.#leaseMs);
     const token = await this.#token(owner, round, endMs);
-    if (revocable) await ownChannel.heard(settings.nodeTimeoutMs);
+    if (revocable) await this.#quorum.heard(settings.nodeTimeoutMs);
     const leftMs = endMs - runtime.nowMs();
     if (leftMs <= 0 || leftMs < settings.minValidityMs) {
       const message = `the majority for "${name}" came too late: ${Math.floor(leftMs)} ms of the lease of ${this.#leaseMs} ms were left, and minValidityMs is ${settings.minValidityMs}`;

@@ -235,7 +235,7 @@ export class ZooKeeperDriver implements LockDriver {
     options.signal?.throwIfAborted();
     await this.#sessions.whenConnected(options.signal === undefined ? {} : { signal: options.signal });
     const spec = { kind, lockName: name, path, limit };
-    const snapshot = await inspectPath(this.#sessions.context, this.#options.runtime, spec, options);
+    const snapshot = await inspectPath(this.#sessions.context, spec, options);
     if (snapshot.kind === null) await this.#checkChroot(name);
     return snapshot;
   }

@@ -43,7 +43,7 @@ export class RedisClientState {
     this.waits = new Waits(this.requests, this.holds);
     this.grantChannel = new GrantChannel(this, onUnknownGrant);
     this.channelWaiters = new ChannelWaiters(line);
-    this.revokeChannels = new PermitRevokeChannels(line, runtime, this.holds);
+    this.revokeChannels = new PermitRevokeChannels(this.requests, this.holds);
     // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
     const stopRenewed = line.onRenewed((what) => {
       if (what === "master") {

@@ -1,36 +1,36 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import type { Millis } from "@holdfast/core";
 import { settledWithin } from "@holdfast/core/internal";
-import type { RedisLine, Subscription } from "../../client/redis-line.js";
+import type { Subscription } from "../../client/redis-line.js";
 import { ourChannels } from "../../layout/channels.js";
 import type { Holds } from "../grants/holds.js";
+import type { Requests } from "../requests/requests.js";
 
 /** A grant is not withheld for longer because its holder could not be asked for it yet. */
 const patienceMs: Millis = 1_000;
 
 /** Hears of requests for permits that are held here: one subscription for each semaphore of which revocable permits are held. */
 export class PermitRevokeChannels {
-  readonly #line: RedisLine;
-  readonly #runtime: Runtime;
+  readonly #requests: Requests;
   readonly #holds: Holds;
   readonly #subscriptions = new Map<string, Subscription>();
 
-  constructor(line: RedisLine, runtime: Runtime, holds: Holds) {
-    this.#line = line;
-    this.#runtime = runtime;
+  constructor(requests: Requests, holds: Holds) {
+    this.#requests = requests;
     this.#holds = holds;
   }
 
   /** From now on holders on this key hear of requests to let go. Never rejects. */
   async listen(key: string): Promise<void> {
+    const { line, runtime } = this.#requests;
     let subscription = this.#subscriptions.get(key);
     if (subscription === undefined) {
-      subscription = this.#line.subscribe(ourChannels.permitsWanted(key), "redisson", () => {
+      subscription = line.subscribe(ourChannels.permitsWanted(key), "redisson", () => {
         for (const hold of this.#holds.on(key)) hold.revokeAsked();
         this.leaveIfUnheld(key);
       });
       this.#subscriptions.set(key, subscription);
     }
-    await settledWithin(this.#runtime, subscription.ready, patienceMs, { ref: true });
+    await settledWithin(runtime, subscription.ready, patienceMs, { ref: true });
   }
 
   /** A hold on this key is over. */

@@ -7,17 +7,12 @@ import { permitSet } from "../../scripts/permit/set.js";
 import { foundElse } from "../requests/foreign-key.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 
-export interface LimitChange {
-  readonly limit: number;
-  readonly onlyIfUnset: boolean;
-}
-
 /** Sets how many permits there are in all, held ones among them. `false` where that was so already. Safe to ask again. */
 export async function setPermitLimit(
   runs: RetryingRequests,
   name: string,
   key: string,
-  change: LimitChange,
+  change: { readonly limit: number; readonly onlyIfUnset: boolean },
 ): Promise<boolean> {
   const args = permitSet.args({
     ...change,

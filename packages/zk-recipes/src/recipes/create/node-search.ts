@@ -1,4 +1,4 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import type { Millis } from "@holdfast/core";
 import { joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../../session/errors.js";
 import type { Outcome, RequestError } from "../../session/types.js";
@@ -40,20 +40,13 @@ export interface SearchListener {
 export class NodeSearch {
   roundTrips = 0;
   readonly #context: SessionContext;
-  readonly #runtime: Runtime;
   readonly #sought: readonly SoughtNode[];
   /** Of each node that is looked for. */
   readonly #parents: readonly string[];
   readonly #listener: SearchListener;
 
-  constructor(
-    context: SessionContext,
-    runtime: Runtime,
-    sought: readonly SoughtNode[],
-    listener: SearchListener,
-  ) {
+  constructor(context: SessionContext, sought: readonly SoughtNode[], listener: SearchListener) {
     this.#context = context;
-    this.#runtime = runtime;
     this.#sought = sought;
     this.#parents = sought.map(({ parent }) => parent);
     this.#listener = listener;
@@ -122,7 +115,7 @@ export class NodeSearch {
 
   /** Every client behind a node that stayed would wait for it as long as our session lives. */
   #clearLater(delayMs: Millis): void {
-    this.#runtime.setTimer(delayMs, () => this.#context.whenUsable(() => this.#clear(delayMs)));
+    this.#context.runtime.setTimer(delayMs, () => this.#context.whenUsable(() => this.#clear(delayMs)));
   }
 
   #clear(delayMs: Millis): void {

@@ -223,21 +223,19 @@ export class ProtectedNodes {
 
   /** What the lost answer would have said. */
   #look(): void {
-    this.#search ??= new NodeSearch(
-      this.#context,
-      this.#settings.runtime,
-      this.#plan.parts.map(({ parent }, index) => ({ parent, prefix: this.#prefixes[index] as string })),
-      {
-        wanted: () => this.#abandoned === null,
-        found: (nodes, listings) => this.#ready(nodes, listings),
-        none: () => {
-          this.#unknown = false;
-          this.#resume();
-        },
-        unanswered: (error) => this.#unanswered(error),
-        failed: (error) => this.#fail(this.#failure(error)),
+    const sought = this.#plan.parts.map(({ parent }, index) => {
+      return { parent, prefix: this.#prefixes[index] as string };
+    });
+    this.#search ??= new NodeSearch(this.#context, sought, {
+      wanted: () => this.#abandoned === null,
+      found: (nodes, listings) => this.#ready(nodes, listings),
+      none: () => {
+        this.#unknown = false;
+        this.#resume();
       },
-    );
+      unanswered: (error) => this.#unanswered(error),
+      failed: (error) => this.#fail(this.#failure(error)),
+    });
     this.#search.look();
   }
 

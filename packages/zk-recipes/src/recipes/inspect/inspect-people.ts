@@ -1,4 +1,4 @@
-import type { Age, HoldInfo, ParticipantInfo, Runtime } from "@holdfast/core";
+import type { Age, HoldInfo, ParticipantInfo } from "@holdfast/core";
 import { formatSessionId } from "@holdfast/zk-protocol";
 import { mayBeKept } from "../../layout/queue-order.js";
 import type { TreeParticipant } from "../../layout/tree.js";
@@ -20,13 +20,9 @@ export function participantInfo(person: TreeParticipant, takenAt: Date): Partici
 }
 
 /** A holder's node shows since when it queued. Since when it holds is known of our own grants only. */
-export function holdInfo(
-  context: SessionContext,
-  runtime: Runtime,
-  person: TreeParticipant,
-  takenAt: Date,
-): HoldInfo {
-  const own = context.grants.get(person.path);
+export function holdInfo(context: SessionContext, person: TreeParticipant, takenAt: Date): HoldInfo {
+  const { runtime, grants } = context;
+  const own = grants.get(person.path);
   return {
     ...participantInfo(person, takenAt),
     sinceMs:

@@ -1,4 +1,4 @@
-import type { InspectOptions, LockSnapshot, PrimitiveKind, Runtime } from "@holdfast/core";
+import type { InspectOptions, LockSnapshot, PrimitiveKind } from "@holdfast/core";
 import { recogniseTree } from "../../layout/recognise-tree.js";
 import type { TreeHints, TreeParticipant } from "../../layout/tree.js";
 import type { SessionContext } from "../session/session-context.js";
@@ -26,12 +26,11 @@ const looks = 5;
  */
 export async function inspectPath(
   context: SessionContext,
-  runtime: Runtime,
   spec: InspectSpec,
   options: InspectOptions,
 ): Promise<LockSnapshot> {
   for (let look = 1; ; look++) {
-    const { snapshot, holders } = await lookOnce(context, runtime, spec, options);
+    const { snapshot, holders } = await lookOnce(context, spec, options);
     if (snapshot.held.length > 0 || holders === 0 || look === looks) return snapshot;
   }
 }
@@ -39,11 +38,10 @@ export async function inspectPath(
 /** `holders`: as many as the listing has shown. */
 async function lookOnce(
   context: SessionContext,
-  runtime: Runtime,
   { kind, lockName, path, limit }: InspectSpec,
   options: InspectOptions,
 ): Promise<{ snapshot: LockSnapshot; holders: number }> {
-  const { session } = context;
+  const { session, runtime } = context;
   const hints: TreeHints = {
     kind,
     ours: (each) => context.nodes.has(each),
@@ -61,7 +59,7 @@ async function lookOnce(
     name: lockName,
     takenAt,
     kind: found.kind,
-    held: found.holders.filter(isShown).map((person) => holdInfo(context, runtime, person, takenAt)),
+    held: found.holders.filter(isShown).map((person) => holdInfo(context, person, takenAt)),
     pending: found.waiters
       .filter(isShown)
       .map((person, position) => ({ ...participantInfo(person, takenAt), position })),

@@ -177,14 +177,11 @@ export class RetryingRequests {
 
   /** For a write with an unknown outcome. Not retryable: the same call again might count twice. */
   unknown(call: CallInfo, what: string): BackendError {
+    const { lockName, path } = call;
+    const { servers } = this.sessions.context.session;
     return new BackendError(
-      `${what} of ${call.lockName}: the answer was lost, and what is at ${call.path} now does not tell whether the update was applied: it may or may not have been`,
-      {
-        lockName: call.lockName,
-        backend: "zookeeper",
-        servers: this.sessions.context.session.servers,
-        retryable: false,
-      },
+      `${what} of ${lockName}: the answer was lost, and what is at ${path} now does not tell whether the update was applied: it may or may not have been`,
+      { lockName, backend: "zookeeper", servers, retryable: false },
     );
   }
 

@@ -15,7 +15,7 @@ beforeEach(() => {
 
 function inspect(kind: PrimitiveKind = "mutex", options: InspectOptions = {}): Promise<LockSnapshot> {
   const context = new SessionContext(session, systemRuntime);
-  return inspectPath(context, systemRuntime, { kind, lockName: "l", path: "/l" }, options);
+  return inspectPath(context, { kind, lockName: "l", path: "/l" }, options);
 }
 
 async function sent(op: "getChildren2" | "getData", pathEnd = "") {
