@@ -18,10 +18,8 @@ export async function inspectRedLock(
   const pictures = await repliesOfMajority(quorum, "too few nodes told of", name, async ({ line }) => {
     return (await line.run(mutexInspect, lookKeys, mutexInspect.args({ maxPending: 0 }))).reply;
   });
-  const holder = ownerOfMajority(
-    pictures.flatMap(({ holders }) => holders),
-    majority,
-  );
+  const named = pictures.flatMap(({ holders }) => holders);
+  const holder = ownerOfMajority(named, majority);
   return {
     name,
     takenAt: new Date(runtime.wallMs()),

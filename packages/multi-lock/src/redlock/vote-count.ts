@@ -50,10 +50,8 @@ export function defeatOf(round: Round<Vote>, lockName: string, majority: number)
     );
   }
   const busy = replies.flatMap(([, { reply }]) => (reply.status === "busy" ? [reply] : []));
-  const leading = ownerOfMajority(
-    busy.map(({ holder, pttlMs }) => ({ owner: holder, pttlMs })),
-    majority,
-  );
+  const named = busy.map(({ holder, pttlMs }) => ({ owner: holder, pttlMs }));
+  const leading = ownerOfMajority(named, majority);
   const quarantined = replies.flatMap(([, { reply }]) =>
     reply.status === "quarantined" ? [reply.longestLeaseMs - reply.ageMs] : [],
   );

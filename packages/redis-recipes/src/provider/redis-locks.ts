@@ -25,7 +25,7 @@ import { RedisClientState } from "../recipes/attempts/client-state.js";
 import { RedisBarrier } from "../recipes/barrier/barrier.js";
 import { RedisDoubleBarrier } from "../recipes/barrier/double-barrier.js";
 import { RedisLatch } from "../recipes/latch/latch.js";
-import { IdentityRecord } from "../recipes/operators/identity-record.js";
+import { keepIdentity } from "../recipes/operators/identity-record.js";
 import { checkLimit, setPermitLimit } from "../recipes/permits/permit-limit.js";
 import { RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { RedisDriver } from "./driver.js";
@@ -137,7 +137,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     settings: resolved,
     onUnknownGrant: (grant) => events.emit("unknown-grant", grant),
   });
-  if (common.identity) client.keepIdentity(new IdentityRecord(line, runtime, client.owners.uuid));
+  if (common.identity) client.onClose(keepIdentity(line, runtime, client.owners.uuid));
   const driver = new RedisDriver(client, {
     keyPrefix: resolved.keyPrefix,
     cluster: isCluster(target),

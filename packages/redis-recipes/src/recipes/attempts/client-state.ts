@@ -30,8 +30,8 @@ export class RedisClientState {
   /** Requests that wait for messages on channels that are not ours alone. */
   readonly channelWaiters: ChannelWaiters;
   readonly revokeChannels: PermitRevokeChannels;
-  readonly #stopListening: readonly (() => void)[];
-  #identity: { close(): void } | undefined;
+  /** Each ends something that goes on until the provider closes. */
+  readonly #stops: (() => void)[];
 
   constructor({ line, runtime, settings, onUnknownGrant = () => {} }: ClientStateParts) {
     const clockStepped = (runId: string): void => this.holds.clockStepped(runId);
@@ -53,22 +53,20 @@ export class RedisClientState {
       this.waits.heartbeatAll();
       this.holds.renewAll();
     });
-    this.#stopListening = [stopRenewed, line.onBroken(() => this.holds.masterChanged())];
+    this.#stops = [stopRenewed, line.onBroken(() => this.holds.masterChanged())];
   }
 
   stateChanged(state: SessionState): void {
     if (state !== "connected") this.holds.contactBroken();
   }
 
-  /** For operators, as long as the provider lives. */
-  keepIdentity(record: { keepUp(): void; close(): void }): void {
-    this.#identity = record;
-    record.keepUp();
+  /** `stop` is called when the provider closes. */
+  onClose(stop: () => void): void {
+    this.#stops.push(stop);
   }
 
   async close(waitMs: Millis): Promise<void> {
-    for (const stop of this.#stopListening) stop();
-    this.#identity?.close();
+    for (const stop of this.#stops) stop();
     this.waits.close();
     this.grantChannel.close();
     this.channelWaiters.close();

@@ -2,6 +2,7 @@ import type { FencingToken, LossReason, Millis } from "@holdfast/core";
 import { type WireOwners, writerField } from "../../layout/owners.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchKind } from "../requests/batches.js";
+import { put, take } from "../requests/grouped.js";
 import type { Requests } from "../requests/requests.js";
 import type { DueRenewals } from "./due-renewals.js";
 
@@ -161,15 +162,4 @@ export class Holds {
   renewAll(): void {
     for (const hold of [...this.#holds.values()]) void hold.recheck();
   }
-}
-
-function put<K>(index: Map<K, Set<Held>>, at: K, hold: Held): void {
-  const there = index.get(at);
-  if (there === undefined) index.set(at, new Set([hold]));
-  else there.add(hold);
-}
-
-function take<K>(index: Map<K, Set<Held>>, at: K, hold: Held): void {
-  const there = index.get(at);
-  if (there?.delete(hold) === true && there.size === 0) index.delete(at);
 }

@@ -22,52 +22,35 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[1])
 };
 
 /**
- * Says in `hf:client:<uuid>` who this client is, for operators: once for the client however many locks it has, kept up while it lives. No
- * lock depends on it: a write that fails is tried again and reported nowhere.
+ * Says in `hf:client:<uuid>` who this client is, for operators: once for the client however many locks it has, kept up until the result is
+ * called. Waits for the connection by itself. No lock depends on it: a write that fails is tried again and reported nowhere.
  */
-export class IdentityRecord {
-  readonly #line: RedisLine;
-  readonly #runtime: Runtime;
-  readonly #uuid: string;
-  readonly #fields: readonly string[];
-  #cancel = (): void => {};
-  #closed = false;
-
-  constructor(line: RedisLine, runtime: Runtime, uuid: string) {
-    this.#line = line;
-    this.#runtime = runtime;
-    this.#uuid = uuid;
-    const app = basename(process.argv[1] ?? "node");
-    const about = {
-      label: app,
-      host: hostname(),
-      pid: String(process.pid),
-      app,
-      version: process.version,
-      start: String(Math.round(runtime.wallMs())),
-    };
-    this.#fields = Object.entries(about).flat();
-  }
-
-  /** Waits for the connection by itself. */
-  keepUp(): void {
-    void this.#say();
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#cancel();
-  }
-
-  async #say(): Promise<void> {
-    const line = this.#line;
+export function keepIdentity(line: RedisLine, runtime: Runtime, uuid: string): () => void {
+  const app = basename(process.argv[1] ?? "node");
+  const about = {
+    label: app,
+    host: hostname(),
+    pid: String(process.pid),
+    app,
+    version: process.version,
+    start: String(Math.round(runtime.wallMs())),
+  };
+  const args = [lifeMs, ...Object.entries(about).flat()];
+  let closed = false;
+  let cancel = (): void => {};
+  const say = async (): Promise<void> => {
     let nextMs = againMs;
     try {
       if (line.state !== "connected") await line.whenConnected({ waitMs: patienceMs });
-      await line.run(write, [clientKey(this.#uuid)], [lifeMs, ...this.#fields]);
+      await line.run(write, [clientKey(uuid)], args);
     } catch {
       nextMs = retryMs;
     }
-    if (!this.#closed) this.#cancel = this.#runtime.setTimer(nextMs, () => void this.#say());
-  }
+    if (!closed) cancel = runtime.setTimer(nextMs, () => void say());
+  };
+  void say();
+  return () => {
+    closed = true;
+    cancel();
+  };
 }

@@ -1,4 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { put, take } from "../requests/grouped.js";
 
 export interface RoundsParts<T> {
   readonly runtime: Runtime;
@@ -33,21 +34,14 @@ export class Rounds<T> {
   add(each: T): void {
     this.#order.set(each, this.#parts.runtime.nowMs());
     const slot = this.#parts.slotOf(each);
-    if (slot !== null) {
-      const mates = this.#bySlot.get(slot);
-      if (mates === undefined) this.#bySlot.set(slot, new Set([each]));
-      else mates.add(each);
-    }
+    if (slot !== null) put(this.#bySlot, slot, each);
     this.#arm();
   }
 
   remove(each: T): void {
     if (!this.#order.delete(each)) return;
     const slot = this.#parts.slotOf(each);
-    if (slot === null) return;
-    const mates = this.#bySlot.get(slot);
-    mates?.delete(each);
-    if (mates?.size === 0) this.#bySlot.delete(slot);
+    if (slot !== null) take(this.#bySlot, slot, each);
   }
 
   close(): void {

@@ -147,9 +147,14 @@ export class SessionContext {
 }
 
 function drain(waiting: Set<() => void>): void {
+  for (const fn of drained(waiting)) fn();
+}
+
+/** What was in the set, which is empty from now on. */
+export function drained<T>(waiting: Set<T>): readonly T[] {
   const due = [...waiting];
   waiting.clear();
-  for (const fn of due) fn();
+  return due;
 }
 
 /**

@@ -8,7 +8,7 @@ import {
 import type { BackendLink } from "@holdfast/core/internal";
 import { SessionLostError } from "../../session/errors.js";
 import type { ZooKeeperSession } from "../../session/types.js";
-import { SessionContext } from "./session-context.js";
+import { drained, SessionContext } from "./session-context.js";
 
 export interface SessionSequenceOptions {
   readonly runtime: Runtime;
@@ -101,15 +101,11 @@ export class SessionSequence implements BackendLink {
   }
 
   readonly #admit = (): void => {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const { connected } of waiting) connected();
+    for (const { connected } of drained(this.#waiting)) connected();
   };
 
   #endWaiting(error: Error): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const { ended } of waiting) ended(error);
+    for (const { ended } of drained(this.#waiting)) ended(error);
   }
 
   #hasSuccessor(session: ZooKeeperSession): boolean {
