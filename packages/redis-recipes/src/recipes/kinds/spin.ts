@@ -29,12 +29,11 @@ const release = mappedScript(
   ({ status, serverMs }): PolledEnd => ({ serverMs, ended: status === "freed" }),
 );
 
-const { keysOf, look, requestRevoke, force } = mutex;
+const { queued: _queued, ...hash } = mutex;
 
 /** Redisson's `RSpinLock`: the hash of the plain mutex, without messages either way. For set-ups in which pub/sub does not get through. */
 export const spinMutex: FieldsKind = {
-  sides: ["write"],
-  keysOf,
+  ...hash,
   polled: {
     what: "spin-mutex",
     sharing: "none",
@@ -52,7 +51,4 @@ export const spinMutex: FieldsKind = {
   },
   // Clients that wait for it leave no trace; those that wait for a plain mutex of the same name are shown.
   hidesWaiters: true,
-  look,
-  requestRevoke,
-  force,
 };
