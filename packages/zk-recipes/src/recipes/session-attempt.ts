@@ -5,7 +5,7 @@ import { checkSequence, type QueueRule } from "../layout/queue-rules.js";
 import type { CreateSettings } from "./create/create-settings.js";
 import type { OwnNode } from "./grant/own-node-watch.js";
 import type { ZooKeeperGrant } from "./grant/zookeeper-grant.js";
-import type { SharedName } from "./session/deletions.js";
+import type { DeletionOutcome, SharedName } from "./session/deletions.js";
 import { eviction, requestFailure } from "./session/failures.js";
 import type { SessionContext } from "./session/session-context.js";
 
@@ -176,13 +176,10 @@ export function deleteNode(
   shared: SharedName | null = null,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    deletions.delete(
-      path,
-      (_outcome, error) => {
-        if (error === null) resolve();
-        else reject(requestFailure(what, error, session, lockName));
-      },
-      shared,
-    );
+    const settled = (_outcome: DeletionOutcome, error: Error | null): void => {
+      if (error === null) resolve();
+      else reject(requestFailure(what, error, session, lockName));
+    };
+    deletions.delete(path, settled, shared);
   });
 }

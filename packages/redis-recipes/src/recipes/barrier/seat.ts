@@ -7,6 +7,7 @@ import {
   type DoubleBarrierArgs,
   doubleBarrier,
 } from "../../scripts/barrier/double.js";
+import { every } from "../channels/every.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 import { marginMs } from "../requests/server-clock.js";
 
@@ -64,14 +65,12 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     this.#phase = "in";
     const { engine, line } = this.#runs;
     const stopNotices = line.onRenewed(() => this.#stay());
-    let stopTimer = (): void => {};
-    const beat = (): void => {
-      stopTimer = engine.runtime.setTimer(this.#times.heartbeatMs, () => {
-        beat();
-        this.#stay();
-      });
-    };
-    beat();
+    const { heartbeatMs } = this.#times;
+    const stopTimer = every(
+      engine.runtime,
+      () => heartbeatMs,
+      () => this.#stay(),
+    );
     let stopDeadline = (): void => {};
     const guard = (): void => {
       const leftMs = this.#countsUntilMs - engine.runtime.nowMs();

@@ -1,5 +1,6 @@
 import type { Runtime } from "@holdfast/core";
 import { type ChannelWaiters, cappedSleepMs } from "./channel-waiters.js";
+import { every } from "./every.js";
 
 /**
  * Calls `changed` at each message, once messages arrive, after each reconnect, and about each second besides, since
@@ -11,20 +12,13 @@ export function watchChannel(
   channel: { readonly name: string; readonly kind: "plain" | "redisson" },
   changed: () => void,
 ): () => void {
-  let stopTimer = (): void => {};
-  const tick = (): void => {
-    stopTimer = runtime.setTimer(Math.ceil(cappedSleepMs(runtime)), () => {
-      tick();
-      changed();
-    });
-  };
   let watching = true;
   const place = rooms.enter(channel.name, channel.kind, "all", { size: 1, wake: changed });
   place.ready.then(
     () => watching && changed(),
     () => {},
   );
-  tick();
+  const stopTimer = every(runtime, () => Math.ceil(cappedSleepMs(runtime)), changed);
   return () => {
     watching = false;
     stopTimer();

@@ -261,12 +261,10 @@ export async function renewAcknowledged(
   entry: RenewEntry,
 ): Promise<BatchAnswer<RenewAnswer>> {
   const { acks, waitTimeoutMs } = requests.settings;
-  const { reply, acknowledged, ...rest } = await requests.line.run(
-    renewal.script,
-    renewKeys,
-    renewal.args([entry], renewKeys, requests),
-    { wait: { replicas: acks, timeoutMs: waitTimeoutMs } },
-  );
+  const args = renewal.args([entry], renewKeys, requests);
+  const wait = { replicas: acks, timeoutMs: waitTimeoutMs };
+  const answer = await requests.line.run(renewal.script, renewKeys, args, { wait });
+  const { reply, acknowledged, ...rest } = answer;
   const [own] = reply;
   if (own === undefined) throw new RangeError("a renewal of one hold has no answer");
   if (own.status === "renewed") checkAcknowledged(requests, acknowledged, name);

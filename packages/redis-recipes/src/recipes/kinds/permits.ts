@@ -69,11 +69,10 @@ export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
     sharing: "any",
     renewal: {
       script: permitRenew,
-      args: (entries) =>
-        permitRenew.args(
-          null,
-          entries.map(({ field, leaseMs }) => ({ ids: field.split(separator), leaseMs })),
-        ),
+      args(entries) {
+        const batches = entries.map(({ field, leaseMs }) => ({ ids: field.split(separator), leaseMs }));
+        return permitRenew.args(null, batches);
+      },
       limit: renewalLimit,
       weightOf: ({ field }) => Math.ceil(field.length / idLength),
     },

@@ -78,11 +78,10 @@ export const readWriteLock: FieldsKind = {
     sharing: "readers",
     renewal: {
       script: readRenew,
-      args: (entries) =>
-        readRenew.args(
-          null,
-          entries.map(({ field, leaseMs }) => ({ owner: field, leaseMs })),
-        ),
+      args(entries) {
+        const owners = entries.map(({ field, leaseMs }) => ({ owner: field, leaseMs }));
+        return readRenew.args(null, owners);
+      },
       limit: renewalLimit,
     },
     wakes: "all",

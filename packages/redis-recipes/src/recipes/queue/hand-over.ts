@@ -76,16 +76,11 @@ export async function confirmHold(
   const { settings, batches, line } = requests;
   const entry = { field: lock.fieldOf(owner), leaseMs };
   // Rule 11: counted for a write of the new holder itself.
-  const {
-    reply,
-    sentMs,
-    answeredMs,
-    runId,
-    askedBy = runId,
-  } = await (settings.acks > 0
+  const answer = await (settings.acks > 0
     ? renewAcknowledged(requests, lock, entry)
     : batches.ask(lock.renewal, lock.renewKeys, entry));
-  requests.noteClock(reply.serverMs, { sentMs, answeredMs, runId });
+  const { reply, sentMs, runId, askedBy = runId } = answer;
+  requests.noteClock(reply.serverMs, answer);
   if (reply.status !== "renewed") return null;
   if (askedBy !== line.masterOf(lock.key) || !requests.trusts({ sentMs, runId })) return null;
   // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.

@@ -26,13 +26,10 @@ export class MissingParents {
   send(session: ZooKeeperSession): void {
     for (const level of this.levels) {
       const acl = this.#acls.get(level) as readonly Acl[];
-      session.send(
-        "createContainer",
-        { path: level, data: new Uint8Array(0), acl, flags: CreateFlags.container },
-        (made) => {
-          if (!made.ok && made.error instanceof ZooKeeperError) this.#refusals.set(level, made.error);
-        },
-      );
+      const container = { path: level, data: new Uint8Array(0), acl, flags: CreateFlags.container };
+      session.send("createContainer", container, (made) => {
+        if (!made.ok && made.error instanceof ZooKeeperError) this.#refusals.set(level, made.error);
+      });
     }
   }
 

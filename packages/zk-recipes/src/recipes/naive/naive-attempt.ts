@@ -170,12 +170,8 @@ export class NaiveAttempt extends SessionAttempt {
       return this.#create([]);
     }
     if (found.stat.ephemeralOwner === 0n) {
-      return this.failed(
-        new LayoutConflictError(
-          `${lockName}: ${path} is there already and does not belong to a session, so it never goes and nobody would be granted; a naive mutex needs a path of its own`,
-          { lockName, backend: "zookeeper" },
-        ),
-      );
+      const message = `${lockName}: ${path} is there already and does not belong to a session, so it never goes and nobody would be granted; a naive mutex needs a path of its own`;
+      return this.failed(new LayoutConflictError(message, { lockName, backend: "zookeeper" }));
     }
     this.#contended = true;
     if (mayWait) this.listener.waiting();

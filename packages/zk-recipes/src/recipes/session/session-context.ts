@@ -104,14 +104,11 @@ export class SessionContext {
       this.#whenUsable.delete(fn);
       this.#pauses.delete(end);
     };
-    const cancel = this.runtime.setTimer(
-      delayMs,
-      () => {
-        this.#pauses.delete(end);
-        this.whenUsable(fn);
-      },
-      { ref: true },
-    );
+    const due = (): void => {
+      this.#pauses.delete(end);
+      this.whenUsable(fn);
+    };
+    const cancel = this.runtime.setTimer(delayMs, due, { ref: true });
     this.#pauses.add(end);
     return end;
   }

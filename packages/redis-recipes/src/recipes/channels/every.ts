@@ -1,0 +1,14 @@
+import type { Millis, Runtime } from "@holdfast/core";
+
+/** Runs `fn` again and again, each time after `nextMs()`. The result ends it. */
+export function every(runtime: Runtime, nextMs: () => Millis, fn: () => void): () => void {
+  let stop = (): void => {};
+  const arm = (): void => {
+    stop = runtime.setTimer(nextMs(), () => {
+      arm();
+      fn();
+    });
+  };
+  arm();
+  return () => stop();
+}
