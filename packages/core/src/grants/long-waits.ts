@@ -101,11 +101,8 @@ export class LongWaits extends Alarm {
     if (this.#told.has(name)) return;
     if (blockedBy !== undefined) {
       const why = `no hold of another client is in the way, but this: ${blockedBy.message}`;
-      this.#tell(
-        wait,
-        "HF_BLOCKED_WAIT",
-        `acquire of "${name}" waits for more than ${hopelessMs} ms; ${why}`,
-      );
+      const message = `acquire of "${name}" waits for more than ${hopelessMs} ms; ${why}`;
+      this.#tell(wait, "HF_BLOCKED_WAIT", message);
     } else if (wait.kind.endsWith("mutex") && wait.kind !== "reentrant-mutex") {
       const own = this.#ownHold(wait);
       if (own !== undefined && own.grantedAtMs <= wait.queuedMs)
@@ -121,11 +118,8 @@ export class LongWaits extends Alarm {
     // Granted, or given up, while the holder was asked for.
     if (this.#told.get(name) !== wait) return;
     const waitedMs = Math.round(this.#engine.runtime.nowMs() - queuedMs);
-    this.#tell(
-      wait,
-      "HF_LONG_WAIT",
-      `acquire of "${name}" has waited for ${waitedMs} ms, and has neither waitMs nor an end in sight; ${holder}`,
-    );
+    const message = `acquire of "${name}" has waited for ${waitedMs} ms, and has neither waitMs nor an end in sight; ${holder}`;
+    this.#tell(wait, "HF_LONG_WAIT", message);
   }
 
   /** Looked up in one pass over the holds for all waits of a turn: of both there may be ten thousand. */

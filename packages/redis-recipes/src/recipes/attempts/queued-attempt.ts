@@ -247,7 +247,8 @@ export class QueuedAttempt implements Attempt, Wait {
         this.#listener.unavailable();
         return;
       case "late":
-        this.failed(lateError(this.#names));
+        // The acquire came to the server after the date until which it was to be executed.
+        this.failed(this.#error("Redis took the request up only after its time, and did nothing"));
         return;
       case "conflict":
         this.failed(conflictError(reply, request));
@@ -303,7 +304,7 @@ export class QueuedAttempt implements Attempt, Wait {
       if (!confirming()) return;
       if (found.every((each) => each !== null)) this.#grant(found, { contended, claimed: false });
       else if (this.#mayWait) this.#wait("heartbeat");
-      else this.failed(unconfirmedError(this.#names));
+      else this.failed(this.#error("granted, and no renewal could confirm it"));
     } catch (error) {
       if (!confirming()) return;
       const passing = error instanceof BackendError && error.retryable;
@@ -362,6 +363,10 @@ export class QueuedAttempt implements Attempt, Wait {
     if (this.#alone) this.#client.waits.remove(this);
   }
 
+  #error(message: string): BackendError {
+    return new BackendError(message, ofLock(this.#names));
+  }
+
   get #names(): string {
     return this.#parts.map(({ lock }) => lock.name).join(", ");
   }
@@ -374,13 +379,4 @@ function conflictError({ found }: Conflict, { name, kind }: GrantRequest): Layou
       ? "its token key holds something that is no token"
       : `its key holds ${found === "read-write-lock" ? "a read-write lock" : `a Redis ${found}`}`;
   return new LayoutConflictError(`"${name}" cannot be a ${kind}: ${what}`, ofLock(name));
-}
-
-/** The acquire came to the server after the date until which it was to be executed. */
-function lateError(lockName: string): BackendError {
-  return new BackendError("Redis took the request up only after its time, and did nothing", ofLock(lockName));
-}
-
-function unconfirmedError(lockName: string): BackendError {
-  return new BackendError("granted, and no renewal could confirm it", ofLock(lockName));
 }

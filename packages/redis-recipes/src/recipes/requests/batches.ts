@@ -150,10 +150,8 @@ export class Batches {
       const answer = answers[index];
       if (isOfSome(answer) && chunk.length > 1) {
         // The others shall not suffer for it; asking again does no harm.
-        void this.#send(
-          kind,
-          chunk.map((item) => [item]),
-        );
+        const alone = chunk.map((item) => [item]);
+        void this.#send(kind, alone);
         return;
       }
       if (answer === undefined || answer instanceof Error) {

@@ -188,10 +188,7 @@ export class RetryingRequests {
   /** Updates of one path from this provider take turns, or they would refuse each other by the version. */
   inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
     const result = (this.#turns.get(path) ?? Promise.resolve()).then(work);
-    const ended = result.then(
-      () => {},
-      () => {},
-    );
+    const ended = result.catch(() => {});
     this.#turns.set(path, ended);
     void ended.then(() => {
       if (this.#turns.get(path) === ended) this.#turns.delete(path);
