@@ -107,7 +107,9 @@ export const keepingCases: readonly Case[] = [
       expect(await other.tryAcquire()).toBeNull();
       expect(holder.state).toBe("held");
       expect(await holder.release()).toBe("released");
-      expect((await lock.acquire()).turn).toBe(0);
+      const settled = h.record(provider, "acquire-settled", lock.name);
+      await lock.acquire();
+      expect(settled).toMatchObject([{ kept: false }]);
     },
   ],
   [
@@ -134,8 +136,9 @@ export const keepingCases: readonly Case[] = [
       const provider = await h.provider();
       const lock = h.lockOf(provider, h.name());
       await keep(h, lock);
+      const settled = h.record(provider, "acquire-settled", lock.name);
       const fresh = await lock.acquire({ fresh: true });
-      expect(fresh.turn).toBe(0);
+      expect(settled).toMatchObject([{ kept: false }]);
       expect(await fresh.release({ keep: false })).toBe("released");
       await h.untilEmpty(lock);
       expect(provider.kept()).toEqual([]);
@@ -153,11 +156,12 @@ export const keepingCases: readonly Case[] = [
       await keep(h, lock);
       const asked = await lock.acquire({ revocable: true });
       const { revokeRequested } = asked;
-      expect(asked.turn).toBe(1);
+      expect(provider.kept()).toMatchObject([{ lent: true, lends: 1 }]);
       await other.requestRevoke();
       await h.untilAborted("the owner to be asked", revokeRequested);
       expect(await asked.release()).toBe("released");
-      expect((await lock.acquire()).turn).toBe(0);
+      await lock.acquire();
+      expect(provider.kept()).toEqual([]);
     },
   ],
   [
@@ -168,7 +172,7 @@ export const keepingCases: readonly Case[] = [
       const lock = h.lockOf(provider, name);
       await keep(h, lock);
       const handle = await lock.acquire();
-      expect(handle.turn).toBe(1);
+      expect(provider.kept()).toMatchObject([{ lent: true }]);
       const { lost } = handle;
       const waiting = lock.acquire();
       await h.fixture.loseHold(handle);
@@ -176,7 +180,7 @@ export const keepingCases: readonly Case[] = [
       expect(lost.reason).toBeInstanceOf(LockLostError);
       expect(await handle.release()).toBe("lost");
       const next = await waiting;
-      expect(next.turn).toBe(0);
+      expect(provider.kept()).toEqual([]);
       await next.release();
     },
   ],
@@ -193,8 +197,9 @@ export const keepingCases: readonly Case[] = [
         expect(provider.kept()).toEqual([]);
         expect(ended.map(({ reason }) => reason)).toEqual(["lost"]);
       }
+      const settled = h.record(provider, "acquire-settled", lock.name);
       const handle = await lock.acquire();
-      expect(handle.turn).toBe(0);
+      expect(settled).toMatchObject([{ kept: false }]);
       await handle.release();
     },
   ],

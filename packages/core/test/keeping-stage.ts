@@ -32,6 +32,14 @@ export class KeepableGrant extends ScriptedGrant {
   }
 }
 
+/** ... and each owner of which has a token of its own. */
+export class DrawingGrant extends KeepableGrant {
+  lend(): bigint {
+    this.token = (this.token ?? 0n) + 1n;
+    return this.token;
+  }
+}
+
 /** One provider that keeps locks over a scripted backend. */
 export class KeepingStage {
   readonly runtime: SimulatedRuntime;
@@ -72,10 +80,10 @@ export class KeepingStage {
   }
 
   /** Grants the only new request. `follows`: no other client had the lock since our last grant of it. */
-  async grant({ follows = true, contended = false } = {}): Promise<KeepableGrant> {
+  async grant({ follows = true, contended = false, draws = false } = {}): Promise<KeepableGrant> {
     const [request, ...more] = await this.newRequests();
     if (request === undefined || more.length > 0) throw new Error("there is not exactly one new request");
-    const grant = new KeepableGrant(1e9);
+    const grant = new (draws ? DrawingGrant : KeepableGrant)(1e9);
     const { name } = request.request;
     const number = ++this.#count;
     const before = follows ? this.#last.get(name) : undefined;
@@ -89,17 +97,20 @@ export class KeepingStage {
   }
 
   /** Asks the backend, and has it granted. */
-  async ask(mutex: Acquirable = this.mutex()): Promise<{ handle: LockHandle; grant: KeepableGrant }> {
+  async ask(
+    mutex: Acquirable = this.mutex(),
+    how = {},
+  ): Promise<{ handle: LockHandle; grant: KeepableGrant }> {
     const asked = mutex.acquire();
-    const grant = await this.grant();
+    const grant = await this.grant(how);
     return { handle: await asked, grant };
   }
 
   /** Two pairs, behind which the lock is kept. */
-  async kept(mutex: Acquirable = this.mutex()): Promise<KeepableGrant> {
-    const first = await this.ask(mutex);
+  async kept(mutex: Acquirable = this.mutex(), how = {}): Promise<KeepableGrant> {
+    const first = await this.ask(mutex, how);
     if ((await first.handle.release()) !== "released") throw new Error("the first grant was kept");
-    const second = await this.ask(mutex);
+    const second = await this.ask(mutex, how);
     const outcome = await second.handle.release();
     if (outcome !== "kept") throw new Error(`the second grant was not kept: ${outcome}`);
     await this.rest();

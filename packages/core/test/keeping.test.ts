@@ -1,6 +1,7 @@
 import {
   InvalidArgumentError,
   type LockEventMap,
+  type LockHandle,
   MemorySpace,
   memoryLocks,
   NotHeldError,
@@ -55,6 +56,47 @@ describe("a lock that its provider keeps", () => {
       { outcome: "kept", kept: true, turn: 1 },
       { outcome: "kept", kept: true, turn: 2 },
     ]);
+  });
+
+  it("whose driver draws a token for each owner is lent although tokens were read, and its turn stays 0", async () => {
+    const stage = new KeepingStage();
+    const settled = record(stage, "acquire-settled");
+    const released = record(stage, "released");
+    const grant = await stage.kept(stage.mutex(), { draws: true });
+    const handles: LockHandle[] = [];
+    for (let pair = 0; pair < 3; pair++) {
+      const handle = await stage.mutex().acquire();
+      expect(handle.token).toBe(grant.token);
+      expect(await handle.release()).toBe("kept");
+      handles.push(handle);
+    }
+    // Each has the token that was its own, also where it is read only now.
+    const unread = await stage.mutex().acquire();
+    await unread.release();
+    await (await stage.mutex().acquire()).release();
+    expect([...handles, unread].map(({ token, turn }) => [token, turn])).toEqual(
+      [3n, 4n, 5n, 6n].map((token) => [token, 0]),
+    );
+    expect(settled.slice(2).map(({ token, kept, turn }) => [token, kept, turn])).toEqual(
+      [3n, 4n, 5n, 6n, 7n].map((token) => [token, true, 0]),
+    );
+    expect(released.slice(2).map(({ kept, turn }) => [kept, turn])).toEqual(
+      [1, 2, 3, 4, 5].map(() => [true, 0]),
+    );
+    expect(stage.requests).toBe(2);
+  });
+
+  it("is given back with the reason for which it is kept no longer", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    const reasons: unknown[] = [];
+    const release = grant.release.bind(grant);
+    grant.release = (reason?: unknown) => {
+      reasons.push(reason);
+      return release();
+    };
+    await stage.runtime.advance(1_001);
+    expect(reasons).toEqual(["idle"]);
   });
 
   it("goes to local waiters in the order in which they asked, and past those that gave up", async () => {

@@ -1,6 +1,6 @@
 import type { Capabilities, PrimitiveKind } from "./capabilities.js";
 import type { InspectOptions, LockSnapshot } from "./inspect.js";
-import type { FencingToken, LockMode, LossReason, Millis } from "./values.js";
+import type { FencingToken, KeepingEndReason, LockMode, LossReason, Millis } from "./values.js";
 
 /** What core asks of a driver: one entry in one queue. */
 export interface GrantRequest {
@@ -128,7 +128,7 @@ export interface GrantPlace {
 
 /** A hold as the backend has it. Core reads the clock against `validUntilMs()`; it trusts nothing else. */
 export interface Grant {
-  /** The fencing token; `null` where the backend has none. */
+  /** The fencing token; `null` where the backend has none. After `lend()` that of the latest owner. */
   readonly token: FencingToken | null;
   /** As in `HoldInfo.backendId` of `inspect`: that is how core finds its own holds in a snapshot. */
   readonly backendId: string;
@@ -171,9 +171,9 @@ export interface Grant {
   /**
    * `false` when it was not ours any more. Called again after a renewal that came too late. Goes on through outages and
    * settles at the latest when the session or lease is over: core lets no acquire of this name pass before. Rejects with a
-   * `BackendError` that is not retryable when the backend refuses.
+   * `BackendError` that is not retryable when the backend refuses. `ended`: of a grant that was kept, why it is kept no longer.
    */
-  release(): Promise<boolean>;
+  release(ended?: KeepingEndReason): Promise<boolean>;
   /** Left out where the grant was waited for, where it is not known, and by drivers without `keeps`. */
   readonly place?: GrantPlace | undefined;
   /**
@@ -188,6 +188,11 @@ export interface Grant {
    * grant back. `"soon"`: an answer is on its way, after which `KeepingState.answered()` is called.
    */
   mayLend?(): "yes" | "soon" | "no";
+  /**
+   * The kept grant is lent, in the step in which `mayLend()` has said `"yes"`. Returns the token of its next owner, above those of all
+   * owners before. Left out: the owners share one token, and `LockHandle.turn` tells them apart.
+   */
+  lend?(): FencingToken;
 }
 
 /**

@@ -27,13 +27,14 @@ export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisp
    * `LockProvider<FencingToken>`. Equal for every re-entry of one hold.
    *
    * With `keepMs` and `fenceBy: "token"` it has to be read while the handle is held: a token that was read is shown to no second
-   * owner, so that its release gives the lock back, and a handle that was released unread throws `NotHeldError` from then on.
+   * owner, so that its release gives the lock back, and a handle that was released unread throws `NotHeldError` from then on. On Redis
+   * each owner of a kept lock has a token of its own, above all before it, and none of this applies.
    */
   readonly token: Token;
 
   /**
-   * How many owners have had the lock under this `token` before: 0, and more only where the provider keeps locks (`keepMs`). At most
-   * 65,535. With `fenceBy: "token-and-turn"` a resource compares it after the token.
+   * How many owners have had the lock under this `token` before: 0, and more only where the provider keeps locks (`keepMs`) whose owners
+   * share a token, as on ZooKeeper. At most 65,535. With `fenceBy: "token-and-turn"` a resource compares it after the token.
    */
   readonly turn: number;
 

@@ -260,7 +260,10 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       const spec = this.#specs[i] as AcquireSpec;
       const hold = new Hold(this.#engine, spec, spec.options, grant, this.#sentEpoch);
       // The token is that of the write too.
-      if (spec.beside !== undefined) hold.turn = spec.beside.turn;
+      if (spec.beside !== undefined) {
+        hold.turn = spec.beside.turn;
+        hold.lent = spec.beside.lent;
+      }
       return hold;
     });
     if (this.#phase === "asking") {
@@ -629,7 +632,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
         roundTrips: grant === undefined ? 0 : this.#roundTrips + grant.roundTrips,
         contended: grant?.contended ?? contended,
         token: grant?.token ?? null,
-        kept: turn > 0,
+        kept: hold?.lent ?? false,
         turn,
         ...(outcome === "error" && { error }),
       };

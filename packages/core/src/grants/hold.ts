@@ -28,6 +28,8 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   onEnd: (() => void) | undefined;
   /** As `LockHandle.turn`. */
   turn: number = this.grant instanceof Tenant ? this.grant.turn : 0;
+  /** No request was sent for it: the provider had kept the lock. */
+  lent: boolean = this.grant instanceof Tenant && this.grant.lent;
 
   #lossError: LockLostError | undefined;
   #release: PendingRelease | undefined;
@@ -312,9 +314,9 @@ export class Hold extends Lease implements GrantState, HoldRecord {
 
   #tellReleased(outcome: ReleaseOutcome): void {
     const { events } = this.engine;
-    const { turn } = this;
+    const { lent: kept, turn } = this;
     if (events.has("released"))
-      events.emit("released", { ...this.eventBase(), outcome, heldMs: this.heldMs(), kept: turn > 0, turn });
+      events.emit("released", { ...this.eventBase(), outcome, heldMs: this.heldMs(), kept, turn });
   }
 
   #tellReleaseFailed(reason: "unconfirmed" | "refused", error: unknown): void {

@@ -87,7 +87,8 @@ export class Keeping extends Alarm implements KeepingState {
     this.grant = grant;
     this.#follows = follows;
     this.#grantedAtMs = books.nowMs();
-    this.#tenant = new Tenant(this, terms, grant.roundTrips, grant.contended, 0);
+    const { roundTrips, contended, token } = grant;
+    this.#tenant = new Tenant(this, terms, { roundTrips, contended, token, turn: 0, lent: false });
   }
 
   /** The first owner's share. */
@@ -160,8 +161,13 @@ export class Keeping extends Alarm implements KeepingState {
     if (this.#books.closing) return "closed";
     if (this.#broken) return "lost";
     if (!keep) return "released";
-    if (tenant.tokenRead && tenant.terms.options.fenceBy === "token") return "token-read";
+    if (tenant.tokenRead && this.sharesToken && tenant.terms.options.fenceBy === "token") return "token-read";
     return nowMs >= this.#wholeUntilMs || this.#turn >= lastTurn ? "whole" : null;
+  }
+
+  /** All owners have one token, and only their turns tell them apart. */
+  get sharesToken(): boolean {
+    return this.grant.lend === undefined;
   }
 
   get #wholeUntilMs(): Millis {
@@ -179,7 +185,7 @@ export class Keeping extends Alarm implements KeepingState {
     const reason = this.#ending ?? (this.#books.closing ? "closed" : overByClock ? "lost" : "released");
     this.#ending = reason;
     this.#books.over(this, false);
-    const done = this.grant.release();
+    const done = this.grant.release(reason);
     this.#sendOn(null);
     this.#books.ended(this, reason);
     return done;
@@ -213,11 +219,12 @@ export class Keeping extends Alarm implements KeepingState {
 
   /** The delete leaves in front of what our own waiters ask, in the same write. */
   #giveBack(): void {
+    const reason = this.#ending as KeepingEndReason;
     this.#phase = "over";
     this.#books.over(this, false);
-    this.#books.givenBack(this, this.grant.release());
+    this.#books.givenBack(this, this.grant.release(reason));
     this.#sendOn(null);
-    this.#books.ended(this, this.#ending as KeepingEndReason);
+    this.#books.ended(this, reason);
   }
 
   /** There is contact again, and the entry was not deleted yet. */
@@ -225,7 +232,7 @@ export class Keeping extends Alarm implements KeepingState {
     if (this.#phase !== "owed") return;
     this.#phase = "over";
     this.#books.over(this, false);
-    this.#books.givenBack(this, this.grant.release());
+    this.#books.givenBack(this, this.grant.release("lost"));
   }
 
   /** The provider closes its session, and with it the entry: nothing is sent. */
@@ -266,11 +273,13 @@ export class Keeping extends Alarm implements KeepingState {
       return;
     }
     this.#waiters.delete(next);
-    this.#turn++;
+    if (this.sharesToken) this.#turn++;
     this.lends++;
     this.#phase = "lent";
     this.owner = next.terms.owner;
-    const tenant = new Tenant(this, next.terms, 0, false, this.#turn);
+    const token = this.grant.lend?.() ?? this.grant.token;
+    const share = { roundTrips: 0, contended: false, token, turn: this.#turn, lent: true };
+    const tenant = new Tenant(this, next.terms, share);
     this.#tenant = tenant;
     this.#books.lent(this);
     next.lent(tenant);
@@ -344,6 +353,11 @@ export class Keeping extends Alarm implements KeepingState {
   }
 }
 
+type Share = Pick<Grant, "roundTrips" | "contended" | "token"> & {
+  readonly turn: number;
+  readonly lent: boolean;
+};
+
 /** One owner's share in a grant that may be kept. It reaches the grant only while it is the present one. */
 export class Tenant implements Grant {
   readonly terms: KeepTerms;
@@ -351,8 +365,12 @@ export class Tenant implements Grant {
   readonly permitIds: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
+  /** For events and errors, which are no holder's. */
+  readonly token: FencingToken | null;
   /** As `LockHandle.turn`. */
   readonly turn: number;
+  /** No request was sent for it. */
+  readonly lent: boolean;
   /** Core's side of its hold. Set before anything is reported to it. */
   state!: GrantState;
   /** The holder has seen the token. */
@@ -360,7 +378,7 @@ export class Tenant implements Grant {
   readonly #keeping: Keeping;
   #givenBack = false;
 
-  constructor(keeping: Keeping, terms: KeepTerms, roundTrips: number, contended: boolean, turn: number) {
+  constructor(keeping: Keeping, terms: KeepTerms, { roundTrips, contended, token, turn, lent }: Share) {
     const { backendId, permitIds } = keeping.grant;
     this.#keeping = keeping;
     this.terms = terms;
@@ -368,17 +386,15 @@ export class Tenant implements Grant {
     this.permitIds = permitIds;
     this.roundTrips = roundTrips;
     this.contended = contended;
+    this.token = token;
     this.turn = turn;
-  }
-
-  /** For events and errors, which are no holder's. */
-  get token(): FencingToken | null {
-    return this.#keeping.grant.token;
+    this.lent = lent;
   }
 
   /** For the holder: no token is shown to two owners. `undefined`: the lock was given back before the token was read. */
   showToken(): FencingToken | null | undefined {
-    if (this.terms.options.fenceBy === "token" && this.#givenBack && !this.tokenRead) return undefined;
+    const unread = this.#givenBack && !this.tokenRead;
+    if (unread && this.#keeping.sharesToken && this.terms.options.fenceBy === "token") return undefined;
     this.tokenRead = true;
     return this.token;
   }
