@@ -75,7 +75,7 @@ export interface FixtureParts {
   waiting?(state: State, name: string, provider: RedisLocks): number;
   readonly anonymous?: boolean;
   /** Of each provider, beside what all have. */
-  readonly options?: Pick<RedisLocksOptions, "keyPrefix">;
+  readonly options?: Partial<RedisLocksOptions>;
   /** Changes each provider before it is used. */
   adapt?(provider: RedisLocks): void;
 }
@@ -103,9 +103,9 @@ export async function fixtureOn(servers: Servers, parts: FixtureParts = {}): Pro
       );
       const provider = redisLocks({
         ...servers.target(natMap),
-        ...parts.options,
         leaseMs: 3_000,
         heartbeatMs: 200,
+        ...parts.options,
       });
       parts.adapt?.(provider);
       clients.push({ provider, links });

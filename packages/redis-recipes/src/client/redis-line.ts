@@ -35,6 +35,8 @@ export interface ScriptCall {
 }
 
 export interface Subscription {
+  /** The server has the subscription, as far as is known. */
+  readonly live: boolean;
   /** While the server has the subscription: resolved. A fresh promise from each loss until it is there again. Rejects when the line closes. */
   readonly ready: Promise<void>;
   end(): void;

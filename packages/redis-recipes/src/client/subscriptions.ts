@@ -128,6 +128,10 @@ class ListenerSubscription implements Subscription {
     this.#end = end;
   }
 
+  get live(): boolean {
+    return this.#channel.live;
+  }
+
   get ready(): Promise<void> {
     return this.#channel.ready;
   }

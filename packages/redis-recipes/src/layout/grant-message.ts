@@ -15,7 +15,9 @@ export type GrantMessage =
   /** An operator freed the lock under this holder. */
   | (Named & { readonly type: "stolen" })
   /** Somebody asks this holder to let go. */
-  | (Named & { readonly type: "revoke" });
+  | (Named & { readonly type: "revoke" })
+  /** Another client asks for what this holder may only keep for the next owner of its provider. */
+  | (Named & { readonly type: "wanted" });
 
 interface Named {
   /** The lock's key. */
@@ -23,7 +25,7 @@ interface Named {
   readonly owner: string;
 }
 
-const plain = new Set(["nudge", "stolen", "revoke"]);
+const plain = new Set(["nudge", "stolen", "revoke", "wanted"]);
 
 /** `null` for anything else: whoever may publish can put anything on a channel. */
 export function parseGrantMessage(text: string): GrantMessage | null {

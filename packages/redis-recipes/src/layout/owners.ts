@@ -2,14 +2,18 @@
  * Owners on the wire are `<uuid>:<decimal>`, as Redisson's `<client uuid>:<thread id>`, and no script of Redisson reads more into
  * them. Ours say whose they are all the same: Redisson draws random UUIDs, whose version digit is 4; the UUID of our
  * providers has version 8, "for custom use". By that alone scripts and readers know which holders listen on a grant channel.
+ *
+ * `keeps`: the provider may keep locks for their next owner. Random UUIDs have the variant 8 to b, that of such a provider is e.
  */
-export function wireUuid(randomUuid: string): string {
+export function wireUuid(randomUuid: string, keeps = false): string {
   const uuid = randomUuid.toLowerCase();
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(uuid)) {
     throw new RangeError(`${JSON.stringify(randomUuid)} is not a UUID`);
   }
-  return `${uuid.slice(0, 14)}8${uuid.slice(15)}`;
+  return `${uuid.slice(0, 14)}8${uuid.slice(15, 19)}${keeps ? keepingVariant : uuid.charAt(19)}${uuid.slice(20)}`;
 }
+
+const keepingVariant = "e";
 
 /** A wire owner: drawn fresh for each grant of the backend, never used again. */
 export function wireOwner(uuid: string, counter: number | bigint): string {
@@ -22,15 +26,19 @@ export interface WireOwner {
   /** Ours: a counter. Redisson's: the thread id. */
   readonly number: string;
   readonly ours: boolean;
+  /** Ours, of a provider that may keep locks: what it holds it may hold for no owner. */
+  readonly mayKeep: boolean;
 }
 
-const shape = /^([0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}):(\d+)$/i;
+const shape = /^([0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{12}):(\d+)$/i;
 
 /** `null` for what neither we nor Redisson write. */
 export function parseOwner(owner: string): WireOwner | null {
   const found = shape.exec(owner);
   if (!found) return null;
-  return { uuid: found[1] as string, number: found[3] as string, ours: found[2] === "8" };
+  const ours = found[2] === "8";
+  const mayKeep = ours && found[3]?.toLowerCase() === keepingVariant;
+  return { uuid: found[1] as string, number: found[4] as string, ours, mayKeep };
 }
 
 /** Whether the owner is one of a provider of ours, in whatever process. */
@@ -48,8 +56,9 @@ export class WireOwners {
   readonly uuid: string;
   #drawn = 0;
 
-  constructor(randomUuid: string) {
-    this.uuid = wireUuid(randomUuid);
+  /** `keeps`: the provider may keep locks for their next owners. */
+  constructor(randomUuid: string, keeps = false) {
+    this.uuid = wireUuid(randomUuid, keeps);
   }
 
   /** Fresh for each grant of the backend, in RedLock for each round of votes, and never used again however that ends. */

@@ -63,6 +63,7 @@ export class RedisDriver implements LockDriver {
     push: true,
     primitives: new Set([...redisKinds.keys(), ...rendezvous]),
   };
+  readonly keeps = true;
   readonly #client: RedisClientState;
   readonly #settings: DriverSettings;
   readonly #locks = new Map<PrimitiveKind, RecentMap<string, Lock>>();

@@ -132,7 +132,7 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
   // Untyped callers may give nothing at all.
   const options = given === undefined ? {} : given;
   const of = (key: keyof RedisLocksOptions) => `redisLocks: ${key}`;
-  const common = resolveProviderOptions("redisLocks", options, ownKeys);
+  const common = resolveProviderOptions("redisLocks", options, ownKeys, { keeps: true });
   for (const key of wholeMillis) checkMillis(of(key), options[key], { minimumMs: 1, infinite: false });
   checkMillis(of("tokenTtlMs"), options.tokenTtlMs, { minimumMs: 0, infinite: false });
   for (const key of [...wholeMillis, "tokenTtlMs"] as const) checkWhole(of(key), options[key], 0);
@@ -143,6 +143,7 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
   const target = targetOf(options);
   const leaseMs = options.leaseMs ?? 30_000;
   checkLease(of("leaseMs"), leaseMs);
+  checkWithin(of("keepMs"), options.keepMs, 0, { "a third of leaseMs": leaseMs / 3 });
   const heartbeatMs = options.heartbeatMs ?? 1_000;
   const aliveMs = aliveOf(of("aliveMs"), options.aliveMs, heartbeatMs);
   const replicas = options.replicas ?? 0;
@@ -171,6 +172,8 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
     claimLeaseMs: options.claimLeaseMs ?? 3_000,
     maxDirectRun: options.maxDirectRun ?? 8,
     fairLockWaitTimeoutMs: options.fairLockWaitTimeoutMs ?? 300_000,
+    keeps: common.keepMs > 0,
+    keepAskMs: common.keepAskMs,
   };
 }
 

@@ -79,6 +79,11 @@ export class Reply {
     return this.integer() / 1000;
   }
 
+  /** Whether something is left to be read. */
+  get more(): boolean {
+    return this.#next < this.#raw.length;
+  }
+
   list(): readonly unknown[] {
     const value = this.#take();
     if (!Array.isArray(value)) throw this.#wrong("no list");

@@ -52,6 +52,8 @@ test("fills in the defaults that fit Redisson's", () => {
     claimLeaseMs: 3_000,
     maxDirectRun: 8,
     fairLockWaitTimeoutMs: 300_000,
+    keeps: false,
+    keepAskMs: 50,
   });
 });
 

@@ -98,8 +98,17 @@ describe("owners", () => {
     expect(() => wireUuid("provider-1")).toThrow(RangeError);
   });
 
+  test("the uuid of a provider that keeps locks says so by a variant that no random one has", () => {
+    const keeping = wireUuid(random, true);
+    expect(keeping).toBe("0f4c2f80-1b1e-8c59-ed3c-4bb2cf9a5a10");
+    expect(parseOwner(`${keeping}:3`)).toEqual({ uuid: keeping, number: "3", ours: true, mayKeep: true });
+    expect(parseOwner(`${wireUuid(random)}:3`)?.mayKeep).toBe(false);
+    // Of a client of Redisson's no digit says that.
+    expect(parseOwner("0f4c2f80-1b1e-4c59-ed3c-4bb2cf9a5a10:3")?.mayKeep).toBe(false);
+  });
+
   test("an owner is read back into client and number, and foreign text into nothing", () => {
-    expect(parseOwner(`${random}:57`)).toEqual({ uuid: random, number: "57", ours: false });
+    expect(parseOwner(`${random}:57`)).toEqual({ uuid: random, number: "57", ours: false, mayKeep: false });
     expect(parseOwner("mode")).toBeNull();
     expect(parseOwner(writerField(`${random}:57`))).toBeNull();
   });

@@ -7,6 +7,7 @@ import type {
 import type { AskAnswer } from "../../src/scripts/mutex/ask.js";
 import type { CancelAnswer, CancelArgs } from "../../src/scripts/mutex/cancel.js";
 import type { ForceAnswer, ForceArgs } from "../../src/scripts/mutex/force.js";
+import type { ProveAnswer, ProveArgs, ProveEntry } from "../../src/scripts/mutex/prove.js";
 import type { ReleaseAnswer, ReleaseArgs } from "../../src/scripts/mutex/release.js";
 import type { RenewAnswer, RenewEntry } from "../../src/scripts/mutex/renew.js";
 import type { Keyspace } from "./keyspace.js";
@@ -99,6 +100,7 @@ export class MutexModel extends QueueModel {
       if (holder === entries[index]?.owner) continue;
       if (holder === "" && model.liveHead() === null) continue;
       const holderPttlMs = model.space.pttl(model.keys.lock);
+      model.tellKeeper(holder);
       return { status: "busy", serverMs, holderPttlMs, holder, lastToken: last, index };
     }
     const grants = models.map((model, index) => {
@@ -141,5 +143,39 @@ export function renewModel(
     const value = space.string(token) ?? "";
     const last = knownToken(value) ?? 0n;
     return { status: "renewed", serverMs, token: last, pttlMs: space.pttl(lock) };
+  });
+}
+
+type QueueOf = Pick<MutexKeys, "lock" | "token" | "waiters" | "alive">;
+
+/** Proofs of kept locks, of any hash with one field for each holder. */
+export function proveModel(
+  space: Keyspace,
+  { listens, tokenTtlMs }: ProveArgs,
+  entries: readonly (ProveEntry & QueueOf)[],
+): readonly ProveAnswer[] {
+  return entries.map(({ field, leaseMs, channel, reserves, ...keys }) => {
+    const [renewed] = renewModel(space, [{ ...keys, field, leaseMs }]) as [RenewAnswer];
+    if (renewed.status === "gone") return renewed;
+    const heads = space.list(keys.waiters).filter((entry) => {
+      return (space.zset(keys.alive).get(entry.split(" ")[0] as string) ?? 0) > space.nowMs;
+    });
+    while (space.list(keys.waiters).length > 0 && space.list(keys.waiters)[0] !== heads[0]) {
+      const [dead = ""] = space.list(keys.waiters);
+      space.shift(keys.waiters);
+      space.unscore(keys.alive, dead.split(" ")[0] as string);
+    }
+    const waited = heads.length > 0;
+    const plain = listens === "publish" || listens === "both";
+    const listeners = plain ? (space.listeners.get(channel) ?? 0) : 0;
+    const text = space.type(keys.token) === "none" ? "0" : (space.string(keys.token) ?? "");
+    const above = knownToken(text);
+    if (above === null) return { ...renewed, token: 0n, above: 0n, waited, listeners };
+    const now = BigInt(space.nowUs);
+    const wanted = (above < now ? above : now) + 2n ** 19n;
+    if (!reserves || waited || listeners > 0 || wanted <= above)
+      return { ...renewed, token: above, above, waited, listeners };
+    space.set(keys.token, String(wanted), tokenTtlMs > 0 ? tokenTtlMs : null);
+    return { ...renewed, token: wanted, above, waited, listeners };
   });
 }

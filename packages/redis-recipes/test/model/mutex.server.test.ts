@@ -6,12 +6,13 @@ import { mutexAsk } from "../../src/scripts/mutex/ask.js";
 import { mutexCancel } from "../../src/scripts/mutex/cancel.js";
 import { mutexForce } from "../../src/scripts/mutex/force.js";
 import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
+import { prove } from "../../src/scripts/mutex/prove.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
 import { renew } from "../../src/scripts/mutex/renew.js";
 import { stay } from "../../src/scripts/mutex/stay.js";
 import { Dice, Differential, limitMs, steps } from "./differential.js";
 import { expectMet } from "./met.js";
-import { MutexModel, renewModel } from "./mutex-model.js";
+import { MutexModel, proveModel, renewModel } from "./mutex-model.js";
 import { stayModel } from "./queue-model.js";
 import { backdate, byStatus, byStatuses, dropKey, foreign, hours, randomSteps } from "./random-steps.js";
 import { javaOwners, ourOwners, stage } from "./stage.js";
@@ -45,7 +46,9 @@ test(
       const given = {
         owner,
         leaseMs: lease(owner),
-        mayWait: dice.chance(0.8),
+        mayWait: dice.chance(0.7),
+        asksKeeper: dice.chance(0.5),
+        tellsBefore: dice.chance(0.5),
         aliveMs: hours(3),
         notAfterMs: dice.of([null, null, 1, both.space.nowMs + hours(1)]),
         tokenTtlMs: dice.of([0, hours(24)]),
@@ -120,6 +123,34 @@ test(
         byStatuses,
       );
     };
+    const proof = async () => {
+      const entries = [...ourOwners, ...javaOwners]
+        .filter(() => dice.chance(0.4))
+        .map((field) => ({
+          ...keys,
+          field,
+          leaseMs: hours(1 + dice.below(12)),
+          channel: redissonChannels.mutex(name),
+          reserves: dice.chance(0.7),
+        }));
+      if (entries.length === 0) return;
+      const listens = dice.of(["publish", "both", "none"] as const);
+      const common = { listens, tokenTtlMs: dice.of([0, hours(24)]) };
+      const answers = await both.run(
+        prove,
+        entries.flatMap(() => list.slice(0, 4)),
+        prove.args(common, entries),
+        () => proveModel(both.space, common, entries),
+        byStatuses,
+      );
+      for (const answer of answers) {
+        if (answer.status === "gone") continue;
+        if (answer.token > highest) highest = answer.token;
+        const what = answer.waited ? "waited" : answer.listeners > 0 ? "heard" : "alone";
+        const met = `prove ${what}${answer.token > answer.above ? " reserved" : ""}`;
+        both.tally.set(met, (both.tally.get(met) ?? 0) + 1);
+      }
+    };
     const force = async () => {
       const given = { expected: dice.of(["", ...ourOwners]), ...passArgs() };
       await both.run(mutexForce, list, mutexForce.args(given), () => model.force(given), byStatus);
@@ -175,7 +206,7 @@ end`,
           [keys.token, "SET", "9007199254740991"],
           [keys.token, "RPUSH", "x"],
         ],
-        () => dice.of([acquire, heartbeat, release, cancel, renewal, force, ask])(),
+        () => dice.of([acquire, heartbeat, release, cancel, renewal, proof, force, ask])(),
       );
 
     await randomSteps(dice, steps("mutex"), [
@@ -185,6 +216,7 @@ end`,
       [24, release],
       [8, cancel],
       [6, renewal],
+      [10, proof],
       [3, force],
       [2, ask],
       [5, javaTakes],
@@ -223,6 +255,10 @@ end`,
       "stay false",
       "stay false+true",
       "stay true",
+      "prove waited",
+      "prove heard",
+      "prove alone",
+      "prove alone reserved",
       "renew gone",
       "renew gone+renewed",
     ]);

@@ -41,6 +41,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     const last = this.lastToken();
     if (last === null) return { status: "conflict", serverMs, found: "token" };
     const entry = `${ask.owner} ${ask.leaseMs}`;
+    const unwaited = space.type(keys.waiters) === "none";
     const stood = space.list(keys.waiters).includes(entry);
     const token = this.raised(last, ask.floor, found.state === "held", ask.tokenTtlMs);
     if (found.state === "held" && found.holder === ask.owner) {
@@ -63,7 +64,8 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
         this.put(ask.owner, ask.grantMs);
         const granted = this.grantToken(token, ask.tokenTtlMs);
         if (ask.changes !== "") space.publish(ask.changes, "1");
-        return { status: "granted", serverMs, token: granted, pttlMs: ask.grantMs };
+        const before = ask.tellsBefore === true && unwaited ? { before: last } : {};
+        return { status: "granted", serverMs, token: granted, pttlMs: ask.grantMs, ...before };
       }
     }
     const refused = {
@@ -72,7 +74,11 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
       holder: found.state === "held" ? found.holder : "",
       lastToken: token,
     };
-    if (!ask.mayWait) return { status: "busy", ...refused };
+    const behindKeeper = ask.asksKeeper === true && this.mayBeKept(refused.holder);
+    if (!ask.mayWait && !(behindKeeper && this.liveHead() === null)) {
+      this.tellKeeper(refused.holder);
+      return { status: "busy", ...refused };
+    }
     // The two were written together, unless one of them was lost since.
     const added = space.zset(keys.alive).has(ask.owner) ? 0 : 1;
     space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
@@ -81,6 +87,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     if (!still) space.push(keys.waiters, entry);
     this.touch(ask.aliveMs, !whole);
     const position = Math.min(farPlace, space.list(keys.waiters).indexOf(entry));
+    if (position === 0 || !still) this.tellKeeper(refused.holder);
     return { status: "queued", ...refused, position, appended: !still };
   }
 

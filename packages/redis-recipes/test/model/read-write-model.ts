@@ -99,6 +99,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
       }
       if (written || behindWriter) {
         const holder = found.state === "held" ? found.holder : "";
+        this.tellKeeper(holder);
         return {
           status: "busy",
           serverMs,

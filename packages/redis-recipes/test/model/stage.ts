@@ -24,11 +24,11 @@ export function stage(): Stage {
   return stage;
 }
 
-const uuid = (digit: string, version: string) =>
-  `${digit.repeat(8)}-${digit.repeat(4)}-${version}${digit.repeat(3)}-a${digit.repeat(3)}-${digit.repeat(12)}`;
+const uuid = (digit: string, version: string, variant = "a") =>
+  `${digit.repeat(8)}-${digit.repeat(4)}-${version}${digit.repeat(3)}-${variant}${digit.repeat(3)}-${digit.repeat(12)}`;
 
-/** Owners of two providers of ours, and of two threads of two Redisson clients. */
+/** Owners of two providers of ours, the second of which may keep locks, and of two threads of two Redisson clients. */
 export const ourOwners: readonly string[] = ["1", "2"].flatMap((digit) =>
-  [1, 2, 3].map((counter) => `${uuid(digit, "8")}:${counter}`),
+  [1, 2, 3].map((counter) => `${uuid(digit, "8", digit === "2" ? "e" : "a")}:${counter}`),
 );
 export const javaOwners: readonly string[] = ["a", "b"].map((digit) => `${uuid(digit, "4")}:57`);

@@ -65,6 +65,15 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
     return oursPattern.test(owner);
   }
 
+  /** By the variant of its provider. */
+  protected mayBeKept(owner: string): boolean {
+    return this.isOurs(owner) && owner[19] === "e";
+  }
+
+  protected tellKeeper(holder: string): void {
+    if (this.mayBeKept(holder)) this.tell(holder, { type: "wanted" });
+  }
+
   /** Only owners of ours have a channel. */
   protected tell(owner: string, message: Record<string, string>): boolean {
     const ours = oursPattern.exec(owner);

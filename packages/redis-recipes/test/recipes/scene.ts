@@ -26,8 +26,12 @@ export class Scene {
     };
   }
 
-  client(override: Partial<RecipeSettings> = {}, weather: Partial<Weather> = {}): SimulatedClient {
-    const client = new SimulatedClient(this.redis, { ...calm, ...weather }, override);
+  client(
+    override: Partial<RecipeSettings> = {},
+    weather: Partial<Weather> = {},
+    keeping: ConstructorParameters<typeof SimulatedClient>[3] = {},
+  ): SimulatedClient {
+    const client = new SimulatedClient(this.redis, { ...calm, ...weather }, override, keeping);
     this.clients.push(client);
     return client;
   }

@@ -38,8 +38,11 @@ export class Schedule {
   readonly #working = new Map<SimulatedClient, number>();
   #failure: unknown;
   readonly #log: string[] = [];
+  /** Keeps locks, and asks far more often than the others; `null` where no client keeps any. */
+  #keeper: SimulatedClient | null = null;
 
-  constructor(seed: number) {
+  /** `keeping`: all clients keep locks for their next owners, and one of them is busy. */
+  constructor(seed: number, { keeping = false } = {}) {
     this.#seed = seed;
     const chance = new Chance(seed ^ 0x5f3759df);
     this.#chance = chance;
@@ -52,7 +55,7 @@ export class Schedule {
     this.#redis.drift = (chance.below(1_001) - 500) / 100_000;
     this.#lock = chance.of(0.55)
       ? contendedMutex
-      : chance.of(0.65)
+      : keeping || chance.of(0.65)
         ? contendedReadWriteLock
         : contendedElection;
     const acks = chance.of(0.25) ? 1 : 0;
@@ -71,8 +74,12 @@ export class Schedule {
         maxDirectRun: chance.one([1, 2, 8]),
         javaPeers: chance.of(0.7),
       };
-      this.#clients.push(new SimulatedClient(this.#redis, weather, own));
+      const kept = keeping
+        ? { keepMs: chance.one([300, 1_300, 5_000]), maxKeepMs: chance.one([1_000, 20_000]) }
+        : {};
+      this.#clients.push(new SimulatedClient(this.#redis, weather, own, kept));
     }
+    if (keeping) this.#keeper = this.#clients[0] ?? null;
     const broken = (what: string): never => this.#broken(what);
     const { figures } = this;
     this.#oracle = new Oracle(this.#lock, this.#redis, this.#clients, figures, broken);
@@ -101,6 +108,13 @@ export class Schedule {
       const { events } = client.provider;
       events.on("notified", () => this.figures.notified++);
       events.on("requeued", () => this.figures.requeued++);
+      events.on("acquire-settled", ({ kept }) => {
+        if (kept) this.figures.lent++;
+      });
+      events.on("keeping-ended", ({ reason }) => {
+        if (reason === "wish") this.figures.keptUntilWish++;
+        if (reason === "lost") this.figures.keptUntilLost++;
+      });
       events.on("unknown-grant", ({ owner }) => this.#failed(new Error(`a grant for ${owner}, never known`)));
       for (let worker = 1 + this.#chance.below(3); worker > 0; worker--) {
         this.#work(client).catch((error: unknown) => this.#failed(error));
@@ -118,18 +132,22 @@ export class Schedule {
   async #work(client: SimulatedClient): Promise<void> {
     const chance = this.#chance;
     this.#working.set(client, (this.#working.get(client) ?? 0) + 1);
+    const keeper = this.#keeper;
+    const isKeeper = client === keeper;
+    const restsMs = keeper === null ? [5, 300, 3_000] : isKeeper ? [1, 10, 300] : [300, 6_000, 12_000];
+    const holdsMs = keeper === null ? [5, 400, 8_000] : isKeeper ? [1, 20, 1_500] : [5, 400];
     while (!this.#ending && client.alive) {
-      await client.pass(chance.below(chance.one([5, 300, 3_000])));
+      await client.pass(chance.below(chance.one(restsMs)));
       if (this.#ending || !client.alive) break;
       const floor = this.#oracle.floorOf(client);
-      const lasting = chance.of(0.8);
+      const lasting = chance.of(isKeeper ? 0.98 : 0.8);
       const handle = await this.#acquire(client, lasting);
       if (handle === null) continue;
       this.figures.grants++;
       if (handle.mode === "shared") this.figures.reads++;
       this.#say(`${this.#nameOf(client)} granted ${handle.token}, for ${handle.remainingMs()} ms`);
       this.#oracle.granted(client, handle, floor);
-      await client.pass(chance.below(chance.one([5, 400, 8_000])));
+      await client.pass(chance.below(chance.one(holdsMs)));
       if (chance.of(0.1)) {
         // Asks once; what it was refused costs the hold nothing.
         await handle.confirm().catch((error: unknown) => {
@@ -139,7 +157,8 @@ export class Schedule {
       const outcome = await handle.release();
       this.#say(`${this.#nameOf(client)} released ${handle.token}: ${outcome}`);
       if (outcome === "lost") this.figures.losses++;
-      if (this.#onlyRefused && lasting && outcome !== "released") this.#broken(`a release was ${outcome}`);
+      if (this.#onlyRefused && lasting && !["released", "kept"].includes(outcome))
+        this.#broken(`a release was ${outcome}`);
     }
     this.#working.set(client, (this.#working.get(client) ?? 0) - 1);
   }
@@ -155,7 +174,8 @@ export class Schedule {
       ? client.runtime.setTimer(chance.below(chance.one([60, 4_000])), () => abort.abort(enough))
       : () => {};
     const { read } = this.#lock;
-    const ask = read !== undefined && chance.of(0.35) ? read : this.#lock.acquire;
+    const readsShare = client === this.#keeper ? 0.03 : 0.35;
+    const ask = read !== undefined && chance.of(readsShare) ? read : this.#lock.acquire;
     try {
       return await ask(client, { waitMs, renew, signal: abort.signal });
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { LockHandle, Millis, Mutex, Runtime } from "@holdfast/core";
+import type { LockHandle, Millis, Mutex, ProviderOptions, Runtime } from "@holdfast/core";
 import { fullJitterRetry } from "@holdfast/core";
 import { EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
@@ -22,6 +22,8 @@ export const settings: RecipeSettings = {
   claimLeaseMs: 3_000,
   maxDirectRun: 8,
   fairLockWaitTimeoutMs: 300_000,
+  keeps: false,
+  keepAskMs: 50,
 };
 
 /** A process of ours on a simulated Redis: core, driver and recipes are the real ones. */
@@ -36,7 +38,12 @@ export class SimulatedClient {
   #pausedUntilMs: Millis = 0;
   #closing: Promise<unknown> | undefined;
 
-  constructor(redis: SimulatedRedis, weather: Weather, override: Partial<RecipeSettings> = {}) {
+  constructor(
+    redis: SimulatedRedis,
+    weather: Weather,
+    override: Partial<RecipeSettings> = {},
+    keeping: Pick<ProviderOptions, "keepMs" | "maxKeepMs" | "fenceBy"> = {},
+  ) {
     this.#world = redis.runtime;
     this.runtime = this.#ownRuntime();
     const { runtime } = this;
@@ -46,7 +53,7 @@ export class SimulatedClient {
     this.state = new RedisClientState({
       line: this.line,
       runtime,
-      settings: { ...settings, ...override },
+      settings: { ...settings, keeps: (keeping.keepMs ?? 0) > 0, ...override },
       onUnknownGrant: (grant) => events.emit("unknown-grant", grant),
     });
     this.driver = new RedisDriver(this.state, { keyPrefix: "", cluster: false, closeWaitMs: 100 });
@@ -54,11 +61,13 @@ export class SimulatedClient {
       this.state.stateChanged(state);
       events.emit("session-state", { state, timeoutMs: 0, cluster: "simulated" });
     };
-    const options = resolveProviderOptions("simulated", {
+    const given = {
       runtime,
       connectTimeoutMs: 60_000,
       retry: fullJitterRetry({ random: () => runtime.random() }),
-    });
+      ...keeping,
+    };
+    const options = resolveProviderOptions("simulated", given, [], { keeps: true });
     const parts = {
       id,
       driver: this.driver,

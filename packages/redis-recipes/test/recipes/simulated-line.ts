@@ -63,6 +63,8 @@ export class SimulatedLine implements RedisLine {
   weather: Weather;
   #runId: string;
   #subscribed = true;
+  /** A fresh one after each loss. */
+  #heard = Promise.resolve();
   #requestsDueMs: Millis = 0;
   #repliesDueMs: Millis = 0;
   readonly #flying = new Set<Flying>();
@@ -97,6 +99,12 @@ export class SimulatedLine implements RedisLine {
 
   cutSubscriptions(): void {
     this.#subscribed = false;
+    this.#heard = Promise.resolve();
+  }
+
+  /** The channels are there again, one after the other: only behind the last of them it is said that messages may be missing. */
+  hearAgain(): void {
+    this.#subscribed = true;
   }
 
   /** Both lead to the present master again. */
@@ -152,7 +160,16 @@ export class SimulatedLine implements RedisLine {
     this.#listeners.set(channel, listeners);
     const own = (message: string): void => listener(message);
     listeners.add(own);
-    return { ready: Promise.resolve(), end: () => listeners.delete(own) };
+    const line = this;
+    return {
+      get live() {
+        return line.#subscribed && !line.closed;
+      },
+      get ready() {
+        return line.#heard;
+      },
+      end: () => listeners.delete(own),
+    };
   }
 
   onRenewed(listener: (what: LineNotice) => void): () => void {
@@ -186,14 +203,14 @@ export class SimulatedLine implements RedisLine {
     args: ScriptArgs,
     { wait }: RunOptions = {},
   ): Promise<Answer<R>> {
-    return this.#heard(await this.#send(script, keys, args.flat(), wait?.replicas ?? 0));
+    return this.#noteHeard(await this.#send(script, keys, args.flat(), wait?.replicas ?? 0));
   }
 
   async runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]> {
     const answers = await Promise.all(
       runs.map(({ keys, args }) => this.#send(script, keys, args.flat(), 0).catch((error: Error) => error)),
     );
-    return answers.map((each) => (each instanceof Error ? each : this.#heard(each)));
+    return answers.map((each) => (each instanceof Error ? each : this.#noteHeard(each)));
   }
 
   async close(): Promise<void> {
@@ -203,7 +220,7 @@ export class SimulatedLine implements RedisLine {
     for (const each of [...this.#flying]) each.breakOff();
   }
 
-  #heard<R>({ executedMs, ...answer }: Executed<R>): Answer<R> {
+  #noteHeard<R>({ executedMs, ...answer }: Executed<R>): Answer<R> {
     this.heardMs = Math.max(this.heardMs, executedMs);
     return answer;
   }

@@ -1,6 +1,6 @@
 import { readWriteKeys } from "../../src/layout/keys.js";
 import { ReadWriteModel } from "../model/read-write-model.js";
-import { groups, type SimulatedRedis } from "./simulated-redis.js";
+import { groups, keeperArgs, type SimulatedRedis } from "./simulated-redis.js";
 
 /** The scripts of the read-write lock, as their models do them, in the words that the recipes get. */
 export function executeReadWrite(
@@ -36,6 +36,7 @@ export function executeReadWrite(
         tokenTtlMs: number(5),
         floor: BigInt(text(6)),
         changes: text(7),
+        ...keeperArgs(args),
       });
     case "write-heartbeat": {
       const common = {

@@ -3,7 +3,7 @@ import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { mutexKeys } from "../../src/layout/keys.js";
 import type { StayEntry } from "../../src/scripts/mutex/stay.js";
 import { Keyspace } from "../model/keyspace.js";
-import { MutexModel, renewModel } from "../model/mutex-model.js";
+import { MutexModel, proveModel, renewModel } from "../model/mutex-model.js";
 import { stayModel } from "../model/queue-model.js";
 import { executeFair } from "./simulated-fair.js";
 import { executeReadWrite } from "./simulated-read-write.js";
@@ -114,7 +114,23 @@ export class SimulatedRedis {
           tokenTtlMs: number(5),
           floor: BigInt(text(6)),
           changes: text(7),
+          ...keeperArgs(args),
         });
+      case "prove":
+        return proveModel(
+          this.space,
+          { listens: text(0) as "publish", tokenTtlMs: number(1) },
+          groups(args.slice(2), 4).map(([field, leaseMs, channel, reserves], place) => ({
+            lock: keys[4 * place] as string,
+            token: keys[4 * place + 1] as string,
+            waiters: keys[4 * place + 2] as string,
+            alive: keys[4 * place + 3] as string,
+            field: String(field),
+            leaseMs: Number(leaseMs),
+            channel: String(channel),
+            reserves: reserves === 1,
+          })),
+        );
       case "mutex-acquire-all":
         return MutexModel.acquireAll(
           groups(keys, 5).map(([each]) => model(each as string)),
@@ -181,6 +197,11 @@ export class SimulatedRedis {
         return executeReadWrite(this, name, keys, args);
     }
   }
+}
+
+/** What an acquire says of kept locks. */
+export function keeperArgs(args: readonly Arg[]): { asksKeeper: boolean; tellsBefore: boolean } {
+  return { asksKeeper: args[2] === 2, tellsBefore: args[8] === 1 };
 }
 
 export function groups<T>(items: readonly T[], size: number): T[][] {

@@ -4,6 +4,7 @@ import { WireOwners } from "../../layout/owners.js";
 import { ChannelWaiters } from "../channels/channel-waiters.js";
 import { PermitRevokeChannels } from "../channels/permit-revoke-channels.js";
 import { Holds } from "../grants/holds.js";
+import { KeptGrants } from "../grants/kept-grants.js";
 import { LastRequests } from "../grants/last-requests.js";
 import { GrantChannel, type UnknownGrant } from "../queue/grant-channel.js";
 import { Waits } from "../queue/waits.js";
@@ -24,6 +25,7 @@ export class RedisClientState {
   readonly requests: Requests;
   readonly owners: WireOwners;
   readonly holds: Holds;
+  readonly keptGrants: KeptGrants;
   readonly waits: Waits;
   readonly grantChannel: GrantChannel;
   readonly lastRequests: LastRequests;
@@ -36,9 +38,10 @@ export class RedisClientState {
   constructor({ line, runtime, settings, onUnknownGrant = () => {} }: ClientStateParts) {
     const clockStepped = (runId: string): void => this.holds.clockStepped(runId);
     this.line = line;
-    this.owners = new WireOwners(runtime.randomId());
+    this.owners = new WireOwners(runtime.randomId(), settings.keeps);
     this.requests = new Requests({ line, runtime, settings, clockStepped });
     this.holds = new Holds(this.requests, this.owners);
+    this.keptGrants = new KeptGrants(this.requests, () => this.grantChannel.hearing);
     this.lastRequests = new LastRequests(this.requests);
     this.waits = new Waits(this.requests, this.holds);
     this.grantChannel = new GrantChannel(this, onUnknownGrant);
@@ -50,6 +53,7 @@ export class RedisClientState {
         this.holds.masterChanged();
         this.lastRequests.masterChanged();
       }
+      if (what === "subscriptions") this.holds.messagesMissed();
       this.waits.heartbeatAll();
       this.holds.renewAll();
     });
@@ -68,6 +72,7 @@ export class RedisClientState {
   async close(waitMs: Millis): Promise<void> {
     for (const stop of this.#stops) stop();
     this.waits.close();
+    this.keptGrants.close();
     this.grantChannel.close();
     this.channelWaiters.close();
     await this.line.close(waitMs);

@@ -1,12 +1,13 @@
 import { BackendError, LayoutConflictError, type Millis } from "@holdfast/core";
-import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
+import type { Attempt, AttemptListener, GrantPlace, GrantRequest } from "@holdfast/core/driver";
 import { nothingDone, OutcomeUnknownError, ofLock } from "../../client/errors.js";
 import type { Answer } from "../../client/redis-line.js";
 import type { HandOver } from "../../layout/grant-message.js";
 import { type AcquireAllAnswer, mutexAcquireAll } from "../../scripts/mutex/acquire-all.js";
-import type { Conflict, Queued, StandAnswer } from "../../scripts/mutex/answers.js";
+import type { Conflict, Granted, Queued, StandAnswer } from "../../scripts/mutex/answers.js";
 import { deliverAfter } from "../grants/early-state.js";
 import { checkAcknowledged, type Found, foundIn, RedisGrant } from "../grants/redis-grant.js";
+import { keepable } from "../kinds/kind.js";
 import { setLabel } from "../queue/election-labels.js";
 import { confirmHold, isSure, type Offer, offerOf } from "../queue/hand-over.js";
 import { PlaceWatch } from "../queue/place-watch.js";
@@ -65,8 +66,12 @@ export class QueuedAttempt implements Attempt, Wait {
   /** A message that overtook the reply of the acquire. */
   #early: { readonly message: HandOver; readonly heardMs: Millis } | undefined;
   #watch: PlaceWatch | undefined;
+  /** Set while a request that may not wait stays behind a holder that may keep the lock for no owner. */
+  #endAsking: (() => void) | undefined;
   /** Until others can read the label. */
   #labelled: Promise<unknown> | undefined;
+  #takenBack: Promise<void> | undefined;
+  #withdrawn = false;
 
   constructor(
     client: RedisClientState,
@@ -150,7 +155,17 @@ export class QueuedAttempt implements Attempt, Wait {
 
   // -------- what core asks
 
-  async withdraw(): Promise<void> {
+  withdraw(): Promise<void> {
+    this.#withdrawn = true;
+    return this.#takeBack();
+  }
+
+  #takeBack(): Promise<void> {
+    this.#takenBack ??= this.#end();
+    return this.#takenBack;
+  }
+
+  async #end(): Promise<void> {
     const { waits } = this.#client;
     const { runtime, settings } = this.#requests;
     for (const grant of this.#grants) grant.abandon();
@@ -178,6 +193,8 @@ export class QueuedAttempt implements Attempt, Wait {
     const requests = this.#requests;
     // A request to let go that is not heard is not sent again.
     if (this.#parts.some(({ request }) => request.revocable)) await this.#client.grantChannel.subscribed();
+    const turns = this.#parts.map(({ lock }) => this.#client.keptGrants.javasTurn(lock.key));
+    if (turns.some((turn) => turn !== undefined)) await Promise.all(turns);
     if (this.#phase !== "asking") return;
     const { notAfterMs, options } = requests.grantBounds(this.lock.key);
     this.#mayBeThere = true;
@@ -199,9 +216,19 @@ export class QueuedAttempt implements Attempt, Wait {
   #call(notAfterMs: number | null): BoundCall<StandAnswer | AcquireAllAnswer> {
     const requests = this.#requests;
     if (this.#alone) {
-      const { owner, leaseMs, lock } = this.#parts[0];
+      const { owner, leaseMs, lock, request } = this.#parts[0];
       const floor = requests.floorOf(lock.key);
-      return lock.acquire({ owner, leaseMs, floor, mayWait: this.#mayWait, notAfterMs });
+      const asksKeeper = keepable.has(request.kind) && requests.settings.keepAskMs > 0;
+      const tellsBefore = request.keepable;
+      return lock.acquire({
+        owner,
+        leaseMs,
+        floor,
+        mayWait: this.#mayWait,
+        notAfterMs,
+        asksKeeper,
+        tellsBefore,
+      });
     }
     const entries = this.#parts.map(({ owner, leaseMs, lock }) => ({
       owner,
@@ -232,11 +259,12 @@ export class QueuedAttempt implements Attempt, Wait {
         }
         this.#grant(
           ("grants" in reply ? reply.grants : [reply]).map((each) => foundIn(answer, each)),
-          { contended: false, claimed: false },
+          { contended: false, claimed: false, place: "grants" in reply ? undefined : placeOf(reply) },
         );
         return;
       case "queued":
         this.#phase = "waiting";
+        if (!this.#mayWait) this.#askKeeper();
         this.#placed(reply);
         if (this.#early !== undefined) this.handedOver(this.#early.message, this.#early.heardMs);
         this.#client.waits.queued(this);
@@ -271,7 +299,27 @@ export class QueuedAttempt implements Attempt, Wait {
     this.#requests.sawToken(lock.key, place.lastToken);
     this.#watch ??= new PlaceWatch(this.#requests, lock, owner, () => this.#client.waits.heartbeatNow(this));
     this.#watch.placed(place);
-    this.#listener.waiting();
+    if (this.#mayWait) this.#listener.waiting();
+  }
+
+  /**
+   * A kept lock looks held although no owner may have it. The place behind it is what makes its provider give it up, so it stays there for a
+   * moment.
+   */
+  #askKeeper(): void {
+    const { runtime, settings } = this.#requests;
+    this.#endAsking = runtime.setTimer(settings.keepAskMs, () => void this.#refused(), { ref: true });
+  }
+
+  async #refused(): Promise<void> {
+    if (!this.queued) return;
+    const { error } = await this.#takeBack().then(
+      () => ({ error: null }),
+      (error: unknown) => ({ error }),
+    );
+    if (this.#withdrawn) return;
+    if (error === null) this.#listener.unavailable();
+    else this.#listener.failed(error);
   }
 
   /** Queued by this very answer, or granted: others may read its label. */
@@ -313,7 +361,10 @@ export class QueuedAttempt implements Attempt, Wait {
     }
   }
 
-  #grant(found: readonly Found[], how: { readonly contended: boolean; readonly claimed: boolean }): void {
+  #grant(
+    found: readonly Found[],
+    how: { readonly contended: boolean; readonly claimed: boolean; readonly place?: GrantPlace | undefined },
+  ): void {
     this.#leave("granted");
     const grants = this.#parts.map(
       (part, i) =>
@@ -342,14 +393,14 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 
   #release(part: Part, contended: boolean): Promise<boolean> {
-    const released = this.#end(part);
+    const released = this.#giveBack(part);
     // Granted by the answer to its only request: nothing was sent of which a copy could still come.
     if (contended) this.#client.waits.end(part, released);
     return released;
   }
 
   /** `false` when it was not ours any more. */
-  async #end({ owner, lock, leaseMs }: Part): Promise<boolean> {
+  async #giveBack({ owner, lock, leaseMs }: Part): Promise<boolean> {
     const endMs = this.#requests.runtime.nowMs() + leaseMs;
     const { reply, repeated } = await this.#requests.runUntilAnswered(lock.release(owner), endMs);
     if (reply === null) return false;
@@ -359,6 +410,7 @@ export class QueuedAttempt implements Attempt, Wait {
 
   #leave(phase: "granted" | "over"): void {
     this.#phase = phase;
+    this.#endAsking?.();
     this.#watch?.end();
     if (this.#alone) this.#client.waits.remove(this);
   }
@@ -370,6 +422,11 @@ export class QueuedAttempt implements Attempt, Wait {
   get #names(): string {
     return this.#parts.map(({ lock }) => lock.name).join(", ");
   }
+}
+
+/** Of a grant of a free lock that has told the token before its own. */
+function placeOf({ token, before }: Granted): GrantPlace | undefined {
+  return before === undefined ? undefined : { at: String(token), after: String(before) };
 }
 
 /** There is something at the lock's keys that is no lock of this kind. */

@@ -19,6 +19,8 @@ export interface GrantedLock {
   readonly sharing: "none" | "readers" | "any";
   readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
   readonly renewKeys: readonly string[];
+  /** Of kinds with a queue of ours. */
+  readonly proof?: { readonly keys: readonly string[]; readonly channel: string };
 }
 
 /** A grant, as the books of its provider know it. */
@@ -40,6 +42,8 @@ export interface Held {
   recheck(): Promise<void>;
   becomeUncertain(): void;
   revokeAsked(): void;
+  /** Another client asks for the lock, which this provider may only keep. */
+  wanted(): void;
   lost(reason: LossReason): void;
 }
 
@@ -156,6 +160,11 @@ export class Holds {
       hold.becomeUncertain();
       void hold.recheck();
     }
+  }
+
+  /** Messages of the grant channel may be missing, the wish of another client among them. */
+  messagesMissed(): void {
+    for (const hold of [...this.#holds.values()]) hold.wanted();
   }
 
   /** All in the same turn, so that they leave as few calls. */

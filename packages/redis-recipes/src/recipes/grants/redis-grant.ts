@@ -1,12 +1,21 @@
-import { BackendError, type FencingToken, type LossReason, type Millis } from "@holdfast/core";
-import type { Grant, GrantState } from "@holdfast/core/driver";
+import {
+  BackendError,
+  type FencingToken,
+  type KeepingEndReason,
+  type LossReason,
+  type Millis,
+} from "@holdfast/core";
+import type { Grant, GrantPlace, GrantState, KeepingState } from "@holdfast/core/driver";
 import { ofLock } from "../../client/errors.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
+import type { Hearing } from "../queue/grant-channel.js";
 import type { BatchAnswer } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
 import { marginMs } from "../requests/server-clock.js";
 import { DueRenewals, type Renewable } from "./due-renewals.js";
 import type { GrantedLock, Held, Holds } from "./holds.js";
+import { KeptGrant, type Proof, type Provable } from "./kept-grant.js";
+import { type KeptGrants, proofs } from "./kept-grants.js";
 
 /** What an answer or a message of the server says of a grant. */
 export interface Found {
@@ -41,6 +50,8 @@ export interface GrantSpec {
   readonly revocable: boolean;
   /** The server has given the claim lease only: this grant renews itself at once. */
   readonly claimed: boolean;
+  /** Only where the grant may be kept. */
+  readonly place?: GrantPlace | undefined;
   /** `false` when it was not ours any more. Called again after a renewal that came too late. */
   release(): Promise<boolean>;
 }
@@ -49,23 +60,32 @@ export interface GrantSpec {
 export interface GrantParts {
   readonly requests: Requests;
   readonly holds: Holds;
+  readonly keptGrants: KeptGrants;
 }
 
 const retryMs: Millis = 100;
 
 /** A grant that lives by its lease. What happens to it without its holder is reported to core's side of it. */
-export class RedisGrant implements Grant, Renewable, Held {
-  readonly token: FencingToken;
+export class RedisGrant implements Grant, Renewable, Held, Provable {
   readonly backendId: string;
   readonly permitIds: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
+  readonly place: GrantPlace | undefined;
   readonly spec: GrantSpec;
   readonly slot: number | null;
   readonly renewals: DueRenewals = new DueRenewals(this);
   readonly #requests: Requests;
   readonly #holds: Holds;
+  readonly #keptGrants: KeptGrants;
   readonly #learntMs: Millis;
+  /** As `KeptGrants.hearing`, at the grant. */
+  readonly #hearing: Hearing | null;
+  #token: FencingToken;
+  /** Set once the holder has released, and the provider keeps the lock. */
+  #kept: KeptGrant | null = null;
+  /** Another client has asked for the lock since the grant, or messages may be missing. */
+  #wished = false;
   #state!: GrantState;
   #validUntilMs: Millis;
   #confirmedSentMs: Millis = -Infinity;
@@ -74,16 +94,19 @@ export class RedisGrant implements Grant, Renewable, Held {
   #ended = false;
   #released = false;
 
-  constructor({ requests, holds }: GrantParts, spec: GrantSpec) {
+  constructor({ requests, holds, keptGrants }: GrantParts, spec: GrantSpec) {
     this.#requests = requests;
     this.#holds = holds;
+    this.#keptGrants = keptGrants;
+    this.#hearing = keptGrants.hearing;
     this.spec = spec;
     this.slot = requests.line.slotOf(spec.lock.key);
-    this.token = spec.found.token;
+    this.#token = spec.found.token;
     this.backendId = spec.field;
     this.permitIds = spec.permitIds ?? [];
     this.roundTrips = spec.roundTrips;
     this.contended = spec.contended;
+    this.place = spec.place;
     this.#learntMs = requests.runtime.nowMs();
     this.#validUntilMs = spec.found.untilMs;
     this.#runId = spec.found.runId;
@@ -104,6 +127,11 @@ export class RedisGrant implements Grant, Renewable, Held {
   /** Another takes the place of the one that `enter` was given. */
   passTo(state: GrantState): void {
     this.#state = state;
+  }
+
+  /** That of the latest owner. */
+  get token(): FencingToken {
+    return this.#token;
   }
 
   get runId(): string {
@@ -140,11 +168,24 @@ export class RedisGrant implements Grant, Renewable, Held {
   }
 
   async renewWithin(leaseMs: Millis, withinMs: Millis = 0): Promise<Millis | null> {
-    const { field, lock } = this.spec;
-    const entry = { field, leaseMs: Math.max(1, Math.floor(leaseMs)) };
-    let answer: BatchAnswer<RenewAnswer>;
+    const entry = { field: this.spec.field, leaseMs: Math.max(1, Math.floor(leaseMs)) };
+    let waitMs = withinMs;
+    const confirmed = await this.#confirmed(() => {
+      const answer = this.#ask(entry, waitMs);
+      waitMs = 0;
+      return answer;
+    });
+    return confirmed === null ? null : this.#validUntilMs;
+  }
+
+  /** Asks until an answer counts, which is one; its lease does by then. `null`: it is gone. */
+  async #confirmed<R extends RenewAnswer>(
+    ask: () => Promise<BatchAnswer<R>>,
+  ): Promise<BatchAnswer<Extract<R, { readonly status: "renewed" }>> | null> {
+    const { lock } = this.spec;
+    let answer: BatchAnswer<R>;
     try {
-      answer = await this.#ask(entry, withinMs);
+      answer = await ask();
     } catch (error) {
       // No answer from this grant's master, while others may be connected: contact with it is broken.
       if (error instanceof BackendError && error.retryable) this.becomeUncertain();
@@ -160,13 +201,15 @@ export class RedisGrant implements Grant, Renewable, Held {
     if (reply.status === "gone") {
       // Overtaken by our own release: that one says how it ended.
       if (this.#released) throw new BackendError("the hold was released meanwhile", { backend: "redis" });
-      this.abandon();
+      // The owner that has asked may not be the present one.
+      if (this.#kept !== null) this.lost("lease-missing");
+      else this.abandon();
       return null;
     }
     if (!this.#requests.trusts({ runId, sentMs })) {
       // Rule 1: the time it tells may be by the clock of before the step. What is asked from now on is by the new one.
       this.becomeUncertain();
-      return this.renewWithin(leaseMs);
+      return this.#confirmed(ask);
     }
     this.#runId = runId;
     if (sentMs >= this.#confirmedSentMs) {
@@ -175,7 +218,46 @@ export class RedisGrant implements Grant, Renewable, Held {
     }
     this.#requests.sawToken(lock.key, reply.token);
     if (!this.#ended && this.#state.doubted) this.#state.recovered();
-    return this.#validUntilMs;
+    return { ...answer, reply: reply as Extract<R, { readonly status: "renewed" }> };
+  }
+
+  // -------- kept for the next owner
+
+  keep(): boolean {
+    const { lock, found, claimed } = this.spec;
+    const { line } = this.#requests;
+    if (this.#ended || this.#wished || claimed || lock.proof === undefined || this.#state.doubted)
+      return false;
+    if (line.state !== "connected" || line.masterOf(lock.key) !== found.runId || this.#runId !== found.runId)
+      return false;
+    if (this.#hearing === null || this.#keptGrants.hearing !== this.#hearing) return false;
+    this.#kept = new KeptGrant(this.#keptGrants, this, this.#state as KeepingState);
+    this.#kept.begin();
+    return true;
+  }
+
+  mayLend(): "yes" | "soon" | "no" {
+    return this.#kept?.mayLend() ?? "no";
+  }
+
+  lend(): FencingToken {
+    if (this.#kept !== null) this.#token = this.#kept.lend();
+    return this.#token;
+  }
+
+  askProof(reserves: boolean): Promise<Proof | null> {
+    const { field, leaseMs, lock } = this.spec;
+    const { keys, channel } = lock.proof as Required<GrantedLock>["proof"];
+    const entry = { field, leaseMs, channel, reserves };
+    return this.#confirmed(() =>
+      this.#requests.batches.ask(proofs, keys, entry, { wanted: () => !this.#ended }),
+    );
+  }
+
+  /** Another client asks for the lock, or may have asked for it. */
+  wanted(): void {
+    this.#wished = true;
+    if (this.#kept !== null && !this.#ended) (this.#state as KeepingState).wanted();
   }
 
   /**
@@ -200,11 +282,15 @@ export class RedisGrant implements Grant, Renewable, Held {
   }
 
   becomeUncertain(): void {
+    // An idle one that is kept is given back now, since no new connection will come by which that could be done later.
+    if (this.#requests.line.state === "connected") this.wanted();
     if (!this.#ended && !this.#state.doubted) this.#state.uncertain();
   }
 
   revokeAsked(): void {
-    if (this.spec.revocable && !this.#ended) this.#state.revokeRequested();
+    if ((this.spec.revocable || this.#kept !== null) && !this.#ended) this.#state.revokeRequested();
+    // A request that was meant for one owner does not reach the next.
+    this.wanted();
   }
 
   lost(reason: LossReason): void {
@@ -213,15 +299,21 @@ export class RedisGrant implements Grant, Renewable, Held {
     this.#state.lost(reason);
   }
 
-  release(): Promise<boolean> {
+  release(ended?: KeepingEndReason): Promise<boolean> {
     this.#released = true;
     this.abandon();
-    return this.spec.release();
+    const released = this.spec.release();
+    const { settings } = this.#requests;
+    const forJava = ended === "whole" || this.#kept?.javaListens === true;
+    if (this.#kept !== null && settings.javaPeers && forJava)
+      this.#keptGrants.leaveToJava(this.spec.lock.key, released);
+    return released;
   }
 
   /** It is over here: what still comes for it is ignored. */
   abandon(): void {
     this.#ended = true;
+    this.#kept?.stop();
     this.#holds.remove(this);
   }
 

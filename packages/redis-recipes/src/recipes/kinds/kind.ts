@@ -1,4 +1,4 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import type { Millis, PrimitiveKind, Runtime } from "@holdfast/core";
 import type { RedissonPublish } from "../../layout/channels.js";
 import { type MutexKeys, mutexKeyList } from "../../layout/keys.js";
 import { isOurs } from "../../layout/owners.js";
@@ -100,6 +100,9 @@ export interface TakeRequest {
   readonly notAfterMs: number | null;
   /** The highest token seen here for this lock. */
   readonly floor: bigint;
+  /** As in `StandArgs`. */
+  readonly asksKeeper?: boolean;
+  readonly tellsBefore?: boolean;
 }
 
 /** What a release or a cancel says. `gone`, `none`: nothing of the owner was there. */
@@ -205,6 +208,14 @@ export interface PolledScripts {
 }
 
 // -------- what several kinds share
+
+/** Kinds whose exclusive holds a provider may keep for their next owner. */
+export const keepable: ReadonlySet<PrimitiveKind> = new Set<PrimitiveKind>([
+  "mutex",
+  "reentrant-mutex",
+  "read-write-lock",
+  "reentrant-read-write-lock",
+]);
 
 /** Of a lock with a queue of ours: lock, waiters, alive. */
 export function stayKeys({ keys }: LockKeys): readonly string[] {

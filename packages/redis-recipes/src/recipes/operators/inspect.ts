@@ -11,7 +11,7 @@ import { parseOwner } from "../../layout/owners.js";
 import { type PermitsPicture, permitsInspect } from "../../scripts/inspect/permits.js";
 import type { RedisClientState } from "../attempts/client-state.js";
 import type { Holds } from "../grants/holds.js";
-import type { FieldsKind, LockKeys } from "../kinds/kind.js";
+import { type FieldsKind, keepable, type LockKeys } from "../kinds/kind.js";
 import { mostShown } from "../kinds/semaphore.js";
 import { foundElse } from "../requests/foreign-key.js";
 import type { Requests } from "../requests/requests.js";
@@ -48,14 +48,18 @@ export async function inspectLock(
       .filter(({ mode, pttlMs }) => mode === "exclusive" || pttlMs >= -1)
       .map((holder) => {
         const exclusive = holder.mode === "exclusive" && queued !== undefined;
+        const parsed = parseOwner(holder.owner);
+        const own = parsed?.uuid === owners.uuid;
+        // Of its own core knows. Another provider may hold it for no owner.
+        const mayBeKept = exclusive && !own && keepable.has(kind) && parsed?.mayKeep === true;
         return {
           ...participant(holder.owner, holder.label, holder.mode),
           backendId: exclusive ? queued.fieldOf(holder.owner) : holder.owner,
           token: reply.token,
           holdCount: holder.count,
-          heldByThisProvider: parseOwner(holder.owner)?.uuid === owners.uuid,
+          heldByThisProvider: own,
           remainingMs: holder.pttlMs < 0 ? null : holder.pttlMs,
-          kept: false,
+          kept: mayBeKept ? null : false,
         };
       }),
     pending: waiting.map((waiter, position) => ({

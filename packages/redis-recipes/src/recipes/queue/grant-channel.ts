@@ -10,6 +10,9 @@ import type { Waits } from "./waits.js";
 
 export type UnknownGrant = Pick<HandOver, "key" | "owner">;
 
+/** One subscription without a gap: `Subscription.ready` is a fresh promise after each. */
+export type Hearing = Subscription["ready"];
+
 /** What the channel reports to. */
 interface ChannelParts {
   readonly requests: Requests;
@@ -21,7 +24,10 @@ interface ChannelParts {
 /** A revocable request waits for the first subscription of the provider, and for no longer than that. */
 const subscriptionWaitMs: Millis = 1_000;
 
-/** The one channel of a provider on which other clients of ours send it grants, forced releases and requests to let go. */
+/**
+ * The one channel of a provider on which other clients of ours send it grants, forced releases, requests to let go, and that they want what
+ * it may only keep.
+ */
 export class GrantChannel {
   readonly #parts: ChannelParts;
   readonly #onUnknownGrant: (grant: UnknownGrant) => void;
@@ -56,6 +62,11 @@ export class GrantChannel {
     await settledWithin(this.#parts.requests.runtime, ready, waitMs);
   }
 
+  /** `null` while messages do not arrive; as long as it is the same, none was missed. */
+  get hearing(): Hearing | null {
+    return this.#subscription?.live === true ? this.#subscription.ready : null;
+  }
+
   close(): void {
     this.#subscription?.end();
   }
@@ -80,6 +91,9 @@ export class GrantChannel {
         return;
       case "revoke":
         for (const hold of holds.of(owner)) hold.revokeAsked();
+        return;
+      case "wanted":
+        for (const hold of holds.of(owner)) hold.wanted();
     }
   }
 

@@ -16,6 +16,7 @@ export class QueuedLock implements GrantedLock {
   readonly renewKeys: readonly string[];
   readonly renewal: BatchKind<RenewEntry, RenewAnswer> = fieldRenewals;
   readonly sharing = "none";
+  readonly proof: { readonly keys: readonly string[]; readonly channel: string };
   /** Of `stay`; `null` where it does not serve this kind. */
   readonly stayKeys: readonly string[] | null;
   /** How often its waiters here have used them: each time something else is looked at. */
@@ -32,6 +33,7 @@ export class QueuedLock implements GrantedLock {
     this.key = names.key;
     this.keys = names.keys;
     this.renewKeys = names.renewKeys;
+    this.proof = { keys: Object.freeze(names.keys.slice(0, 4)), channel: names.channel };
     this.stayKeys = scripts.stayKeys?.(names) ?? null;
     this.heartbeat = scripts.heartbeat(names);
     this.#scripts = scripts;

@@ -17,6 +17,10 @@ export interface RecipeSettings {
   readonly claimLeaseMs: Millis;
   readonly maxDirectRun: number;
   readonly fairLockWaitTimeoutMs: Millis;
+  /** Whether the provider keeps locks for their next owners. */
+  readonly keeps: boolean;
+  /** How long a request that asks once stays behind a holder that may keep the lock for no owner. */
+  readonly keepAskMs: Millis;
 }
 
 /**

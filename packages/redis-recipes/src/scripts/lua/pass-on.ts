@@ -1,3 +1,4 @@
+import { listeners } from "./listeners.js";
 import { longestTurnMs } from "./stand.js";
 
 /**
@@ -18,7 +19,7 @@ import { longestTurnMs } from "./stand.js";
  * its other end and never sends a command twice. For a client that is its user's the script reads it, since such a client may send a command
  * again on a connection to another server. That costs as much as five commands.
  */
-export const passOn: string = `
+export const passOn: string = `${listeners}
 local function runId(told)
   if told ~= '' then return told end
   local info = redis.pcall('INFO', 'server')
@@ -26,16 +27,6 @@ local function runId(told)
 end
 local function nudge(k, head)
   if head then tellOwner(head, {type = 'nudge', key = k.lock, owner = head}) end
-end
-local function listeners(how, channel)
-  local count = 0
-  for each, word in pairs({publish = 'NUMSUB', spublish = 'SHARDNUMSUB'}) do
-    if how == each or how == 'both' then
-      local told = redis.pcall('PUBSUB', word, channel)
-      count = count + (told.err and 0 or told[2])
-    end
-  end
-  return count
 end
 local function javasTurn(k, opts, began)
   local java = opts.maxRun < 0 and 0 or listeners(opts.how, opts.channel)

@@ -2,6 +2,9 @@
  * `tellRedisson(how, channel, message)` and `tellOwner(owner, message)`. Publishing can fail by access rules after the first
  * write, where an error would leave half a script done: failures are caught, and the first one's text is left in
  * `mute`, which every script that publishes answers. `channelOf(owner)` is nil for owners that are not ours.
+ *
+ * `mayBeKept(owner)`: the holder is of a provider that may keep the lock for its next owner, as the variant digit `e` says.
+ * `tellKeeper(lock, holder)` says to such a holder that the lock is wanted.
  */
 export const publish = `
 local mute = ''
@@ -20,5 +23,11 @@ end
 local function tellOwner(owner, message)
   local channel = channelOf(owner)
   if channel then say('PUBLISH', channel, cjson.encode(message)) end
+end
+local function mayBeKept(owner)
+  return string.match(owner, '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-8%x%x%x%-e') ~= nil
+end
+local function tellKeeper(lock, holder)
+  if mayBeKept(holder) then tellOwner(holder, {type = 'wanted', key = lock, owner = holder}) end
 end
 `;

@@ -40,7 +40,7 @@ export const longestTurnMs = 500;
 
 /**
  * `stand(k, ask)`: what acquire and heartbeat do for one owner, over `look` and `put` of the kind of lock. `ask` has owner,
- * leaseMs (wanted), grantMs (given if granted now), mayWait, aliveMs, tokenTtlMs, floor, changes.
+ * leaseMs (wanted), grantMs (given if granted now), mayWait, asksKeeper, aliveMs, tokenTtlMs, floor, changes.
  *
  * Granted before: says so and extends nothing. Told a lease that began earlier as if it began now, two clients would
  * believe that they hold. Free, not Java's turn, and no live waiter in front: written as holder. Else queued once; the time
@@ -49,6 +49,9 @@ export const longestTurnMs = 500;
  *
  * `floor` is the highest token that the client has seen. After a failover that lost writes the key is raised to it, and
  * past it while somebody holds: that holder's token, read again, must not equal one which another client had.
+ *
+ * A holder whose provider may keep the lock hears that it is wanted: of each request that was refused or appended, and of each heartbeat
+ * of the first waiter, since a message may be lost. `asksKeeper`: a request that may not wait stands first behind such a holder.
  */
 export const stand: string = `${leaveQueue}${places}${keepPlace}
 local function stand(k, ask)
@@ -81,7 +84,13 @@ local function stand(k, ask)
     end
   end
   local place = {turnMs > 0 and turnMs or redis.call('PTTL', k.lock), holder, string.format('%.0f', last)}
-  if not ask.mayWait then return {'busy', nowUs, place[1], place[2], place[3]} end
-  return {'queued', nowUs, place[1], place[2], place[3], keepPlace(k, me, ask)}
+  local stands = ask.mayWait or (ask.asksKeeper and mayBeKept(holder) and not liveHead(k))
+  if not stands then
+    tellKeeper(k.lock, holder)
+    return {'busy', nowUs, place[1], place[2], place[3]}
+  end
+  local position, appended = keepPlace(k, me, ask)
+  if position == 0 or appended == 1 then tellKeeper(k.lock, holder) end
+  return {'queued', nowUs, place[1], place[2], place[3], position, appended}
 end
 `;

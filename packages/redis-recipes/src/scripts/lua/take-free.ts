@@ -8,7 +8,8 @@
  * token is put back as it was; it loses a time to live of its own only where this client has seen a token there before, since `NX`
  * keeps what is there from a client that has not.
  *
- * The lease in the answer is the whole one: it began after the request was sent.
+ * The lease in the answer is the whole one: it began after the request was sent. `tellsBefore`: behind it the token that was there before, 0
+ * for none, by which a client that keeps locks knows whether it had this one last.
  */
 export const takeFree = `
 local function drawToken(key, floor, ttlMs)
@@ -25,17 +26,17 @@ local function drawToken(key, floor, ttlMs)
     return nil
   end
   local written = floor > 0 or not before
-  if written and last < nowUs and floor < nowUs then return text end
+  if written and last < nowUs and floor < nowUs then return text, before end
   text = string.format('%.0f', math.max(last + 1, floor + 1, nowUs))
   if ttlMs > 0 then redis.call('SET', key, text, 'PX', ttlMs) else redis.call('SET', key, text) end
-  return text
+  return text, before
 end
 local function takeFree(k, ask)
   if redis.call('EXISTS', k.lock, k.waiters) > 0 then return nil end
-  local text = drawToken(k.token, ask.floor, ask.tokenTtlMs)
+  local text, before = drawToken(k.token, ask.floor, ask.tokenTtlMs)
   if not text then return nil end
   put(k.lock, ask.owner, ask.leaseMs)
   if ask.changes ~= '' then redis.pcall('PUBLISH', ask.changes, '1') end
-  return {'granted', nowUs, text, ask.leaseMs}
+  return {'granted', nowUs, text, ask.leaseMs, ask.tellsBefore and (before or '0') or nil}
 end
 `;

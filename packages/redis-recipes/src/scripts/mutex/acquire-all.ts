@@ -1,5 +1,6 @@
 import { clock } from "../lua/clock.js";
 import { mutexState } from "../lua/mutex-state.js";
+import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { answerReader, notAfterUs, nothingMore, Reply, type Script } from "../script.js";
@@ -46,7 +47,7 @@ const name = "mutex-acquire-all";
  * On the wire each lock is as `mutex-acquire` writes it, so Redisson sees plain locks; its multi-lock takes them one after the other and gives
  * back what it had when one is refused. Free means what it means there: nobody holds, and no live waiter of ours stands.
  * Everything is looked at before the first write, so whatever is refused changes nothing, except that dead waiters before the
- * first live one are dropped as by every look. May be sent twice: what an owner of the call holds already counts as
+ * first live one are dropped as by every look; a holder that may only keep the lock hears that it is wanted. May be sent twice: what an owner of the call holds already counts as
  * free for it and is not extended.
  */
 export const mutexAcquireAll: Script<AcquireAllAnswer> & {
@@ -54,7 +55,7 @@ export const mutexAcquireAll: Script<AcquireAllAnswer> & {
 } = {
   name,
   keyCount: 5,
-  lua: `${clock}${token}${waiters}${mutexState}
+  lua: `${clock}${publish}${token}${waiters}${mutexState}
 if tonumber(ARGV[1]) > 0 and nowUs > tonumber(ARGV[1]) then return {'late', nowUs} end
 local tokenTtlMs = tonumber(ARGV[2])
 local parts = {}
@@ -67,6 +68,7 @@ for i = 1, #KEYS / 5 do
   if not part.last then return {'conflict', nowUs, 'token', i - 1} end
   part.held = state == 'held' and holder == part.owner
   if not part.held and (state == 'held' or liveHead(k)) then
+    tellKeeper(k.lock, holder)
     return {'busy', nowUs, redis.call('PTTL', k.lock), holder, string.format('%.0f', part.last), i - 1}
   end
   parts[i] = part

@@ -13,6 +13,8 @@ export interface Granted {
   readonly token: bigint;
   /** Read in the script: of a grant that was there before, what is left of it. */
   readonly pttlMs: number;
+  /** The token key's value before; left out unless it was asked for and the lock was free. */
+  readonly before?: bigint;
 }
 
 /** Somebody else holds or stands in front. */
@@ -58,7 +60,11 @@ export const refusedPart = (reply: Reply): Omit<Refused, "serverMs"> => ({
 
 export function standReader(script: string): (raw: unknown) => StandAnswer {
   return answerReader<StandAnswer>(script, {
-    granted: (reply) => ({ token: reply.token(), pttlMs: reply.integer() }),
+    granted: (reply) => ({
+      token: reply.token(),
+      pttlMs: reply.integer(),
+      ...(reply.more && { before: reply.token() }),
+    }),
     late: nothingMore,
     conflict: conflictPart,
     busy: refusedPart,

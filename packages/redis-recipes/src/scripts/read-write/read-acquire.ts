@@ -1,4 +1,5 @@
 import { clock } from "../lua/clock.js";
+import { publish } from "../lua/publish.js";
 import { readWriteState } from "../lua/read-write-state.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
@@ -53,12 +54,13 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  *
  * As Redisson's: `mode` `read`, one field and one key with the lease for each hold, TTL of the hash the longest of all; a writer may read too.
  * Unlike it: refused while a live writer of ours stands first, except during a readers' turn; a mutex under the name is a
- * conflict, where Redisson's read hold would stand beside its holder; asked again, it extends nothing.
+ * conflict, where Redisson's read hold would stand beside its holder; asked again, it extends nothing; a writer that may only keep the lock
+ * for its next owner hears that it is wanted.
  */
 export const readAcquire: CallScript<ReadArgs, ReadAnswer> = {
   name: "read-acquire",
   keyCount: 6,
-  lua: `${clock}${token}${waiters}${readWriteState}
+  lua: `${clock}${publish}${token}${waiters}${readWriteState}
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 local owner, leaseMs, ttlMs, floor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[5])
 if tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3]) then return {'late', nowUs} end
@@ -81,6 +83,7 @@ if not beside and mode ~= 'write' and liveHead(k) then
   if not turn or tonumber(turn) <= nowMs then behind = 1 end
 end
 if behind == 1 or (mode == 'write' and not beside) then
+  tellKeeper(k.lock, holder)
   return {'busy', nowUs, redis.call('PTTL', k.lock), holder, string.format('%.0f', last), behind}
 end
 redis.call('SET', hold, '1', 'PX', leaseMs)

@@ -1,0 +1,111 @@
+import { clock } from "../lua/clock.js";
+import { evenWhenFull } from "../lua/even-when-full.js";
+import { listeners } from "../lua/listeners.js";
+import { token } from "../lua/token.js";
+import { waiters } from "../lua/waiters.js";
+import { answerReader, type BatchScript, eachReader, nothingMore } from "../script.js";
+
+export interface ProveArgs {
+  /** How Java listens for the end of a hold; `none` where there is no Java. */
+  readonly listens: "publish" | "spublish" | "both" | "none";
+  /** 0 keeps the token key for ever. */
+  readonly tokenTtlMs: number;
+}
+
+export interface ProveEntry {
+  /** The owner; of a write lock its writer field. */
+  readonly field: string;
+  readonly leaseMs: number;
+  /** Redisson's channel of the lock. */
+  readonly channel: string;
+  /** Whether tokens are to be reserved. */
+  readonly reserves: boolean;
+}
+
+export type ProveAnswer =
+  | {
+      readonly status: "renewed";
+      readonly serverMs: number;
+      /** The token key's value: the last of the tokens that are reserved. 0 where it holds something else. */
+      readonly token: bigint;
+      readonly pttlMs: number;
+      /** Those above this one, up to `token`, were reserved by this call. */
+      readonly above: bigint;
+      /** A client of ours stands in the queue. */
+      readonly waited: boolean;
+      /** How many listen to Redisson's channel at this server. */
+      readonly listeners: number;
+    }
+  | { readonly status: "gone"; readonly serverMs: number };
+
+/**
+ * So many tokens are reserved at once, and reserving never brings the token key further ahead of the server's clock than that, in
+ * microseconds: a token that is drawn after the key was lost is the server's time, and has to be above all that were lent.
+ */
+export const mostReserved: number = 2 ** 19;
+
+/**
+ * What a provider has to know of locks that it keeps for their next owners: each is still its own, and no other client wants it. Sets the
+ * lease as `renew` does, and reserves tokens for the next owners where no other client was seen.
+ *
+ * Keys of each entry: lock, token, waiters, alive. Arguments: how Java listens, token TTL ms; then for each entry the hash field, lease ms,
+ * Redisson's channel, whether to reserve tokens. Answer for each entry: renewed (token key's value, PTTL, above which value tokens were
+ * reserved now, whether a live waiter of ours stands, how many listen to the channel) / gone; server time in each.
+ *
+ * Redisson has no such thing. Its fenced lock counts on behind the reserved tokens.
+ */
+export const prove: BatchScript<ProveArgs, ProveEntry, ProveAnswer> = {
+  name: "prove",
+  keyCount: 4,
+  lua: `${evenWhenFull}${clock}${listeners}${token}${waiters}
+local answers = {}
+local how, ttlMs = ARGV[1], tonumber(ARGV[2])
+for i = 0, #KEYS / 4 - 1 do
+  local k = {lock = KEYS[4 * i + 1], token = KEYS[4 * i + 2], waiters = KEYS[4 * i + 3], alive = KEYS[4 * i + 4]}
+  local leaseMs = tonumber(ARGV[4 * i + 4])
+  if type(redis.pcall('HGET', k.lock, ARGV[4 * i + 3])) == 'string' then
+    if redis.call('PTTL', k.lock) < leaseMs then redis.call('PEXPIRE', k.lock, leaseMs) end
+    local waited = false
+    if redis.call('EXISTS', k.waiters) == 1 then
+      local readable, head = pcall(liveHead, k)
+      waited = not readable or head ~= nil
+    end
+    local java = listeners(how, ARGV[4 * i + 5])
+    local last = lastToken(k.token)
+    local upTo = last or 0
+    if last and ARGV[4 * i + 6] == '1' and not waited and java == 0 then
+      upTo = math.max(last, math.min(last, nowUs) + ${mostReserved})
+      if upTo > last then raiseToken(k.token, upTo, ttlMs) end
+    end
+    answers[i + 1] = {'renewed', nowUs, string.format('%.0f', upTo), redis.call('PTTL', k.lock),
+      string.format('%.0f', last or 0), waited and 1 or 0, java}
+  else
+    answers[i + 1] = {'gone', nowUs}
+  end
+end
+return answers
+`,
+  args: ({ listens, tokenTtlMs }, entries) => [
+    listens,
+    tokenTtlMs,
+    ...entries.flatMap(({ field, leaseMs, channel, reserves }) => [
+      field,
+      leaseMs,
+      channel,
+      reserves ? 1 : 0,
+    ]),
+  ],
+  parse: eachReader(
+    "prove",
+    answerReader<ProveAnswer>("prove", {
+      gone: nothingMore,
+      renewed: (reply) => ({
+        token: reply.token(),
+        pttlMs: reply.integer(),
+        above: reply.token(),
+        waited: reply.flag(),
+        listeners: reply.integer(),
+      }),
+    }),
+  ),
+};
