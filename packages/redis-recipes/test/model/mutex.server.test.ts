@@ -124,6 +124,17 @@ test(
       );
     };
     const proof = async () => {
+      // Floors have brought the key hours ahead of the clock, and so far nothing is reserved.
+      if (dice.chance(0.5) && both.space.type(keys.token) === "string") {
+        await both.edit(
+          "token of a while ago",
+          "redis.call('SET', KEYS[1], string.format('%.0f', nowUs - 5000000))",
+          [keys.token],
+          [],
+          (server) => server.set(keys.token, String(server.nowUs - 5_000_000)),
+        );
+        highest = 0n;
+      }
       const entries = [...ourOwners, ...javaOwners]
         .filter(() => dice.chance(0.4))
         .map((field) => ({
