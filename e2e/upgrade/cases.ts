@@ -22,6 +22,8 @@ export interface UpgradeCases {
   readonly kinds: readonly Kind[];
   /** Pairs of kinds that refuse each other on one name: the first is held when the second is asked for. */
   readonly refused: readonly (readonly [held: string, asked: string])[];
+  /** What only workers of the present side connect with. */
+  readonly presentOptions?: object;
   /** Starts the servers. `options`: how a worker of either side connects to them. */
   start(): Promise<{ readonly options: object; stop(): Promise<unknown> }>;
 }
@@ -48,7 +50,13 @@ export function upgradeCases(where: string, cases: UpgradeCases): void {
   let names = 0;
 
   const nameOf = (kind: string): string => `${run}-${++names}-${kind}`;
-  const worker = (side: Side): Promise<Worker> => Worker.start(side, backend, options, witness);
+  const worker = (side: Side): Promise<Worker> =>
+    Worker.start(
+      side,
+      backend,
+      side === "present" ? { ...options, ...cases.presentOptions } : options,
+      witness,
+    );
   const of = (side: Side): Worker => {
     const found = workers.find((each) => each.side === side);
     if (found === undefined) throw new Error(`there is no worker of the ${side} side`);
@@ -168,6 +176,12 @@ export function upgradeCases(where: string, cases: UpgradeCases): void {
     },
   );
 
+  if (cases.presentOptions !== undefined && "keepMs" in cases.presentOptions)
+    keptCase(
+      () => of("old"),
+      () => of("present"),
+      () => nameOf("kept"),
+    );
   if (backend !== "redlock") rendezvousCase(() => workers, nameOf);
   if (backend === "zookeeper") valueCases(() => workers, nameOf);
   if (backend === "redis")
@@ -182,6 +196,27 @@ function highest(tokens: readonly string[]): bigint {
   let found = 0n;
   for (const token of tokens.map(BigInt)) if (token > found) found = token;
   return found;
+}
+
+/** An old waiter does not say that it wants the lock: its place in the queue does, or the end of the keeping. */
+function keptCase(old: () => Worker, present: () => Worker, name: () => string): void {
+  it("what the present side keeps for its next owner goes to waiters of the old side, with higher tokens", async () => {
+    for (const kind of ["mutex", "reentrant-mutex", "read-write-lock"]) {
+      const lock = name();
+      let token = "0";
+      for (let pair = 0; pair < 3; pair++) {
+        [token = "0"] = await present().ask("hold", kind, lock, "1");
+        await present().ask("release", lock);
+      }
+      expect(await present().ask("keeps", lock)).toEqual(["true"]);
+      await old().ask("wait", kind, lock);
+      const [granted = "0"] = await old().ask("granted", lock);
+      expect(BigInt(granted)).toBeGreaterThan(BigInt(token));
+      const [next = "0"] = await present().ask("hold", kind, lock, "1");
+      expect(BigInt(next)).toBeGreaterThan(BigInt(granted));
+      await present().ask("release", lock);
+    }
+  });
 }
 
 function rendezvousCase(all: () => readonly Worker[], nameOf: (what: string) => string): void {

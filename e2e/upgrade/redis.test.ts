@@ -14,6 +14,7 @@ upgradeCases("Redis", {
     ["mutex", "read-write-lock"],
     ["read-write-lock", "mutex"],
   ],
+  presentOptions: { keepMs: 1_000 },
   async start() {
     const server = await startRedis();
     return { options: { url: server.url, leaseMs: 3_000 }, stop: () => server.stop() };

@@ -67,6 +67,10 @@ const commands = {
     held.delete(name);
   },
 
+  async keeps(name) {
+    return [String(locks.kept().some((kept) => kept.name === name))];
+  },
+
   /** Waits, and says at once that it does so. */
   async wait(kind, name) {
     const granted = kinds[kind](name, 0).acquire({ waitMs });
