@@ -1,5 +1,5 @@
 import type { Millis, Recognised } from "@holdfast/core";
-import { isOurs, parseOwner } from "@holdfast/redis-recipes/internal";
+import { parseOwner } from "@holdfast/redis-recipes/internal";
 import type { Moment } from "../observe/observed-lock.js";
 
 /** Of a field of a lock's hash: who it is. */
@@ -19,10 +19,12 @@ export function isBelow(token: string, other: string): boolean {
 
 /**
  * A token of ours is the server's clock at the grant, in microseconds, unless that clock had been set back; so it tells when an
- * exclusive holder of ours got the lock. `null` for all others: what they hold was there at least since it was first read.
+ * exclusive holder of ours got the lock. `null` for all others: what they hold was there at least since it was first read. So it is for those
+ * that may keep locks: they reserve tokens ahead of the clock.
  */
 export function grantedAt(field: string, token: string | null, atMs: Millis): Moment | null {
-  if (token === null || !isOurs(ownerIn(field))) return null;
+  const owner = parseOwner(ownerIn(field));
+  if (token === null || owner?.ours !== true || owner.mayKeep) return null;
   const grantMs = Math.floor(Number(token) / 1_000);
   // Of the years from 2001; a little ahead of the reader's clock is that clock's fault.
   return grantMs > 1_000_000_000_000 && grantMs < atMs + 60_000

@@ -76,15 +76,20 @@ export class Rows {
   holder(record: LockRecord, field: string, { count, leftMs, mode }: HoldFigures): ObservedParticipant {
     const person = this.person(ownerIn(field));
     const followed = record.followed.find((each) => each.field === field);
+    const exclusive = mode === "exclusive";
+    const marked = exclusive && parseOwner(ownerIn(field))?.mayKeep === true;
     return {
       ...person,
       entry: field,
+      // Leadership is kept by none.
+      mayBeKept: marked && !record.key.startsWith("holdfast_"),
       mode,
       since: followed?.since ?? unknownMoment,
       holdCount: count,
       remainingMs: leftMs !== null && leftMs >= 0 ? leftMs : null,
       lease: leftMs === -1 ? "never-expires" : (followed?.lease.state ?? "unknown"),
-      token: person.library === "holdfast" && mode === "exclusive" ? record.token : null,
+      // The key of one that keeps locks shows what it has reserved.
+      token: person.library === "holdfast" && exclusive && !marked ? record.token : null,
     };
   }
 

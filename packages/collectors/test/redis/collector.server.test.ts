@@ -108,6 +108,26 @@ describe("what a collector shows", () => {
     expect(javas.oldestHold.provenance).toBe("at-least");
   });
 
+  it("says of a hold whose provider keeps locks that it may be kept, and shows no token that may be only reserved", async () => {
+    const keeps = await lockOn(node, { keepMs: 1_000, leaseMs: 30_000 });
+    await keeps.mutex("may:be").acquire();
+    await keeps.readWriteLock("may:read").read.acquire();
+    await keeps.leaderElection("may:lead").campaign();
+    await (await lockOn(node)).mutex("may:not").acquire();
+    const { collector } = collect({ url: node.url, patterns: ["may:*"] });
+    const holderOf = async (key: string) =>
+      (await shown(collector, key, ({ state }) => state === "held")).holders[0];
+    expect(await holderOf("may:be")).toMatchObject({
+      mayBeKept: true,
+      token: null,
+      since: { provenance: "at-least" },
+    });
+    for (const key of ["may:read", "may:not", "holdfast_election:{may:lead}"]) {
+      expect(await holderOf(key)).toMatchObject({ mayBeKept: false });
+    }
+    expect((await holderOf("may:not"))?.token).not.toBeNull();
+  });
+
   it("shows a hand-off of an attended row within a second", async () => {
     const locks = await lockOn(node);
     const one = await locks.mutex("hand").acquire();

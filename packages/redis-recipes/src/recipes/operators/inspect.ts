@@ -50,16 +50,17 @@ export async function inspectLock(
         const exclusive = holder.mode === "exclusive" && queued !== undefined;
         const parsed = parseOwner(holder.owner);
         const own = parsed?.uuid === owners.uuid;
-        // Of its own core knows. Another provider may hold it for no owner.
-        const mayBeKept = exclusive && !own && keepable.has(kind) && parsed?.mayKeep === true;
+        const mayBeKept = exclusive && keepable.has(kind) && parsed?.mayKeep === true;
         return {
           ...participant(holder.owner, holder.label, holder.mode),
           backendId: exclusive ? queued.fieldOf(holder.owner) : holder.owner,
-          token: reply.token,
+          // The key may show what its provider has reserved for later owners.
+          token: mayBeKept ? null : reply.token,
           holdCount: holder.count,
           heldByThisProvider: own,
           remainingMs: holder.pttlMs < 0 ? null : holder.pttlMs,
-          kept: mayBeKept ? null : false,
+          // Of its own holds core knows.
+          kept: mayBeKept && !own ? null : false,
         };
       }),
     pending: waiting.map((waiter, position) => ({
