@@ -39,7 +39,7 @@ export interface ProviderOptions {
    *
    * Applies to `mutex()`, `reentrantMutex()` and the write side of both read-write locks, whose views may change it. Only where the grant
    * before was this provider's too, with no other in between; not for names that Java clients only try. An `UnsupportedError` where the
-   * backend keeps no locks.
+   * backend keeps no locks, and on Redis an `InvalidArgumentError` above a third of `leaseMs`.
    */
   keepMs?: Millis;
   /** How long one grant may be kept in all, however often it is lent. Milliseconds, finite, counted from the grant; default 5,000. */
