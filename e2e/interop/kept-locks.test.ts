@@ -108,8 +108,11 @@ describe.each(await curatorVersionsInShare())("locks that ours keeps, beside Cur
     for (let round = 0; round < 15; round++) {
       const before = seen.lent;
       await expect.poll(() => seen.lent, { interval: 2 }).toBeGreaterThan(before + 1);
-      const asked = theirs.acquire({ waitMs: 30_000 });
-      await expect.poll(async () => (await theirs.participants()).length > 1 || holders === 0).toBe(true);
+      let granted = false;
+      const asked = theirs.acquire({ waitMs: 30_000 }).finally(() => {
+        granted = true;
+      });
+      await expect.poll(async () => (await theirs.participants()).length > 1 || granted).toBe(true);
       oursSinceTheyAsked = 0;
       expect(await asked).not.toBeNull();
       expect(++holders).toBe(1);

@@ -95,7 +95,7 @@ function onOurs(text: string): string {
     list.map(({ host, port }) => `{ host: "${host}", port: ${port} }`).join(", ");
   return text
     .replaceAll("127.0.0.1:6379", plain.address)
-    .replace('host: "127.0.0.1",\n  port: 6379', `host: "127.0.0.1",\n  port: ${plain.port}`)
+    .replace('host: "127.0.0.1", port: 6379', `host: "127.0.0.1", port: ${plain.port}`)
     .replace("redis:6379/0", `${guarded.address}/0`)
     .replace("mymaster", set.name)
     .replace(/\{ host: "s1"[^\]]*/, addresses(set.sentinelAddresses))
