@@ -15,10 +15,9 @@ export async function tool(name) {
   const installed = join(folder, "node_modules/.installed-lock.json");
   const texts = await Promise.all([read(join(folder, "package-lock.json")), read(installed)]);
   if (texts[0] !== texts[1]) {
-    await run("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: folder,
-      withinMs,
-    });
+    // Not `npm ci`: it refuses where the registry lacks an optional package of the lock, such as a binary of another platform.
+    const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+    await run("npm", ["install", "--no-save", ...quiet], { cwd: folder, withinMs });
     await copyFile(join(folder, "package-lock.json"), installed);
   }
   return join(folder, "node_modules/.bin", name);
