@@ -49,7 +49,7 @@ describe("a kept mutex on Redis", () => {
     const tokens = handles.map(({ token }) => token as bigint);
     expect(tokens.every((token, i) => i === 0 || token > (tokens[i - 1] as bigint))).toBe(true);
     expect(handles.every(({ turn }) => turn === 0)).toBe(true);
-    // Whoever comes next is above all of them, Java's fenced lock too.
+    // The token of the next grant is above all of them. Java's fenced lock counts on from the same key.
     const other = await (await server.locks()).mutex(name).acquire();
     expect((other.token as bigint) > (tokens.at(-1) as bigint)).toBe(true);
     await other.release();

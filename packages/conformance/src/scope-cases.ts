@@ -61,7 +61,7 @@ export const scopeCases: readonly Case[] = [
         return "value";
       });
       expect(value).toBe("value");
-      // A body without a value is told from a lock that is taken.
+      // `undefined` is the result of a body without a value, `null` says that the lock was taken by another.
       expect(await lock.tryWithLock({ label: "scope" }, () => {})).toBeUndefined();
       await h.untilEmpty(lock);
       const held = await h.lockOf(await h.provider(), name).acquire();

@@ -141,7 +141,7 @@ export function threeWith(
 /** A contender that comes back so often. */
 export type Visitor = Contender & { readonly rounds: number };
 
-/** Each visitor takes the mutex "a" of its provider, holds it, and releases it; what it sees is told to the witness. */
+/** Each visitor takes the mutex "a" of its provider, holds it, releases it, and reports to the witness what it has seen. */
 async function visit(
   runtime: SimulatedRuntime,
   providers: readonly LockProvider[],

@@ -157,6 +157,7 @@ class ClusterPlaces implements Places {
       this.#links.delete(redis);
       this.outdated();
     });
+    // ioredis goes on trying, and each reading reports the nodes that it cannot reach.
     if (this.#cluster.status === "wait") this.#cluster.connect().catch(() => {});
   }
 

@@ -25,6 +25,7 @@ export function attemptFrom<G extends Grant>(
   return {
     async withdraw() {
       withdrawn = true;
+      // The listener has had the error, or the request was withdrawn before: then there is nothing to give back.
       const grant = await asked.catch(() => null);
       await grant?.release();
     },

@@ -20,7 +20,7 @@ interface Group<T> {
 
 /** In one call at most, so that none keeps the server busy for long. */
 const mostInCall = 500;
-/** What the turns of a lock look at, one after the other. A lock that nobody holds is what is to be found soonest. */
+/** What the calls about one lock look at, one after the other. A lock without a holder has to be found soonest, so most calls look for that. */
 const looks: readonly StayLook[] = ["lock", "first", "lock", "lock", "life", "lock", "first", "lock"];
 
 /**

@@ -5,7 +5,7 @@ import { longestTurnMs } from "./stand.js";
  * `passOn(k, opts)`: picks who is next after a hold that the script has just ended; the key of the lock is gone. The first live
  * waiter of ours becomes holder with the claim lease and is told, unless so many hand-offs went before that a Java
  * waiter has to get its chance; then, or where nobody of ours waits, the lock is freed, Redisson's waiters get their message and our
- * first waiter a nudge. A token key that holds something else also frees: whoever comes next is told of the conflict. So do keys of the
+ * first waiter a nudge. A token key that holds something else also frees: the next client that asks gets a layout conflict. So do keys of the
  * queue that hold something else. The hold is over by then, so nothing in here may fail.
  *
  * The run key says how many hand-offs there were in a row and when the first was. Once freed for Java it says `j` and until when

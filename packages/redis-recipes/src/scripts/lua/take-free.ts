@@ -1,9 +1,9 @@
 /**
- * The short way of an acquire: `takeFree(k, ask)` grants a lock that is free and that nobody of ours waits for, and is nil in any other
- * case, in which it has changed nothing and `stand` decides. Needs `put` of the kind of lock.
+ * The short way of an acquire: `takeFree(k, ask)` grants a lock that is free and has no waiter of ours, and is nil in any other case, in
+ * which it has changed nothing and `stand` decides. Needs `put` of the kind of lock.
  *
  * A lock is free when its key is absent, whatever type it might have had. Without the list of waiters there is no live waiter in front, and
- * then nobody has a turn either. The token takes one command: the server's microseconds are written, and what was there before comes back. Where
+ * then no waiter has been offered a turn either. The token takes one command: the server's microseconds are written, and what was there before comes back. Where
  * that was as high as the clock, or higher, or this client has seen a higher one, the token is written again above it. Something that is no
  * token is put back as it was; it loses a time to live of its own only where this client has seen a token there before, since `NX`
  * keeps what is there from a client that has not.
