@@ -580,6 +580,18 @@ describe("a keeping ends", () => {
     expect(ended.map(({ reason }) => reason)).toEqual(["lost", "lost"]);
   });
 
+  it("by a doubt about its present owner, and the requests that wait for it in memory ask the backend at once", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    void stage.mutex().acquire({ label: "waits" });
+    expect(await stage.newRequests()).toHaveLength(0);
+    grant.state.uncertain();
+    expect(holder.state).toBe("uncertain");
+    expect((await stage.newRequests()).map(({ request }) => request.label)).toEqual(["waits"]);
+    expect(grant.releases).toEqual([]);
+  });
+
   it("for its owner as any hold when the session is over, and those who stood in memory ask anew", async () => {
     const stage = new KeepingStage();
     const requeued = record(stage, "requeued");
