@@ -67,11 +67,30 @@ test("what is done to a request waits for a hold that was added before it, and n
   faults.on({ op: "create", path: "/a" }, { do: "answer", err: "NoAuth" });
   const never = faults.on({ op: "create", path: "/a" }, { do: "hold" });
   const reply = errOf(wire, "create", createOf("/a"));
-  await never.reached();
+  await held.reached();
   expect(await isOut(reply, other)).toBe(true);
   held.release();
   expect(await reply).toBe(errorCodes.NoAuth);
   expect(await statOf(other, "/a")).toBeNull();
+  expect(never.hits).toEqual([]);
+});
+
+test("a rule has not happened where another one ends the request before it", async () => {
+  await using bench = await Bench.start();
+  const [wire, other] = [await bench.open(), await bench.open()];
+  const { faults } = bench.server;
+  const cut = faults.on({ op: "create" }, { do: "cut-reply", bytes: 3 });
+  const read = faults.on({ op: "create" }, { do: "hold", at: "frame" });
+  const answered = faults.on({ op: "create" }, { do: "answer", err: "ThrottledOp" });
+  const ended = faults.on({ op: "create" }, { do: "expire" });
+  const reply = errOf(wire, "create", createOf("/a"));
+  await read.reached();
+  read.release();
+  expect(await reply).toBe(errorCodes.ThrottledOp);
+  expect([cut, read, answered, ended].map(({ hits }) => hits.length)).toEqual([0, 1, 1, 0]);
+  // The request that it did not reach counts: the session lives on.
+  expect(await create(wire, "/a")).toBe("/a");
+  expect(await statOf(other, "/a")).not.toBeNull();
 });
 
 test("a rule that was released before its turn came holds nothing up", async () => {

@@ -111,6 +111,24 @@ export function pointOf(action: FaultAction): HoldPoint | undefined {
   return action.do === "hold" || action.do === "run" ? (action.at ?? "prep") : undefined;
 }
 
+/** Whether nothing is done any more, behind this action, to a request that is not applied yet, a handshake or an event. */
+export function isLast(action: FaultAction): boolean {
+  switch (action.do) {
+    case "close":
+    case "expire":
+      return action.when !== "applied";
+    case "answer":
+      return action.apply !== true;
+    case "drop":
+    case "unknown-op":
+    case "reject":
+    case "move":
+      return true;
+    default:
+      return false;
+  }
+}
+
 /** What a handshake can have done to it. */
 export const handshakeActions: ReadonlySet<FaultAction["do"]> = new Set([
   "close",

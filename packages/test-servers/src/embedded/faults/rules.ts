@@ -15,7 +15,7 @@ import {
   stop,
 } from "../stages.js";
 import type { Notice } from "../watches.js";
-import { type FaultAction, type FaultHit, pointOf } from "./actions.js";
+import { type FaultAction, type FaultHit, isLast, pointOf } from "./actions.js";
 import { checkAction } from "./check-action.js";
 import { Fault } from "./fault.js";
 import type { FaultHost } from "./fault-host.js";
@@ -220,16 +220,22 @@ export class Rules {
     return gate;
   }
 
+  /**
+   * The rules that do something to `subject`. One that another forestalls, such as the end of the session where an earlier rule
+   * answers the request, has counted it and has not happened.
+   */
   #takers(subject: FaultSubject, xid: number): Pending[] {
-    const pending: Pending[] = [];
-    for (const fault of this.#faults) {
-      if (!fault.takes(subject)) continue;
-      const { target, session, paths } = subject;
-      const hit = { target, session, paths, xid, zxid: this.#host.state.zxid };
-      fault.happened(hit);
-      pending.push({ fault, hit });
-    }
-    return pending;
+    const matching = [...this.#faults].filter((fault) => fault.takes(subject));
+    const end = matching.findIndex(({ action }) => isLast(action));
+    const { target, session, paths } = subject;
+    const hit = { target, session, paths, xid, zxid: this.#host.state.zxid };
+    const acting = matching.filter(({ action }, at) => {
+      if (end < 0 || at === end) return true;
+      const point = pointOf(action);
+      return point === "frame" || (point === "prep" && at < end);
+    });
+    for (const fault of acting) fault.happened(hit);
+    return acting.map((fault) => ({ fault, hit }));
   }
 
   #of(exchange: Exchange): readonly Pending[] {
