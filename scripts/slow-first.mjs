@@ -6,7 +6,7 @@ const slow = [
   "e2e/chaos/mutants",
   "e2e/chaos/network.test",
   "e2e/chaos/timeline",
-  "e2e/sweep/sweep",
+  "e2e/sweep/sweep-",
   "apps/order-stock/test/live.server",
   "apps/order-stock/test/order-stock.server",
   "e2e/sweep/schedules",

@@ -41,8 +41,8 @@ function electionAs(locks: ZooKeeperLocks, path: string, layout: "latch" | "sele
 
 export const mutex: Recipe = { name: "mutex", queue: true, of: (locks, path) => locks.mutex(path) };
 
-export const otherRecipes: readonly Recipe[] = [
-  { name: "write lock", queue: true, of: (locks, path) => locks.readWriteLock(path).write },
+/** Of semaphores, as locks that one has at a time. */
+export const permitRecipes: readonly Recipe[] = [
   { name: "semaphore of one", queue: true, of: (locks, path) => locks.semaphore(path, 1) },
   {
     name: "batch of permits",
@@ -58,6 +58,15 @@ export const otherRecipes: readonly Recipe[] = [
     },
   },
   { name: "semaphore mutex", queue: true, of: (locks, path) => locks.semaphoreMutex(path) },
+];
+
+export const writeLock: Recipe = {
+  name: "write lock",
+  queue: true,
+  of: (locks, path) => locks.readWriteLock(path).write,
+};
+
+export const electionsAndNaive: readonly Recipe[] = [
   { name: "leader latch", queue: true, of: (locks, path) => electionAs(locks, path, "latch") },
   { name: "leader selector", queue: true, of: (locks, path) => electionAs(locks, path, "selector") },
   { name: "naive mutex", queue: false, of: (locks, path) => locks.naiveMutex(path) },
@@ -65,7 +74,7 @@ export const otherRecipes: readonly Recipe[] = [
 
 /** All that schedules draw from, the mutex as often as all others. */
 export function drawRecipe(random: () => number): Recipe {
-  const others = [readWriteLock, permits, ...otherRecipes];
+  const others = [readWriteLock, permits, writeLock, ...permitRecipes, ...electionsAndNaive];
   return random() < 0.5 ? mutex : (others[Math.floor(random() * others.length)] as Recipe);
 }
 

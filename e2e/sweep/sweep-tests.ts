@@ -1,24 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { share } from "../support/share.js";
-import { exclusiveOperations, mutexOperations } from "./operations/exclusive.js";
-import { keptOperations } from "./operations/kept.js";
 import type { Operation } from "./operations/operation.js";
-import { permitOperations } from "./operations/permits.js";
-import { readWriteOperations } from "./operations/read-write.js";
-import { mutex, otherRecipes, permits, type Recipe, readWriteLock } from "./recipes.js";
+import type { Recipe } from "./recipes.js";
 import { writeLog } from "./support/artefact.js";
 import { describePoint, faultsFor, type Point, pointsOf, tryPoint } from "./sweep.js";
-
-/** A normal run takes every so many of the points, spread over all requests and kinds; a full run takes all. */
-const mutexStride = 61;
-const stride = 610;
 
 /** What to run for one point again: its words stand in the title of the failure. */
 const only = process.env.HOLDFAST_POINT;
 
 let covered = 0;
 
-function sweep(recipe: Recipe, operations: readonly Operation[], every: number): void {
+/**
+ * Tests that try one fault at each request, event and handshake of the operations.
+ *
+ * @param every a normal run takes every so many of the points, spread over all requests and kinds; a full run takes all
+ * @param file the test file that calls this, for the line that runs one point again
+ */
+export function sweep(recipe: Recipe, operations: readonly Operation[], every: number, file: string): void {
   describe.sequential(`a fault at any request of the ${recipe.name}`, () => {
     for (const operation of operations) {
       it(`wrongs nobody, leaves nothing behind and nobody waiting: ${operation.name}`, async () => {
@@ -41,7 +39,7 @@ function sweep(recipe: Recipe, operations: readonly Operation[], every: number):
           if (grants === 0) violations.push("nobody was ever granted");
           if (violations.length > 0) {
             wrong.push(
-              `${title}\n  ${violations.join("\n  ")}\n  event log: ${writeLog(title, lines)}\n  again: ${again(title)}`,
+              `${title}\n  ${violations.join("\n  ")}\n  event log: ${writeLog(title, lines)}\n  again: ${again(title, file)}`,
             );
           }
           covered += 1;
@@ -55,17 +53,11 @@ function sweep(recipe: Recipe, operations: readonly Operation[], every: number):
   });
 }
 
-sweep(mutex, [...exclusiveOperations, ...mutexOperations], mutexStride);
-sweep(mutex, keptOperations, mutexStride);
-for (const recipe of otherRecipes) sweep(recipe, exclusiveOperations, stride);
-sweep(readWriteLock, readWriteOperations, stride);
-sweep(permits, permitOperations, stride);
-
 function requestsOf(points: readonly Point[]): string {
   const of = (target: Point["target"]): number => points.filter((point) => point.target === target).length;
   return `${of("request")} requests, ${of("event")} events, ${of("connect")} handshakes`;
 }
 
-function again(title: string): string {
-  return `HOLDFAST_POINT='${title}' npx vitest run --project servers e2e/sweep/sweep.test.ts`;
+function again(title: string, file: string): string {
+  return `HOLDFAST_POINT='${title}' npx vitest run --project servers ${file}`;
 }
