@@ -9,8 +9,6 @@ export interface LeasesSpec {
   readonly lockName: string;
   /** Parent of the lease nodes. */
   readonly leases: string;
-  /** Of each lease node. */
-  readonly data: Uint8Array;
   /** How many, all or none. */
   readonly permits: number;
   readonly limit: PermitCount;

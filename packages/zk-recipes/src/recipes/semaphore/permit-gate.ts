@@ -11,7 +11,7 @@ export interface PermitGateListener {
   open(): void;
   full(): void;
   /** A number has changed; `open` or `full` follows. */
-  changed(): void;
+  notified(): void;
   failed(error: HoldfastError): void;
 }
 
@@ -114,7 +114,7 @@ export class PermitGate {
 
   #changed(): void {
     if (this.#closed) return;
-    this.#listener.changed();
+    this.#listener.notified();
     // Where the parent of the leases was missing, no watch reports the first lease.
     if (this.#taken.value === 0) this.#taken.forget();
     this.watch();

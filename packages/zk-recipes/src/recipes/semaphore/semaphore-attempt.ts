@@ -11,15 +11,15 @@ import { leaseBase, protectionPrefix } from "../../layout/queue-order.js";
 import { mutexRule } from "../../layout/queue-rules.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import type { Children, OwnNodes } from "../create/node-creates.js";
-import { type NodesListener, ProtectedNodes } from "../create/protected-nodes.js";
+import { type NodePart, type NodesListener, ProtectedNodes } from "../create/protected-nodes.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import { type PlaceListener, QueuePlace } from "../queue/queue-place.js";
+import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { deleteNode, SessionAttempt } from "../session-attempt.js";
 import type { PermitCount } from "./permit-count.js";
-import { PermitGate } from "./permit-gate.js";
-import { PermitTaking } from "./permit-taking.js";
+import { PermitGate, type PermitGateListener } from "./permit-gate.js";
 
 export interface SemaphoreSpec {
   readonly lockName: string;
@@ -41,13 +41,18 @@ function semaphorePaths(path: string): { readonly queue: string; readonly leases
  *
  * Only the head of the queue under `locks` may put leases under `leases`. It waits there for room and then takes all its
  * permits in one transaction, to be checked once more behind it. Where Curator's waiting head holds a lease, ours has none
- * before there is room.
+ * before there is room. Behind the leases, in the same write, the head lists them all: that shows whether the sum is within
+ * the limit. It is Curator's own check, and keeps the limit also when an operator has deleted the queue node of the head, and
+ * a second head is at work.
  */
-export class SemaphoreAttempt extends SessionAttempt implements NodesListener, PlaceListener {
+export class SemaphoreAttempt
+  extends SessionAttempt
+  implements NodesListener, PlaceListener, PermitGateListener
+{
   readonly #spec: SemaphoreSpec;
   readonly #queue: string;
+  readonly #leases: string;
   readonly #gate: PermitGate;
-  readonly #taking: PermitTaking;
   readonly #entry: ProtectedNodes;
   #node: OwnNode | null = null;
   #place: QueuePlace | null = null;
@@ -55,6 +60,13 @@ export class SemaphoreAttempt extends SessionAttempt implements NodesListener, P
   #waited = false;
   /** The leases were read in the same write as the queue. */
   #leasesRead = true;
+  #create: ProtectedNodes | null = null;
+  /** Leases that were made and are not granted. */
+  #taken: readonly OwnNode[] = [];
+  /** Leases that were made in vain and are not deleted yet. */
+  readonly #returning = new Set<string>();
+  /** For leases in vain, and for listings behind them. */
+  #earlierTrips = 0;
 
   constructor(
     context: SessionContext,
@@ -67,24 +79,8 @@ export class SemaphoreAttempt extends SessionAttempt implements NodesListener, P
     const { queue, leases } = semaphorePaths(path);
     this.#spec = spec;
     this.#queue = queue;
-    const asked = { lockName, leases, data, permits, limit };
-    this.#gate = new PermitGate(context, asked, {
-      open: () => this.#take(),
-      full: () => this.#wait(),
-      changed: () => this.notified(),
-      failed: (error) => this.failed(error),
-    });
-    this.#taking = new PermitTaking(context, settings, asked, {
-      limit: () => this.#gate.limit,
-      accepts: (node) => this.checkNumber(lockName, leases, node, { bases: [leaseBase] }),
-      taken: (nodes) => this.#granted(nodes),
-      full: () => {
-        this.#gate.forget();
-        this.#wait();
-      },
-      missing: (lease) => this.evicted(lockName, lease),
-      failed: (error) => this.failed(error),
-    });
+    this.#leases = leases;
+    this.#gate = new PermitGate(context, { lockName, leases, permits, limit }, this);
     this.#entry = new ProtectedNodes(
       context,
       settings,
@@ -100,7 +96,8 @@ export class SemaphoreAttempt extends SessionAttempt implements NodesListener, P
 
   override get roundTrips(): number {
     const place = this.#place?.roundTrips ?? 0;
-    return this.#entry.roundTrips + place + this.#gate.roundTrips + this.#taking.roundTrips;
+    const taking = this.#earlierTrips + (this.#create?.roundTrips ?? 0);
+    return this.#entry.roundTrips + place + this.#gate.roundTrips + taking;
   }
 
   override get queued(): boolean {
@@ -115,13 +112,13 @@ export class SemaphoreAttempt extends SessionAttempt implements NodesListener, P
     this.#place?.leave();
     this.#ownWatch?.stop();
     this.#gate.stop();
-    this.#taking.stop();
   }
 
   protected override takeBack(): Promise<void>[] {
-    const parts = [this.#entry.abandon(), ...this.#taking.takeBack()];
-    if (this.#node !== null) parts.push(deleteNode(this.context, this.#spec.lockName, this.#node.path));
-    return parts;
+    const made = [...this.#taken.map(({ path }) => path), ...this.#returning];
+    if (this.#node !== null) made.push(this.#node.path);
+    const deleted = made.map((path) => deleteNode(this.context, this.#spec.lockName, path));
+    return [this.#entry.abandon(), ...(this.#create === null ? [] : [this.#create.abandon()]), ...deleted];
   }
 
   // ---- the queue
@@ -157,9 +154,9 @@ export class SemaphoreAttempt extends SessionAttempt implements NodesListener, P
     };
   }
 
-  // ---- at the head
+  // ---- at the head, which takes its permits where there is room
 
-  #wait(): void {
+  full(): void {
     if (this.over) return;
     if (!this.#spec.mayWait) return this.unavailable();
     this.#waited = true;
@@ -168,13 +165,74 @@ export class SemaphoreAttempt extends SessionAttempt implements NodesListener, P
     this.#gate.watch();
   }
 
-  #take(): void {
+  /** All leases are made in one transaction, in the same write as the listing that judges them. */
+  open(): void {
     if (this.over) return;
+    const { lockName, data, permits } = this.#spec;
     this.#gate.close();
-    this.#taking.take();
+    this.#earlierTrips += this.#create?.roundTrips ?? 0;
+    const part: NodePart = { lockName, parent: this.#leases, base: leaseBase, data };
+    const parts = Array.from({ length: permits }, () => part) as [NodePart, ...NodePart[]];
+    const plan = { parts, transaction: true };
+    this.#create = new ProtectedNodes(this.context, this.settings, plan, {
+      created: (nodes, [listing]) => {
+        this.#taken = nodes;
+        const rule = { bases: [leaseBase] };
+        for (const node of nodes) if (!this.checkNumber(lockName, this.#leases, node, rule)) return;
+        this.#judge(listing as Children);
+      },
+      failed: (error) => this.failed(error),
+    });
+    this.#create.start();
   }
 
-  #granted(nodes: readonly [OwnNode, ...OwnNode[]]): void {
+  /** A listing from behind the creates: whether what we have taken is within the limit. */
+  #judge(listing: Children): void {
+    if (this.over) return;
+    const { lockName } = this.#spec;
+    if (!listing.ok) {
+      const { error } = listing;
+      if (!isFinal(error)) return this.context.again(error, () => this.#listAgain());
+      return this.failed(requestFailure(`listing ${this.#leases}`, error, this.context.session, lockName));
+    }
+    const { children } = listing.value;
+    this.context.grants.reconcile(this.#leases, children);
+    const listed = new Set(children);
+    const missing = this.#taken.find(({ name }) => !listed.has(name));
+    if (missing !== undefined) return this.evicted(lockName, missing.path);
+    // With a count that has changed meanwhile, and is not read yet, it is not known whether there is room.
+    if (children.length > (this.#gate.limit ?? 0)) return this.#giveBack();
+    // What was listed may be long gone.
+    if (this.context.leaseAhead) this.#granted(this.#taken as OwnNodes);
+    else this.context.whenUsable(() => this.#listAgain());
+  }
+
+  #listAgain(): void {
+    if (this.over) return;
+    this.#earlierTrips++;
+    this.context.session.send("getChildren2", { path: this.#leases, watch: false }, (listing) =>
+      this.#judge(listing),
+    );
+  }
+
+  /** Another client has taken permits too: ours are deleted, in the write in which they are found to be too many. */
+  #giveBack(): void {
+    const { deletions, session } = this.context;
+    const taken = this.#taken;
+    this.#taken = [];
+    for (const { path } of taken) {
+      this.#returning.add(path);
+      deletions.delete(path, (_outcome, error) => {
+        this.#returning.delete(path);
+        if (error === null) return;
+        this.failed(requestFailure(`deleting ${path}`, error, session, this.#spec.lockName));
+      });
+    }
+    this.#gate.forget();
+    this.full();
+  }
+
+  #granted(nodes: OwnNodes): void {
     const { lockName, data, revocable } = this.#spec;
     const { roundTrips } = this;
     const { path } = this.#node as OwnNode;
