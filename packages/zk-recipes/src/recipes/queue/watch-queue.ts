@@ -25,7 +25,6 @@ class QueueWatch {
   #round = 0;
   #children: WatchHandle | null = null;
   #head: { readonly name: string; readonly handle: WatchHandle } | null = null;
-  #notWaiting: () => void = () => {};
   #notOver: () => void = () => {};
   #stopped = false;
 
@@ -35,32 +34,24 @@ class QueueWatch {
     this.#changed = changed;
   }
 
-  /** On the present session or the next that connects. */
+  /** On the present session, and after it on its successors. Where there is none any more, the next look shows that. */
   start(): void {
-    this.#notWaiting = this.#sessions.onceConnected(
-      () => this.#startOn(this.#sessions.context),
-      // There will be no other session, and the next look shows that.
-      () => this.#report(),
-    );
-  }
-
-  stop(): void {
-    this.#stopped = true;
-    this.#notWaiting();
-    this.#notOver();
-    this.#children?.remove();
-    this.#dropHead();
-  }
-
-  #startOn(context: SessionContext): void {
-    if (this.#stopped) return;
+    const { context } = this.#sessions;
+    if (this.#stopped || context.over) return;
     this.#children = null;
     this.#head = null;
     this.#notOver = context.whenOver(() => {
       this.start();
       this.#report();
     });
-    this.#list(context);
+    context.whenUsable(() => this.#list(context));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#notOver();
+    this.#children?.remove();
+    this.#dropHead();
   }
 
   #list(context: SessionContext): void {

@@ -143,15 +143,11 @@ export class SessionContext {
   }
 }
 
+/** Runs what was in the set, which is empty from then on. */
 function drain(waiting: Set<() => void>): void {
-  for (const fn of drained(waiting)) fn();
-}
-
-/** What was in the set, which is empty from now on. */
-export function drained<T>(waiting: Set<T>): readonly T[] {
   const due = [...waiting];
   waiting.clear();
-  return due;
+  for (const fn of due) fn();
 }
 
 /**

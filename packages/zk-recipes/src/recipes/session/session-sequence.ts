@@ -8,7 +8,7 @@ import {
 import type { BackendLink } from "@holdfast/core/internal";
 import { SessionLostError } from "../../session/errors.js";
 import type { ZooKeeperSession } from "../../session/types.js";
-import { drained, SessionContext } from "./session-context.js";
+import { SessionContext } from "./session-context.js";
 
 export interface SessionSequenceOptions {
   readonly runtime: Runtime;
@@ -24,7 +24,6 @@ export interface SessionSequenceOptions {
 export class SessionSequence implements BackendLink {
   readonly connectTimeoutMs: Millis;
   readonly #options: SessionSequenceOptions;
-  readonly #waiting = new Set<{ connected(): void; ended(error: Error): void }>();
   #context: SessionContext;
   #closed = false;
 
@@ -41,17 +40,6 @@ export class SessionSequence implements BackendLink {
   get state(): SessionState {
     const { state } = this.#context.session;
     return state === "closed" ? "lost" : state;
-  }
-
-  /**
-   * Runs `connected` when a session is connected, this one or a successor, however long that takes; `ended` when there
-   * will be none. The result takes it back.
-   */
-  onceConnected(connected: () => void, ended: (error: Error) => void): () => void {
-    const waiting = { connected, ended };
-    this.#waiting.add(waiting);
-    this.#context.whenUsable(this.#admit);
-    return () => this.#waiting.delete(waiting);
   }
 
   async whenConnected(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
@@ -72,7 +60,6 @@ export class SessionSequence implements BackendLink {
 
   async close(waitMs: Millis): Promise<void> {
     this.#closed = true;
-    this.#endWaiting(this.#endError(this.#context.session));
     // A session that was given to us is let go of as well: the client below it stays open.
     await this.#context.session.close({ waitMs });
   }
@@ -81,7 +68,7 @@ export class SessionSequence implements BackendLink {
     const session = this.#options.open();
     // Before the context listens: whatever the loss makes an attempt do finds the next session in place.
     session.onState((state) => {
-      if (state === "lost") this.#sessionLost(session);
+      if (state === "lost" && this.#hasSuccessor(session)) this.#context = this.#openContext();
     });
     const context = new SessionContext(session, this.#options.runtime);
     // After it, so that a listener which then looks at a handle finds the new state there too.
@@ -89,23 +76,6 @@ export class SessionSequence implements BackendLink {
       if (state !== "closed") this.#options.onState(session, state);
     });
     return context;
-  }
-
-  #sessionLost(session: ZooKeeperSession): void {
-    if (this.#hasSuccessor(session)) {
-      this.#context = this.#openContext();
-      this.#context.whenUsable(this.#admit);
-    } else {
-      this.#endWaiting(this.#endError(session));
-    }
-  }
-
-  readonly #admit = (): void => {
-    for (const { connected } of drained(this.#waiting)) connected();
-  };
-
-  #endWaiting(error: Error): void {
-    for (const { ended } of drained(this.#waiting)) ended(error);
   }
 
   #hasSuccessor(session: ZooKeeperSession): boolean {
