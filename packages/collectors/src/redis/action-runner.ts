@@ -7,11 +7,10 @@ import {
   type RedissonPublish,
   ReplyError,
 } from "@holdfast/redis-recipes/internal";
-import type { ActionRequest, ActionResult } from "../observe/collector.js";
+import type { Outcome } from "../kit/action.js";
+import type { ActionRequest } from "../observe/collector.js";
 import { type Link, linkLimitMs } from "./link.js";
 import type { Places } from "./places.js";
-
-export type Outcome = Pick<ActionResult, "outcome" | "effects">;
 
 /** Between two looks for the master's link. */
 const againMs: Millis = 200;

@@ -19,7 +19,8 @@ import type {
   ObservedSession,
   SessionContact,
 } from "../observe/observed-lock.js";
-import { Actions } from "./actions.js";
+import { ActionRunner } from "./action-runner.js";
+import { type ActionParts, act } from "./actions.js";
 import { Book } from "./book.js";
 import { Channels } from "./channels.js";
 import { readDetail } from "./detail.js";
@@ -66,7 +67,7 @@ class RedisCollector implements LockCollector {
   readonly #reader: Reader;
   readonly #scan: Scan;
   readonly #servers: Servers;
-  readonly #actions: Actions;
+  readonly #actions: ActionParts;
   readonly #rounds: Rounds;
   readonly #sources: {
     readonly scan: PolledSource;
@@ -119,13 +120,11 @@ class RedisCollector implements LockCollector {
         "no patterns are configured, so only locks that somebody waits for are found; locks can be looked up by name",
       );
     } else if (scanCallsPerSecond === 0) this.#sources.scan.off("switched off: scanCallsPerSecond is 0");
-    this.#actions = new Actions({
-      places: this.#places,
-      runtime,
-      fairLockWaitTimeoutMs: options.fairLockWaitTimeoutMs,
+    this.#actions = {
+      runner: new ActionRunner(this.#places, runtime, options.fairLockWaitTimeoutMs),
       reread: (key) => this.#reread(key),
       rowOf: (record) => this.#rows.lock(record),
-    });
+    };
     this.#rounds = new Rounds({
       runtime,
       places: this.#places,
@@ -224,7 +223,7 @@ class RedisCollector implements LockCollector {
 
   async act(request: ActionRequest): Promise<ActionResult> {
     return this.#isMeant(request.key)
-      ? this.#actions.act(request)
+      ? act(this.#actions, request)
       : denied("No pattern of this collector fits its name.");
   }
 

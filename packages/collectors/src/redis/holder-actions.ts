@@ -1,4 +1,3 @@
-import type { PrimitiveKind } from "@holdfast/core";
 import {
   type FieldsKind,
   isPermitId,
@@ -8,9 +7,10 @@ import {
   redisKinds,
   releasePermits,
 } from "@holdfast/redis-recipes/internal";
+import type { Outcome } from "../kit/action.js";
 import type { ActionRequest } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
-import { type ActionRunner, type Outcome, outcomeOf, unsupported } from "./action-runner.js";
+import { type ActionRunner, outcomeOf, unsupported } from "./action-runner.js";
 import { guarded, guardedPermits } from "./action-scripts.js";
 import { effectsOfForce, effectsOfPermit, effectsOfRevoke } from "./effects.js";
 import { plainName } from "./key-names.js";
@@ -18,75 +18,69 @@ import type { LockRecord } from "./lock-record.js";
 
 /** Frees the lock, or gives one permit back, under any holder. `lock`: as it was before. */
 export async function force(
-  desk: ActionRunner,
+  runner: ActionRunner,
   request: ActionRequest,
-  { shape }: LockRecord,
+  record: LockRecord,
   lock: ObservedLock,
 ): Promise<Outcome> {
-  if (lock.kind === "permit-semaphore") return givePermit(desk, request);
-  if (shape.is !== "lock")
-    return unsupported(
-      lock.kind === "semaphore"
-        ? "Permits of a semaphore without leases belong to nobody: RSemaphore.addPermits() puts lost ones back."
-        : "Nobody holds it.",
-    );
-  const fields = shape.fields.map(({ field }) => field);
-  if (request.entry !== null && !fields.includes(request.entry)) return { outcome: "conflict", effects: [] };
-  const { kind, keys } = fieldsLock(lock.kind, request.key);
-  const call = kind.force(keys, desk, shape.mode ?? "write");
-  const reply = await desk.act(request, { ...call, lua: guarded(call.script) });
-  return outcomeOf(reply, "forced", effectsOfForce(lock, fields));
+  if (record.kind === "permit-semaphore") return givePermit(runner, request);
+  const held = heldLock(record, request);
+  if ("outcome" in held) return held;
+  const call = held.kind.force(held.keys, runner, held.mode);
+  const reply = await runner.act(request, { ...call, lua: guarded(call.script) });
+  return outcomeOf(reply, "forced", effectsOfForce(lock, held.fields));
 }
 
-async function givePermit(desk: ActionRunner, request: ActionRequest): Promise<Outcome> {
+async function givePermit(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
   const { key, entry } = request;
   if (entry === null) return unsupported("Say which permit: each is a hold of its own.");
   if (!isPermitId(entry)) return unsupported("That is no id of a permit that can be given back here.");
-  const call = releasePermits(permitSemaphore.keysOf(key), [entry], desk.publish);
+  const call = releasePermits(permitSemaphore.keysOf(key), [entry], runner.publish);
   // Behind how to publish and the channel.
-  const reply = await desk.act(request, { ...call, lua: guardedPermits(call.script, 3) });
+  const reply = await runner.act(request, { ...call, lua: guardedPermits(call.script, 3) });
   return outcomeOf(reply, "released", effectsOfPermit(entry));
 }
 
 /** Asks the holders for the lock. */
 export async function revoke(
-  desk: ActionRunner,
+  runner: ActionRunner,
   request: ActionRequest,
   record: LockRecord,
 ): Promise<Outcome> {
-  const { shape } = record;
-  if (record.kind === "semaphore" || record.kind === "permit-semaphore") return revokePermits(desk, request);
-  if (shape.is !== "lock") return unsupported("Nobody holds it.");
-  const fields = shape.fields.map(({ field }) => field);
-  if (request.entry !== null && !fields.includes(request.entry)) return { outcome: "conflict", effects: [] };
-  const effects = effectsOfRevoke(fields);
-  const { kind, keys } = fieldsLock(record.kind, request.key);
-  const call = kind.requestRevoke(keys, desk, shape.mode ?? "write");
+  const { kind } = record;
+  if (kind === "semaphore" || kind === "permit-semaphore") return revokePermits(runner, request);
+  const held = heldLock(record, request);
+  if ("outcome" in held) return held;
+  const effects = effectsOfRevoke(held.fields);
+  const call = held.kind.requestRevoke(held.keys, runner, held.mode);
   // The token is read by the condition in front.
-  const reply = await desk.act(request, { ...call, keys: keys.renewKeys, lua: guarded(call.script) });
-  if (reply[0] === "foreign") return { outcome: "unsupported", effects };
-  if (reply[0] === "same" && !effects.some((each) => each.includes("revokeRequested")))
-    return { outcome: "unsupported", effects };
+  const reply = await runner.act(request, {
+    ...call,
+    keys: held.keys.renewKeys,
+    lua: guarded(call.script),
+  });
+  const unheard = reply[0] === "same" && !effects.some((each) => each.includes("revokeRequested"));
+  if (reply[0] === "foreign" || unheard) return { outcome: "unsupported", effects };
   return outcomeOf(reply, "asked", effects);
 }
 
-async function revokePermits(desk: ActionRunner, request: ActionRequest): Promise<Outcome> {
+async function revokePermits(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
   const effects = [
     'Holders of holdfast that took permits with revocable: true hear "revokeRequested" and decide for themselves, all of them, as permits do not say whose they are. Redisson has no such request.',
   ];
   const { key } = request;
-  const { clustered } = desk.places;
+  const { clustered } = runner.places;
   // Either way, since a fleet of holders may have the one or the other switched on.
   const commands = clustered ? (["spublish", "publish"] as const) : (["publish"] as const);
   const keys = permitSemaphore.keysOf(key);
   let heard = 0;
   for (const [at, publish] of commands.entries()) {
-    const { script, args } = permitSemaphore.requestRevoke(keys, { ...desk, publish }, "write");
+    const { script, args } = permitSemaphore.requestRevoke(keys, { ...runner, publish }, "write");
     // Compared once: the other way to publish is the same act.
     const reply =
       at === 0
-        ? await desk.act(request, { keys: keys.keys, args, lua: guardedPermits(script, null) })
-        : await desk.eval(key, script.lua, keys.keys, args.flat());
+        ? await runner.act(request, { keys: keys.keys, args, lua: guardedPermits(script, null) })
+        : await runner.eval(key, script.lua, keys.keys, args.flat());
     if (reply[0] === "changed" || reply[0] === "same") return outcomeOf(reply, "asked", effects);
     heard += Number(reply[1]);
   }
@@ -98,11 +92,25 @@ async function revokePermits(desk: ActionRunner, request: ActionRequest): Promis
 }
 
 /** A lock whose holders are fields of a hash. */
-function fieldsLock(
-  kind: PrimitiveKind | null,
-  key: string,
-): { readonly kind: FieldsKind; readonly keys: LockKeys } {
+interface HeldLock {
+  readonly kind: FieldsKind;
+  readonly keys: LockKeys;
+  readonly fields: readonly string[];
+  readonly mode: "read" | "write";
+}
+
+/** The lock and its holders, or why nothing can be done to them. */
+function heldLock({ shape, kind }: LockRecord, { key, entry }: ActionRequest): HeldLock | Outcome {
+  if (shape.is !== "lock")
+    return unsupported(
+      kind === "semaphore"
+        ? "Permits of a semaphore without leases belong to nobody: RSemaphore.addPermits() puts lost ones back."
+        : "Nobody holds it.",
+    );
+  const fields = shape.fields.map(({ field }) => field);
+  if (entry !== null && !fields.includes(entry)) return { outcome: "conflict", effects: [] };
   const known = kind === null ? undefined : redisKinds.get(kind);
   const record = known?.force === undefined ? mutex : (known as FieldsKind);
-  return { kind: record, keys: record.keysOf(kind === "leader-election" ? plainName(key) : key) };
+  const keys = record.keysOf(kind === "leader-election" ? plainName(key) : key);
+  return { kind: record, keys, fields, mode: shape.mode ?? "write" };
 }

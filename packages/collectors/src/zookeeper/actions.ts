@@ -8,7 +8,7 @@ import {
   type ZooKeeperSession,
 } from "@holdfast/zk-recipes/internal";
 import { actUpon, type Outcome } from "../kit/action.js";
-import type { ActionRequest, ActionResult } from "../observe/collector.js";
+import type { ActionRequest, ActionResult, LockAction } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 import { detailOf, type FreshLock, readFresh } from "./detail.js";
 import {
@@ -38,6 +38,13 @@ type Verdict = Plan | Refusal;
 
 const mostWaiters = 1_000;
 
+const plans: Readonly<Record<LockAction, (request: ActionRequest, fresh: FreshLock) => Verdict>> = {
+  "request-revoke": revoke,
+  "evict-waiter": evict,
+  "force-release": force,
+  "clean-orphan": clean,
+};
+
 /**
  * Reads the lock anew, compares it with what the operator saw, and acts in one transaction upon exactly the nodes that were
  * read: each step carries the version of its node, so that whatever came in between makes the whole of it a conflict.
@@ -52,7 +59,7 @@ export function act(
     read: () => readFresh(session, request.key, mostWaiters, book.mirror.isNaive),
     rowOf: (fresh) => rowOf(fresh, book, nowMs()),
     attempt: async (fresh, before) => {
-      const verdict = compared(request, before) ?? plan(request, fresh);
+      const verdict = compared(request, before) ?? plans[request.action](request, fresh);
       if ("outcome" in verdict) return verdict;
       const { effects, steps, unknown } = verdict;
       if (request.dryRun) return { outcome: "would-do", effects, unknownLibrary: unknown, tried: false };
@@ -88,19 +95,6 @@ function compared({ expectedVersion }: ActionRequest, before: ObservedLock): Ver
   }
   if (before.version === expectedVersion) return null;
   return refused("conflict", "Who holds it has changed since: nothing was done.");
-}
-
-function plan(request: ActionRequest, fresh: FreshLock): Verdict {
-  switch (request.action) {
-    case "request-revoke":
-      return revoke(request, fresh);
-    case "evict-waiter":
-      return evict(request, fresh);
-    case "force-release":
-      return force(request, fresh);
-    case "clean-orphan":
-      return clean(request, fresh);
-  }
 }
 
 function revoke({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
