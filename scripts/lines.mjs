@@ -12,6 +12,8 @@ each folder in it. With --acquire it prints instead which source files run in on
 (embedded) and on Redis (a real server, as found by @holdfast/test-servers); the packages have to be built.
 
   --package NAME   only packages whose path contains NAME
+  --match REGEX    only files whose path matches, with a last row for all of them
+  --except REGEX   with --match: no files whose path matches this
   --acquire        the files of one acquire and release
   --files          with --acquire: each of them
   --json           for other programs
@@ -22,6 +24,8 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const { values: flags } = parseArgs({
   options: {
     package: { type: "string" },
+    match: { type: "string" },
+    except: { type: "string" },
     acquire: { type: "boolean" },
     files: { type: "boolean" },
     json: { type: "boolean" },
@@ -41,6 +45,7 @@ function printLines() {
       if (flags.package !== undefined && !place.includes(flags.package)) continue;
       rows.push(...foldersOf(source, place));
     }
+  if (flags.match !== undefined) rows.push(sumOf(rows));
   if (flags.json) console.log(JSON.stringify(rows, null, 2));
   else
     console.log(
@@ -53,11 +58,25 @@ function printLines() {
     );
 }
 
+/** The packages are the rows without a folder of their own. */
+function sumOf(rows) {
+  const sum = { folder: "all of them", files: 0, lines: 0, code: 0 };
+  for (const row of rows)
+    if (!row.folder.includes("/src")) for (const key of ["files", "lines", "code"]) sum[key] += row[key];
+  return sum;
+}
+
+function isMeant(file) {
+  const path = relative(root, file);
+  if (flags.match === undefined) return true;
+  return new RegExp(flags.match).test(path) && !(flags.except && new RegExp(flags.except).test(path));
+}
+
 /** The package as a whole, and each folder with what lies directly in it. */
 function foldersOf(source, place) {
   const folders = new Map();
   const whole = { folder: place, files: 0, lines: 0, code: 0 };
-  for (const file of sourcesIn(source)) {
+  for (const file of sourcesIn(source).filter(isMeant)) {
     const counted = count(readFileSync(file, "utf8"));
     const inside = relative(source, file).split(sep).slice(0, -1).join("/");
     const folder = `${place}/src${inside === "" ? "" : `/${inside}`}`;
