@@ -1,7 +1,7 @@
 import { BackendError, EvictedError, ProviderClosedError } from "@holdfast/core";
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
-import { ScriptedGrant, scripted } from "./scripted-driver.js";
+import { deferred, ScriptedGrant, scripted } from "./scripted-driver.js";
 
 const farMs = 10_000_000;
 
@@ -176,5 +176,45 @@ describe("what an attempt reports after its end", () => {
     old?.sequenceHigh(7);
     await runtime.advance(1);
     expect(events).toEqual(["requeued session-lost", "error after 0"]);
+  });
+});
+
+describe("a grant that has to wait for something that its caller must find done", () => {
+  it("reaches the caller after it, also when it fails, and in one piece", async () => {
+    for (const end of ["resolve", "reject"] as const) {
+      const { runtime, requests, events, settled } = waiting();
+      const first = deferred<void>();
+      requests[0]?.progress.granted([granted()], first.promise);
+      await runtime.advance(1_000);
+      expect(events).toEqual([]);
+      first[end](undefined);
+      expect((await settled).handle).toMatchObject({ state: "held" });
+      expect(events).toEqual(["granted after 1"]);
+    }
+  });
+
+  it("is asked for again when it was lost meanwhile, and is no loss of its caller's", async () => {
+    const { runtime, requests, provider } = waiting();
+    const losses: unknown[] = [];
+    provider.events.on("lost", (event) => losses.push(event));
+    const first = deferred<void>();
+    const [state] = requests[0]?.progress.granted([granted()], first.promise) ?? [];
+    state?.lost("lease-missing");
+    await runtime.advance(0);
+    expect(requests[0]?.cancels).toBe(0);
+    first.resolve();
+    await runtime.advance(5_000);
+    expect(requests[0]?.cancels).toBe(1);
+    expect(requests).toHaveLength(2);
+    expect(losses).toEqual([]);
+  });
+
+  it("is given back when the call reaches its limit meanwhile", async () => {
+    const { runtime, requests, settled } = waiting({ waitMs: 500 });
+    requests[0]?.progress.waiting();
+    requests[0]?.progress.granted([granted()], new Promise(() => {}));
+    await runtime.advance(501);
+    expect((await settled).error).toMatchObject({ name: "AcquireTimeoutError" });
+    expect(requests[0]?.cancels).toBe(1);
   });
 });

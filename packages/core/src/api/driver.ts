@@ -63,8 +63,14 @@ export interface AttemptListener {
   /**
    * One grant for each request, in their order. Returns core's side of each: from now on the driver reports there what happens to the
    * hold. The caller gets it a microtask later, so that what has arrived already is heard first.
+   *
+   * `first`: something that the caller has to find done, such as a subscription. The caller gets the grant after it, however it ends;
+   * what the driver reports meanwhile counts. Default: there is nothing to wait for.
    */
-  granted(grants: readonly [Grant, ...Grant[]]): readonly [GrantState, ...GrantState[]];
+  granted(
+    grants: readonly [Grant, ...Grant[]],
+    first?: Promise<unknown>,
+  ): readonly [GrantState, ...GrantState[]];
   /** Not free, and the request must not wait. Nothing of the attempt is left. */
   unavailable(): void;
   /**

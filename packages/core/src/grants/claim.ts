@@ -38,6 +38,7 @@ type Phase =
   | "guarded" // waits for what an earlier request of ours on this name has left behind
   | "doubting" // a read beside a write: waits until the write is certain again
   | "asking" // an attempt is under way: only now does it count what it reports
+  | "preparing" // granted, and something is under way that the caller has to find done
   | "granted" // and not delivered yet
   | "clearing" // an attempt that failed is being withdrawn, before another is made
   | "moving" // its session ended: waits for the next one
@@ -49,6 +50,7 @@ type Phase =
 const endedByOutage: ReadonlySet<Phase> = new Set([
   "guarded",
   "asking",
+  "preparing",
   "granted",
   "clearing",
   "moving",
@@ -255,7 +257,10 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       reportWhileWaiting(this.#engine, this.#specs, "sequence-high", { sequence });
   }
 
-  granted(grants: readonly [Grant, ...Grant[]]): readonly [GrantState, ...GrantState[]] {
+  granted(
+    grants: readonly [Grant, ...Grant[]],
+    first?: Promise<unknown>,
+  ): readonly [GrantState, ...GrantState[]] {
     const holds = grants.map((grant, i) => {
       const spec = this.#specs[i] as AcquireSpec;
       const hold = new Hold(this.#engine, spec, spec.options, grant, this.#sentEpoch);
@@ -267,11 +272,18 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       return hold;
     });
     if (this.#phase === "asking") {
-      this.#phase = "granted";
+      this.#phase = "preparing";
       this.#holds = holds;
-      this.#wake();
+      if (first === undefined) this.#prepared();
+      else Promise.allSettled([first]).then(() => this.#prepared());
     }
     return holds as [Hold, ...Hold[]];
+  }
+
+  #prepared(): void {
+    if (this.#phase !== "preparing") return;
+    this.#phase = "granted";
+    this.#wake();
   }
 
   unavailable(): void {
@@ -453,7 +465,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     const contact = link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
     contact.then(
       () => this.#phase === phase && next(),
-      (error) => this.#phase === phase && this.#decide("error", this.#typed(error)),
+      (error) => this.#phase === phase && this.#decide("error", this.#engine.typed(error, this.name)),
     );
   }
 
@@ -519,7 +531,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   /** Transport errors are tried again by the policy, as long as the caller waits; everything else is final. */
   #failed(cause: unknown): void {
     const { runtime, options, waitAlarms } = this.#engine;
-    const error = this.#typed(cause);
+    // As an error of ours. The abort reasons of callers never come here.
+    const error = this.#engine.typed(cause, this.name);
     const transport = error instanceof BackendError || error instanceof QuorumError;
     if (!transport || !error.retryable || this.#spec.options.waitMs === 0) {
       this.#decide("error", error);
@@ -638,11 +651,6 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       };
       reportSettled(engine, spec, detail, trace);
     }
-  }
-
-  /** As an error of ours. The abort reasons of callers never come through here. */
-  #typed(error: unknown): unknown {
-    return this.#engine.typed(error, this.#spec.name);
   }
 
   /** For errors. */

@@ -98,10 +98,13 @@ export class KeepableAttempt implements Attempt, AttemptListener, LocalWaiter {
 
   // -------- what the driver's attempt reports
 
-  granted(grants: readonly [Grant, ...Grant[]]): readonly [GrantState, ...GrantState[]] {
+  granted(
+    grants: readonly [Grant, ...Grant[]],
+    first?: Promise<unknown>,
+  ): readonly [GrantState, ...GrantState[]] {
     const keeping = this.#books.granted(this.terms, grants[0]);
     const { tenant } = keeping;
-    [tenant.state] = this.#listener.granted([tenant]);
+    [tenant.state] = this.#listener.granted([tenant], first);
     return [keeping];
   }
 

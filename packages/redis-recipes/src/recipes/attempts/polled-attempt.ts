@@ -9,7 +9,6 @@ import type { Attempt, AttemptListener, GrantRequest, PermitLimit } from "@holdf
 import { nothingDone, OutcomeUnknownError, ofLock } from "../../client/errors.js";
 import type { Answer } from "../../client/redis-line.js";
 import { type ChannelPlace, cappedSleepMs } from "../channels/channel-waiters.js";
-import { deliverAfter } from "../grants/early-state.js";
 import { checkAcknowledged, foundIn, RedisGrant } from "../grants/redis-grant.js";
 import type { LockKeys, PolledAnswer, PolledOwner, PolledScripts } from "../kinds/kind.js";
 import type { Requests } from "../requests/requests.js";
@@ -259,8 +258,8 @@ export class PolledAttempt implements Attempt {
     });
     this.#grant = grant;
     const first = this.#beforeDelivery(contended);
-    if (first.length > 0) await deliverAfter(grant, Promise.all(first), this.#listener, () => !this.#over);
-    else grant.enter(this.#listener.granted([grant])[0]);
+    const [state] = this.#listener.granted([grant], first.length > 0 ? Promise.all(first) : undefined);
+    grant.enter(state);
   }
 
   #beforeDelivery(contended: boolean): readonly Promise<void>[] {

@@ -5,7 +5,6 @@ import type { Answer } from "../../client/redis-line.js";
 import type { HandOver } from "../../layout/grant-message.js";
 import { type AcquireAllAnswer, mutexAcquireAll } from "../../scripts/mutex/acquire-all.js";
 import type { Conflict, Granted, Queued, StandAnswer } from "../../scripts/mutex/answers.js";
-import { deliverAfter } from "../grants/early-state.js";
 import { checkAcknowledged, type Found, foundIn, RedisGrant } from "../grants/redis-grant.js";
 import { keepable } from "../kinds/kind.js";
 import { setLabel } from "../queue/election-labels.js";
@@ -382,13 +381,9 @@ export class QueuedAttempt implements Attempt, Wait {
     ) as [RedisGrant, ...RedisGrant[]];
     this.#grants = grants;
     this.#label();
-    if (this.#labelled === undefined) {
-      const states = this.#listener.granted(grants);
-      for (const [i, state] of states.entries()) grants[i]?.enter(state);
-    } else {
-      // A caller that hears that it leads finds itself under its label.
-      void deliverAfter(grants[0], this.#labelled, this.#listener, () => this.#phase === "granted");
-    }
+    // A caller that hears that it leads finds itself under its label.
+    const states = this.#listener.granted(grants, this.#labelled);
+    for (const [i, state] of states.entries()) grants[i]?.enter(state);
     if (how.claimed) void grants[0].claim();
   }
 

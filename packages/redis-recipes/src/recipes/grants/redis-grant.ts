@@ -124,11 +124,6 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     if (replaced || this.#holds.stolenSince(owner, found.askedMs)) this.becomeUncertain();
   }
 
-  /** Another takes the place of the one that `enter` was given. */
-  passTo(state: GrantState): void {
-    this.#state = state;
-  }
-
   /** That of the latest owner. */
   get token(): FencingToken {
     return this.#token;
