@@ -1,6 +1,6 @@
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
-import type { Capabilities, PrimitiveKind } from "../api/capabilities.js";
-import type { FencingToken, LockMode, Millis, Owner } from "../api/values.js";
+import type { Capabilities } from "../api/capabilities.js";
+import type { FencingToken, Millis, Owner } from "../api/values.js";
 import type { EventDetail } from "../events/event-hub.js";
 import { outsideScopes } from "../scopes/store.js";
 import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
@@ -9,13 +9,9 @@ import type { GrantEngine } from "./engine.js";
 // What one acquire tells of each lock that it asks for: events for code, traces for tools. Without a listener nothing is built.
 
 /** What subscribers of `tracing:holdfast:acquire:*` get: one object for all messages of one acquire. */
-interface AcquireTrace {
+interface AcquireTrace extends Pick<AcquireSpec, "kind" | "name" | "mode" | "owner"> {
   readonly provider: string;
   readonly backend: Capabilities["backend"];
-  readonly kind: PrimitiveKind;
-  readonly name: string;
-  readonly mode: LockMode;
-  readonly owner: Owner;
   outcome?: Outcome;
   waitedMs?: Millis;
   token?: FencingToken | null;

@@ -1,16 +1,11 @@
-import type { PrimitiveKind } from "../api/capabilities.js";
-import type { PermitLimit } from "../api/driver.js";
-import type { LockMode, Millis, Owner } from "../api/values.js";
+import type { GrantRequest, PermitLimit } from "../api/driver.js";
+import type { Millis, Owner } from "../api/values.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import type { Handle } from "./handle.js";
 import type { Hold } from "./hold.js";
 
 /** What is asked for, by whom, and what becomes of the hold. */
-export interface AcquireSpec {
-  readonly kind: PrimitiveKind;
-  readonly name: string;
-  readonly mode: LockMode;
-  readonly permits: number;
+export interface AcquireSpec extends Pick<GrantRequest, "kind" | "name" | "mode" | "permits"> {
   readonly owner: Owner;
   readonly options: ResolvedAcquireOptions;
   /** `true`: no grant in time is an `AcquireTimeoutError`. `false`: it is `null`. */

@@ -16,13 +16,7 @@ import type { HoldRecord } from "./hold-record.js";
 import { Keepings } from "./keepings.js";
 import { LongWaits } from "./long-waits.js";
 
-export interface EngineParts {
-  readonly id: string;
-  readonly driver: LockDriver;
-  readonly link: BackendLink;
-  readonly events: EventHub;
-  readonly options: ResolvedProviderOptions;
-}
+export type EngineParts = Pick<GrantEngine, "id" | "driver" | "link" | "events" | "options">;
 
 /** Something that waits on behalf of a caller and must end when the provider closes. */
 export interface Waiting {

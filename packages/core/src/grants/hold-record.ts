@@ -1,8 +1,11 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { Grant } from "../api/driver.js";
+import type { Grant, LockDriver } from "../api/driver.js";
 import type { LockLostError } from "../api/errors.js";
 import type { LockHandle } from "../api/handle.js";
+import type { Runtime } from "../api/runtime.js";
 import type { LockMode, Millis, Owner } from "../api/values.js";
+import type { AlarmClock } from "../clock/alarm-clock.js";
+import type { EventHub } from "../events/event-hub.js";
 
 export interface HoldIdentity {
   readonly kind: PrimitiveKind;
@@ -31,4 +34,15 @@ export interface HoldRecord extends HoldIdentity {
   closeDown(): Promise<boolean>;
   /** No alarm will ring any more: a release that is not confirmed settles now. */
   abandonRelease(): void;
+}
+
+/** A `GrantEngine`, as those of its parts have it that look at who holds and who waits. */
+export interface GrantBooks {
+  readonly runtime: Runtime;
+  readonly driver: LockDriver;
+  readonly events: EventHub;
+  readonly alarms: AlarmClock;
+  readonly waitAlarms: AlarmClock;
+  readonly holds: ReadonlySet<HoldRecord>;
+  readonly waiting: ReadonlySet<object>;
 }

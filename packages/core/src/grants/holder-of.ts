@@ -1,24 +1,14 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { LockDriver } from "../api/driver.js";
-import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
-import type { AlarmClock } from "../clock/alarm-clock.js";
 import { within } from "../signals/within.js";
-import type { HoldRecord } from "./hold-record.js";
+import type { GrantBooks, HoldRecord } from "./hold-record.js";
 
 /** How long the backend may take to say who holds the lock. */
 const askingMs: Millis = 1_000;
 
-/** What it needs of the engine that it asks for. */
-export interface Books {
-  readonly runtime: Runtime;
-  readonly driver: LockDriver;
-  readonly waitAlarms: AlarmClock;
-}
-
 /** Who holds a lock that is waited for, in words. `own`: this provider's hold, which needs no question. Never rejects. */
 export async function holderOf(
-  engine: Books,
+  engine: GrantBooks,
   { kind, name }: { readonly kind: PrimitiveKind; readonly name: string },
   own: HoldRecord | undefined,
 ): Promise<string> {

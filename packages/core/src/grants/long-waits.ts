@@ -1,9 +1,7 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import type { LockDriver } from "../api/driver.js";
-import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
-import { Alarm, type AlarmClock } from "../clock/alarm-clock.js";
-import type { HoldRecord } from "./hold-record.js";
+import { Alarm } from "../clock/alarm-clock.js";
+import type { GrantBooks, HoldRecord } from "./hold-record.js";
 import { holderOf } from "./holder-of.js";
 
 /** An acquire without a limit of time, after the backend has answered that it has to wait. */
@@ -18,15 +16,6 @@ export interface LongWait {
   callSite(): Promise<Error | undefined>;
 }
 
-/** What it needs of the engine that keeps it. */
-interface LongWaitsParts {
-  readonly runtime: Runtime;
-  readonly driver: LockDriver;
-  readonly alarms: AlarmClock;
-  readonly waitAlarms: AlarmClock;
-  readonly holds: ReadonlySet<HoldRecord>;
-}
-
 /** After so long a warning is emitted for a wait that cannot end by itself. */
 const hopelessMs: Millis = 5_000;
 /** After so long a warning is emitted for any wait. */
@@ -38,7 +27,7 @@ const longMs: Millis = 30_000;
  * never gets here.
  */
 export class LongWaits extends Alarm {
-  readonly #engine: LongWaitsParts;
+  readonly #engine: GrantBooks;
   /** Waits that have not been looked at yet, in the order of their time. */
   readonly #fresh = new Set<LongWait>();
   /** Waits that could have ended by themselves after `hopelessMs`, in the order of their time. */
@@ -48,7 +37,7 @@ export class LongWaits extends Alarm {
 
   #own: ReadonlyMap<string, HoldRecord> | undefined;
 
-  constructor(engine: LongWaitsParts) {
+  constructor(engine: GrantBooks) {
     super();
     this.#engine = engine;
   }
