@@ -314,7 +314,7 @@ describe("a token", () => {
 it("a keeping ends at the turn 65,535, which is the last that a resource can tell apart", () => {
   const grant = new KeepableGrant(1e9);
   const options = { keepMs: 1e9, fenceBy: "token" };
-  const terms = { kind: "mutex", name: "a", mode: "exclusive", owner: { id: "1" }, options } as KeepTerms;
+  const terms = { kind: "mutex", name: "a", owner: { id: "1" }, options } as unknown as KeepTerms;
   const ended: string[] = [];
   const nothing = (): void => {};
   const keeping = new Keeping(
@@ -327,7 +327,7 @@ it("a keeping ends at the turn 65,535, which is the last that a resource can tel
         heardAll: () => true,
         hasRoom: () => true,
       },
-      ...{ afterTurn: nothing, begun: nothing, idle: nothing, lent: nothing, ringAt: nothing, over: nothing },
+      ...{ afterTurn: nothing, begun: nothing, idle: nothing, lent: nothing, wakeAt: nothing, over: nothing },
       givenBack: nothing,
       ended: (_keeping, reason) => ended.push(reason),
     },

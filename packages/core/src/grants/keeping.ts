@@ -29,9 +29,9 @@ export interface KeepingBooks {
   begun(keeping: Keeping): void;
   idle(keeping: Keeping): void;
   lent(keeping: Keeping): void;
-  ringAt(keeping: Keeping, atMs: Millis): void;
-  /** Over. `owed`: contact is broken, and the entry has to be deleted once it is back. */
-  over(keeping: Keeping, owed: boolean): void;
+  wakeAt(keeping: Keeping, atMs: Millis): void;
+  /** Over. `undeleted`: contact is broken, and the entry has to be deleted once it is back. */
+  over(keeping: Keeping, undeleted: boolean): void;
   /** The entry of an idle one is given back, which no caller waits for. */
   givenBack(keeping: Keeping, done: Promise<boolean>): void;
   ended(keeping: Keeping, reason: KeepingEndReason): void;
@@ -41,7 +41,7 @@ type Phase =
   | "granted" // the first owner has it, or is about to get it
   | "idle" // kept for the next owner
   | "lent"
-  | "owed" // over, and what is left at the backend is deleted with the next contact
+  | "undeleted" // over, and what is left at the backend is deleted with the next contact
   | "over";
 
 /** `LockHandle.turn` goes up to here. */
@@ -150,7 +150,7 @@ export class Keeping extends Alarm implements KeepingState {
     this.#phase = "idle";
     this.#idleUntilMs = Math.min(nowMs + tenant.terms.options.keepMs, this.#wholeUntilMs);
     this.#books.idle(this);
-    this.#books.ringAt(this, this.#idleUntilMs);
+    this.#books.wakeAt(this, this.#idleUntilMs);
     // The driver may have had news in `keep()`.
     if (this.#ending !== null) this.#giveBack();
     else this.#serve();
@@ -198,7 +198,7 @@ export class Keeping extends Alarm implements KeepingState {
    * at once.
    */
   end(reason: KeepingEndReason): void {
-    if (this.#ending !== null || this.#phase === "over" || this.#phase === "owed") return;
+    if (this.#ending !== null || this.#phase === "over" || this.#phase === "undeleted") return;
     this.#ending = reason;
     if (this.#phase === "idle") this.#giveBack();
     else this.#sendOn(null);
@@ -211,7 +211,7 @@ export class Keeping extends Alarm implements KeepingState {
   #endIfDue(): void {
     const nowMs = this.#books.nowMs();
     if (nowMs < this.#idleUntilMs) {
-      this.#books.ringAt(this, this.#idleUntilMs);
+      this.#books.wakeAt(this, this.#idleUntilMs);
       return;
     }
     this.end(nowMs >= this.#wholeUntilMs ? "whole" : "idle");
@@ -228,8 +228,8 @@ export class Keeping extends Alarm implements KeepingState {
   }
 
   /** There is contact again, and the entry was not deleted yet. */
-  payOwed(): void {
-    if (this.#phase !== "owed") return;
+  deleteEntry(): void {
+    if (this.#phase !== "undeleted") return;
     this.#phase = "over";
     this.#books.over(this, false);
     this.#books.givenBack(this, this.grant.release("lost"));
@@ -312,7 +312,7 @@ export class Keeping extends Alarm implements KeepingState {
     this.#broken = true;
     if (this.#phase === "idle") {
       this.#ending = "lost";
-      this.#phase = "owed";
+      this.#phase = "undeleted";
       this.#books.over(this, true);
       this.#sendOn(null);
       this.#books.ended(this, "lost");

@@ -37,7 +37,7 @@ export class Keepings implements KeepingBooks, AttemptBooks {
   /** The longest idle first. */
   readonly #idle = new Set<Keeping>();
   /** Over since contact broke, and not deleted yet. */
-  readonly #owed = new Map<string, Keeping>();
+  readonly #undeleted = new Map<string, Keeping>();
   /** The last grants of this provider, by name; the oldest are forgotten, so that names which are used once cost nothing. */
   readonly #lastGrants: RecentMap<string, string>;
 
@@ -61,7 +61,7 @@ export class Keepings implements KeepingBooks, AttemptBooks {
         return new KeepableAttempt(this, first, requests[0], listener).standFor(keeping);
       }
       keeping?.end("unlike");
-      this.#owed.get(each.name)?.payOwed();
+      this.#undeleted.get(each.name)?.deleteEntry();
     }
     if (!keepable) return this.driver.attempt(requests, listener);
     return new KeepableAttempt(this, first, requests[0], listener).ask();
@@ -69,16 +69,17 @@ export class Keepings implements KeepingBooks, AttemptBooks {
 
   /** For `inspect`: what stands at the backend for no owner, by its id there. */
   idleIds(): Set<string> {
-    return new Set([...this.#idle, ...this.#owed.values()].map(({ grant }) => grant.backendId));
+    return new Set([...this.#idle, ...this.#undeleted.values()].map(({ grant }) => grant.backendId));
   }
 
   list(): KeptLock[] {
     return [...this.#byName.values()].map((keeping) => keeping.describe());
   }
 
-  /** There is contact again. The owed releases are sent after the requests that have waited for contact. */
+  /** There is contact again. The deletes are sent after the requests that have waited for contact. */
   connected(): void {
-    if (this.#owed.size > 0) this.#inTurns([...this.#owed.values()], (keeping) => keeping.payOwed());
+    if (this.#undeleted.size > 0)
+      this.#inTurns([...this.#undeleted.values()], (keeping) => keeping.deleteEntry());
   }
 
   /** The provider closes. `soon`: the driver is closed at once, and not after a grace. */
@@ -167,18 +168,18 @@ export class Keepings implements KeepingBooks, AttemptBooks {
     this.#idle.delete(keeping);
   }
 
-  ringAt(keeping: Keeping, atMs: Millis): void {
+  wakeAt(keeping: Keeping, atMs: Millis): void {
     // One alarm serves many lends: it finds out when it rings.
     if (keeping.heapIndex === -1 || atMs < keeping.atMs) this.#parts.alarms.set(keeping, atMs);
   }
 
-  over(keeping: Keeping, owed: boolean): void {
+  over(keeping: Keeping, undeleted: boolean): void {
     const { name } = keeping.terms;
     this.#idle.delete(keeping);
     this.#parts.alarms.clear(keeping);
     if (this.#byName.get(name) === keeping) this.#byName.delete(name);
-    if (owed) this.#owed.set(name, keeping);
-    else if (this.#owed.get(name) === keeping) this.#owed.delete(name);
+    if (undeleted) this.#undeleted.set(name, keeping);
+    else if (this.#undeleted.get(name) === keeping) this.#undeleted.delete(name);
   }
 
   givenBack(keeping: Keeping, done: Promise<boolean>): void {
