@@ -2,6 +2,7 @@ import { ourChannels, redissonChannels } from "../../layout/channels.js";
 import { electionKeys } from "../../layout/keys.js";
 import { mutexForce } from "../../scripts/mutex/force.js";
 import { mutexHeartbeat } from "../../scripts/mutex/heartbeat.js";
+import { boundCall } from "../requests/calls.js";
 import { type FieldsKind, heartbeats, passingArgs, queueKeys } from "./kind.js";
 import { mutex } from "./mutex.js";
 
@@ -25,9 +26,6 @@ export const election: FieldsKind = {
     channelFor: () => null,
     labels: true,
   },
-  force: ({ keys, changes }) => ({
-    script: mutexForce,
-    keys,
-    args: mutexForce.args({ expected: "", publish: "none", channel: "", changes }),
-  }),
+  force: ({ keys, changes }) =>
+    boundCall(mutexForce, keys, { expected: "", publish: "none", channel: "", changes }),
 };

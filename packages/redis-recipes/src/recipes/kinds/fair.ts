@@ -6,6 +6,7 @@ import { fairForce } from "../../scripts/fair/force.js";
 import { fairHeartbeat } from "../../scripts/fair/heartbeat.js";
 import { fairRelease } from "../../scripts/fair/release.js";
 import { fairInspect } from "../../scripts/inspect/fair.js";
+import { boundCall } from "../requests/calls.js";
 import { type FieldsKind, heartbeats, lockKeys, passingArgs } from "./kind.js";
 import { mutex } from "./mutex.js";
 
@@ -21,7 +22,6 @@ const heartbeat = heartbeats(fairHeartbeat, { limit: fairHeartbeatLimit });
  * tells the head of the queue, which takes the lock itself.
  */
 export const fairMutex: FieldsKind = {
-  sides: ["write"],
   keysOf(name) {
     const keys = fairKeyList(fairKeys(name));
     return lockKeys({ key: name, keys, channel: redissonChannels.mutex(name) });
@@ -45,9 +45,6 @@ export const fairMutex: FieldsKind = {
   hidesWaiters: false,
   look: fairInspect,
   requestRevoke: mutex.requestRevoke,
-  force: ({ keys, channel }, { publish, settings }) => ({
-    script: fairForce,
-    keys,
-    args: fairForce.args({ expected: "", waitMs: settings.fairLockWaitTimeoutMs, publish, channel }),
-  }),
+  force: ({ keys, channel }, { publish, settings: { fairLockWaitTimeoutMs: waitMs } }) =>
+    boundCall(fairForce, keys, { expected: "", waitMs, publish, channel }),
 };

@@ -71,7 +71,8 @@ export type ForceReply = { readonly serverMs: number } & (
 
 /** One kind of lock in Redis. Constant: driver, `inspect`, force-release and the actions of the collector read it. */
 export interface RedisKind {
-  readonly sides: readonly Side[];
+  /** Default: the write side alone. */
+  readonly sides?: readonly Side[];
   /** `name`: with the provider's prefix. */
   keysOf(name: string): LockKeys;
   /** Exclusive holds, by a queue of ours. */
@@ -91,19 +92,8 @@ export interface RedisKind {
 /** A kind that keeps its holders as fields of a hash. */
 export type FieldsKind = RedisKind & Required<Pick<RedisKind, "look" | "force">>;
 
-/** One request that may grant. */
-export interface TakeRequest {
-  readonly owner: string;
-  readonly leaseMs: Millis;
-  readonly mayWait: boolean;
-  /** Server time after which the request does nothing; `null` where no bound of the server's clock is known. */
-  readonly notAfterMs: number | null;
-  /** The highest token seen here for this lock. */
-  readonly floor: bigint;
-  /** As in `StandArgs`. */
-  readonly asksKeeper?: boolean;
-  readonly tellsBefore?: boolean;
-}
+/** One request that may grant, without what is the same for all requests of a client. */
+export type TakeRequest = Omit<StandArgs, "aliveMs" | "tokenTtlMs" | "changes">;
 
 /** What a release or a cancel says. `gone`, `none`: nothing of the owner was there. */
 export interface Ended {

@@ -7,6 +7,7 @@ import { mutexCancel } from "../../scripts/mutex/cancel.js";
 import { mutexForce } from "../../scripts/mutex/force.js";
 import { mutexHeartbeat } from "../../scripts/mutex/heartbeat.js";
 import { mutexRelease } from "../../scripts/mutex/release.js";
+import { boundCall } from "../requests/calls.js";
 import {
   type FieldsKind,
   heartbeats,
@@ -21,7 +22,6 @@ const heartbeat = heartbeats(mutexHeartbeat);
 
 /** Redisson's `RLock`: mutex and re-entrant mutex, which differ in this process only. */
 export const mutex: FieldsKind & { readonly queued: QueuedScripts } = {
-  sides: ["write"],
   keysOf(name) {
     const layout = mutexKeys(name);
     const { lock, token, waiters, alive, run } = layout;
@@ -40,10 +40,7 @@ export const mutex: FieldsKind & { readonly queued: QueuedScripts } = {
   },
   hidesWaiters: false,
   look: mutexInspect,
-  requestRevoke: ({ key }) => ({ script: mutexAsk, keys: [key], args: mutexAsk.args(null) }),
-  force: ({ keys, channel, changes }, { publish }) => ({
-    script: mutexForce,
-    keys,
-    args: mutexForce.args({ expected: "", publish, channel, changes }),
-  }),
+  requestRevoke: ({ key }) => boundCall(mutexAsk, [key], null),
+  force: ({ keys, channel, changes }, { publish }) =>
+    boundCall(mutexForce, keys, { expected: "", publish, channel, changes }),
 };

@@ -4,7 +4,7 @@ import { mappedScript } from "../../scripts/mapped-script.js";
 import { permitRelease } from "../../scripts/permit/release.js";
 import { permitRenew } from "../../scripts/permit/renew.js";
 import { permitTake } from "../../scripts/permit/take.js";
-import type { BoundCall } from "../requests/calls.js";
+import { type BoundCall, boundCall } from "../requests/calls.js";
 import {
   type LockKeys,
   lockKeys,
@@ -46,7 +46,7 @@ export function releasePermits(
   ids: readonly string[],
   publish: RedissonPublish,
 ): BoundCall<PolledEnd> {
-  return { script: release, keys, args: permitRelease.args({ publish, channel, ids }) };
+  return boundCall(release, keys, { publish, channel, ids });
 }
 
 /** A batch of permits is one field: its ids, side by side. */
@@ -58,7 +58,6 @@ const idLength = 32 + separator.length;
  * set nothing is granted until a client sets one.
  */
 export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
-  sides: ["write"],
   keysOf(name) {
     const keys = permitKeyList(permitKeys(name));
     const channel = redissonChannels.semaphore(name);
@@ -87,11 +86,7 @@ export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
       { keys: { keys, channel }, permitIds: ids, limit },
       request,
       { settings: { tokenTtlMs }, publish },
-    ) => ({
-      script: take,
-      keys,
-      args: permitTake.args({ ...request, publish, channel, ids, limit, tokenTtlMs }),
-    }),
+    ) => boundCall(take, keys, { ...request, publish, channel, ids, limit, tokenTtlMs }),
     end: ({ keys, permitIds }, { publish }) => releasePermits(keys, permitIds, publish),
   },
   hidesWaiters: true,

@@ -13,6 +13,7 @@ import { writeCancel } from "../../scripts/read-write/write-cancel.js";
 import { writeHeartbeat } from "../../scripts/read-write/write-heartbeat.js";
 import { writeRelease } from "../../scripts/read-write/write-release.js";
 import type { BatchContext } from "../requests/batches.js";
+import { boundCall } from "../requests/calls.js";
 import {
   type EndArgs,
   type FieldsKind,
@@ -87,28 +88,18 @@ export const readWriteLock: FieldsKind = {
     wakes: "all",
     fieldOf: ({ owner }) => owner,
     renewKeys: ({ keys, owner }) => [...keys.renewKeys, readHoldKey(keys.key, owner)],
-    take: (asking, request, { settings: { tokenTtlMs } }) => ({
-      script: acquireRead,
-      keys: readKeys(asking),
-      args: readAcquire.args({ ...request, tokenTtlMs }),
-    }),
+    take: (asking, request, { settings: { tokenTtlMs } }) =>
+      boundCall(acquireRead, readKeys(asking), { ...request, tokenTtlMs }),
     end: (asking, context) => {
       const { keys, owner } = asking;
-      const args = readRelease.args({ owner, ...endArgs(keys, context), holdPrefix: keys.ownerPrefix });
-      return { script: releaseRead, keys: readKeys(asking), args };
+      const given = { owner, ...endArgs(keys, context), holdPrefix: keys.ownerPrefix };
+      return boundCall(releaseRead, readKeys(asking), given);
     },
   },
   // Readers that wait leave no trace.
   hidesWaiters: true,
   look: readWriteInspect,
-  requestRevoke: ({ key }, _context, mode) => ({
-    script: readWriteAsk,
-    keys: [key],
-    args: readWriteAsk.args({ mode }),
-  }),
-  force: ({ keys, channel }, { publish }, mode) => ({
-    script: readWriteForce,
-    keys,
-    args: readWriteForce.args({ mode, expected: "", publish, channel }),
-  }),
+  requestRevoke: ({ key }, _context, mode) => boundCall(readWriteAsk, [key], { mode }),
+  force: ({ keys, channel }, { publish }, mode) =>
+    boundCall(readWriteForce, keys, { mode, expected: "", publish, channel }),
 };

@@ -6,6 +6,7 @@ import { semaphoreAsk } from "../../scripts/semaphore/ask.js";
 import { semaphoreGive } from "../../scripts/semaphore/give.js";
 import { semaphoreRenew } from "../../scripts/semaphore/renew.js";
 import { semaphoreTake } from "../../scripts/semaphore/take.js";
+import { boundCall } from "../requests/calls.js";
 import {
   lockKeys,
   type PolledAnswer,
@@ -52,14 +53,10 @@ const ask = mappedScript(
  * Whether any client heard it. In a cluster without sharded channels a server counts its own listeners alone, and it may say no in
  * vain.
  */
-export const revokePermits: RedisKind["requestRevoke"] = ({ key }, { publish }) => ({
-  script: ask,
-  keys: [key],
-  args: semaphoreAsk.args({
-    channel: ourChannels.permitsWanted(key),
-    command: publish === "spublish" ? publish : "publish",
-  }),
-});
+export const revokePermits: RedisKind["requestRevoke"] = ({ key }, { publish }) => {
+  const command = publish === "spublish" ? publish : "publish";
+  return boundCall(ask, [key], { channel: ourChannels.permitsWanted(key), command });
+};
 
 /** Its renewals and takes, with the marker of one take. */
 function takeKeys({ keys, owner }: PolledOwner): readonly string[] {
@@ -72,7 +69,6 @@ function takeKeys({ keys, owner }: PolledOwner): readonly string[] {
  * makes a take and its give-back exact over lost answers, and tells a holder whose take was undone by another client.
  */
 export const semaphore: RedisKind = {
-  sides: ["write"],
   keysOf(name) {
     const { permits, token, markerPrefix } = semaphoreKeys(name);
     const channel = redissonChannels.semaphore(name);
@@ -93,22 +89,13 @@ export const semaphore: RedisKind = {
       Array.from({ length: Math.min(permits, mostShown) }, (_, i) => `${owner}/${i}`),
     fieldOf: ({ owner }) => owner,
     renewKeys: takeKeys,
-    take: (asking, request, { settings: { tokenTtlMs } }) => ({
-      script: take,
-      keys: takeKeys(asking),
-      args: semaphoreTake.args({
-        ...request,
-        permits: asking.permits,
-        initial: asking.limit,
-        tokenTtlMs,
-        markerMs: request.leaseMs + markerExtraMs,
-      }),
-    }),
-    end: ({ keys, owner, permits }, { publish }) => ({
-      script: give,
-      keys: [keys.key, keys.ownerPrefix + owner],
-      args: semaphoreGive.args({ permits, markerMs: endedMs, publish, channel: keys.channel }),
-    }),
+    take: (asking, request, { settings: { tokenTtlMs } }) => {
+      const { permits, limit: initial } = asking;
+      const markerMs = request.leaseMs + markerExtraMs;
+      return boundCall(take, takeKeys(asking), { ...request, permits, initial, tokenTtlMs, markerMs });
+    },
+    end: ({ keys: { key, ownerPrefix, channel }, owner, permits }, { publish }) =>
+      boundCall(give, [key, ownerPrefix + owner], { permits, markerMs: endedMs, publish, channel }),
   },
   hidesWaiters: true,
   requestRevoke: revokePermits,

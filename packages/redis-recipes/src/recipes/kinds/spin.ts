@@ -2,6 +2,7 @@ import type { Millis, Runtime } from "@holdfast/core";
 import { mappedScript } from "../../scripts/mapped-script.js";
 import { spinAcquire } from "../../scripts/spin/acquire.js";
 import { spinRelease } from "../../scripts/spin/release.js";
+import { boundCall } from "../requests/calls.js";
 import { type FieldsKind, fieldRenewals, type PolledAnswer, type PolledEnd } from "./kind.js";
 import { mutex } from "./mutex.js";
 
@@ -42,12 +43,9 @@ export const spinMutex: FieldsKind = {
     sleepMs: spinSleepMs,
     fieldOf: ({ owner }) => owner,
     renewKeys: ({ keys }) => keys.renewKeys,
-    take: ({ keys }, request, { settings: { tokenTtlMs } }) => ({
-      script: acquire,
-      keys: keys.renewKeys,
-      args: spinAcquire.args({ ...request, tokenTtlMs }),
-    }),
-    end: ({ keys, owner }) => ({ script: release, keys: [keys.key], args: spinRelease.args({ owner }) }),
+    take: ({ keys }, request, { settings: { tokenTtlMs } }) =>
+      boundCall(acquire, keys.renewKeys, { ...request, tokenTtlMs }),
+    end: ({ keys, owner }) => boundCall(release, [keys.key], { owner }),
   },
   // Clients that wait for it leave no trace; those that wait for a plain mutex of the same name are shown.
   hidesWaiters: true,

@@ -13,6 +13,7 @@ import type { RedisClientState } from "../attempts/client-state.js";
 import type { Holds } from "../grants/holds.js";
 import { type FieldsKind, keepable, type LockKeys } from "../kinds/kind.js";
 import { mostShown } from "../kinds/semaphore.js";
+import { boundCall } from "../requests/calls.js";
 import { foundElse } from "../requests/foreign-key.js";
 import type { Requests } from "../requests/requests.js";
 
@@ -34,8 +35,8 @@ export async function inspectLock(
   { maxPending = defaultMaxPending, signal }: InspectOptions,
 ): Promise<LockSnapshot> {
   signal?.throwIfAborted();
-  const args = look.args({ maxPending, holdPrefix: keys.ownerPrefix });
-  const { reply } = await requests.run({ script: look, keys: keys.lookKeys, args });
+  const call = boundCall(look, keys.lookKeys, { maxPending, holdPrefix: keys.ownerPrefix });
+  const { reply } = await requests.run(call);
   const { found, holders, waiting, waitingTotal } = reply;
   const lock = found === "free" || found === "held";
   const there = found === "held" || waitingTotal > 0;
@@ -107,8 +108,7 @@ async function lookAtPermits(
 ): Promise<PermitsSeen> {
   signal?.throwIfAborted();
   const { permits, grants } = permitKeys(key);
-  const args = permitsInspect.args({ maxHeld });
-  const { reply } = await requests.run({ script: permitsInspect, keys: [permits, grants], args });
+  const { reply } = await requests.run(boundCall(permitsInspect, [permits, grants], { maxHeld }));
   if (reply.status === "seen") return reply;
   throw foundElse(name, key, reply.found, "permits");
 }

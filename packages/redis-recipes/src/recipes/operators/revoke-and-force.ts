@@ -5,10 +5,14 @@ import type { Requests } from "../requests/requests.js";
 import type { Inspected } from "./inspect.js";
 
 /** Asks holders of ours to let go; `false` when there is none that can be asked. */
-export async function requestRevoke(requests: Requests, kind: RedisKind, of: Inspected): Promise<boolean> {
+export async function requestRevoke(
+  requests: Requests,
+  { sides = ["write"], requestRevoke: ask }: RedisKind,
+  of: Inspected,
+): Promise<boolean> {
   let asked = false;
-  for (const side of kind.sides) {
-    const { reply } = await requests.run(kind.requestRevoke(of.keys, requests, side));
+  for (const side of sides) {
+    const { reply } = await requests.run(ask(of.keys, requests, side));
     if (reply.status === "conflict") throw conflictError(of, reply.found);
     asked = asked || reply.status === "asked";
   }
@@ -18,7 +22,7 @@ export async function requestRevoke(requests: Requests, kind: RedisKind, of: Ins
 /** An operator frees it under its holder, and the holder gets a message; `false` when it was free. */
 export async function forceRelease(
   requests: Requests,
-  { sides, force }: FieldsKind,
+  { sides = ["write"], force }: FieldsKind,
   of: Inspected,
 ): Promise<boolean> {
   for (const side of sides) {

@@ -3,6 +3,7 @@ import { ofLock } from "../../client/errors.js";
 import { electionLabel } from "../../scripts/election/label.js";
 import type { RedisGrant } from "../grants/redis-grant.js";
 import type { LockKeys } from "../kinds/kind.js";
+import { boundCall } from "../requests/calls.js";
 import type { Requests } from "../requests/requests.js";
 
 /** How long labels stay after the last of them was set. A term without a change for longer is shown without its label. */
@@ -17,8 +18,8 @@ export async function setLabel(
   { owner, leaseMs, label }: { readonly owner: string; readonly leaseMs: Millis; readonly label: string },
 ): Promise<boolean> {
   const [lock, , waiters, , labels] = lookKeys as [string, string, string, string, string];
-  const args = electionLabel.args({ owner, leaseMs, label, ttlMs: labelsTtlMs, changes });
-  const call = { script: electionLabel, keys: [lock, waiters, labels], args };
+  const given = { owner, leaseMs, label, ttlMs: labelsTtlMs, changes };
+  const call = boundCall(electionLabel, [lock, waiters, labels], given);
   const { reply } = await requests.runUntilAnswered(call, requests.runtime.nowMs() + labelWaitMs);
   if (reply === null) {
     throw new BackendError(`Redis has not confirmed the label within ${labelWaitMs} ms`, {

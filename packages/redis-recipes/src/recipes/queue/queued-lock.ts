@@ -5,7 +5,7 @@ import type { GrantedLock } from "../grants/holds.js";
 import type { Ended, LockKeys, QueuedScripts, TakeRequest } from "../kinds/kind.js";
 import { fieldRenewals } from "../kinds/kind.js";
 import type { BatchContext, BatchKind } from "../requests/batches.js";
-import type { BoundCall, Call } from "../requests/calls.js";
+import { type BoundCall, boundCall, type Call } from "../requests/calls.js";
 
 /** A lock with a queue of ours: the scripts of its kind on its keys. */
 export class QueuedLock implements GrantedLock {
@@ -74,7 +74,7 @@ export class QueuedLock implements GrantedLock {
     const { cancel } = this.#scripts;
     if ("limit" in cancel) return { kind: cancel, keys, entry: { owner, channel: this.names.channel } };
     const ended = this.#scripts.endArgs(this.names, this.#context);
-    return { script: cancel, keys, args: cancel.args({ owner, leaseMs, ...ended }) };
+    return boundCall(cancel, keys, { owner, leaseMs, ...ended });
   }
 
   /** The hash field of a hold. */

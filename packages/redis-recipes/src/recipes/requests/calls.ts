@@ -1,4 +1,4 @@
-import type { Script, ScriptArgs } from "../../scripts/script.js";
+import type { CallScript, Script, ScriptArgs } from "../../scripts/script.js";
 import type { BatchKind } from "./batches.js";
 
 /** A call ready to be made. */
@@ -6,6 +6,10 @@ export interface BoundCall<R> {
   readonly script: Script<R>;
   readonly keys: readonly string[];
   readonly args: ScriptArgs;
+}
+
+export function boundCall<G, R>(script: CallScript<G, R>, keys: readonly string[], given: G): BoundCall<R> {
+  return { script, keys, args: script.args(given) };
 }
 
 /** A call that is made together with others of its kind. */
