@@ -22,9 +22,9 @@ import { requestMeter } from "../client/request-meter.js";
 import { isCluster, type RedisTarget } from "../client/target.js";
 import { warnProcess } from "../client/warnings.js";
 import { RedisClientState } from "../recipes/attempts/client-state.js";
-import { RedisBarrier } from "../recipes/barrier/barrier.js";
-import { RedisDoubleBarrier } from "../recipes/barrier/double-barrier.js";
-import { RedisLatch } from "../recipes/latch/latch.js";
+import { redisBarrier } from "../recipes/barrier/barrier.js";
+import { redisDoubleBarrier } from "../recipes/barrier/double-barrier.js";
+import { redisLatch } from "../recipes/latch/latch.js";
 import { keepIdentity } from "../recipes/operators/identity-record.js";
 import { checkLimit, setPermitLimit } from "../recipes/permits/permit-limit.js";
 import { RetryingRequests } from "../recipes/requests/retrying-requests.js";
@@ -228,19 +228,19 @@ export class RedisProvider extends DriverProvider<FencingToken> implements Redis
     this.checkNamed("count-down-latch", name);
     this.#driver.checkLatchName(name);
     const key = this.#driver.keyOf(name);
-    return new CountDownLatchView(this.engine, name, () => new RedisLatch(this.#runs, name, key));
+    return new CountDownLatchView(this.engine, name, () => redisLatch(this.#runs, name, key));
   }
 
   override barrier(name: string): Barrier {
     this.checkNamed("barrier", name);
     const key = this.#driver.keyOf(name);
-    return new BarrierView(this.engine, name, () => new RedisBarrier(this.#runs, key));
+    return new BarrierView(this.engine, name, () => redisBarrier(this.#runs, key));
   }
 
   override doubleBarrier(name: string, parties: number): DoubleBarrier {
     this.checkNamed("double-barrier", name);
     const member = () => this.#client.owners.fresh();
-    const store = new RedisDoubleBarrier(
+    const store = redisDoubleBarrier(
       this.#runs,
       this.#driver.keyOf(name),
       member,
