@@ -13,6 +13,13 @@ export interface ChannelWaiter {
   wake(): void;
 }
 
+/** The place of one waiter in a channel. */
+export interface ChannelPlace {
+  /** Resolved while messages arrive. */
+  readonly ready: Promise<void>;
+  leave(): void;
+}
+
 /** A message without a number, which wakes all waiters. */
 const unknown = -1;
 
@@ -33,16 +40,10 @@ export class ChannelWaiters {
   }
 
   enter(name: string, kind: "plain" | "redisson", rule: WakeRule, waiter: ChannelWaiter): ChannelPlace {
-    let channel = this.#channels.get(name);
-    if (channel === undefined) {
-      const opened = new Channel(rule);
-      opened.subscription = this.#line.subscribe(name, kind, (message) => opened.received(message));
-      // It rejects when the provider closes, which ends the waits by itself.
-      opened.subscription.ready.catch(() => {});
-      this.#channels.set(name, opened);
-      channel = opened;
-    }
-    return new ChannelPlace(channel, waiter, () => this.#left(name));
+    const channel = this.#channels.get(name) ?? new Channel(this.#line, name, kind, rule);
+    this.#channels.set(name, channel);
+    channel.waiters.add(waiter);
+    return { ready: channel.subscription.ready, leave: () => this.#leave(name, channel, waiter) };
   }
 
   /** How many wait for messages of a channel. */
@@ -52,26 +53,30 @@ export class ChannelWaiters {
 
   close(): void {
     this.#stop();
-    for (const channel of this.#channels.values()) channel.subscription?.end();
+    for (const channel of this.#channels.values()) channel.subscription.end();
     this.#channels.clear();
   }
 
-  #left(name: string): void {
-    const channel = this.#channels.get(name);
-    if (channel === undefined || channel.waiters.size > 0) return;
+  #leave(name: string, channel: Channel, waiter: ChannelWaiter): void {
+    if (!channel.waiters.delete(waiter) || channel.waiters.size > 0) return;
+    // Not after `close()`, which has ended it.
+    if (this.#channels.get(name) !== channel) return;
     this.#channels.delete(name);
-    channel.subscription?.end();
+    channel.subscription.end();
   }
 }
 
 class Channel {
   /** In the order of their coming. */
   readonly waiters: Set<ChannelWaiter> = new Set();
-  subscription: Subscription | null = null;
+  readonly subscription: Subscription;
   readonly #rule: WakeRule;
 
-  constructor(rule: WakeRule) {
+  constructor(line: RedisLine, name: string, kind: "plain" | "redisson", rule: WakeRule) {
     this.#rule = rule;
+    this.subscription = line.subscribe(name, kind, (message) => this.received(message));
+    // It rejects when the provider closes, which ends the waits by itself.
+    this.subscription.ready.catch(() => {});
   }
 
   received(message: string): void {
@@ -91,28 +96,5 @@ class Channel {
 
   wakeAll(): void {
     for (const waiter of [...this.waiters]) waiter.wake();
-  }
-}
-
-/** The place of one waiter in a channel. */
-export class ChannelPlace {
-  readonly #channel: Channel;
-  readonly #waiter: ChannelWaiter;
-  readonly #left: () => void;
-
-  constructor(channel: Channel, waiter: ChannelWaiter, left: () => void) {
-    this.#channel = channel;
-    this.#waiter = waiter;
-    this.#left = left;
-    channel.waiters.add(waiter);
-  }
-
-  /** Resolved while messages arrive. */
-  get ready(): Promise<void> {
-    return this.#channel.subscription?.ready ?? Promise.resolve();
-  }
-
-  leave(): void {
-    if (this.#channel.waiters.delete(this.#waiter)) this.#left();
   }
 }
