@@ -1,4 +1,4 @@
-import type { Millis, Runtime, SessionState } from "@holdfast/core";
+import type { Millis, SessionState } from "@holdfast/core";
 import type { RedisLine } from "../../client/redis-line.js";
 import { WireOwners } from "../../layout/owners.js";
 import { ChannelWaiters } from "../channels/channel-waiters.js";
@@ -9,12 +9,8 @@ import { LastRequests } from "../grants/last-requests.js";
 import { GrantChannel, type UnknownGrant } from "../queue/grant-channel.js";
 import { Waits } from "../queue/waits.js";
 import { Requests } from "../requests/requests.js";
-import type { RecipeSettings } from "../requests/settings.js";
 
-export interface ClientStateParts {
-  readonly line: RedisLine;
-  readonly runtime: Runtime;
-  readonly settings: RecipeSettings;
+export interface ClientStateParts extends Pick<Requests, "line" | "runtime" | "settings"> {
   /** Hears of grants for owners that never were: see the event `unknown-grant`. */
   onUnknownGrant?(grant: UnknownGrant): void;
 }

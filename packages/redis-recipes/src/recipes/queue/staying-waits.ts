@@ -44,10 +44,6 @@ export class StayingWaits<T extends Staying> {
     });
   }
 
-  close(): void {
-    this.rounds.close();
-  }
-
   async #stay(all: readonly T[]): Promise<void> {
     const { line, settings } = this.#requests;
     const calls = this.#callsOf(all.filter(({ wait }) => wait.queued));

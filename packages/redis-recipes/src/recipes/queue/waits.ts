@@ -172,7 +172,7 @@ export class Waits {
   close(): void {
     this.#closed = true;
     this.#front.close();
-    this.#behind.close();
+    this.#behind.rounds.close();
     this.#asking.clear();
     this.#hurried.clear();
     this.#heartbeats.clear();

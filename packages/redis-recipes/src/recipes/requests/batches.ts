@@ -1,6 +1,6 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
 import { ReplyError } from "../../client/errors.js";
-import type { RedisLine } from "../../client/redis-line.js";
+import type { Answer, RedisLine } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
 import { ReplyShapeError, type Script } from "../../scripts/script.js";
 import { conflictIn } from "./foreign-key.js";
@@ -26,14 +26,8 @@ export interface BatchContext {
   notAfterMs(key: string): number | null;
 }
 
-export interface BatchAnswer<R> {
-  readonly reply: R;
-  readonly sentMs: Millis;
-  readonly answeredMs: Millis;
-  readonly runId: string;
-  /** See `Answer`. */
-  readonly askedBy?: string;
-}
+/** No replicas are asked about what goes in a batch. */
+export type BatchAnswer<R> = Omit<Answer<R>, "acknowledged">;
 
 export interface Patience {
   /** How long it may wait for others to go with it. Default 0, the end of this turn. */

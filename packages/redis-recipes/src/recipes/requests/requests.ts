@@ -9,10 +9,7 @@ import { conflictIn } from "./foreign-key.js";
 import { ServerClocks } from "./server-clock.js";
 import type { RecipeSettings } from "./settings.js";
 
-export interface RequestsParts {
-  readonly line: RedisLine;
-  readonly runtime: Runtime;
-  readonly settings: RecipeSettings;
+export interface RequestsParts extends Pick<Requests, "line" | "runtime" | "settings"> {
   /** The clock of the server with this run id was stepped. */
   clockStepped(runId: string): void;
 }
