@@ -110,15 +110,10 @@ const ownKeys = [
   "purpose",
 ] as const satisfies readonly (keyof RedLocksOptions)[];
 
-const nodeKeys: ReadonlySet<string> = new Set([
-  "url",
-  "name",
-  "durable",
-  "username",
-  "password",
-  "tls",
-  "db",
-] satisfies (keyof RedLockNode)[]);
+const nodeKeys: (keyof RedLockNode)[] = ["url", "name", "durable", "username", "password", "tls", "db"];
+
+const fencings: readonly unknown[] = [undefined, "none", "write-back"];
+const purposes: readonly unknown[] = [undefined, "efficiency", "correctness"];
 
 /** Throws `InvalidArgumentError` naming the option and what it takes. */
 export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions {
@@ -135,9 +130,8 @@ export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions
   checkMillis(of("maxHoldMs"), options.maxHoldMs, { minimumMs: 1, infinite: true });
   checkBoolean(of("restartGuard"), options.restartGuard);
   checkString(of("keyPrefix"), options.keyPrefix);
-  const leaseMs = options.leaseMs ?? 30_000;
-  const maxLeaseMs = options.maxLeaseMs ?? leaseMs;
-  const nodeTimeoutMs = options.nodeTimeoutMs ?? Math.max(50, Math.ceil(leaseMs / 200));
+  const { leaseMs = 30_000, minValidityMs = 0, maxHoldMs = Infinity, restartGuard = true } = options;
+  const { maxLeaseMs = leaseMs, nodeTimeoutMs = Math.max(50, Math.ceil(leaseMs / 200)) } = options;
   if (maxLeaseMs < leaseMs) {
     throw new InvalidArgumentError(
       `${of("maxLeaseMs")} must be at least leaseMs (${leaseMs} ms); got ${maxLeaseMs}`,
@@ -162,9 +156,9 @@ export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions
     leaseMs,
     maxLeaseMs,
     nodeTimeoutMs,
-    minValidityMs: options.minValidityMs ?? 0,
-    maxHoldMs: options.maxHoldMs ?? Infinity,
-    restartGuard: options.restartGuard ?? true,
+    minValidityMs,
+    maxHoldMs,
+    restartGuard,
     keyPrefix,
     tokenTtlMs,
     fencing,
@@ -191,7 +185,7 @@ function nodesOf(what: string, given: unknown): readonly ResolvedNode[] {
 function nodeOf(what: string, given: string | RedLockNode): ResolvedNode {
   const node: RedLockNode = typeof given === "string" ? { url: given } : given;
   checkObject(what, node);
-  checkKnownKeys(what, node, nodeKeys);
+  checkKnownKeys(what, node, new Set(nodeKeys));
   checkString(`${what}.name`, node.name);
   checkBoolean(`${what}.durable`, node.durable);
   const { name, durable = false, ...access } = node;
@@ -205,17 +199,12 @@ function fencingOf(
   fencing: RedLocksOptions["fencing"],
   purpose: RedLocksOptions["purpose"],
 ): ResolvedRedLocksOptions["fencing"] {
-  if (purpose !== undefined && purpose !== "efficiency" && purpose !== "correctness") {
+  if (!purposes.includes(purpose)) {
     throw new InvalidArgumentError(
       `redLocks: purpose must be "efficiency" or "correctness"; got ${show(purpose)}`,
     );
   }
-  if (
-    fencing !== undefined &&
-    fencing !== "none" &&
-    fencing !== "write-back" &&
-    typeof fencing !== "function"
-  ) {
+  if (!fencings.includes(fencing) && typeof fencing !== "function") {
     throw new InvalidArgumentError(
       `${what} must be "none", "write-back" or a function; got ${show(fencing)}`,
     );

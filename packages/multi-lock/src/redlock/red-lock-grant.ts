@@ -1,5 +1,5 @@
 import { BackendError, type FencingToken, type Millis } from "@holdfast/core";
-import type { AttemptListener, GrantState } from "@holdfast/core/driver";
+import type { AttemptListener, Grant, GrantState } from "@holdfast/core/driver";
 import { marginMs } from "@holdfast/redis-recipes/internal";
 import { type Ballot, holdRound, repliesOf, tooFewError } from "./ballot.js";
 import type { NodeLock } from "./node-locks.js";
@@ -10,16 +10,13 @@ import { type Extension, extensionVotes } from "./vote-count.js";
 import type { VotingNode } from "./voting-node.js";
 import { withdraw } from "./withdrawal.js";
 
-export interface Won {
+export interface Won extends Pick<Grant, "token" | "roundTrips" | "contended"> {
   readonly lock: NodeLock;
   readonly owner: string;
-  readonly token: FencingToken | null;
   readonly leaseMs: Millis;
   /** When the first vote was asked for. */
   readonly startedMs: Millis;
   readonly votes: readonly VotingNode[];
-  readonly roundTrips: number;
-  readonly contended: boolean;
   readonly revocable: boolean;
 }
 
