@@ -1,14 +1,17 @@
 import { BackendError } from "@holdfast/core";
-import { saysNoNode } from "../../session/errors.js";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import type { ZooKeeperSession } from "../../session/types.js";
-import { requestFailure } from "../session/failures.js";
+import { orNone } from "../session/failures.js";
 
-/** The chroot is the operator's to make: a wrong one made by us would be a second, empty world of locks. */
+/**
+ * The chroot is the operator's to make: a wrong one made by us would be a second, empty world of locks. `cause`: the refusal where it was
+ * the answer to another request than a look for the chroot.
+ */
 export function missingChroot(
   chroot: string,
   session: ZooKeeperSession,
   lockName: string,
-  cause: Error,
+  cause: Error = new ZooKeeperError(errorCodes.NoNode, { op: "exists", path: chroot }),
 ): BackendError {
   return new BackendError(
     `the chroot ${chroot} does not exist on ${session.servers.join(", ")}: create it, or correct the path at the end of the connect string`,
@@ -23,12 +26,7 @@ export async function checkChroot(
   lockName: string,
 ): Promise<void> {
   if (chroot === "") return;
-  try {
-    await session.request("exists", { path: chroot, watch: false });
-  } catch (error) {
-    if (saysNoNode(error)) {
-      throw missingChroot(chroot, session, lockName, error);
-    }
-    throw requestFailure(`looking for the chroot ${chroot}`, error as Error, session, lockName);
-  }
+  const asked = session.request("exists", { path: chroot, watch: false });
+  const there = await orNone(asked, `looking for the chroot ${chroot}`, session, lockName);
+  if (there === null) throw missingChroot(chroot, session, lockName);
 }

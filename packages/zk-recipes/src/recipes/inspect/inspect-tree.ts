@@ -1,10 +1,8 @@
 import type { PrimitiveKind } from "@holdfast/core";
 import { joinPath, type ResponseOf } from "@holdfast/zk-protocol";
 import type { BareTree, TreeBranch, TreeNode } from "../../layout/tree.js";
-import { saysNoNode } from "../../session/errors.js";
 import type { ZooKeeperSession } from "../../session/types.js";
-import { outcomeOf } from "../requests/retrying-requests.js";
-import { requestFailure } from "../session/failures.js";
+import { orNone } from "../session/failures.js";
 
 /** Data and stat of this many nodes are asked for at once. */
 const readsAtOnce = 500;
@@ -29,7 +27,8 @@ export async function listTree(
   const { stat, children } = root as TreeBranch;
   const bare = { path, stat, data: null, children };
   if (!children.some(({ name }) => name === "locks" || name === "leases")) {
-    return isLone(bare) ? { ...bare, data: await dataOf(session, lockName, path) } : bare;
+    if (!isLone(bare)) return bare;
+    return { ...bare, data: (await readNode(session, lockName, path))?.data ?? null };
   }
   const [locks, leases] = expected ? branches : await listAll(session, lockName, below);
   return { ...bare, locks: locks as TreeBranch, leases: leases as TreeBranch };
@@ -47,12 +46,8 @@ export async function readPeople(
     signal?.throwIfAborted();
     const asked = paths.slice(from, from + readsAtOnce).filter((path) => path !== tree.path);
     // In one write.
-    const read = asked.map((path) => outcomeOf(session, "getData", { path, watch: false }));
-    for (const [at, outcome] of (await Promise.all(read)).entries()) {
-      const path = asked[at] as string;
-      if (outcome.ok) reads.set(path, outcome.value);
-      else if (!saysNoNode(outcome.error)) throw requestFailure(`inspecting ${path}`, outcome.error, session);
-    }
+    const found = await Promise.all(asked.map((path) => readNode(session, undefined, path)));
+    for (const [at, read] of found.entries()) if (read !== null) reads.set(asked[at] as string, read);
   }
   const filled = (parent: string, branch: TreeBranch): TreeBranch => ({
     stat: branch.stat,
@@ -77,13 +72,11 @@ function listAll(
 ): Promise<TreeBranch[]> {
   return Promise.all(
     paths.map(async (path) => {
-      const listing = await outcomeOf(session, "getChildren2", { path, watch: false });
-      if (listing.ok) {
-        const { stat, children } = listing.value;
-        return { stat, children: children.map((name) => ({ name, stat: null, data: null })) };
-      }
-      if (saysNoNode(listing.error)) return absent;
-      throw requestFailure(`inspecting ${path}`, listing.error, session, lockName);
+      const asked = session.request("getChildren2", { path, watch: false });
+      const listing = await orNone(asked, `inspecting ${path}`, session, lockName);
+      if (listing === null) return absent;
+      const { stat, children } = listing;
+      return { stat, children: children.map((name) => ({ name, stat: null, data: null })) };
     }),
   );
 }
@@ -93,11 +86,10 @@ function isLone({ stat, children }: TreeBranch): boolean {
   return children.length === 0 && stat !== null && stat.dataLength > 0;
 }
 
-async function dataOf(session: ZooKeeperSession, lockName: string, path: string): Promise<Uint8Array | null> {
-  try {
-    return (await session.request("getData", { path, watch: false })).data;
-  } catch (error) {
-    if (saysNoNode(error)) return null;
-    throw requestFailure(`inspecting ${path}`, error as Error, session, lockName);
-  }
+function readNode(
+  session: ZooKeeperSession,
+  lockName: string | undefined,
+  path: string,
+): Promise<NodeRead | null> {
+  return orNone(session.request("getData", { path, watch: false }), `inspecting ${path}`, session, lockName);
 }

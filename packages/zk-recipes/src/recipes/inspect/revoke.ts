@@ -2,9 +2,8 @@ import type { PrimitiveKind } from "@holdfast/core";
 import { revokeMessage } from "../../layout/node-data.js";
 import { serves } from "../../layout/recognise.js";
 import { recogniseTree } from "../../layout/recognise-tree.js";
-import { saysNoNode } from "../../session/errors.js";
-import type { RequestError, ZooKeeperSession } from "../../session/types.js";
-import { requestFailure } from "../session/failures.js";
+import type { ZooKeeperSession } from "../../session/types.js";
+import { orNone } from "../session/failures.js";
 import { listTree } from "./inspect-tree.js";
 
 /**
@@ -25,17 +24,13 @@ export async function requestRevoke(
   } = recogniseTree(await listTree(session, kind, lockName, path), { kind });
   const fits = family === null ? found === kind : serves(family, kind);
   if (!fits) return false;
-  const asked = await Promise.all(holders.map((holder) => ask(session, lockName, holder.path)));
-  return asked.includes(true);
-}
-
-/** `false` when the node has gone. */
-async function ask(session: ZooKeeperSession, lockName: string, path: string): Promise<boolean> {
-  try {
-    await session.request("setData", { path, data: revokeMessage, version: -1 });
-    return true;
-  } catch (error) {
-    if (saysNoNode(error)) return false;
-    throw requestFailure(`asking the holder by ${path} to let go`, error as RequestError, session, lockName);
-  }
+  // `null`: a node that has gone.
+  const asked = await Promise.all(
+    holders.map((holder) => {
+      const message = { path: holder.path, data: revokeMessage, version: -1 };
+      const what = `asking the holder by ${holder.path} to let go`;
+      return orNone(session.request("setData", message), what, session, lockName);
+    }),
+  );
+  return asked.some((answer) => answer !== null);
 }

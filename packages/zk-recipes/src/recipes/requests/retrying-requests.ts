@@ -2,7 +2,6 @@ import { BackendError, type HoldfastError, type Millis, type Runtime } from "@ho
 import type { GrantEngine } from "@holdfast/core/internal";
 import {
   CreateFlags,
-  errorCodes,
   type OpName,
   parentOf,
   type RequestOf,
@@ -110,10 +109,7 @@ export class RetryingRequests {
     const there = await this.repeat(call, async ({ session }) =>
       orAbsent(await outcomeOf(session, "exists", { path: chroot, watch: false })),
     );
-    if (there === null) {
-      const cause = new ZooKeeperError(errorCodes.NoNode, { op: "exists", path: chroot });
-      throw missingChroot(chroot, this.sessions.context.session, call.lockName, cause);
-    }
+    if (there === null) throw missingChroot(chroot, this.sessions.context.session, call.lockName);
     this.#chrootSeen = true;
     return null;
   }

@@ -1,6 +1,6 @@
 import { BackendError, EvictedError, UnsupportedError } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
-import { isPassingCode } from "../../session/errors.js";
+import { isPassingCode, saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
 
 const advice = new Map<number, string>([
@@ -48,6 +48,21 @@ export function requestFailure(
   const hint = advice.get(cause.code);
   const said = `${what}: ${cause.codeName}${hint === undefined ? "" : `, ${hint}`}`;
   return new BackendError(said, { ...details, servers, retryable: isPassing(cause) });
+}
+
+/** The answer; `null` where there is no such node. Rejects with the typed error of any other failure, as `requestFailure` makes it. */
+export async function orNone<T>(
+  asked: Promise<T>,
+  what: string,
+  session: ZooKeeperSession,
+  lockName?: string,
+): Promise<T | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (saysNoNode(error)) return null;
+    throw requestFailure(what, error as Error, session, lockName);
+  }
 }
 
 /** For a waiter whose queue node was deleted while its session lives. */
