@@ -9,6 +9,16 @@ import type { DeletionOutcome, SharedName } from "./session/deletions.js";
 import { eviction, requestFailure } from "./session/failures.js";
 import type { SessionContext } from "./session/session-context.js";
 
+/** What is asked for at one path. */
+export interface LockSpec {
+  readonly lockName: string;
+  readonly path: string;
+  /** Of each node that is made. */
+  readonly data: Uint8Array;
+  readonly mayWait: boolean;
+  readonly revocable: boolean;
+}
+
 export type Grants = readonly [ZooKeeperGrant, ...ZooKeeperGrant[]];
 
 /** What all attempts on one session do alike: report one end, once, and take back what was made. */

@@ -42,9 +42,9 @@ export class GrantSet {
     this.#session = session;
     this.#runtime = runtime;
     session.onState((state) => {
-      if (state === "suspended") this.#doubtAll();
+      if (state === "suspended") for (const grant of [...this.#grants]) grant.doubt();
       else if (state === "connected") this.#recoverAll();
-      else if (state === "lost" || state === "closed") this.#loseAll();
+      else if (state === "lost" || state === "closed") this.#loseAll(state);
     });
   }
 
@@ -101,10 +101,6 @@ export class GrantSet {
     for (const grant of due) grant.attend();
   }
 
-  #doubtAll(): void {
-    for (const grant of [...this.#grants]) grant.doubt();
-  }
-
   /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. */
   #recoverAll(): void {
     const session = this.#session;
@@ -125,13 +121,9 @@ export class GrantSet {
     if (this.#session.state === "connected") this.#runtime.setTimer(recoverAgainMs, () => this.#recoverAll());
   }
 
-  #loseAll(): void {
-    const reason = this.#lossReason();
+  #loseAll(how: "lost" | "closed"): void {
+    const ofSession = this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
+    const reason = how === "closed" ? "provider-closed" : ofSession;
     for (const grant of [...this.#grants]) grant.lose(reason);
-  }
-
-  #lossReason(): LossReason {
-    if (this.#session.state === "closed") return "provider-closed";
-    return this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
   }
 }

@@ -10,21 +10,12 @@ import type { SharedName } from "../session/deletions.js";
 import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import { type Sync, sendSync } from "../session/sync.js";
-import { deleteNode, SessionAttempt } from "../session-attempt.js";
-
-export interface NaiveSpec {
-  readonly lockName: string;
-  /** The lock and its one node have the same path. */
-  readonly path: string;
-  readonly data: Uint8Array;
-  readonly mayWait: boolean;
-  readonly revocable: boolean;
-}
+import { deleteNode, type LockSpec, SessionAttempt } from "../session-attempt.js";
 
 type Exists = ResponseOf<"exists"> | null;
 
 /**
- * A lock that is one ephemeral node of a fixed name: the session that makes it holds, and all others watch it and try again when
+ * A lock that is one ephemeral node of a fixed name, the path of the lock: the session that makes it holds, and all others watch it and try again when
  * it goes. There is no order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
  *
  * The name does not say whose node it is. After a create whose answer was lost, the session that owns the node does, and
@@ -39,7 +30,7 @@ type Exists = ResponseOf<"exists"> | null;
 export class NaiveAttempt extends SessionAttempt {
   override roundTrips = 0;
   override readonly queued = false;
-  readonly #spec: NaiveSpec;
+  readonly #spec: LockSpec;
   #contended = false;
   /** The czxid of our node, once its create is confirmed. */
   #czxid: bigint | null = null;
@@ -49,7 +40,7 @@ export class NaiveAttempt extends SessionAttempt {
   /** Ends a withdrawal that waits for the end of the doubt. */
   #gone: (deleted?: Promise<void>) => void = () => {};
 
-  constructor(context: SessionContext, settings: CreateSettings, spec: NaiveSpec, listener: AttemptListener) {
+  constructor(context: SessionContext, settings: CreateSettings, spec: LockSpec, listener: AttemptListener) {
     super(context, settings, listener);
     this.#spec = spec;
   }
@@ -131,7 +122,10 @@ export class NaiveAttempt extends SessionAttempt {
         const failure = sync?.failure ?? (outcome.ok ? null : outcome.error);
         if (failure === null && outcome.ok) return this.#looked(watch, outcome.value);
         watch.drop();
-        this.#lookFailed(failure as RequestError);
+        this.#watch = null;
+        const error = failure as RequestError;
+        if (isFinal(error)) this.failed(this.#failure(error));
+        else this.context.again(error, () => this.#look());
       },
       fired: (type) => {
         if (this.over) return;
@@ -142,12 +136,6 @@ export class NaiveAttempt extends SessionAttempt {
       },
     });
     this.#watch = watch;
-  }
-
-  #lookFailed(error: RequestError): void {
-    this.#watch = null;
-    if (!isFinal(error)) this.context.again(error, () => this.#look());
-    else this.failed(this.#failure(error));
   }
 
   #looked(watch: WatchHandle, found: Exists): void {

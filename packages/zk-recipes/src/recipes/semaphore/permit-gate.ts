@@ -19,7 +19,7 @@ export interface PermitGateListener {
  * How many permits of a semaphore are taken, and how many there are. Every child of `leases` counts, whichever client made it:
  * all clients must come to the same sum. Only the head of the queue may act on what this reports.
  */
-export class PermitGate {
+export class PermitGate implements ReadingListener {
   roundTrips = 0;
   readonly #context: SessionContext;
   readonly #spec: LeasesSpec;
@@ -35,22 +35,19 @@ export class PermitGate {
     this.#context = context;
     this.#spec = spec;
     this.#listener = listener;
-    const reading: ReadingListener = {
-      known: () => this.#decide(),
-      changed: () => this.#changed(),
-      again: () => this.#again(),
-      failed: (error) => listener.failed(error),
-    };
-    this.#taken = new PermitReading(context, reading, {
+    this.#taken = new PermitReading(context, this, {
       arm: (watcher) => session.watchChildren(leases, watcher),
-      valueOf: ({ children }) => this.#takenBy(children),
+      valueOf: ({ children }) => {
+        context.grants.reconcile(leases, children);
+        return children.length;
+      },
       whenAbsent: 0,
       failure: (error) => requestFailure(`listing ${leases}`, error, session, lockName),
     });
     if (typeof limit === "number") this.#count = null;
     else {
       const { countPath } = limit;
-      this.#count = new PermitReading(context, reading, {
+      this.#count = new PermitReading(context, this, {
         arm: (watcher) => session.watchData(countPath, watcher),
         valueOf: ({ data }) => decodeInt(countPath, data),
         whenAbsent: null,
@@ -83,7 +80,7 @@ export class PermitGate {
   /** Asks for an answer: at once where all is known, else once it is. */
   ask(): void {
     this.#closed = false;
-    if (this.#taken.value !== null && this.limit !== null) this.#decide();
+    if (this.#taken.value !== null && this.limit !== null) this.known();
     else this.watch();
   }
 
@@ -106,13 +103,9 @@ export class PermitGate {
     this.#count?.stop();
   }
 
-  /** A listing of `leases`: how many are taken. */
-  #takenBy(children: readonly string[]): number {
-    this.#context.grants.reconcile(this.#spec.leases, children);
-    return children.length;
-  }
+  // ---- what the readings report
 
-  #changed(): void {
+  changed(): void {
     if (this.#closed) return;
     this.#listener.notified();
     // Where the parent of the leases was missing, no watch reports the first lease.
@@ -120,11 +113,15 @@ export class PermitGate {
     this.watch();
   }
 
-  #again(): void {
+  again(): void {
     if (!this.#closed) this.watch();
   }
 
-  #decide(): void {
+  failed(error: HoldfastError): void {
+    this.#listener.failed(error);
+  }
+
+  known(): void {
     const { limit } = this;
     const taken = this.#taken.value;
     if (this.#closed || taken === null || limit === null) return;

@@ -17,18 +17,13 @@ import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import { type PlaceListener, QueuePlace } from "../queue/queue-place.js";
 import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
-import { deleteNode, SessionAttempt } from "../session-attempt.js";
+import { deleteNode, type LockSpec, SessionAttempt } from "../session-attempt.js";
 import type { PermitCount } from "./permit-count.js";
 import { PermitGate, type PermitGateListener } from "./permit-gate.js";
 
-export interface SemaphoreSpec {
-  readonly lockName: string;
-  readonly path: string;
-  readonly data: Uint8Array;
+export interface SemaphoreSpec extends LockSpec {
   readonly permits: number;
   readonly limit: PermitCount;
-  readonly mayWait: boolean;
-  readonly revocable: boolean;
 }
 
 /** The children of a semaphore's path (Curator's `InterProcessSemaphoreV2`): a mutex, and the permits. */
@@ -245,7 +240,8 @@ export class SemaphoreAttempt
       lockName,
       data,
       nodes,
-      token: highestCzxid(nodes),
+      // That of the transaction, which made all of them.
+      token: nodes[0].czxid,
       permitIds: nodes.map((node) => node.path),
       roundTrips,
       contended: this.#waited || (this.#place?.contended ?? false),
@@ -257,12 +253,6 @@ export class SemaphoreAttempt
 }
 
 const ignoreEvents = { gone: () => {}, revokeAsked: () => {} };
-
-function highestCzxid(nodes: readonly OwnNode[]): bigint {
-  let highest = 0n;
-  for (const { czxid } of nodes) if (czxid > highest) highest = czxid;
-  return highest;
-}
 
 /** All permits of a batch are made in one transaction, which a server takes up to a size. */
 export function checkBatch({ lockName, path, data, permits }: SemaphoreSpec, settings: CreateSettings): void {

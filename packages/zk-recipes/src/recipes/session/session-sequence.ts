@@ -68,7 +68,8 @@ export class SessionSequence implements BackendLink {
     const session = this.#options.open();
     // Before the context listens: whatever the loss makes an attempt do finds the next session in place.
     session.onState((state) => {
-      if (state === "lost" && this.#hasSuccessor(session)) this.#context = this.#openContext();
+      const renewable = !this.#closed && this.#options.renewable && session.lossReason !== "auth";
+      if (state === "lost" && renewable) this.#context = this.#openContext();
     });
     const context = new SessionContext(session, this.#options.runtime);
     // After it, so that a listener which then looks at a handle finds the new state there too.
@@ -76,10 +77,6 @@ export class SessionSequence implements BackendLink {
       if (state !== "closed") this.#options.onState(session, state);
     });
     return context;
-  }
-
-  #hasSuccessor(session: ZooKeeperSession): boolean {
-    return !this.#closed && this.#options.renewable && session.lossReason !== "auth";
   }
 
   #endError(session: ZooKeeperSession, cause?: Error): Error {
