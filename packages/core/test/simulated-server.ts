@@ -58,7 +58,7 @@ export class SimulatedServer {
     this.#sessions.delete(session);
     const gone = [...this.#entries.values()].filter((entry) => entry.session === session);
     for (const entry of gone) this.#entries.delete(entry.id);
-    this.space.removeSession(session);
+    this.space.removeSession(session, this.runtime);
   }
 
   entry(id: string): ServerEntry | undefined {

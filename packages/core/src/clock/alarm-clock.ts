@@ -1,5 +1,6 @@
 import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
+import { inSlices } from "./slices.js";
 
 /** Something to be done at a time. An alarm is in one clock at most, and rings once for each `set`. */
 export abstract class Alarm {
@@ -93,16 +94,20 @@ export class AlarmClock {
   readonly #tick = (): void => {
     this.#cancelTimer = undefined;
     this.#timerAtMs = Infinity;
+    const rung = (): void => this.#arm(Infinity);
+    inSlices(this.#runtime, this.#due(), (alarm) => alarm.ring(), rung);
+  };
+
+  /** At most those that are there: alarms set anew for a time already past wait for the next tick. */
+  *#due(): Generator<Alarm> {
     const nowMs = this.#runtime.nowMs();
-    // At most those that were there: alarms set anew for a time already past wait for the next tick.
     for (let left = this.#heap.length; left > 0; left--) {
       const first = this.#heap[0];
-      if (first === undefined || first.atMs > nowMs) break;
+      if (first === undefined || first.atMs > nowMs) return;
       this.#remove(first);
-      first.ring();
+      yield first;
     }
-    this.#arm(Infinity);
-  };
+  }
 
   #remove(alarm: Alarm): void {
     const index = alarm.heapIndex;

@@ -411,7 +411,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       leftMs < options.connectTimeoutMs
         ? link.whenConnected({ waitMs: Math.max(0, leftMs) })
         : this.#engine.contact();
-    contact.then(
+    this.#engine.afterContact(
+      contact,
       () => this.#phase === "connecting" && this.#connectAndAsk(),
       (error) => this.#phase === "connecting" && this.#decide("error", this.#withoutContact(error)),
     );
@@ -463,8 +464,13 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     const { link } = this.#engine;
     this.#phase = phase;
     const contact = link.state === "connected" ? Promise.resolve() : this.#engine.contactRegained();
-    contact.then(
-      () => this.#phase === phase && next(),
+    this.#engine.afterContact(
+      contact,
+      () => {
+        if (this.#phase !== phase) return;
+        if (link.state === "connected") next();
+        else this.#afterContact(phase, next);
+      },
       (error) => this.#phase === phase && this.#decide("error", this.#engine.typed(error, this.name)),
     );
   }
@@ -551,6 +557,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   // -------- the end
 
   #deliver(holds: readonly Hold[]): void {
+    // The provider closes, and tells very many in turns: this call has not been told yet.
+    if (this.#engine.closed) return this.#decide("error", this.#engine.closedError());
     // In the same turn in which the write was seen to stand: from here on the read is in the books.
     const { beside } = this.#spec;
     if (beside !== undefined && !this.#writeHeld(beside)) return;

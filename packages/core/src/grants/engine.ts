@@ -6,6 +6,7 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis, Owner } from "../api/values.js";
 import { AlarmClock } from "../clock/alarm-clock.js";
 import { ClockJump } from "../clock/clock-jump.js";
+import { inSlices } from "../clock/slices.js";
 import type { EventHub } from "../events/event-hub.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { SignalHub } from "../signals/signal-hub.js";
@@ -65,6 +66,7 @@ export class GrantEngine {
   readonly #stopping = new AbortController();
   #contact: Promise<void> | undefined;
   #regained: Promise<void> | undefined;
+  readonly #goingOn: (() => void)[] = [];
   readonly #pendingReleases = new Map<string, Promise<void>>();
   readonly #linkListener: Disposable;
 
@@ -155,6 +157,23 @@ export class GrantEngine {
     }
   }
 
+  /**
+   * Goes on once `contact` settles, when ten thousand others may go on too: behind all of them, and in slices. So `regained` may find contact
+   * broken again.
+   */
+  afterContact(contact: Promise<void>, regained: () => void, failed: (error: unknown) => void): void {
+    contact.then(
+      () => this.#goOn(regained),
+      (error) => this.#goOn(() => failed(error)),
+    );
+  }
+
+  #goOn(next: () => void): void {
+    this.#goingOn.push(next);
+    if (this.#goingOn.length > 1) return;
+    queueMicrotask(() => inSlices(this.runtime, this.#goingOn.splice(0), (each) => each()));
+  }
+
   /** Our own last requests on `name` that are not confirmed yet: a new request would queue behind what they end. */
   pendingRelease(name: string): Promise<void> | undefined {
     return this.#pendingReleases.get(name);
@@ -206,7 +225,7 @@ export class GrantEngine {
     this.#stopping.abort(this.closedError());
     this.keepings?.close(this.#grace === undefined);
     if (this.#grace !== undefined) {
-      for (const each of [...this.waiting]) each.closing?.(this.closedError());
+      await this.#forAll([...this.waiting], (each) => each.closing?.(this.closedError()));
       await this.#grace.over;
       this.#closed = true;
     }
@@ -215,25 +234,23 @@ export class GrantEngine {
 
   async #close(releaseTimeoutMs: Millis): Promise<CloseReport> {
     const endMs = this.runtime.nowMs() + releaseTimeoutMs;
-    const bounded = (work: Promise<unknown>) => within(this, work, Math.max(0, endMs - this.runtime.nowMs()));
-    let released = 0;
-    const unconfirmed: string[] = [];
     // Holders hear of it before their entries go: a body may still be running.
-    const ends = [...this.holds, ...this.staying].map((hold) => ({
-      name: hold.name,
-      done: hold.closeDown(),
-    }));
-    for (const each of [...this.waiting]) each.providerClosed(this.closedError());
-    await Promise.all(
-      ends.map(async ({ name, done }) => {
-        const result = await bounded(done);
-        if (!result.done || result.error !== undefined) unconfirmed.push(name);
-        else if (result.value === true) released++;
-      }),
-    );
-    await bounded(Promise.allSettled([...this.#cleaning]));
+    const ends: { readonly name: string; released?: boolean }[] = [];
+    await this.#forAll([...this.holds, ...this.staying], (hold) => {
+      const end: (typeof ends)[number] = { name: hold.name };
+      ends.push(end);
+      this.trackCleaning(
+        hold.closeDown().then((released) => {
+          end.released = released;
+        }),
+      );
+    });
+    await this.#forAll([...this.waiting], (each) => each.providerClosed(this.closedError()));
+    await within(this, this.#cleaned(), Math.max(0, endMs - this.runtime.nowMs()));
     // Whoever still awaits a release is told now: no alarm will ring for it any more.
-    for (const hold of [...this.holds]) hold.abandonRelease();
+    await this.#forAll([...this.holds], (hold) => hold.abandonRelease());
+    const released = ends.filter((end) => end.released === true).length;
+    const unconfirmed = ends.filter((end) => end.released === undefined).map(({ name }) => name);
     const driverClosed = new Promise<void>((resolve) => resolve(this.driver.close()));
     const closed = await within(this, driverClosed, Math.max(1_000, endMs - this.runtime.nowMs()));
     if (closed.error !== undefined) warnOfClose(closed.error);
@@ -243,19 +260,36 @@ export class GrantEngine {
     return { released, unconfirmed };
   }
 
-  readonly #cleaning = new Set<Promise<unknown>>();
+  #cleaning = 0;
+  #whenCleaned: (() => void) | undefined;
 
   /** Clean-up that nobody awaits to its end; `close()` gives it what time is left. */
   trackCleaning(work: Promise<unknown>): void {
-    this.#cleaning.add(work);
-    const forget = (): boolean => this.#cleaning.delete(work);
-    work.then(forget, forget);
+    this.#cleaning++;
+    const over = (): void => {
+      if (--this.#cleaning === 0) this.#whenCleaned?.();
+    };
+    work.then(over, over);
+  }
+
+  /** Called once. */
+  #cleaned(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#cleaning === 0) resolve();
+      else this.#whenCleaned = resolve;
+    });
+  }
+
+  #forAll<T>(items: readonly T[], each: (item: T) => void): Promise<void> {
+    return new Promise((resolve) => inSlices(this.runtime, items, each, resolve));
   }
 
   #linkDown(): void {
     if (this.waiting.size === 0 || this.closed) return;
     this.contactRegained().catch((error) => {
-      for (const each of [...this.waiting]) each.outage?.(error);
+      inSlices(this.runtime, [...this.waiting], (each) => {
+        if (this.link.state !== "connected") each.outage?.(error);
+      });
     });
   }
 }

@@ -3,6 +3,7 @@ import type { Attempt, AttemptListener, Grant, GrantRequest, LockDriver } from "
 import { BackendError, UnsupportedError } from "../api/errors.js";
 import type { InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { Runtime } from "../api/runtime.js";
+import { inSlices } from "../clock/slices.js";
 import type { MemoryLink } from "./memory-link.js";
 import { MemoryPlace, type MemoryRequest, type MemoryWorld } from "./memory-place.js";
 import { memorySnapshot } from "./memory-snapshot.js";
@@ -44,8 +45,12 @@ export class MemoryDriver implements LockDriver {
         for (const place of [...places]) place.contact(change);
       },
       sessionEnded: (session) => {
-        for (const place of [...places]) place.sessionEnded();
-        space.removeSession(session);
+        inSlices(
+          runtime,
+          [...places],
+          (place) => place.sessionEnded(),
+          () => space.removeSession(session, runtime),
+        );
       },
     });
   }
@@ -104,9 +109,9 @@ export class MemoryDriver implements LockDriver {
   }
 
   async close(): Promise<void> {
-    const { space, link, places } = this.#world;
+    const { space, link, places, runtime } = this.#world;
     link.close();
-    space.removeSession(link.session);
+    await new Promise<void>((resolve) => space.removeSession(link.session, runtime, resolve));
     places.clear();
   }
 }

@@ -137,6 +137,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   }
 
   sessionEnded(): void {
+    if (this.#phase === "over") return;
     const waited = this.#phase === "waiting";
     this.#end();
     if (waited) this.#listener.sessionEnded({ queued: true, roundTrips: 0 });

@@ -1,5 +1,7 @@
 import type { LayoutConflictError } from "../api/errors.js";
+import type { Runtime } from "../api/runtime.js";
 import type { FencingToken, Millis } from "../api/values.js";
+import { inSlices } from "../clock/slices.js";
 import { compatible, conflictOf, type MemoryClaim } from "./memory-claim.js";
 
 /** One place in a queue. */
@@ -114,19 +116,20 @@ export class MemorySpace {
   }
 
   /** As when a server ends a session: all of its entries go before anybody is granted. */
-  removeSession(session: string): void {
+  removeSession(session: string, runtime: Pick<Runtime, "nowMs">, done?: () => void): void {
     const changed: string[] = [];
-    for (const [name, queue] of [...this.#queues]) {
+    for (const [name, queue] of this.#queues) {
       const rest = queue.filter((entry) => entry.session !== session);
       if (rest.length === queue.length) continue;
       changed.push(name);
       if (rest.length === 0) this.#queues.delete(name);
       else this.#queues.set(name, rest);
     }
-    for (const name of changed) {
+    const serve = (name: string): void => {
       this.#serve(name);
       this.#tell(name);
-    }
+    };
+    inSlices(runtime, changed, serve, done);
   }
 
   /** As an operator does who deletes an entry. */

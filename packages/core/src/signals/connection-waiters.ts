@@ -1,13 +1,13 @@
 import type { BackendError } from "../api/errors.js";
 import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
+import { inSlices } from "../clock/slices.js";
 
 /** After this long, servers that all refuse are taken at their word. */
 const refusedAfterMs: Millis = 900;
 
 interface Waiter {
   settle(error: unknown): void;
-  refusable: boolean;
   readonly startedMs: Millis;
 }
 
@@ -36,6 +36,10 @@ export class ConnectionWaiters {
   readonly #attempts: Attempts;
   readonly #failure: (wait: VainWait) => BackendError;
   readonly #waiting = new Set<Waiter>();
+  /** Of them, those who have waited long enough to take a refusal at its word. */
+  readonly #refusable = new Set<Waiter>();
+  /** Counts the changes of contact. */
+  #contact = 0;
 
   /** `failure`: what those are told for whom no connection came, in the backend's words. */
   constructor(runtime: Runtime, attempts: Attempts, failure: (wait: VainWait) => BackendError) {
@@ -58,9 +62,9 @@ export class ConnectionWaiters {
       const aborted = (): void => waiter.settle(signal?.reason);
       const waiter: Waiter = {
         startedMs,
-        refusable: false,
         settle: (error) => {
           if (!this.#waiting.delete(waiter)) return;
+          this.#refusable.delete(waiter);
           signal?.removeEventListener("abort", aborted);
           cancelLimit();
           cancelEarly();
@@ -74,23 +78,32 @@ export class ConnectionWaiters {
         ref: true,
       });
       const cancelEarly = this.#runtime.setTimer(Math.min(waitMs, refusedAfterMs), () => {
-        waiter.refusable = true;
-        this.attemptFailed();
+        this.#refusable.add(waiter);
+        if (this.#attempts.refused) waiter.settle(this.#inVain(waiter));
       });
     });
   }
 
   attemptFailed(): void {
-    if (!this.#attempts.refused) return;
-    for (const waiter of [...this.#waiting]) if (waiter.refusable) waiter.settle(this.#inVain(waiter));
+    this.#contact++;
+    if (this.#attempts.refused)
+      this.#settleAll(this.#refusable, (waiter) => waiter.settle(this.#inVain(waiter)));
   }
 
+  /** Those of very many whose turn has not come when contact breaks again wait on. */
   connected(): void {
-    for (const waiter of [...this.#waiting]) waiter.settle(null);
+    const contact = ++this.#contact;
+    this.#settleAll(this.#waiting, (waiter) => {
+      if (contact === this.#contact) waiter.settle(null);
+    });
   }
 
   reject(error: Error): void {
-    for (const waiter of [...this.#waiting]) waiter.settle(error);
+    this.#settleAll(this.#waiting, (waiter) => waiter.settle(error));
+  }
+
+  #settleAll(those: ReadonlySet<Waiter>, settle: (waiter: Waiter) => void): void {
+    inSlices(this.#runtime, [...those], settle);
   }
 
   #inVain(waiter: Waiter): BackendError {

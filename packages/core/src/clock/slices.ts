@@ -1,0 +1,41 @@
+import type { Runtime } from "../api/runtime.js";
+import type { Millis } from "../api/values.js";
+import { outsideScopes } from "../scopes/store.js";
+
+/** So much of a turn of the event loop, about, goes into one such work. */
+const sliceMs: Millis = 8;
+/** After so many items what they have left to microtasks has its turn. A multiple of what drivers send in one call. */
+const stepItems = 1_000;
+
+/**
+ * Runs `each` for every item, and `done` behind the last. Few items are done at once. What takes longer goes on in later turns of the event
+ * loop, between which sockets and timers are served: whatever else may happen meanwhile can happen between two items. What the items leave
+ * to microtasks counts too.
+ */
+export function inSlices<T>(
+  runtime: Pick<Runtime, "nowMs">,
+  items: Iterable<T>,
+  each: (item: T) => void,
+  done: () => void = () => {},
+): void {
+  const rest = items[Symbol.iterator]();
+  let endMs = runtime.nowMs() + sliceMs;
+  const step = (): void => {
+    for (let left = stepItems; left > 0 && (left === stepItems || runtime.nowMs() < endMs); left--) {
+      const next = rest.next();
+      if (next.done === true) return done();
+      each(next.value);
+    }
+    queueMicrotask(goOn);
+  };
+  const goOn = (): void => {
+    if (runtime.nowMs() < endMs) return step();
+    outsideScopes(() =>
+      setImmediate(() => {
+        endMs = runtime.nowMs() + sliceMs;
+        step();
+      }),
+    );
+  };
+  step();
+}
