@@ -29,6 +29,9 @@ import { ReadTurns } from "./read-turns.js";
 import { mergePaths, noPaths } from "./set-watches.js";
 import { WatchRestorer } from "./watch-restorer.js";
 
+/** Less than that was the last of what the socket had: a part of more is 16 KiB with TLS, and 64 KiB without. */
+const partBytes = 8 * 1024;
+
 /**
  * A client of the library with its weak parts replaced on the instance, so that no other client in the process changes.
  *
@@ -60,13 +63,13 @@ export class Link {
   constructor(client: Client, dialer: Dialer | null, runtime: Runtime, turnMs?: Millis) {
     this.#manager = managerOf(client);
     this.library = new LibrarySide(this.#manager);
+    this.#runtime = runtime;
     this.#outgoing = new Outgoing(this.#manager, this.pending);
     this.#incoming = this.#makeIncoming();
     this.#handshake = new Handshake(this.#manager, this.#outgoing);
     this.#restorer = this.#makeRestorer();
     this.#dialer = dialer;
     this.pace = dialer === null ? new DialPace(this.#manager) : null;
-    this.#runtime = runtime;
     this.#turns =
       turnMs === undefined
         ? null
@@ -143,7 +146,7 @@ export class Link {
 
   /** Leaves this server: ends the connection, or the attempt, and goes on to the next. */
   cut(reason: string): void {
-    this.#up = false;
+    this.#giveUp();
     this.#lastError = new Error(reason);
     this.#incoming.reset();
     this.#manager.socket?.destroy();
@@ -156,7 +159,7 @@ export class Link {
     this.#stopped = true;
     this.#dialer?.cancel();
     const { socket } = this.#manager;
-    this.#up = false;
+    this.#giveUp();
     if (socket === undefined || socket.closed) this.#end();
     else socket.destroy(); // its `close` ends the rest
   }
@@ -177,7 +180,7 @@ export class Link {
         if (this.#dialer === null) this.#dialling();
       },
       closing: () => {
-        this.#up = false; // whatever follows a close request is discarded
+        this.#giveUp(); // whatever follows a close request is discarded
         guarded(() => this.#listener?.over());
       },
     });
@@ -213,7 +216,7 @@ export class Link {
 
   #onData(chunk: Buffer): void {
     const { socket } = this.#manager;
-    if (this.#turns === null || socket === undefined) this.#take(chunk);
+    if (this.#turns === null || socket === undefined || chunk.length < partBytes) this.#take(chunk);
     else this.#turns.take(socket, () => this.#take(chunk));
   }
 
@@ -245,7 +248,7 @@ export class Link {
       this.send("setWatches", request, new PlainPacket(this.#runtime.nowMs(), answered));
     };
     const failed = (error: Error): void => this.cut(`watches were not restored: ${error.message}`);
-    return new WatchRestorer({ setWatches, failed });
+    return new WatchRestorer({ setWatches, failed }, this.#runtime);
   }
 
   #onHandshake(response: ConnectResponse): void {
@@ -258,12 +261,17 @@ export class Link {
       return;
     }
     this.#handshake.complete(response);
-    this.#up = true;
     this.library.dropHousekeeping();
     this.#handshake.sendCredentials();
     // The library's own too, whether or not there is a session of ours above: its hook for them is ours now.
     const watched = mergePaths(this.#listener?.watched() ?? noPaths, this.library.watches());
-    this.#restorer.restore(watched, this.lastZxid);
+    this.#restorer.restore(watched, this.lastZxid, () => this.#onRestored());
+  }
+
+  /** All watches are asked for: what is sent from now on comes behind them. */
+  #onRestored(): void {
+    const manager = this.#manager;
+    this.#up = true;
     guarded(() => this.#listener?.greeted());
     this.#outgoing.flush();
     if (!this.#up) return;
@@ -281,7 +289,7 @@ export class Link {
       if (this.#handshake.accepted()) guarded(() => this.#listener?.up());
       return;
     }
-    this.#up = false;
+    this.#giveUp();
     guarded(() => this.#manager.setState(ManagerState.authenticationFailed));
     guarded(() => this.#listener?.authFailed(libraryError(code)));
     this.#manager.socket?.destroy();
@@ -306,11 +314,10 @@ export class Link {
     const manager = this.#manager;
     const wasUp = manager.state === ManagerState.connected || manager.state === ManagerState.closing;
     const packets = this.pending.drain();
-    this.#up = false;
+    this.#giveUp();
     this.#attemptSinceMs = null;
     this.#outgoing.clear();
     this.#incoming.reset();
-    this.#restorer.reset();
     this.#clearConnectTimer();
     const { closeCode } = this.library;
     const code = closeCode ?? errorCodes.ConnectionLoss;
@@ -330,6 +337,12 @@ export class Link {
     } else {
       manager.connect();
     }
+  }
+
+  /** The connection is of no use any more. */
+  #giveUp(): void {
+    this.#up = false;
+    this.#restorer.reset();
   }
 
   #end(): void {

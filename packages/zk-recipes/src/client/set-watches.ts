@@ -41,6 +41,8 @@ export const noPaths: WatchedPaths = { data: [], exist: [], child: [] };
 
 /** What is in either. */
 export function mergePaths(a: WatchedPaths, b: WatchedPaths): WatchedPaths {
+  // Of our own client: then there may be very many in `a`, and each is there once.
+  if (b.data.length + b.exist.length + b.child.length === 0) return a;
   const union = (name: keyof WatchedPaths): string[] => [...new Set([...a[name], ...b[name]])];
   return { data: union("data"), exist: union("exist"), child: union("child") };
 }

@@ -1,3 +1,5 @@
+import type { Runtime } from "@holdfast/core";
+import { inSlices } from "@holdfast/core/internal";
 import { type ReplyHeader, type SetWatchesRequest, ZooKeeperError } from "@holdfast/zk-protocol";
 import { setWatchesPieces, type WatchedPaths } from "./set-watches.js";
 
@@ -17,25 +19,38 @@ export class WatchRestorer {
   readonly #desk: RestoreDesk;
   /** Set while watches are missing at the server. */
   #missingSince: bigint | null = null;
+  /** Not answered yet, and one more while there are others to send. */
   #piecesOut = 0;
+  /** Counts the connections. */
+  #round = 0;
+  readonly #clock: Pick<Runtime, "nowMs">;
 
-  constructor(desk: RestoreDesk) {
+  constructor(desk: RestoreDesk, clock: Pick<Runtime, "nowMs">) {
     this.#desk = desk;
+    this.#clock = clock;
   }
 
-  /** `lastZxid`: the last one that a server has told. */
-  restore(paths: WatchedPaths, lastZxid: bigint): void {
+  /** `lastZxid`: the last one that a server has told. `sent`: all are on their way, over the connection that is there now. */
+  restore(paths: WatchedPaths, lastZxid: bigint, sent: () => void): void {
+    const round = ++this.#round;
     const sinceZxid = this.#missingSince ?? lastZxid;
-    for (const piece of setWatchesPieces(paths, sinceZxid)) {
-      this.#missingSince = sinceZxid;
+    this.#missingSince = sinceZxid;
+    this.#piecesOut = 1;
+    const send = (piece: SetWatchesRequest): void => {
+      if (round !== this.#round) return;
       this.#piecesOut += 1;
       this.#desk.setWatches(piece, (header) => this.#restored(header));
-    }
-    if (this.#piecesOut === 0) this.#missingSince = null;
+    };
+    inSlices(this.#clock, setWatchesPieces(paths, sinceZxid), send, () => {
+      if (round !== this.#round) return;
+      this.#settled();
+      sent();
+    });
   }
 
   /** The connection ended, with whatever pieces were on their way. */
   reset(): void {
+    this.#round++;
     this.#piecesOut = 0;
   }
 
@@ -45,6 +60,10 @@ export class WatchRestorer {
       this.#desk.failed(new ZooKeeperError(err, { op: "setWatches" }));
       return;
     }
+    this.#settled();
+  }
+
+  #settled(): void {
     this.#piecesOut -= 1;
     if (this.#piecesOut === 0) this.#missingSince = null;
   }

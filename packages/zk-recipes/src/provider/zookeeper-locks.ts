@@ -35,6 +35,9 @@ import { bytesCodec, countCodec, SharedValueView } from "../values/shared-value.
 import { type DriverOptions, ZooKeeperDriver } from "./driver.js";
 import { type ResolvedZooKeeperOptions, resolveOptions, type ZooKeeperLocksOptions } from "./options.js";
 
+/** News of very many locks at once keep no timer of the process waiting for longer than that, about. */
+const turnMs = 10;
+
 /**
  * Locks on a ZooKeeper ensemble, in Apache Curator's layout, and what ZooKeeper has beside them. The methods return at once,
  * send nothing, and throw as those of `LockProvider`; a name that is not a legal path throws `InvalidArgumentError`.
@@ -266,5 +269,6 @@ function open(resolved: ResolvedZooKeeperOptions, events: EventHub): ZooKeeperSe
     sessionTimeoutMs: resolved.sessionTimeoutMs,
     auth: resolved.auth,
     tls: resolved.tls,
+    turnMs,
   });
 }

@@ -30,8 +30,8 @@ export interface SessionOptions extends SessionBasics {
   /** Connects through TLS; certificates and the like as for `tls.connect`. */
   readonly tls?: ConnectionOptions | undefined;
   /**
-   * So much of one turn of the event loop, about, goes into what the server has sent; the rest waits in the socket. For sessions that hear of more
-   * than one turn can bear. Default: no limit, as whoever holds a lock has more to fear from late answers.
+   * So much of one turn of the event loop, about, goes into what the server has sent; the rest waits in the socket for
+   * the next one. Default: no limit.
    */
   readonly turnMs?: Millis | undefined;
 }

@@ -1,4 +1,5 @@
 import type { LossReason, Millis, Runtime } from "@holdfast/core";
+import { inSlices } from "@holdfast/core/internal";
 import { baseName, parentOf } from "@holdfast/zk-protocol";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
 import { type Sync, sendSync } from "../session/sync.js";
@@ -18,6 +19,8 @@ export interface SessionGrant {
   /** Monotonic. */
   readonly grantedAtMs: Millis;
   readonly doubted: boolean;
+  /** Its caller has it. */
+  readonly delivered: boolean;
   attend(): void;
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void;
   doubt(): void;
@@ -37,15 +40,23 @@ export class GrantSet {
   #young = new Set<SessionGrant>();
   #older = new Set<SessionGrant>();
   #timerRuns = false;
+  /** Of looks at what is doubted: contact that breaks again ends the round. */
+  #round = 0;
+  #lost: LossReason | null = null;
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
     this.#session = session;
     this.#runtime = runtime;
     session.onState((state) => {
-      if (state === "suspended") for (const grant of [...this.#grants]) grant.doubt();
+      if (state === "suspended") this.#doubtAll();
       else if (state === "connected") this.#recoverAll();
       else if (state === "lost" || state === "closed") this.#loseAll(state);
     });
+  }
+
+  /** Why the grants are over, once the session is: of very many, some are told in a later turn of the event loop. */
+  get lost(): LossReason | null {
+    return this.#lost;
   }
 
   add(grant: SessionGrant): void {
@@ -101,19 +112,27 @@ export class GrantSet {
     for (const grant of due) grant.attend();
   }
 
+  #doubtAll(): void {
+    this.#round++;
+    for (const grant of [...this.#grants]) grant.doubt();
+  }
+
   /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. */
   #recoverAll(): void {
     const session = this.#session;
+    const round = ++this.#round;
     const doubted = [...this.#grants].filter((grant) => grant.doubted);
     if (doubted.length === 0 || session.state !== "connected") return;
     let unanswered = 0;
     const sync = sendSync(session);
-    for (const grant of doubted) {
+    inSlices(this.#runtime, doubted, (grant) => {
+      // The next round looks at it, behind a `sync` of its own.
+      if (round !== this.#round) return;
       grant.look(sync, (verdict) => {
         if (verdict === "ours") grant.recover();
         else if (verdict !== "not-ours" && unanswered++ === 0) this.#recoverLater();
       });
-    }
+    });
   }
 
   /** A server too busy to answer is asked again; where contact broke, the next `connected` does it. */
@@ -121,9 +140,14 @@ export class GrantSet {
     if (this.#session.state === "connected") this.#runtime.setTimer(recoverAgainMs, () => this.#recoverAll());
   }
 
+  /** Those whose callers do not have them yet go on to the next session in this very turn. */
   #loseAll(how: "lost" | "closed"): void {
     const ofSession = this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
     const reason = how === "closed" ? "provider-closed" : ofSession;
-    for (const grant of [...this.#grants]) grant.lose(reason);
+    this.#lost = reason;
+    this.#round++;
+    const grants = [...this.#grants];
+    for (const grant of grants) if (!grant.delivered) grant.lose(reason);
+    inSlices(this.#runtime, grants, (grant) => grant.lose(reason));
   }
 }

@@ -93,6 +93,8 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
 
   /** Goes on during a release: until the delete is confirmed, only the end of the session ends the hold. */
   validUntilMs(): Millis {
+    const { lost } = this.context.grants;
+    if (lost !== null) this.lose(lost);
     return this.#end === "lost" ? 0 : Math.max(0, this.context.session.leaseEndMs());
   }
 
@@ -203,6 +205,10 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
 
   get doubted(): boolean {
     return this.#state.doubted;
+  }
+
+  get delivered(): boolean {
+    return this.#state.delivered;
   }
 
   /** Contact is broken, or the machine may have slept; the deadline is still ahead. */

@@ -6,7 +6,7 @@ export interface Sync {
 }
 
 /**
- * Sends a `sync`. The caller sends a read behind it in the same turn: the server that answers the read may lag behind the
+ * Sends a `sync`. The caller sends its reads behind it, on the same connection: the server that answers the read may lag behind the
  * one that applied a write, and has caught up once the `sync` is answered. When the `sync` failed, the read shows nothing.
  */
 export function sendSync(session: ZooKeeperSession): Sync {
