@@ -1,4 +1,5 @@
 import type { FencingToken, LossReason, Millis } from "@holdfast/core";
+import { inSlices } from "@holdfast/core/internal";
 import { type WireOwners, writerField } from "../../layout/owners.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchKind } from "../requests/batches.js";
@@ -8,6 +9,9 @@ import type { DueRenewals } from "./due-renewals.js";
 
 /** Forced releases beyond the last so many are forgotten: a hold that one of them ended is found gone by its first renewal. */
 const rememberedForced = 10_000;
+
+/** After a renewal that failed. */
+const retryMs: Millis = 100;
 
 /** The lock of a grant, as far as a grant has to know it. */
 export interface GrantedLock {
@@ -56,6 +60,8 @@ export class Holds {
   readonly #bySlot = new Map<number, Set<Held>>();
   /** When each owner of this process last heard that its lock was taken by force. */
   readonly #forced = new Map<string, Millis>();
+  /** What is tried again at the next tick. */
+  #retries: (() => void)[] = [];
 
   constructor(requests: Requests, owners: WireOwners) {
     this.#requests = requests;
@@ -167,8 +173,20 @@ export class Holds {
     for (const hold of [...this.#holds.values()]) hold.wanted();
   }
 
-  /** All in the same turn, so that they leave as few calls. */
+  /** As many in the same turn as it can bear, so that they leave as few calls. */
   renewAll(): void {
-    for (const hold of [...this.#holds.values()]) void hold.recheck();
+    inSlices(this.#requests.runtime, [...this.#holds.values()], (hold) => void hold.recheck());
+  }
+
+  /** Runs `retry` within 100 ms: one timer for all, since contact breaks for ten thousand at once. */
+  soon(retry: () => void): void {
+    this.#retries.push(retry);
+    if (this.#retries.length > 1) return;
+    const { runtime } = this.#requests;
+    runtime.setTimer(retryMs, () => {
+      const retries = this.#retries;
+      this.#retries = [];
+      inSlices(runtime, retries, (each) => each());
+    });
   }
 }

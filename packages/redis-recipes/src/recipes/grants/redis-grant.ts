@@ -63,8 +63,6 @@ export interface GrantParts {
   readonly keptGrants: KeptGrants;
 }
 
-const retryMs: Millis = 100;
-
 /** A grant that lives by its lease. What happens to it without its holder is reported to core's side of it. */
 export class RedisGrant implements Grant, Renewable, Held, Provable {
   readonly backendId: string;
@@ -312,22 +310,25 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.#holds.remove(this);
   }
 
-  async #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
+  #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
     this.#rechecking = true;
-    try {
-      do {
-        try {
-          const untilMs = await this.renewWithin(leaseMs);
-          if (untilMs === null) this.#state.lost("lease-missing");
-          return;
-        } catch {
-          // It is uncertain by now, and the loop, core's own renewals or the next contact ask again.
-          await new Promise<void>((resolve) => this.#requests.runtime.setTimer(retryMs, resolve));
-        }
-      } while (!this.#ended && again());
-    } finally {
-      this.#rechecking = false;
-    }
+    return new Promise((resolve) => {
+      const over = (): void => {
+        this.#rechecking = false;
+        resolve();
+      };
+      const ask = (): void => {
+        this.renewWithin(leaseMs).then(
+          (untilMs) => {
+            if (untilMs === null) this.#state.lost("lease-missing");
+            over();
+          },
+          // It is uncertain by now, and this, core's own renewals or the next contact ask again.
+          () => this.#holds.soon(() => (!this.#ended && again() ? ask() : over())),
+        );
+      };
+      ask();
+    });
   }
 
   #ask(entry: RenewEntry, withinMs: Millis): Promise<BatchAnswer<RenewAnswer>> {

@@ -1,4 +1,5 @@
 import { BackendError, type Millis } from "@holdfast/core";
+import { inSlices } from "@holdfast/core/internal";
 import type { HandOver } from "../../layout/grant-message.js";
 import type { StandAnswer } from "../../scripts/mutex/answers.js";
 import type { Holds } from "../grants/holds.js";
@@ -143,10 +144,12 @@ export class Waits {
     return true;
   }
 
-  /** Rule 8, and after the first subscription: at once, and in one batch. */
+  /** Rule 8, and after the first subscription: at once, and in as few batches as the turns of the event loop can bear. */
   heartbeatAll(): void {
     for (const owner of this.#asking.keys()) this.#hurried.add(owner);
-    for (const heartbeat of [...this.#heartbeats.values()]) this.#heartbeatSoon(heartbeat);
+    inSlices(this.#requests.runtime, [...this.#heartbeats.values()], (heartbeat) => {
+      if (this.#heartbeats.get(heartbeat.wait.owner) === heartbeat) this.#heartbeatSoon(heartbeat);
+    });
   }
 
   /** A wait whose acquire is under way asks once it is queued: a nudge may overtake the answer that says `queued`. */

@@ -1,4 +1,5 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import { inSlices } from "@holdfast/core/internal";
 import { ReplyError } from "../../client/errors.js";
 import type { Answer, RedisLine } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
@@ -54,6 +55,8 @@ interface Waiting {
 
 /** In a cluster, slots that are due within this time of each other leave together, in one flight for each node. */
 const flightMs: Millis = 20;
+/** So many calls are made up, and their answers handed out, in one turn of the event loop. */
+const flightSize = 8;
 
 /**
  * Puts what is asked in one turn of the event loop, or within the delay that the askers grant, into as few calls as there are slots. Renewals and
@@ -130,7 +133,10 @@ export class Batches {
       }
     }
     if (nextMs < Infinity) this.#flushWithin(nextMs - nowMs);
-    for (const [kind, chunks] of calls) void this.#send(kind, chunks);
+    for (const [kind, chunks] of calls) {
+      const flights = chunksOf(chunks, flightSize, () => 1);
+      inSlices(this.#runtime, flights, (flight) => void this.#send(kind, flight));
+    }
   };
 
   async #send(kind: AnyKind, chunks: readonly (readonly Item[])[]): Promise<void> {
