@@ -42,6 +42,7 @@ const alone = [
   "e2e/ensemble/**/*.test.ts",
   "e2e/behaviours/ensemble.test.ts",
   "e2e/embedded/bench.full.test.ts",
+  "e2e/big-sets/**/*.test.ts",
   "e2e/redis/crowds/**/*.test.ts",
   "e2e/zookeeper/scale.test.ts",
   "e2e/zookeeper/collector/scale.test.ts",

@@ -1,0 +1,102 @@
+import { startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildPackages, emit } from "../support/process/emit.js";
+import { LineProcess } from "../support/process/line-process.js";
+import { share } from "../support/share.js";
+
+const mostMs = 50;
+const held = share("locks held by one provider", 5_000, 100_000);
+const waiting = held / 10;
+const withinMs = 120_000 + 4 * held;
+
+/** What happens to a provider from outside. */
+interface World extends AsyncDisposable {
+  readonly where: string;
+  /** Contact breaks, and comes back by itself or by `mend`. */
+  cut(set: LineProcess): Promise<unknown>;
+  mend?(set: LineProcess): Promise<unknown>;
+  /** What was held is over. */
+  end(set: LineProcess): Promise<unknown>;
+}
+
+const ask = (set: LineProcess, command: string, ...args: string[]): Promise<string[]> =>
+  set.request(command, args, withinMs);
+
+const worlds: { readonly [backend: string]: () => Promise<World> } = {
+  memory: async () => ({
+    where: "-",
+    cut: (set) => ask(set, "memory", "suspend"),
+    mend: (set) => ask(set, "memory", "reconnect"),
+    end: (set) => ask(set, "memory", "expire"),
+    [Symbol.asyncDispose]: async () => {},
+  }),
+  zookeeper: async () => {
+    const server = await startEmbeddedZooKeeper();
+    const sessions = (): bigint[] => server.sessions().map(({ id }) => id);
+    return {
+      where: server.connectString,
+      cut: async () => sessions().map((id) => server.dropConnection(id, { reset: true })),
+      end: async () => {
+        for (const id of sessions()) {
+          // As nearly always, the client hears of it by its next connection.
+          server.dropConnection(id, { reset: true });
+          server.expireSession(id);
+        }
+      },
+      [Symbol.asyncDispose]: () => server.stop(),
+    };
+  },
+};
+
+let emitted: Awaited<ReturnType<typeof emit>>;
+beforeAll(async () => {
+  await buildPackages("@holdfast/zk-recipes", "@holdfast/redis-recipes");
+  emitted = await emit("process/big-set");
+});
+afterAll(() => emitted[Symbol.asyncDispose]());
+
+describe.each(Object.keys(worlds))("%s", (backend) => {
+  it(
+    `a provider with very many locks and waiters has no turn of the event loop above ${mostMs} ms at a cut, a reconnect, the end of its session and its close`,
+    async () => {
+      await using world = await (worlds[backend] as (typeof worlds)[string])();
+      const set = new LineProcess(process.execPath, [emitted.file]);
+      try {
+        const longest: Record<string, number> = {};
+        const turns = async (what: string, command: string, ...args: string[]): Promise<string[]> => {
+          const [ms, ...rest] = await ask(set, command, ...args);
+          longest[what] = Number(ms);
+          return rest;
+        };
+        const until = (what: string, condition: string) => turns(what, "until", condition, String(withinMs));
+        const fill = async () => {
+          await ask(set, "connect", backend, world.where);
+          await ask(set, "fill", String(held), String(waiting));
+          await ask(set, "until", "filled", "1");
+        };
+
+        await fill();
+        await world.cut(set);
+        await until("cut", "suspended");
+        await world.mend?.(set);
+        await until("reconnect", "held");
+        const [released, unconfirmed] = await turns("close", "close", String(withinMs));
+        expect({ released, unconfirmed }).toEqual({ released: String(held), unconfirmed: "0" });
+
+        await fill();
+        await world.end(set);
+        await until("end of the session", "lost");
+        await world.mend?.(set);
+        await until("waiters on the next session", "waiters settled");
+        await turns("close of the next session", "close", String(withinMs));
+        console.log(
+          `${backend}, ${held} held and ${waiting} waiting, longest turns in ms: ${JSON.stringify(longest)}`,
+        );
+        expect(Object.entries(longest).filter(([, ms]) => ms > mostMs)).toEqual([]);
+      } finally {
+        await set.kill();
+      }
+    },
+    2 * withinMs,
+  );
+});
