@@ -3,6 +3,8 @@
  * `connect <backend> <where>`, `fill <held> <waiting>`, `memory <what happens>`, `until <condition> <within ms>`, `close`. It ends with its
  * stdin. Started by `e2e/big-sets.test.ts`.
  */
+import { openSync, readSync } from "node:fs";
+import { constants, PerformanceObserver, performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LockHandle, type LockProvider, memoryLocks } from "@holdfast/core";
@@ -13,7 +15,7 @@ import { zookeeperLocks } from "@holdfast/zk-recipes";
 const open: { readonly [backend: string]: (where: string) => LockProvider } = {
   memory: () => memoryLocks(),
   zookeeper: (connect) => zookeeperLocks({ connect, sessionTimeoutMs: 30_000 }),
-  redis: (url) => redisLocks({ url, leaseMs: 30_000 }),
+  redis: (url) => redisLocks({ url, leaseMs: 15_000 }),
 };
 
 /** So many are asked for at once, as the asking is the caller's own turn. */
@@ -25,23 +27,61 @@ let waiting = 0;
 let lost = 0;
 let settled = 0;
 let suspensions = 0;
-let longestMs = 0;
 
-/** A turn that another process delays takes no processor time, and one in which the garbage collector helps takes no longer by the clock. */
+/** Begins with the nanoseconds for which this thread has had a processor: a turn that other processes delay is no longer by this clock. */
+const schedule = openSync("/proc/thread-self/schedstat", "r");
+const text = Buffer.alloc(64);
+
+function workedMs(): number {
+  const length = readSync(schedule, text, 0, text.length, 0);
+  return Number.parseInt(text.toString("latin1", 0, length), 10) / 1e6;
+}
+
+interface Collection {
+  readonly startTime: number;
+  readonly duration: number;
+  readonly detail?: { readonly kind?: number };
+}
+
+/** A full collection of a heap with so many objects takes longer than any turn. It is told beside the turns, and not counted as a part of one. */
+const collections: Collection[] = [];
+new PerformanceObserver((list) => {
+  const all: readonly Collection[] = list.getEntries() as unknown as Collection[];
+  collections.push(...all.filter(({ detail }) => detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR));
+}).observe({ entryTypes: ["gc"] });
+
+interface Turn {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly workedMs: number;
+}
+
+/** Shorter turns are not remembered. */
+const shortMs = 10;
+let turns: Turn[] = [];
+
 function watchTurns(): void {
-  const beganMs = performance.now();
-  const began = process.cpuUsage();
+  const fromMs = performance.now();
+  const beganMs = workedMs();
   setImmediate(() => {
-    const { user, system } = process.cpuUsage(began);
-    longestMs = Math.max(longestMs, Math.min(performance.now() - beganMs, (user + system) / 1_000));
+    const turn: Turn = { fromMs, toMs: performance.now(), workedMs: workedMs() - beganMs };
+    if (turn.workedMs > shortMs) turns.push(turn);
     watchTurns();
   });
 }
 
-function longestTurn(): number {
-  const ms = Math.round(longestMs);
-  longestMs = 0;
-  return ms;
+/** Since it was last asked: the longest turn without full collections, and the longest such collection. */
+async function longest(): Promise<[turnMs: number, collectionMs: number]> {
+  // The turn that is under way counts too, and collections are told in a later one.
+  await sleep(20);
+  const lengths = turns.map(({ fromMs, toMs, workedMs }) => {
+    const within = collections.filter(({ startTime }) => startTime >= fromMs && startTime < toMs);
+    return workedMs - within.reduce((sum, { duration }) => sum + duration, 0);
+  });
+  const result = [Math.max(0, ...lengths), Math.max(0, ...collections.map(({ duration }) => duration))];
+  turns = [];
+  collections.length = 0;
+  return result.map(Math.round) as [number, number];
 }
 
 /** Looks at some thousand in each turn. */
@@ -89,14 +129,14 @@ const commands: { readonly [name: string]: (...args: string[]) => Promise<readon
     await sleep(1_000);
     return [];
   },
-  /** The answer is the longest turn since the last answer of this kind, in milliseconds. */
+  /** Answers as `longest`, which `close` does too. */
   async until(condition = "", withinMs = "") {
     const endMs = performance.now() + Number(withinMs);
     while (!(await (conditions[condition] as (typeof conditions)[string])())) {
       if (performance.now() > endMs) throw new Error(`not ${condition} within ${withinMs} ms`);
       await sleep(5);
     }
-    return [longestTurn()];
+    return await longest();
   },
   async memory(what) {
     memoryControls(locks)[what as "suspend" | "reconnect" | "expire"]();
@@ -104,7 +144,7 @@ const commands: { readonly [name: string]: (...args: string[]) => Promise<readon
   },
   async close(releaseTimeoutMs) {
     const { released, unconfirmed } = await locks.close({ releaseTimeoutMs: Number(releaseTimeoutMs) });
-    return [longestTurn(), released, unconfirmed.length];
+    return [...(await longest()), released, unconfirmed.length];
   },
 };
 

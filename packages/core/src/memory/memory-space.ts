@@ -117,13 +117,17 @@ export class MemorySpace {
 
   /** As when a server ends a session: all of its entries go before anybody is granted. */
   removeSession(session: string, runtime: Pick<Runtime, "nowMs">, done?: () => void): void {
+    const goes = (entry: MemoryEntry): boolean => entry.session === session;
     const changed: string[] = [];
     for (const [name, queue] of this.#queues) {
-      const rest = queue.filter((entry) => entry.session !== session);
-      if (rest.length === queue.length) continue;
+      if (!queue.some(goes)) continue;
       changed.push(name);
-      if (rest.length === 0) this.#queues.delete(name);
-      else this.#queues.set(name, rest);
+      if (queue.every(goes)) this.#queues.delete(name);
+      else
+        this.#queues.set(
+          name,
+          queue.filter((entry) => !goes(entry)),
+        );
     }
     const serve = (name: string): void => {
       this.#serve(name);

@@ -93,9 +93,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
 
   /** Goes on during a release: until the delete is confirmed, only the end of the session ends the hold. */
   validUntilMs(): Millis {
-    const { lost } = this.context.grants;
-    if (lost !== null) this.lose(lost);
-    return this.#end === "lost" ? 0 : Math.max(0, this.context.session.leaseEndMs());
+    return this.over && this.#end === "lost" ? 0 : Math.max(0, this.context.session.leaseEndMs());
   }
 
   sureUntilMs(): Millis {
@@ -198,8 +196,10 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     });
   }
 
-  /** Released or lost. */
+  /** Released or lost. Of very many grants some are told of the end of their session in a later turn: whoever asks before it finds it here. */
   get over(): boolean {
+    const { lost } = this.context.grants;
+    if (this.#end === null && lost !== null) this.lose(lost);
     return this.#end !== null;
   }
 
@@ -244,7 +244,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   }
 
   lose(reason: LossReason): void {
-    if (this.over) return;
+    if (this.#end !== null) return;
     this.#finish("lost");
     // The holder hears that the hold is over, and has no use for the other permits of a batch or for a node that we gave up.
     if ((this.nodes.length > 1 || reason === "suspended") && !this.context.over) this.#deleteNodes(() => {});
