@@ -13,7 +13,11 @@ interface Report {
     readonly workload: string;
     readonly backend: string;
     readonly peer: string;
-    readonly figures: { readonly rate: number | null; readonly requests: number };
+    readonly figures: {
+      readonly rate: number;
+      readonly handOffRate: number | null;
+      readonly requests: number;
+    };
   }[];
   readonly absences: readonly unknown[];
   readonly complete: boolean;
@@ -32,6 +36,12 @@ test("bench peers measures each workload with each peer on both backends, and sa
     workloads.flatMap((workload) => ["holdfast", "shortest"].map((peer) => `${backend} ${workload} ${peer}`)),
   );
   expect(rows).toEqual(wanted.sort());
+  for (const { backend, workload, peer, figures } of samples) {
+    const what = `${backend} ${workload} ${peer}`;
+    if (workload === "pair") expect(figures.handOffRate, what).toBeNull();
+    // Each owner in a queue has the lock once.
+    if (workload === "queue-200") expect(figures.handOffRate, what).toBe(figures.rate);
+  }
   // A pair cannot be had for less than what the shortest exchange asks of the server.
   for (const { backend, workload, peer, figures } of samples) {
     if (workload !== "pair" || peer !== "shortest") continue;

@@ -23,11 +23,10 @@ def tell(message):
 
 class Record:
     def __init__(self):
-        self.latencies = []
-        self.grants = []
+        self.pairs = []
+        self.turns = []
         self.operations = 0
         self.calls = 0
-        self.released = 0
         self.failure = None
         self.guard = threading.Lock()
 
@@ -35,24 +34,25 @@ class Record:
         called = time.perf_counter()
         lock.acquire()
         lock.release()
-        self.latencies.append(round((time.perf_counter() - called) * 1e6))
+        self.pairs.append(time.perf_counter() - called)
         with self.guard:
             self.operations += 1
 
-    def turn(self, lock):
-        with self.guard:
-            call = self.calls
-            self.calls += 1
-        lock.acquire()
-        self.grants.append(call)
-        if self.released > 0:
-            self.latencies.append(round((time.perf_counter() - self.released) * 1e6))
+    def turn(self, lock, owner):
+        self.acquire(lock, owner)
         self.release(lock)
         with self.guard:
             self.operations += 1
 
+    def acquire(self, lock, owner):
+        with self.guard:
+            call = self.calls
+            self.calls += 1
+        lock.acquire()
+        self.turns.append([call, owner, time.perf_counter(), None])
+
     def release(self, lock):
-        self.released = time.perf_counter()
+        self.turns[-1][3] = time.perf_counter()
         lock.release()
 
     def start(self, body):
@@ -72,9 +72,16 @@ class Record:
         return {
             "operations": self.operations,
             "tookMs": (time.perf_counter() - started) * 1e3,
-            "latenciesUs": self.latencies,
-            "grants": self.grants,
+            "latenciesUs": [microseconds(took) for took in self.pairs],
+            "grants": [
+                [call, owner, microseconds(granted - started), microseconds(released - started)]
+                for call, owner, granted, released in self.turns
+            ],
         }
+
+
+def microseconds(seconds):
+    return round(seconds * 1e6, 1)
 
 
 class Turns:
@@ -92,16 +99,19 @@ class Turns:
 
     def loop(self, name, owners, locks, forMs):
         record = Record()
-        turn = record.turn if owners > locks else record.pair
+        contended = owners > locks
         owned = [self.lock(i, f"{name}-{i % locks}") for i in range(owners)]
         started = time.perf_counter()
         until = started + forMs / 1e3
 
-        def run(lock):
+        def run(owner, lock):
             while time.perf_counter() < until:
-                turn(lock)
+                if contended:
+                    record.turn(lock, owner)
+                else:
+                    record.pair(lock)
 
-        threads = [record.start(lambda lock=lock: run(lock)) for lock in owned]
+        threads = [record.start(lambda each=each: run(*each)) for each in enumerate(owned)]
         for thread in threads:
             thread.join()
         return record.samples(started)
@@ -109,9 +119,9 @@ class Turns:
     def queue(self, name, owners):
         record = Record()
         holder = self.lock(0, name)
-        holder.acquire()
-        owned = [self.lock(i + 1, name) for i in range(owners)]
-        threads = [record.start(lambda lock=lock: record.turn(lock)) for lock in owned]
+        record.acquire(holder, 0)
+        owned = [(self.lock(i, name), i) for i in range(1, owners + 1)]
+        threads = [record.start(lambda each=each: record.turn(*each)) for each in owned]
         self.queued = (record, holder, threads)
 
     def drain(self):

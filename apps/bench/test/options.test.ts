@@ -58,9 +58,20 @@ describe("the command line", () => {
       workloads: ["pair"],
       rounds: 1,
       quick: true,
+      targets: false,
       write: false,
       from: ["a", "b"],
     });
+  });
+
+  it("measures for targets only what they need, unless told otherwise", () => {
+    const { peers } = parseOptions(["peers", "--targets"]);
+    expect(peers.targets).toBe(true);
+    expect(peers.names).toEqual(["Curator", "redis-semaphore", "holdfast", "holdfast+keepMs", "shortest"]);
+    expect(peers.workloads).toEqual(expect.arrayContaining(["pair", "pair-kept", "queue-200", "idle-5000"]));
+    expect(peers.workloads).not.toContain("hand-off-1");
+    const one = parseOptions(["peers", "--targets", "--peers", "holdfast", "--workloads", "pair-far"]).peers;
+    expect(one).toMatchObject({ names: ["holdfast"], workloads: ["pair-far"] });
   });
 
   it.each([

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { pageOf } from "../src/peers/page.js";
 import { peers } from "../src/peers/peers.js";
-import type { Samples } from "../src/peers/protocol.js";
-import { figuresMarkdown, type PeersReport, spreadText, table, together } from "../src/peers/report.js";
+import type { Grant, Samples } from "../src/peers/protocol.js";
+import { figuresMarkdown, type PeersReport, together } from "../src/peers/report.js";
 import type { Meter } from "../src/peers/server.js";
 import {
+  crowdOf,
   type Figures,
   figuresOfIdling,
   figuresOfWork,
@@ -13,6 +14,7 @@ import {
   type Sample,
   spreadOf,
 } from "../src/peers/statistics.js";
+import { spreadText, table } from "../src/peers/text.js";
 import { quick, workloads } from "../src/peers/workloads.js";
 
 const meter = (changes: Partial<Meter> = {}): Meter => ({
@@ -58,15 +60,43 @@ describe("the figures of a stretch of work", () => {
 
   it("count several stretches as one, with what lies between them left out", () => {
     const stretch = (from: number) => ({
-      samples: samplesOf({ operations: 10, tookMs: 10, latenciesUs: [2_000], grants: [1, 0] }),
+      samples: samplesOf({
+        operations: 10,
+        tookMs: 10,
+        grants: [
+          [1, 0, 1_000, 2_000],
+          [0, 1, 4_000, 5_000],
+        ],
+      }),
       before: meter({ requests: from }),
       after: meter({ requests: from + 20 }),
     });
     expect(figuresOfWork([stretch(0), stretch(1_000)])).toMatchObject({
-      rate: 1_000,
+      rate: 200,
+      handOffRate: 100,
       requests: 2,
       passedBy: 0.1,
       passedByMost: 1,
+    });
+  });
+
+  it("where owners wait end with the calls of a loop, and costs are of all that was done", () => {
+    const grants: Grant[] = [
+      [0, 0, 0, 1_000],
+      [2, 0, 1_100, 2_000],
+      [1, 1, 4_000, 5_000],
+      // The loops have ended, and who waited then is served.
+      [3, 2, 10_500, 10_600],
+    ];
+    const samples = samplesOf({ operations: 4, tookMs: 11, grants });
+    const after = meter({ requests: 40 });
+    expect(figuresOfWork([{ samples, before: meter(), after }], 10)).toMatchObject({
+      rate: 300,
+      handOffRate: 100,
+      p50Ms: 2,
+      p99Ms: 2,
+      requests: 10,
+      passedBy: 0.25,
     });
   });
 
@@ -78,6 +108,32 @@ describe("the figures of a stretch of work", () => {
       serverShare: 0.25,
       clientShare: 0.05,
     });
+  });
+});
+
+describe("hand-offs", () => {
+  it("are grants to another owner than the one before, and last from its call of release", () => {
+    const grants: Grant[] = [
+      [0, 7, 5, 10],
+      [1, 7, 11, 20],
+      [2, 8, 50, 60],
+      [3, 7, 90, 95],
+    ];
+    expect(crowdOf(grants, 1_000)).toEqual({ grants: 4, handOffsUs: [30, 30] });
+  });
+
+  it("of a queue begin with the release by its holder, which had its own grant before the work began", () => {
+    const grants: Grant[] = [
+      [0, 0, -500, 0],
+      [1, 1, 40, 50],
+      [2, 2, 70, 75],
+    ];
+    expect(crowdOf(grants, Number.POSITIVE_INFINITY)).toEqual({ grants: 2, handOffsUs: [40, 20] });
+  });
+
+  it("of nobody are none", () => {
+    expect(crowdOf([], 1_000)).toEqual({ grants: 0, handOffsUs: [] });
+    expect(crowdOf([[0, 0, 5, 10]], 1_000)).toEqual({ grants: 1, handOffsUs: [] });
   });
 });
 
@@ -116,12 +172,14 @@ describe("a spread", () => {
   });
 
   it.each([
-    [{ median: 1_234.4, least: 1_000, most: 2_000 }, 0, "1,234 (1,000-2,000)"],
-    [{ median: 0.5, least: 0.5, most: 0.5 }, 2, "0.50"],
-    [{ median: 0.5, least: 0.4999, most: 0.5001 }, 2, "0.50"],
-    [null, 2, "-"],
-  ])("%j is printed with %i digits as %s", (values, digits, text) => {
-    expect(spreadText(values, digits)).toBe(text);
+    [{ median: 1_234.4, least: 1_000, most: 2_000 }, 1, "1,234 (1,000-2,000)"],
+    [{ median: 0.5, least: 0.5, most: 0.5 }, 1, "0.500"],
+    [{ median: 0.5, least: 0.4999, most: 0.5001 }, 1, "0.500"],
+    [{ median: 0.004_03, least: 0, most: 7.25 }, 1, "0.00403 (0-7.25)"],
+    [{ median: 0.006_14, least: 0.0059, most: 0.1 }, 1_000, "6.14 (5.90-100)"],
+    [null, 1, "-"],
+  ])("%j times %i is printed as %s", (values, scale, text) => {
+    expect(spreadText(values, scale)).toBe(text);
   });
 });
 
@@ -164,10 +222,10 @@ describe("the report", () => {
   it("shows figures and ratios, without empty columns, and names the peers that are missing", () => {
     const all = figuresMarkdown(report);
     const text = all.slice(all.indexOf("### pair"));
-    expect(text).toMatch(/^\| peer +\| +a second +\| +p50 ms \|$/m);
-    expect(text).toMatch(/^\| holdfast +\| 1,900 \(1,800-2,000\) \| +0\.100 \|$/m);
-    expect(text).toMatch(/^\| redis-semaphore = 1 \| +a second \| p50 ms \|$/m);
-    expect(text).toMatch(/^\| holdfast +\| 1\.75 \(1\.50-2\.00\) \| +0\.50 \|$/m);
+    expect(text).toMatch(/^\| peer +\| +a second +\| +p50 µs \|$/m);
+    expect(text).toMatch(/^\| holdfast +\| 1,900 \(1,800-2,000\) \| +100 \|$/m);
+    expect(text).toMatch(/^\| redis-semaphore = 1 \| +a second \| +p50 \|$/m);
+    expect(text).toMatch(/^\| holdfast +\| 1\.75 \(1\.50-2\) \| +0\.500 \|$/m);
     expect(text).not.toContain("requests");
     expect(text).toContain("- Redisson (Redis), all workloads: no JDK");
     expect(text).not.toContain("at all");
@@ -176,7 +234,29 @@ describe("the report", () => {
   it("begins each backend with the ratios of ours in all workloads", () => {
     const text = figuresMarkdown(report);
     expect(text.indexOf("### holdfast in all workloads")).toBeLessThan(text.indexOf("### pair"));
-    expect(text).toMatch(/^\| pair +\| 1\.75 \(1\.50-2\.00\) \| +0\.50 \|( +- \|){5}$/m);
+    expect(text).toMatch(/^\| pair +\| 1\.75 \(1\.50-2\) \| +- \| 0\.500 \|( +- \|){5}$/m);
+  });
+
+  it("begins with the targets whose workload was measured, and says which of them are reached", () => {
+    const text = figuresMarkdown(report);
+    const [, first] = text.split(/^## /m);
+    expect(first).toMatch(/^Targets\n/);
+    expect(first).toMatch(
+      /^\| pair on Redis: p50, redis-semaphore = 1 +\| +0\.500 \| ≤ 1\.35 \| ≤ 1\.2 \| +aim \| +- \|$/m,
+    );
+    expect(first).toMatch(/^\| pair on Redis: client CPU.* not measured \|/m);
+    expect(first).not.toContain("ZooKeeper");
+  });
+
+  it("of two runs takes ratios within a round of the same run", () => {
+    const slow = report.samples.map((each) => ({
+      ...each,
+      figures: { ...each.figures, rate: (each.figures.rate as number) / 100 },
+    }));
+    const { samples } = together([report, { ...report, samples: slow }]);
+    const of = (name: string) => samples.filter(({ peer }) => peer === name);
+    const expected = { median: 1.75, least: 1.5, most: 2 };
+    expect(ratio(of("holdfast"), of("redis-semaphore"), "rate")).toEqual(expected);
   });
 
   it("of two runs has the figures of both, and the page names the commands of both", () => {

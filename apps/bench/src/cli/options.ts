@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { peers } from "../peers/peers.js";
+import { targetPeers, targets } from "../peers/targets.js";
 import { type Backend, heapRow, workloads } from "../peers/workloads.js";
 
 export type Command =
@@ -38,6 +39,8 @@ export interface Options {
     readonly workloads: readonly string[];
     readonly rounds: number;
     readonly quick: boolean;
+    /** Measures what targets need, and fails when one is missed. */
+    readonly targets: boolean;
     readonly write: boolean;
     /** Files with what `--json` printed; empty: measure. */
     readonly from: readonly string[];
@@ -51,6 +54,7 @@ export class UsageError extends Error {
 
 const peerNames = [...new Set(peers.map(({ name }) => name))];
 const workloadNames = [...workloads.map(({ name }) => name), heapRow];
+const targetNames = workloadNames.filter((name) => targets.some(({ workload }) => workload === name));
 const backends: readonly Backend[] = ["zookeeper", "redis"];
 
 export const help: string = `Usage: node apps/bench/dist/main.js <command> [options]
@@ -88,9 +92,11 @@ Options
   --peers <names>           for peers, with commas between (default: all)
                             ${peerNames.join(", ")}
   --workloads <names>       for peers, with commas between (default: all)
-                            ${workloadNames.slice(0, 8).join(", ")},
-                            ${workloadNames.slice(8).join(", ")}
+                            ${workloadNames.slice(0, 9).join(", ")},
+                            ${workloadNames.slice(9).join(", ")}
   --rounds <n>              for peers (default 5)
+  --targets                 for peers: only the workloads and peers that the targets of this project need, unless others are
+                            named; the exit code is 1 when what must be reached is missed
   --quick                   for peers: one round of moments, to see that all runs; the figures say nothing
   --write                   for peers: writes docs/performance.md; not with --quick
   --from <files>            for peers: shows, or writes, what --json printed earlier instead of measuring; commas between
@@ -142,23 +148,33 @@ export function parseOptions(args: readonly string[]): Options {
 }
 
 function peersOptions(values: Values): Options["peers"] {
-  const { quick = false, write = false } = values;
+  const { quick = false, write = false, targets: targeted = false } = values;
   if (quick && write)
     throw new UsageError("--quick measures nothing that could be written: leave --write out");
   return {
     backends: several("--backend", values.backend, backends),
-    names: several("--peers", values.peers, peerNames),
-    workloads: several("--workloads", values.workloads, workloadNames),
+    names: several("--peers", values.peers, peerNames, targeted ? targetPeers : peerNames),
+    workloads: several(
+      "--workloads",
+      values.workloads,
+      workloadNames,
+      targeted ? targetNames : workloadNames,
+    ),
     rounds: count("--rounds", values.rounds ?? (quick ? "1" : "5"), 100),
     quick,
+    targets: targeted,
     write,
     from: values.from?.split(",") ?? [],
   };
 }
 
-/** All of them where nothing is given. */
-function several<T extends string>(option: string, given: string | undefined, known: readonly T[]): T[] {
-  const names = given?.split(",") ?? known;
+function several<T extends string>(
+  option: string,
+  given: string | undefined,
+  known: readonly T[],
+  byDefault: readonly string[] = known,
+): T[] {
+  const names = given?.split(",") ?? byDefault;
   return names.map((name) => {
     const found = known.find((each) => each === name);
     if (found === undefined) throw new UsageError(`${option}: there is no ${name}, only ${known.join(", ")}`);
@@ -193,6 +209,7 @@ function parse(args: readonly string[]) {
         workloads: { type: "string" },
         rounds: { type: "string" },
         quick: { type: "boolean" },
+        targets: { type: "boolean" },
         write: { type: "boolean" },
         from: { type: "string" },
         json: { type: "boolean" },

@@ -7,6 +7,8 @@ import { type Memory, measureHeap } from "./memory.js";
 import { pageOf } from "./page.js";
 import { peers } from "./peers.js";
 import { figuresMarkdown, type PeersReport, thisMachine, together } from "./report.js";
+import { stepsOf } from "./schedule.js";
+import { isTargeted, judge, targets } from "./targets.js";
 import { heapRow, quick, workloads } from "./workloads.js";
 
 const page = fileURLToPath(new URL("../../../../docs/performance.md", import.meta.url));
@@ -25,12 +27,17 @@ export async function comparePeers(
   try {
     const report =
       options.from.length > 0 ? await read(options.from) : await measure(options, stop.signal, tell);
-    console.log(options.json ? JSON.stringify(report) : figuresMarkdown(report));
+    const judged = targets.map((target) => judge(target, report.samples));
+    console.log(options.json ? JSON.stringify({ ...report, targets: judged }) : figuresMarkdown(report));
     if (options.write && report.complete) {
       await writeFile(page, pageOf(report));
       tell(`written: ${page}`);
     }
-    return report.complete ? 0 : 130;
+    if (!report.complete) return 130;
+    const missed = judged.filter(({ reached }) => reached === "missed" || reached === "not measured");
+    if (!options.targets || options.quick || missed.length === 0) return 0;
+    tell(`${missed.length} of ${targets.length} targets are missed or were not measured`);
+    return 1;
   } finally {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, interrupted);
   }
@@ -49,9 +56,12 @@ async function measure(
   const chosen = workloads.filter(({ name }) => options.workloads.includes(name));
   const circumstances = { ...(await commandAndCommit()), ...thisMachine() };
   const result = await measurePeers({
-    backends,
-    peers: peers.filter(({ name }) => options.names.includes(name)),
-    workloads: options.quick ? chosen.map(quick) : chosen,
+    steps: stepsOf({
+      backends,
+      peers: peers.filter(({ name }) => options.names.includes(name)),
+      workloads: options.quick ? chosen.map(quick) : chosen,
+      wanted: (backend, { name }) => !options.targets || isTargeted(backend, name),
+    }),
     rounds,
     warmUpMs: options.quick ? 50 : 700,
     signal,

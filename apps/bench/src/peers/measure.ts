@@ -5,14 +5,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { MissingPeer, PeerProcess } from "./peer-process.js";
 import type { Peer } from "./peers.js";
 import type { Samples } from "./protocol.js";
+import { Progress, type Step } from "./schedule.js";
 import { atDistance, type BenchServer, readMeter, startServer } from "./server.js";
 import { type Figures, figuresOfIdling, figuresOfWork, type Measured, type Sample } from "./statistics.js";
+import { durationText, numberText } from "./text.js";
 import type { Backend, Workload } from "./workloads.js";
 
 export interface PeersOptions {
-  readonly backends: readonly Backend[];
-  readonly peers: readonly Peer[];
-  readonly workloads: readonly Workload[];
+  readonly steps: readonly Step[];
   readonly rounds: number;
   /** How long a loop runs unmeasured before one is measured: a JVM compiles meanwhile. Milliseconds. */
   readonly warmUpMs: number;
@@ -48,8 +48,8 @@ const patienceMs = 180_000;
  */
 export async function measurePeers(options: PeersOptions): Promise<PeersResult> {
   const stage = new Stage(options);
-  for (const backend of options.backends) {
-    if (options.signal.aborted || options.workloads.length === 0) break;
+  for (const backend of new Set(options.steps.map((step) => step.backend))) {
+    if (options.signal.aborted) break;
     await stage.measure(backend);
   }
   return stage.result();
@@ -57,13 +57,17 @@ export async function measurePeers(options: PeersOptions): Promise<PeersResult> 
 
 class Stage {
   readonly #options: PeersOptions;
+  readonly #progress: Progress;
   readonly #samples: Sample[] = [];
   readonly #absences: Absence[] = [];
   readonly #versions: Record<string, string> = {};
   #lastName = 0;
 
   constructor(options: PeersOptions) {
+    const { steps, rounds, warmUpMs, onProgress } = options;
     this.#options = options;
+    this.#progress = new Progress(steps, rounds, warmUpMs);
+    onProgress(`${this.#progress.left} measurements, ${durationText(this.#progress.leftMs)}`);
   }
 
   result(): PeersResult {
@@ -77,23 +81,34 @@ class Stage {
   }
 
   async measure(backend: Backend): Promise<void> {
-    const { peers, workloads, signal, onProgress } = this.#options;
+    const { signal, onProgress } = this.#options;
     onProgress(`starting ${backend}`);
     const server = await startServer(backend);
-    const runners = peers
-      .filter((peer) => peer.backend === backend)
-      .map((peer) => new Runner(peer, server, signal));
+    const steps = this.#options.steps.filter((step) => step.backend === backend);
+    const runners = [...new Set(steps.flatMap(({ peers }) => peers))].map(
+      (peer) => new Runner(peer, server, signal),
+    );
+    const end = async (): Promise<void> => {
+      await Promise.all(runners.map((runner) => runner.end()));
+    };
+    signal.addEventListener("abort", end);
     try {
       this.#note(server.version);
-      for (const workload of workloads) await this.#rounds(workload, runners);
+      for (const { workload, peers } of steps) {
+        await this.#rounds(
+          workload,
+          runners.filter(({ peer }) => peers.includes(peer)),
+        );
+      }
     } finally {
-      await Promise.all(runners.map((runner) => runner.end()));
+      signal.removeEventListener("abort", end);
+      await end();
       await server.stop();
     }
   }
 
   async #rounds(workload: Workload, runners: readonly Runner[]): Promise<void> {
-    let taking = runners.filter(({ peer }) => workload.only?.includes(peer.name) ?? peer.named !== true);
+    let taking = runners;
     for (let round = 1; round <= this.#options.rounds; round++) {
       const first = round % Math.max(1, taking.length);
       for (const runner of [...taking.slice(first), ...taking.slice(0, first)]) {
@@ -112,9 +127,11 @@ class Stage {
       const versions = await runner.ready();
       Object.assign(this.#versions, versions);
       this.#lastName += 1;
+      const startedMs = performance.now();
       const figures = await runner.run(workload, `${workload.name}-${this.#lastName}`, warmUpMs);
       this.#samples.push({ workload: workload.name, backend, peer, round, figures });
-      onProgress(`${where}: ${brief(figures)}`);
+      this.#progress.took(backend, workload.name, peer, performance.now() - startedMs);
+      onProgress(`${where}: ${brief(figures)}; ${this.#progress}`);
       return true;
     } catch (error) {
       await runner.end();
@@ -123,6 +140,7 @@ class Stage {
       const why = (error as Error).message;
       const known = this.#absences.some((each) => each.peer === peer && each.why === why && missing);
       if (!known) this.#absences.push({ backend, peer, workload: missing ? null : workload.name, why });
+      this.#progress.gaveUp(backend, workload.name, peer);
       onProgress(`${where}: ${why}`);
       return false;
     }
@@ -134,8 +152,12 @@ class Stage {
   }
 }
 
-function brief({ rate, p50Ms, requests, serverShare }: Figures): string {
-  if (rate !== null) return `${Math.round(rate)}/s, p50 ${p50Ms?.toFixed(3)} ms`;
+function brief({ rate, handOffRate, p50Ms, requests, serverShare }: Figures): string {
+  if (rate !== null) {
+    const handOffs = handOffRate === null ? "" : `, ${Math.round(handOffRate)} hand-offs/s`;
+    const p50 = Number.isFinite(p50Ms) ? `, p50 ${numberText((p50Ms as number) * 1_000)} µs` : "";
+    return `${Math.round(rate)}/s${handOffs}${p50}`;
+  }
   return `${Math.round(requests ?? 0)} requests/s, ${((serverShare ?? 0) * 100).toFixed(1)} % of a core`;
 }
 
@@ -152,7 +174,6 @@ class Runner {
     this.peer = peer;
     this.#server = server;
     this.#signal = signal;
-    signal.addEventListener("abort", () => void this.#process?.kill());
   }
 
   /** Starts the process if there is none. Its versions. @throws MissingPeer */
@@ -194,7 +215,7 @@ class Runner {
       const loop = (loopMs: number): Promise<Samples> =>
         process.ask({ do: "loop", name, owners, locks, forMs: loopMs }, loopMs + patienceMs);
       await loop(warmUpMs);
-      return figuresOfWork([await this.#metered(process, () => loop(forMs))]);
+      return figuresOfWork([await this.#metered(process, () => loop(forMs))], forMs);
     }
     const drain = (): Promise<Samples> => process.ask({ do: "drain" }, patienceMs);
     if (kind === "idle") {

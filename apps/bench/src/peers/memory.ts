@@ -7,11 +7,7 @@ export interface Memory extends MemoryReport {
   readonly backend: Backend;
 }
 
-/** Waiters on Redis tell the server each second that they wait, and more than these keep one server busy with nothing else. */
-const sizes = {
-  zookeeper: { holds: 100_000, waiters: 100_000 },
-  redis: { holds: 100_000, waiters: 10_000 },
-} as const;
+const sizes = { holds: 100_000, waiters: 100_000 } as const;
 
 /** Heap for each hold and each waiter, on a server of its own. Rejects at an abort, with its process killed. */
 export async function measureHeap(
@@ -21,7 +17,7 @@ export async function measureHeap(
   const { quick, signal } = options;
   const server = await startServer(backend);
   try {
-    const { holds, waiters } = quick ? { holds: 100, waiters: 100 } : sizes[backend];
+    const { holds, waiters } = quick ? { holds: 100, waiters: 100 } : sizes;
     const args = [backend, server.address, String(holds), String(waiters)];
     const child = fork(new URL("./heap-process.js", import.meta.url), args, {
       execArgv: ["--max-old-space-size=8192"],

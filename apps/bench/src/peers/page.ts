@@ -37,13 +37,16 @@ Each peer runs in a process of its own. A workload is measured in several rounds
 same server. A cell shows the median of the rounds, with the smallest and the largest in parentheses. In the tables of ratios the
 reference peer counts 1: each ratio is taken within a round, so that what slows a whole round down hardly shows in it.
 
-- _a second_: pairs of acquire and release, or hand-offs where owners wait for each other.
+- _a second_: pairs of acquire and release; where owners wait for each other, grants, whoever had the lock before.
+- _hand-offs a second_: grants that went to another owner than the one before. A lock that its last owner takes again past those
+  that wait is granted, but not handed over.
 - _p50_ and _p99_: of a pair, from the call of acquire until release is done; where owners wait, of a hand-off, from the call of
-  release until the next owner has the lock.
+  release until another owner has the lock.
 - _CPU s per 1,000_: processor time of the client's process, garbage collection and compiler included, and of the server, for
-  1,000 pairs or hand-offs.
+  1,000 pairs or grants.
 - _requests each_: packets that ZooKeeper received, keep-alives included; commands that Redis ran, those inside scripts included.
 - _passed by_: how many owners that called later were granted earlier, on average for each grant, and at most.
+- _targets_: what holdfast must reach, and what it aims for, on a machine that does nothing else. The median decides.
 - _shortest_: the shortest exchange that excludes others, without any guarantee: create and list in one write and delete, or
   \`SET NX\` and \`DEL\`; where owners wait, the deletion of the node ahead, or \`BLPOP\` and \`LPUSH\`. It is a floor and not a lock: it loses
   locks, or never gives them back, when a connection or a process dies.
@@ -58,8 +61,8 @@ waiters ask again each 10 ms, and each 200 ms.
   is most of the time: \`pair-far\` shows how little of the difference is left over 10 ms.
 - Ratios of less than about a tenth are within what rounds differ by. Where smallest and largest lie on both sides of 1, the table
   says that there is no difference that this machine can show.
-- Rates of peers without a queue say nothing without the column _passed by_: a lock that goes back to whom it came from needs no
-  hand-off.
+- Where owners wait for each other, grants a second of peers without a queue say nothing: a lock that goes back to its last owner
+  needs no hand-off. Compare hand-offs a second, and _passed by_, which counts those who waited meanwhile.
 - More requests are not slower by themselves, and fewer do not make a lock safe: what holdfast's requests buy is in
   [one acquire](one-acquire.md).
 - An ensemble, replicas, TLS, failures and long holds are not measured here.

@@ -57,4 +57,5 @@ export const peers: readonly Peer[] = [
   redisson,
   inNode("shortest", "redis", "shortest-redis"),
   inNode("holdfast", "redis", "holdfast-redis"),
+  { ...inNode("holdfast+keepMs", "redis", "holdfast-redis-keeping"), named: true },
 ];

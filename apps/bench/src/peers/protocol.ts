@@ -8,7 +8,7 @@ import type { Millis } from "@holdfast/core";
 export type Request =
   /** Opens as many clients, with a session or a connection each. */
   | { readonly do: "connect"; readonly server: string; readonly clients: number }
-  /** See `WorkloadKind`. Owner `i` takes lock `i % locks` through client `i % clients`. Answered with `Samples`. */
+  /** See `WorkloadKind`. Owner `i`, from 0 on, takes lock `i % locks` through client `i % clients`. Answered with `Samples`. */
   | {
       readonly do: "loop";
       readonly name: string;
@@ -16,7 +16,7 @@ export type Request =
       readonly locks: number;
       readonly forMs: Millis;
     }
-  /** The first client acquires; then owner `i` calls acquire through client `(i + 1) % clients`. Answered when all have called. */
+  /** Owner 0, the holder, acquires; then as many owners more call acquire, each as in `loop`. Answered when all have called. */
   | { readonly do: "queue"; readonly name: string; readonly owners: number }
   /** The holder releases, and so does each owner as soon as it is granted. Answered with `Samples` when all are through. */
   | { readonly do: "drain" }
@@ -24,14 +24,17 @@ export type Request =
   | { readonly do: "close" };
 
 export interface Samples {
-  /** Pairs of acquire and release. */
+  /** Pairs of acquire and release. That of a queue's holder is not among them. */
   readonly operations: number;
   readonly tookMs: Millis;
-  /** Microseconds, whole ones. */
+  /** Of each pair, in microseconds. Empty where owners wait for each other. */
   readonly latenciesUs: readonly number[];
-  /**
-   * Which acquires were granted, oldest grant first: acquires are numbered in the order of their calls. Empty where no owner
-   * waits for another.
-   */
-  readonly grants: readonly number[];
+  /** Oldest first, that of a queue's holder too. Empty where no owner waits for another. */
+  readonly grants: readonly Grant[];
 }
+
+/**
+ * Acquires are numbered from 0 on in the order of their calls. Times are microseconds since the work began, negative before it:
+ * when acquire was done, and when release was called.
+ */
+export type Grant = readonly [call: number, owner: number, grantedUs: number, releasedUs: number];

@@ -2,7 +2,9 @@ import { cpus, loadavg, release, totalmem } from "node:os";
 import type { Absence, PeersResult } from "./measure.js";
 import type { Memory } from "./memory.js";
 import { type Peer, peers } from "./peers.js";
-import { type FigureName, ratio, type Sample, type Spread, spread } from "./statistics.js";
+import { type FigureName, ratio, type Sample, spread } from "./statistics.js";
+import { type Judged, judge, targets } from "./targets.js";
+import { numberText, spreadText, table } from "./text.js";
 import { type Backend, type Workload, workloads } from "./workloads.js";
 
 /** Where and when it was measured. */
@@ -23,11 +25,16 @@ export interface PeersReport extends PeersResult {
   readonly memory: readonly Memory[];
 }
 
-/** What several runs measured, as if it were one; no two of them have the same workload. */
+/** What several runs measured, as if it were one. Rounds of a later run come behind those of an earlier one. */
 export function together(reports: readonly PeersReport[]): PeersReport {
+  const samples: Sample[] = [];
+  for (const report of reports) {
+    const last = samples.reduce((most, { round }) => Math.max(most, round), 0);
+    samples.push(...report.samples.map((sample) => ({ ...sample, round: last + sample.round })));
+  }
   return {
     runs: reports.flatMap(({ runs }) => runs),
-    samples: reports.flatMap(({ samples }) => samples),
+    samples,
     absences: reports.flatMap(({ absences }) => absences),
     memory: reports.flatMap(({ memory }) => memory),
     versions: Object.assign({}, ...reports.map(({ versions }) => versions)),
@@ -47,27 +54,35 @@ export function thisMachine(): Pick<Circumstances, "machine" | "load"> {
 interface Column {
   readonly figure: FigureName;
   readonly title: string;
-  readonly digits: number;
+  /** Behind the title, but not where it is a ratio. */
+  readonly unit?: string;
+  /** What the figure is multiplied with for its unit. */
+  readonly scale?: number;
   /** Whether it is set in relation to the reference. */
   readonly compared: boolean;
 }
 
-const cpuTitle = "CPU s per 1,000";
+const microseconds = { unit: "µs", scale: 1_000, compared: true };
+const processorTime = { unit: "s per 1,000", compared: true };
 const workColumns: readonly Column[] = [
-  { figure: "rate", title: "a second", digits: 0, compared: true },
-  { figure: "p50Ms", title: "p50 ms", digits: 3, compared: true },
-  { figure: "p99Ms", title: "p99 ms", digits: 2, compared: true },
-  { figure: "clientCpu", title: `client ${cpuTitle}`, digits: 3, compared: true },
-  { figure: "serverCpu", title: `server ${cpuTitle}`, digits: 3, compared: true },
-  { figure: "requests", title: "requests each", digits: 1, compared: true },
-  { figure: "passedBy", title: "passed by, mean", digits: 2, compared: false },
-  { figure: "passedByMost", title: "at most", digits: 0, compared: false },
+  { figure: "rate", title: "a second", compared: true },
+  { figure: "handOffRate", title: "hand-offs a second", compared: true },
+  { figure: "p50Ms", title: "p50", ...microseconds },
+  { figure: "p99Ms", title: "p99", ...microseconds },
+  { figure: "clientCpu", title: "client CPU", ...processorTime },
+  { figure: "serverCpu", title: "server CPU", ...processorTime },
+  { figure: "requests", title: "requests each", compared: true },
+  { figure: "passedBy", title: "passed by, mean", compared: false },
+  { figure: "passedByMost", title: "at most", compared: false },
 ];
 const idleColumns: readonly Column[] = [
-  { figure: "requests", title: "requests a second", digits: 1, compared: true },
-  { figure: "serverShare", title: "share of a core, server", digits: 4, compared: true },
-  { figure: "clientShare", title: "share of a core, client", digits: 4, compared: true },
+  { figure: "requests", title: "requests a second", compared: true },
+  { figure: "serverShare", title: "share of a core, server", compared: true },
+  { figure: "clientShare", title: "share of a core, client", compared: true },
 ];
+
+const columnsOf = ({ kind }: Workload): readonly Column[] => (kind === "idle" ? idleColumns : workColumns);
+const titleOf = ({ title, unit }: Column): string => (unit === undefined ? title : `${title} ${unit}`);
 
 const backendTitles: Readonly<Record<Backend, string>> = { zookeeper: "ZooKeeper", redis: "Redis" };
 
@@ -77,16 +92,49 @@ export function figuresMarkdown(report: PeersReport): string {
     report.samples.some((sample) => sample.backend === backend),
   );
   return [
+    ...targetSection(report.samples),
     ...backends.flatMap((backend) => [`## ${backendTitles[backend]}`, ...sections(report, backend)]),
     ...memorySection(report.memory),
     ...absenceSection(report.absences),
   ].join("\n\n");
 }
 
+/** Targets whose workload was measured. */
+function targetSection(samples: readonly Sample[]): string[] {
+  const rows = targets
+    .filter(({ backend, workload }) =>
+      samples.some((sample) => sample.backend === backend && sample.workload === workload),
+    )
+    .map((target) => targetRow(judge(target, samples)));
+  if (rows.length === 0) return [];
+  const titles = ["what", "measured", "must", "aim", "reached", "shortest"];
+  return ["## Targets", table(titles, rows)];
+}
+
+function targetRow({ target, measured, shortest, reached }: Judged): string[] {
+  const { backend, must, aim, of } = target;
+  const workload = workloads.find(({ name }) => name === target.workload) as Workload;
+  const column = columnsOf(workload).find(({ figure }) => figure === target.figure) as Column;
+  const what = of === "ratio" ? `${column.title}, ${referenceOf(backend)} = 1` : titleOf(column);
+  const scale = of === "ratio" ? 1 : (column.scale ?? 1);
+  const bound = (value: number): string =>
+    `${aim > must ? "≥" : "≤"} ${Number((value * scale).toPrecision(3))}`;
+  return [
+    `${target.workload} on ${backendTitles[backend]}: ${what}`,
+    spreadText(measured, scale),
+    bound(must),
+    bound(aim),
+    reached,
+    spreadText(shortest, scale),
+  ];
+}
+
+function referenceOf(backend: Backend): string {
+  return (peers.find((peer) => peer.backend === backend && peer.reference === true) as Peer).name;
+}
+
 function sections({ samples }: PeersReport, backend: Backend): string[] {
-  const { name: reference } = peers.find(
-    (peer) => peer.backend === backend && peer.reference === true,
-  ) as Peer;
+  const reference = referenceOf(backend);
   const measured = workloads
     .map((workload) => ({
       workload,
@@ -114,7 +162,7 @@ function overview(measured: readonly MeasuredWorkload[], reference: string): str
     .filter(({ workload }) => workload.kind !== "idle")
     .map(({ workload, own }) => {
       const cell = (peer: string, figure: FigureName): string =>
-        spreadText(ratio(byPeer(own, peer), byPeer(own, reference), figure), 2);
+        spreadText(ratio(byPeer(own, peer), byPeer(own, reference), figure));
       return [
         workload.name,
         ...columns.map(({ figure }) => cell("holdfast", figure)),
@@ -128,16 +176,15 @@ function overview(measured: readonly MeasuredWorkload[], reference: string): str
 }
 
 function section(workload: Workload, samples: readonly Sample[], reference: string): string[] {
-  const all = workload.kind === "idle" ? idleColumns : workColumns;
-  const columns = all.filter(({ figure }) => spread(samples, figure) !== null);
+  const columns = columnsOf(workload).filter(({ figure }) => spread(samples, figure) !== null);
   const measured = new Set(samples.map(({ peer }) => peer));
   const names = [...new Set(peers.map(({ name }) => name))].filter((name) => measured.has(name));
   const of = (peer: string): Sample[] => byPeer(samples, peer);
   const figures = table(
-    ["peer", ...columns.map(({ title }) => title)],
+    ["peer", ...columns.map(titleOf)],
     names.map((peer) => [
       peer,
-      ...columns.map(({ figure, digits }) => spreadText(spread(of(peer), figure), digits)),
+      ...columns.map(({ figure, scale }) => spreadText(spread(of(peer), figure), scale)),
     ]),
   );
   const parts = [`### ${workload.name}`, `${workload.what}.`, figures];
@@ -152,7 +199,7 @@ function section(workload: Workload, samples: readonly Sample[], reference: stri
       .filter((peer) => peer !== reference)
       .map((peer) => [
         peer,
-        ...compared.map(({ figure }) => spreadText(ratio(of(peer), of(reference), figure), 2)),
+        ...compared.map(({ figure }) => spreadText(ratio(of(peer), of(reference), figure))),
       ]),
   );
   return [...parts, ratios];
@@ -162,10 +209,10 @@ function memorySection(memory: readonly Memory[]): string[] {
   if (memory.length === 0) return [];
   const rows = memory.map((each) => [
     each.backend,
-    count(each.holds),
-    count(each.bytesPerHold),
-    count(each.waiters),
-    count(each.bytesPerWaiter),
+    numberText(each.holds),
+    numberText(each.bytesPerHold),
+    numberText(each.waiters),
+    numberText(each.bytesPerWaiter),
   ]);
   return [
     "## Heap",
@@ -181,28 +228,4 @@ function absenceSection(absences: readonly Absence[]): string[] {
       `- ${peer} (${backendTitles[backend]}), ${workload ?? "all workloads"}: ${why.split("\n")[0]}`,
   );
   return ["## Not measured", lines.join("\n")];
-}
-
-/** One line of Markdown for each row, padded as the formatter of this repository has it. */
-export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = titles.map((title, at) =>
-    Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join(" | ")} |`;
-  const rule = widths.map((width, at) => (at === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
-  return [line(titles), line(rule), ...rows.map(line)].join("\n");
-}
-
-/** `1,130 (1,100-1,210)`; the middle alone where all rounds agree. */
-export function spreadText(values: Spread | null, digits: number): string {
-  if (values === null) return "-";
-  const [median, least, most] = [values.median, values.least, values.most].map((value) =>
-    count(value, digits),
-  );
-  return least === most ? (median as string) : `${median} (${least}-${most})`;
-}
-
-function count(value: number, digits = 0): string {
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }

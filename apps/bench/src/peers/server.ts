@@ -17,7 +17,10 @@ export interface BenchServer {
   stop(): Promise<void>;
 }
 
-const queuedWithinMs: Millis = 60_000;
+/** Each that comes lists those that stand there, so that a long queue takes long. */
+const queuedWithinMs = (owners: number): Millis => 60_000 + 10 * owners;
+/** The shortest exchange has a connection for each of ten thousand owners. */
+const mostConnections = 12_000;
 /** Behind the last node of a queue its owner still asks for a watch. */
 const watchedAfterMs: Millis = 300;
 
@@ -53,7 +56,7 @@ async function zookeeper(): Promise<BenchServer> {
       await queue();
       await eventually(async () => signal.aborted || (await nodes()) >= wanted, {
         what: `${owners} owners in the queue`,
-        withinMs: queuedWithinMs,
+        withinMs: queuedWithinMs(owners),
       });
       await delay(watchedAfterMs, undefined, { signal });
     },
@@ -63,7 +66,7 @@ async function zookeeper(): Promise<BenchServer> {
 
 /** Without persistence. */
 async function redis(): Promise<BenchServer> {
-  const node = await startRedis();
+  const node = await startRedis({ config: { maxclients: mostConnections } });
   return {
     version: `Redis ${(await node.info("server")).redis_version}`,
     pid: node.pid,

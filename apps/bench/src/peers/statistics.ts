@@ -1,11 +1,15 @@
+import type { Millis } from "@holdfast/core";
 import { Latencies } from "../latencies.js";
-import type { Samples } from "./protocol.js";
+import type { Grant, Samples } from "./protocol.js";
 import type { Meter } from "./server.js";
 
 /** What one peer did in one round of one workload. `null`: it is nothing that this workload has. */
 export interface Figures {
-  /** Pairs or hand-offs a second. */
+  /** Pairs a second; where owners wait for each other, grants a second, whoever had the lock before. */
   readonly rate: number | null;
+  /** Grants a second that went to another owner than the one before. */
+  readonly handOffRate: number | null;
+  /** Of a pair, from the call of acquire until release is done; of a hand-off, from the call of release to the grant. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
   /** Seconds of processor time for 1,000 operations. */
@@ -25,6 +29,7 @@ export type FigureName = keyof Figures;
 
 const nothing: Figures = {
   rate: null,
+  handOffRate: null,
   p50Ms: null,
   p99Ms: null,
   clientCpu: null,
@@ -43,27 +48,39 @@ export interface Measured {
   readonly after: Meter;
 }
 
-/** Of operations, in one stretch or in several that count as one. */
-export function figuresOfWork(stretches: readonly Measured[]): Figures {
+/**
+ * Of operations, in one stretch or in several that count as one. `untilMs` is when owners that loop stop calling: those that wait then
+ * are served one after the other, which is a queue that drains and no crowd, so that rates and hand-offs end with it.
+ */
+export function figuresOfWork(
+  stretches: readonly Measured[],
+  untilMs: Millis = Number.POSITIVE_INFINITY,
+): Figures {
   const sum = (of: (stretch: Measured) => number): number =>
     stretches.reduce((total, stretch) => total + of(stretch), 0);
   const operations = sum(({ samples }) => samples.operations);
+  const contended = stretches.some(({ samples }) => samples.grants.length > 0);
+  const passed = stretches.map(({ samples }) => passedByOf(samples.grants.map(([call]) => call)));
+  const crowds = stretches.map(({ samples }) => crowdOf(samples.grants, untilMs));
+  const seconds =
+    sum(({ samples }) => (contended ? Math.min(samples.tookMs, untilMs) : samples.tookMs)) / 1_000;
+  const handOffsUs = crowds.flatMap((crowd) => crowd.handOffsUs);
+  const pairsUs = stretches.flatMap(({ samples }) => samples.latenciesUs);
   const latencies = new Latencies();
-  for (const { samples } of stretches) for (const us of samples.latenciesUs) latencies.add(us / 1_000);
+  for (const us of contended ? handOffsUs : pairsUs) latencies.add(us / 1_000);
   const { p50Ms, p99Ms } = latencies.summary();
-  const queued = stretches.some(({ samples }) => samples.grants.length > 0);
-  const passed = stretches.map(({ samples }) => passedByOf(samples.grants));
   return {
     ...nothing,
-    rate: (operations / sum(({ samples }) => samples.tookMs)) * 1_000,
+    rate: (contended ? crowds.reduce((total, { grants }) => total + grants, 0) : operations) / seconds,
+    handOffRate: contended ? handOffsUs.length / seconds : null,
     p50Ms,
     p99Ms,
     // Milliseconds for one are seconds for 1,000.
     clientCpu: sum(({ before, after }) => after.clientCpuMs - before.clientCpuMs) / operations,
     serverCpu: sum(({ before, after }) => after.serverCpuMs - before.serverCpuMs) / operations,
     requests: sum(({ before, after }) => after.requests - before.requests) / operations,
-    passedBy: queued ? passed.reduce((total, { all }) => total + all, 0) / operations : null,
-    passedByMost: queued ? Math.max(...passed.map(({ most }) => most)) : null,
+    passedBy: contended ? passed.reduce((total, { all }) => total + all, 0) / operations : null,
+    passedByMost: contended ? Math.max(...passed.map(({ most }) => most)) : null,
   };
 }
 
@@ -76,6 +93,24 @@ export function figuresOfIdling(before: Meter, after: Meter): Figures {
     clientShare: (after.clientCpuMs - before.clientCpuMs) / tookMs,
     serverShare: (after.serverCpuMs - before.serverCpuMs) / tookMs,
   };
+}
+
+/** Grants from the beginning of the work until then, and how long those of them took that went to another owner than the one before. */
+export function crowdOf(
+  grants: readonly Grant[],
+  untilMs: Millis,
+): { readonly grants: number; readonly handOffsUs: readonly number[] } {
+  const handOffsUs: number[] = [];
+  let counted = 0;
+  grants.forEach(([, owner, grantedUs], at) => {
+    if (grantedUs < 0 || grantedUs > untilMs * 1_000) return;
+    counted++;
+    const before = grants[at - 1];
+    if (before === undefined) return;
+    const [, ownerBefore, , releasedUs] = before;
+    if (owner !== ownerBefore) handOffsUs.push(grantedUs - releasedUs);
+  });
+  return { grants: counted, handOffsUs };
 }
 
 /**

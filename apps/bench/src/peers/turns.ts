@@ -1,4 +1,5 @@
-import type { Request, Samples } from "./protocol.js";
+import type { Millis } from "@holdfast/core";
+import type { Grant, Request, Samples } from "./protocol.js";
 
 /** One lock as one owner sees it. Acquired and released by turns. */
 export interface BenchLock {
@@ -40,9 +41,9 @@ export class Turns {
     const startedMs = performance.now();
     const untilMs = startedMs + forMs;
     await Promise.all(
-      owned.map(async (lock) => {
+      owned.map(async (lock, owner) => {
         while (performance.now() < untilMs) {
-          if (contended) await record.turn(lock);
+          if (contended) await record.turn(lock, owner);
           else await record.pair(lock);
         }
       }),
@@ -53,8 +54,8 @@ export class Turns {
   async queue({ name, owners }: Queue): Promise<void> {
     const record = new Recorder();
     const holder = this.#client(0).lock(name, true);
-    await holder.acquire();
-    const served = range(owners).map((i) => record.turn(this.#client(i + 1).lock(name, true)));
+    await record.acquire(holder, 0);
+    const served = range(owners).map((i) => record.turn(this.#client(i + 1).lock(name, true), i + 1));
     for (const each of served) each.catch(() => {}); // reported by `drain`
     this.#queue = { holder, record, served };
   }
@@ -78,46 +79,66 @@ export class Turns {
   }
 }
 
+interface Turn {
+  readonly call: number;
+  readonly owner: number;
+  readonly grantedMs: Millis;
+  releasedMs: Millis;
+}
+
 class Recorder {
-  readonly #latenciesUs: number[] = [];
-  readonly #grants: number[] = [];
+  readonly #pairsMs: Millis[] = [];
+  readonly #turns: Turn[] = [];
   #operations = 0;
   #calls = 0;
-  #releasedMs = 0;
 
   async pair(lock: BenchLock): Promise<void> {
     const calledMs = performance.now();
     await lock.acquire();
     await lock.release();
-    this.#latenciesUs.push(Math.round((performance.now() - calledMs) * 1_000));
+    this.#pairsMs.push(performance.now() - calledMs);
     this.#operations++;
   }
 
   /** One turn of an owner that others wait for. */
-  async turn(lock: BenchLock): Promise<void> {
-    const call = this.#calls++;
-    await lock.acquire();
-    this.#grants.push(call);
-    if (this.#releasedMs > 0) {
-      this.#latenciesUs.push(Math.round((performance.now() - this.#releasedMs) * 1_000));
-    }
+  async turn(lock: BenchLock, owner: number): Promise<void> {
+    await this.acquire(lock, owner);
     await this.release(lock);
     this.#operations++;
   }
 
+  async acquire(lock: BenchLock, owner: number): Promise<void> {
+    const call = this.#calls++;
+    await lock.acquire();
+    this.#turns.push({ call, owner, grantedMs: performance.now(), releasedMs: Number.NaN });
+  }
+
+  /** By the owner that was granted last: all others wait for it. */
   async release(lock: BenchLock): Promise<void> {
-    this.#releasedMs = performance.now();
+    (this.#turns.at(-1) as Turn).releasedMs = performance.now();
     await lock.release();
   }
 
-  samples(startedMs: number): Samples {
+  samples(startedMs: Millis): Samples {
     return {
       operations: this.#operations,
       tookMs: performance.now() - startedMs,
-      latenciesUs: this.#latenciesUs,
-      grants: this.#grants,
+      latenciesUs: this.#pairsMs.map(microseconds),
+      grants: this.#turns.map(
+        ({ call, owner, grantedMs, releasedMs }): Grant => [
+          call,
+          owner,
+          microseconds(grantedMs - startedMs),
+          microseconds(releasedMs - startedMs),
+        ],
+      ),
     };
   }
+}
+
+/** To a tenth. */
+function microseconds(ms: Millis): number {
+  return Math.round(ms * 10_000) / 10;
 }
 
 function range(count: number): number[] {

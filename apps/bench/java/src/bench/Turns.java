@@ -1,9 +1,9 @@
 package bench;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.Collectors;
 
 /** What owners do with the locks of one peer, and when; each owner is a thread. See {@code turns.ts}. */
 final class Turns {
@@ -27,13 +27,14 @@ final class Turns {
         long[] untilNs = new long[1];
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < owners; i++) {
+            int owner = i;
             Client.Lock lock = client(i).lock(name + "-" + i % locks);
             threads.add(start(loops, () -> {
                 ready.countDown();
                 go.await();
                 while (System.nanoTime() < untilNs[0]) {
                     if (contended) {
-                        loops.turn(lock);
+                        loops.turn(lock, owner);
                     } else {
                         loops.pair(lock);
                     }
@@ -53,13 +54,14 @@ final class Turns {
         record = waits;
         queue = new ArrayList<>();
         holder = client(0).lock(name);
-        holder.acquire();
+        waits.acquire(holder, 0);
         CountDownLatch called = new CountDownLatch(owners);
-        for (int i = 0; i < owners; i++) {
-            Client.Lock lock = client(i + 1).lock(name);
+        for (int i = 1; i <= owners; i++) {
+            int owner = i;
+            Client.Lock lock = client(i).lock(name);
             queue.add(start(waits, () -> {
                 called.countDown();
-                waits.turn(lock);
+                waits.turn(lock, owner);
             }));
         }
         called.await();
@@ -106,14 +108,23 @@ final class Turns {
         return thread;
     }
 
+    private static final class Grant {
+        private final int call;
+        private final int owner;
+        private final long grantedNs = System.nanoTime();
+        private long releasedNs;
+
+        Grant(int call, int owner) {
+            this.call = call;
+            this.owner = owner;
+        }
+    }
+
     private static final class Record {
-        private long[] latenciesUs = new long[1 << 12];
-        private int latencies;
-        private long[] granted = new long[1 << 12];
-        private int grants;
+        private final List<Long> pairsNs = new ArrayList<>();
+        private final List<Grant> grants = new ArrayList<>();
         private int operations;
         private int calls;
-        private long releasedNs;
         private Exception failure;
 
         void pair(Client.Lock lock) throws Exception {
@@ -122,36 +133,35 @@ final class Turns {
             lock.release();
             long tookNs = System.nanoTime() - calledNs;
             synchronized (this) {
-                latency(tookNs);
+                pairsNs.add(tookNs);
                 operations++;
             }
         }
 
-        void turn(Client.Lock lock) throws Exception {
-            int call;
-            synchronized (this) {
-                call = calls++;
-            }
-            lock.acquire();
-            long nowNs = System.nanoTime();
-            synchronized (this) {
-                if (grants == granted.length) {
-                    granted = Arrays.copyOf(granted, 2 * grants);
-                }
-                granted[grants++] = call;
-                if (releasedNs > 0) {
-                    latency(nowNs - releasedNs);
-                }
-            }
+        void turn(Client.Lock lock, int owner) throws Exception {
+            acquire(lock, owner);
             release(lock);
             synchronized (this) {
                 operations++;
             }
         }
 
+        void acquire(Client.Lock lock, int owner) throws Exception {
+            int call;
+            synchronized (this) {
+                call = calls++;
+            }
+            lock.acquire();
+            Grant grant = new Grant(call, owner);
+            synchronized (this) {
+                grants.add(grant);
+            }
+        }
+
+        /** By the owner that was granted last: all others wait for it. */
         void release(Client.Lock lock) throws Exception {
             synchronized (this) {
-                releasedNs = System.nanoTime();
+                grants.get(grants.size() - 1).releasedNs = System.nanoTime();
             }
             lock.release();
         }
@@ -167,23 +177,18 @@ final class Turns {
                 throw failure;
             }
             double tookMs = (System.nanoTime() - startedNs) / 1e6;
+            String latencies = pairsNs.stream().map(Record::microseconds).collect(Collectors.joining(","));
+            String turns = grants.stream()
+                    .map(grant -> "[" + grant.call + "," + grant.owner + "," + microseconds(grant.grantedNs - startedNs)
+                            + "," + microseconds(grant.releasedNs - startedNs) + "]")
+                    .collect(Collectors.joining(","));
             return "{\"operations\":" + operations + ",\"tookMs\":" + tookMs
-                    + ",\"latenciesUs\":" + json(latenciesUs, latencies) + ",\"grants\":" + json(granted, grants) + "}";
+                    + ",\"latenciesUs\":[" + latencies + "],\"grants\":[" + turns + "]}";
         }
 
-        private void latency(long tookNs) {
-            if (latencies == latenciesUs.length) {
-                latenciesUs = Arrays.copyOf(latenciesUs, 2 * latencies);
-            }
-            latenciesUs[latencies++] = Math.round(tookNs / 1e3);
-        }
-
-        private static String json(long[] values, int count) {
-            StringBuilder text = new StringBuilder("[");
-            for (int i = 0; i < count; i++) {
-                text.append(i == 0 ? "" : ",").append(values[i]);
-            }
-            return text.append("]").toString();
+        /** To a tenth. */
+        private static String microseconds(long ns) {
+            return Double.toString(Math.round(ns / 100.0) / 10.0);
         }
     }
 }
