@@ -105,11 +105,13 @@ class Turns:
         until = started + forMs / 1e3
 
         def run(owner, lock):
-            while time.perf_counter() < until:
+            while True:
                 if contended:
                     record.turn(lock, owner)
                 else:
                     record.pair(lock)
+                if time.perf_counter() >= until:
+                    return
 
         threads = [record.start(lambda each=each: run(*each)) for each in enumerate(owned)]
         for thread in threads:

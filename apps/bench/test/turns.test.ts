@@ -12,14 +12,13 @@ async function turnsOf(clients: number): Promise<Turns> {
 describe("the turns of owners", () => {
   it("that loop on a lock each are pairs, which all have a time", async () => {
     const turns = await turnsOf(1);
-    const { operations, latenciesUs, grants, tookMs } = await turns.loop({
+    const { operations, latenciesUs, grants } = await turns.loop({
       ...{ do: "loop", name: "pairs", owners: 3, locks: 3, forMs: 20 },
     });
     await turns.close();
-    expect(operations).toBeGreaterThan(0);
+    expect(operations).toBeGreaterThanOrEqual(3);
     expect(latenciesUs).toHaveLength(operations);
     expect(grants).toEqual([]);
-    expect(tookMs).toBeGreaterThanOrEqual(20);
   });
 
   it("that loop on one lock are grants with their owner, each after the release before it", async () => {

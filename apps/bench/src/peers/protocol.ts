@@ -8,7 +8,10 @@ import type { Millis } from "@holdfast/core";
 export type Request =
   /** Opens as many clients, with a session or a connection each. */
   | { readonly do: "connect"; readonly server: string; readonly clients: number }
-  /** See `WorkloadKind`. Owner `i`, from 0 on, takes lock `i % locks` through client `i % clients`. Answered with `Samples`. */
+  /**
+   * See `WorkloadKind`. Owner `i`, from 0 on, takes lock `i % locks` through client `i % clients`, at least once. Answered with
+   * `Samples`.
+   */
   | {
       readonly do: "loop";
       readonly name: string;

@@ -42,10 +42,10 @@ export class Turns {
     const untilMs = startedMs + forMs;
     await Promise.all(
       owned.map(async (lock, owner) => {
-        while (performance.now() < untilMs) {
+        do {
           if (contended) await record.turn(lock, owner);
           else await record.pair(lock);
-        }
+        } while (performance.now() < untilMs);
       }),
     );
     return record.samples(startedMs);

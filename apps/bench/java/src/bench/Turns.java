@@ -32,13 +32,13 @@ final class Turns {
             threads.add(start(loops, () -> {
                 ready.countDown();
                 go.await();
-                while (System.nanoTime() < untilNs[0]) {
+                do {
                     if (contended) {
                         loops.turn(lock, owner);
                     } else {
                         loops.pair(lock);
                     }
-                }
+                } while (System.nanoTime() < untilNs[0]);
             }));
         }
         ready.await();
