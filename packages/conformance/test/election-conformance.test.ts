@@ -1,18 +1,10 @@
 import { leaderElectionConformance } from "@holdfast/conformance";
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { memoryFixture } from "./memory-fixture.js";
+import { memoryWorlds } from "./memory-worlds.js";
 import { simulatedFixture } from "./simulated-fixture.js";
 
-for (const how of ["session", "theft"] as const) {
-  leaderElectionConformance(`memory, ${how}`, async () => memoryFixture(how));
-  for (const seed of [1, 20_061, 3_735_928_559]) {
-    leaderElectionConformance(`memory, ${how}, seed ${seed}`, async () => {
-      const runtime = simulatedRuntime(seed);
-      const running = runtime.autoAdvance();
-      return { ...memoryFixture(how, runtime), close: async () => running[Symbol.dispose]() };
-    });
-  }
-}
+for (const { name, fixture } of memoryWorlds(memoryFixture)) leaderElectionConformance(name, fixture);
 
 for (const lease of ["session", "ttl"] as const) {
   for (const seed of [7, 1_234_567]) {

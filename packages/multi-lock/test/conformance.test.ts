@@ -1,20 +1,15 @@
-import { simulatedRuntime } from "@holdfast/core/testing";
+import { memoryWorlds } from "../../conformance/test/memory-worlds.js";
 import { multiLockAcrossConformance, multiLockConformance } from "./kit/conformance.js";
 import { type Together, worldFixture } from "./world.js";
 
-const seeds = [1, 20_061, 3_735_928_559];
+for (const together of ["one by one", "all at once"] satisfies Together[]) {
+  const worlds = memoryWorlds((how, runtime) =>
+    worldFixture({ how, together, ...(runtime === undefined ? {} : { runtime }) }),
+  );
+  for (const { name, fixture } of worlds) multiLockConformance(`${name}, ${together}`, fixture);
+}
 
 for (const how of ["session", "theft"] as const) {
-  for (const together of ["one by one", "all at once"] satisfies Together[]) {
-    multiLockConformance(`memory, ${together}, ${how}`, async () => worldFixture({ how, together }));
-    for (const seed of seeds) {
-      multiLockConformance(`memory, ${together}, ${how}, seed ${seed}`, async () => {
-        const runtime = simulatedRuntime(seed);
-        const running = runtime.autoAdvance();
-        return { ...worldFixture({ how, together, runtime }), close: async () => running[Symbol.dispose]() };
-      });
-    }
-  }
   multiLockAcrossConformance(
     `two memories, ${how}`,
     async () => worldFixture({ how }),

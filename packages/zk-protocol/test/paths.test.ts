@@ -24,7 +24,7 @@ function refused(unit: number): boolean {
   return ranges.some(([first, last]) => unit >= first && unit <= last);
 }
 
-// A server is asked about the same rules, on every UTF-16 unit, in real-server.server.test.ts.
+// A server is asked about the same rules, on every UTF-16 unit, in e2e/protocol/codec.test.ts.
 describe("validatePath", () => {
   test.each([
     "/",

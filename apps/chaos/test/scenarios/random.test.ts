@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { share } from "../../../../e2e/support/share.js";
 import { drawPlan } from "../../src/engine/plan.js";
 import { headMs, tailMs } from "../../src/engine/random-plan.js";
 import type { Lane, PlannedFault, Scenario } from "../../src/engine/scenario.js";
@@ -7,6 +8,7 @@ import { parseWorkerTarget } from "../../src/engine/trigger.js";
 import { catalogue } from "../../src/scenarios/catalogue.js";
 import { randomScenarios } from "../../src/scenarios/random.js";
 
+const plansOfEach = share("plans of each random scenario, for each property", 16, 60);
 const each = randomScenarios.map((scenario) => [scenario.id, scenario] as const);
 const seeds = fc.nat(2 ** 31 - 1);
 const seconds = fc.integer({ min: 60, max: 600 });
@@ -37,7 +39,7 @@ describe("what the random scenarios draw", () => {
         expect(drawPlan(scenario, one)).toEqual(drawPlan(scenario, one));
         if (one !== other) expect(drawPlan(scenario, one)).not.toEqual(drawPlan(scenario, other));
       }),
-      { numRuns: 30 },
+      { numRuns: plansOfEach / 2 },
     );
   });
 
@@ -52,7 +54,7 @@ describe("what the random scenarios draw", () => {
         expect(plan.map(({ number }) => number)).toEqual(plan.map((__, at) => at + 1));
         expect(plan.map(({ atMs }) => atMs)).toEqual(plan.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
       }),
-      { numRuns: 60 },
+      { numRuns: plansOfEach },
     );
   });
 
@@ -74,7 +76,7 @@ describe("what the random scenarios draw", () => {
             if (stays(fault)) expect(forMs, fault).toBeGreaterThan(0);
           }
         }),
-        { numRuns: 60 },
+        { numRuns: plansOfEach },
       );
     },
   );
@@ -90,7 +92,7 @@ describe("what the random scenarios draw", () => {
         const sure = (short ?? []).filter(({ atMs: at }) => at < atMs - 20_000);
         expect((long ?? []).slice(0, sure.length)).toEqual(sure);
       }),
-      { numRuns: 30 },
+      { numRuns: plansOfEach / 2 },
     );
   });
 
@@ -111,7 +113,7 @@ describe("what the random scenarios draw", () => {
           if (options.key !== undefined) expect(Object.keys(scenario.keys)).toContain(options.key);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: plansOfEach },
     );
   });
 

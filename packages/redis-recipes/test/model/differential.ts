@@ -1,4 +1,5 @@
 import { seededRandom } from "@holdfast/core/testing";
+import { share } from "../../../../e2e/support/share.js";
 import type { Script } from "../../src/scripts/script.js";
 import { differences, keyDifferences, messageDifferences, roundingMs, settleScores } from "./compare.js";
 import { Keyspace } from "./keyspace.js";
@@ -28,13 +29,6 @@ export class Dice {
   chance(share: number): boolean {
     return this.#next() < share;
   }
-}
-
-/** How many this run does, printed as a share of the full number. */
-export function share(what: string, part: number, full: number): number {
-  const count = fullRun ? full : part;
-  console.log(`share ${count}/${full} ${what}`);
-  return count;
 }
 
 export function steps(what: string): number {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { share } from "../../../../e2e/support/share.js";
 import { contendedElection, contendedMutex, contendedReadWriteLock } from "./contended.js";
 import { lockName, Scene } from "./scene.js";
 
@@ -32,8 +33,7 @@ for (const { kind, keys, acquire } of [contendedMutex, contendedReadWriteLock, c
 }
 
 /** Of each, in this run. What is counted does not grow with it. */
-const many = process.env.HOLDFAST_FULL === "1" ? 10_000 : 3_000;
-console.log(`share ${many}/10000 holds and waits of one client`);
+const many = share("holds and waits of one client", 2_000, 10_000);
 
 test("thousands of holds are renewed, and as many waits kept alive, in at most 100 calls of a period", async () => {
   const scene = new Scene();

@@ -1,4 +1,4 @@
-import { share } from "../model/differential.js";
+import { share } from "../../../../e2e/support/share.js";
 import { ourOwners, type Stage } from "../model/stage.js";
 
 /** How many wait on one name. Two fifths of them are dead. */
