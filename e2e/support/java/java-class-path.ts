@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { publish, run } from "../process/run.js";
+import { madeOnce } from "../process/made-once.js";
+import { run } from "../process/run.js";
 import { share } from "../share.js";
 
 /** The oldest Curator the layout promises to share locks with, and whatever `e2e/java/pom.xml` names. */
@@ -85,7 +86,7 @@ export async function mavenClassPath(project: MavenProject, version?: string): P
   const wanted = version ?? versionIn(pom, project);
   const hash = createHash("sha256").update(pom).digest("hex").slice(0, 8);
   const jarDir = join(javaCacheDir, `${project.id}-${wanted}-${hash}`);
-  if (!existsSync(jarDir)) await fetchJars(project, wanted, jarDir);
+  await fetchJars(project, wanted, jarDir);
   const jars = (await readdir(jarDir)).filter((file) => file.endsWith(".jar"));
   return jars
     .sort()
@@ -101,35 +102,31 @@ function versionIn(pom: string, { id, pomFile }: MavenProject): string {
 
 async function fetchJars(project: MavenProject, version: string, jarDir: string): Promise<void> {
   const failureNote = `${jarDir}.failed`;
-  const known = await recentText(failureNote);
-  if (known !== null)
-    throw new Error(`${known} (not tried again within ${tryAgainAfterMs / 60_000} minutes)`);
-  await mkdir(javaCacheDir, { recursive: true });
-  // Maven writes elsewhere and the folder gets its name when it is complete: an interrupted download leaves nothing
-  // that looks finished, and two runs at once do not meet.
-  const projectDir = await mkdtemp(join(tmpdir(), "holdfast-maven-"));
-  const staged = await mkdtemp(join(javaCacheDir, ".staged-"));
-  try {
-    await cp(project.pomFile, join(projectDir, "pom.xml"));
-    const settings = [
-      `-D${project.id}.version=${version}`,
-      `-DoutputDirectory=${staged}`,
-      "-DincludeScope=runtime",
-    ];
-    const impatience = ["-Dmaven.wagon.http.connectionTimeout=10000", "-Dmaven.wagon.rto=60000"];
-    await run("mvn", ["-q", "-B", "dependency:copy-dependencies", ...settings, ...impatience], {
-      cwd: projectDir,
-      withinMs: downloadWithinMs,
-    });
-    await publish(staged, jarDir);
-  } catch (error) {
-    const message = `${project.name} ${version} could not be had from Maven Central: ${(error as Error).message}`;
-    await writeFile(failureNote, message);
-    throw new Error(message);
-  } finally {
-    await rm(projectDir, { recursive: true, force: true });
-    await rm(staged, { recursive: true, force: true });
-  }
+  await madeOnce(jarDir, downloadWithinMs, async (folder) => {
+    const known = await recentText(failureNote);
+    if (known !== null)
+      throw new Error(`${known} (not tried again within ${tryAgainAfterMs / 60_000} minutes)`);
+    const projectDir = await mkdtemp(join(tmpdir(), "holdfast-maven-"));
+    try {
+      await cp(project.pomFile, join(projectDir, "pom.xml"));
+      const settings = [
+        `-D${project.id}.version=${version}`,
+        `-DoutputDirectory=${folder}`,
+        "-DincludeScope=runtime",
+      ];
+      const impatience = ["-Dmaven.wagon.http.connectionTimeout=10000", "-Dmaven.wagon.rto=60000"];
+      await run("mvn", ["-q", "-B", "dependency:copy-dependencies", ...settings, ...impatience], {
+        cwd: projectDir,
+        withinMs: downloadWithinMs,
+      });
+    } catch (error) {
+      const message = `${project.name} ${version} could not be had from Maven Central: ${(error as Error).message}`;
+      await writeFile(failureNote, message);
+      throw new Error(message);
+    } finally {
+      await rm(projectDir, { recursive: true, force: true });
+    }
+  });
 }
 
 /** What the file says, unless it is older than `tryAgainAfterMs` or not there. */

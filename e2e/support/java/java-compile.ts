@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { publish, run } from "../process/run.js";
+import { madeOnce } from "../process/made-once.js";
+import { run } from "../process/run.js";
 import { javaCacheDir } from "./java-class-path.js";
 
+const compileWithinMs = 60_000;
 const sourceDir = fileURLToPath(new URL("../../java/src", import.meta.url));
 
 /** All `.java` files of a folder and those under it, sorted. */
@@ -26,16 +27,9 @@ export async function compileJava(classPath: string, sources?: readonly string[]
   const hash = createHash("sha256").update(classPath);
   for (const file of files) hash.update(`\0${file}\0`).update(await readFile(file));
   const finished = join(javaCacheDir, `classes-${hash.digest("hex").slice(0, 16)}`);
-  if (existsSync(finished)) return finished;
-
-  await mkdir(javaCacheDir, { recursive: true });
-  const staged = await mkdtemp(join(javaCacheDir, ".staged-"));
-  try {
-    const options = ["--release", "17", "-Xlint:all,-path,-classfile", "-d", staged, "-cp", classPath];
-    await run("javac", [...options, ...files], { withinMs: 60_000 });
-    await publish(staged, finished);
-  } finally {
-    await rm(staged, { recursive: true, force: true });
-  }
+  await madeOnce(finished, compileWithinMs, async (folder) => {
+    const options = ["--release", "17", "-Xlint:all,-path,-classfile", "-d", folder, "-cp", classPath];
+    await run("javac", [...options, ...files], { withinMs: compileWithinMs });
+  });
   return finished;
 }

@@ -1,6 +1,4 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { rename } from "node:fs/promises";
 
 /** Runs a command to its end; rejects with the last of its output when it fails or takes longer. */
 export function run(
@@ -30,13 +28,4 @@ export function run(
       reject(new Error(`${command} ${end}: ${output.trim().slice(-2_000)}`));
     });
   });
-}
-
-/** Renames `staged` to `finished`, unless another process was first, which is as good. */
-export async function publish(staged: string, finished: string): Promise<void> {
-  try {
-    await rename(staged, finished);
-  } catch (error) {
-    if (!existsSync(finished)) throw error;
-  }
 }
