@@ -26,10 +26,7 @@ describe.each(await curatorVersions())("Curator %s", (curator) => {
     await Promise.all([left?.close(), right?.close()]);
   });
 
-  // The real server is the control; what a release of Curator asks of it changes little from one to the next.
-  const servers =
-    curator === "5.4.0" ? targetNames.length : share(`servers, ${curator} Curator`, 1, targetNames.length);
-  describe.each(targetNames.slice(0, servers))("with %s", (name) => {
+  describe.each(targetNames)("with %s", (name) => {
     let target: Target;
     let mine: CuratorClient;
     let theirs: CuratorClient;

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { expireSession, startEmbeddedZooKeeper, startProxy, startZooKeeper } from "@holdfast/test-servers";
+import { share } from "../support/share.js";
 
 /** A session as its client tells it. */
 export interface SessionKey {
@@ -27,8 +28,14 @@ export interface Target extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-export const targetNames = ["the embedded server", "a real server"] as const;
-export type TargetName = (typeof targetNames)[number];
+export type TargetName = "the embedded server" | "a real server";
+
+const allTargets: readonly TargetName[] = ["the embedded server", "a real server"];
+/** The real server is the control: what others' clients do with it shows nothing of ours but that the test is right. */
+export const targetNames: readonly TargetName[] = allTargets.slice(
+  0,
+  share("servers that clients of others meet", 1, allTargets.length),
+);
 
 const tickTimeMs = 500;
 /** Of what ZooKeeper leaves open, such as the order of events of a dying session. Printed with each embedded server. */

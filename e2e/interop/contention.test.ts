@@ -4,7 +4,7 @@ import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type CuratorClient,
-  curatorVersions,
+  curatorVersionsInShare,
   type JavaPeer,
   startJavaPeer,
 } from "../support/curator/java-peer.js";
@@ -15,7 +15,7 @@ import { ContentionLog } from "./contention-log.js";
 
 const fullGrants = 2_000;
 
-describe.each(await curatorVersions())("two contenders of ours and two of Curator %s", (curator) => {
+describe.each(await curatorVersionsInShare())("two contenders of ours and two of Curator %s", (curator) => {
   let server: ZooKeeperNode;
   let java: JavaPeer;
   let curators: CuratorClient[];

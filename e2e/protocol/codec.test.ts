@@ -13,6 +13,7 @@ import {
   WatcherType,
 } from "@holdfast/zk-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { share } from "../support/share.js";
 import { RawClient, type Reply } from "./raw-client.js";
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
@@ -287,7 +288,11 @@ describe("validatePath", () => {
 
   // Half a surrogate pair has no UTF-8 form and travels as U+FFFD, which is refused as well.
   test("agrees with the server on every UTF-16 unit", async () => {
-    const paths = Array.from({ length: 0x10000 }, (_, unit) => `/x${String.fromCharCode(unit)}x`);
+    const units = 0x10000;
+    const count = share("UTF-16 units that the server is asked about", units / 8, units);
+    const stride = units / count;
+    const first = Math.floor(Math.random() * stride);
+    const paths = Array.from({ length: count }, (_, at) => `/x${String.fromCharCode(first + at * stride)}x`);
     const differing: string[] = [];
     for (let at = 0; at < paths.length; at += 4096) {
       const some = paths.slice(at, at + 4096);

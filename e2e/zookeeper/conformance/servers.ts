@@ -13,8 +13,8 @@ type Suites = (fixture: FixtureOf, chosen: Chosen) => void;
 
 /** The same suites on a real ZooKeeper 3.8.0 and on the embedded one; in a run that is not full, by a part of their cases each. */
 export function onBothServers(suites: Suites): void {
-  on("a real server", () => startZooKeeper({ maxClientCnxns: 0 }), 0.2, suites);
-  on("the embedded server", () => startEmbeddedZooKeeper({ containerCheckIntervalMs: 100 }), 0.12, suites);
+  on("a real server", () => startZooKeeper({ maxClientCnxns: 0 }), 0.1, suites);
+  on("the embedded server", () => startEmbeddedZooKeeper({ containerCheckIntervalMs: 100 }), 0.06, suites);
 }
 
 interface Server {

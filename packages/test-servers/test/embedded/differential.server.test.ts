@@ -1,5 +1,6 @@
 import type { MultiOp, OpName, RequestOf } from "@holdfast/zk-protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { share } from "../../../../e2e/support/share.js";
 import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "../../src/embedded/index.js";
 import { Random } from "../../src/embedded/random.js";
 import { startZooKeeper, type ZooKeeperNode } from "../../src/index.js";
@@ -142,7 +143,9 @@ async function side(address: Address, home: string): Promise<Side> {
   return { wires, base: (await wires[0]?.ask("ping", undefined))?.zxid ?? 0n };
 }
 
-test.each(Array.from({ length: 12 }, (_, run) => run))(
+const runs = share("runs of the embedded server beside ZooKeeper", 3, 12);
+
+test.each(Array.from({ length: runs }, (_, run) => run))(
   "run %i: the embedded server answers as ZooKeeper does, request by request",
   async (run) => {
     const seed = (Date.now() % 1_000_000) * 100 + run;
