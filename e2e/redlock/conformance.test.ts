@@ -14,7 +14,7 @@ describe.each([3, 5])("a majority of %i masters", (count) => {
 
   const fixture = () => redLockFixture(masters);
   const name = `RedLock, ${count} masters`;
-  const { chosen, print } = sharePrinted(name, 0.12);
+  const { chosen, print } = sharePrinted(name, 0.06);
   mutexConformance(name, fixture, { chosen });
   reentrantMutexConformance(name, fixture, { chosen });
   print();

@@ -24,5 +24,5 @@ function keepingOn(where: string, start: () => Promise<Servers>, part: number): 
 }
 
 keepingOn("one server", single, 1);
-keepingOn("sentinels", sentinels, 0.25);
-keepingOn("a cluster", cluster, 0.25);
+keepingOn("sentinels", sentinels, 0.12);
+keepingOn("a cluster", cluster, 0.12);

@@ -1,4 +1,4 @@
 import { single } from "./servers.js";
 import { conformanceOn } from "./suites.js";
 
-conformanceOn("one server", single, 0.12);
+conformanceOn("one server", single, 0.08);

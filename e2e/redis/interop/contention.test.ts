@@ -198,7 +198,7 @@ withEachRedisson(
     it(
       "get a mutex at least once in ten grants each, though all ask again as soon as they have let go",
       async () => {
-        const seconds = share(`seconds of contention with Redisson ${redisson}`, 6, fullSeconds);
+        const seconds = share(`seconds of contention with Redisson ${redisson}`, 4, fullSeconds);
         await using log = await ContentionLog.start();
         const contention = {
           name: "fairness",
