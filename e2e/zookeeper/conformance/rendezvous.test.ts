@@ -5,8 +5,8 @@ import {
 } from "@holdfast/conformance";
 import { onBothServers } from "./servers.js";
 
-onBothServers((fixture) => {
-  countDownLatchConformance("ZooKeeper", fixture());
-  barrierConformance("ZooKeeper", fixture());
-  doubleBarrierConformance("ZooKeeper", fixture());
+onBothServers((fixture, chosen) => {
+  countDownLatchConformance("ZooKeeper", fixture(), { chosen });
+  barrierConformance("ZooKeeper", fixture(), { chosen });
+  doubleBarrierConformance("ZooKeeper", fixture(), { chosen });
 });
