@@ -12,3 +12,8 @@ export { readHistory } from "./history/read.js";
 export type * from "./history/record.js";
 export { HistoryWriter } from "./history/writer.js";
 export { catalogue } from "./scenarios/catalogue.js";
+export { defineScenarios } from "./scenarios/define-scenarios.js";
+export { type DefinedRecipe, defineRecipe } from "./workload/define-recipe.js";
+export type { WorkerKey } from "./workload/protocol.js";
+export type * from "./workload/provides.js";
+export type * from "./workload/recipe.js";

@@ -3,6 +3,8 @@ import { attackCommand } from "../attack/attack-command.js";
 import { doctorCommand } from "../engine/probe/doctor-command.js";
 import { mutantsCommand } from "../mutants/mutants-command.js";
 import { checkCommand, reportCommand } from "../report/commands.js";
+import { SubjectError } from "../subject/subject.js";
+import { workerTestCommand } from "../subject/worker-test-command.js";
 import { listCommand } from "./list-command.js";
 import { runCommand } from "./run-command.js";
 import { exits, help, UsageError } from "./usage.js";
@@ -13,6 +15,7 @@ const commands: Readonly<Record<string, Command>> = {
   list: listCommand,
   doctor: (args, out) => doctorCommand(args, out),
   run: runCommand,
+  "worker-test": workerTestCommand,
   check: checkCommand,
   report: reportCommand,
   mutants: mutantsCommand,
@@ -53,7 +56,8 @@ function ownVersion(): string {
 }
 
 function isUsage(error: unknown): boolean {
-  if (error instanceof UsageError || error instanceof RangeError) return true;
+  if (error instanceof UsageError || error instanceof SubjectError || error instanceof RangeError)
+    return true;
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" && code.startsWith("ERR_PARSE_ARGS");
 }

@@ -1,22 +1,27 @@
 import { randomInt } from "node:crypto";
 import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Capability } from "../engine/capability.js";
 import { needsOf } from "../engine/needs.js";
 import { allowedNamespaces, enterNamespaces, insideNamespaces } from "../engine/network/index.js";
 import type { OutcomeKind, RunOutcome } from "../engine/outcome.js";
 import { capabilities as allCapabilities, probe } from "../engine/probe/probe.js";
-import { run } from "../engine/run.js";
+import type { ProgramsByRecipe } from "../engine/programs.js";
+import { notRun, run } from "../engine/run.js";
 import { readHistory } from "../history/read.js";
 import { ConsoleReporter } from "../report/console.js";
+import { RunReports } from "../report/run-reports.js";
 import { writeReports } from "../report/write-reports.js";
-import { type Network, type RunArguments, readRunArguments, runHelp } from "./run-options.js";
+import { judgedWith, subjectRecipe } from "../subject/judged-with.js";
+import { describe } from "../subject/subject.js";
+import { type Network, ownScenarios, type RunArguments, readRunArguments, runHelp } from "./run-options.js";
 import { againOf, shrinkFound } from "./shrink-found.js";
 import { onSignals } from "./signals.js";
 import { exits } from "./usage.js";
 
 /** The sub-command `run`. Throws for wrong arguments, and when the runner itself fails. */
 export async function runCommand(args: readonly string[], out: (line: string) => void): Promise<number> {
-  const wanted = readRunArguments(args, () => randomInt(1, 2 ** 31));
+  const wanted = readRunArguments(args, () => randomInt(1, 2 ** 31), await ownScenarios(args));
   if (wanted === null) {
     out(runHelp);
     return exits.asExpected;
@@ -32,8 +37,9 @@ export async function runCommand(args: readonly string[], out: (line: string) =>
   }
   const interrupt = onSignals(out);
   try {
-    const outcome = await perform(wanted, there, interrupt.signal, out);
-    return exitOf(outcome.outcomes.map((each) => each.outcome));
+    const { outcomes } = await perform(await judging(wanted), there, interrupt.signal, out);
+    const kinds = outcomes.map((each) => each.outcome);
+    return wanted.named && kinds.every((kind) => kind === "skipped") ? exits.missing : exitOf(kinds);
   } catch (error) {
     if (interrupt.exitCode === null) throw error;
     return interrupt.exitCode;
@@ -42,16 +48,40 @@ export async function runCommand(args: readonly string[], out: (line: string) =>
   }
 }
 
+/** A run whose clients are replaced by the subject's, where there is one. */
+interface Judging extends RunArguments {
+  readonly programs: ProgramsByRecipe;
+}
+
+async function judging(wanted: RunArguments): Promise<Judging> {
+  mkdirSync(wanted.out, { recursive: true });
+  if (wanted.subject === null) return { ...wanted, programs: {} };
+  const { name, program, provides } = await describe(wanted.subject, join(wanted.out, "about.log"));
+  return {
+    ...wanted,
+    scenarios: wanted.scenarios.map((each) => judgedWith(each, name, provides, wanted.expected)),
+    programs: { [subjectRecipe]: async () => program },
+  };
+}
+
 async function perform(
-  wanted: RunArguments,
+  wanted: Judging,
   capabilities: readonly Capability[],
   signal: AbortSignal,
   out: (line: string) => void,
 ): Promise<RunOutcome> {
   const { plan, timeBudgetMs, scenarios, seed } = wanted;
-  mkdirSync(wanted.out, { recursive: true });
   out(`seed ${seed}, ${scenarios.length} scenarios, reports in ${wanted.out}`);
-  const console = new ConsoleReporter(process.stdout);
+  const console = new ConsoleReporter(process.stdout, { scenarios });
+  const unfinished = scenarios.map((each) =>
+    notRun(each, { seed, capabilities }, "unknown", "not finished: the run was ended before"),
+  );
+  const reports = new RunReports(wanted.out, seed, unfinished);
+  signal.addEventListener("abort", () => {
+    out(
+      `${reports.finished} of ${scenarios.length} scenarios were finished; their reports are in ${wanted.out}`,
+    );
+  });
   const outcome = await run({
     scenarios,
     seed,
@@ -60,6 +90,7 @@ async function perform(
     jobs: wanted.jobs,
     keep: wanted.keep,
     signal,
+    programs: wanted.programs,
     ...(timeBudgetMs === undefined ? {} : { timeBudgetMs }),
     ...(plan === null ? {} : { plans: { [plan.scenario]: plan.plan } }),
     onProgress: (id, { phase, ...figures }) => console.phase(id, phase, figures),
@@ -67,9 +98,10 @@ async function perform(
       const convicted = each.folder !== null && each.results.some(({ verdict }) => verdict === "violation");
       const history = convicted ? await readHistory(`${each.folder}/history.jsonl`) : undefined;
       console.done(each, history, againOf(wanted, each.scenario.id));
+      await reports.add(each);
     },
   });
-  for (const problem of await writeReports(outcome, wanted.out)) out(problem);
+  for (const problem of reports.problems) out(problem);
   // After the reports: they are there even if this is interrupted. With what it found they are written again.
   const outcomes = await shrinkFound(wanted, outcome, { capabilities, signal, out });
   if (outcomes.some(({ smallest }) => smallest !== undefined)) {

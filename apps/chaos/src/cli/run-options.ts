@@ -1,17 +1,29 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import type { CheckerName } from "../checkers/judge.js";
 import type { Capability } from "../engine/capability.js";
 import { numbered, withFaults } from "../engine/fewer-faults.js";
 import { asPlanned, drawPlan, type PlanFile, readPlan } from "../engine/plan.js";
 import { parseCapability } from "../engine/probe/doctor-command.js";
 import type { Scenario } from "../engine/scenario.js";
+import { catalogue } from "../scenarios/catalogue.js";
+import { defineScenarios, importScenarios } from "../scenarios/define-scenarios.js";
+import { readExpected } from "../subject/judged-with.js";
+import { clientProgram, commandProgram, type SubjectProgram } from "../subject/subject.js";
 import { chooseScenarios } from "./choose.js";
-import { UsageError } from "./usage.js";
+import { exitHelp, UsageError } from "./usage.js";
 
-export const runHelp = `Usage: holdfast-chaos run [ID..] [options]
+export const runHelp: string = `Usage: holdfast-chaos run [ID..] [options]
+       holdfast-chaos run ./scenarios.mjs [ID..] [options]
 
 Runs scenarios on servers of its own and writes results.json, junit.xml, summary.md and, for each scenario that is kept,
-history.jsonl, plan.json, timeline.html and the logs. Without ids: those of the tag.
+history.jsonl, plan.json, timeline.html and the logs. Without ids: those of the tag. A file has scenarios of your own as its
+default export (defineScenarios); without ids all of it is run.
+  --client FILE              judges your client in place of ours: a module whose default export is a recipe (defineRecipe).
+                             Nothing is expected of it, each verdict is reported, and what it does not provide is "not judged"
+  --worker 'COMMAND'         the same with a worker in any language, as docs/worker-protocol.md has it (see worker-test)
+  --expect NAME,..           with --client or --worker: checkers that must pass, or no-damage for effect and lost-update;
+                             exit 1 when one convicts
   --tag smoke|full|nightly   default full
   --seed N                   draws plans and workloads; default a fresh one, which is printed
   --seconds N                how long the scenarios whose faults are drawn run: 60 (default) to 600
@@ -27,8 +39,7 @@ history.jsonl, plan.json, timeline.html and the logs. Without ids: those of the 
                              whose faults are drawn
   --shrink-budget 10m        begins no run for that after it (s, m, h)
 
-Exit: 0 all as expected; 1 a violation, or an expected one that was not shown; 2 too little happened to tell; 3 a required
-capability is missing; 254 wrong arguments; 255 the runner itself failed.
+${exitHelp}
 `;
 
 export type Network = "auto" | "netns" | "userns" | "proxy";
@@ -51,14 +62,22 @@ export interface RunArguments {
   readonly which: string;
   /** The numbers of `--faults`. */
   readonly faults: readonly number[] | null;
+  /** Scenarios were named one by one: a run that skips them all has not done what was asked. */
+  readonly named: boolean;
+  /** The client that takes the place of those of the scenarios; `null`: none. */
+  readonly subject: SubjectProgram | null;
+  /** With a subject: checkers that must pass. */
+  readonly expected: readonly CheckerName[];
 }
 
-/** `null`: help was asked for. @throws UsageError, RangeError, and the TypeError of `parseArgs` for what it does not know. */
-export function readRunArguments(args: readonly string[], freshSeed: () => number): RunArguments | null {
-  const { values, positionals } = parseArgs({
+const parse = (args: readonly string[]) =>
+  parseArgs({
     args: [...args],
     allowPositionals: true,
     options: {
+      client: { type: "string" },
+      worker: { type: "string" },
+      expect: { type: "string", multiple: true },
       tag: { type: "string" },
       seed: { type: "string" },
       plan: { type: "string" },
@@ -76,17 +95,48 @@ export function readRunArguments(args: readonly string[], freshSeed: () => numbe
     },
     allowNegative: true,
   });
+
+const isFile = (text: string): boolean => /\.m?js$/.test(text);
+
+/** The scenarios of the files that are named among the arguments; `null` without one. @throws as `importScenarios` */
+export async function ownScenarios(args: readonly string[]): Promise<readonly Scenario[] | null> {
+  const files = parse(args).positionals.filter(isFile);
+  if (files.length === 0) return null;
+  return defineScenarios((await Promise.all(files.map(importScenarios))).flat());
+}
+
+/**
+ * `null`: help was asked for. `own`: the scenarios to choose from instead of the catalogue.
+ * @throws UsageError, RangeError, and the TypeError of `parseArgs` for what it does not know.
+ */
+export function readRunArguments(
+  args: readonly string[],
+  freshSeed: () => number,
+  own: readonly Scenario[] | null = null,
+): RunArguments | null {
+  const { values, positionals } = parse(args);
   if (values.help === true) return null;
+  const ids = positionals.filter((each) => !isFile(each));
   const file = values.plan === undefined ? null : readPlan(values.plan);
   if (
     file !== null &&
-    (positionals.length > 0 || [values.tag, values.seed, values.seconds].some((each) => each !== undefined))
+    (ids.length > 0 || [values.tag, values.seed, values.seconds].some((each) => each !== undefined))
   ) {
     throw new UsageError(
       "--plan says scenario, seed and time: give no ids, --tag, --seed or --seconds beside it",
     );
   }
-  const chosen = chooseScenarios(file === null ? positionals : [file.scenario], values.tag, "full");
+  const chosen = chooseScenarios(
+    file === null ? ids : [file.scenario],
+    values.tag,
+    own === null ? "full" : null,
+    own ?? catalogue,
+  );
+  const subject = subjectOf(values);
+  if (subject === null && values.expect !== undefined)
+    throw new UsageError("--expect is for --client or --worker: a scenario says itself what it expects");
+  if (subject !== null && values.shrink === true)
+    throw new UsageError("--shrink looks for what convicts the clients of this package; not one of yours");
   const seed = file?.seed ?? (values.seed === undefined ? freshSeed() : whole("--seed", values.seed, 0));
   const timed = file === null ? lasting(chosen, values.seconds) : chosen.map((each) => asPlanned(each, file));
   const faults = values.faults?.split(",").map((each) => whole("--faults", each, 1)) ?? null;
@@ -102,14 +152,36 @@ export function readRunArguments(args: readonly string[], freshSeed: () => numbe
     jobs: whole("--jobs", values.jobs, 1),
     network: oneOf("--network", values.network, ["auto", "netns", "userns", "proxy"]),
     require: (values.require ?? []).flatMap((list) => list.split(",")).map(parseCapability),
-    shrink: values.shrink === undefined ? "drawn" : values.shrink ? "all" : "none",
+    shrink: subject !== null || values.shrink === false ? "none" : values.shrink === true ? "all" : "drawn",
     shrinkBudgetMs: duration("--shrink-budget", values["shrink-budget"]),
-    which:
-      values.plan === undefined
-        ? `--seed ${seed}${values.seconds === undefined ? "" : ` --seconds ${values.seconds}`}`
-        : `--plan ${values.plan}`,
+    which: whichOf({ ...values, seed: String(seed) }, positionals.filter(isFile)),
     faults,
+    named: ids.length > 0 || own !== null || file !== null,
+    subject,
+    expected: readExpected((values.expect ?? []).flatMap((list) => list.split(","))),
   };
+}
+
+/** What of the arguments says which run it is, but for scenario and faults. */
+function whichOf(
+  values: Readonly<Partial<Record<"plan" | "seed" | "seconds" | "client" | "worker", string>>>,
+  files: readonly string[],
+): string {
+  const { plan, seed, seconds, client, worker } = values;
+  return [
+    ...files,
+    plan === undefined ? `--seed ${seed}` : `--plan ${plan}`,
+    ...(plan === undefined && seconds !== undefined ? [`--seconds ${seconds}`] : []),
+    ...(client === undefined ? [] : [`--client ${client}`]),
+    ...(worker === undefined ? [] : [`--worker '${worker}'`]),
+  ].join(" ");
+}
+
+function subjectOf({ client, worker }: { client?: string; worker?: string }): SubjectProgram | null {
+  if (client !== undefined && worker !== undefined)
+    throw new UsageError("give --client or --worker, not both");
+  if (client !== undefined) return clientProgram(client);
+  return worker === undefined ? null : commandProgram(worker);
 }
 
 /** Scenarios whose time is free, for so long. */

@@ -91,6 +91,6 @@ function about(wanted: RunArguments, scenario: Scenario, found: ScenarioOutcome,
 
 /** The command line that runs one of the scenarios of this run as it was. */
 export function againOf({ which, faults }: Pick<RunArguments, "which" | "faults">, id: string): string {
-  const run = which.startsWith("--plan") ? which : `${id} ${which}`;
+  const run = which.includes("--plan ") ? which : `${id} ${which}`;
   return `holdfast-chaos run ${run}${faults === null ? "" : ` --faults ${faults.join(",")}`}`;
 }

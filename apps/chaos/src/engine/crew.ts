@@ -197,7 +197,9 @@ export class Crew {
       if ("say" in word) {
         if (word.say === "ready") isReady();
         else if (word.say === "done") isDone();
-        else this.#break(new Error(`${p}: ${word.error}`));
+        else if (word.say === "failed") this.#break(new Error(`${p}: ${word.error}`));
+        else
+          this.#break(new Error(`${p} said ${JSON.stringify(word).slice(0, 200)}, which it was not asked`));
       } else if (fits(word, p)) recorder.arrived(word);
       else
         this.#break(

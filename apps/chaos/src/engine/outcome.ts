@@ -18,7 +18,10 @@ export type OutcomeKind = "as-expected" | "violation" | "not-demonstrated" | "un
 /** How one scenario came out, and all that shows it. */
 export interface ScenarioOutcome {
   /** What was run. */
-  readonly scenario: Pick<Scenario, "id" | "title" | "tags" | "topology" | "expect" | "faults" | "mode">;
+  readonly scenario: Pick<
+    Scenario,
+    "id" | "title" | "tags" | "topology" | "expect" | "faults" | "mode" | "subject"
+  >;
   /** How it came out. */
   readonly outcome: OutcomeKind;
   /** In one line: what decided it. */

@@ -4,20 +4,26 @@ import { fileURLToPath } from "node:url";
 import { javaPrograms } from "../workload/java/java-programs.js";
 import type { WorkerProgram } from "./worker-process.js";
 
-/** The worker that runs recipes of `src/workload/recipes`. Run from source, the built one is taken: Node reads no TypeScript. */
-export function nodeWorker(): WorkerProgram {
+/**
+ * The worker that runs recipes of `src/workload/recipes`, or the one that the module at a URL exports. Run from source, the built one is taken:
+ * Node reads no TypeScript.
+ */
+export function nodeWorker(module?: string): WorkerProgram {
   const here = dirname(fileURLToPath(import.meta.url));
   const root = here.slice(0, here.lastIndexOf(sep === "/" ? "/engine" : "\\engine"));
   const built = root.endsWith(`${sep}src`) ? join(dirname(root), "dist") : root;
   const entry = join(built, "workload", "worker-main.js");
   if (!existsSync(entry)) throw new Error(`${entry} is not there: build first (npm run build)`);
-  return { command: process.execPath, args: ["--enable-source-maps", entry] };
+  return {
+    command: process.execPath,
+    args: ["--enable-source-maps", entry, ...(module === undefined ? [] : [module])],
+  };
 }
 
-/** Programs by the name of a recipe, for workers that are none of ours in Node. */
+/** Programs by the name of a recipe, for workers that are none of ours in Node. A recipe that is the URL of a file needs none. */
 export type ProgramsByRecipe = Readonly<Record<string, () => Promise<WorkerProgram>>>;
 
 export async function programOf(recipe: string, others: ProgramsByRecipe = {}): Promise<WorkerProgram> {
   const program = others[recipe] ?? javaPrograms[recipe];
-  return (await program?.()) ?? nodeWorker();
+  return (await program?.()) ?? nodeWorker(recipe.startsWith("file:") ? recipe : undefined);
 }

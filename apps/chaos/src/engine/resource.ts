@@ -51,7 +51,7 @@ export class ProtectedResource {
     this.#server = server;
   }
 
-  static async open(recorder: Recorder): Promise<ProtectedResource> {
+  static async open(recorder: Pick<Recorder, "record">): Promise<ProtectedResource> {
     const cells = new Cells(recorder);
     const server = createServer();
     await new Promise<void>((resolve, reject) => {

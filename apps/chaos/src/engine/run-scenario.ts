@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { judge } from "../checkers/judge.js";
+import type { CheckResult } from "../checkers/verdict.js";
 import { readHistory } from "../history/read.js";
 import type { MetaRecord } from "../history/record.js";
 import { pass } from "../workload/pass.js";
@@ -8,7 +9,7 @@ import type { WorkerKey } from "../workload/protocol.js";
 import type { Capability } from "./capability.js";
 import { RunClock } from "./clock.js";
 import { Crew } from "./crew.js";
-import { decide } from "./decide.js";
+import { type Decision, decide } from "./decide.js";
 import type { FaultKind } from "./faults/fault.js";
 import { faults as ourFaults } from "./faults/registry.js";
 import { Nemesis } from "./nemesis.js";
@@ -85,16 +86,17 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
       planned: [...new Set(plan.map(({ fault }) => fault))],
       ...scenario.check,
     });
+    const decision = decide(
+      // Too little evidence is none, whatever is expected.
+      { ...scenario.expect, pass: ["stats", ...scenario.expect.pass] },
+      results,
+      failures,
+      disorder.seen(),
+    );
     const stats = results.find(({ checker }) => checker === "stats")?.metrics ?? {};
     return {
       scenario: aboutOf(scenario),
-      // Whatever is expected, too little evidence is none.
-      ...decide(
-        { ...scenario.expect, pass: ["stats", ...scenario.expect.pass] },
-        results,
-        failures,
-        disorder.seen(),
-      ),
+      ...(scenario.subject === undefined ? decision : asJudged(decision, results)),
       seed,
       tookMs: Math.round(performance.now() - startedMs),
       missing: [],
@@ -113,6 +115,16 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
   }
 }
 
+/** Of a client that nothing is expected of: what was found is what decides. */
+function asJudged(decision: Decision, results: readonly CheckResult[]): Decision {
+  if (decision.outcome !== "as-expected") return decision;
+  const convicted = results.filter(({ verdict }) => verdict === "violation").map(({ checker }) => checker);
+  return {
+    ...decision,
+    why: convicted.length === 0 ? "no checker convicted it" : `convicted by ${convicted.join(", ")}`,
+  };
+}
+
 export const aboutOf = ({
   id,
   title,
@@ -121,6 +133,7 @@ export const aboutOf = ({
   expect,
   faults,
   mode,
+  subject,
 }: Scenario): ScenarioOutcome["scenario"] => ({
   id,
   title,
@@ -129,6 +142,7 @@ export const aboutOf = ({
   expect,
   faults,
   mode,
+  ...(subject === undefined ? {} : { subject }),
 });
 
 class Stage {

@@ -64,7 +64,9 @@ export async function run(options: RunOptions): Promise<RunOutcome> {
     };
     for (const scenario of options.scenarios) {
       const missing = needsOf(scenario).filter((need) => !options.capabilities.includes(need));
-      if (missing.length > 0) await settle(skipped(scenario, options, missing));
+      const cannot = scenario.subject?.cannot;
+      if (cannot !== undefined) await settle(notRun(scenario, options, "skipped", `not judged: ${cannot}`));
+      else if (missing.length > 0) await settle(skipped(scenario, options, missing));
     }
     await Promise.all(Array.from({ length: options.jobs ?? 1 }, lane));
   } finally {
@@ -86,6 +88,7 @@ interface Group {
 function groupsOf({ scenarios, capabilities }: RunOptions): Group[] {
   const groups = new Map<string, Group>();
   for (const scenario of scenarios) {
+    if (scenario.subject?.cannot !== undefined) continue;
     if (needsOf(scenario).some((need) => !capabilities.includes(need))) continue;
     const name = topologyName(scenario.topology);
     const group = groups.get(name);
@@ -105,7 +108,7 @@ async function one(
   signal?.throwIfAborted();
   const beganMs = performance.now();
   if (timeBudgetMs !== undefined && beganMs - startedMs > timeBudgetMs) {
-    return without(scenario, options, "unknown", "not run: the time budget was over");
+    return notRun(scenario, options, "unknown", "not run: the time budget was over");
   }
   if (scenario.judgeAlone !== undefined) return await alone(scenario, options, beganMs);
   const folder = join(options.folder, scenario.id);
@@ -136,7 +139,7 @@ async function one(
     signal?.throwIfAborted();
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
     return {
-      ...without(scenario, options, "broken", why),
+      ...notRun(scenario, options, "broken", why),
       folder,
       tookMs: Math.round(performance.now() - beganMs),
     };
@@ -148,7 +151,7 @@ async function alone(scenario: Scenario, options: RunOptions, beganMs: number): 
     const results = (await scenario.judgeAlone?.()) ?? [];
     const decision = decide(scenario.expect, results);
     return {
-      ...without(scenario, options, "unknown", ""),
+      ...notRun(scenario, options, "unknown", ""),
       ...decision,
       ...(decision.outcome === "as-expected"
         ? { why: results.map(({ summary }) => summary).join("; ") }
@@ -157,7 +160,7 @@ async function alone(scenario: Scenario, options: RunOptions, beganMs: number): 
       tookMs: Math.round(performance.now() - beganMs),
     };
   } catch (error) {
-    return without(scenario, options, "broken", String(error));
+    return notRun(scenario, options, "broken", String(error));
   }
 }
 
@@ -166,13 +169,14 @@ const skipped = (
   options: RunOptions,
   missing: readonly Capability[],
 ): ScenarioOutcome => ({
-  ...without(scenario, options, "skipped", `this machine has no ${missing.join(", no ")}`),
+  ...notRun(scenario, options, "skipped", `this machine has no ${missing.join(", no ")}`),
   missing,
 });
 
-function without(
+/** The outcome of a scenario that was not run, or not to its end. */
+export function notRun(
   scenario: Scenario,
-  { seed, capabilities }: RunOptions,
+  { seed, capabilities }: Pick<RunOptions, "seed" | "capabilities">,
   outcome: ScenarioOutcome["outcome"],
   why: string,
 ): ScenarioOutcome {

@@ -150,6 +150,16 @@ export interface Expectation {
   readonly figures?: Readonly<Record<string, { readonly least?: number; readonly most?: number }>>;
 }
 
+/** A client that took the place of those that a scenario has. */
+export interface JudgedSubject {
+  /** The file or the command line that it came from. */
+  readonly name: string;
+  /** Checkers that it gives nothing to judge, each with the reason. */
+  readonly notJudged: Readonly<Partial<Record<CheckerName, string>>>;
+  /** Why it cannot be run in this scenario at all; unset where it can. */
+  readonly cannot?: string;
+}
+
 /** A cluster, workers on it, what is broken meanwhile, and what must hold. */
 export interface Scenario {
   /** `Z04`. */
@@ -182,4 +192,6 @@ export interface Scenario {
   readonly faults: readonly string[];
   /** Columns that tell one client or setting from another: "ours", "ours, acks none", "naive"... */
   readonly mode: string;
+  /** The client that is judged instead of those that the groups name; unset: theirs. */
+  readonly subject?: JudgedSubject;
 }

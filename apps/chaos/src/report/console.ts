@@ -1,7 +1,9 @@
 import type { RunOutcome, ScenarioOutcome } from "../engine/outcome.js";
+import type { Scenario } from "../engine/scenario.js";
 import type { History } from "../history/history.js";
 import { convictionLines } from "./conviction.js";
-import { duration, outcomeWords, plural } from "./words.js";
+import { verdictLines } from "./verdict-lines.js";
+import { duration, plural, wordOf } from "./words.js";
 
 /** One line of a finished scenario, the same with and without a terminal. */
 export function consoleLine(outcome: ScenarioOutcome): string {
@@ -13,7 +15,7 @@ export function consoleLine(outcome: ScenarioOutcome): string {
     ...(metrics.faults === undefined ? [] : [plural(metrics.faults, "fault")]),
   ].join(", ");
   return [
-    outcomeWords[outcome.outcome].padEnd(9),
+    wordOf(outcome).padEnd(9),
     scenario.id.padEnd(5),
     duration(tookMs).padStart(7),
     counts.padEnd(22),
@@ -42,30 +44,65 @@ const red = "\u001b[31m";
 const plain = "\u001b[0m";
 const clearLine = "\r\u001b[2K";
 
+/** What a scenario takes beside its workload, before one was measured: servers, the look for left-overs, the judge. */
+const besidesMs = 6_000;
+/** In a log, how long one scenario goes on without a word. */
+const quietMs = 30_000;
+
+export interface ConsoleOptions {
+  /** Default: a terminal without NO_COLOR. */
+  readonly color?: boolean;
+  /** All that will be run, to say how many are left and about how long they take. */
+  readonly scenarios?: readonly Pick<Scenario, "id" | "runMs">[];
+  /** Default `performance.now`. */
+  now?(): number;
+}
+
 /**
- * Tells of a run as it goes. On a terminal one line is rewritten with the phase of what runs now; elsewhere only finished
- * scenarios are printed, so that a log of CI stays short.
+ * Tells of a run as it goes. On a terminal one line is rewritten with the phase of what runs now. Elsewhere, as in a log of CI, each
+ * scenario says that it begins, how many are left and for about how long, and then says where it is every half minute.
  */
 export class ConsoleReporter {
   readonly #out: Output;
   readonly #tty: boolean;
   readonly #color: boolean;
+  readonly #left: Map<string, number>;
+  readonly #total: number;
+  readonly #now: () => number;
+  readonly #startedMs: number;
   #shown = false;
+  /** The scenario that said something last in a log, and when. */
+  #spoken: { id: string; atMs: number } | null = null;
+  /** What finished scenarios took, and what that was estimated to be. */
+  #tookMs = 0;
+  #estimatedMs = 0;
 
-  /** `color` defaults to a terminal without NO_COLOR. */
-  constructor(out: Output = process.stdout, color: boolean = process.env.NO_COLOR === undefined) {
+  constructor(out: Output = process.stdout, options: ConsoleOptions = {}) {
+    const {
+      color = process.env.NO_COLOR === undefined,
+      scenarios = [],
+      now = () => performance.now(),
+    } = options;
     this.#out = out;
     this.#tty = out.isTTY === true;
     this.#color = this.#tty && color;
+    this.#left = new Map(scenarios.map(({ id, runMs }) => [id, runMs + besidesMs]));
+    this.#total = scenarios.length;
+    this.#now = now;
+    this.#startedMs = now();
   }
 
   phase(id: string, phase: string, { elapsedMs, grants, faults }: Progress): void {
-    if (!this.#tty) return;
+    if (!this.#tty && this.#begins(id)) return;
     const counts = [
       ...(grants === undefined ? [] : [plural(grants, "grant")]),
       ...(faults === undefined ? [] : [plural(faults, "fault")]),
     ];
     const line = [id.padEnd(5), phase.padEnd(10), duration(elapsedMs).padStart(7), ...counts].join("  ");
+    if (!this.#tty) {
+      this.#say(id, line);
+      return;
+    }
     // A line that wraps could not be rewritten.
     this.#out.write(clearLine + line.slice(0, Math.max(10, (this.#out.columns ?? 80) - 1)));
     this.#shown = true;
@@ -73,12 +110,14 @@ export class ConsoleReporter {
 
   /** `again`: the command line that runs it as it was. */
   done(outcome: ScenarioOutcome, history: History | null = null, again?: string): void {
+    this.#finished(outcome);
     const line = consoleLine(outcome);
-    const word = outcomeWords[outcome.outcome];
+    const word = wordOf(outcome);
     this.#line(
       this.#color ? (colors[outcome.outcome] ?? red) + word + plain + line.slice(word.length) : line,
     );
     const asExpected = outcome.outcome === "as-expected";
+    for (const each of verdictLines(outcome)) this.#line(`    ${each}`);
     // An expected conviction is worth its first sentence, an unexpected one everything.
     const lines = convictionLines(outcome, history);
     for (const each of asExpected ? lines.slice(0, 5) : lines) this.#line(`    ${each}`);
@@ -98,8 +137,41 @@ export class ConsoleReporter {
     // Named, so that a machine that can do less does not look as if it had done all.
     if (skipped.length > 0)
       this.#line(
-        `not run here: ${skipped.map(({ scenario, missing }) => `${scenario.id} (${missing.join(", ")})`).join(", ")}`,
+        `not run here: ${skipped.map(({ scenario, missing, why }) => `${scenario.id} (${missing.length > 0 ? missing.join(", ") : why})`).join(", ")}`,
       );
+  }
+
+  /** In a log: true when nothing is to be said of its phase, because it just began or spoke a moment ago. */
+  #begins(id: string): boolean {
+    if (this.#spoken?.id === id) return this.#now() - this.#spoken.atMs < quietMs;
+    const number = this.#total - this.#left.size + 1;
+    const [soFar, left] = [this.#now() - this.#startedMs, this.#leftMs()];
+    if (this.#left.has(id)) {
+      this.#say(
+        id,
+        `${id} begins: ${number} of ${this.#total}, ${duration(soFar)} so far, about ${duration(left)} left`,
+      );
+    }
+    return true;
+  }
+
+  #say(id: string, text: string): void {
+    this.#spoken = { id, atMs: this.#now() };
+    this.#line(text);
+  }
+
+  #finished({ scenario: { id }, tookMs, outcome }: ScenarioOutcome): void {
+    const estimated = this.#left.get(id);
+    this.#left.delete(id);
+    if (estimated === undefined || outcome === "skipped") return;
+    this.#tookMs += tookMs;
+    this.#estimatedMs += estimated;
+  }
+
+  /** From what finished ones took against what was estimated of them. */
+  #leftMs(): number {
+    const estimated = [...this.#left.values()].reduce((sum, each) => sum + each, 0);
+    return this.#estimatedMs === 0 ? estimated : (estimated * this.#tookMs) / this.#estimatedMs;
   }
 
   #line(text: string): void {

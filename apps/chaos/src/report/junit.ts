@@ -1,6 +1,7 @@
 import type { RunOutcome, ScenarioOutcome } from "../engine/outcome.js";
 import { smallestLines } from "./smallest.js";
-import { backendOf, expectedConvictions, outcomeWords } from "./words.js";
+import { verdictLines } from "./verdict-lines.js";
+import { backendOf, expectedConvictions, wordOf } from "./words.js";
 
 const backends = ["checkers", "zookeeper", "redis"] as const;
 
@@ -45,6 +46,7 @@ function caseOf(suite: string, outcome: ScenarioOutcome): string[] {
   const findings = outcome.results.map(
     ({ checker, verdict, summary }) => `${verdict.padEnd(9)} ${checker.padEnd(13)} ${summary}`,
   );
+  findings.push(...verdictLines(outcome).filter((line) => line.startsWith("not judged")));
   if (findings.length > 0) lines.push(`      <system-out>${text(findings.join("\n"))}</system-out>`);
   lines.push("    </testcase>");
   return lines;
@@ -84,7 +86,7 @@ const skipReason = ({ missing, why }: ScenarioOutcome): string =>
 
 function propertiesOf(outcome: ScenarioOutcome): [string, string][] {
   const properties: [string, string][] = [
-    ["outcome", outcomeWords[outcome.outcome]],
+    ["outcome", wordOf(outcome)],
     ["seed", String(outcome.seed)],
     ["mode", outcome.scenario.mode],
     ["broken", outcome.scenario.faults.join(", ")],

@@ -54,7 +54,9 @@ export function entryOfOutcome(outcome: ScenarioOutcome): MatrixEntry {
         const result = results.get(checker);
         if (!ran) return expected === null ? "not judged" : "not run";
         if (result?.verdict === "violation")
-          return expected === "violation" || expected === "either" ? "broken as known" : "broken";
+          return expected === "violation" || (expected === "either" && scenario.subject === undefined)
+            ? "broken as known"
+            : "broken";
         if (result?.verdict === "pass" && (result.metrics.judged ?? 1) > 0) return "held";
         return expected === "pass" && result?.verdict !== "pass" ? "unknown" : "not judged";
       }),

@@ -3,7 +3,8 @@ import type { Scenario } from "../engine/scenario.js";
 import { guarantees } from "./guarantees.js";
 import { type Cell, entryOfOutcome, entryOfScenario, type Matrix, matricesOf } from "./matrix.js";
 import { smallestLines } from "./smallest.js";
-import { duration, outcomeWords, plural } from "./words.js";
+import { verdictLines } from "./verdict-lines.js";
+import { duration, plural, wordOf } from "./words.js";
 
 const marks: Readonly<Record<Cell, string>> = {
   broken: "**BROKEN**",
@@ -35,6 +36,7 @@ export function summaryMarkdown(run: RunOutcome): string {
       const lines = smallestLines(outcome);
       return lines.length === 0 ? [] : [`${outcome.scenario.id}:`, "", "```text", ...lines, "```", ""];
     }),
+    ...judged(run.outcomes),
     "## Guarantees under faults",
     "",
     ...legend(),
@@ -87,18 +89,26 @@ function serversOf({ topology }: Scenario): string {
   }
 }
 
+/** What was judged of a client that took the place of those of the scenarios. */
+function judged(outcomes: readonly ScenarioOutcome[]): string[] {
+  const theirs = outcomes.filter((outcome) => verdictLines(outcome).length > 0);
+  const [first] = theirs;
+  if (first === undefined) return [];
+  return [
+    `## What was judged of ${code(first.scenario.subject?.name ?? "")}`,
+    "",
+    ...theirs.flatMap((outcome) => [
+      `- ${outcome.scenario.id}`,
+      ...verdictLines(outcome).map((line) => `  - ${line}`),
+    ]),
+    "",
+  ];
+}
+
 function rowOf(outcome: ScenarioOutcome): string {
   const { scenario, why, tookMs, metrics, seed } = outcome;
   const grants = metrics.grants === undefined ? "" : String(metrics.grants);
-  return row([
-    scenario.id,
-    scenario.title,
-    outcomeWords[outcome.outcome],
-    why,
-    grants,
-    duration(tookMs),
-    String(seed),
-  ]);
+  return row([scenario.id, scenario.title, wordOf(outcome), why, grants, duration(tookMs), String(seed)]);
 }
 
 function tableOf({ mode, rows }: Matrix): string[] {

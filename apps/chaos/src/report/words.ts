@@ -11,6 +11,10 @@ export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
   broken: "BROKEN",
 };
 
+/** The word of one outcome. A client of the user's that nothing is expected of is judged, whatever was found. */
+export const wordOf = ({ outcome, scenario }: Pick<ScenarioOutcome, "outcome" | "scenario">): string =>
+  outcome === "as-expected" && scenario.subject !== undefined ? "judged" : outcomeWords[outcome];
+
 /** What a suite of JUnit is called: the family of servers that a scenario breaks. */
 export function backendOf(topology: Topology): "zookeeper" | "redis" | "checkers" {
   if (topology.kind === "none") return "checkers";

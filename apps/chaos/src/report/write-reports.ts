@@ -1,4 +1,4 @@
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { access, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunOutcome, ScenarioOutcome } from "../engine/outcome.js";
 import { junitXml } from "./junit.js";
@@ -12,12 +12,29 @@ import { writeTimeline } from "./timeline/write-timeline.js";
  * what is returned.
  */
 export async function writeReports(run: RunOutcome, dir: string): Promise<string[]> {
+  await writeSummaries(run, dir);
+  return await writeTimelines(run.outcomes);
+}
+
+/** `results.json`, `junit.xml` and `summary.md`, each as a whole or as it was before: a process that is killed meanwhile leaves no half of one. */
+export async function writeSummaries(run: RunOutcome, dir: string): Promise<void> {
   await mkdir(dir, { recursive: true });
-  await writeFile(join(dir, "results.json"), resultsJson(run, dir));
-  await writeFile(join(dir, "junit.xml"), junitXml(run));
-  await writeFile(join(dir, "summary.md"), summaryMarkdown(run));
+  const texts = {
+    "results.json": resultsJson(run, dir),
+    "junit.xml": junitXml(run),
+    "summary.md": summaryMarkdown(run),
+  };
+  for (const [name, text] of Object.entries(texts)) {
+    const half = join(dir, `.${name}.half`);
+    await writeFile(half, text);
+    await rename(half, join(dir, name));
+  }
+}
+
+/** `timeline.html` beside every history that was kept. Returns why one could not be made. */
+export async function writeTimelines(outcomes: readonly ScenarioOutcome[]): Promise<string[]> {
   const problems: string[] = [];
-  for (const outcome of run.outcomes) {
+  for (const outcome of outcomes) {
     try {
       await timelineOf(outcome);
     } catch (error) {

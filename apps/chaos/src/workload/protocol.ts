@@ -1,10 +1,13 @@
 import type { KeySpec, WorkerGroup } from "../engine/scenario.js";
 import type { EventRecord, InvokeRecord, OutcomeRecord } from "../history/record.js";
 import type { ServerAddresses } from "./addresses.js";
+import type { Provides } from "./provides.js";
 
 /** A key as a worker sees it: its name in the history, and the one in the backend, which is fresh for each scenario. */
 export interface WorkerKey extends KeySpec {
+  /** Its name in the history. */
   readonly id: string;
+  /** Its name in the backend: what a client makes there has it in its name. */
   readonly name: string;
 }
 
@@ -22,11 +25,13 @@ export interface WorkerSetup {
 }
 
 /**
- * What a worker reads: one JSON object a line on its standard input. `setup` comes first and is answered by `ready` once the
+ * What a worker reads: one JSON object a line on its standard input; docs/worker-protocol.md says it all. `about` is asked of
+ * workers that are not of this package, in a process that does nothing else. `setup` comes first and is answered by `ready` once the
  * client is connected. After `stop` no acquire is begun; waits go on until they are granted, and `done` is said when all
  * is over. `abort` ends waits that are left.
  */
 export type ToWorker =
+  | { readonly do: "about" }
   | { readonly do: "setup"; readonly setup: WorkerSetup }
   | { readonly do: "start" }
   | { readonly do: "stop" }
@@ -36,6 +41,7 @@ export type ToWorker =
 export type Unnumbered<R> = R extends { readonly i: number } ? Omit<R, "i"> : never;
 
 export type WorkerWord =
+  | { readonly say: "about"; readonly provides: Provides }
   | { readonly say: "ready"; readonly versions?: Readonly<Record<string, string>> }
   | { readonly say: "done" }
   /** The worker cannot do what it was asked; the scenario is broken. */

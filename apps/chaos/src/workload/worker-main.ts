@@ -1,8 +1,10 @@
-// A worker: one process, one client, some contenders. See `protocol.ts` for what it reads and writes.
+// A worker: one process, one client, some contenders. See `protocol.ts` for what it reads and writes. With an argument its client is
+// the default export of that module, whatever the group says.
 import { createInterface } from "node:readline";
 import { RunClock } from "../engine/clock.js";
 import { Random } from "../engine/random.js";
 import { Contender } from "./contender.js";
+import { importRecipe } from "./define-recipe.js";
 import { Desk } from "./desk.js";
 import { namesOf } from "./names.js";
 import type { ToWorker, WorkerSetup } from "./protocol.js";
@@ -21,6 +23,8 @@ function fail(error: unknown): never {
 process.on("uncaughtException", fail);
 process.on("unhandledRejection", fail);
 
+const [, , module] = process.argv;
+
 interface Shift {
   start(): void;
   stop(): void;
@@ -36,7 +40,7 @@ async function setUp(setup: WorkerSetup): Promise<Shift> {
   const leaseMs = Math.max(...keys.map((key) => key.leaseMs));
   const resource =
     group.writes === undefined || setup.resource === null ? null : await ResourceClient.open(setup.resource);
-  const client = await (await openRecipe(group.recipe)).open({
+  const client = await (await (module === undefined ? openRecipe(group.recipe) : importRecipe(module))).open({
     p,
     servers: setup.servers,
     keys,
@@ -96,7 +100,10 @@ async function setUp(setup: WorkerSetup): Promise<Shift> {
 let shift: Shift | null = null;
 
 async function follow(word: ToWorker): Promise<void> {
-  if (word.do === "setup") {
+  if (word.do === "about") {
+    if (module === undefined) throw new Error("the clients of this package are described by the catalogue");
+    say({ say: "about", provides: (await importRecipe(module)).provides });
+  } else if (word.do === "setup") {
     shift = await setUp(word.setup);
     say({ say: "ready", versions: { node: process.versions.node } });
   } else shift?.[word.do]();

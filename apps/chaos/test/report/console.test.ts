@@ -61,12 +61,35 @@ describe("a conviction", () => {
 });
 
 describe("the reporter", () => {
-  it("prints results and no progress where there is no terminal", () => {
-    const { reporter: plain, text } = reporter(false);
-    plain.phase("Z01", "faults", { elapsedMs: 10, grants: 3 });
-    expect(text()).toBe("");
-    plain.done(outcome());
-    expect(text()).toBe(`${consoleLine(outcome())}\n`);
+  it("says in a log which scenario begins, how many are left and for how long, and where it is every half minute", () => {
+    let text = "";
+    let atMs = 0;
+    const scenarios = [
+      { id: "Z01", runMs: 4_000 },
+      { id: "Z02", runMs: 14_000 },
+    ];
+    const log = new ConsoleReporter(
+      { isTTY: false, write: (more: string) => (text += more) },
+      { scenarios, now: () => atMs },
+    );
+    log.phase("Z01", "servers", { elapsedMs: 0 });
+    atMs = 29_999;
+    log.phase("Z01", "running", { elapsedMs: 29_999, grants: 3 });
+    atMs = 30_000;
+    log.phase("Z01", "running", { elapsedMs: 30_000, grants: 3, faults: 1 });
+    log.phase("Z01", "healing", { elapsedMs: 30_001, grants: 4, faults: 1 });
+    const done = outcome({ tookMs: 40_000 });
+    log.done(done);
+    atMs = 40_000;
+    log.phase("Z02", "servers", { elapsedMs: 0 });
+    expect(text.split("\n")).toEqual([
+      "Z01 begins: 1 of 2, 0 ms so far, about 30.0 s left",
+      "Z01    running      30.0 s  3 grants  1 fault",
+      consoleLine(done),
+      // Z01 took four times what was estimated.
+      "Z02 begins: 2 of 2, 40.0 s so far, about 80.0 s left",
+      "",
+    ]);
   });
 
   it("rewrites one line on a terminal, never wider than it is", () => {

@@ -1,0 +1,26 @@
+import type { Verdict } from "../checkers/verdict.js";
+import type { ScenarioOutcome } from "../engine/outcome.js";
+
+const words: Readonly<Record<Verdict, string>> = {
+  pass: "held",
+  violation: "convicted",
+  unknown: "nothing to judge",
+};
+
+/** What was judged of a client that took the place of the scenario's, and what was not, with the reason; empty for other runs. */
+export function verdictLines({ scenario: { subject }, results }: ScenarioOutcome): string[] {
+  if (subject === undefined) return [];
+  const lines: string[] = [];
+  for (const [verdict, word] of Object.entries(words)) {
+    const names = results
+      .filter((result) => result.verdict === verdict && result.checker !== "stats")
+      .map(({ checker }) => checker);
+    if (names.length > 0) lines.push(`${word}: ${names.join(", ")}`);
+  }
+  if (subject.cannot !== undefined) return lines;
+  const reasons = new Map<string, string[]>();
+  for (const [checker, why] of Object.entries(subject.notJudged))
+    reasons.set(why, [...(reasons.get(why) ?? []), checker]);
+  for (const [why, names] of reasons) lines.push(`not judged: ${names.join(", ")} (${why})`);
+  return lines;
+}

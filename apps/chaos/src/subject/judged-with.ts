@@ -1,0 +1,123 @@
+import { type CheckerName, checkerNames } from "../checkers/judge.js";
+import { drawPlan } from "../engine/plan.js";
+import type { KeySpec, Scenario, Topology } from "../engine/scenario.js";
+import type { ProvidedKind, ProvidedServers, Provides } from "../workload/provides.js";
+
+/** The name under which a group runs a subject; `RunOptions.programs` has its program. */
+export const subjectRecipe = "subject";
+
+/** What of a client is called for by which checkers, and what is said where it is missing. */
+const wants: readonly { can: keyof Provides; checkers: readonly CheckerName[]; why: string }[] = [
+  { can: "tokens", checkers: ["fence-order", "fence-effect"], why: "it gives no fencing tokens" },
+  { can: "tellsLoss", checkers: ["lost-notice"], why: "it does not tell a holder of its loss" },
+  { can: "promises", checkers: ["advertised"], why: "it does not promise a time" },
+  { can: "fair", checkers: ["fifo"], why: "it promises no order" },
+];
+
+/** Checkers that are said beside each other often. */
+const groups: Readonly<Record<string, readonly CheckerName[]>> = { "no-damage": ["effect", "lost-update"] };
+
+/** Reads `--expect`: names of checkers, and `no-damage`. @throws RangeError for another name */
+export function readExpected(names: readonly string[]): CheckerName[] {
+  return names.flatMap((name) => {
+    const known = groups[name] ?? checkerNames.filter((each) => each === name);
+    if (known.length === 0) {
+      throw new RangeError(
+        `--expect is ${[...Object.keys(groups), ...checkerNames].join(", ")}; not ${name}`,
+      );
+    }
+    return known;
+  });
+}
+
+/**
+ * A scenario with its clients replaced: servers, turns and faults are those of the catalogue, nothing is expected but `expected`, and what
+ * the client does not provide is left out and named in `subject.notJudged`. A scenario that it cannot run at all has `subject.cannot`.
+ */
+export function judgedWith(
+  scenario: Scenario,
+  name: string,
+  provides: Provides,
+  expected: readonly CheckerName[] = [],
+): Scenario {
+  const notJudged: Partial<Record<CheckerName, string>> = {};
+  for (const { can, checkers, why } of wants) {
+    if (provides[can] !== true) for (const checker of checkers) notJudged[checker] = why;
+  }
+  const subject = { name, notJudged };
+  const cannot = whyNot(scenario, provides);
+  if (cannot !== null) return { ...scenario, mode: name, subject: { ...subject, cannot } };
+  const keys = Object.fromEntries(
+    Object.entries(scenario.keys)
+      .filter(([, key]) => has(provides, key))
+      .map(([id, key]) => [id, asProvided(key, provides)]),
+  );
+  const judged = checkerNames.filter((checker) => notJudged[checker] === undefined);
+  const pass = expected.filter((checker) => judged.includes(checker));
+  return {
+    ...scenario,
+    keys,
+    groups: scenario.groups.flatMap((group) => {
+      const theirs = group.keys.filter((key) => Object.hasOwn(keys, key));
+      if (theirs.length === 0) return [];
+      const { writes, ...rest } = group;
+      const written = writes === "fenced" && provides.tokens !== true ? "unfenced" : writes;
+      return [
+        {
+          ...rest,
+          keys: theirs,
+          recipe: subjectRecipe,
+          ...(written === undefined ? {} : { writes: written }),
+        },
+      ];
+    }),
+    expect: { pass, report: judged.filter((checker) => !pass.includes(checker)) },
+    check: { ...scenario.check, only: judged },
+    mode: name,
+    subject,
+  };
+}
+
+function whyNot(scenario: Scenario, provides: Provides): string | null {
+  const { topology, keys, needs = [] } = scenario;
+  if (scenario.judgeAlone !== undefined) return "it judges the checkers, and no client";
+  if (needs.includes("curator") || needs.includes("redisson"))
+    return "it is about two clients at the same locks";
+  const servers = serversOf(topology);
+  if (servers !== null && !provides.servers.includes(servers)) {
+    return `the client does not know the servers ${servers} (it provides ${provides.servers.join(", ")})`;
+  }
+  const missing = Object.entries(keys).filter(([, key]) => !has(provides, key));
+  const kinds = [...new Set(missing.map(([, { kind }]) => kind))].join(", ");
+  if (missing.length === Object.keys(keys).length) {
+    return `the client does not provide ${kinds} (it provides ${provides.kinds.join(", ")})`;
+  }
+  // What the faults aim at must be there, whichever seed draws them.
+  const plan = JSON.stringify(drawPlan(scenario, 1));
+  const aimed = missing.filter(([id]) => plan.includes(`(${id})`) || plan.includes(`(${id},`));
+  return aimed.length === 0 ? null : `its faults aim at a lock that the client does not provide: ${kinds}`;
+}
+
+function serversOf(topology: Topology): ProvidedServers | null {
+  return topology.kind === "none" ? null : topology.kind;
+}
+
+/** What a scenario calls naive or RedLock is a mutex of a client that is known for something. */
+function kindOf({ kind }: KeySpec): KeySpec["kind"] {
+  return kind === "naive" || kind === "redlock" ? "mutex" : kind;
+}
+
+function has(provides: Provides, key: KeySpec): boolean {
+  return provides.kinds.includes(kindOf(key) as ProvidedKind);
+}
+
+function asProvided(key: KeySpec, provides: Provides): KeySpec {
+  const { fair: _, fenced: __, ...rest } = key;
+  const kind = kindOf(key);
+  return {
+    ...rest,
+    kind,
+    ...(provides.fair === true && key.fair === true ? { fair: true } : {}),
+    ...(provides.tokens === true && key.fenced === true ? { fenced: true } : {}),
+  };
+}

@@ -1,0 +1,189 @@
+import { whatIsWrong } from "../history/parse-record.js";
+import type { EventRecord, InvokeRecord, Nanos, OutcomeRecord } from "../history/record.js";
+import type { Unnumbered } from "../workload/protocol.js";
+
+type Spoken = Unnumbered<InvokeRecord | OutcomeRecord | EventRecord>;
+
+export interface ProtocolCheckOptions {
+  /** Worker and incarnation, as its setup says. */
+  readonly p: string;
+  readonly keys: readonly string[];
+  /** Its client gives tokens, by what it says of itself. */
+  readonly tokens: boolean;
+  /** The time of the run. */
+  now(): Nanos;
+}
+
+interface Asked {
+  readonly f: string;
+  readonly key: string;
+  readonly t: Nanos;
+  readonly hold: string | undefined;
+}
+
+/** Stamps of another process are this much off at most where both read the same clock. */
+const clockNs = 5e6;
+/** A record arrives by then after it was stamped; one that is older was stamped by another clock or from another start. */
+const lateNs = 5e9;
+/** What a worker had begun when it was told to stop. */
+const stopNs = 1e9;
+
+/** Follows one worker line by line and says in words what does not keep to docs/worker-protocol.md. */
+export class ProtocolCheck {
+  /** Sentences, each with the line that it is about. */
+  readonly problems: string[] = [];
+  /** Records that are in order, for a judge. */
+  readonly records: Spoken[] = [];
+  readonly #options: ProtocolCheckOptions;
+  readonly #open = new Map<number, Asked>();
+  readonly #ops = new Set<number>();
+  readonly #holds = new Set<string>();
+  readonly #known = new Set<string>();
+  #line = 0;
+  #phase: "setup" | "ready" | "started" | "done" = "setup";
+  #stoppedAt: Nanos | null = null;
+
+  constructor(options: ProtocolCheckOptions) {
+    this.#options = options;
+  }
+
+  /** Holds that it named so far: writes at the resource must be of one of them. */
+  knows(hold: string): boolean {
+    return this.#known.has(hold);
+  }
+
+  get ready(): boolean {
+    return this.#phase !== "setup";
+  }
+
+  get grants(): number {
+    return this.#known.size;
+  }
+
+  started(): void {
+    this.#phase = "started";
+  }
+
+  stopped(): void {
+    this.#stoppedAt = this.#options.now();
+  }
+
+  heard(word: unknown): void {
+    this.#line += 1;
+    if (this.#phase === "done") this.#wrong("it came after done, which is the last word", word);
+    else if (typeof word !== "object" || word === null) this.#wrong("a line is one JSON object", word);
+    else if ("say" in word) this.#said(word as { say: unknown; error?: unknown });
+    else this.#record(word);
+  }
+
+  /** It has exited. */
+  ended(code: number | null, signal: string | null): void {
+    if (this.#phase !== "done") this.#missing('it ended without {"say":"done"}');
+    if (code !== 0) this.#missing(`it ended with ${code ?? signal}; after done it exits with 0`);
+  }
+
+  #said(word: { readonly say: unknown; readonly error?: unknown }): void {
+    switch (word.say) {
+      case "ready":
+        if (this.#phase !== "setup") this.#wrong("ready is said once, in answer to setup", word);
+        else this.#phase = "ready";
+        break;
+      case "failed":
+        this.#wrong(`the worker gave up: ${String(word.error)}`, undefined);
+        break;
+      case "done":
+        if (this.#stoppedAt === null) this.#wrong("done answers stop, which was not said yet", word);
+        for (const [op, { f, key }] of this.#open)
+          this.#missing(`${f} of ${key} (op ${op}) has no ok, fail or info, and done was said`);
+        if (this.#holds.size > 0)
+          this.#missing(
+            `done was said and ${[...this.#holds].join(", ")} not released: what is held at stop is given back first`,
+          );
+        this.#phase = "done";
+        break;
+      default:
+        this.#wrong("a worker says about, ready, done or failed", word);
+    }
+  }
+
+  #record(word: object): void {
+    const wrong = this.#shape(word) ?? this.#sequence(word as Spoken);
+    if (wrong !== null) {
+      this.#wrong(wrong, word);
+      return;
+    }
+    this.records.push(word as Spoken);
+  }
+
+  #shape(word: object): string | null {
+    const { type, p, key, t } = word as Partial<Spoken>;
+    if (!["invoke", "ok", "fail", "info", "event"].includes(String(type)))
+      return `type is invoke, ok, fail, info or event; not ${String(type)}`;
+    if (this.#phase !== "started") return "a record came before start was said";
+    const wrong = whatIsWrong({ i: 0, ...word });
+    if (wrong !== null) return wrong;
+    if (p !== this.#options.p) return `p is ${this.#options.p}, as setup says; not ${p}`;
+    if (!this.#options.keys.includes(String(key)))
+      return `key is an id of setup.keys (${this.#options.keys.join(", ")}), and not the name of the key; not ${key}`;
+    const now = this.#options.now();
+    if (Number(t) > now + clockNs || Number(t) < now - lateNs) {
+      return `t is ${t}, and the run is at ${Math.round(now)}: t is CLOCK_MONOTONIC in nanoseconds less clockBase, taken when it happens`;
+    }
+    return null;
+  }
+
+  #sequence(word: Spoken): string | null {
+    if (word.type === "event") {
+      if (word.hold !== undefined && !this.#known.has(word.hold))
+        return `no acquire was granted as hold ${word.hold}`;
+      if (word.f === "lost" && word.hold === undefined) return "lost names the hold that is over";
+      return word.f === "extended" && word.validUntil === undefined ? "extended needs validUntil" : null;
+    }
+    return word.type === "invoke" ? this.#asks(word) : this.#ends(word);
+  }
+
+  #asks({ f, key, op, t, hold }: Unnumbered<InvokeRecord>): string | null {
+    if (this.#ops.has(op)) return `op ${op} was used before: each operation has a number of its own`;
+    this.#ops.add(op);
+    if (isAcquire(f)) {
+      if (this.#stoppedAt !== null && t > this.#stoppedAt + stopNs)
+        return "an acquire was begun after stop was said";
+    } else if (f === "release" || f === "write" || f === "downgrade") {
+      if (hold === undefined) return `${f} names its hold`;
+      if (!this.#known.has(hold)) return `no acquire was granted as hold ${hold}`;
+      if (!this.#holds.has(hold)) return `hold ${hold} was released before`;
+      // From here on it counts as given back, however the answer turns out.
+      if (f !== "write") this.#holds.delete(hold);
+    }
+    this.#open.set(op, { f, key, t, hold });
+    return null;
+  }
+
+  #ends({ type, f, key, op, t, ret }: Unnumbered<OutcomeRecord>): string | null {
+    const asked = this.#open.get(op);
+    if (asked === undefined) return `op ${op} has no invoke that is open`;
+    this.#open.delete(op);
+    if (asked.f !== f || asked.key !== key) return `op ${op} was asked as ${asked.f} of ${asked.key}`;
+    if (t < asked.t) return `t is before that of its invoke, ${asked.t}`;
+    if (type !== "ok" || !(isAcquire(f) || f === "downgrade")) return null;
+    const hold = ret?.hold;
+    if (hold === undefined) return "a grant names its hold in ret.hold";
+    if (this.#known.has(hold)) return `hold ${hold} was granted before: each grant has a name of its own`;
+    this.#known.add(hold);
+    this.#holds.add(hold);
+    if (this.#options.tokens && ret?.token === undefined)
+      return "provides.tokens is true: a grant has its token in ret.token, as decimal text";
+    return null;
+  }
+
+  #wrong(why: string, word: unknown): void {
+    const text = word === undefined ? "" : `\n    ${JSON.stringify(word).slice(0, 300)}`;
+    this.problems.push(`${this.#options.p}, line ${this.#line}: ${why}${text}`);
+  }
+
+  #missing(why: string): void {
+    this.problems.push(`${this.#options.p}, after line ${this.#line}: ${why}`);
+  }
+}
+
+const isAcquire = (f: string): boolean => f === "acquire" || f === "try-acquire";

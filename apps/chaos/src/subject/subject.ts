@@ -1,0 +1,73 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { nodeWorker } from "../engine/programs.js";
+import { WorkerProcess, type WorkerProgram } from "../engine/worker-process.js";
+import { type Provides, readProvides } from "../workload/provides.js";
+
+/** A client of somebody else's that takes the place of every client of a scenario. */
+export interface Subject {
+  /** As reports call it. */
+  readonly name: string;
+  readonly program: WorkerProgram;
+  readonly provides: Provides;
+}
+
+/** What starts a subject, before it was asked what it provides. */
+export type SubjectProgram = Pick<Subject, "name" | "program">;
+
+/** The default export of a file, in this package's worker. */
+export const clientProgram = (file: string): SubjectProgram => ({
+  name: file,
+  program: nodeWorker(pathToFileURL(resolve(file)).href),
+});
+
+/** A worker in any language, as a command line of the shell. */
+export const commandProgram = (command: string): SubjectProgram => ({
+  name: command,
+  // The shell becomes the worker: signals must reach the worker itself.
+  program: { command: "/bin/sh", args: ["-c", `exec ${command}`] },
+});
+
+const answerWithinMs = 60_000;
+
+/** Starts it once and asks what it provides. @throws SubjectError in words that its author understands */
+export async function describe({ name, program }: SubjectProgram, logFile: string): Promise<Subject> {
+  let answer: (provides: unknown) => void = () => {};
+  let refuse: (error: Error) => void = () => {};
+  const answered = new Promise<unknown>((resolve, reject) => {
+    answer = resolve;
+    refuse = reject;
+  });
+  const worker = new WorkerProcess("about", program, logFile, (word) => {
+    if (!("say" in word)) refuse(new SubjectError(`${name}: it answered about with ${shown(word)}`));
+    else if (word.say === "about") answer(word.provides);
+    else if (word.say === "failed") refuse(new SubjectError(`${name}: ${word.error}`));
+    else refuse(new SubjectError(`${name}: it answered about with ${shown(word)}`));
+  });
+  const timer = setTimeout(
+    () => refuse(new SubjectError(`${name}: no answer to {"do":"about"} within ${answerWithinMs / 1_000} s`)),
+    answerWithinMs,
+  );
+  void worker.exited.then(({ code, signal }) =>
+    refuse(
+      new SubjectError(
+        `${name}: it ended with ${code ?? signal} and did not answer {"do":"about"}\n${worker.logTail()}`.trimEnd(),
+      ),
+    ),
+  );
+  try {
+    worker.tell({ do: "about" });
+    return { name, program, provides: readProvides(await answered) };
+  } catch (error) {
+    if (error instanceof RangeError) throw new SubjectError(`${name}: ${error.message}`);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    await worker.kill();
+  }
+}
+
+const shown = (word: unknown): string => JSON.stringify(word).slice(0, 200);
+
+/** A subject cannot be started, or does not keep to the protocol. */
+export class SubjectError extends Error {}

@@ -1,0 +1,42 @@
+import { type Provides, readProvides } from "./provides.js";
+import type { Recipe } from "./recipe.js";
+
+/** A client of a lock service that `holdfast-chaos run --client FILE` can judge: the default export of that file. */
+export interface DefinedRecipe extends Recipe {
+  /** What the client can do. */
+  readonly provides: Provides;
+}
+
+/**
+ * Makes a client of a lock service known to the chaos runner. The runner opens it once in each worker process, and brings turns,
+ * the protected resource and the records itself.
+ *
+ * @example
+ * export default defineRecipe({
+ *   provides: { kinds: ["mutex"], servers: ["redis"] },
+ *   async open({ servers, leaseMs }) {
+ *     const redis = new Redis(servers.address);
+ *     return {
+ *       async acquire({ key, signal }) { ... },
+ *       meaning: () => "info",
+ *       close: async () => void redis.disconnect(),
+ *     };
+ *   },
+ * });
+ *
+ * @throws RangeError when `provides` has a member that is not known, or one of another type
+ * @throws TypeError without a function `open`
+ */
+export function defineRecipe(recipe: DefinedRecipe): DefinedRecipe {
+  if (typeof recipe?.open !== "function") throw new TypeError("a recipe has a function open");
+  return { ...recipe, provides: readProvides(recipe.provides), open: (context) => recipe.open(context) };
+}
+
+/** The default export of a module. @throws TypeError for a module that exports no recipe */
+export async function importRecipe(url: string): Promise<DefinedRecipe> {
+  const { default: recipe } = (await import(url)) as { default?: unknown };
+  if (typeof recipe !== "object" || recipe === null) {
+    throw new TypeError(`${url} has no default export: export default defineRecipe({ provides, open })`);
+  }
+  return defineRecipe(recipe as DefinedRecipe);
+}

@@ -1,0 +1,64 @@
+import type { ObjectKind } from "../history/record.js";
+import type { ServerAddresses } from "./addresses.js";
+
+/** Kinds of lock that a client of your own can be asked for. */
+export type ProvidedKind = Extract<
+  ObjectKind,
+  "mutex" | "reentrant" | "fair" | "read-write" | "semaphore" | "multi"
+>;
+
+/** Kinds of servers that a client can be pointed at. */
+export type ProvidedServers = Exclude<ServerAddresses["kind"], "none">;
+
+/** What a client can do. What it does not provide is not judged, and reports say so. */
+export interface Provides {
+  /** The kinds of lock that it makes. */
+  readonly kinds: readonly ProvidedKind[];
+  /** The servers that it can be pointed at, by the `kind` of their addresses. */
+  readonly servers: readonly ProvidedServers[];
+  /** Grants carry fencing tokens that rise. Default false. */
+  readonly tokens?: boolean;
+  /** A holder hears that it lost the lock. Default false. */
+  readonly tellsLoss?: boolean;
+  /** A grant says until when it is promised. Default false. */
+  readonly promises?: boolean;
+  /** Grants come in the order in which clients asked. Default false. */
+  readonly fair?: boolean;
+}
+
+const kinds: readonly ProvidedKind[] = ["mutex", "reentrant", "fair", "read-write", "semaphore", "multi"];
+const servers: readonly ProvidedServers[] = ["zookeeper", "redis", "replicated", "masters"];
+const abilities = ["tokens", "tellsLoss", "promises", "fair"] as const;
+
+/** Reads what a client says of itself. @throws RangeError that names the wrong member and what it may be */
+export function readProvides(given: unknown): Provides {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new RangeError("provides is an object with kinds and servers");
+  }
+  const fields = given as Record<string, unknown>;
+  for (const name of Object.keys(fields)) {
+    if (name !== "kinds" && name !== "servers" && !abilities.includes(name as never)) {
+      throw new RangeError(`provides has no member ${name}: it has kinds, servers, ${abilities.join(", ")}`);
+    }
+  }
+  const read: Provides = {
+    kinds: listOf("kinds", fields.kinds, kinds),
+    servers: listOf("servers", fields.servers, servers),
+  };
+  const told = abilities.filter((name) => fields[name] !== undefined);
+  for (const name of told) {
+    if (typeof fields[name] !== "boolean") throw new RangeError(`provides.${name} is true or false`);
+  }
+  return { ...read, ...Object.fromEntries(told.map((name) => [name, fields[name]])) };
+}
+
+function listOf<T extends string>(name: string, given: unknown, known: readonly T[]): readonly T[] {
+  const fits =
+    Array.isArray(given) && given.length > 0 && given.every((each) => known.includes(each as never));
+  if (!fits) {
+    throw new RangeError(
+      `provides.${name} is a list of ${known.join(", ")}; not ${JSON.stringify(given) ?? "left out"}`,
+    );
+  }
+  return given as readonly T[];
+}

@@ -1,0 +1,34 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { readResults } from "../../src/report/results-json.js";
+import { RunReports } from "../../src/report/run-reports.js";
+import { outcome } from "./outcomes.js";
+
+it("reports are there after each scenario, and what is not finished stands in them as unknown", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "run-reports-"));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const unfinished = ["Z01", "Z02"].map((id) =>
+    outcome({
+      scenario: { id },
+      outcome: "unknown",
+      why: "not finished: the run was ended before",
+      folder: null,
+    }),
+  );
+  const reports = new RunReports(dir, 7, unfinished);
+  await reports.add(outcome({ scenario: { id: "Z02" }, folder: null }));
+  const { seed, outcomes } = await readResults(dir);
+  expect(seed).toBe(7);
+  expect(outcomes.map((each) => [each.scenario.id, each.outcome])).toEqual([
+    ["Z01", "unknown"],
+    ["Z02", "as-expected"],
+  ]);
+  expect(readFileSync(join(dir, "junit.xml"), "utf8")).toContain(
+    '<error type="unknown" message="not finished',
+  );
+  expect(reports.finished).toBe(1);
+  // Written whole and put in place: no half of one is left.
+  expect(readdirSync(dir).toSorted()).toEqual(["junit.xml", "results.json", "summary.md"]);
+});
