@@ -5,7 +5,7 @@ import { dirname, join, posix, relative } from "node:path";
 import { rolldown } from "rolldown";
 
 /** What is started as a process of its own without being a command: by package, without `.js`. */
-const programs = { "@holdfast/chaos": ["workload/worker-main"] };
+const programs = { "@holdfast/chaos": ["workload/worker-main", "service/load-main"] };
 
 /** What is served or read from `dist`, and is no module of it. */
 const assets = { "@holdfast/dashboard": ["page"] };

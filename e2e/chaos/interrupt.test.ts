@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { eventually } from "@holdfast/test-servers";
 import { expect, it } from "vitest";
 import { alive, descendants, type Seen } from "./processes.js";
@@ -74,6 +77,48 @@ it.each(cases)(
         what: "nothing to be left in the temporary folder",
         withinMs: 30_000,
         detail: () => run.left().join(", "),
+      });
+    } finally {
+      family.stop();
+    }
+  },
+);
+
+const scenarios = fileURLToPath(new URL("support/two-scenarios.mjs", import.meta.url));
+
+it.concurrent.each([
+  { signal: "SIGINT", code: 130 },
+  { signal: "SIGTERM", code: 143 },
+  { signal: "SIGKILL", code: null },
+] as const)(
+  "a run that gets $signal in its second scenario has the reports of the first, and leaves nothing running",
+  async ({ signal, code }) => {
+    await using run = new ChaosRun((out) => ["run", scenarios, "--seed", "1", "--out", out]);
+    const family = new Family(run.pid);
+    try {
+      await eventually(() => named(family.look(), "node").length >= 2, {
+        what: "the workers of the second scenario to be there",
+        withinMs: 60_000,
+        everyMs: 20,
+        detail: () => run.output,
+      });
+      process.kill(run.pid, signal);
+      const end = await run.exited;
+      family.stop();
+      expect(code === null ? end.signal : end.code).toBe(code ?? signal);
+      const { outcomes } = JSON.parse(readFileSync(join(run.out, "results.json"), "utf8"));
+      expect(outcomes).toMatchObject([
+        { scenario: { id: "quick" }, outcome: "as-expected" },
+        { scenario: { id: "long" }, outcome: "unknown", why: "not finished: the run was ended before" },
+      ]);
+      expect(readFileSync(join(run.out, "junit.xml"), "utf8")).toContain(
+        '<error type="unknown" message="not finished',
+      );
+      expect(readFileSync(join(run.out, "summary.md"), "utf8")).toContain("| quick |");
+      await eventually(() => alive(family.seen.values()).length === 0 && run.left().length === 0, {
+        what: "every process and folder of the run to be gone",
+        withinMs: 30_000,
+        detail: () => JSON.stringify([alive(family.seen.values()), run.left()]),
       });
     } finally {
       family.stop();

@@ -12,6 +12,7 @@ import { readHistory } from "../history/read.js";
 import { ConsoleReporter } from "../report/console.js";
 import { RunReports } from "../report/run-reports.js";
 import { writeReports } from "../report/write-reports.js";
+import { servicePrograms } from "../service/service.js";
 import { judgedWith, subjectRecipe } from "../subject/judged-with.js";
 import { describe } from "../subject/subject.js";
 import { type Network, ownScenarios, type RunArguments, readRunArguments, runHelp } from "./run-options.js";
@@ -55,6 +56,7 @@ interface Judging extends RunArguments {
 
 async function judging(wanted: RunArguments): Promise<Judging> {
   mkdirSync(wanted.out, { recursive: true });
+  if (wanted.service !== null) return { ...wanted, programs: await servicePrograms(wanted.service) };
   if (wanted.subject === null) return { ...wanted, programs: {} };
   const { name, program, provides } = await describe(wanted.subject, join(wanted.out, "about.log"));
   return {

@@ -8,6 +8,7 @@ import { parseCapability } from "../engine/probe/doctor-command.js";
 import type { Scenario } from "../engine/scenario.js";
 import { catalogue } from "../scenarios/catalogue.js";
 import { defineScenarios, importScenarios } from "../scenarios/define-scenarios.js";
+import { type ServiceWish, serviceScenarios } from "../service/service.js";
 import { readExpected } from "../subject/judged-with.js";
 import { clientProgram, commandProgram, type SubjectProgram } from "../subject/subject.js";
 import { chooseScenarios } from "./choose.js";
@@ -15,6 +16,7 @@ import { exitHelp, UsageError } from "./usage.js";
 
 export const runHelp: string = `Usage: holdfast-chaos run [ID..] [options]
        holdfast-chaos run ./scenarios.mjs [ID..] [options]
+       holdfast-chaos run --service 'COMMAND' --key NAME --lease-ms N [kill] [pause] [cut] [reset] [options]
 
 Runs scenarios on servers of its own and writes results.json, junit.xml, summary.md and, for each scenario that is kept,
 history.jsonl, plan.json, timeline.html and the logs. Without ids: those of the tag. A file has scenarios of your own as its
@@ -24,6 +26,17 @@ default export (defineScenarios); without ids all of it is run.
   --worker 'COMMAND'         the same with a worker in any language, as docs/worker-protocol.md has it (see worker-test)
   --expect NAME,..           with --client or --worker: checkers that must pass, or no-damage for effect and lost-update;
                              exit 1 when one convicts
+  --service 'COMMAND'        judges a service of yours, by @holdfast/chaos/probe in its code: the instance that holds is killed,
+                             stands still, is cut off, has its connections reset
+  --key NAME                 with --service: a lock, as the service names it to the probe; the first one is aimed at
+  --lease-ms N               with --service: the lease or session time-out that it uses
+  --instances N              with --service: how many of it run; default 3
+  --times N                  with --service: how often each fault is done; default 2
+  --servers redis|zookeeper  with --service: default redis
+  --env NAME=VALUE           with --service: for each instance; {redis}, {zookeeper}, {port}, {host} and {n} are filled in, as in
+                             COMMAND and --ready
+  --ready URL                with --service: answers 200 when an instance serves; default: when its probe is loaded
+  --load FILE                with --service: a module whose default export ({ urls, signal }) calls the service until then
   --tag smoke|full|nightly   default full
   --seed N                   draws plans and workloads; default a fresh one, which is printed
   --seconds N                how long the scenarios whose faults are drawn run: 60 (default) to 600
@@ -66,6 +79,8 @@ export interface RunArguments {
   readonly named: boolean;
   /** The client that takes the place of those of the scenarios; `null`: none. */
   readonly subject: SubjectProgram | null;
+  /** The service of a user's that is judged; `null`: none. */
+  readonly service: ServiceWish | null;
   /** With a subject: checkers that must pass. */
   readonly expected: readonly CheckerName[];
 }
@@ -78,6 +93,15 @@ const parse = (args: readonly string[]) =>
       client: { type: "string" },
       worker: { type: "string" },
       expect: { type: "string", multiple: true },
+      service: { type: "string" },
+      instances: { type: "string", default: "3" },
+      servers: { type: "string", default: "redis" },
+      key: { type: "string", multiple: true },
+      "lease-ms": { type: "string" },
+      times: { type: "string", default: "2" },
+      env: { type: "string", multiple: true },
+      ready: { type: "string" },
+      load: { type: "string" },
       tag: { type: "string" },
       seed: { type: "string" },
       plan: { type: "string" },
@@ -126,13 +150,17 @@ export function readRunArguments(
       "--plan says scenario, seed and time: give no ids, --tag, --seed or --seconds beside it",
     );
   }
+  const service = serviceOf(values);
+  const from = service === null ? own : serviceScenarios(service);
   const chosen = chooseScenarios(
     file === null ? ids : [file.scenario],
     values.tag,
-    own === null ? "full" : null,
-    own ?? catalogue,
+    from === null ? "full" : null,
+    from ?? catalogue,
   );
   const subject = subjectOf(values);
+  if (service !== null && (subject !== null || own !== null))
+    throw new UsageError("--service has scenarios of its own: give no --client, --worker or file beside it");
   if (subject === null && values.expect !== undefined)
     throw new UsageError("--expect is for --client or --worker: a scenario says itself what it expects");
   if (subject !== null && values.shrink === true)
@@ -152,30 +180,88 @@ export function readRunArguments(
     jobs: whole("--jobs", values.jobs, 1),
     network: oneOf("--network", values.network, ["auto", "netns", "userns", "proxy"]),
     require: (values.require ?? []).flatMap((list) => list.split(",")).map(parseCapability),
-    shrink: subject !== null || values.shrink === false ? "none" : values.shrink === true ? "all" : "drawn",
+    shrink:
+      subject !== null || service !== null || values.shrink === false
+        ? "none"
+        : values.shrink === true
+          ? "all"
+          : "drawn",
     shrinkBudgetMs: duration("--shrink-budget", values["shrink-budget"]),
     which: whichOf({ ...values, seed: String(seed) }, positionals.filter(isFile)),
     faults,
     named: ids.length > 0 || own !== null || file !== null,
     subject,
+    service,
     expected: readExpected((values.expect ?? []).flatMap((list) => list.split(","))),
   };
 }
 
-/** What of the arguments says which run it is, but for scenario and faults. */
-function whichOf(
-  values: Readonly<Partial<Record<"plan" | "seed" | "seconds" | "client" | "worker", string>>>,
-  files: readonly string[],
-): string {
-  const { plan, seed, seconds, client, worker } = values;
-  return [
-    ...files,
-    plan === undefined ? `--seed ${seed}` : `--plan ${plan}`,
-    ...(plan === undefined && seconds !== undefined ? [`--seconds ${seconds}`] : []),
-    ...(client === undefined ? [] : [`--client ${client}`]),
-    ...(worker === undefined ? [] : [`--worker '${worker}'`]),
-  ].join(" ");
+function serviceOf(values: ReturnType<typeof parse>["values"]): ServiceWish | null {
+  const { service, key = [], env = [], ready, load } = values;
+  if (service === undefined) {
+    const alone = ofServices.slice(4).find((name) => values[name] !== undefined);
+    if (alone !== undefined) throw new UsageError(`--${alone} is for --service`);
+    return null;
+  }
+  if (key.length === 0)
+    throw new UsageError("--service needs --key: the name that it gives to probe.acquiring");
+  const wrong = key.find((each) => !/^[A-Za-z0-9_.:-]+$/.test(each));
+  if (wrong !== undefined)
+    throw new UsageError(`--key is of letters, digits and _.:-; not ${JSON.stringify(wrong)}`);
+  if (values["lease-ms"] === undefined)
+    throw new UsageError(
+      "--service needs --lease-ms: faults last longer than the lease that the service uses",
+    );
+  return {
+    command: service,
+    instances: whole("--instances", values.instances, 2),
+    servers: oneOf("--servers", values.servers, ["redis", "zookeeper"]),
+    keys: key,
+    leaseMs: whole("--lease-ms", values["lease-ms"], 200),
+    times: whole("--times", values.times, 1),
+    env: Object.fromEntries(env.map(variable)),
+    ready: ready ?? null,
+    load: load ?? null,
+  };
 }
+
+function variable(text: string): [string, string] {
+  const at = text.indexOf("=");
+  if (at < 1) throw new UsageError(`--env is NAME=VALUE; not ${JSON.stringify(text)}`);
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** What of the arguments says which run it is, but for scenario and faults. */
+function whichOf(values: ReturnType<typeof parse>["values"], files: readonly string[]): string {
+  const { plan } = values;
+  const repeated = plan === undefined ? (["seed", "seconds"] as const) : (["plan"] as const);
+  const names = [
+    ...repeated,
+    "client",
+    "worker",
+    ...(values.service === undefined ? [] : ofServices),
+  ] as const;
+  const options = names.flatMap((name) =>
+    [values[name] ?? []].flat().map((value) => `--${name} ${quoted(value)}`),
+  );
+  return [...files, ...options].join(" ");
+}
+
+const quoted = (text: string): string =>
+  /^[\w./:,=@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+/** What describes a service; the last five have no meaning without one. */
+const ofServices = [
+  "service",
+  "instances",
+  "servers",
+  "times",
+  "key",
+  "lease-ms",
+  "env",
+  "ready",
+  "load",
+] as const;
 
 function subjectOf({ client, worker }: { client?: string; worker?: string }): SubjectProgram | null {
   if (client !== undefined && worker !== undefined)

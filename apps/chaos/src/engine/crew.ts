@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { FromWorker, WorkerKey, WorkerSetup } from "../workload/protocol.js";
 import type { Recorder } from "./recorder.js";
 import type { WorkerGroup } from "./scenario.js";
+import { instanceOf, serves } from "./service-instance.js";
 import type { ShimHandle } from "./shims/shim-handle.js";
 import type { ServerSet, WorkerLink } from "./topologies/server-set.js";
 import { WorkerProcess, type WorkerProgram } from "./worker-process.js";
@@ -183,7 +184,16 @@ export class Crew {
   async #bear(name: string, incarnation: number, group: WorkerGroup, link: WorkerLink): Promise<Born> {
     const { recorder, seed, keys, resource, logFolder } = this.#options;
     const p = `${name}#${incarnation}`;
-    const plain = await this.#options.programOf(group.recipe);
+    const facts = {
+      name,
+      p,
+      clockBase: recorder.clock.base,
+      resource: resource ?? "",
+      servers: link.addresses,
+    };
+    const found = await this.#options.programOf(group.recipe);
+    const { service } = found;
+    const plain = service === undefined ? found : instanceOf(found, service, facts);
     const program = { ...plain, env: { ...plain.env, ...this.#shims?.of(name)?.env } };
     let isReady = (): void => {};
     let isDone = (): void => {};
@@ -195,8 +205,11 @@ export class Crew {
     });
     const process = new WorkerProcess(p, program, join(logFolder, `${name}.log`), (word) => {
       if ("say" in word) {
-        if (word.say === "ready") isReady();
-        else if (word.say === "done") isDone();
+        if (word.say === "ready") {
+          const wrong = service === undefined ? null : otherProcess(word, process.pid);
+          if (wrong !== null) this.#break(new Error(`${p}: ${wrong}`));
+          else if (service === undefined || service.ready === null) isReady();
+        } else if (word.say === "done") isDone();
         else if (word.say === "failed") this.#break(new Error(`${p}: ${word.error}`));
         else
           this.#break(new Error(`${p} said ${JSON.stringify(word).slice(0, 200)}, which it was not asked`));
@@ -210,7 +223,8 @@ export class Crew {
     void process.exited.then(({ code, signal }) => {
       if (this.#condemned.has(process)) return;
       this.#state(p, "exit");
-      if (!this.#stopping || code !== 0) {
+      // A service ends by the signal that stops it, and with whatever code it has for that.
+      if (!this.#stopping || (code !== 0 && service === undefined)) {
         this.#break(new Error(`${p} ended by itself with ${code ?? signal}: ${process.logTail()}`));
       }
     });
@@ -224,6 +238,11 @@ export class Crew {
       resource,
     };
     process.tell({ do: "setup", setup });
+    if (service !== undefined && service.ready !== null) {
+      const over = new AbortController();
+      void process.exited.then(() => over.abort());
+      void serves(service, facts, over.signal).then(isReady);
+    }
     const timer = setTimeout(
       () => this.#break(new Error(`${p} was not ready within ${readyWithinMs} ms: ${process.logTail()}`)),
       readyWithinMs,
@@ -235,6 +254,15 @@ export class Crew {
   #state(p: string, f: "start" | "exit" | "killed" | "paused" | "resumed"): void {
     this.#options.recorder.record({ type: "worker", p, f });
   }
+}
+
+/** Faults hit the process that was started: the one that holds the lock must be that. */
+function otherProcess({ versions }: Extract<FromWorker, { say: "ready" }>, pid: number): string | null {
+  if (versions?.pid === String(pid)) return null;
+  return (
+    `its probe is in process ${versions?.pid}, and the command started ${pid}: give the command that is the service itself ` +
+    "(node server.js, and not npm start)"
+  );
 }
 
 const namesOf = ({ name, count }: WorkerGroup): string[] =>

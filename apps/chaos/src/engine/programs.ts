@@ -9,15 +9,18 @@ import type { WorkerProgram } from "./worker-process.js";
  * Node reads no TypeScript.
  */
 export function nodeWorker(module?: string): WorkerProgram {
+  const worker = entryProgram("workload/worker-main.js");
+  return module === undefined ? worker : { ...worker, args: [...worker.args, module] };
+}
+
+/** A built file of this package, run by this Node. */
+export function entryProgram(file: string): WorkerProgram {
   const here = dirname(fileURLToPath(import.meta.url));
   const root = here.slice(0, here.lastIndexOf(sep === "/" ? "/engine" : "\\engine"));
   const built = root.endsWith(`${sep}src`) ? join(dirname(root), "dist") : root;
-  const entry = join(built, "workload", "worker-main.js");
+  const entry = join(built, file);
   if (!existsSync(entry)) throw new Error(`${entry} is not there: build first (npm run build)`);
-  return {
-    command: process.execPath,
-    args: ["--enable-source-maps", entry, ...(module === undefined ? [] : [module])],
-  };
+  return { command: process.execPath, args: ["--enable-source-maps", entry] };
 }
 
 /** Programs by the name of a recipe, for workers that are none of ours in Node. A recipe that is the URL of a file needs none. */

@@ -8,9 +8,9 @@ import type { FromWorker, ToWorker } from "../workload/protocol.js";
 // the runner holds open; the kernel closes it however the runner dies, and a worker that stands still would notice nothing
 // by itself. A word on the pipe says that the worker has ended. The interrupt of a terminal reaches the whole group: the
 // runner decides what its workers do then.
-const leash = `
+const leash = (target: string): string => `
 trap '' INT
-(trap '' HUP TERM; read -r _ <&3 || { kill -CONT $$; kill -KILL $$; }) </dev/null >/dev/null 2>&1 &
+(trap '' HUP TERM; read -r _ <&3 || { kill -CONT ${target}; kill -KILL ${target}; }) </dev/null >/dev/null 2>&1 4>&- &
 exec "$@" 3<&-
 `;
 
@@ -19,6 +19,18 @@ export interface WorkerProgram {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** It is a service of a user's that says what it does through the probe, and reads nothing. */
+  readonly service?: ServiceAbout;
+}
+
+export interface ServiceAbout {
+  /** Variables of its environment, with placeholders: `{redis}`, `{zookeeper}`, `{host}`, `{port}`, `{n}`. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Answers with 200 once it serves; `null`: it is ready when its probe speaks. */
+  readonly ready: string | null;
+  readonly keys: readonly string[];
+  /** One for each instance. */
+  readonly ports: readonly number[];
 }
 
 export interface WorkerEnd {
@@ -26,12 +38,16 @@ export interface WorkerEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** The descriptor at which the probe of a service writes its records. */
+export const probeFd = 4;
+
 /** One worker: a process that reads lines and writes lines. It does not outlive the runner, whatever ends that. */
 export class WorkerProcess {
   readonly p: string;
   readonly pid: number;
   readonly exited: Promise<WorkerEnd>;
   readonly #child: ChildProcess;
+  readonly #isService: boolean;
   readonly #stdin: Writable;
   readonly #logFile: string;
   #end: WorkerEnd | null = null;
@@ -41,26 +57,42 @@ export class WorkerProcess {
     this.p = p;
     this.#logFile = logFile;
     const log = openSync(logFile, "a");
-    const child = spawn("/bin/sh", ["-c", leash, "sh", program.command, ...program.args], {
-      env: { ...process.env, ...program.env },
-      stdio: ["pipe", "pipe", log, "pipe"],
-    });
+    const isService = program.service !== undefined;
+    const child = spawn(
+      "/bin/sh",
+      ["-c", leash(isService ? "-$$" : "$$"), "sh", program.command, ...program.args],
+      {
+        env: { ...process.env, ...program.env },
+        // What a service writes to standard output is its own; its probe has a pipe for itself.
+        // A service may start others, which end with it: it has a group of its own.
+        detached: isService,
+        stdio: isService ? ["pipe", log, log, "pipe", "pipe"] : ["pipe", "pipe", log, "pipe"],
+      },
+    );
     closeSync(log);
     if (child.pid === undefined) throw new Error(`${p}: /bin/sh does not start`);
-    const [stdin, stdout, , guard] = child.stdio as unknown as [Writable, Readable, null, Writable];
+    const [stdin, stdout, , guard, probe] = child.stdio as unknown as [
+      Writable,
+      Readable,
+      null,
+      Writable,
+      Readable,
+    ];
+    this.#isService = isService;
     this.pid = child.pid;
     this.#child = child;
     this.#stdin = stdin;
     // A worker that died while a line was written to it is reported by its exit.
     stdin.on("error", () => {});
     guard.on("error", () => {});
-    const lines = createInterface({ input: stdout });
+    const lines = createInterface({ input: isService ? probe : stdout });
     lines.on("line", (line) => onWord(parse(line)));
     // Killed before it had read its lines: its exit is reported, and all that it said has been read.
     lines.on("error", () => {});
     this.exited = new Promise((resolve) => {
       child.on("exit", (code, signal) => {
         this.#end ??= { code, signal };
+        if (isService) this.#toGroup("SIGKILL");
         guard.end("over\n");
       });
       // Not before all that it said has been read.
@@ -75,16 +107,29 @@ export class WorkerProcess {
     return this.#end === null;
   }
 
+  /** A service hears of nothing but the end. */
   tell(word: ToWorker): void {
-    if (this.running) this.#stdin.write(`${JSON.stringify(word)}\n`);
+    if (this.#isService) {
+      if (word.do === "stop") this.signal("SIGTERM");
+    } else if (this.running) this.#stdin.write(`${JSON.stringify(word)}\n`);
   }
 
   signal(signal: NodeJS.Signals): void {
     if (this.running) this.#child.kill(signal);
   }
 
+  #toGroup(signal: NodeJS.Signals): void {
+    try {
+      process.kill(-this.pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      // All of it has ended.
+    }
+  }
+
   /** SIGCONT and SIGKILL; resolves when all that it said has been read. */
   async kill(): Promise<WorkerEnd> {
+    if (this.running && this.#isService) this.#toGroup("SIGKILL");
     this.signal("SIGCONT");
     this.signal("SIGKILL");
     return await this.exited;

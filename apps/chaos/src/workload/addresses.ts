@@ -6,6 +6,14 @@ export interface Address {
   readonly port: number;
 }
 
+/** As whom a client connects. */
+export interface Access {
+  /** The ACL user; unset: the default user. */
+  readonly username?: string;
+  /** The user's password. */
+  readonly password: string;
+}
+
 /** Where clients connect to. */
 export type ServerAddresses =
   | { readonly kind: "none" }
@@ -18,6 +26,8 @@ export type ServerAddresses =
       readonly kind: "redis";
       /** The one server. */
       readonly address: Address;
+      /** Set where it wants one. */
+      readonly access?: Access;
     }
   | {
       readonly kind: "replicated";

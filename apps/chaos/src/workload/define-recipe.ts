@@ -12,17 +12,33 @@ export interface DefinedRecipe extends Recipe {
  * the protected resource and the records itself.
  *
  * @example
- * export default defineRecipe({
+ * ```ts
+ * import { type DefinedRecipe, defineRecipe } from "@holdfast/chaos";
+ *
+ * // Two processes that ask at the same moment both see it free: any run convicts this one.
+ * const held = new Set<string>();
+ * const recipe: DefinedRecipe = defineRecipe({
  *   provides: { kinds: ["mutex"], servers: ["redis"] },
- *   async open({ servers, leaseMs }) {
- *     const redis = new Redis(servers.address);
- *     return {
- *       async acquire({ key, signal }) { ... },
- *       meaning: () => "info",
- *       close: async () => void redis.disconnect(),
- *     };
- *   },
+ *   open: async () => ({
+ *     async acquire({ key, signal }) {
+ *       while (held.has(key.name)) {
+ *         if (signal.aborted) return null;
+ *         await new Promise((resolve) => setTimeout(resolve, 10));
+ *       }
+ *       held.add(key.name);
+ *       return {
+ *         token: null,
+ *         lost: null,
+ *         remainingMs: () => null,
+ *         release: async () => (held.delete(key.name) ? { end: "ok" } : { end: "fail", why: "not ours" }),
+ *       };
+ *     },
+ *     meaning: () => "info",
+ *     close: async () => {},
+ *   }),
  * });
+ * export default recipe;
+ * ```
  *
  * @throws RangeError when `provides` has a member that is not known, or one of another type
  * @throws TypeError without a function `open`

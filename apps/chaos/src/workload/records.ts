@@ -5,14 +5,14 @@ const standardOutput = 1;
 const wait = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Says a line to the runner. The write is synchronous: what was said before a SIGKILL is read, and a release is known of
+ * Says a line to the runner, by standard output or another descriptor. The write is synchronous: what was said before a SIGKILL is read, and a release is known of
  * before it leaves. A runner that is slow to read holds the worker up.
  */
-export function say(word: FromWorker): void {
+export function say(word: FromWorker, fd: number = standardOutput): void {
   const bytes = Buffer.from(`${JSON.stringify(word)}\n`);
   for (let from = 0; from < bytes.length; ) {
     try {
-      from += writeSync(standardOutput, bytes, from);
+      from += writeSync(fd, bytes, from);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
       // The other end made the pipe non-blocking.

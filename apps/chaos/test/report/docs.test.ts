@@ -84,3 +84,26 @@ it("the workflow to copy runs options that there are, pins what it uses, and kee
   }
   expect(steps.find(({ uses }) => uses?.startsWith("actions/upload-artifact"))?.if).toBe("always()");
 });
+
+it("the action and the form for GitLab run options that there are, and keep the reports of a red run", async () => {
+  const lines: string[] = [];
+  await main(["run", "--help"], (line) => lines.push(line));
+  const options = (text: string): string[] =>
+    [...text.matchAll(/(?<=\s)--(?!no-install|only)[a-z-]+/g)].map(([each]) => each);
+  const action = readFileSync(at("action.yml"), "utf8");
+  const { inputs, runs } = parse(action) as { inputs: Record<string, object>; runs: { steps: Step[] } };
+  expect(Object.keys(inputs)).toEqual(["run", "servers", "out", "artifact"]);
+  for (const step of runs.steps) {
+    // What a user of the action gives must never be put into a script.
+    expect(step.run ?? "").not.toContain("${{");
+    if (step.uses !== undefined) expect(step.uses).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
+  }
+  expect(runs.steps.filter((step) => step.if === "always()")).toHaveLength(2);
+  const { chaos } = parse(readFileSync(at("workflows/gitlab-ci.yml"), "utf8")) as {
+    chaos: { script: string[]; variables: Record<string, string>; artifacts: Record<string, unknown> };
+  };
+  expect(chaos.artifacts).toMatchObject({ when: "always", reports: { junit: "chaos-results/junit.xml" } });
+  const text = [action, ...chaos.script, ...Object.values(chaos.variables)].join("\n");
+  expect(options(text).length).toBeGreaterThan(3);
+  for (const option of options(text)) expect(lines.join("\n")).toContain(option);
+});

@@ -1,0 +1,161 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { freePorts } from "@holdfast/test-servers";
+import type { CheckerName } from "../checkers/judge.js";
+import { entryProgram, type ProgramsByRecipe } from "../engine/programs.js";
+import type { PlannedFault, Scenario } from "../engine/scenario.js";
+
+/** A service of a user's, as the command line describes it. */
+export interface ServiceWish {
+  /** Starts one instance. */
+  readonly command: string;
+  readonly instances: number;
+  readonly servers: "redis" | "zookeeper";
+  /** Locks by the names that the service gives to the probe. */
+  readonly keys: readonly string[];
+  /** The lease or session time-out that the service uses. */
+  readonly leaseMs: number;
+  /** How often each fault is done. */
+  readonly times: number;
+  /** Variables for each instance, with placeholders. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Answers with 200 once an instance serves; with placeholders. */
+  readonly ready: string | null;
+  /** A module that calls the service. */
+  readonly load: string | null;
+}
+
+/** What the default export of a `--load` module gets. */
+export interface LoadContext {
+  /** `http://127.0.0.1:port` of each instance. */
+  readonly urls: readonly string[];
+  /** Aborts when the load must end. */
+  readonly signal: AbortSignal;
+}
+
+/** Calls the service until the signal aborts. An instance that is down or stands still is no error of a load. */
+export type Load = (context: LoadContext) => Promise<unknown>;
+
+export interface LoadSetup {
+  readonly module: string;
+  readonly urls: readonly string[];
+}
+
+interface ServiceFault {
+  readonly what: string;
+  readonly fault: string;
+  /** `leases`: how many leases it lasts. */
+  readonly leases?: number;
+  readonly forMs?: number;
+  readonly options?: PlannedFault["options"];
+  /** A process that stands still cannot know of its loss. */
+  readonly knowsInTime: boolean;
+}
+
+/** What is done to the instance that holds, by the id of the scenario. */
+const serviceFaults: Readonly<Record<string, ServiceFault>> = {
+  kill: {
+    what: "is killed (SIGKILL) and started again",
+    fault: "worker.kill",
+    forMs: 500,
+    knowsInTime: true,
+  },
+  pause: {
+    what: "stands still for two leases (SIGSTOP) and goes on",
+    fault: "worker.pause",
+    leases: 2,
+    options: { working: true },
+    knowsInTime: false,
+  },
+  cut: {
+    what: "is cut off from the servers for two leases",
+    fault: "link.hole",
+    leases: 2,
+    knowsInTime: true,
+  },
+  reset: { what: "has its connections to the servers reset", fault: "link.reset", knowsInTime: true },
+};
+
+const recipe = "service";
+
+/** What no service is judged by, with the reason. */
+const notJudged: Readonly<Partial<Record<CheckerName, string>>> = {
+  leaks: "the runner does not know what the service calls its locks at the server",
+  fifo: "the runner does not know who waits in which order",
+  "fence-effect": "the writes of a hold without a token are allowed here; effect judges what they did",
+};
+
+/** One scenario for each fault: kill, pause, cut, reset. */
+export function serviceScenarios(wish: ServiceWish): readonly Scenario[] {
+  const { leaseMs, times, keys, servers, instances, load, command } = wish;
+  const [first = ""] = keys;
+  const groups = [
+    { name: "s", count: instances, recipe, keys, holdMs: [0, 0], writes: "fenced", proxied: true } as const,
+    ...(load === null ? [] : [{ name: "load", count: 1, recipe: "load", keys: [], holdMs: [0, 0] } as const]),
+  ];
+  return Object.entries(serviceFaults).map(([id, { what, fault, leases, forMs, options, knowsInTime }]) => {
+    const lastsMs = leases === undefined ? forMs : leases * leaseMs;
+    const must: readonly CheckerName[] = ["effect", "lost-update", "heal-liveness"];
+    const inTime: readonly CheckerName[] = ["belief", "mutex", "lost-notice"];
+    return {
+      id,
+      title: `The instance that holds ${what}`,
+      tags: [],
+      topology: servers === "redis" ? { kind: "redis" } : { kind: "zookeeper", members: 1 },
+      keys: Object.fromEntries(
+        keys.map((key) => [key, { kind: "mutex", backend: servers, leaseMs } as const]),
+      ),
+      groups,
+      runMs: 1_000 + times * (500 + (lastsMs ?? 0)),
+      plan: () =>
+        Array.from({ length: times }, (_, at) => ({
+          fault,
+          target: `holder(${first})`,
+          after: at === 0 ? `granted(${first}, 2)` : `ended(${fault}, ${at})`,
+          atMs: at === 0 ? 0 : 500,
+          ...(lastsMs === undefined ? {} : { forMs: lastsMs }),
+          ...(options === undefined ? {} : { options }),
+        })),
+      expect: knowsInTime
+        ? { pass: [...must, ...inTime], report: ["advertised"] }
+        : { pass: must, report: [...inTime, "advertised"] },
+      check: {
+        only: [
+          ...must,
+          ...inTime,
+          "advertised",
+          "fence-order",
+          "handover",
+          "bounded-wait",
+          "refusals",
+          "stats",
+          "cross-wgl",
+        ],
+        handoverLimitMs: 3 * leaseMs + 2_000,
+        healLimitMs: 4 * leaseMs + 10_000,
+        minGrants: 5,
+      },
+      faults: [id],
+      mode: command,
+      subject: { name: command, notJudged },
+    } satisfies Scenario;
+  });
+}
+
+/** The programs of instances and load. Ports are those of this run: an instance that is killed gets its own again. */
+export async function servicePrograms(wish: ServiceWish): Promise<ProgramsByRecipe> {
+  const ports = await freePorts(wish.instances);
+  const urls = ports.map((port) => `http://127.0.0.1:${port}`);
+  const { command, env, ready, keys, load } = wish;
+  return {
+    [recipe]: async () => ({
+      command: "/bin/sh",
+      args: ["-c", `exec ${command}`],
+      service: { env, ready, keys, ports },
+    }),
+    load: async () => {
+      const setup: LoadSetup = { module: pathToFileURL(resolve(load ?? "")).href, urls };
+      return { ...entryProgram("service/load-main.js"), env: { CHAOS_LOAD: JSON.stringify(setup) } };
+    },
+  };
+}

@@ -1,0 +1,56 @@
+// A service of a user's: one HTTP call takes the lock, works for a while and writes to its store. With TOKENS=1 it hands the fencing token
+// on to the store; without it, it ignores `lost` and writes all the same.
+import { createServer } from "node:http";
+import { setTimeout as work } from "node:timers/promises";
+import { probe } from "@holdfast/chaos/probe";
+import { redisLocks } from "@holdfast/redis-recipes";
+
+const { REDIS_URL: url, PORT, TOKENS } = process.env;
+const locks = redisLocks({ url, leaseMs: 800, heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 700 });
+const mutex = locks.mutex("stock");
+
+async function sell() {
+  const acquiring = probe.acquiring("stock");
+  let lock;
+  try {
+    lock = await mutex.acquire({ waitMs: 10_000 });
+  } catch (error) {
+    acquiring.unknown(error);
+    return false;
+  }
+  const held = acquiring.granted({
+    ...(TOKENS === "1" ? { token: lock.token } : {}),
+    remainingMs: lock.remainingMs(),
+    lost: lock.lost,
+  });
+  await work(150);
+  const written = await held.write();
+  const releasing = held.releasing();
+  const outcome = await lock.release();
+  if (outcome === "released") releasing.ok();
+  else if (outcome === "lost") releasing.fail(outcome);
+  else releasing.unknown(outcome);
+  return written;
+}
+
+const server = createServer(async (request, response) => {
+  if (request.url === "/healthz") {
+    response.end("ok");
+    return;
+  }
+  try {
+    response.statusCode = (await sell()) ? 200 : 409;
+  } catch (error) {
+    console.error(error);
+    response.statusCode = 500;
+  }
+  response.end();
+});
+
+await locks.ready({ waitMs: 30_000 });
+server.listen(Number(PORT), "127.0.0.1");
+process.on("SIGTERM", () => {
+  server.close();
+  server.closeAllConnections();
+  void locks.close().then(() => process.exit(0));
+});
