@@ -14,14 +14,15 @@ import { writeReports } from "../report/write-reports.js";
 import { type AttackName, attackNames, attackScenario, attacks, faultsOf } from "./attacks.js";
 import { openForeignRedis } from "./foreign-redis.js";
 import { openForeignZooKeeper } from "./foreign-zookeeper.js";
-import { type AttackTarget, parseTarget } from "./target.js";
+import { type AttackTarget, masked, parseTarget } from "./target.js";
 
 const help = `Usage: holdfast-chaos attack --target URL --fault NAME --i-own-this [options]
 
 Runs workers of its own at a lock of its own in a cluster that you own, breaks the workers, and judges what happened. Nothing is done to the
 servers, to their data or to other clients; the load is that of a few clients at one lock.
   --target zk://h1:p1,h2:p2/path   makes a node below that path, which must be there, and deletes it at the end; SIGKILL leaves it
-  --target redis://h:p             uses keys with a name of its own in database 0, and deletes them at the end
+  --target redis://h:p             uses keys with a name of its own in database 0, and deletes them at the end; SIGKILL leaves them, and
+                                   they go by themselves within an hour. With user and password: redis://user:password@h:p
   --fault NAME                     ${attackNames.join(", ")}
   --i-own-this                     you may do this to that cluster; without it nothing is done, and you are told what would be
   --times N                        how often, 1 to 100; default 3. Whoever lets go in the moment in which it is hit does not count
@@ -98,7 +99,7 @@ function read(args: readonly string[]): Wanted | null {
   const name = `holdfast-chaos-attack-${randomBytes(6).toString("hex")}`;
   return {
     target,
-    text,
+    text: masked(text),
     fault,
     consent: values["i-own-this"] === true,
     times: within("--times", values.times, 1, 100),
@@ -136,7 +137,7 @@ async function perform(
   const scenario = attackScenario(name, target, fault, times, workers);
   out(`seed ${seed}, reports in ${folder}`);
   const own = join(folder, name);
-  const set = await opened(target, name);
+  const set = await opened(target, text, name);
   let outcome: ScenarioOutcome;
   try {
     mkdirSync(own, { recursive: true });
@@ -160,10 +161,16 @@ async function perform(
   return outcome;
 }
 
-function opened(target: AttackTarget, name: string): Promise<ServerSet> {
-  return target.kind === "zookeeper"
-    ? openForeignZooKeeper(target, name)
-    : openForeignRedis(target.address, name);
+/** @throws UsageError when it cannot be reached, or does not let the attack in */
+async function opened(target: AttackTarget, text: string, name: string): Promise<ServerSet> {
+  try {
+    return await (target.kind === "zookeeper"
+      ? openForeignZooKeeper(target, name)
+      : openForeignRedis(target, name));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--target ${text}: it cannot be used: ${(error as Error).message}`);
+  }
 }
 
 function within(what: string, text: string, least: number, most: number): number {

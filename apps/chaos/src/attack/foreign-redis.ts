@@ -1,45 +1,53 @@
 import { RedisConnection, startRedisProxy } from "@holdfast/test-servers";
 import { proxiedLink } from "../engine/topologies/redis-link.js";
 import type { ServerSet } from "../engine/topologies/server-set.js";
-import type { Address } from "../workload/addresses.js";
 import { namesKey } from "../workload/redis-names.js";
+import type { AttackTarget } from "./target.js";
 
 const pageOf = 500;
 const answerWithinMs = 15_000;
+
+type RedisTarget = Extract<AttackTarget, { kind: "redis" }>;
 
 /**
  * The Redis of a user. All keys of the attack carry `name`, which no other program has; `close` deletes those that are left: the last
  * tokens of its locks, which would go by themselves in an hour.
  */
-export async function openForeignRedis(address: Address, name: string): Promise<ServerSet> {
-  await connected(address, (connection) => connection.command("PING"));
+export async function openForeignRedis(target: RedisTarget, name: string): Promise<ServerSet> {
+  const { address, access } = target;
+  const credentials = access === undefined ? {} : { access };
+  await connected(target, (connection) => connection.command("PING"));
   return {
     topology: { kind: "redis" },
     versions: {},
-    addresses: { kind: "redis", address },
+    addresses: { kind: "redis", address, ...credentials },
     // None that could be hit.
     servers: [],
     link: async (worker) => {
       const proxy = await startRedisProxy({ target: address, name: worker });
-      return proxiedLink({ kind: "redis", address: { host: "127.0.0.1", port: proxy.port } }, [proxy]);
+      const near = { host: "127.0.0.1", port: proxy.port };
+      return proxiedLink({ kind: "redis", address: near, ...credentials }, [proxy]);
     },
     observer: async () => ({
       // It is not asked who waits where: its locks here are not fair.
       look: async () => ({ holders: [], queue: [] }),
-      left: ({ name: lock }) => connected(address, (connection) => leftOf(connection, lock)),
+      left: ({ name: lock }) => connected(target, (connection) => leftOf(connection, lock)),
       close: async () => {},
     }),
     heal: async () => {},
     logs: () => [],
     close: () =>
-      connected(address, async (connection) => {
+      connected(target, async (connection) => {
         for (const key of await keysWith(connection, name)) await connection.command("DEL", key);
       }),
   };
 }
 
-async function connected<T>(address: Address, work: (connection: RedisConnection) => Promise<T>): Promise<T> {
-  const connection = await RedisConnection.connect({ ...address, timeoutMs: answerWithinMs });
+async function connected<T>(
+  { address, access }: RedisTarget,
+  work: (connection: RedisConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await RedisConnection.connect({ ...address, ...access, timeoutMs: answerWithinMs });
   try {
     return await work(connection);
   } finally {

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { describe, expect, it } from "vitest";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { attackNames, attackScenario, attacks, faultsOf } from "../../src/attack/attacks.js";
 import { parseTarget } from "../../src/attack/target.js";
 import { main } from "../../src/cli/main.js";
@@ -48,7 +51,13 @@ describe("arguments of attack", () => {
       /a Redis has no sessions/,
     ],
     ["another scheme", ["--target", "http://h", "--fault", "reset", consent], /it is like zk:/],
-    ["a password", ["--target", "redis://:secret@h", "--fault", "reset", consent], /are not known here/],
+    [
+      "a password of a ZooKeeper",
+      ["--target", "zk://u:secret@h", "--fault", "reset", consent],
+      /u:\*\*\*@h.*are not known here/,
+    ],
+    ["a user alone", ["--target", "redis://user@h", "--fault", "reset", consent], /a user needs a password/],
+    ["a password that is no URL's", ["--target", "redis://:%@h", "--fault", "reset", consent], /as in a URL/],
     ["a path of a Redis", ["--target", "redis://h/1", "--fault", "reset", consent], /a Redis has no path/],
     ["a path that is none", ["--target", "zk://h/a//b", "--fault", "reset", consent], /is no path/],
     ["a path upwards", ["--target", "zk://h/a/..", "--fault", "reset", consent], /is no path/],
@@ -60,7 +69,7 @@ describe("arguments of attack", () => {
     const { code, text } = await ran(...args);
     expect(code).toBe(254);
     expect(text).toMatch(why);
-    expect(text).not.toContain("secret\n");
+    expect(text).not.toContain("secret");
   });
 
   it("name servers and a path, with the ports that clients take where there are none", () => {
@@ -74,6 +83,47 @@ describe("arguments of attack", () => {
     });
     expect(parseTarget("zk://a")).toMatchObject({ path: "" });
     expect(parseTarget("redis://a/")).toEqual({ kind: "redis", address: { host: "a", port: 6379 } });
+  });
+
+  it("name a user and a password of a Redis, which are never shown", async () => {
+    const address = { host: "a", port: 1 };
+    expect(parseTarget("redis://me:s%40cret@a:1")).toEqual({
+      kind: "redis",
+      address,
+      access: { username: "me", password: "s@cret" },
+    });
+    expect(parseTarget("redis://:secret@a:1")).toEqual({
+      kind: "redis",
+      address,
+      access: { password: "secret" },
+    });
+    const { text } = await ran("--target", "redis://me:secret@a:1", "--fault", "reset");
+    expect(text).toContain("target   redis://me:***@a:1");
+    expect(text).not.toContain("secret");
+  });
+
+  it("that name a target which does not answer are a sentence, and no crash", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    await new Promise((resolve) => server.close(resolve));
+    const out = mkdtempSync(join(tmpdir(), "attack-"));
+    onTestFinished(() => rmSync(out, { recursive: true }));
+    const { code, text } = await ran(
+      "--target",
+      `redis://:secret@127.0.0.1:${port}`,
+      "--fault",
+      "reset",
+      consent,
+      "--out",
+      out,
+    );
+    expect(code, text).toBe(254);
+    expect(text).toMatch(
+      /--target redis:\/\/:\*\*\*@127\.0\.0\.1:\d+: it cannot be used: .*refused|ECONNREFUSED/i,
+    );
+    expect(text).not.toContain("secret");
+    expect(text).not.toMatch(/\n +at /);
   });
 });
 

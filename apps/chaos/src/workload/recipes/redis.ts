@@ -27,8 +27,12 @@ export const redis: Recipe = {
   },
 };
 
-function targetOf(servers: ServerAddresses): Pick<RedisLocksOptions, "url" | "sentinels"> {
-  if (servers.kind === "redis") return { url: `redis://${servers.address.host}:${servers.address.port}` };
+function targetOf(
+  servers: ServerAddresses,
+): Pick<RedisLocksOptions, "url" | "sentinels" | "username" | "password"> {
+  if (servers.kind === "redis") {
+    return { url: `redis://${servers.address.host}:${servers.address.port}`, ...servers.access };
+  }
   if (servers.kind !== "replicated") throw new Error(`recipe redis cannot work on ${servers.kind}`);
   const { master, sentinels, masterName: name, natMap } = servers;
   if (sentinels.length === 0) return { url: `redis://${master.host}:${master.port}` };
