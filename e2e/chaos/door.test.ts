@@ -57,7 +57,7 @@ it("a worker in Go, written from the page of the protocol, keeps to it", async (
   expect(test).toMatchObject({ code: 0, output: expect.stringContaining("it keeps to the protocol") });
 });
 
-it("a worker that stamps by the wall clock and forgets its holds is told so, line by line", async (context) => {
+it("a worker that stamps by the wall clock is told so, with the line and the reason", async (context) => {
   if (lacks("python3", "--version")) context.skip("this machine has no python3");
   const folder = mkdtempSync(join(tmpdir(), "wrong-worker-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -82,19 +82,10 @@ it("a command that is no worker is a sentence and exit 254, and no crash", async
   expect(output).toContain("echo hello: not a line of JSON: hello");
 });
 
-it("a client of a user's is judged by the scenarios of the catalogue, and what it does not provide is named", async () => {
-  const { code, output } = await ran((out) => [
-    "run",
-    "R03",
-    "Z01",
-    "--seed",
-    "1",
-    "--client",
-    client,
-    "--out",
-    out,
-  ]);
-  expect(code, output).toBe(0);
-  expect(output).toMatch(/judged {5}R03 .*convicted by .*lost-update/);
+it("a client that can do nothing of what was named is exit 3, and each scenario says why it is not judged", async () => {
+  const args = ["run", "Z01", "R21", "--client", client];
+  const { code, output } = await ran((out) => [...args, "--out", out]);
+  expect(code, output).toBe(3);
   expect(output).toMatch(/skipped {4}Z01 .*not judged: the client does not know the servers zookeeper/);
+  expect(output).toMatch(/skipped {4}R21 .*not judged: it is about two clients at the same locks/);
 });

@@ -50,13 +50,26 @@ it("a service that hands its token on is not convicted: its late write is refuse
 const instances = (): string[] =>
   readdirSync("/proc").filter((name) => {
     try {
-      return (
-        /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, "utf8").includes("stock-service.mjs")
-      );
+      if (!/^\d+$/.test(name)) return false;
+      // A word of its own: the run and a shell have it inside of one.
+      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
+      return words.includes(at("stock-service.mjs"));
     } catch {
       return false; // it has ended meanwhile
     }
   });
+
+it("a run that is killed while its service works leaves none of it running", async () => {
+  await using run = new ChaosRun(paused([]));
+  await eventually(() => instances().length >= 2 && run.output.includes("pause begins"), {
+    what: "the service to be there",
+    withinMs: 60_000,
+    detail: () => run.output,
+  });
+  process.kill(run.pid, "SIGKILL");
+  await run.exited;
+  await eventually(() => instances().length === 0, { what: "every process of the service to be gone" });
+});
 
 it("a service that is started by another program is a sentence, because faults would hit the wrong process, and none of it is left", async () => {
   await using run = new ChaosRun((out) =>

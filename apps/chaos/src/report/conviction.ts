@@ -20,7 +20,9 @@ export function convictionLines(outcome: ScenarioOutcome, history: History | nul
     for (const hold of holds) grants.set(hold.grant, hold);
   const told = new Set<string>();
   for (const { checker, examples, metrics } of convicted) {
-    const expected = unexpected.includes(checker) ? "" : " (expected)";
+    // Of a client or service of the user's a conviction is a finding, whether or not one was asked for.
+    const expected =
+      unexpected.includes(checker) || outcome.scenario.subject !== undefined ? "" : " (expected)";
     const count = metrics.violations ?? examples.length;
     lines.push(`${checker}${expected}: ${count} x`);
     for (const { records, text } of examples.slice(0, shownOfEach)) {
