@@ -13,7 +13,9 @@ export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
 
 /** The word of one outcome. A client of the user's that nothing is expected of is judged, whatever was found. */
 export const wordOf = ({ outcome, scenario }: Pick<ScenarioOutcome, "outcome" | "scenario">): string =>
-  outcome === "as-expected" && scenario.subject !== undefined ? "judged" : outcomeWords[outcome];
+  outcome === "as-expected" && scenario.subject !== undefined && scenario.expect.pass.length === 0
+    ? "judged"
+    : outcomeWords[outcome];
 
 /** What a suite of JUnit is called: the family of servers that a scenario breaks. */
 export function backendOf(topology: Topology): "zookeeper" | "redis" | "checkers" {
