@@ -92,9 +92,10 @@ class LiveProbe implements Probe {
 
   acquiring(key: string): ProbedAcquire {
     if (!this.#setup.keys.includes(key)) {
-      throw new RangeError(
-        `the run knows the locks ${this.#setup.keys.join(", ")}, and not ${key}: name it with --key`,
-      );
+      const why = `the run knows the locks ${this.#setup.keys.join(", ")}, and not ${key}: name it with --key`;
+      // Whatever the service does with the error, the run is of no use.
+      this.#say({ say: "failed", error: why });
+      throw new RangeError(why);
     }
     const op = this.#invoke("acquire", key);
     return {
