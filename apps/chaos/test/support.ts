@@ -40,6 +40,16 @@ export class Script {
     this.#add({ type: "ok", p, f: "release", key, op, ...ret }, done);
   }
 
+  /** A write becomes a read, which is named `p:op`. */
+  downgrade(p: string, key: string, hold: string, asked: number, done: number, token?: number): string {
+    const op = ++this.#op;
+    this.#add({ type: "invoke", p, f: "downgrade", key, op, hold }, asked);
+    const read = `${p}:${op}`;
+    const ret = { hold: read, ...(token === undefined ? {} : { token: String(token) }) };
+    this.#add({ type: "ok", p, f: "downgrade", key, op, ret }, done);
+    return read;
+  }
+
   /** From `granted` to `released`, each call taking a millisecond. */
   hold(p: string, key: string, granted: number, released: number, more: GrantParts = {}): string {
     const hold = this.grant(p, key, granted - 1, granted, more);

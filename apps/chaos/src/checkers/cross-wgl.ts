@@ -1,18 +1,20 @@
-import type { History } from "../history/history.js";
+import type { History, KeyHistory } from "../history/history.js";
 import { Examples, seconds } from "./examples.js";
 import { isSemaphore } from "./kinds.js";
 import type { CheckOptions } from "./options.js";
 import { believed, outermost, type Span } from "./spans.js";
+import { excerptOf, grantedAs, stepsOf } from "./steps.js";
 import { clashes, sums } from "./sweep.js";
 import type { CheckResult } from "./verdict.js";
 import { linearizable } from "./wgl.js";
 
-const windowSpans = 24;
+const windowHolds = 24;
 const windowsOfEachKey = 6;
 
 /**
- * The sweep and a search that knows nothing of it must agree on samples of every key. A violation is a bug of ours.
- * `sweep` is what is held against the search: the self-test hands in wrong ones, which must be convicted.
+ * The sweep over holds, and a search over the recorded operations that knows neither holds nor the sweep, must agree on samples of
+ * every key. A violation is a bug of ours. `sweep` is what is held against the search: the self-test hands in wrong ones, which
+ * must be convicted.
  */
 export function crossWgl(
   history: History,
@@ -25,9 +27,17 @@ export function crossWgl(
   for (const about of history.keys.values()) {
     if (about.meta.kind === "latch" || about.operations.some(({ f }) => f === "resize")) continue;
     const limit = isSemaphore(about) ? (about.meta.limit ?? 1) : null;
-    for (const spans of samples(believed(about), limit)) {
-      const bySweep = sweep(spans, limit);
-      const bySearch = linearizable(spans, limit);
+    const spans = believed(about);
+    const windows = samples(about, spans, limit);
+    const excerpt = excerptOf(about, new Set(windows.flat()));
+    for (const names of windows) {
+      const steps = stepsOf(excerptOf(excerpt, new Set(names)), history.workers);
+      const grants = new Set(steps.flatMap(({ take }) => take.grants));
+      const bySweep = sweep(
+        spans.filter(({ hold }) => grants.has(hold.grant)),
+        limit,
+      );
+      const bySearch = linearizable(steps, limit);
       if (bySearch === "too hard") {
         tooHard += 1;
         continue;
@@ -35,9 +45,9 @@ export function crossWgl(
       judged += 1;
       if (bySweep === (bySearch === "yes")) continue;
       examples.add(
-        spans.map(({ hold }) => hold.grant),
+        [...grants],
         () =>
-          `${about.key}: from ${seconds(spans[0]?.from ?? 0)} the sweep says ${bySweep ? "legal" : "illegal"}, the search the opposite`,
+          `${about.key}: from ${seconds(steps[0]?.call ?? 0)} the sweep says ${bySweep ? "legal" : "illegal"}, the search the opposite`,
       );
     }
   }
@@ -59,17 +69,27 @@ export function sweepAllows(spans: readonly Span[], limit: number | null): boole
   return legal;
 }
 
-/** Spread over the run, and one around the first clash. */
-function samples(spans: readonly Span[], limit: number | null): Span[][] {
+/** The names of holds: spread over the run, from the first downgrades on, and around the first clash that the sweep finds. */
+function samples(about: KeyHistory, spans: readonly Span[], limit: number | null): string[][] {
+  const acquires = about.operations
+    .filter(({ acquires: takes, outcome }) => takes && outcome === "ok")
+    .sort((a, b) => a.endedAt - b.endedAt || a.end - b.end);
+  const names = acquires.map(grantedAs);
   const starts = new Set<number>();
-  const last = Math.max(0, spans.length - windowSpans);
+  const last = Math.max(0, names.length - windowHolds);
   for (let n = 0; n < windowsOfEachKey; n++) starts.add(Math.round((last * n) / (windowsOfEachKey - 1)));
-  let clash: Span | null = null;
+  const downgrades = about.operations.filter(({ f, outcome }) => f === "downgrade" && outcome === "ok");
+  for (const { hold } of downgrades.slice(0, windowsOfEachKey))
+    starts.add(Math.max(0, names.indexOf(hold) - 2));
+  const clashing: Span[] = [];
   if (limit === null) {
     clashes(outermost(spans), (witness) => {
-      clash ??= witness().second;
+      if (clashing.length === 0) clashing.push(witness().second);
     });
   }
-  if (clash !== null) starts.add(Math.max(0, spans.indexOf(clash) - windowSpans + 2));
-  return [...starts].map((from) => spans.slice(from, from + windowSpans)).filter(({ length }) => length > 0);
+  for (const { hold } of clashing) {
+    const { grant } = hold.downgradedFrom ?? hold;
+    starts.add(Math.max(0, acquires.findIndex(({ end }) => end === grant) - windowHolds + 2));
+  }
+  return [...starts].map((from) => names.slice(from, from + windowHolds)).filter(({ length }) => length > 0);
 }

@@ -55,7 +55,24 @@ function orderOf(about: KeyHistory, examples: Examples): number {
     }
     if (hold.mode === "write") seen.set(token, hold);
   }
-  return grants.length;
+  return grants.length + checkDowngrades(about, examples);
+}
+
+/** A read that was a write bears the token of that write. Returns how many there are. */
+function checkDowngrades(about: KeyHistory, examples: Examples): number {
+  let judged = 0;
+  for (const read of about.holds) {
+    const write = read.downgradedFrom;
+    if (write === null || (write.token === null && read.token === null)) continue;
+    judged += 1;
+    if (read.token === write.token) continue;
+    examples.add(
+      [write.grant, read.grant],
+      () =>
+        `${about.key}: ${read.p} made its write of token ${write.token ?? "none"} a read, which bears ${read.token ?? "none"}`,
+    );
+  }
+  return judged;
 }
 
 /** Grants with tokens, by their return; nested ones are compared with their outer one and left out. */
@@ -63,7 +80,7 @@ function outermostGrants(about: KeyHistory, examples: Examples): Hold[] {
   const grants: Hold[] = [];
   const open = new Map<string, Hold>();
   for (const hold of about.holds) {
-    if (hold.downgraded) continue;
+    if (hold.downgradedFrom !== null) continue;
     const outer = open.get(hold.owner);
     const nested = outer !== undefined && hold.from < outer.to;
     if (nested) {

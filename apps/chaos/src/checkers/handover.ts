@@ -1,25 +1,25 @@
 import type { History, KeyHistory, Operation } from "../history/history.js";
 import type { Nanos } from "../history/record.js";
 import { Examples, millis, seconds } from "./examples.js";
-import { isExclusive } from "./kinds.js";
 import type { CheckOptions } from "./options.js";
 import { believed, outermost } from "./spans.js";
+import { undisturbed } from "./undisturbed.js";
 import type { CheckResult } from "./verdict.js";
-import { faultWithin, pausedWithin } from "./workers.js";
+import { pausedWithin } from "./workers.js";
 
 /**
- * Release to next grant. A waiter beside a free lock for longer than the limit is a lost wake-up. Time in which a fault
- * was on does not count: no client can be granted by a server that is down.
+ * Release to next grant. A waiter beside a free lock for longer than the limit is a lost wake-up. Time that a fault disturbed does
+ * not count: no client can be granted by a server that is down. What an ensemble does with a majority up counts.
  */
 export function handover(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
   const times: number[] = [];
   for (const about of history.keys.values()) {
-    if (!isExclusive(about)) continue;
+    if (about.meta.kind === "latch") continue;
     const limitNs = (options.handoverLimitMs ?? 2 * about.meta.leaseMs + 1_000) * 1e6;
     const waiters = about.operations.filter(({ f }) => f === "acquire");
     const judgeGap = (from: Nanos, to: Nanos, ends: number, next: number): void => {
-      const stuck = waiting(history, waiters, from, to, limitNs);
+      const stuck = waiting(history, waiters, { from, to, limitNs, leaseNs: about.meta.leaseMs * 1e6 });
       if (stuck === null) return;
       examples.add(
         [ends, stuck.waiter.invoke, next],
@@ -52,22 +52,28 @@ export function handover(history: History, options: CheckOptions): CheckResult {
   });
 }
 
-/** A waiter that could have been granted and was not, with the time without faults that it stood there. */
+/** A stretch in which no client had the lock. */
+interface Gap {
+  readonly from: Nanos;
+  readonly to: Nanos;
+  readonly limitNs: number;
+  readonly leaseNs: number;
+}
+
+/** A waiter that could have been granted and was not, with the time that it stood there undisturbed. */
 function waiting(
   history: History,
   waiters: KeyHistory["operations"],
-  from: Nanos,
-  to: Nanos,
-  limitNs: number,
+  { from, to, limitNs, leaseNs }: Gap,
 ): { waiter: Operation; forNs: number } | null {
   for (const waiter of waiters) {
     if (waiter.invokedAt > to) break;
     const until = Math.min(to, waiter.endedAt);
-    let since = Math.max(from, waiter.invokedAt);
+    const since = Math.max(from, waiter.invokedAt);
     if (until - since <= limitNs) continue;
-    since = Math.max(since, faultWithin(history, since, until) ?? 0);
-    if (until - since <= limitNs || pausedWithin(history, waiter.p, since, until)) continue;
-    return { waiter, forNs: until - since };
+    const forNs = undisturbed(history, since, until, leaseNs);
+    if (forNs <= limitNs || pausedWithin(history, waiter.p, since, until)) continue;
+    return { waiter, forNs };
   }
   return null;
 }

@@ -1,10 +1,15 @@
-import type { History } from "../history/history.js";
+import type { History, Hold, KeyHistory } from "../history/history.js";
+import type { Nanos } from "../history/record.js";
 import { Examples, millis, seconds } from "./examples.js";
-import { isExclusive } from "./kinds.js";
+import { isSemaphore } from "./kinds.js";
+import { limitAround } from "./limits.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
 
-/** How long before the next grant a holder heard that it lost. Below 0 two of them believed at the same time. */
+/**
+ * How long a holder heard of its loss before the first grant that could not have been beside its hold: of another owner, of a writer
+ * where it was a reader, of the permits that it had. Below 0 more believed at the same time than may.
+ */
 export function lostNotice(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
   const limitNs = -(options.lostLateMs ?? 0) * 1e6;
@@ -12,14 +17,11 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
   let looked = 0;
   let smallest = Number.POSITIVE_INFINITY;
   for (const about of history.keys.values()) {
-    if (!isExclusive(about)) continue;
     looked += about.holds.length;
     about.holds.forEach((hold, at) => {
       if (hold.cause !== "lost") return;
       judged += 1;
-      let next = at + 1;
-      while (about.holds[next]?.owner === hold.owner) next += 1;
-      const after = about.holds[next];
+      const after = isSemaphore(about) ? firstBeyondLimit(about, at) : firstExcluded(about, at);
       if (after === undefined) return;
       const margin = after.from - hold.to;
       smallest = Math.min(smallest, margin);
@@ -36,6 +38,38 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
   const result = examples.result("lost-notice", { judged, what: "notices of a loss", metrics });
   // A run in which nothing was lost is no lack of evidence; one without any hold is.
   return judged > 0 || looked === 0 ? result : { ...result, verdict: "pass", summary: "nothing was lost" };
+}
+
+/** The first grant after a hold that excludes it. Where none but writers are granted, that is the next of another owner. */
+function firstExcluded({ holds }: KeyHistory, at: number): Hold | undefined {
+  const lost = holds[at] as Hold;
+  for (let next = at + 1; next < holds.length; next++) {
+    const other = holds[next] as Hold;
+    if (other.owner !== lost.owner && (other.mode === "write" || lost.mode === "write")) return other;
+  }
+  return undefined;
+}
+
+/** The first grant after a hold for which there were permits only without the hold's own. */
+function firstBeyondLimit(about: KeyHistory, at: number): Hold | undefined {
+  const { holds } = about;
+  const lost = holds[at] as Hold;
+  const others = holds.filter((hold) => hold !== lost && hold.to > lost.from);
+  for (let next = at + 1; next < holds.length; next++) {
+    const hold = holds[next] as Hold;
+    const limit = limitAround(about, hold.invokedAt, hold.from);
+    if (lost.permits + permitsAt(others, hold.from) > limit) return hold;
+  }
+  return undefined;
+}
+
+function permitsAt(holds: readonly Hold[], t: Nanos): number {
+  let sum = 0;
+  for (const { from, to, permits } of holds) {
+    if (from > t) break;
+    if (to > t) sum += permits;
+  }
+  return sum;
 }
 
 /** What dead owners left in the backend, by the last look of the observer. */

@@ -1,31 +1,16 @@
-import type { Span } from "./spans.js";
-
-/** Something that takes effect at one moment from `call` to `end`; an end at infinity may also never take effect. */
-interface Step {
-  readonly call: number;
-  readonly end: number;
-  readonly span: Span;
-  readonly takes: boolean;
-}
+import type { Step, Take } from "./steps.js";
 
 export type Linearizable = "yes" | "no" | "too hard";
 
 /**
- * Searches for an order in which every acquire takes effect within its call, as Wing, Gong and Lowe do: take any step
+ * Searches for an order in which every step takes effect within its call, as Wing, Gong and Lowe do: take any step
  * that may come first, go on, go back, and never look twice at the same set of taken steps (which determines the state).
  * Slow and independent of the sweep: it is there to catch the sweep's mistakes. `limit` of permits, or `null` for locks.
  */
-export function linearizable(spans: readonly Span[], limit: number | null, maxSteps = 200_000): Linearizable {
-  const steps: Step[] = [];
-  for (const span of spans) {
-    steps.push({ call: Math.min(span.hold.invokedAt, span.from), end: span.from, span, takes: true });
-    // However the hold ended, it may go on at the backend for good: a release that hangs, a session that lives on.
-    if (Number.isFinite(span.to))
-      steps.push({ call: span.to, end: Number.POSITIVE_INFINITY, span, takes: false });
-  }
-  const acquired = new Map<Span, number>();
-  steps.forEach(({ span, takes }, at) => {
-    if (takes) acquired.set(span, at);
+export function linearizable(steps: readonly Step[], limit: number | null, maxSteps = 200_000): Linearizable {
+  const acquired = new Map<Take, number>();
+  steps.forEach(({ take, does }, at) => {
+    if (does === "takes") acquired.set(take, at);
   });
   const done = new Array<boolean>(steps.length).fill(false);
   const seen = new Set<string>();
@@ -39,8 +24,8 @@ export function linearizable(spans: readonly Span[], limit: number | null, maxSt
     for (let at = from; at < steps.length; at++) {
       const step = steps[at] as Step;
       if (done[at] || step.call > earliest) continue;
-      if (!step.takes && !done[acquired.get(step.span) as number]) continue;
-      if (step.takes && !allowed(step.span, steps, done, limit)) continue;
+      if (step.does !== "takes" && !done[acquired.get(step.take) as number]) continue;
+      if (step.does === "takes" && !allowed(step.take, steps, done, limit)) continue;
       done[at] = true;
       const name = bits(done);
       if (seen.has(name)) {
@@ -72,24 +57,26 @@ function earliestEnd(steps: readonly Step[], done: readonly boolean[]): number {
 
 /** Whether the lock, as the steps so far left it, would grant this. */
 function allowed(
-  span: Span,
+  take: Take,
   steps: readonly Step[],
   done: readonly boolean[],
   limit: number | null,
 ): boolean {
-  const holders = new Set<Span>();
-  for (let at = 0; at < steps.length; at++) {
-    const step = steps[at] as Step;
-    if (done[at] && step.takes) holders.add(step.span);
-  }
-  for (let at = 0; at < steps.length; at++) {
-    const step = steps[at] as Step;
-    if (done[at] && !step.takes) holders.delete(step.span);
-  }
-  let permits = span.permits;
-  for (const other of holders) {
+  const held = new Set<Take>();
+  const lowered = new Set<Take>();
+  const each = (wanted: Step["does"], act: (take: Take) => void): void => {
+    steps.forEach((step, at) => {
+      if (done[at] && step.does === wanted) act(step.take);
+    });
+  };
+  each("takes", (other) => held.add(other));
+  each("gives", (other) => held.delete(other));
+  each("lowers", (other) => lowered.add(other));
+  let permits = take.permits;
+  for (const other of held) {
     permits += other.permits;
-    if (limit === null && other.owner !== span.owner && (span.writes || other.writes)) return false;
+    const writes = take.writes || (other.writes && !lowered.has(other));
+    if (limit === null && other.owner !== take.owner && writes) return false;
   }
   return limit === null || permits <= limit;
 }

@@ -286,6 +286,7 @@ class Stage {
 
   #meta(): void {
     const { set, seed, capabilities } = this.#options;
+    const { topology } = this.#scenario;
     const keys: Record<string, MetaRecord["keys"][string]> = {};
     for (const { id, name: _, ...about } of this.#keys) keys[id] = about;
     this.#recorder.arrived({
@@ -296,6 +297,7 @@ class Stage {
       seed,
       scenario: this.#scenario.id,
       keys,
+      ...(topology.kind === "zookeeper" && { members: topology.members }),
       versions: set.versions,
       capabilities: capabilities ?? [],
     });

@@ -31,6 +31,8 @@ export class Operation {
   end = -1;
   endedAt: Nanos = Number.POSITIVE_INFINITY;
   count = -1;
+  /** The name of the hold that its answer gave; empty without one. */
+  named = "";
 
   constructor(
     from: { p: string; f: OperationName; key: string; op: number; i: number; t: Nanos },
@@ -57,7 +59,10 @@ export class Operation {
 
 export type EndCause = "release" | "lost" | "killed" | "exit" | "downgrade" | "open";
 
-/** What a worker heard that it has: from the return of the acquire to the first thing that ended it. */
+/**
+ * What a worker heard that it has: from the return of the acquire to the first thing that ended it. A read that was a write before
+ * begins where the downgrade was asked for: its owner has had the one or the other all the while.
+ */
 export class Hold {
   readonly id: string;
   readonly key: string;
@@ -73,8 +78,8 @@ export class Hold {
   readonly grant: number;
   readonly invokedAt: Nanos;
   readonly from: Nanos;
-  /** This read was a write before: it carries the token of that. */
-  readonly downgraded: boolean;
+  /** The write that this read was before; `null` for all others. */
+  readonly downgradedFrom: Hold | null;
   to: Nanos = Number.POSITIVE_INFINITY;
   /** `i` of the record that ended it; -1 when it never ended. */
   end = -1;
@@ -101,7 +106,7 @@ export class Hold {
     this.invokedAt = acquire.invokedAt;
     this.from = from;
     this.validUntil = more.validUntil;
-    this.downgraded = more.downgraded;
+    this.downgradedFrom = more.downgradedFrom;
   }
 
   endsAt(t: Nanos, i: number, cause: EndCause): void {
@@ -124,7 +129,7 @@ interface HoldDetails {
   readonly mode: "read" | "write";
   readonly token: bigint | null;
   readonly validUntil: Nanos;
-  readonly downgraded: boolean;
+  readonly downgradedFrom: Hold | null;
 }
 
 /** A fault, from its beginning to its end. */

@@ -21,7 +21,7 @@ export class HoldBook {
         mode: operation.mode,
         token: record.ret?.token === undefined ? null : BigInt(record.ret.token),
         validUntil: record.ret?.validUntil ?? never,
-        downgraded: false,
+        downgradedFrom: null,
       }),
     );
   }
@@ -43,7 +43,11 @@ export class HoldBook {
     return write;
   }
 
-  /** The write ends where it was asked to, the read begins where it is confirmed; a refused one changes nothing. */
+  /**
+   * One that came back: the write ends where the downgrade was asked for, and the read begins there, since its owner had at least
+   * that at every moment until the answer. Where the write was lost meanwhile, what it had until then is left open, and the read begins
+   * with the answer. A refused downgrade changes nothing.
+   */
   downgraded(operation: Operation, record: OutcomeRecord): void {
     if (record.type === "fail") return;
     const write = this.downgradeUnanswered(operation);
@@ -54,18 +58,20 @@ export class HoldBook {
       {
         mode: "read",
         permits: write.permits,
-        ...(write.owner.includes("/") ? { thread: write.owner.slice(write.p.length + 1) } : {}),
+        ...(write.nests ? { thread: write.owner.slice(write.p.length + 1) } : {}),
       },
       write.id,
     );
-    this.#add(
-      new Hold(acquired, record.ret?.hold ?? write.id, record.t, record.i, {
-        mode: "read",
-        token: record.ret?.token === undefined ? write.token : BigInt(record.ret.token),
-        validUntil: record.ret?.validUntil ?? write.validUntil,
-        downgraded: true,
-      }),
-    );
+    const from = write.lost < 0 ? operation.invokedAt : record.t;
+    const read = new Hold(acquired, record.ret?.hold ?? write.id, from, record.i, {
+      mode: "read",
+      token: record.ret?.token === undefined ? null : BigInt(record.ret.token),
+      validUntil: write.validUntil,
+      downgradedFrom: write,
+    });
+    // Until the answer only what the write was promised is promised.
+    if (record.ret?.validUntil !== undefined) read.extendedAt(record.t, record.ret.validUntil);
+    this.#add(read);
   }
 
   told(record: EventRecord): void {

@@ -83,6 +83,7 @@ function wrongMeta(fields: Fields): string | null {
   if (fields.v !== 1) return `version ${String(fields.v)} of the format is not known, only 1`;
   if (!word(fields.run) || !word(fields.scenario)) return "meta needs run and scenario";
   if (typeof fields.seed !== "number") return "meta needs the seed";
+  if (fields.members !== undefined && !natural(fields.members)) return "members must be an integer from 0";
   const keys = fields.keys as Record<string, Fields> | undefined;
   if (typeof keys !== "object" || keys === null) return "meta needs keys";
   for (const [key, about] of Object.entries(keys)) {

@@ -60,6 +60,8 @@ export interface MetaRecord extends Base {
       }
     >
   >;
+  /** Servers of an ensemble that grants as long as a majority of them is up; left out where all have to be. */
+  readonly members?: number;
   /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
   /** What this machine can do, as it was found before the run. */

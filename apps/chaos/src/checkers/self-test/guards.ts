@@ -11,6 +11,7 @@ export type Guard =
   | "serve in order"
   | "count permits"
   | "readers wait for writers"
+  | "downgrade in one step"
   | "free at the outermost release"
   | "report one's own count"
   | "give up in time"

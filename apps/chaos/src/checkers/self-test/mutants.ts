@@ -14,6 +14,7 @@ export const mutants: readonly { readonly without: Guard; readonly convictedBy: 
   { without: "serve in order", convictedBy: "fifo" },
   { without: "count permits", convictedBy: "permits" },
   { without: "readers wait for writers", convictedBy: "rw" },
+  { without: "downgrade in one step", convictedBy: "rw" },
   { without: "free at the outermost release", convictedBy: "mutex" },
   { without: "report one's own count", convictedBy: "reentry" },
   { without: "give up in time", convictedBy: "bounded-wait" },

@@ -129,7 +129,30 @@ export class SimulatedClients {
     world.in(heldMs, () => {
       if (over) return;
       this.#holders.delete(entry);
-      this.#release(entry, hold, again);
+      if (key === "rw" && entry.mode === "write" && world.draw(2) === 0) this.#downgrade(entry, hold, again);
+      else this.#release(entry, hold, again);
+    });
+  }
+
+  #downgrade(write: Entry, hold: string, again: () => void): void {
+    const world = this.#world;
+    const { p, key } = write;
+    const op = world.nextOp();
+    world.add({ type: "invoke", p, f: "downgrade", key, op, hold });
+    const reads = (entry: Entry): void => {
+      const read = `${p}:${op}`;
+      world.add({ type: "ok", p, f: "downgrade", key, op, ret: { hold: read, token: String(write.token) } });
+      world.in(3, () => this.#release(entry, read, again));
+    };
+    world.in(networkMs, () => {
+      if (world.has("downgrade in one step")) {
+        this.#server.lower(write);
+        world.in(networkMs, () => reads(write));
+      } else {
+        const read: Entry = entryOf({ p, op, key, onEnd: () => reads(read) }, { mode: "read" });
+        this.#server.remove(write);
+        this.#server.enqueue(read);
+      }
     });
   }
 

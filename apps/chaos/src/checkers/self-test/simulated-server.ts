@@ -14,7 +14,7 @@ export interface Entry {
   readonly p: string;
   readonly op: number;
   readonly key: Key;
-  readonly mode: "read" | "write";
+  mode: "read" | "write";
   readonly permits: number;
   readonly watchers: Entry[];
   readonly onEnd: (granted: boolean) => void;
@@ -78,6 +78,12 @@ export class SimulatedServer {
     const queue = this.queue(entry.key);
     queue.splice(queue.indexOf(entry), 1);
     if (!this.#world.has("wake the next") && this.#world.draw(20) === 0) return;
+    for (const watcher of entry.watchers) this.#world.in(networkMs, () => this.#wake(watcher));
+  }
+
+  /** A write becomes a read in its place: those that wait look again. */
+  lower(entry: Entry): void {
+    entry.mode = "read";
     for (const watcher of entry.watchers) this.#world.in(networkMs, () => this.#wake(watcher));
   }
 

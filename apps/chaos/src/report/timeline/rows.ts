@@ -36,7 +36,7 @@ export function holdRows(
       rows.push([
         workers.of(hold.p),
         k,
-        micros(hold.downgraded ? hold.from : hold.invokedAt),
+        micros(hold.downgradedFrom !== null ? hold.from : hold.invokedAt),
         micros(hold.from),
         micros(hold.to),
         causes.of(hold.cause),
