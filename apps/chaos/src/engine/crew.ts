@@ -99,6 +99,11 @@ export class Crew {
     return crew;
   }
 
+  /** What they contend for. */
+  get keys(): readonly WorkerKey[] {
+    return this.#options.keys;
+  }
+
   start(): void {
     this.#started = true;
     for (const { process } of this.workers) process.tell({ do: "start" });

@@ -1,9 +1,8 @@
 import type { CheckerName } from "../checkers/judge.js";
-import type { Scenario } from "../engine/scenario.js";
 
-export type PatchedPackage = "core" | "zk-recipes" | "redis-recipes" | "multi-lock";
+export type PatchedPackage = "core" | "zk-protocol" | "zk-recipes" | "redis-recipes" | "multi-lock";
 
-/** One of our recipes with one guard removed, and the checkers that have to notice. */
+/** One of our recipes with one guard removed. */
 export interface Mutant {
   /** Names it. */
   readonly id: string;
@@ -17,8 +16,10 @@ export interface Mutant {
   readonly find: string;
   /** What stands there instead. */
   readonly replace: string;
-  /** Passes as a whole with the recipe as it is. */
-  readonly scenario: Scenario;
-  /** Each of them must convict. */
-  readonly convicts: readonly [CheckerName, ...CheckerName[]];
+  /** Of the catalogue: the scenarios that may convict it, the one that was seen to first. Each passes with the recipe as it is. */
+  readonly scenarios: readonly [string, ...string[]];
+  /** Each of them must convict in one of the scenarios. Of a mutant that is not convicted: none. */
+  readonly convicts: readonly CheckerName[];
+  /** Why no scenario convicts it; unset for all others. */
+  readonly survives?: string;
 }

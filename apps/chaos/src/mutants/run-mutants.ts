@@ -1,19 +1,22 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { CheckerName } from "../checkers/judge.js";
-import type { ScenarioOutcome } from "../engine/outcome.js";
 import type { ProgramsByRecipe } from "../engine/programs.js";
 import { runScenario } from "../engine/run-scenario.js";
 import type { Scenario } from "../engine/scenario.js";
 import { ServerPool, topologyName } from "../engine/server-pool.js";
+import { catalogue } from "../scenarios/catalogue.js";
 import type { Mutant } from "./mutant.js";
-import { PatchedPackages } from "./patched-packages.js";
+import { PatchedPackages, patchedText } from "./patched-packages.js";
+import { Progress, type Verdict } from "./progress.js";
 
-/** Whether the checkers have noticed one mutant. */
+/** Whether a scenario of the catalogue has noticed one mutant. */
 export interface MutantOutcome {
   /** The mutant. */
   readonly mutant: Mutant;
-  /** Of those that must: who has. */
+  /** The scenario that convicted it, or the last one that was tried. */
+  readonly scenario: string;
+  /** The checkers that convicted it there. */
   readonly convictedBy: readonly CheckerName[];
   /** The same scenario with the recipe as it is came out as expected. */
   readonly controlPassed: boolean;
@@ -21,7 +24,7 @@ export interface MutantOutcome {
   readonly killed: boolean;
   /** In one line. */
   readonly why: string;
-  /** How long it took, in milliseconds. */
+  /** How long it took, in milliseconds; 0 when it was known from before. */
   readonly tookMs: number;
 }
 
@@ -31,42 +34,55 @@ export interface RunMutantsOptions {
   readonly mutants: readonly Mutant[];
   /** Plans and workloads are drawn from it. */
   readonly seed: number;
-  /** Histories of what did not come out as it should stay there. */
+  /** Histories of what did not come out as it should stay there, and `progress.jsonl`: what is in it is not run again. */
   readonly folder: string;
+  /** Go on through all other scenarios of the full set until one convicts. Default false: those that the mutant names. */
+  readonly everywhere?: boolean;
   /** Aborts: everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
   /** Called as each mutant is done. */
   onOutcome?(outcome: MutantOutcome): void;
 }
 
-/** Those that run on the same servers come one after the other; each scenario is run once with the recipe as it is. */
+/**
+ * Runs each mutant in one scenario after the other until it is convicted, those that need the same servers one after the other; each
+ * scenario is run once with the recipe as it is.
+ */
 export async function runMutants(options: RunMutantsOptions): Promise<readonly MutantOutcome[]> {
   const pool = new ServerPool();
+  const progress = new Progress(options.folder, options.seed);
   const outcomes: MutantOutcome[] = [];
-  const controls = new Map<string, ScenarioOutcome>();
-  const inOrder = [...options.mutants].sort(byTopology);
-  const play = (scenario: Scenario, name: string, programs: ProgramsByRecipe): Promise<ScenarioOutcome> =>
-    runOnce(scenario, name, programs, options, pool);
+  const known = async (of: string, text: string, run: () => Promise<Verdict>): Promise<Verdict> =>
+    progress.verdict(of, text) ?? progress.add(of, text, await run());
+  const inOrder = [...options.mutants].sort((one, other) =>
+    topologyName(scenarioOf(one.scenarios[0]).topology).localeCompare(
+      topologyName(scenarioOf(other.scenarios[0]).topology),
+    ),
+  );
   try {
     for (const mutant of inOrder) {
       const startedMs = performance.now();
-      const { scenario } = mutant;
-      let control = controls.get(scenario.id);
-      if (control === undefined) {
-        control = await play(scenario, `control-${scenario.id}`, {});
-        controls.set(scenario.id, control);
+      const text = patchedText(mutant);
+      let found: MutantOutcome | null = null;
+      for (const scenario of scenariosFor(mutant, options.everywhere === true)) {
+        const control = await known(`control-${scenario.id}`, "", () =>
+          runOnce(scenario, `control-${scenario.id}`, {}, options, pool),
+        );
+        const name = `${mutant.id}-${scenario.id}`;
+        const verdict = await known(name, text, async () => {
+          using patched = new PatchedPackages(mutant);
+          const program = async () => patched.worker;
+          const programs = { zookeeper: program, redis: program, redlock: program };
+          return await runOnce(scenario, name, programs, options, pool);
+        });
+        found = outcomeOf(mutant, scenario, control, verdict, performance.now() - startedMs);
+        if (!found.killed) continue;
+        rmSync(join(options.folder, name), { recursive: true, force: true });
+        break;
       }
-      using patched = new PatchedPackages(mutant);
-      const program = async () => patched.worker;
-      const outcome = await play(scenario, mutant.id, {
-        zookeeper: program,
-        redis: program,
-        redlock: program,
-      });
-      const verdict = verdictOf(mutant, control, outcome, performance.now() - startedMs);
-      if (verdict.killed && outcome.folder !== null) rmSync(outcome.folder, { recursive: true, force: true });
-      outcomes.push(verdict);
-      options.onOutcome?.(verdict);
+      if (found === null) throw new Error(`${mutant.id} names no scenario`);
+      outcomes.push(found);
+      options.onOutcome?.(found);
     }
   } finally {
     await pool.close();
@@ -74,8 +90,33 @@ export async function runMutants(options: RunMutantsOptions): Promise<readonly M
   return options.mutants.flatMap((mutant) => outcomes.filter((outcome) => outcome.mutant === mutant));
 }
 
-const byTopology = (one: Mutant, other: Mutant): number =>
-  topologyName(one.scenario.topology).localeCompare(topologyName(other.scenario.topology));
+function scenarioOf(id: string): Scenario {
+  const found = catalogue.find((scenario) => scenario.id === id);
+  if (found === undefined) throw new Error(`the catalogue has no scenario ${id}`);
+  return found;
+}
+
+/** Those that it names; everywhere: after them all of the full set that must pass and have workers of ours at its backend. */
+function scenariosFor({ scenarios, package: name }: Mutant, everywhere: boolean): readonly Scenario[] {
+  const named = scenarios.map(scenarioOf);
+  if (!everywhere) return named;
+  const recipes = {
+    "zk-protocol": ["zookeeper"],
+    "zk-recipes": ["zookeeper"],
+    "redis-recipes": ["redis", "redlock"],
+  };
+  const ours = (
+    name in recipes ? recipes[name as keyof typeof recipes] : ["zookeeper", "redis", "redlock"]
+  ) as string[];
+  const others = catalogue.filter(
+    (scenario) =>
+      !named.includes(scenario) &&
+      scenario.tags.includes("full") &&
+      scenario.expect.violation === undefined &&
+      scenario.groups.some(({ recipe }) => ours.includes(recipe)),
+  );
+  return [...named, ...others];
+}
 
 async function runOnce(
   scenario: Scenario,
@@ -83,42 +124,51 @@ async function runOnce(
   programs: ProgramsByRecipe,
   { seed, folder, signal }: RunMutantsOptions,
   pool: ServerPool,
-): Promise<ScenarioOutcome> {
+): Promise<Verdict> {
   signal?.throwIfAborted();
   const own = join(folder, name);
   rmSync(own, { recursive: true, force: true });
   mkdirSync(own, { recursive: true });
   const set = await pool.take(scenario.topology);
-  const outcome = await runScenario(scenario, {
-    seed,
-    folder: own,
-    set,
-    programs,
-    ...(signal !== undefined && { signal }),
-  });
-  await pool.giveBack(set);
-  return outcome;
+  try {
+    const { outcome, unexpected, why } = await runScenario(scenario, {
+      seed,
+      folder: own,
+      set,
+      programs,
+      ...(signal !== undefined && { signal }),
+    });
+    await pool.giveBack(set);
+    return { outcome, why, convictedBy: outcome === "violation" ? unexpected : [] };
+  } catch (error) {
+    // Workers of a mutant may fail in any way; what they left behind at the servers is not known.
+    await pool.discard(scenario.topology);
+    signal?.throwIfAborted();
+    return { outcome: "broken", why: String(error), convictedBy: [] };
+  }
 }
 
-function verdictOf(
+function outcomeOf(
   mutant: Mutant,
-  control: ScenarioOutcome,
-  outcome: ScenarioOutcome,
+  scenario: Scenario,
+  control: Verdict,
+  verdict: Verdict,
   tookMs: number,
 ): MutantOutcome {
-  const convicting = outcome.results.filter(({ verdict }) => verdict === "violation");
-  const convictedBy = mutant.convicts.filter((name) => convicting.some(({ checker }) => checker === name));
+  const { convictedBy } = verdict;
   const controlPassed = control.outcome === "as-expected";
   const silent = mutant.convicts.filter((name) => !convictedBy.includes(name));
-  const [first] = convicting.filter(({ checker }) => checker === convictedBy[0]);
-  let why = first?.examples[0]?.text ?? "";
-  if (silent.length > 0) why = `${silent.join(", ")} convicted nobody (${outcome.why})`;
-  if (!controlPassed) why = `the recipe as it is did not pass: ${control.why}`;
+  let why = verdict.why;
+  if (convictedBy.length === 0) why = `${scenario.id} convicted nobody (${verdict.why})`;
+  else if (silent.length > 0)
+    why = `${silent.join(", ")} convicted nobody in ${scenario.id} (${verdict.why})`;
+  if (!controlPassed) why = `${scenario.id} did not pass with the recipe as it is: ${control.why}`;
   return {
     mutant,
+    scenario: scenario.id,
     convictedBy,
     controlPassed,
-    killed: controlPassed && silent.length === 0,
+    killed: controlPassed && convictedBy.length > 0 && silent.length === 0,
     why,
     tookMs: Math.round(tookMs),
   };

@@ -1,5 +1,4 @@
 import type { Mutant } from "./mutant.js";
-import * as grounds from "./scenarios.js";
 
 export const zooKeeperMutants: readonly Mutant[] = [
   {
@@ -10,7 +9,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     find: "return { predecessor: order[position - 1] ?? null, twoAhead: order[position - 2] ?? null };",
     replace:
       "return { predecessor: position === 0 ? null : (order[position + 1] ?? order[0]), twoAhead: null };",
-    scenario: grounds.zkMutex,
+    scenarios: ["zk-mutex-none"],
     convicts: ["handover"],
   },
   {
@@ -20,7 +19,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "recipes/queue/queue-place",
     find: "if (view.predecessor === null)",
     replace: "if (true)",
-    scenario: grounds.zkMutex,
+    scenarios: ["zk-mutex-none"],
     convicts: ["mutex", "belief"],
   },
   {
@@ -30,7 +29,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "recipes/queue/queue-place",
     find: "this.#seen?.nextIfGone === true &&",
     replace: "true || this.#seen &&",
-    scenario: grounds.zkImpatient,
+    scenarios: ["zk-mutex-limited"],
     convicts: ["mutex", "belief"],
   },
   {
@@ -40,7 +39,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "session/lease-clock",
     find: "this.#proof.atMs + this.#timeoutMs - this.#marginMs()",
     replace: "this.#proof.atMs + 20 * this.#timeoutMs",
-    scenario: grounds.zkCutOff,
+    scenarios: ["Z04"],
     convicts: ["belief", "advertised"],
   },
   {
@@ -50,7 +49,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "recipes/grant/zookeeper-grant",
     find: "deletions.delete(path, settled, sharedNames ? { czxid, watched } : null);",
     replace: 'settled("deleted", null);',
-    scenario: grounds.zkMutex,
+    scenarios: ["zk-mutex-none"],
     convicts: ["handover"],
   },
   {
@@ -60,7 +59,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "recipes/queue/queue-attempt",
     find: "return deleteNode(this.context, lockName, node.path);",
     replace: "return Promise.resolve();",
-    scenario: grounds.zkImpatient,
+    scenarios: ["zk-mutex-limited"],
     convicts: ["handover"],
   },
   {
@@ -70,7 +69,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "recipes/queue/queue-attempt",
     find: "token: node.czxid,",
     replace: "token: (globalThis.counted = (globalThis.counted ?? 0n) + 1n),",
-    scenario: grounds.zkMutex,
+    scenarios: ["zk-mutex-none"],
     convicts: ["fence-order"],
   },
   {
@@ -80,7 +79,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "layout/queue-rules",
     find: "findLast((name) => name.includes(writeBase))",
     replace: "findLast(() => false)",
-    scenario: grounds.zkReadWrite,
+    scenarios: ["zk-read-write-none"],
     convicts: ["rw"],
   },
   {
@@ -90,17 +89,81 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "recipes/semaphore/permit-gate",
     find: 'return typeof limit === "number" ? limit :',
     replace: 'return typeof limit === "number" ? limit + 1 :',
-    scenario: grounds.zkSemaphore,
+    scenarios: ["zk-semaphore-none"],
     convicts: ["permits"],
   },
   {
-    id: "reentrant-count-ignored",
-    guard: "only the last release of a re-entrant owner frees the lock",
-    package: "core",
-    file: "grants/handle",
-    find: 'if (left === "still-held")\n            return Promise.resolve("still-held");',
-    replace: "void left;",
-    scenario: grounds.zkReentrant,
-    convicts: ["reentry"],
+    id: "zk-downgrade-at-the-tail",
+    guard: "the read of a downgrade keeps the write's place in the queue",
+    package: "zk-recipes",
+    file: "recipes/queue/downgrade-attempt",
+    find: "const sequence = sortKey(baseName(write.backendId), readBase, writeBase);",
+    replace: 'const sequence = "2000000000";',
+    scenarios: ["zk-read-write-downgrades"],
+    convicts: ["rw", "belief"],
+  },
+  {
+    id: "zk-downgrade-new-token",
+    guard: "the read of a downgrade bears the write's token",
+    package: "zk-recipes",
+    file: "recipes/queue/downgrade-attempt",
+    find: "nodes: [node], token, roundTrips: this.roundTrips,",
+    replace: "nodes: [node], token: node.czxid, roundTrips: this.roundTrips,",
+    scenarios: ["zk-read-write-downgrades"],
+    convicts: ["fence-order"],
+  },
+  {
+    id: "zk-writer-passes-readers",
+    guard: "a writer waits for the readers ahead of it",
+    package: "zk-recipes",
+    file: "layout/queue-rules",
+    find: "ahead: (order, position) => ({ predecessor: order[position - 1] ?? null, twoAhead: null }),",
+    replace:
+      "ahead: (order, position) => ({ predecessor: order.slice(0, position).findLast((name) => name.includes(writeBase)) ?? null, twoAhead: null }),",
+    scenarios: ["zk-read-write-none"],
+    convicts: ["rw", "belief"],
+  },
+  {
+    id: "zk-permits-asked-not-counted",
+    guard: "all permits that are asked for have to be free",
+    package: "zk-recipes",
+    file: "recipes/semaphore/permit-gate",
+    find: "if (taken + this.#spec.permits <= limit)",
+    replace: "if (taken < limit)",
+    scenarios: ["zk-semaphore-none"],
+    convicts: ["permits"],
+  },
+  {
+    id: "zk-parent-not-made-again",
+    guard: "a parent that was removed is made again",
+    package: "zk-recipes",
+    file: "recipes/create/missing-parents",
+    find: 'session.send("createContainer", container, (made) => {',
+    replace:
+      'if (level === globalThis.made?.[level] ? true : !((globalThis.made ??= {})[level] = level)) continue; session.send("createContainer", container, (made) => {',
+    scenarios: ["zk-mutex-idle"],
+    convicts: ["heal-liveness"],
+  },
+  {
+    id: "zk-lost-create-sent-again",
+    guard: "a create whose answer was lost is looked for before it is sent again",
+    package: "zk-recipes",
+    file: "recipes/create/node-search",
+    find: "if (this.#listener.wanted() && there.length === paths.length) this.#read(there); else this.#context.deletions.deleteAll(there, () => this.#listener.none());",
+    replace: "this.#listener.none();",
+    scenarios: ["Z11"],
+    convicts: ["handover"],
+  },
+  {
+    id: "zk-margin-gone",
+    guard: "a hold ends before the server may end its session",
+    package: "zk-recipes",
+    file: "session/lease-clock",
+    find: "const leastMarginMs = 100; const marginShare = 0.02;",
+    replace: "const leastMarginMs = 0; const marginShare = 0;",
+    scenarios: ["zk-mutex-cut-off", "Z04"],
+    convicts: [],
+    survives:
+      "A server ends sessions at its ticks: up to half a second later than what it promised, which is more than the margin.",
   },
 ];

@@ -1,6 +1,7 @@
 import type { Scenario } from "../engine/scenario.js";
 import { javaScenarios } from "./java.js";
 import { machineScenarios } from "./machine.js";
+import { momentScenarios } from "./moments.js";
 import { networkScenarios } from "./network.js";
 import { randomScenarios } from "./random.js";
 import { redisScenarios } from "./redis.js";
@@ -23,5 +24,6 @@ export const catalogue: readonly Scenario[] = [
   ...networkScenarios,
   ...machineScenarios,
   ...javaScenarios,
+  ...momentScenarios,
   ...randomScenarios,
 ];

@@ -19,7 +19,7 @@ export interface ContenderOptions {
 /**
  * Takes turns at its keys until it is stopped. Options of a group: `heeds` (default true: stops working and writes nothing once
  * it has heard of a loss), `tries` (share of acquires that ask only once), `reads` (share of reads, default 0.5), `downgrades` (share of
- * writes, default 0.25), `permits` (most at a time, default 1), `depth` (nested acquires, default 2).
+ * writes, default 0.25), `aborts` (share of limited waits that are called back instead of given a limit, default 0), `permits` (most at a time, default 1), `depth` (nested acquires, default 2).
  */
 export class Contender {
   readonly #options: ContenderOptions;
@@ -119,9 +119,9 @@ export class Contender {
     return this.#options.group.options?.heeds !== false;
   }
 
-  get #wait(): { waitMs?: number } {
+  get #wait(): { waitMs?: number; aborts?: boolean } {
     const { waitMs } = this.#options.group;
-    return waitMs === undefined ? {} : { waitMs };
+    return waitMs === undefined ? {} : { waitMs, aborts: this.#chance("aborts", 0) };
   }
 
   #chance(option: string, share: number): boolean {

@@ -23,6 +23,8 @@ export interface Wish {
   readonly permits?: number;
   readonly once?: boolean;
   readonly waitMs?: number | undefined;
+  /** The wait is ended by the signal of the request, and the client knows of no limit. */
+  readonly aborts?: boolean;
   readonly thread?: string;
 }
 
@@ -43,7 +45,7 @@ export class Desk {
   async acquire(key: WorkerKey, wish: Wish = {}): Promise<Held | null> {
     const { client, signal, p } = this.#options;
     const op = ++this.#lastOp;
-    const { mode = "write", permits = 1, once = false, waitMs, thread = "" } = wish;
+    const { mode = "write", permits = 1, once = false, waitMs, aborts = false, thread = "" } = wish;
     const f = once ? "try-acquire" : "acquire";
     this.#invoke(f, key, op, {
       arg: {
@@ -53,7 +55,11 @@ export class Desk {
         ...(thread === "" ? {} : { thread }),
       },
     });
-    const ask: Ask = { key, label: `${p}:${op}`, mode, once, permits, waitMs, thread, signal };
+    const limit =
+      aborts && waitMs !== undefined
+        ? { waitMs: undefined, signal: AbortSignal.any([signal, AbortSignal.timeout(waitMs)]) }
+        : { waitMs, signal };
+    const ask: Ask = { key, label: `${p}:${op}`, mode, once, permits, thread, ...limit };
     let grant: Grant | null;
     try {
       grant = await client.acquire(ask);

@@ -107,6 +107,21 @@ describe("a worker's desk", () => {
     expect(said.at(-1)).toMatchObject({ type: "ok", ret: { hold: "w0#0:1", token: "41" } });
   });
 
+  it("calls a limited wait back by its signal where the client is to know no limit", async () => {
+    client.acquire = async (ask) => {
+      client.asks.push(ask);
+      return await new Promise((_, reject) => {
+        ask.signal.addEventListener("abort", () => reject(ask.signal.reason), { once: true });
+      });
+    };
+    expect(await desk.acquire(key, { waitMs: 5, aborts: true })).toBeNull();
+    expect(client.asks[0]?.waitMs).toBeUndefined();
+    expect(said).toMatchObject([
+      { type: "invoke", arg: { waitMs: 5 } },
+      { type: "fail", f: "acquire" },
+    ]);
+  });
+
   it("tells a refusal from an end that nobody knows", async () => {
     client.next = () => {
       throw new Gone("the connection broke");

@@ -1,3 +1,4 @@
+import { systemRuntime } from "@holdfast/core";
 import {
   eventually,
   expireSession,
@@ -5,6 +6,9 @@ import {
   UnknownSessionError,
   ZooKeeperProxy,
 } from "@holdfast/test-servers";
+import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { openSession, parseConnectString, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
+import { pathsOf } from "../../workload/recipes/zookeeper-paths.js";
 import type { Worker } from "../crew.js";
 import type { ServerSet } from "../topologies/server-set.js";
 import { aim, strike } from "./aim.js";
@@ -100,8 +104,53 @@ const loseReplies: FaultKind = {
   },
 };
 
+/**
+ * Removes the parents of a key's locks whenever nothing is below them, as a server does with an empty container and an operator with
+ * what looks unused. Over when `options.times` (default 10) were removed.
+ */
+const removeParents: FaultKind = {
+  async begin(context: FaultContext): Promise<OngoingFault> {
+    const { crew, planned, set, signal } = context;
+    const key = crew.keys.find(({ id }) => id === planned.target);
+    if (key === undefined || set.addresses.kind !== "zookeeper")
+      throw new Error(`zk.remove-parents needs a key on ZooKeeper, not ${planned.target}`);
+    const times = Number(planned.options?.times ?? 10);
+    const { servers, chroot } = parseConnectString(set.addresses.connect);
+    const session = openSession({ servers, sessionTimeoutMs: 10_000, runtime: systemRuntime });
+    const paths = pathsOf(key).map((path) => chroot + path);
+    let removed = 0;
+    try {
+      await session.whenConnected({ waitMs: 5_000 });
+      context.begins(key.id);
+      while (removed < times && !signal.aborted) {
+        for (const path of paths) if (await removedEmpty(session, path)) removed += 1;
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+    } finally {
+      await session.close();
+    }
+    if (removed === 0) throw new Error(`${key.id} was never without a client`);
+    return { target: key.id, evidence: { paths, removed } };
+  },
+};
+
+/** Whether it was there with nothing below it, and is gone. Parents of a semaphore go with it. */
+async function removedEmpty(session: ZooKeeperSession, path: string): Promise<boolean> {
+  try {
+    await session.request("delete", { path, version: -1 });
+    return true;
+  } catch (error) {
+    const code = error instanceof ZooKeeperError ? error.code : null;
+    if (code === errorCodes.NoNode) return false;
+    if (code !== errorCodes.NotEmpty) throw error;
+  }
+  for (const part of ["locks", "leases"]) await removedEmpty(session, `${path}/${part}`);
+  return false;
+}
+
 export const zooKeeperFaults: Readonly<Record<string, FaultKind>> = {
   ...serverFaults("zk"),
   "zk.session-kill": sessionKill,
   "zk.lose-replies": loseReplies,
+  "zk.remove-parents": removeParents,
 };

@@ -7,6 +7,7 @@ import {
   type Millis,
   type Mutex,
   type ReleaseOutcome,
+  type Semaphore,
   type WriteHandle,
 } from "@holdfast/core";
 import { namesOf } from "../names.js";
@@ -17,7 +18,9 @@ export interface ProviderClientOptions {
   /** The mutex of keys of kind `fair`; default `mutex`, which is fair on ZooKeeper. */
   fair?(name: string): Mutex;
   /** The mutex of all other exclusive kinds; default `mutex`. */
-  mutex?(name: string): Mutex;
+  mutex?(name: string): Takes;
+  /** Default `semaphore`. */
+  semaphore?(name: string, limit: number): Semaphore;
 }
 
 /** What all handles have in common: those of permits have no mode. */
@@ -57,7 +60,7 @@ async function acquire(
   const how: AcquireOptions = { label, signal, ...(waitMs === undefined ? {} : { waitMs }) };
   switch (key.kind) {
     case "semaphore": {
-      const semaphore = provider.semaphore(name, key.limit ?? 1);
+      const semaphore = (options.semaphore ?? provider.semaphore.bind(provider))(name, key.limit ?? 1);
       const asked = { ...how, permits };
       const handle = await (ask.once
         ? semaphore.tryAcquire({ ...asked, waitMs: 0 })
@@ -82,7 +85,14 @@ async function acquire(
   }
 }
 
-type Takes = Pick<Acquirable, "acquire" | "tryAcquire">;
+/** What can be taken, once or with a wait. */
+export type Takes = Pick<Acquirable, "acquire" | "tryAcquire">;
+
+/** A leader election as a lock: its term of office is the hold. One that is not elected at once fails with a timeout. */
+export function electionOf(provider: LockProvider, name: string): Takes {
+  const election = provider.leaderElection(name);
+  return { acquire: (how) => election.campaign(how), tryAcquire: (how) => election.campaign(how) };
+}
 
 async function lockOf(
   provider: LockProvider,
@@ -93,7 +103,7 @@ async function lockOf(
   if (key.kind === "multi") {
     // It brings all backends along: half of what a worker loads, for the few that need it.
     const { multiLock } = await import("@holdfast/multi-lock");
-    return multiLock(namesOf(key).map((name) => plain(name)));
+    return multiLock(namesOf(key).map((name) => provider.mutex(name)));
   }
   return key.kind === "fair" && fair !== undefined ? fair(key.name) : plain(key.name);
 }

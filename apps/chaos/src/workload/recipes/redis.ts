@@ -3,14 +3,15 @@ import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import type { ServerAddresses } from "../addresses.js";
 import type { Client, Recipe, RecipeContext } from "../recipe.js";
 import { namesKey } from "../redis-names.js";
-import { providerClient } from "./provider-client.js";
+import { electionOf, providerClient } from "./provider-client.js";
 
 /** Quick enough for leases of one to three seconds: as users set them who want such short ones. */
 const brisk = { heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 1_000, releaseTimeoutMs: 1_000 };
 
 /**
  * Ours on Redis. Options: `acks` ("none", "all" or a number; default "none"), `waitTimeoutMs` for them, `named` (says in front
- * of each acquire who asks, so that the observer knows who stands where in a queue).
+ * of each acquire who asks, so that the observer knows who stands where in a queue), `lock` ("spin", "election" or "plain": what is
+ * taken for a mutex or a semaphore), `leaseMs` (in place of that of the keys).
  */
 export const redis: Recipe = {
   async open(context) {
@@ -19,10 +20,17 @@ export const redis: Recipe = {
       ...targetOf(servers),
       ...acksOf(servers, options),
       ...brisk,
-      leaseMs,
+      leaseMs: Number(options.leaseMs ?? leaseMs),
     });
     await locks.ready({ waitMs: 30_000 });
-    const client = providerClient(locks, context, { fair: (name) => locks.fairMutex(name) });
+    const client = providerClient(locks, context, {
+      fair: (name) => locks.fairMutex(name),
+      ...(options.lock === "spin" && { mutex: (name: string) => locks.spinMutex(name) }),
+      ...(options.lock === "election" && { mutex: (name: string) => electionOf(locks, name) }),
+      ...(options.lock === "plain" && {
+        semaphore: (name: string, limit: number) => locks.plainSemaphore(name, limit),
+      }),
+    });
     return options.named === true ? named(locks, client) : client;
   },
 };

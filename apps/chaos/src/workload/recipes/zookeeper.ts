@@ -1,9 +1,10 @@
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import type { Recipe } from "../recipe.js";
-import { providerClient } from "./provider-client.js";
+import { electionOf, providerClient } from "./provider-client.js";
 
 /**
- * Ours on ZooKeeper. Option `leaseProof`: "sync" (default) or "quorum". With `identity`, so that the observer knows whose
+ * Ours on ZooKeeper. Options: `leaseProof`, "sync" (default) or "quorum"; `lock: "election"`, whose term of office is the hold of a
+ * mutex; `leaseMs`, in place of that of the keys. With `identity`, so that the observer knows whose
  * node stands where.
  */
 export const zookeeper: Recipe = {
@@ -12,11 +13,12 @@ export const zookeeper: Recipe = {
     if (servers.kind !== "zookeeper") throw new Error(`recipe zookeeper cannot work on ${servers.kind}`);
     const locks = zookeeperLocks({
       connect: servers.connect,
-      sessionTimeoutMs: leaseMs,
+      sessionTimeoutMs: Number(options.leaseMs ?? leaseMs),
       identity: true,
       ...(options.leaseProof === "quorum" ? { leaseProof: "quorum" } : {}),
     });
     await locks.ready({ waitMs: 30_000 });
-    return providerClient(locks, context);
+    const elects = options.lock === "election";
+    return providerClient(locks, context, elects ? { mutex: (name) => electionOf(locks, name) } : {});
   },
 };
