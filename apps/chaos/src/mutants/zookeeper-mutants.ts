@@ -131,7 +131,9 @@ export const zooKeeperMutants: readonly Mutant[] = [
     find: "if (taken + this.#spec.permits <= limit)",
     replace: "if (taken < limit)",
     scenarios: ["zk-semaphore-none"],
-    convicts: ["permits"],
+    convicts: [],
+    survives:
+      "A second guard stands behind it: permits are counted once more when they were taken, and are given back when there are too many.",
   },
   {
     id: "zk-parent-not-made-again",
