@@ -14,7 +14,7 @@ export interface Verdict {
 interface Line extends Verdict {
   readonly of: string;
   readonly seed: number;
-  /** Of the built file as it was run: with another one the verdict is worth nothing. */
+  /** Of the scenario and the built file as they were run: with others the verdict is worth nothing. */
   readonly text: string;
 }
 

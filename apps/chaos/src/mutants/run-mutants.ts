@@ -65,11 +65,13 @@ export async function runMutants(options: RunMutantsOptions): Promise<readonly M
       const text = patchedText(mutant);
       let found: MutantOutcome | null = null;
       for (const scenario of scenariosFor(mutant, options.everywhere === true)) {
-        const control = await known(`control-${scenario.id}`, "", () =>
+        // What is known of a scenario holds for it as it is now.
+        const about = JSON.stringify(scenario);
+        const control = await known(`control-${scenario.id}`, about, () =>
           runOnce(scenario, `control-${scenario.id}`, {}, options, pool),
         );
         const name = `${mutant.id}-${scenario.id}`;
-        const verdict = await known(name, text, async () => {
+        const verdict = await known(name, about + text, async () => {
           using patched = new PatchedPackages(mutant);
           const program = async () => patched.worker;
           const programs = { zookeeper: program, redis: program, redlock: program };

@@ -205,7 +205,7 @@ const moments: Readonly<Record<string, Moment>> = {
     workers: { count: 3, holdMs: [500, 700] },
     others: { holdMs: [5, 20], waitMs: 60, options: { aborts: 0.5 } },
     // Long enough for a queue that stands still to be noticed.
-    runMs: 5_000,
+    runMs: 7_000,
     minGrants: 3,
     pass: ["bounded-wait"],
     lateMs: 1_000,
