@@ -134,7 +134,7 @@ const removeParents: FaultKind = {
   },
 };
 
-/** Whether it was there with nothing below it, and is gone. Parents of a semaphore go with it. */
+/** Whether it, or a parent of a semaphore right below it, was there with nothing below, and is gone. */
 async function removedEmpty(session: ZooKeeperSession, path: string): Promise<boolean> {
   try {
     await session.request("delete", { path, version: -1 });
@@ -144,8 +144,8 @@ async function removedEmpty(session: ZooKeeperSession, path: string): Promise<bo
     if (code === errorCodes.NoNode) return false;
     if (code !== errorCodes.NotEmpty) throw error;
   }
-  for (const part of ["locks", "leases"]) await removedEmpty(session, `${path}/${part}`);
-  return false;
+  const parts = ["locks", "leases"].map((part) => removedEmpty(session, `${path}/${part}`));
+  return (await Promise.all(parts)).includes(true);
 }
 
 export const zooKeeperFaults: Readonly<Record<string, FaultKind>> = {
