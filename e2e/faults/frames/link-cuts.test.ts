@@ -18,7 +18,15 @@ afterAll(async () => {
 });
 
 /** What the recipes send; keep-alives come when they like. */
-const ops: TracedOp[] = ["create2", "getChildren2", "getData", "exists", "delete", "removeWatches"];
+const ops: TracedOp[] = [
+  "create2",
+  "getChildren2",
+  "getData",
+  "setWatches",
+  "exists",
+  "delete",
+  "removeWatches",
+];
 
 type Frames = "request" | "reply" | "event";
 

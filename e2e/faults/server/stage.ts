@@ -95,16 +95,13 @@ export class Stage {
   async queued(actor: Actor, path: string, count = 1): Promise<void> {
     await eventually(
       async () => {
-        const read = actor.proxy.trace.filter(
-          ({ kind, op, err }) => kind === "reply" && op === "getData" && err === 0,
+        const watched = actor.proxy.trace.filter(
+          ({ kind, op, err }) => kind === "reply" && op === "setWatches" && err === 0,
         );
-        if (read.length < 2 * count) return false;
+        if (watched.length < count) return false;
         const { sessionId } = sessionOf(actor);
         const own = (await this.#operator.queue(path)).filter(({ session }) => session === sessionId);
-        return (
-          own.length >= count &&
-          own.slice(-count).every((node) => read.some((entry) => entry.path === node.path))
-        );
+        return own.length >= count;
       },
       { what: `${count} waiters on ${path} with their watches`, withinMs: 20_000, everyMs: 2 },
     );

@@ -130,8 +130,7 @@ describe("an event about the holder's node is not trusted by a waiter", () => {
   it("whose own node went before its own watch was there", async () => {
     await rounds("own nodes gone before their watch", 5, 100, async () => {
       const handle = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
-      // The two watches leave in one write, the own node's first: both wait.
-      const arm = waiter.proxy.holdRequest({ op: "getData" });
+      const arm = waiter.proxy.holdRequest({ op: "setWatches" });
       const evicted = waiter.locks.mutex(path).acquire({ waitMs: 10_000 });
       const rejected = expect(evicted).rejects.toThrow(EvictedError);
       await arm.hit();
@@ -149,18 +148,18 @@ describe("an event about the holder's node is not trusted by a waiter", () => {
     });
   });
 
-  it("whose own watch has not been answered, though the server lets a later answer overtake", async () => {
-    await rounds("answers out of order", 3, 50, async () => {
+  it("whose own watch has not been answered, though the server lets the event overtake", async () => {
+    await rounds("answers behind events", 3, 50, async () => {
       const handle = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
-      // No real server does that: the client takes the order for broken, and with it the connection.
-      const own = waiter.proxy.holdReply({ op: "getData", alone: true });
+      const own = waiter.proxy.holdReply({ op: "setWatches", alone: true });
       const next = waiter.locks.mutex(path).acquire({ waitMs: 10_000 });
       await own.hit();
-      await waiter.proxy.waitFor(({ kind, op, xid }) => kind === "request" && op === "connect" && xid === 0);
-      await expectNotGranted(next);
-      expect(handle.state).toBe("held");
-      own.release();
+      const listing = waiter.proxy.holdRequest({ op: "getChildren2" });
       expect(await handle.release()).toBe("released");
+      await listing.hit();
+      await expectNotGranted(next);
+      own.release();
+      listing.release();
       const granted = await next;
       expect(await stage.operator.queue(path)).toEqual([
         { path: expect.any(String), czxid: granted.token, session: sessionOf(waiter).sessionId },

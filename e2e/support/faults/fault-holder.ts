@@ -75,7 +75,7 @@ class Waiter {
   constructor(connect: string, sessionTimeoutMs: number, path: string) {
     this.#locks = zookeeperLocks({ connect, sessionTimeoutMs });
     this.#locks.events.on("request-settled", ({ op, outcome }) => {
-      this.queued ||= op === "getData" && outcome === "ok";
+      this.queued ||= op === "setWatches" && outcome === "ok";
     });
     this.#locks.events.on("requeued", () => {
       this.requeued += 1;

@@ -209,7 +209,7 @@ describe.each(servers)("$kind ZooKeeper, a read-write lock", ({ start }) => {
     const reads = readers.map((locks) => locks.readWriteLock(path).read.acquire({ waitMs }));
     // Each watches its own node and the one that it waits for.
     await eventually(
-      () => link.trace.filter(({ kind, op }) => kind === "reply" && op === "getData").length === 10,
+      () => link.trace.filter(({ kind, op }) => kind === "reply" && op === "setWatches").length === 5,
       { what: "the watches of five readers" },
     );
     link.reset();

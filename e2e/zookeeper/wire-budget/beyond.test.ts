@@ -16,6 +16,13 @@ async function cost(work: () => Promise<unknown>): Promise<{ requests: number; f
   return { requests, flights };
 }
 
+/** How many nodes of the queue come behind one that was made over another connection. */
+function behindOthers(): number {
+  const nodes = proxy.trace.filter(({ created }) => created?.startsWith(`${path}/`));
+  nodes.sort((a, b) => Number(a.created?.slice(-10)) - Number(b.created?.slice(-10)));
+  return nodes.filter(({ connection }, i) => i > 0 && nodes[i - 1]?.connection !== connection).length;
+}
+
 describe("a mutex", () => {
   beforeEach(async () => {
     await (await other.mutex(path).acquire()).release();
@@ -35,6 +42,22 @@ describe("a mutex", () => {
     expect(watch.at - before).toBeLessThan(2_000);
   });
 
+  it("costs at most 5 requests a grant where eight clients take it in turn: two that write and three that read", async () => {
+    const providers = await Promise.all(Array.from({ length: 8 }, () => connected(proxy.connectString)));
+    const rounds = 10;
+    proxy.reset();
+    await Promise.all(
+      providers.map(async (provider) => {
+        for (let i = 0; i < rounds; i++) await (await provider.mutex(path).acquire()).release();
+      }),
+    );
+    const grants = providers.length * rounds;
+    const { requests, byOp } = proxy.counts();
+    console.log(`${grants} grants in turn: ${(requests / grants).toFixed(2)} requests each`);
+    expect(byOp).toMatchObject({ create2: grants, delete: grants });
+    expect(requests / grants, JSON.stringify(byOp)).toBeLessThanOrEqual(5);
+  });
+
   it("costs at most 2.0 requests for each of 200 waiters of ten clients that drain", async () => {
     const waiters = 200;
     const providers = await Promise.all(Array.from({ length: 10 }, () => connected(proxy.connectString)));
@@ -50,14 +73,17 @@ describe("a mutex", () => {
         }),
       );
     }
-    await eventually(async () => (await locks.mutex(path).inspect()).pendingTotal === waiters, {
+    await eventually(async () => (await other.mutex(path).inspect()).pendingTotal === waiters, {
       withinMs: 10_000,
       what: "all waiters in the queue",
     });
-    await eventually(() => (proxy.counts().byOp.getData ?? 0) >= 3 * waiters - 1, {
+    // Each has watched its own node and the two ahead by one request, and reads the one ahead once it has waited for a second or
+    // two, unless that is of its own session. The holder reads its own node.
+    await eventually(() => proxy.counts().byOp.getData === behindOthers() + 1, {
       withinMs: 10_000,
-      what: "all watches",
+      what: "the reads of the nodes ahead",
     });
+    expect(proxy.counts().byOp.setWatches).toBe(waiters);
     proxy.reset();
     await first.release();
     await Promise.all(done);

@@ -116,13 +116,13 @@ export const exclusiveRows: readonly Row[] = [
     there: "lock",
     fewer: true,
     ours: {
-      requests: 4,
+      requests: 3,
       awaited: 2,
       run: async (scene) => {
         const held = await heldByRival(scene);
         const waiting = await scene.cost(async () => {
           const granted = scene.client.mutex(scene.path).acquire({ waitMs });
-          await scene.answered("getData", 2);
+          await scene.answered("setWatches");
           return { granted };
         });
         await held.release();
@@ -156,7 +156,7 @@ export const exclusiveRows: readonly Row[] = [
       run: async (scene) => {
         const held = await heldByRival(scene);
         const granted = scene.client.mutex(scene.path).acquire({ waitMs });
-        await scene.answered("getData", 2);
+        await scene.answered("setWatches");
         const handle = await scene.cost(async () => {
           await held.release();
           return await granted;
@@ -188,7 +188,7 @@ export const exclusiveRows: readonly Row[] = [
     there: "lock",
     fewer: true,
     ours: {
-      requests: 5,
+      requests: 4,
       awaited: 2,
       run: async (scene) => {
         const held = await heldByRival(scene);

@@ -39,13 +39,13 @@ export const meetingRows: readonly Row[] = [
     there: "lock",
     fewer: true,
     ours: {
-      requests: 4,
+      requests: 3,
       awaited: 2,
       run: async (scene) => {
         const term = await scene.rival.leaderElection(scene.path).campaign();
         const waiting = await scene.cost(async () => {
           const granted = scene.client.leaderElection(scene.path).campaign({ waitMs });
-          await scene.answered("getData", 2);
+          await scene.answered("setWatches");
           return { granted };
         });
         await term.release();
@@ -77,7 +77,7 @@ export const meetingRows: readonly Row[] = [
       run: async (scene) => {
         const term = await scene.rival.leaderElection(scene.path).campaign();
         const granted = scene.client.leaderElection(scene.path).campaign({ waitMs });
-        await scene.answered("getData", 2);
+        await scene.answered("setWatches");
         const next = await scene.cost(async () => {
           await term.release();
           return await granted;

@@ -31,15 +31,7 @@ export interface Row {
 }
 
 /** Keep-alive, and what Curator's client asks for itself and in the background. */
-const aside: readonly string[] = [
-  "connect",
-  "ping",
-  "sync",
-  "checkWatches",
-  "removeWatches",
-  "setWatches",
-  "setWatches2",
-];
+const aside: readonly string[] = ["ping", "sync", "checkWatches", "removeWatches", "setWatches2"];
 
 export interface CostOptions {
   /** Requests that the caller does not wait for: their answers are held back until the work is over. */
@@ -105,9 +97,14 @@ export class Scene<C> {
   }
 
   #asked(): TraceEntry[] {
-    return this.link.trace.filter(
-      ({ kind, op, path = "" }) =>
-        kind === "request" && !aside.includes(op) && !path.startsWith("/zookeeper"),
+    const requests = this.link.trace.filter(({ kind, op }) => kind === "request" && op !== "connect");
+    // A client that comes back puts its watches on the new connection first.
+    const restores = (entry: TraceEntry): boolean =>
+      entry.op === "setWatches" &&
+      requests.find(({ connection }) => connection === entry.connection) === entry;
+    return requests.filter(
+      (entry) =>
+        !aside.includes(entry.op) && !restores(entry) && !(entry.path ?? "").startsWith("/zookeeper"),
     );
   }
 }

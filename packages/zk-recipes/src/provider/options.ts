@@ -80,6 +80,8 @@ export interface ResolvedZooKeeperOptions {
   readonly paths: LockPaths;
   readonly auth: readonly Credential[];
   readonly aclOf: (path: string) => readonly Acl[];
+  /** The nodes are made with the default of `acl`, open to the world. */
+  readonly openNodes: boolean;
   readonly tls: ConnectionOptions | undefined;
   readonly leaseProof: "sync" | "quorum";
   readonly connectionPolicy: "session" | "standard";
@@ -138,6 +140,7 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
     }),
     auth: auth ?? [],
     aclOf: typeof acl === "function" ? checkedAclOf(acl) : constantAcl(acl),
+    openNodes: acl === undefined,
     tls,
     leaseProof: leaseProof ?? "sync",
     connectionPolicy: connectionPolicy ?? "session",

@@ -141,6 +141,7 @@ export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
     runtime: common.runtime,
     connectTimeoutMs: common.connectTimeoutMs,
     renewable: resolved.client === null,
+    watchesUnread: resolved.client === null && resolved.openNodes,
     open: () => open(resolved, events),
     onState: (session, state) => {
       if (events.has("session-state")) {

@@ -13,13 +13,14 @@ import type {
   RequestError,
   SessionLossReason,
   Settle,
+  UnreadWatch,
   WatchHandle,
   WatchListener,
   ZooKeeperSession,
 } from "./types.js";
 import { WatchRegistry, type WatchTable } from "./watch-registry.js";
 import { type Guarded, Watchdog } from "./watchdog.js";
-import { type WatchDesk, WatchedRead } from "./watched-reads.js";
+import { type WatchDesk, watchByRead, watchUnread } from "./watched-reads.js";
 
 const defaultConnectTimeoutMs: Millis = 10_000;
 const defaultCloseMs: Millis = 1_000;
@@ -135,15 +136,19 @@ export class LinkedSession implements ZooKeeperSession {
   }
 
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle {
-    return new WatchedRead(this.#watchDesk, "getData", path, listener, (outcome) => outcome);
+    return watchByRead(this.#watchDesk, "getData", path, listener, (outcome) => outcome);
+  }
+
+  watchUnread(watches: readonly UnreadWatch[], sinceZxid: bigint): WatchHandle[] {
+    return watchUnread(this.#watchDesk, watches, sinceZxid);
   }
 
   watchChildren(path: string, listener: WatchListener<ResponseOf<"getChildren2">>): WatchHandle {
-    return new WatchedRead(this.#watchDesk, "getChildren2", path, listener, (outcome) => outcome);
+    return watchByRead(this.#watchDesk, "getChildren2", path, listener, (outcome) => outcome);
   }
 
   watchExists(path: string, listener: WatchListener<ResponseOf<"exists"> | null>): WatchHandle {
-    return new WatchedRead(this.#watchDesk, "exists", path, listener, (outcome) =>
+    return watchByRead(this.#watchDesk, "exists", path, listener, (outcome) =>
       // The zxid of an error reply is not handed on; nothing may be read into this 0.
       !outcome.ok && saysNoNode(outcome.error) ? { ok: true, value: null, zxid: 0n } : outcome,
     );
@@ -217,7 +222,7 @@ export class LinkedSession implements ZooKeeperSession {
       get up() {
         return session.#link.up && !session.#states.over;
       },
-      sendRead: (op, path, settle) => session.send(op, { path, watch: true } as RequestOf<typeof op>, settle),
+      send: (op, request, settle) => session.send(op, request, settle),
       // NoWatcher says that it has fired meanwhile; a connection that ended took the watch along.
       removeWatches: (path, type) => session.#sender.send("removeWatches", { path, type }, () => {}, false),
       idle: () => this.#watchdog.sent(this.#runtime.nowMs()),

@@ -27,6 +27,12 @@ export interface WatchListener<T> {
   fired(type: WatchEventType): void;
 }
 
+/** A node to be watched without reading it. */
+export interface UnreadWatch {
+  readonly path: string;
+  readonly listener: WatchListener<null>;
+}
+
 export interface WatchHandle {
   /** Stops listening, without a request: at most one late event of the server is ignored. */
   drop(): void;
@@ -98,6 +104,13 @@ export interface ZooKeeperSession {
 
   /** getData with a watch. */
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle;
+
+  /**
+   * Watches the data of several nodes by one `setWatches`, which reads none. A node that is missing, or was written after
+   * `sinceZxid`, fires before the answer. Each listener is answered `null` unless it has fired by then. The server checks no ACL here, and one
+   * of 3.8.4 or later withholds the events of a node that the session may not read.
+   */
+  watchUnread(watches: readonly UnreadWatch[], sinceZxid: bigint): WatchHandle[];
 
   /** getChildren2 with a watch. */
   watchChildren(path: string, listener: WatchListener<ResponseOf<"getChildren2">>): WatchHandle;

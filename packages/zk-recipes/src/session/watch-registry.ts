@@ -8,7 +8,10 @@ export type WatchTable = "data" | "child";
 export interface Watch {
   readonly path: string;
   readonly table: WatchTable;
-  /** Asked: the read is on its way. Armed: it was answered. Over: fired, dropped, refused, or lost with the session. */
+  /**
+   * Asked: the read is on its way. Armed: an event is for it, since the read was answered or `setWatches` was sent. Over: fired, dropped,
+   * refused, or lost with the session.
+   */
   phase: "asked" | "armed" | "over";
   /** Set by exists on a missing node; such a watch is restored by another list. */
   awaitsCreation: boolean;

@@ -1,13 +1,20 @@
-import { type OpName, type ResponseOf, type WatchEventType, WatcherType } from "@holdfast/zk-protocol";
+import {
+  type OpName,
+  type RequestOf,
+  type ResponseOf,
+  type WatchEventType,
+  WatcherType,
+} from "@holdfast/zk-protocol";
+import { guarded } from "../client/guarded.js";
 import { saysNoNode } from "./errors.js";
-import type { Outcome, Settle, WatchHandle, WatchListener } from "./types.js";
+import type { Outcome, Settle, UnreadWatch, WatchHandle, WatchListener } from "./types.js";
 import type { Watch, WatchRegistry, WatchTable } from "./watch-registry.js";
 
-/** What watched reads need of the session. */
+/** What watches need of the session. */
 export interface WatchDesk {
   readonly watches: WatchRegistry;
   readonly up: boolean;
-  sendRead<K extends OpName>(op: K, path: string, settle: Settle<ResponseOf<K>>): void;
+  send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void;
   removeWatches(path: string, type: number): void;
   /** No watch is left; the process may be let go of soon. */
   idle(): void;
@@ -17,49 +24,31 @@ export interface WatchDesk {
 
 type WatchedOp = "getData" | "getChildren2" | "exists";
 
-/**
- * A read that sets a watch. The listener belongs to the watch from the moment the answer is handled, not before: an
- * event in front of the answer tells of an earlier watch on the path.
- */
-export class WatchedRead<K extends WatchedOp, T> implements Watch, WatchHandle {
+class DeskWatch<T> implements Watch, WatchHandle {
   readonly path: string;
   readonly table: WatchTable;
-  phase: Watch["phase"] = "asked";
+  phase: Watch["phase"];
   awaitsCreation = false;
+  readonly listener: WatchListener<T>;
   readonly #desk: WatchDesk;
-  readonly #listener: WatchListener<T>;
 
-  /** Sends it. */
   constructor(
     desk: WatchDesk,
-    op: K,
     path: string,
+    table: WatchTable,
+    phase: Watch["phase"],
     listener: WatchListener<T>,
-    outcomeOf: (outcome: Outcome<ResponseOf<K>>) => Outcome<T>,
   ) {
     this.#desk = desk;
     this.path = path;
-    this.table = op === "getChildren2" ? "child" : "data";
-    this.#listener = listener;
+    this.table = table;
+    this.phase = phase;
+    this.listener = listener;
     desk.watches.add(this);
-    try {
-      desk.sendRead(op, path, (outcome) => {
-        if (outcome.ok || (op === "exists" && saysNoNode(outcome.error))) {
-          this.awaitsCreation = !outcome.ok;
-          if (this.phase === "asked") this.phase = "armed";
-        } else {
-          desk.watches.end(this);
-        }
-        listener.answered(outcomeOf(outcome));
-      });
-    } catch (error) {
-      desk.watches.end(this); // a path that cannot be encoded: nothing was sent
-      throw error;
-    }
   }
 
   fired(type: WatchEventType): void {
-    this.#listener.fired(type);
+    this.listener.fired(type);
   }
 
   drop(): void {
@@ -69,7 +58,7 @@ export class WatchedRead<K extends WatchedOp, T> implements Watch, WatchHandle {
   remove(): void {
     const desk = this.#desk;
     if (!this.#end() || !desk.up || desk.watchedByOthers(this.path, this.table)) return;
-    // Also while the read is on its way: the server takes them in order.
+    // Also while the request is on its way: the server takes them in order.
     desk.removeWatches(this.path, this.table === "child" ? WatcherType.children : WatcherType.data);
   }
 
@@ -80,4 +69,52 @@ export class WatchedRead<K extends WatchedOp, T> implements Watch, WatchHandle {
     if (watches.size === 0) this.#desk.idle();
     return lonely;
   }
+}
+
+/**
+ * Sends a read that sets a watch. The listener belongs to the watch from the moment the answer is handled, not before: an
+ * event in front of the answer tells of an earlier watch on the path.
+ */
+export function watchByRead<K extends WatchedOp, T>(
+  desk: WatchDesk,
+  op: K,
+  path: string,
+  listener: WatchListener<T>,
+  outcomeOf: (outcome: Outcome<ResponseOf<K>>) => Outcome<T>,
+): WatchHandle {
+  const watch = new DeskWatch(desk, path, op === "getChildren2" ? "child" : "data", "asked", listener);
+  try {
+    desk.send(op, { path, watch: true } as RequestOf<K>, (outcome) => {
+      if (outcome.ok || (op === "exists" && saysNoNode(outcome.error))) {
+        watch.awaitsCreation = !outcome.ok;
+        if (watch.phase === "asked") watch.phase = "armed";
+      } else {
+        desk.watches.end(watch);
+      }
+      listener.answered(outcomeOf(outcome));
+    });
+  } catch (error) {
+    desk.watches.end(watch); // a path that cannot be encoded: nothing was sent
+    throw error;
+  }
+  return watch;
+}
+
+/** See `ZooKeeperSession`. Armed from the start: an event in front of the answer is what the request itself has found. */
+export function watchUnread(
+  desk: WatchDesk,
+  unread: readonly UnreadWatch[],
+  sinceZxid: bigint,
+): WatchHandle[] {
+  const watches = unread.map(({ path, listener }) => new DeskWatch(desk, path, "data", "armed", listener));
+  const dataWatches = unread.map(({ path }) => path);
+  const request = { relativeZxid: sinceZxid, dataWatches, existWatches: [], childWatches: [] };
+  desk.send("setWatches", request, (outcome) => {
+    for (const watch of watches) {
+      if (watch.phase === "over") continue;
+      if (!outcome.ok) desk.watches.end(watch);
+      guarded(() => watch.listener.answered(outcome.ok ? { ...outcome, value: null } : outcome));
+    }
+  });
+  return watches;
 }

@@ -5,14 +5,17 @@ import {
   type Fault,
   startEmbeddedZooKeeper,
 } from "@holdfast/test-servers";
+import { openAcl } from "@holdfast/zk-protocol";
+import zookeeper, { type Client } from "node-zookeeper-client";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
+import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "../../src/index.js";
 
 let server: EmbeddedZooKeeper;
 let locks: ZooKeeperLocks;
 
-async function connected(): Promise<ZooKeeperLocks> {
-  const provider = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 6_000 });
+async function connected(options: ZooKeeperLocksOptions = {}): Promise<ZooKeeperLocks> {
+  const own = { connect: server.connectString, sessionTimeoutMs: 6_000 };
+  const provider = zookeeperLocks(options.client === undefined ? { ...own, ...options } : options);
   onTestFinished(async () => void (await provider.close({ releaseTimeoutMs: 500 })));
   await provider.ready();
   return provider;
@@ -23,6 +26,13 @@ beforeEach(async () => {
   onTestFinished(() => server.stop());
   locks = await connected();
 });
+
+function given(): Client {
+  const client = zookeeper.createClient(server.connectString, { sessionTimeout: 6_000 });
+  onTestFinished(() => client.close());
+  client.connect();
+  return client;
+}
 
 /** The first read that watches a node of this name is refused, as by a server that is too busy. */
 function refuseWatch(path: RegExp): Fault {
@@ -51,12 +61,25 @@ describe("the end of an own node whose watch was refused once is heard by", () =
     await eventually(() => held.lost.aborted, { what: "the lost signal" });
   });
 
-  test("a waiter", async () => {
+  const ownNode = /lock-0000000001$/;
+  const unread = { op: "setWatches" } as const;
+  const read = { op: "getData", path: ownNode } as const;
+  const waits: [string, typeof unread | typeof read, () => ZooKeeperLocksOptions][] = [
+    ["a waiter", unread, () => ({})],
+    [
+      "a waiter whose provider was given an ACL, and so reads what it watches",
+      read,
+      () => ({ acl: openAcl }),
+    ],
+    ["a waiter over a given client, which reads what it watches too", read, () => ({ client: given() })],
+  ];
+  test.each(waits)("%s", async (_who, asked, options) => {
     await locks.mutex("a").acquire();
-    const refused = refuseWatch(/lock-0000000001$/);
-    const waiting = (await connected()).mutex("a").acquire();
+    const waiter = await connected(options());
+    const refused = server.faults.on(asked, { do: "answer", err: "ThrottledOp" });
+    const waiting = waiter.mutex("a").acquire();
     await refused.reached();
-    for (const node of nodesLike(/lock-0000000001$/)) server.operator.delete(node);
+    for (const node of nodesLike(ownNode)) server.operator.delete(node);
     await expect(waiting).rejects.toThrow(EvictedError);
   });
 

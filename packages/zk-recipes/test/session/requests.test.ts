@@ -9,6 +9,7 @@ import {
   type ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Outcome } from "../../src/session/types.js";
 import { countTurns } from "./clock-of-turns.js";
 import { ScriptedServer, someStat } from "./scripted-server.js";
 import { createRequest, open, outcomeOf, runtime, statesOf } from "./support.js";
@@ -275,6 +276,39 @@ describe("watches", () => {
     server.last.event("data-changed", "/w").event("deleted", "/w").flush();
     await settle();
     expect(heard).toEqual(["a armed", "b armed", "a data-changed", "b data-changed"]);
+  });
+
+  test("of several nodes by one request hear what it has found, and then of the rest that they are there", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = ({ op, xid }, connection) => {
+      if (op !== "setWatches") return false;
+      connection.event("deleted", "/gone").event("data-changed", "/written");
+      connection.reply(xid, "setWatches", undefined).flush();
+      return true;
+    };
+    const session = await connected(server);
+    const heard: string[] = [];
+    const unread = ["/own", "/gone", "/written"].map((path) => ({
+      path,
+      listener: {
+        answered: (outcome: Outcome<null>) =>
+          heard.push(`${path} ${outcome.ok ? outcome.value : outcome.error}`),
+        fired: (type: WatchEventType) => heard.push(`${path} ${type}`),
+      },
+    }));
+    session.watchUnread(unread, 7n);
+    await session.request("sync", { path: "/" });
+    const [request] = server.last.requests.filter(({ op }) => op === "setWatches");
+    expect(decodeRequest("setWatches", request?.body as Buffer)).toEqual({
+      relativeZxid: 7n,
+      dataWatches: ["/own", "/gone", "/written"],
+      existWatches: [],
+      childWatches: [],
+    });
+    expect(heard).toEqual(["/gone deleted", "/written data-changed", "/own null"]);
+    server.last.event("deleted", "/gone").event("deleted", "/own").flush();
+    await session.request("sync", { path: "/" });
+    expect(heard.slice(3)).toEqual(["/own deleted"]);
   });
 
   test("dropped before the event stay silent, and no request is sent", async () => {

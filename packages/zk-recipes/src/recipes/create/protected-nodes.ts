@@ -69,8 +69,6 @@ export class ProtectedNodes {
   #tries = 0;
   #abandoned: (() => void) | null = null;
   #settled = false;
-  /** The server may have made the nodes: the answer was lost. */
-  #unknown = false;
   /** Set while the next try waits for its time: no node of ours is there, and no request is on its way. */
   #endPause: (() => void) | null = null;
 
@@ -209,13 +207,13 @@ export class ProtectedNodes {
   }
 
   #unanswered(error: RequestError): void {
-    if (error.name === "OutcomeUnknownError") this.#unknown = true;
+    if (error.name === "OutcomeUnknownError") this.#context.unknownCreates.add(this);
     this.#context.whenUsable(() => this.#resume());
   }
 
   #resume(): void {
     this.#endPause = null;
-    if (this.#unknown) this.#look();
+    if (this.#context.unknownCreates.has(this)) this.#look();
     else if (this.#abandoned !== null) this.#finishAbandoned();
     else if (this.#context.session.state === "connected") this.#create([]);
     else this.#context.whenUsable(() => this.#resume());
@@ -230,7 +228,7 @@ export class ProtectedNodes {
       wanted: () => this.#abandoned === null,
       found: (nodes, listings) => this.#ready(nodes, listings),
       none: () => {
-        this.#unknown = false;
+        this.#context.unknownCreates.delete(this);
         this.#resume();
       },
       unanswered: (error) => this.#unanswered(error),
@@ -240,7 +238,7 @@ export class ProtectedNodes {
   }
 
   #ready(nodes: OwnNodes, listings: readonly Children[]): void {
-    this.#unknown = false;
+    this.#context.unknownCreates.delete(this);
     if (this.#abandoned !== null) {
       const paths = nodes.map(({ path }) => path);
       return this.#context.deletions.deleteAll(paths, () => this.#finishAbandoned());

@@ -2,6 +2,7 @@ import type { LossReason, Millis, Runtime } from "@holdfast/core";
 import { inSlices } from "@holdfast/core/internal";
 import { baseName, parentOf } from "@holdfast/zk-protocol";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
+import { type Attended, Lasting } from "../session/lasting.js";
 import { type Sync, sendSync } from "../session/sync.js";
 
 /**
@@ -13,7 +14,7 @@ const attendEveryMs: Millis = 125;
 const recoverAgainMs: Millis = 250;
 
 /** A `ZooKeeperGrant` as its session knows it. */
-export interface SessionGrant {
+export interface SessionGrant extends Attended {
   readonly nodes: readonly { readonly path: string }[];
   readonly token: bigint;
   /** Monotonic. */
@@ -21,7 +22,6 @@ export interface SessionGrant {
   readonly doubted: boolean;
   /** Its caller has it. */
   readonly delivered: boolean;
-  attend(): void;
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void;
   doubt(): void;
   recover(): void;
@@ -36,10 +36,7 @@ export class GrantSet {
   /** By the path of the lock, then by the path of each node. */
   readonly #byParent = new Map<string, Map<string, SessionGrant>>();
   readonly #grants = new Set<SessionGrant>();
-  /** Granted since the last tick, and in the time before it. A grant that ends is forgotten: a short hold costs no watch. */
-  #young = new Set<SessionGrant>();
-  #older = new Set<SessionGrant>();
-  #timerRuns = false;
+  readonly #lasting: Lasting;
   /** Of looks at what is doubted: contact that breaks again ends the round. */
   #round = 0;
   #lost: LossReason | null = null;
@@ -47,6 +44,7 @@ export class GrantSet {
   constructor(session: ZooKeeperSession, runtime: Runtime) {
     this.#session = session;
     this.#runtime = runtime;
+    this.#lasting = new Lasting(attendEveryMs, runtime);
     session.onState((state) => {
       if (state === "suspended") this.#doubtAll();
       else if (state === "connected") this.#recoverAll();
@@ -67,13 +65,12 @@ export class GrantSet {
       if (siblings === undefined) this.#byParent.set(parent, new Map([[path, grant]]));
       else siblings.set(path, grant);
     }
-    this.#young.add(grant);
-    this.#runTimer();
+    this.#lasting.add(grant);
   }
 
   delete(grant: SessionGrant): void {
     this.#grants.delete(grant);
-    if (!this.#young.delete(grant)) this.#older.delete(grant);
+    this.#lasting.delete(grant);
     for (const { path } of grant.nodes) {
       const parent = parentOf(path);
       const siblings = this.#byParent.get(parent);
@@ -95,21 +92,6 @@ export class GrantSet {
     if (held === undefined) return;
     const listed = new Set(children);
     for (const [path, grant] of [...held]) if (!listed.has(baseName(path))) grant.missing();
-  }
-
-  #runTimer(): void {
-    if (this.#timerRuns) return;
-    this.#timerRuns = true;
-    this.#runtime.setTimer(attendEveryMs, () => this.#attendDue());
-  }
-
-  #attendDue(): void {
-    this.#timerRuns = false;
-    const due = this.#older;
-    this.#older = this.#young;
-    this.#young = new Set();
-    if (this.#older.size > 0) this.#runTimer();
-    for (const grant of due) grant.attend();
   }
 
   #doubtAll(): void {

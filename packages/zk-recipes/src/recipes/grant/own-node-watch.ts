@@ -14,7 +14,7 @@ export interface OwnNodeListener {
   gone(): void;
   /** Another client wrote Curator's revoke message into it. */
   revokeAsked(): void;
-  /** Its read was answered: from now on an event will report each change. */
+  /** The server has answered: from now on an event will report each change. */
   armed?(): void;
   /** Another client has written to the node, or the server lets us watch it no more. */
   touched?(): void;
@@ -47,6 +47,11 @@ export class OwnNodeWatch extends NodeWatch {
     if (this.over || !isRevokeMessage(data)) return;
     this.revokeSeen = true;
     this.listener.revokeAsked();
+  }
+
+  protected override armedUnread(): void {
+    this.armedOn = this.context.session.connection;
+    this.listener.armed?.();
   }
 
   protected override gone(): void {

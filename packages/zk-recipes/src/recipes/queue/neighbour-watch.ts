@@ -12,7 +12,7 @@ export interface NeighbourListener {
 /** The watch on a node ahead of us in the queue. It is over once it has reported to its listener. */
 export class NeighbourWatch extends NodeWatch {
   readonly name: string;
-  /** Session that owns the node, once the read was answered. */
+  /** Session that owns the node, once it was read. */
   owner: bigint | null = null;
   readonly #listener: NeighbourListener;
 
@@ -25,6 +25,8 @@ export class NeighbourWatch extends NodeWatch {
   protected override read({ stat }: NodeData): void {
     this.owner = stat.ephemeralOwner;
   }
+
+  protected override armedUnread(): void {}
 
   protected override gone(heardBy: "event" | "read"): void {
     this.stop();

@@ -7,6 +7,8 @@ import type { RequestError } from "../../session/types.js";
 import type { Children } from "../create/node-creates.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { eviction, isFinal, requestFailure } from "../session/failures.js";
+import type { Attended } from "../session/lasting.js";
+import { NodeWatch } from "../session/node-watch.js";
 import type { SessionContext } from "../session/session-context.js";
 import { type NeighbourListener, NeighbourWatch } from "./neighbour-watch.js";
 
@@ -40,7 +42,7 @@ export interface PlaceListener<S extends PlaceSpec = PlaceSpec> {
  * happened that no event has reported: see `#mayTrust`. In every other case it lists. To stand second in time it also watches the
  * node two ahead and lists in the background when that one goes. All callbacks run in frame order.
  */
-export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourListener {
+export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourListener, Attended {
   roundTrips = 0;
   contended = false;
   /** Of the lock's path, in the listing that granted; a grant by an event has seen none. */
@@ -77,8 +79,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
 
   /** Stops watching, also the own node where the place is granted. The caller deletes the node. */
   leave(): void {
-    this.#left = true;
-    this.#endAsking?.();
+    this.#end();
     this.ownWatch?.stop();
     this.#predecessor?.remove();
     this.#twoAhead?.remove();
@@ -142,7 +143,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     this.#failAt(`listing ${this.spec.parent}`, error);
   }
 
-  /** Watches the own node first, then the nodes ahead, in one write. */
+  /** Watches the own node first, then the nodes ahead, by one request or in one write. */
   #watchAhead(view: QueueView): void {
     const before = [this.#predecessor, this.#twoAhead];
     // A former node two ahead may be the predecessor now: its watch goes on, only its meaning changes.
@@ -151,19 +152,26 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     for (const watch of before) {
       if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.stop();
     }
-    this.#watchOwn();
-    this.#predecessor?.arm();
-    this.#twoAhead?.arm();
-    if (before[0] === null) this.roundTrips++;
-  }
-
-  #watchOwn(): void {
     this.ownWatch ??= new OwnNodeWatch(this.#context, this.node, {
       gone: () => this.#ownNodeMissing(),
       // Remembered by the watch, which the grant takes over.
       revokeAsked: () => {},
     });
-    this.ownWatch.arm();
+    const watches = [this.ownWatch, this.#predecessor, this.#twoAhead].filter((watch) => watch !== null);
+    if (this.#context.watchesUnread) {
+      // What was written to the nodes ahead before ours was made is of no interest to us.
+      NodeWatch.armAll(this.#context, watches, this.node.czxid);
+      this.#context.waits.add(this);
+    } else {
+      for (const watch of watches) watch.arm();
+    }
+    if (before[0] === null) this.roundTrips++;
+  }
+
+  /** A node ahead that the session may not read would never report its end: the read of it shows that. */
+  attend(): void {
+    const ahead = this.#predecessor;
+    if (ahead !== null && ahead.owner === null && !this.#isOwnSession(ahead)) ahead.readNow();
   }
 
   #neighbour(name: string | null, known: readonly (NeighbourWatch | null)[]): NeighbourWatch | null {
@@ -192,8 +200,8 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
       if (!waits) this.#list();
       return;
     }
-    // A read that found nothing does not show whose the node was.
-    if (heardBy === "event" && gone.owner !== null && this.#mayTrust()) this.#grant();
+    // What was gone when the watch was asked for has not shown whose it was.
+    if (heardBy === "event" && this.#isOthers(gone) && this.#mayTrust()) this.#grant();
     else this.#list();
   }
 
@@ -207,6 +215,11 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
 
   #isOwnSession(node: NeighbourWatch): boolean {
     return node.owner === this.#context.session.id || this.#context.nodes.has(node.path);
+  }
+
+  /** Of a node that is not known as our own session's. Without a read of it, that is sure only where the session knows all of its nodes. */
+  #isOthers({ owner }: NeighbourWatch): boolean {
+    return owner !== null || this.#context.unknownCreates.size === 0;
   }
 
   /**
@@ -233,12 +246,17 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
   }
 
   #grant(): void {
-    this.#left = true;
-    this.#endAsking?.();
+    this.#end();
     this.grantedOn = this.#context.session.connection;
     this.#predecessor?.stop();
     this.#twoAhead?.remove();
     this.#listener.granted(this);
+  }
+
+  #end(): void {
+    this.#left = true;
+    this.#endAsking?.();
+    this.#context.waits.delete(this);
   }
 
   /** Deleted, or gone with the session: only an answer that passed through the leader shows which. */

@@ -44,7 +44,7 @@ export class Deletions {
   /** By `keyOf`. */
   readonly #open = new Map<string, Deletion>();
 
-  /** `nodes`: the session's own queue nodes; a path leaves it when its delete has settled. */
+  /** `nodes`: the session's own queue nodes; a path leaves it when its node is gone. */
   constructor(session: ZooKeeperSession, runtime: Runtime, nodes: Set<string>) {
     this.#session = session;
     this.#runtime = runtime;
@@ -164,7 +164,8 @@ export class Deletions {
 
   #settle(deletion: Deletion, outcome: DeletionOutcome, error: RequestError | null): void {
     if (!this.#open.delete(keyOf(deletion.path, deletion.czxid))) return;
-    this.#nodes.delete(deletion.path);
+    // One whose delete was refused for good stays, as long as the session.
+    if (error === null) this.#nodes.delete(deletion.path);
     for (const settled of deletion.settled) settled(outcome, error);
   }
 }

@@ -1,4 +1,4 @@
-import type { ResponseOf, WatchEventType, ZooKeeperError } from "@holdfast/zk-protocol";
+import { type ResponseOf, type WatchEventType, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../../session/errors.js";
 import type { Outcome, WatchHandle, WatchListener } from "../../session/types.js";
 import { isFinal } from "./failures.js";
@@ -7,15 +7,17 @@ import type { SessionContext } from "./session-context.js";
 export type NodeData = ResponseOf<"getData">;
 
 /**
- * The watch on one queue node: getData, so that a node that is already gone leaves no watch behind. It is armed again after each
- * change of the data, such as a revoke message, and after each outage.
+ * The watch on one queue node: by getData, so that a node that is already gone leaves no watch behind, or with others by one request that
+ * reads none. It is armed again by getData after each change of the data, such as a revoke message, and after each outage.
  */
-export abstract class NodeWatch implements WatchListener<NodeData> {
+export abstract class NodeWatch implements WatchListener<NodeData | null> {
   readonly path: string;
   protected readonly context: SessionContext;
   /** The connection over which the present watch is known to count; 0 until its read is answered. */
   protected armedOn = 0;
   #handle: WatchHandle | null = null;
+  /** What is on its way and not answered. */
+  #asked: "read" | "unread" | null = null;
   #stopped = false;
 
   constructor(context: SessionContext, path: string) {
@@ -33,18 +35,48 @@ export abstract class NodeWatch implements WatchListener<NodeData> {
     return this.#stopped;
   }
 
+  /**
+   * Arms those that are not armed yet, by one request that reads none of them where there are several. `sinceZxid`: of a moment before
+   * which no change of a node matters.
+   */
+  static armAll(context: SessionContext, watches: readonly NodeWatch[], sinceZxid: bigint): void {
+    const idle = watches.filter((watch) => !watch.#stopped && watch.#handle === null);
+    if (idle.length < 2) return idle[0]?.arm();
+    for (const watch of idle) watch.#begin("unread");
+    const unread = idle.map((watch) => ({ path: watch.path, listener: watch }));
+    const handles = context.session.watchUnread(unread, sinceZxid);
+    for (const [i, watch] of idle.entries()) watch.#handle = handles[i] as WatchHandle;
+  }
+
   arm(): void {
     if (this.#stopped || this.#handle !== null) return;
-    this.armedOn = 0;
+    this.#begin("read");
     this.#handle = this.context.session.watchData(this.path, this);
   }
 
-  answered(outcome: Outcome<NodeData>): void {
+  /** Reads the node of a watch that is armed, and watches on. */
+  readNow(): void {
+    if (this.#handle === null || this.#asked !== null) return;
+    this.#handle.drop();
+    this.#handle = null;
+    this.arm();
+  }
+
+  #begin(how: "read" | "unread"): void {
+    this.armedOn = 0;
+    this.#asked = how;
+  }
+
+  answered(outcome: Outcome<NodeData | null>): void {
     if (this.#stopped) return;
-    if (outcome.ok) return this.read(outcome.value);
+    const asked = this.#asked;
+    this.#asked = null;
+    if (outcome.ok) return outcome.value === null ? this.armedUnread() : this.read(outcome.value);
     this.#handle = null;
     const { error } = outcome;
-    if (saysNoNode(error)) this.gone("read");
+    // The server says nothing of this node alone: a read will.
+    if (asked === "unread" && error instanceof ZooKeeperError) this.arm();
+    else if (saysNoNode(error)) this.gone("read");
     else if (isFinal(error)) this.refused(error);
     else this.context.again(error, () => this.arm());
   }
@@ -52,7 +84,8 @@ export abstract class NodeWatch implements WatchListener<NodeData> {
   fired(type: WatchEventType): void {
     this.#handle = null;
     if (this.#stopped) return;
-    if (type === "deleted") return this.gone("event");
+    // In front of the answer: the request has found the node gone.
+    if (type === "deleted") return this.gone(this.#asked === null ? "event" : "read");
     this.changed();
     this.arm();
   }
@@ -72,6 +105,8 @@ export abstract class NodeWatch implements WatchListener<NodeData> {
   }
 
   protected abstract read(found: NodeData): void;
+  /** Answered by a request that reads nothing. */
+  protected abstract armedUnread(): void;
   protected abstract gone(heardBy: "event" | "read"): void;
   /** The server does not let us read the node, and so will never report its end. */
   protected abstract refused(error: ZooKeeperError): void;

@@ -5,9 +5,13 @@ import { PendingQueue } from "../../client/pending-queue.js";
 import type { RequestError, Settle, ZooKeeperSession } from "../../session/types.js";
 import { GrantSet } from "../grant/grant-set.js";
 import { Deletions } from "./deletions.js";
+import { Lasting } from "./lasting.js";
 
 /** A server that is too busy for a request is asked again after this. */
 const askAgainMs: Millis = 250;
+
+/** A wait that lasts for as long, or for up to twice as long, reads the node ahead that it watches unread. */
+const readAheadMs: Millis = 1_000;
 
 /**
  * What the recipes keep for one session: deletes under way, grants, and what waits for the connection. After a reconnect
@@ -20,6 +24,15 @@ export class SessionContext {
   readonly grants: GrantSet;
   /** Paths of queue nodes that this session made and has not deleted: holders' and waiters'. */
   readonly nodes: Set<string> = new Set();
+  /** Creates of the session that may have made nodes which `nodes` does not have: their answers were lost, and no search has found out yet. */
+  readonly unknownCreates: Set<unknown> = new Set();
+  /**
+   * Queue nodes may be watched without reading them. Set where no one else makes nodes over this session, so that those that it does not know
+   * are of others, and where its own nodes are open to the world, so that their events reach it.
+   */
+  readonly watchesUnread: boolean;
+  /** Waits that last get the reads which short ones do without. */
+  readonly waits: Lasting;
   /** For creates: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
   readonly creating: Turnstile = new Turnstile(500);
   readonly #claims = new Map<string, bigint>();
@@ -29,9 +42,11 @@ export class SessionContext {
   /** By path, the waiters for a listing that was sent in this turn. */
   readonly #listings = new Map<string, Settle<ResponseOf<"getChildren2">>[]>();
 
-  constructor(session: ZooKeeperSession, runtime: Runtime) {
+  constructor(session: ZooKeeperSession, runtime: Runtime, watchesUnread = false) {
     this.session = session;
     this.runtime = runtime;
+    this.watchesUnread = watchesUnread;
+    this.waits = new Lasting(readAheadMs, runtime);
     this.deletions = new Deletions(session, runtime, this.nodes);
     this.grants = new GrantSet(session, runtime);
     session.onState((state) => {

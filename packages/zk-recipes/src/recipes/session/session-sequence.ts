@@ -17,6 +17,8 @@ export interface SessionSequenceOptions {
   open(): ZooKeeperSession;
   /** `false` for a client that was given to us: its session has no successor. */
   readonly renewable: boolean;
+  /** As in `SessionContext`. */
+  readonly watchesUnread: boolean;
   onState(session: ZooKeeperSession, state: SessionState): void;
 }
 
@@ -71,7 +73,7 @@ export class SessionSequence implements BackendLink {
       const renewable = !this.#closed && this.#options.renewable && session.lossReason !== "auth";
       if (state === "lost" && renewable) this.#context = this.#openContext();
     });
-    const context = new SessionContext(session, this.#options.runtime);
+    const context = new SessionContext(session, this.#options.runtime, this.#options.watchesUnread);
     // After it, so that a listener which then looks at a handle finds the new state there too.
     session.onState((state) => {
       if (state !== "closed") this.#options.onState(session, state);

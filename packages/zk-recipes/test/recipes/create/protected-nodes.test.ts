@@ -124,6 +124,23 @@ describe("a create whose answer was lost", () => {
     expect(made).toEqual([`/app/holdfast/l/${name}`]);
   });
 
+  it("is known to its session until the node is found, or is known not to be there", () => {
+    expect(context.unknownCreates.size).toBe(1);
+    session.answer(session.pending("sync"), { path: "/" });
+    session.answer(session.pending("getChildren2"), { children: [] });
+    expect(context.unknownCreates.size).toBe(0);
+    session.cut();
+    expect(context.unknownCreates.size).toBe(1);
+    session.mend();
+    const name = `${prefix}lock-0000000004`;
+    session.answer(session.pending("sync"), { path: "/" });
+    session.answer(session.pending("getChildren2"), { children: [name] });
+    expect(context.unknownCreates.size).toBe(1);
+    session.answer(session.pending("exists"), { stat: stat(7n, session.id) });
+    session.answer(session.pending("getChildren2"), { children: [name] });
+    expect(context.unknownCreates.size).toBe(0);
+  });
+
   it("is sent again when its node is not there", () => {
     session.answer(session.pending("sync"), { path: "/" });
     session.answer(session.pending("getChildren2"), { children: [] });

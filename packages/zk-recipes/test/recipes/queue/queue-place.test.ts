@@ -19,12 +19,12 @@ let heard: string[];
 let failure: HoldfastError | null;
 
 /** Contender number `own` with a first listing of `children`. */
-function queue(own: number, children: readonly string[], mayWait = true): void {
+function queue(own: number, children: readonly string[], mayWait = true, watchesUnread = false): void {
   heard = [];
   failure = null;
   session = new ScriptedSession();
   clock = simulatedRuntime(1);
-  context = new SessionContext(session, clock);
+  context = new SessionContext(session, clock, watchesUnread);
   const node = { path: `/l/${name(own)}`, name: name(own), czxid: BigInt(100 + own) };
   context.nodes.add(node.path);
   place = new QueuePlace(
@@ -295,6 +295,157 @@ describe("a waiter further back", () => {
     expect(session.watched(name(n))).toBe(true);
     expect(session.sent).toEqual([]);
   }
+});
+
+describe("a waiter that may watch nodes without reading them", () => {
+  const answerWatches = (): void => session.answer(session.pending("setWatches"), undefined);
+  const queueUnread = (own: number, ...others: number[]): void =>
+    queue(own, [...others, own].map(name), true, true);
+
+  it("watches its own node and the two ahead by one request, which tells of what was written since its own was made", () => {
+    queueUnread(3, 1, 2);
+    expect(session.sent.map(({ op, request }) => ({ op, request }))).toEqual([
+      {
+        op: "setWatches",
+        request: {
+          relativeZxid: 103n,
+          dataWatches: [3, 2, 1].map((n) => `/l/${name(n)}`),
+          existWatches: [],
+          childWatches: [],
+        },
+      },
+    ]);
+  });
+
+  it("holds when the holder's node goes behind the answer, without a request", () => {
+    queueUnread(2, 1);
+    answerWatches();
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified", "granted"]);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("lists in the background when the holder goes, and then holds without a request", () => {
+    queueUnread(3, 1, 2);
+    answerWatches();
+    session.fire(name(1), "deleted");
+    list([name(2), name(3)]);
+    session.fire(name(2), "deleted");
+    expect(heard).toEqual(["notified", "granted"]);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("lists when the holder's node goes in front of the answer, since its own node is not watched yet", () => {
+    queueUnread(2, 1);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    answerWatches();
+    expect(heard).toEqual(["notified"]);
+    list([name(2)]);
+    expect(heard).toEqual(["notified", "granted"]);
+  });
+
+  it("lists when the request has found the holder's node gone, though its own was watched before", () => {
+    queueUnread(6, 4, 5);
+    answerWatches();
+    session.fire(name(4), "deleted");
+    session.fire(name(5), "deleted");
+    // Two others are ahead now, and the answers come out of order, as they do from no real server.
+    list([name(1), name(2), name(6)]);
+    session.fire(name(1), "deleted");
+    list([name(2), name(6)]);
+    session.fire(name(2), "deleted");
+    expect(heard).toEqual(["notified", "notified"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("lists while the answer to another create of its session is lost, which may have made the holder's node", () => {
+    queueUnread(2, 1);
+    answerWatches();
+    context.unknownCreates.add("another");
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("waits for the answer to our own delete when the holder's node is one that its session made", () => {
+    queueUnread(2, 1);
+    answerWatches();
+    context.nodes.add(`/l/${name(1)}`);
+    context.deletions.delete(`/l/${name(1)}`, () => heard.push("released"));
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["notified", "released", "granted"]);
+  });
+
+  it("lists when a data change has used up its own watch and the new one is not answered", () => {
+    queueUnread(2, 1);
+    session.fire(name(2), "data-changed");
+    answerWatches();
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified"]);
+    expect(session.has("getData", name(2))).toBe(true);
+    expect(session.has("getChildren2")).toBe(true);
+  });
+
+  it("reads the node ahead after a second or two, and gives up where it may not, as it would never hear of its end", async () => {
+    queueUnread(2, 1);
+    answerWatches();
+    await clock.advance(999);
+    expect(session.sent).toEqual([]);
+    await clock.advance(1_001);
+    expect(session.sent.map(({ op, path }) => [op, path])).toEqual([["getData", `/l/${name(1)}`]]);
+    session.refuse(session.pending("getData"), errorCodes.NoAuth);
+    expect(heard).toEqual(["failed"]);
+    expect(failure?.message).toMatch(/NoAuth.*options auth and acl/);
+  });
+
+  it("holds by the event behind that read too, unless the read shows that the holder is of its own session", async () => {
+    for (const owner of [other, session.id]) {
+      queueUnread(2, 1);
+      answerWatches();
+      await clock.advance(2_000);
+      answerWatch(1, owner);
+      session.fire(name(1), "deleted");
+      expect(heard).toEqual(owner === other ? ["notified", "granted"] : ["notified"]);
+    }
+  });
+
+  it("reads no node ahead of a place that is left or granted, nor one that its session made", async () => {
+    queueUnread(2, 1);
+    answerWatches();
+    place.leave();
+    await clock.advance(5_000);
+    expect(session.sent).toEqual([]);
+    queueUnread(2, 1);
+    answerWatches();
+    context.nodes.add(`/l/${name(1)}`);
+    await clock.advance(5_000);
+    expect(session.sent).toEqual([]);
+  });
+
+  it.each(["Unimplemented", "ThrottledOp"] as const)(
+    "reads each of them where the server refuses that by %s, and waits on",
+    (code) => {
+      queueUnread(2, 1);
+      session.refuse(session.pending("setWatches"), errorCodes[code]);
+      answerOwnWatch(2);
+      answerWatch(1);
+      session.fire(name(1), "deleted");
+      expect(heard).toEqual(["notified", "granted"]);
+    },
+  );
+
+  it("reads each of them anew after contact broke in front of the answer", () => {
+    queueUnread(2, 1);
+    session.cut();
+    session.mend();
+    answerOwnWatch(2);
+    session.noNode(session.pending("getData", name(1)));
+    list([name(2)]);
+    expect(heard).toEqual(["notified", "granted"]);
+  });
 });
 
 describe("a waiter whose own node is gone", () => {

@@ -19,6 +19,7 @@ beforeEach(() => {
     runtime: systemRuntime,
     connectTimeoutMs: 1_000,
     renewable: true,
+    watchesUnread: false,
     open: () => {
       const session = new ScriptedSession();
       session.id = BigInt(sessions.length + 1);

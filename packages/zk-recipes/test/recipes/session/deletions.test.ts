@@ -6,11 +6,13 @@ import { ScriptedSession } from "../support/scripted-session.js";
 
 let session: ScriptedSession;
 let deletions: Deletions;
+let nodes: Set<string>;
 let heard: string[];
 
 beforeEach(() => {
   session = new ScriptedSession();
-  deletions = new Deletions(session, systemRuntime, new Set());
+  nodes = new Set();
+  deletions = new Deletions(session, systemRuntime, nodes);
   heard = [];
 });
 
@@ -58,10 +60,14 @@ describe("a delete", () => {
     expect(heard).toEqual(["deleted", "deleted"]);
   });
 
-  it("tells what the server refuses", () => {
+  it("tells what the server refuses, and the node stays among those of its session", () => {
+    nodes.add("/l/a").add("/l/b");
     remove("/l/a");
     session.refuse(session.pending("delete"), errorCodes.NoAuth);
     expect(heard).toEqual(["ZooKeeperError"]);
+    remove("/l/b");
+    session.answer(session.pending("delete"), undefined);
+    expect([...nodes]).toEqual(["/l/a"]);
   });
 
   it("whose answer is still to come is not sent again when contact comes back on the same connection", () => {

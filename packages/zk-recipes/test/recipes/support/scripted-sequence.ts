@@ -25,6 +25,7 @@ export class ScriptedSequence {
       runtime,
       connectTimeoutMs: 1_000,
       renewable: true,
+      watchesUnread: false,
       open: () => {
         const next = new ScriptedSession();
         next.id = BigInt(0x10 + this.sessions.length);

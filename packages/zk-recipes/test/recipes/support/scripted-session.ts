@@ -13,6 +13,7 @@ import type {
   Outcome,
   SessionLossReason,
   Settle,
+  UnreadWatch,
   WatchHandle,
   WatchListener,
   ZooKeeperSession,
@@ -75,6 +76,33 @@ export class ScriptedSession implements ZooKeeperSession {
 
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle {
     return this.#watchBy("getData", path, listener as unknown as WatchListener<never>);
+  }
+
+  /** Watched from the start: fire what the request itself is to find before its answer. */
+  watchUnread(unread: readonly UnreadWatch[], relativeZxid: bigint): WatchHandle[] {
+    const watches = unread.map(({ path, listener }) => ({
+      path,
+      listener: listener as unknown as WatchListener<never>,
+    }));
+    const request = {
+      relativeZxid,
+      dataWatches: unread.map(({ path }) => path),
+      existWatches: [],
+      childWatches: [],
+    };
+    const settle: Settle<never> = (outcome) => {
+      for (const watch of watches) {
+        if (!this.#watches.has(watch)) continue;
+        if (!outcome.ok) this.#watches.delete(watch);
+        watch.listener.answered(outcome.ok ? { ...outcome, value: null as never } : outcome);
+      }
+    };
+    for (const watch of watches) this.#watches.add(watch);
+    this.#record("setWatches", "", false, settle, request);
+    return watches.map((watch) => {
+      const drop = () => void this.#watches.delete(watch);
+      return { drop, remove: drop };
+    });
   }
 
   watchChildren(path: string, listener: WatchListener<ResponseOf<"getChildren2">>): WatchHandle {
