@@ -190,6 +190,7 @@ export class NodeConnection {
     this.#unansweredSinceMs = null;
     // Each connection has a stream of its own.
     this.redis.stream.off("data", this.#heard).on("data", this.#heard);
+    if (this.#options.own) writeTextsAsOne(this.redis.stream as Socket);
     void this.#introduce();
   };
 
@@ -475,6 +476,20 @@ export class NodeConnection {
   #where(cause?: unknown): { servers: readonly string[]; cause: unknown } {
     return { servers: this.#options.servers(), cause };
   }
+}
+
+/**
+ * A socket turns what was corked into bytes text by text, which takes a fifth of the time of a busy client. Here the texts become one
+ * first. Their order is that of the stream, whatever else writes to it.
+ */
+function writeTextsAsOne(socket: Socket): void {
+  const apart = socket._writev;
+  if (apart === undefined) return;
+  socket._writev = (chunks, done) => {
+    if (chunks.every(({ chunk, encoding }) => typeof chunk === "string" && encoding === "utf8")) {
+      socket._write(chunks.map(({ chunk }) => chunk as string).join(""), "utf8", done);
+    } else apart.call(socket, chunks, done);
+  };
 }
 
 function commandOf(connection: NodeConnection, what: Command | ScriptRun): Command {

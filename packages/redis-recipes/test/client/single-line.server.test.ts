@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import { BackendError } from "@holdfast/core";
 import {
   eventually,
@@ -7,7 +8,7 @@ import {
   startRedis,
   startRedisProxy,
 } from "@holdfast/test-servers";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { NotSentError, OutcomeUnknownError, ReplyError } from "../../src/client/errors.js";
 import type { RedisLocksOptions } from "../../src/provider/options.js";
 import { echo, freshName, increment, openLine, settled } from "./support.js";
@@ -147,6 +148,25 @@ describe("running scripts", () => {
     const hasty = await throughProxy({ commandTimeoutMs: 100 });
     hasty.proxy.holdReply({ name: ["EVAL", "EVALSHA"] });
     await expect(hasty.line.run(increment, [key], [])).rejects.toThrow(/outcome is unknown/);
+  });
+
+  test("what is asked in one turn leaves as one text, and each gets its own answer", async () => {
+    const { line } = openLine({ url: server.url });
+    await line.whenConnected();
+    // Only the digest of a script that the server has is sent as bytes made here. The first run of the other one goes through ioredis.
+    await line.run(echo, [freshName("known")], ["x"]);
+    const key = freshName("turn");
+    const texts = Array.from({ length: 20 }, (_, i) => `${key} é 鍵 😀 ${i}`);
+    const write = vi.spyOn(Socket.prototype, "_write");
+    onTestFinished(() => write.mockRestore());
+    const first = texts.map((text) => line.run(echo, [key], [text]));
+    const between = line.run(increment, [key], []);
+    const last = texts.map((text) => line.run(echo, [key], [text]));
+    const answers = await Promise.all([...first, ...last]);
+    expect(answers.map(({ reply }) => reply)).toEqual([...texts, ...texts]);
+    expect((await between).reply).toBe(1);
+    const written = write.mock.calls.map(([chunk]) => String(chunk)).filter((text) => text.includes(key));
+    expect(written).toHaveLength(1);
   });
 
   test("sends many runs in one flight and tells of each by itself", async () => {
