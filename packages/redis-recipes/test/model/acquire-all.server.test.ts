@@ -4,7 +4,7 @@ import { mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
 import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
 import { mutexAcquireAll } from "../../src/scripts/mutex/acquire-all.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
-import { Dice, Differential, limitMs, steps } from "./differential.js";
+import { Dice, Differential, limitMs, steps, wholeLease } from "./differential.js";
 import { expectMet } from "./met.js";
 import { MutexModel } from "./mutex-model.js";
 import { backdate, byStatus, dropKey, foreign, hours, randomSteps } from "./random-steps.js";
@@ -81,7 +81,7 @@ test(
         changes: "",
       };
       const answer = await both.run(
-        mutexAcquire,
+        wholeLease(mutexAcquire, given.leaseMs),
         mutexKeyList(keysOf(place)),
         mutexAcquire.args(given),
         () => modelOf(place).acquire(given),

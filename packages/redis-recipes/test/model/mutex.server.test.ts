@@ -10,7 +10,7 @@ import { prove } from "../../src/scripts/mutex/prove.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
 import { renew } from "../../src/scripts/mutex/renew.js";
 import { stay } from "../../src/scripts/mutex/stay.js";
-import { Dice, Differential, limitMs, steps } from "./differential.js";
+import { Dice, Differential, limitMs, steps, wholeLease } from "./differential.js";
 import { expectMet } from "./met.js";
 import { MutexModel, proveModel, renewModel } from "./mutex-model.js";
 import { stayModel } from "./queue-model.js";
@@ -56,7 +56,7 @@ test(
         changes: dice.of(["", "changed"]),
       };
       const answer = await both.run(
-        mutexAcquire,
+        wholeLease(mutexAcquire, given.leaseMs),
         list,
         mutexAcquire.args(given),
         () => model.acquire(given),

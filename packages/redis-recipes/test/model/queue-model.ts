@@ -64,7 +64,8 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
         this.put(ask.owner, ask.grantMs);
         const granted = this.grantToken(token, ask.tokenTtlMs);
         if (ask.changes !== "") space.publish(ask.changes, "1");
-        const before = ask.tellsBefore === true && unwaited ? { before: last } : {};
+        const tells = ask.tellsBefore === true && unwaited && ask.changes === "";
+        const before = tells ? { before: last } : {};
         return { status: "granted", serverMs, token: granted, pttlMs: ask.grantMs, ...before };
       }
     }
@@ -142,12 +143,15 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return `j${space.nowMs + Math.min(500, Math.max(20, fairMs))}`;
   }
 
-  /** The answer of the short way, which does not look at the clock; `null`: somebody waits, or a run of hand-offs is over only now. */
+  /**
+   * The answer of the short way, which does not look at the clock; `null`: a client waits, a run of hand-offs is over only now, or something
+   * else than one message to Redisson is to be published.
+   */
   protected freedAlone(args: PassArgs): Passed | null {
     const { space, keys } = this;
     if (space.type(keys.waiters) !== "none" || space.type(keys.run) !== "none") return null;
+    if (args.changes !== "" || args.publish === "none" || args.publish === "both") return null;
     this.tellRedisson(args, this.freed());
-    if (args.changes !== "") space.publish(args.changes, "1");
     return { status: "freed", serverMs: 0, next: "", publishError: "" };
   }
 

@@ -12,7 +12,7 @@ import { writeAcquire } from "../../src/scripts/read-write/write-acquire.js";
 import { writeCancel } from "../../src/scripts/read-write/write-cancel.js";
 import { writeHeartbeat } from "../../src/scripts/read-write/write-heartbeat.js";
 import { writeRelease } from "../../src/scripts/read-write/write-release.js";
-import { Dice, Differential, limitMs, steps } from "./differential.js";
+import { Dice, Differential, limitMs, steps, wholeLease } from "./differential.js";
 import { expectMet } from "./met.js";
 import { renewModel } from "./mutex-model.js";
 import { backdate, byStatus, byStatuses, dropKey, foreign, hours, randomSteps } from "./random-steps.js";
@@ -68,7 +68,13 @@ test(
         changes: "",
       };
       learn(
-        await both.run(writeAcquire, list, writeAcquire.args(given), () => model.acquire(given), byStatus),
+        await both.run(
+          wholeLease(writeAcquire, given.leaseMs),
+          list,
+          writeAcquire.args(given),
+          () => model.acquire(given),
+          byStatus,
+        ),
       );
     };
     const read = async () => {

@@ -15,7 +15,7 @@ import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
 import { spinAcquire } from "../../src/scripts/spin/acquire.js";
 import { spinRelease } from "../../src/scripts/spin/release.js";
-import { Dice, Differential, limitMs, steps } from "./differential.js";
+import { Dice, Differential, limitMs, steps, wholeLease } from "./differential.js";
 import { MutexModel } from "./mutex-model.js";
 import { backdate, byStatus, dropKey, foreign, hours, randomSteps } from "./random-steps.js";
 import { doubleBarrierModel, gateModel, LatchModel, labelModel, SpinModel } from "./small-models.js";
@@ -222,7 +222,13 @@ test(
         floor: 0n,
         changes,
       };
-      await both.run(mutexAcquire, list, mutexAcquire.args(given), () => model.acquire(given), byStatus);
+      await both.run(
+        wholeLease(mutexAcquire, given.leaseMs),
+        list,
+        mutexAcquire.args(given),
+        () => model.acquire(given),
+        byStatus,
+      );
     };
     const resign = async () => {
       const given = {

@@ -29,12 +29,12 @@ export function executeReadWrite(
     case "write-acquire":
       return model.acquire({
         owner: text(0),
-        leaseMs: number(1),
-        mayWait: number(2) === 1,
-        aliveMs: number(3),
-        notAfterMs: notAfter(4),
-        tokenTtlMs: number(5),
-        floor: BigInt(text(6)),
+        notAfterMs: notAfter(1),
+        floor: BigInt(text(2)),
+        leaseMs: number(3),
+        mayWait: number(4) === 1,
+        aliveMs: number(5),
+        tokenTtlMs: number(6),
         changes: text(7),
         ...keeperArgs(args),
       });

@@ -107,12 +107,12 @@ export class SimulatedRedis {
       case "mutex-acquire":
         return model(lock).acquire({
           owner: text(0),
-          leaseMs: number(1),
-          mayWait: number(2) === 1,
-          aliveMs: number(3),
-          notAfterMs: notAfter(4),
-          tokenTtlMs: number(5),
-          floor: BigInt(text(6)),
+          notAfterMs: notAfter(1),
+          floor: BigInt(text(2)),
+          leaseMs: number(3),
+          mayWait: number(4) === 1,
+          aliveMs: number(5),
+          tokenTtlMs: number(6),
           changes: text(7),
           ...keeperArgs(args),
         });
@@ -201,7 +201,7 @@ export class SimulatedRedis {
 
 /** What an acquire says of kept locks. */
 export function keeperArgs(args: readonly Arg[]): { asksKeeper: boolean; tellsBefore: boolean } {
-  return { asksKeeper: args[2] === 2, tellsBefore: args[8] === 1 };
+  return { asksKeeper: args[4] === 2, tellsBefore: args[8] === 1 };
 }
 
 export function groups<T>(items: readonly T[], size: number): T[][] {

@@ -9,6 +9,10 @@ import { ReplyShapeError } from "../../src/scripts/script.js";
 test.each([
   null,
   "OK",
+  0,
+  -1,
+  1.5,
+  2 ** 53,
   [],
   ["granted", 1],
   ["granted", 1, 5, 10],
@@ -20,6 +24,19 @@ test.each([
   ["handed", 1, "", ""],
 ])("an acquire does not take %j for an answer", (raw) => {
   expect(() => mutexAcquire.parse(raw)).toThrow(ReplyShapeError);
+});
+
+test("only an acquire and a release have an answer of one number: the time as token of a whole lease, and that nothing waits", () => {
+  expect(mutexAcquire.parse(1_500_000)).toEqual({
+    status: "granted",
+    serverMs: 1500,
+    token: 1_500_000n,
+    pttlMs: Infinity,
+  });
+  expect(mutexRelease.parse(1)).toEqual({ status: "freed", serverMs: 0, next: "", publishError: "" });
+  expect(() => mutexRelease.parse(2)).toThrow(ReplyShapeError);
+  // A grant that a heartbeat has made has the claim lease, and says how much of it.
+  expect(() => mutexHeartbeat.parse([1_500_000])).toThrow(ReplyShapeError);
 });
 
 test("answers are read as they are sent", () => {

@@ -4,6 +4,7 @@ import { mutexKeyList, mutexKeys, readWriteKeys } from "../../src/layout/keys.js
 import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
 import { mutexCancel } from "../../src/scripts/mutex/cancel.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
+import { renew } from "../../src/scripts/mutex/renew.js";
 import { writeAcquire } from "../../src/scripts/read-write/write-acquire.js";
 import { writeRelease } from "../../src/scripts/read-write/write-release.js";
 import type { CallScript } from "../../src/scripts/script.js";
@@ -95,8 +96,8 @@ describe("commands at the server, the calls of the scripts among them", () => {
   });
 
   test.each([
-    ["seventeen with INFO, where the connection cannot vouch for the run id", "", 1],
-    ["sixteen where it can", "told".padEnd(40, "0"), 0],
+    ["sixteen with INFO, where the connection cannot vouch for the run id", "", 1],
+    ["fifteen where it can", "told".padEnd(40, "0"), 0],
   ])("a lock is handed over by %s", async (_what, runId, infos) => {
     await take(anna);
     await take(bert);
@@ -106,7 +107,19 @@ describe("commands at the server, the calls of the scripts among them", () => {
     const commands = await commandsOf(async () =>
       expect(await release()).toMatchObject({ status: "handed", next: bert }),
     );
-    expect(commands).toBe(16 + infos);
+    expect(commands).toBe(15 + infos);
+  });
+
+  test("a hold is renewed by five, and has its lease then, also where something has taken its time to live away", async () => {
+    const entry = { field: anna, leaseMs: 60_000 };
+    const renewal = () => on.server.run(renew, [keys.lock, keys.token], renew.args(null, [entry]));
+    await take(anna);
+    await on.server.hashOf(renew.lua);
+    const renewed = [{ status: "renewed", pttlMs: 60_000 }];
+    expect(await commandsOf(async () => expect(await renewal()).toMatchObject(renewed))).toBe(5);
+    await on.server.redis.persist(name);
+    expect(await renewal()).toMatchObject(renewed);
+    expect(await on.server.redis.pttl(name)).toBeGreaterThan(50_000);
   });
 
   test("a write lock is taken and given back by twelve", async () => {
@@ -174,6 +187,16 @@ describe("an acquire takes the short way only", () => {
     expect(await on.server.redis.pttl(keys.token)).toBe(-1);
   });
 
+  test("where no changes are published: of a lock whose changes are, each is told", async () => {
+    const { after, raw } = await see(mutexAcquire, standing(anna, { changes: "changed" }));
+    expect(mutexAcquire.parse(raw)).toMatchObject({ status: "granted", pttlMs: 30_000 });
+    expect(after.published).toEqual([{ channel: "changed", message: "1" }]);
+    const given = { ...passing(anna, redissonChannels.mutex(name)), changes: "changed" };
+    const freed = await see(mutexRelease, given);
+    expect(mutexRelease.parse(freed.raw)).toMatchObject({ status: "freed", next: "", publishError: "" });
+    expect(freed.after.published.map(({ channel }) => channel)).toEqual([given.channel, "changed"]);
+  });
+
   test("with a token key of another type there is a conflict", async () => {
     for (const floor of [0n, seen]) {
       await on.server.redis.del(keys.token);
@@ -181,6 +204,67 @@ describe("an acquire takes the short way only", () => {
       expect(await take(anna, { floor })).toMatchObject({ status: "conflict", found: "token" });
       expect(await on.server.redis.exists(name)).toBe(0);
     }
+  });
+});
+
+describe("the answer of the short way", () => {
+  const ahead = () => String((Date.now() + 3_600_000) * 1_000);
+  const raws = async (more: object = {}) => {
+    const { raw, after } = await see(mutexAcquire, standing(anna, more));
+    await free(anna);
+    return { raw, token: after.keys.get(keys.token)?.content };
+  };
+
+  test("is one number where the token is the server's time and the lease the whole one", async () => {
+    for (const floor of [0n, seen]) {
+      await on.server.redis.del(keys.token);
+      const { raw, token } = await raws({ floor });
+      expect(raw).toEqual(expect.any(Number));
+      expect(token).toEqual({ type: "string", value: String(raw) });
+    }
+  });
+
+  test("says the token where that is another than the time, and the one before where that is asked for", async () => {
+    await on.server.redis.set(keys.token, ahead());
+    expect((await raws({ floor: seen })).raw).toEqual([
+      "granted",
+      expect.any(Number),
+      expect.any(String),
+      30_000,
+    ]);
+    const { raw } = await raws({ floor: seen, tellsBefore: true });
+    expect(raw).toEqual(["granted", expect.any(Number), expect.any(String), 30_000, expect.any(String)]);
+  });
+
+  test("of a release is 1 where all were told, and says why they were not", async () => {
+    await take(anna);
+    const channel = redissonChannels.mutex(name);
+    const { raw, after } = await see(mutexRelease, passing(anna, channel));
+    expect(raw).toBe(1);
+    expect(after.published).toEqual([{ channel, message: "0" }]);
+    await on.server.redis.call("ACL", "SETUSER", "quiet", "on", ">secret", "~*", "+@all", "resetchannels");
+    await take(anna);
+    const quiet = on.server.redis.duplicate({ username: "quiet", password: "secret", lazyConnect: true });
+    try {
+      await quiet.connect();
+      const args = mutexRelease.args(passing(anna, channel));
+      const answer = await quiet.eval(mutexRelease.lua, list.length, ...list, ...args);
+      expect(mutexRelease.parse(answer)).toMatchObject({
+        status: "freed",
+        publishError: expect.stringMatching(/publish|NOPERM/i),
+      });
+    } finally {
+      quiet.disconnect();
+      await on.server.redis.call("ACL", "DELUSER", "quiet");
+    }
+  });
+
+  test.each(["none", "both"] as const)("a release that is told by %s takes the long way", async (publish) => {
+    await take(anna);
+    const given = { ...passing(anna, redissonChannels.mutex(name)), publish };
+    const { raw, after } = await see(mutexRelease, given);
+    expect(mutexRelease.parse(raw)).toMatchObject({ status: "freed", next: "", publishError: "" });
+    expect(after.published.length).toBe(publish === "none" ? 0 : 1);
   });
 });
 

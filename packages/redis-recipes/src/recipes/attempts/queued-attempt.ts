@@ -257,7 +257,11 @@ export class QueuedAttempt implements Attempt, Wait {
           return;
         }
         this.#grant(
-          ("grants" in reply ? reply.grants : [reply]).map((each) => foundIn(answer, each)),
+          ("grants" in reply ? reply.grants : [reply]).map(({ token, pttlMs }, i) => {
+            // The short way answers nothing of the lease, which is the whole one.
+            const leaseMs = (this.#parts[i] as Part).leaseMs;
+            return foundIn(answer, { token, pttlMs: Math.min(pttlMs, leaseMs) });
+          }),
           { contended: false, claimed: false, place: "grants" in reply ? undefined : placeOf(reply) },
         );
         return;

@@ -1,3 +1,4 @@
+import { ownArgs } from "../../scripts/mutex/acquire.js";
 import type { Queued, StandAnswer } from "../../scripts/mutex/answers.js";
 import type { HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
@@ -6,6 +7,15 @@ import type { Ended, LockKeys, QueuedScripts, TakeRequest } from "../kinds/kind.
 import { fieldRenewals } from "../kinds/kind.js";
 import type { BatchContext, BatchKind } from "../requests/batches.js";
 import { type BoundCall, boundCall, type Call } from "../requests/calls.js";
+
+function asksAlike(one: TakeRequest, other: TakeRequest): boolean {
+  return (
+    one.leaseMs === other.leaseMs &&
+    one.mayWait === other.mayWait &&
+    one.asksKeeper === other.asksKeeper &&
+    one.tellsBefore === other.tellsBefore
+  );
+}
 
 /** A lock with a queue of ours: the scripts of its kind on its keys. */
 export class QueuedLock implements GrantedLock {
@@ -22,6 +32,8 @@ export class QueuedLock implements GrantedLock {
   /** How often its waiters here have used them: each time something else is looked at. */
   stayTurns = 0;
   readonly heartbeat: BatchKind<HeartbeatEntry, StandAnswer>;
+  /** The last request, and the arguments that others like it have too. */
+  #acquires: { readonly request: TakeRequest; readonly args: readonly (string | number)[] } | undefined;
   #releases: { readonly publish: string; readonly args: readonly (string | number)[] } | undefined;
   readonly #scripts: QueuedScripts;
   readonly #context: BatchContext;
@@ -45,11 +57,20 @@ export class QueuedLock implements GrantedLock {
   }
 
   acquire(request: TakeRequest): BoundCall<StandAnswer> {
+    const script = this.#scripts.acquire;
+    return { script, keys: this.keys, args: [...ownArgs(request), this.#sameArgs(request)] };
+  }
+
+  /** Arguments behind the own ones of a request: the same as long as requests of this lock ask alike. */
+  #sameArgs(request: TakeRequest): readonly (string | number)[] {
+    const known = this.#acquires;
+    if (known !== undefined && asksAlike(request, known.request)) return known.args;
     const { aliveMs, tokenTtlMs, fairLockWaitTimeoutMs: waitMs } = this.#context.settings;
     const { changes } = this.names;
-    const script = this.#scripts.acquire;
-    const args = script.args({ ...request, aliveMs, tokenTtlMs, waitMs, changes });
-    return { script, keys: this.keys, args };
+    const given = this.#scripts.acquire.args({ ...request, aliveMs, tokenTtlMs, waitMs, changes });
+    const args = Object.freeze(given.slice(ownArgs(request).length));
+    this.#acquires = { request, args };
+    return args;
   }
 
   release(owner: string): BoundCall<Ended> {

@@ -1,10 +1,9 @@
-import { clock } from "../lua/clock.js";
 import { fairQueue, fairStand } from "../lua/fair.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
 import { places } from "../lua/waiters.js";
-import { type StandArgs, standArgs } from "../mutex/acquire.js";
+import { type StandArgs, standArgs, unlessLate } from "../mutex/acquire.js";
 import { type StandAnswer, standReader } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
 
@@ -16,8 +15,8 @@ export interface FairStandArgs extends Omit<StandArgs, "changes"> {
 /**
  * Takes a fair lock or stands in Redisson's queue for it.
  *
- * Keys: lock, token, queue, deadlines, alive. Arguments: owner, lease ms, may wait, alive window ms, not after (us, 0 for none), token TTL
- * ms, token floor, the fleet's wait ms. Answer: as `mutex-acquire`.
+ * Keys: lock, token, queue, deadlines, alive. Arguments: owner, not after (us, 0 for none), token floor, lease ms, may wait, alive
+ * window ms, token TTL ms, the fleet's wait ms. Answer: as `mutex-acquire`.
  *
  * As Redisson's: sweep, order, deadlines at enqueueing and the whole wait taken off all others at a grant. Unlike it: server
  * time; no re-entry; a live waiter's deadline is raised instead of costing its place; our dead waiters go at once.
@@ -25,12 +24,11 @@ export interface FairStandArgs extends Omit<StandArgs, "changes"> {
 export const fairAcquire: CallScript<FairStandArgs, StandAnswer> = {
   name: "fair-acquire",
   keyCount: 5,
-  lua: `${clock}${publish}${token}${mutexState}${places}${fairQueue}${fairStand}
-if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then return {'late', nowUs} end
+  lua: `${unlessLate}${publish}${token}${mutexState}${places}${fairQueue}${fairStand}
 local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], alive = KEYS[5]}
-local queued = stay(k, ARGV[1], tonumber(ARGV[4]))
-return stand(k, {owner = ARGV[1], queued = queued, grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
-  aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), waitMs = tonumber(ARGV[8])},
+local queued = stay(k, ARGV[1], tonumber(ARGV[6]))
+return stand(k, {owner = ARGV[1], queued = queued, grantMs = tonumber(ARGV[4]), mayWait = ARGV[5] == '1',
+  aliveMs = tonumber(ARGV[6]), tokenTtlMs = tonumber(ARGV[7]), floor = tonumber(ARGV[3]), waitMs = tonumber(ARGV[8])},
   sweep(k, tonumber(ARGV[8])))
 `,
   args: (given) => standArgs(given, given.waitMs),

@@ -1,7 +1,10 @@
+/** The hash of a mutex that `owner` holds. */
+export const mutexFields = (owner: string): string => `${owner}, '1'`;
+
 /** `put(lock, owner, leaseMs)`: writes the holder of a mutex absolutely where the lock is free. */
-export const putMutex = `
+export const putMutex: string = `
 local function put(lock, owner, leaseMs)
-  redis.call('HSET', lock, owner, '1')
+  redis.call('HSET', lock, ${mutexFields("owner")})
   redis.call('PEXPIRE', lock, leaseMs)
 end
 `;

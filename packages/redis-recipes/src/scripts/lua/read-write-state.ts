@@ -1,7 +1,10 @@
+/** The hash of a read-write lock that `owner` writes. */
+export const writerFields = (owner: string): string => `'mode', 'write', ${owner} .. ':write', '1'`;
+
 /** `put(lock, owner, leaseMs)`: writes a writer where the lock is free. */
-export const putWriter = `
+export const putWriter: string = `
 local function put(lock, owner, leaseMs)
-  redis.call('HSET', lock, 'mode', 'write', owner .. ':write', '1')
+  redis.call('HSET', lock, ${writerFields("owner")})
   redis.call('PEXPIRE', lock, leaseMs)
 end
 `;

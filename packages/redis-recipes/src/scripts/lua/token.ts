@@ -1,8 +1,17 @@
+/** `raiseToken(key, value, ttlMs)`: writes a token as decimal text, with the TTL where that is above 0; the text. */
+export const raiseToken = `
+local function raiseToken(key, value, ttlMs)
+  local text = string.format('%.0f', value)
+  if ttlMs > 0 then redis.call('SET', key, text, 'PX', ttlMs) else redis.call('SET', key, text) end
+  return text
+end
+`;
+
 /**
  * `lastToken(key)`: the last fencing token, 0 where there is none, nil when something else is kept there or the next
  * one would not be exact. `raiseToken`, `nextToken`: write it as decimal text, with the TTL where that is above 0.
  */
-export const token = `
+export const token: string = `
 local function lastToken(key)
   local value = redis.pcall('GET', key)
   if value == false then return 0 end
@@ -10,12 +19,7 @@ local function lastToken(key)
   value = tonumber(value)
   return value < 9007199254740000 and value or nil
 end
-local function raiseToken(key, value, ttlMs)
-  local text = string.format('%.0f', value)
-  if ttlMs > 0 then redis.call('SET', key, text, 'PX', ttlMs) else redis.call('SET', key, text) end
-  return text
-end
-local function nextToken(key, last, ttlMs)
+${raiseToken}local function nextToken(key, last, ttlMs)
   return raiseToken(key, math.max(last + 1, nowUs), ttlMs)
 end
 `;

@@ -1,12 +1,12 @@
 import { clock } from "../lua/clock.js";
-import { lookAtMutex, putMutex } from "../lua/mutex-state.js";
+import { mutexFields, mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
 import { stand } from "../lua/stand.js";
 import { takeFree } from "../lua/take-free.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { type CallScript, notAfterUs } from "../script.js";
-import { type StandAnswer, standReader } from "./answers.js";
+import { acquireReader, type StandAnswer } from "./answers.js";
 
 export interface StandArgs {
   readonly owner: string;
@@ -29,43 +29,50 @@ export interface StandArgs {
   readonly changes: string;
 }
 
+/** Of `standArgs` those that differ from request to request of a lock. The others are mostly the same. */
+export function ownArgs(given: Pick<StandArgs, "owner" | "notAfterMs" | "floor">): (string | number)[] {
+  return [given.owner, notAfterUs(given.notAfterMs), String(given.floor)];
+}
+
 /** `last`: what follows the arguments that all kinds of lock have. */
 export function standArgs(given: Omit<StandArgs, "changes">, last: string | number): (string | number)[] {
   return [
-    given.owner,
+    ...ownArgs(given),
     given.leaseMs,
     given.mayWait ? 1 : given.asksKeeper === true ? 2 : 0,
     given.aliveMs,
-    notAfterUs(given.notAfterMs),
     given.tokenTtlMs,
-    String(given.floor),
     last,
     ...(given.tellsBefore === true ? [1] : []),
   ];
 }
 
-/** What mutex and write lock share. `put` comes before it, `look` behind. The short way stands first: the rest is not even defined there. */
-export const acquireStart: string = `${takeFree}
-if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then return {'late', nowUs} end
-local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
-local ask = {owner = ARGV[1], leaseMs = tonumber(ARGV[2]), grantMs = tonumber(ARGV[2]), mayWait = ARGV[3] == '1',
-  asksKeeper = ARGV[3] == '2', tellsBefore = ARGV[9] == '1', aliveMs = tonumber(ARGV[4]), tokenTtlMs = tonumber(ARGV[6]), floor = tonumber(ARGV[7]), changes = ARGV[8]}
-local taken = takeFree(k, ask)
-if taken then return taken end
+/** Behind it the request has come in time. `ARGV[2]`: server time in us after which it does nothing, 0 for none. */
+export const unlessLate: string = `${clock}
+local notAfterUs = tonumber(ARGV[2])
+if notAfterUs > 0 and nowUs > notAfterUs then return {'late', nowUs} end
 `;
 
-/** Behind `look`. */
-export const acquireRest: string = `${publish}${token}${waiters}${stand}
-return stand(k, ask)
+/**
+ * What mutex and write lock share. The short way stands first: the rest is not even defined there. `fields`: for `takeFree`; `state`: `look`
+ * and `put`.
+ */
+export function acquireLua(fields: string, state: string): string {
+  return `${unlessLate}${takeFree(fields)}${state}${publish}${token}${waiters}${stand}
+local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
+return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[4]), grantMs = tonumber(ARGV[4]), mayWait = ARGV[5] == '1',
+  asksKeeper = ARGV[5] == '2', aliveMs = tonumber(ARGV[6]), tokenTtlMs = tonumber(ARGV[7]), floor = tonumber(ARGV[3]), changes = ARGV[8]})
 `;
+}
 
 /**
  * Takes a mutex or stands in line for it.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: owner, lease ms, may wait (1; 2 only first behind a holder that may keep the lock), alive
- * window ms, not after (us, 0 for none), token TTL ms, token floor, channel of changes, and 1 where a grant of a free lock tells the token
- * before its own. Answer: granted (token, PTTL, perhaps the token before) / queued (PTTL and name of the holder, last token, position, whether
- * appended now) / busy / late / conflict (what was found); server time in each.
+ * Keys: lock, token, waiters, alive, run. Arguments: owner, not after (us, 0 for none), token floor, lease ms, may wait (1; 2 only first
+ * behind a holder that may keep the lock), alive window ms, token TTL ms, channel of changes, and 1 where a grant of a free lock tells the
+ * token before its own. Answer of the short way: server time in us alone, which is the token, for the whole lease; else granted (token,
+ * PTTL, perhaps the token before) / queued (PTTL and name of the holder, last token, position, whether appended now) / busy / late /
+ * conflict (what was found); server time in each.
  *
  * As Redisson's: one field with the count 1 and the lease as TTL, refused with the PTTL. Unlike it: writes the count absolutely
  * and extends nothing when asked again by the holder, so the request may be sent twice; refuses the hash of a read-write
@@ -74,7 +81,7 @@ return stand(k, ask)
 export const mutexAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "mutex-acquire",
   keyCount: 5,
-  lua: clock + putMutex + acquireStart + lookAtMutex + acquireRest,
+  lua: acquireLua(mutexFields("ARGV[1]"), mutexState),
   args: (given) => standArgs(given, given.changes),
-  parse: standReader("mutex-acquire"),
+  parse: acquireReader("mutex-acquire"),
 };

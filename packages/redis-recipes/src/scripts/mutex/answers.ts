@@ -11,7 +11,7 @@ export interface Granted {
   readonly status: "granted";
   readonly serverMs: number;
   readonly token: bigint;
-  /** Read in the script: of a grant that was there before, what is left of it. */
+  /** Read in the script: of a grant that was there before, what is left of it. `Infinity`: the whole lease that was asked for. */
   readonly pttlMs: number;
   /** The token key's value before; left out unless it was asked for and the lock was free. */
   readonly before?: bigint;
@@ -70,6 +70,15 @@ export function standReader(script: string): (raw: unknown) => StandAnswer {
     busy: refusedPart,
     queued: (reply) => ({ ...refusedPart(reply), position: reply.integer(), appended: reply.flag() }),
   });
+}
+
+/** As `standReader`, of an acquire that has the short way: see `takeFree`. */
+export function acquireReader(script: string): (raw: unknown) => StandAnswer {
+  const read = standReader(script);
+  return (raw) =>
+    typeof raw === "number" && Number.isSafeInteger(raw) && raw > 0
+      ? { status: "granted", serverMs: raw / 1000, token: BigInt(raw), pttlMs: Infinity }
+      : read(raw);
 }
 
 /** A hold of ours ended. */

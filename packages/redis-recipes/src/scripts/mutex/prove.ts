@@ -1,5 +1,6 @@
 import { clock } from "../lua/clock.js";
 import { evenWhenFull } from "../lua/even-when-full.js";
+import { lease } from "../lua/lease.js";
 import { listeners } from "../lua/listeners.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
@@ -57,14 +58,14 @@ export const mostReserved: number = 2 ** 19;
 export const prove: BatchScript<ProveArgs, ProveEntry, ProveAnswer> = {
   name: "prove",
   keyCount: 4,
-  lua: `${evenWhenFull}${clock}${listeners}${token}${waiters}
+  lua: `${evenWhenFull}${clock}${lease}${listeners}${token}${waiters}
 local answers = {}
 local how, ttlMs = ARGV[1], tonumber(ARGV[2])
 for i = 0, #KEYS / 4 - 1 do
   local k = {lock = KEYS[4 * i + 1], token = KEYS[4 * i + 2], waiters = KEYS[4 * i + 3], alive = KEYS[4 * i + 4]}
   local leaseMs = tonumber(ARGV[4 * i + 4])
   if type(redis.pcall('HGET', k.lock, ARGV[4 * i + 3])) == 'string' then
-    if redis.call('PTTL', k.lock) < leaseMs then redis.call('PEXPIRE', k.lock, leaseMs) end
+    local left = holdFor(k.lock, leaseMs)
     local waited = false
     if redis.call('EXISTS', k.waiters) == 1 then
       local readable, head = pcall(liveHead, k)
@@ -77,7 +78,7 @@ for i = 0, #KEYS / 4 - 1 do
       upTo = math.max(last, math.min(last, nowUs) + ${mostReserved})
       if upTo > last then raiseToken(k.token, upTo, ttlMs) end
     end
-    answers[i + 1] = {'renewed', nowUs, string.format('%.0f', upTo), redis.call('PTTL', k.lock),
+    answers[i + 1] = {'renewed', nowUs, string.format('%.0f', upTo), left,
       string.format('%.0f', last or 0), waited and 1 or 0, java}
   else
     answers[i + 1] = {'gone', nowUs}

@@ -1,5 +1,6 @@
 import { clock } from "../lua/clock.js";
 import { heldToken } from "../lua/held-token.js";
+import { lease } from "../lua/lease.js";
 import { answerReader, type BatchScript, eachReader, nothingMore } from "../script.js";
 
 export interface RenewEntry {
@@ -38,14 +39,14 @@ export function renewalsReader(script: string): (raw: unknown) => readonly Renew
 export const renew: BatchScript<null, RenewEntry, RenewAnswer> = {
   name: "renew",
   keyCount: 2,
-  lua: `${clock}${heldToken}
+  lua: `${clock}${heldToken}${lease}
 local answers = {}
 for i = 0, #KEYS / 2 - 1 do
   local lock, leaseMs = KEYS[2 * i + 1], tonumber(ARGV[2 * i + 2])
   local count = redis.pcall('HGET', lock, ARGV[2 * i + 1])
   if type(count) == 'string' then
-    if redis.call('PTTL', lock) < leaseMs then redis.call('PEXPIRE', lock, leaseMs) end
-    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[2 * i + 2]), redis.call('PTTL', lock)}
+    local left = holdFor(lock, leaseMs)
+    answers[i + 1] = {'renewed', nowUs, heldToken(KEYS[2 * i + 2]), left}
   else
     answers[i + 1] = {'gone', nowUs}
   end

@@ -1,7 +1,6 @@
-import { clock } from "../lua/clock.js";
-import { putWriter, readWriteState } from "../lua/read-write-state.js";
-import { acquireRest, acquireStart, type StandArgs, standArgs } from "../mutex/acquire.js";
-import { type StandAnswer, standReader } from "../mutex/answers.js";
+import { readWriteState, writerFields } from "../lua/read-write-state.js";
+import { acquireLua, type StandArgs, standArgs } from "../mutex/acquire.js";
+import { acquireReader, type StandAnswer } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
 
 /**
@@ -16,7 +15,7 @@ import type { CallScript } from "../script.js";
 export const writeAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "write-acquire",
   keyCount: 5,
-  lua: clock + putWriter + acquireStart + readWriteState + acquireRest,
+  lua: acquireLua(writerFields("ARGV[1]"), readWriteState),
   args: (given) => standArgs(given, given.changes),
-  parse: standReader("write-acquire"),
+  parse: acquireReader("write-acquire"),
 };

@@ -6,7 +6,8 @@ import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { type Gone, type Passed, readPassed } from "../mutex/answers.js";
 import {
-  endField,
+  endHold,
+  freedAlone,
   type PassArgs,
   passArgs,
   passOptions,
@@ -36,6 +37,7 @@ export function writeEndArgs(given: PassArgs & TurnArgs): (string | number)[] {
 }
 
 export function readEnded(script: string, raw: unknown): WriteReleaseAnswer {
+  if (raw === 1) return freedAlone;
   const reply = new Reply(script, raw);
   const status = reply.text();
   const serverMs = reply.serverMs();
@@ -50,7 +52,7 @@ export function readEnded(script: string, raw: unknown): WriteReleaseAnswer {
  * Ends a write hold: hands it to the next live writer of ours, or frees the lock; where the same owner also reads, it stays as a reader.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then how long readers may pass our waiting writers (ms). Answer:
- * handed / freed / downgraded / gone; server time in each.
+ * 1 alone as there, or handed / freed / downgraded / gone; server time in each.
  *
  * As Redisson's: `1` on its channel when freed, `mode` `read` on a downgrade. Unlike it, a downgrade publishes `1` too, since waiting
  * readers would else come in at the end of a lease only.
@@ -61,17 +63,14 @@ export const writeRelease: CallScript<WriteReleaseArgs, WriteReleaseAnswer> = {
   name: "write-release",
   keyCount: 5,
   runIdAt,
-  lua: `${publish}${endField("ARGV[1] .. ':write'")}
-if ended == 1 and redis.call('EXISTS', KEYS[3], KEYS[5]) == 0 and redis.call('HLEN', KEYS[1]) == 1 then
-  if redis.call('HDEL', KEYS[1], 'mode') == 1 then
-    tellRedisson(ARGV[6], ARGV[7], '1')
-    if ARGV[8] ~= '' then say('PUBLISH', ARGV[8], '1') end
-    return {'freed', 0, '', mute}
-  end
-end
-${clock}
+  lua: `${endHold({
+    field: "ARGV[1] .. ':write'",
+    free: `redis.call('EXISTS', KEYS[3], KEYS[5]) == 0 and redis.call('HLEN', KEYS[1]) == 1
+    and redis.call('HDEL', KEYS[1], 'mode') == 1`,
+    message: "1",
+  })}${clock}
 if ended ~= 1 or redis.call('HGET', KEYS[1], 'mode') ~= 'write' then return {'gone', nowUs} end
-${token}${waiters}${putWriter}${passOn}${endWrite}${passOptions}
+${publish}${token}${waiters}${putWriter}${passOn}${endWrite}${passOptions}
 opts.turnMs = tonumber(ARGV[10])
 return endWrite(k, opts)
 `,
