@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -232,6 +233,8 @@ export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
     const command = join(consumer.folder, "node_modules/.bin/holdfast-zookeeper");
     const child = spawn(command, ["--port", `${port}`], { stdio: ["ignore", "pipe", "pipe"] });
     onTestFinished(() => void child.kill("SIGKILL"));
+    // The address is its first line, printed once it listens.
+    expect(`${await once(child.stdout, "data")}`).toContain(`127.0.0.1:${port}\n`);
     const locks = await connected(`127.0.0.1:${port}`);
     expect(await locks.mutex("orders/42").tryAcquire()).not.toBeNull();
   });
@@ -266,7 +269,7 @@ describe("the weight of the installed packages", () => {
       expect(files.filter((file) => /\.map$|(?<!\.d)\.[mc]?ts$|^src/.test(file))).toEqual([]);
       const entries = Object.values(exports).map(({ default: file }) => file?.replace("./dist/", ""));
       // Commands and workers are programs, and the page of the dashboard is not imported by Node.js.
-      const programs = /^(cli|workload|page)\b/;
+      const programs = /^(cli|workload|service|page)\b/;
       const others = (await modules(name)).filter((file) => file.endsWith(".js") && !entries.includes(file));
       expect(others.filter((file) => !/^shared-[\w-]+\.js$/.test(file) && !programs.test(file))).toEqual([]);
     },

@@ -29,9 +29,9 @@ export async function measureMemory(options: MemoryOptions): Promise<MemoryRepor
   const { connect, ...sizes } = options;
   await using locks = zookeeperLocks({ connect, sessionTimeoutMs: 30_000 });
   return await measureHeap(locks, sizes, {
-    held: (count) => countWatches(locks, count),
-    // The own node, the one ahead and, but for the first in each queue, the one ahead of that.
-    waiting: (count, queues) => countWatches(locks, 3 * count - queues),
+    held: (count) => countAnswers(locks, "getData", count),
+    // One request watches the own node and the nodes ahead.
+    waiting: (count) => countAnswers(locks, "setWatches", count),
   });
 }
 
@@ -111,15 +111,19 @@ async function queued(locks: LockProvider, each: number, queues: number): Promis
   }
 }
 
-/** Counts answered reads with a watch from now on. What it returns resolves when there were so many. */
-function countWatches(locks: LockProvider, count: number): () => Promise<void> {
+/** Counts answers to requests that set watches from now on. What it returns resolves when there were so many. */
+function countAnswers(
+  locks: LockProvider,
+  watching: "getData" | "setWatches",
+  count: number,
+): () => Promise<void> {
   let answered = 0;
   const listening = locks.events.on("request-settled", ({ op, outcome }) => {
-    if (op === "getData" && outcome === "ok") answered++;
+    if (op === watching && outcome === "ok") answered++;
   });
   return async () => {
     await eventually(() => answered >= count, {
-      what: `${count} watches in place`,
+      what: `${count} answers to ${watching}`,
       withinMs: settleWithinMs,
       detail: () => `${answered} are`,
     });

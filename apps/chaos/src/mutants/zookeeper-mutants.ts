@@ -117,9 +117,9 @@ export const zooKeeperMutants: readonly Mutant[] = [
     guard: "a writer waits for the readers ahead of it",
     package: "zk-recipes",
     file: "layout/queue-rules",
-    find: "ahead: (order, position) => ({ predecessor: order[position - 1] ?? null, twoAhead: null }),",
+    find: "ahead: (order, position) => ({ predecessor: order[position - 1] ?? null, twoAhead: null })",
     replace:
-      "ahead: (order, position) => ({ predecessor: order.slice(0, position).findLast((name) => name.includes(writeBase)) ?? null, twoAhead: null }),",
+      "ahead: (order, position) => ({ predecessor: order.slice(0, position).findLast((name) => name.includes(writeBase)) ?? null, twoAhead: null })",
     scenarios: ["zk-read-write-none"],
     convicts: ["rw", "belief"],
   },
