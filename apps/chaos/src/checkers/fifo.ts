@@ -4,7 +4,7 @@ import { Examples, seconds } from "./examples.js";
 import { isExclusive } from "./kinds.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
-import { pausedWithin } from "./workers.js";
+import { cutOffFrom, pausedWithin } from "./workers.js";
 
 /**
  * Overtakes: B was asked for after A was seen in the queue, and was granted while A still waited. At fair keys there may
@@ -27,7 +27,9 @@ export function fifo(history: History, options: CheckOptions): CheckResult {
       judged += 1;
       if (leftTheQueue(about, waiter) || pausedWithin(history, waiter.p, waiter.invokedAt, waiter.endedAt))
         continue;
-      const before = overtakersOf(waiter, since, grants, history.endedAt);
+      // A waiter that its server does not hear loses its turn, and perhaps its place.
+      const heardUntil = cutOffFrom(history, waiter.p, since, history.endedAt);
+      const before = overtakersOf(waiter, since, grants, Math.min(heardUntil, history.endedAt));
       overtakes += before.length;
       const [first] = before;
       if (first === undefined || before.length <= bound) continue;
@@ -81,7 +83,8 @@ function overtakersOf(
   end: Nanos,
 ): Operation[] {
   // A waiter that gave up or died may have left the queue long before it said so: only one that was granted proves it.
-  const until = waiter.outcome === "ok" ? waiter.endedAt : waiter.outcome === "open" ? end : since;
+  const served = waiter.outcome === "ok" ? waiter.endedAt : waiter.outcome === "open" ? end : since;
+  const until = Math.min(served, end);
   const before: Operation[] = [];
   for (let at = firstAfter(grants, since); at < grants.length; at++) {
     const grant = grants[at] as Operation;

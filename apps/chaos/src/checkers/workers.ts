@@ -14,6 +14,18 @@ export function pausedWithin(history: History, p: string, from: Nanos, to: Nanos
   return paused <= to;
 }
 
+/** When the first fault began that let nothing pass on a worker's link for a part of a stretch; `to` when none did. */
+export function cutOffFrom(history: History, p: string, from: Nanos, to: Nanos): Nanos {
+  const cut = history.faults.find(
+    (fault) =>
+      /^link\.(stall|hole|refuse)/.test(fault.name) &&
+      p.startsWith(`${fault.target}#`) &&
+      fault.from <= to &&
+      fault.to >= from,
+  );
+  return cut === undefined ? to : Math.max(cut.from, from);
+}
+
 /** The worker's last state is that of a dead one. */
 export function isDead(history: History, p: string): boolean {
   const last = history.workers.get(p)?.at(-1)?.f;

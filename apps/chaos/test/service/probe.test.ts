@@ -28,6 +28,8 @@ async function inRun(): Promise<{ probe: Probe; said: () => Record<string, unkno
   });
   vi.resetModules();
   const { probe } = await import("../../src/probe/index.js");
+  // Other files of this worker are outside the run.
+  vi.resetModules();
   const said = () =>
     readFileSync(file, "utf8")
       .trimEnd()
