@@ -1,11 +1,10 @@
 import type { ReadWriteKeys } from "../../src/layout/keys.js";
 import type { AskAnswer } from "../../src/scripts/mutex/ask.js";
 import type { PassArgs } from "../../src/scripts/mutex/release.js";
-import type { RenewAnswer } from "../../src/scripts/mutex/renew.js";
+import type { RenewAnswer, RenewEntry } from "../../src/scripts/mutex/renew.js";
 import type { ReadWriteForceAnswer, ReadWriteForceArgs } from "../../src/scripts/read-write/force.js";
 import type { ReadAnswer, ReadArgs } from "../../src/scripts/read-write/read-acquire.js";
 import type { ReadReleaseAnswer, ReadReleaseArgs } from "../../src/scripts/read-write/read-release.js";
-import type { ReadRenewEntry } from "../../src/scripts/read-write/read-renew.js";
 import type { WriteCancelAnswer, WriteCancelArgs } from "../../src/scripts/read-write/write-cancel.js";
 import type {
   TurnArgs,
@@ -139,9 +138,9 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     return this.pass(args);
   }
 
-  readRenew(entries: readonly ReadRenewEntry[]): readonly RenewAnswer[] {
+  readRenew(entries: readonly RenewEntry[]): readonly RenewAnswer[] {
     const { space, keys, serverMs } = this;
-    return entries.map(({ owner, leaseMs }) => {
+    return entries.map(({ field: owner, leaseMs }) => {
       const fields = space.type(keys.lock) === "hash" ? space.hash(keys.lock) : new Map<string, string>();
       if (!fields.has("mode") || !fields.has(owner)) return { status: "gone", serverMs };
       const hold = this.#hold(owner);

@@ -134,9 +134,9 @@ test(
     const renewRead = async () => {
       const entries = ourOwners
         .filter(() => dice.chance(0.5))
-        .map((owner) => ({ owner, leaseMs: hours(1 + dice.below(8)) }));
+        .map((field) => ({ field, leaseMs: hours(1 + dice.below(8)) }));
       if (entries.length === 0) return;
-      const keysOf = entries.flatMap(({ owner }) => [keys.lock, keys.token, readHoldKey(name, owner)]);
+      const keysOf = entries.flatMap(({ field }) => [keys.lock, keys.token, readHoldKey(name, field)]);
       await both.run(
         readRenew,
         keysOf,

@@ -75,7 +75,7 @@ export function executeReadWrite(
     }
     case "read-renew":
       return groups(args, 2).flatMap(([owner, leaseMs], place) =>
-        modelOf(keys[3 * place] as string).readRenew([{ owner: String(owner), leaseMs: Number(leaseMs) }]),
+        modelOf(keys[3 * place] as string).readRenew([{ field: String(owner), leaseMs: Number(leaseMs) }]),
       );
     case "read-write-force": {
       const mode = text(0) as "read" | "write";

@@ -129,7 +129,7 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
     const { holdPrefix } = rw;
     const reading = readHoldKeyList(name, anna);
     await run(readAcquire, reading, readAcquire.args({ ...standing, owner: anna }));
-    const renewal = readRenew.args(null, [{ owner: anna, leaseMs: 60_000 }]);
+    const renewal = readRenew.args(null, [{ field: anna, leaseMs: 60_000 }]);
     expect(await run(readRenew, [rw.lock, rw.token, readHoldKey(name, anna)], renewal)).toMatchObject([
       { status: "renewed" },
     ]);

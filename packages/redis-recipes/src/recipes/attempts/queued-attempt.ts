@@ -329,7 +329,7 @@ export class QueuedAttempt implements Attempt, Wait {
   #label(): void {
     const { label } = this.#parts[0].request;
     const { lock, owner, leaseMs } = this;
-    if (label === null || !lock.labelled) return;
+    if (label === null || lock.scripts.labels !== true) return;
     // What others read is of no weight: a label that could not be set is missing, and nothing else.
     this.#labelled = setLabel(this.#requests, lock.names, { owner, leaseMs, label }).catch(() => false);
   }

@@ -3,8 +3,8 @@ import type { RedisLine, Subscription } from "../../client/redis-line.js";
 import type { WakeRule } from "../kinds/kind.js";
 
 /** Between a message that was lost and the next look: a second, spread so that clients do not look in step. */
-export function cappedSleepMs(runtime: Runtime, capMs: Millis = 1_000): Millis {
-  return capMs * (0.75 + 0.25 * runtime.random());
+export function cappedSleepMs(runtime: Runtime): Millis {
+  return 1_000 * (0.75 + 0.25 * runtime.random());
 }
 
 export interface ChannelWaiter {

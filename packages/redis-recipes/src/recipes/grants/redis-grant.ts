@@ -185,7 +185,6 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       throw error;
     }
     const { reply, sentMs, runId, askedBy = runId } = answer;
-    this.#requests.noteClock(reply.serverMs, answer);
     if (askedBy !== this.#requests.line.masterOf(lock.key)) {
       // Rule 9: the word of a master that was replaced meanwhile counts for nothing, neither yes nor no.
       this.becomeUncertain();
@@ -355,6 +354,7 @@ export async function renewAcknowledged(
   const { reply, acknowledged, ...rest } = answer;
   const [own] = reply;
   if (own === undefined) throw new RangeError("a renewal of one hold has no answer");
+  requests.noteClock(own.serverMs, answer);
   if (own.status === "renewed") checkAcknowledged(requests, acknowledged, name);
   return { ...rest, reply: own };
 }

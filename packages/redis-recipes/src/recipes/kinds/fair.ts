@@ -38,7 +38,6 @@ export const fairMutex: FieldsKind = {
       limit: cancelLimit,
     },
     endArgs: passingArgs,
-    fieldOf: (owner) => owner,
     // In every place: a waiter may become the head by the end of those in front of it.
     channelFor: ({ key }, owner) => redissonChannels.fairWaiter(key, owner),
   },

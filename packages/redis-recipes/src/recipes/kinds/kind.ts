@@ -117,8 +117,8 @@ export interface QueuedScripts {
     | CallScript<EndArgs & { readonly owner: string; readonly leaseMs: Millis }, Ended>
     | BatchKind<FairCancelEntry, Ended>;
   endArgs(keys: LockKeys, context: BatchContext): EndArgs;
-  /** The hash field of a hold. */
-  fieldOf(owner: string): string;
+  /** The hash field of a hold. Default: the owner. */
+  fieldOf?(owner: string): string;
   /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */
   channelFor(keys: LockKeys, owner: string, place: Queued): string | null;
   /** Keys of `stay`, by which waiters behind the first say that they are there. Left out where each has to ask every time. */

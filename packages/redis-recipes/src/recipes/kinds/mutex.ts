@@ -35,7 +35,6 @@ export const mutex: FieldsKind & { readonly queued: QueuedScripts } = {
     cancel: mutexCancel,
     endArgs: passingArgs,
     stayKeys,
-    fieldOf: (owner) => owner,
     channelFor: ({ channel }, _owner, place) => (listensToJava(place) ? channel : null),
   },
   hidesWaiters: false,

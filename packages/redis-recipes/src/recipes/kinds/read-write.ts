@@ -79,10 +79,7 @@ export const readWriteLock: FieldsKind = {
     sharing: "readers",
     renewal: {
       script: readRenew,
-      args(entries) {
-        const owners = entries.map(({ field, leaseMs }) => ({ owner: field, leaseMs }));
-        return readRenew.args(null, owners);
-      },
+      args: (entries) => readRenew.args(null, entries),
       limit: renewalLimit,
     },
     wakes: "all",

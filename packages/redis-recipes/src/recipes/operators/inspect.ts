@@ -54,7 +54,7 @@ export async function inspectLock(
         const mayBeKept = exclusive && keepable.has(kind) && parsed?.mayKeep === true;
         return {
           ...participant(holder.owner, holder.label, holder.mode),
-          backendId: exclusive ? queued.fieldOf(holder.owner) : holder.owner,
+          backendId: exclusive ? (queued.fieldOf?.(holder.owner) ?? holder.owner) : holder.owner,
           // The key may show what its provider has reserved for later owners.
           token: mayBeKept ? null : reply.token,
           holdCount: holder.count,

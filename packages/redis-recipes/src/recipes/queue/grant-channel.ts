@@ -56,10 +56,10 @@ export class GrantChannel {
   }
 
   /** Until messages arrive, or for so long: a request to let go that is not heard is not sent again. */
-  async subscribed(waitMs: Millis = subscriptionWaitMs): Promise<void> {
+  async subscribed(): Promise<void> {
     const ready = this.#subscription?.ready;
     if (ready === undefined || this.#subscribed) return;
-    await settledWithin(this.#parts.requests.runtime, ready, waitMs);
+    await settledWithin(this.#parts.requests.runtime, ready, subscriptionWaitMs);
   }
 
   /** `null` while messages do not arrive; as long as it is the same, none was missed. */

@@ -76,11 +76,14 @@ export async function confirmHold(
   const { settings, batches, line } = requests;
   const entry = { field: lock.fieldOf(owner), leaseMs };
   // Rule 11: counted for a write of the new holder itself.
-  const answer = await (settings.acks > 0
+  const {
+    reply,
+    sentMs,
+    runId,
+    askedBy = runId,
+  } = await (settings.acks > 0
     ? renewAcknowledged(requests, lock, entry)
     : batches.ask(lock.renewal, lock.renewKeys, entry));
-  const { reply, sentMs, runId, askedBy = runId } = answer;
-  requests.noteClock(reply.serverMs, answer);
   if (reply.status !== "renewed") return null;
   if (askedBy !== line.masterOf(lock.key) || !requests.trusts({ sentMs, runId })) return null;
   // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.

@@ -26,7 +26,8 @@ export class PlaceWatch {
   }
 
   placed(place: Queued): void {
-    this.#listen(this.#lock.channelFor(this.#owner, place));
+    const { scripts, names } = this.#lock;
+    this.#listen(scripts.channelFor(names, this.#owner, place));
     this.#expectLapse(place);
   }
 

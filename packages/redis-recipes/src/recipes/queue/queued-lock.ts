@@ -1,5 +1,5 @@
 import { ownArgs } from "../../scripts/mutex/acquire.js";
-import type { Queued, StandAnswer } from "../../scripts/mutex/answers.js";
+import type { StandAnswer } from "../../scripts/mutex/answers.js";
 import type { HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { GrantedLock } from "../grants/holds.js";
@@ -35,7 +35,7 @@ export class QueuedLock implements GrantedLock {
   /** The last request, and the arguments that others like it have too. */
   #acquires: { readonly request: TakeRequest; readonly args: readonly (string | number)[] } | undefined;
   #releases: { readonly publish: string; readonly args: readonly (string | number)[] } | undefined;
-  readonly #scripts: QueuedScripts;
+  readonly scripts: QueuedScripts;
   readonly #context: BatchContext;
 
   /** `name`: as the caller gave it. */
@@ -48,16 +48,12 @@ export class QueuedLock implements GrantedLock {
     this.proof = { keys: Object.freeze(names.keys.slice(0, 4)), channel: names.channel };
     this.stayKeys = scripts.stayKeys?.(names) ?? null;
     this.heartbeat = scripts.heartbeat(names);
-    this.#scripts = scripts;
+    this.scripts = scripts;
     this.#context = context;
   }
 
-  get labelled(): boolean {
-    return this.#scripts.labels === true;
-  }
-
   acquire(request: TakeRequest): BoundCall<StandAnswer> {
-    const script = this.#scripts.acquire;
+    const script = this.scripts.acquire;
     return { script, keys: this.keys, args: [...ownArgs(request), this.#sameArgs(request)] };
   }
 
@@ -67,14 +63,14 @@ export class QueuedLock implements GrantedLock {
     if (known !== undefined && asksAlike(request, known.request)) return known.args;
     const { aliveMs, tokenTtlMs, fairLockWaitTimeoutMs: waitMs } = this.#context.settings;
     const { changes } = this.names;
-    const given = this.#scripts.acquire.args({ ...request, aliveMs, tokenTtlMs, waitMs, changes });
+    const given = this.scripts.acquire.args({ ...request, aliveMs, tokenTtlMs, waitMs, changes });
     const args = Object.freeze(given.slice(ownArgs(request).length));
     this.#acquires = { request, args };
     return args;
   }
 
   release(owner: string): BoundCall<Ended> {
-    const script = this.#scripts.release;
+    const script = this.scripts.release;
     return { script, keys: this.keys, args: [owner, this.#releaseArgs()] };
   }
 
@@ -82,8 +78,8 @@ export class QueuedLock implements GrantedLock {
   #releaseArgs(): readonly (string | number)[] {
     const { publish } = this.#context;
     if (this.#releases?.publish !== publish) {
-      const ended = this.#scripts.endArgs(this.names, this.#context);
-      const [, ...args] = this.#scripts.release.args({ owner: "", ...ended });
+      const ended = this.scripts.endArgs(this.names, this.#context);
+      const [, ...args] = this.scripts.release.args({ owner: "", ...ended });
       this.#releases = { publish, args: Object.freeze(args) };
     }
     return this.#releases.args;
@@ -92,19 +88,14 @@ export class QueuedLock implements GrantedLock {
   /** The owner's last request, whatever became of it. */
   cancel(owner: string, leaseMs: number): Call<Ended> {
     const { keys } = this;
-    const { cancel } = this.#scripts;
+    const { cancel } = this.scripts;
     if ("limit" in cancel) return { kind: cancel, keys, entry: { owner, channel: this.names.channel } };
-    const ended = this.#scripts.endArgs(this.names, this.#context);
+    const ended = this.scripts.endArgs(this.names, this.#context);
     return boundCall(cancel, keys, { owner, leaseMs, ...ended });
   }
 
   /** The hash field of a hold. */
   fieldOf(owner: string): string {
-    return this.#scripts.fieldOf(owner);
-  }
-
-  /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */
-  channelFor(owner: string, place: Queued): string | null {
-    return this.#scripts.channelFor(this.names, owner, place);
+    return this.scripts.fieldOf?.(owner) ?? owner;
   }
 }

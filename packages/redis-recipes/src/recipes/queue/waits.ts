@@ -213,7 +213,6 @@ export class Waits {
     try {
       const answer = await this.#requests.batches.ask(lock.heartbeat, lock.keys, entry);
       heartbeat.inFlight = false;
-      this.#requests.noteClock(answer.reply.serverMs, answer);
       if (this.#heartbeats.get(owner) === heartbeat) {
         wait.heartbeatAnswered(answer);
         if (this.#heartbeats.get(owner) === heartbeat) this.#takeTurns(heartbeat);

@@ -25,6 +25,8 @@ export interface BatchContext {
   readonly publish: RedissonPublish;
   /** Server time after which a request for this key does nothing; `null` where no bound of the server's clock is known. */
   notAfterMs(key: string): number | null;
+  /** `serverMs`: 0 of an answer that does not tell the time. */
+  noteClock(serverMs: number, answer: Pick<BatchAnswer<unknown>, "sentMs" | "answeredMs" | "runId">): void;
 }
 
 /** No replicas are asked about what goes in a batch. */
@@ -45,7 +47,7 @@ interface Item {
   reject(error: Error): void;
 }
 
-type AnyKind = BatchKind<unknown, unknown>;
+type AnyKind = BatchKind<unknown, { readonly serverMs: number }>;
 
 /** What waits to be asked of one slot; of everything where there are no slots. */
 interface Waiting {
@@ -76,8 +78,8 @@ export class Batches {
     this.#context = context;
   }
 
-  /** Rejects as `RedisLine.run` does. */
-  ask<E, R>(
+  /** Rejects as `RedisLine.run` does. What the answer says of the server's clock is noted. */
+  ask<E, R extends { readonly serverMs: number }>(
     kind: BatchKind<E, R>,
     keys: readonly string[],
     entry: E,
@@ -92,15 +94,12 @@ export class Batches {
 
   #add(kind: AnyKind, item: Item, dueMs: Millis): void {
     const slot = this.#line.slotOf(item.keys[0] as string);
-    let waiting = this.#waiting.get(slot);
-    if (waiting === undefined) {
-      waiting = { dueMs, items: new Map() };
-      this.#waiting.set(slot, waiting);
-    }
+    const waiting = this.#waiting.get(slot) ?? { dueMs, items: new Map<AnyKind, Item[]>() };
+    this.#waiting.set(slot, waiting);
     waiting.dueMs = Math.min(waiting.dueMs, dueMs);
-    const items = waiting.items.get(kind);
-    if (items === undefined) waiting.items.set(kind, [item]);
-    else items.push(item);
+    const items = waiting.items.get(kind) ?? [];
+    waiting.items.set(kind, items);
+    items.push(item);
   }
 
   #flushWithin(withinMs: Millis): void {
@@ -160,6 +159,7 @@ export class Batches {
         return;
       }
       const { reply, ...rest } = answer;
+      if (reply[0] !== undefined) this.#context.noteClock(reply[0].serverMs, answer);
       chunk.forEach((item, place) => {
         const own = reply[place];
         if (own === undefined) item.reject(new ReplyShapeError(kind.script.name, "too little", reply));

@@ -4,9 +4,9 @@ import { OutcomeUnknownError } from "../../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
 import { type BatchAnswer, type BatchContext, Batches, type BatchKind } from "./batches.js";
-import type { BatchedCall, BoundCall, Call } from "./calls.js";
+import type { BoundCall, Call } from "./calls.js";
 import { conflictIn } from "./foreign-key.js";
-import { ServerClocks } from "./server-clock.js";
+import { type ClockReading, ServerClocks } from "./server-clock.js";
 import type { RecipeSettings } from "./settings.js";
 
 export interface RequestsParts extends Pick<Requests, "line" | "runtime" | "settings"> {
@@ -63,21 +63,15 @@ export class Requests implements BatchContext {
 
   /** As `run`; what can go with others in one call does. */
   ask<R extends { readonly serverMs: number }>(call: Call<R>): Promise<BatchAnswer<R>> {
-    return "kind" in call ? this.#askTogether(call) : this.run(call);
+    if (!("kind" in call)) return this.run(call);
+    return this.batches.ask(call.kind as BatchKind<unknown, R>, call.keys, call.entry);
   }
 
-  async #askTogether<R extends { readonly serverMs: number }>(call: BatchedCall<R>): Promise<BatchAnswer<R>> {
-    const kind = call.kind as BatchKind<unknown, R>;
-    const answer = await this.batches.ask(kind, call.keys, call.entry);
-    this.noteClock(answer.reply.serverMs, answer);
-    return answer;
-  }
-
-  /** `serverMs`: 0 of an answer that does not tell the time. */
-  noteClock(serverMs: number, answer: { sentMs: Millis; answeredMs: Millis; runId: string }): void {
-    if (serverMs === 0) return;
-    const { sentMs, answeredMs, runId } = answer;
-    this.clocks.observe(runId, { serverMs, sentMs, answeredMs });
+  noteClock(
+    serverMs: number,
+    { sentMs, answeredMs, runId }: Omit<ClockReading, "serverMs"> & { runId: string },
+  ): void {
+    if (serverMs !== 0) this.clocks.observe(runId, { serverMs, sentMs, answeredMs });
   }
 
   /**

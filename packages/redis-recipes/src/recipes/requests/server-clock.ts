@@ -32,11 +32,8 @@ export class ServerClock {
    */
   observe(reading: ClockReading): boolean {
     if (reading.sentMs < this.#sentFromMs) return true;
+    this.#last ??= reading;
     const last = this.#last;
-    if (last === null) {
-      this.#last = reading;
-      return true;
-    }
     const passedMs = reading.serverMs - last.serverMs;
     const leastMs = reading.sentMs - last.answeredMs;
     const mostMs = reading.answeredMs - last.sentMs;
@@ -81,11 +78,8 @@ export class ServerClocks {
   }
 
   observe(runId: string, reading: ClockReading): void {
-    let clock = this.#clocks.get(runId);
-    if (clock === undefined) {
-      clock = new ServerClock();
-      this.#clocks.set(runId, clock);
-    }
+    const clock = this.#clocks.get(runId) ?? new ServerClock();
+    this.#clocks.set(runId, clock);
     if (!clock.observe(reading)) this.#onStep(runId);
   }
 

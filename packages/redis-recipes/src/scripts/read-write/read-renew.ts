@@ -1,13 +1,8 @@
 import { clock } from "../lua/clock.js";
 import { evenWhenFull } from "../lua/even-when-full.js";
 import { heldToken } from "../lua/held-token.js";
-import { type RenewAnswer, renewalsReader } from "../mutex/renew.js";
+import { type RenewAnswer, type RenewEntry, renewalsReader } from "../mutex/renew.js";
 import type { BatchScript } from "../script.js";
-
-export interface ReadRenewEntry {
-  readonly owner: string;
-  readonly leaseMs: number;
-}
 
 /**
  * Sets the time that read holds of one client have left to their full leases, and never to less than they have.
@@ -18,7 +13,7 @@ export interface ReadRenewEntry {
  * As Redisson's since it renews its own owners only. Unlike it, writes the key of the hold again where that had lapsed: while the
  * field is there nobody has written in between, since a writer needs the hash to be gone.
  */
-export const readRenew: BatchScript<null, ReadRenewEntry, RenewAnswer> = {
+export const readRenew: BatchScript<null, RenewEntry, RenewAnswer> = {
   name: "read-renew",
   keyCount: 3,
   lua: `${evenWhenFull}${clock}${heldToken}
@@ -42,6 +37,6 @@ for i = 0, #KEYS / 3 - 1 do
 end
 return answers
 `,
-  args: (_common, entries) => entries.flatMap((each) => [each.owner, each.leaseMs]),
+  args: (_common, entries) => entries.flatMap((each) => [each.field, each.leaseMs]),
   parse: renewalsReader("read-renew"),
 };

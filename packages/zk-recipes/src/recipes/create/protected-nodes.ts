@@ -1,19 +1,12 @@
 import type { HoldfastError, Millis } from "@holdfast/core";
-import {
-  baseName,
-  CreateFlags,
-  type CreateRequest,
-  errorCodes,
-  joinPath,
-  ZooKeeperError,
-} from "@holdfast/zk-protocol";
+import { CreateFlags, type CreateRequest, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
 import { keepableGuid, protectionPrefix } from "../../layout/queue-order.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import { isPassing, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import type { CreateSettings } from "./create-settings.js";
 import { MissingParents } from "./missing-parents.js";
-import { type Children, listAll, type OwnNodes, sendTransaction } from "./node-creates.js";
+import { type Children, listAll, type OwnNodes, ownNode, sendTransaction } from "./node-creates.js";
 import { NodeSearch } from "./node-search.js";
 
 /** One of the nodes; `lockName` is for messages. */
@@ -88,10 +81,6 @@ export class ProtectedNodes {
     return this.#creates + (this.#search?.roundTrips ?? 0);
   }
 
-  start(): void {
-    this.#create([]);
-  }
-
   /** Gives up: calls the listener no more. Resolves once no node of ours is left, or the session is over. */
   abandon(): Promise<void> {
     if (this.#settled || this.#context.over) return Promise.resolve();
@@ -108,7 +97,8 @@ export class ProtectedNodes {
     });
   }
 
-  #create(missingLevels: readonly string[]): void {
+  /** `missingLevels`: parents to be made in front of them. */
+  start(missingLevels: readonly string[] = []): void {
     this.#context.creating.enter(() => {
       if (this.#abandoned === null) return this.#send(missingLevels);
       this.#context.creating.leave();
@@ -151,8 +141,7 @@ export class ProtectedNodes {
     session.send("create2", requests[0], (outcome) => {
       if (!outcome.ok) return answered(outcome);
       const { path, stat } = outcome.value;
-      const node = { path, name: baseName(path), czxid: stat.czxid };
-      answered({ ok: true, value: [node], zxid: outcome.zxid });
+      answered({ ...outcome, value: [ownNode(path, stat.czxid)] });
     });
   }
 
@@ -170,7 +159,7 @@ export class ProtectedNodes {
     if (!(error instanceof ZooKeeperError)) return this.#unanswered(error);
     if (this.#abandoned !== null) return this.#finishAbandoned();
     if (error.code === errorCodes.NoNode) {
-      if (missing === null) return this.#create(this.#levels());
+      if (missing === null) return this.start(this.#levels());
       const refusal = missing.refusal(this.#context.session, this.#lockNameAt(error));
       if (refusal !== null) return this.#fail(refusal);
     } else if (!isPassing(error)) {
@@ -215,7 +204,7 @@ export class ProtectedNodes {
     this.#endPause = null;
     if (this.#context.unknownCreates.has(this)) this.#look();
     else if (this.#abandoned !== null) this.#finishAbandoned();
-    else if (this.#context.session.state === "connected") this.#create([]);
+    else if (this.#context.session.state === "connected") this.start();
     else this.#context.whenUsable(() => this.#resume());
   }
 

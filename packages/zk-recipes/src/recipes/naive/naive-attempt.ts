@@ -45,10 +45,6 @@ export class NaiveAttempt extends SessionAttempt {
     this.#spec = spec;
   }
 
-  override start(): void {
-    this.#create([]);
-  }
-
   protected override stop(): void {
     this.#watch?.drop();
   }
@@ -64,7 +60,8 @@ export class NaiveAttempt extends SessionAttempt {
     return [gone];
   }
 
-  #create(missingLevels: readonly string[]): void {
+  /** `missingLevels`: parents to be made in front of it. */
+  override start(missingLevels: readonly string[] = []): void {
     if (this.over) return this.#gone();
     this.context.creating.enter(() => {
       if (!this.over) return this.#send(missingLevels);
@@ -99,15 +96,15 @@ export class NaiveAttempt extends SessionAttempt {
     if (error.name === "OutcomeUnknownError") return this.context.whenUsable(() => this.#look());
     this.#doubt = false;
     if (this.over) return this.#gone();
-    if (!(error instanceof ZooKeeperError)) return this.context.whenUsable(() => this.#create([]));
+    if (!(error instanceof ZooKeeperError)) return this.context.whenUsable(() => this.start());
     if (error.code === errorCodes.NodeExists) return this.#look();
     if (error.code === errorCodes.NoNode) {
       const levels = this.settings.paths.levelsOf(parentOf(path));
-      if (parents.levels.length === 0) return this.#create(levels);
+      if (parents.levels.length === 0) return this.start(levels);
       const refusal = parents.refusal(this.context.session, lockName);
       if (refusal !== null) return this.failed(refusal);
     } else if (isFinal(error)) return this.failed(this.#failure(error));
-    this.retry(this.#failure(error), () => this.#create([]));
+    this.retry(this.#failure(error), () => this.start());
   }
 
   /** Reads the node, to see whose it is, and watches it. */
@@ -132,7 +129,7 @@ export class NaiveAttempt extends SessionAttempt {
         this.#watch = null;
         if (type !== "deleted") return this.#look();
         this.listener.notified();
-        this.#create([]);
+        this.start();
       },
     });
     this.#watch = watch;
@@ -155,7 +152,7 @@ export class NaiveAttempt extends SessionAttempt {
     if (found === null) {
       watch.drop();
       this.#watch = null;
-      return this.#create([]);
+      return this.start();
     }
     if (found.stat.ephemeralOwner === 0n) {
       const message = `${lockName}: ${path} is there already and does not belong to a session, so it never goes and nobody would be granted; a naive mutex needs a path of its own`;

@@ -41,10 +41,6 @@ export class DowngradeAttempt extends SessionAttempt {
     this.#path = joinPath(parentOf(write.backendId), name);
   }
 
-  override start(): void {
-    this.#try();
-  }
-
   protected override stop(): void {}
 
   protected override takeBack(): Promise<void>[] {
@@ -56,7 +52,7 @@ export class DowngradeAttempt extends SessionAttempt {
     this.listener.failed(this.#lost());
   }
 
-  #try(): void {
+  override start(): void {
     if (this.over) return;
     if (this.#write.over) return this.failed(this.#lost());
     const { session, nodes } = this.context;
@@ -100,7 +96,7 @@ export class DowngradeAttempt extends SessionAttempt {
     if (node !== null) return this.#granted(node);
     // Made and gone again: another client deletes nodes that it does not know.
     const gone = made ?? new ZooKeeperError(errorCodes.NoNode, { op: "exists", path: this.#path });
-    this.retry(this.#failure(gone), () => this.#try());
+    this.retry(this.#failure(gone), () => this.start());
   }
 
   #granted(node: OwnNode): void {
@@ -119,9 +115,9 @@ export class DowngradeAttempt extends SessionAttempt {
   }
 
   #refused(error: RequestError): void {
-    if (!(error instanceof ZooKeeperError)) return this.context.whenUsable(() => this.#try());
+    if (!(error instanceof ZooKeeperError)) return this.context.whenUsable(() => this.start());
     const failure = this.#failure(error);
-    if (isPassing(error)) this.retry(failure, () => this.#try());
+    if (isPassing(error)) this.retry(failure, () => this.start());
     else this.failed(failure);
   }
 

@@ -26,8 +26,6 @@ export class NeighbourWatch extends NodeWatch {
     this.owner = stat.ephemeralOwner;
   }
 
-  protected override armedUnread(): void {}
-
   protected override gone(heardBy: "event" | "read"): void {
     this.stop();
     this.#listener.aheadGone(this, heardBy);
@@ -37,6 +35,4 @@ export class NeighbourWatch extends NodeWatch {
     this.stop();
     this.#listener.aheadRefused(this, error);
   }
-
-  protected override changed(): void {}
 }

@@ -91,7 +91,7 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
     this.#places = nodes.map((node, i) => {
       return new QueuePlace(this.context, this.#specs[i] as QueueSpec, node, this);
     });
-    for (const [i, place] of this.#places.entries()) if (!this.over) place.start(listings[i] as Children);
+    for (const [i, place] of this.#places.entries()) if (!this.over) place.listed(listings[i] as Children);
     this.#started = true;
     this.#progressed(null);
   }

@@ -72,11 +72,6 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     this.#listener = listener;
   }
 
-  /** Takes the first listing, which was read behind the create. */
-  start(listing: Children): void {
-    this.#listed(listing);
-  }
-
   /** Stops watching, also the own node where the place is granted. The caller deletes the node. */
   leave(): void {
     this.#end();
@@ -91,11 +86,12 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     this.roundTrips++;
     this.#context.list(this.spec.parent, (outcome) => {
       this.#listing = false;
-      this.#listed(outcome);
+      this.listed(outcome);
     });
   }
 
-  #listed(outcome: Children): void {
+  /** Takes a listing; the first was read behind the create. */
+  listed(outcome: Children): void {
     if (this.#left) return;
     if (!outcome.ok) return this.#listFailed(outcome.error);
     let view: QueueView;

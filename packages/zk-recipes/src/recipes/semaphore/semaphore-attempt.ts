@@ -125,7 +125,7 @@ export class SemaphoreAttempt
     if (!this.checkNumber(lockName, this.#queue, node, mutexRule)) return;
     const spec = { lockName, parent: this.#queue, rule: mutexRule, mayWait };
     this.#place = new QueuePlace(this.context, spec, node, this);
-    this.#place.start(listing as Children);
+    this.#place.listed(listing as Children);
     this.#leasesRead = false;
   }
 

@@ -106,10 +106,10 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
 
   protected abstract read(found: NodeData): void;
   /** Answered by a request that reads nothing. */
-  protected abstract armedUnread(): void;
+  protected armedUnread(): void {}
   protected abstract gone(heardBy: "event" | "read"): void;
   /** The server does not let us read the node, and so will never report its end. */
   protected abstract refused(error: ZooKeeperError): void;
   /** The data of the node was written, and is about to be read again. */
-  protected abstract changed(): void;
+  protected changed(): void {}
 }

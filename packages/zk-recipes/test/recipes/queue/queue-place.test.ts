@@ -42,7 +42,7 @@ function queue(own: number, children: readonly string[], mayWait = true, watches
       notified: () => heard.push("notified"),
     },
   );
-  place.start({ ok: true, value: { children: [...children], stat: {} as Stat }, zxid: 1n });
+  place.listed({ ok: true, value: { children: [...children], stat: {} as Stat }, zxid: 1n });
 }
 
 function list(children: readonly string[]): void {
