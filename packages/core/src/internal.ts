@@ -3,6 +3,7 @@
 export type { BackendLink } from "./api/link.js";
 export { Alarm, AlarmClock } from "./clock/alarm-clock.js";
 export { ClockJump } from "./clock/clock-jump.js";
+export { pause } from "./clock/pause.js";
 export { inSlices } from "./clock/slices.js";
 export { channelNames } from "./events/channels.js";
 export { type EventDetail, EventHub, type EventSource } from "./events/event-hub.js";
@@ -18,6 +19,7 @@ export {
 } from "./options/acquire-options.js";
 export {
   checkBoolean,
+  checkChoice,
   checkKnownKeys,
   checkMethods,
   checkMillis,

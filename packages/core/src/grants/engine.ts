@@ -6,6 +6,7 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis, Owner } from "../api/values.js";
 import { AlarmClock } from "../clock/alarm-clock.js";
 import { ClockJump } from "../clock/clock-jump.js";
+import { pause } from "../clock/pause.js";
 import { inSlices } from "../clock/slices.js";
 import type { EventHub } from "../events/event-hub.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
@@ -152,7 +153,7 @@ export class GrantEngine {
         const placesKept = driver.capabilities.lease === "session" && link.state === "suspended";
         const final = error instanceof HoldfastError && !error.retryable;
         if (this.closed || final || (runtime.nowMs() >= endMs && !placesKept)) throw error;
-        await new Promise<void>((resolve) => runtime.setTimer(askAgainMs, resolve, { ref: true }));
+        await pause(runtime, askAgainMs, { ref: true }).over;
       }
     }
   }

@@ -88,12 +88,8 @@ export class Hold extends Lease implements GrantState, HoldRecord {
 
   /** The holder is done before its time has passed. To its owner and to the events this is the release. */
   #stay(): "still-held" {
-    const { engine } = this;
-    this.status = "staying";
-    engine.staying.add(this);
-    engine.noteEnd(this);
-    this.#ended();
-    this.notifyWatchers();
+    this.engine.staying.add(this);
+    this.#leave("staying");
     this.stayAlarm();
     this.#tellReleased("still-held");
     return "still-held";
@@ -115,12 +111,12 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     const nowMs = engine.runtime.nowMs();
     if (nowMs < this.stayUntilMs) return Promise.resolve(this.#stay());
     if (this.grant instanceof Tenant && this.grant.giveBack(keep && !this.inDoubt)) {
-      return Promise.resolve(this.#handedBack());
+      // The provider keeps the lock for its next owner, who may have it already.
+      this.#leave("released");
+      this.#tellReleased("kept");
+      return Promise.resolve("kept");
     }
-    this.status = "releasing";
-    engine.alarms.clear(this);
-    this.#ended();
-    this.notifyWatchers();
+    this.#leave("releasing");
     return new Promise((resolve, reject) => {
       const untilMs = nowMs + engine.options.releaseTimeoutMs;
       const release: PendingRelease = { resolve, reject, untilMs, confirmed: unasked, aborts: undefined };
@@ -135,16 +131,13 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     });
   }
 
-  /** The provider keeps the lock for its next owner, who may have it already. */
-  #handedBack(): "kept" {
-    const { engine } = this;
-    this.status = "released";
-    engine.alarms.clear(this);
-    engine.noteEnd(this);
+  /** The last handle is done with it. */
+  #leave(status: "staying" | "released" | "releasing"): void {
+    this.status = status;
+    this.engine.alarms.clear(this);
+    if (status !== "releasing") this.engine.noteEnd(this);
     this.#ended();
     this.notifyWatchers();
-    this.#tellReleased("kept");
-    return "kept";
   }
 
   addReleaseSignal(signal: AbortSignal): void {
@@ -234,8 +227,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     if (!this.delivered) return;
     for (const handle of this.open) handle.holdLost(this.lossError());
     this.#ended();
-    const { events } = engine;
-    if (events.has("lost")) events.emit("lost", { ...this.eventBase(), reason, heldMs: this.heldMs() });
+    this.tell("lost", () => ({ reason, heldMs: this.heldMs() }));
     this.notifyWatchers();
     if (this.#mayBeThere(reason)) void this.#dropGrant();
   }
@@ -282,8 +274,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     if (this.revokeAsked || this.status !== "held") return;
     this.revokeAsked = true;
     for (const handle of this.open) handle.revokeAsked();
-    const { events } = this.engine;
-    if (events.has("revoke-requested")) events.emit("revoke-requested", this.eventBase());
+    this.tell("revoke-requested", () => ({}));
   }
 
   lost(reason: LossReason): void {
@@ -313,15 +304,12 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 
   #tellReleased(outcome: ReleaseOutcome): void {
-    const { events } = this.engine;
     const { lent: kept, turn } = this;
-    if (events.has("released"))
-      events.emit("released", { ...this.eventBase(), outcome, heldMs: this.heldMs(), kept, turn });
+    this.tell("released", () => ({ outcome, heldMs: this.heldMs(), kept, turn }));
   }
 
   #tellReleaseFailed(reason: "unconfirmed" | "refused", error: unknown): void {
-    const { events } = this.engine;
-    if (events.has("release-failed")) events.emit("release-failed", { ...this.eventBase(), reason, error });
+    this.tell("release-failed", () => ({ reason, error }));
   }
 
   /** A driver that throws instead of rejecting is treated alike. */

@@ -1,7 +1,9 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
 import type { Grant } from "../api/driver.js";
+import type { LockEventMap } from "../api/events.js";
 import type { LockMode, LossReason, Millis, Owner } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
+import type { EventDetail } from "../events/event-hub.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import type { GrantEngine } from "./engine.js";
 import type { HoldIdentity, OpenHandle } from "./hold-record.js";
@@ -84,8 +86,14 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     this.#jumpEpoch = sentEpoch;
   }
 
-  eventBase(): HoldIdentity {
-    return { kind: this.kind, name: this.name, mode: this.mode, owner: this.owner };
+  /** Nothing is built where nobody listens. */
+  protected tell<K extends keyof LockEventMap>(
+    type: K,
+    detail: () => Omit<EventDetail<K>, keyof HoldIdentity>,
+  ): void {
+    const { kind, name, mode, owner, engine } = this;
+    if (!engine.events.has(type)) return;
+    engine.events.emit(type, { kind, name, mode, owner, ...detail() } as unknown as EventDetail<K>);
   }
 
   abstract lose(reason: LossReason): void;
@@ -139,9 +147,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     this.doubted = true;
     // Doubt that comes after our deadline finds the hold lost, and nothing is said after that.
     if (!this.check() || this.status !== "held" || !this.delivered) return;
-    const { events } = this.engine;
-    if (events.has("uncertain"))
-      events.emit("uncertain", { ...this.eventBase(), remainingMs: this.#leftMs() });
+    this.tell("uncertain", () => ({ remainingMs: this.#leftMs() }));
   }
 
   recovered(): void {
@@ -150,8 +156,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     // Contact that came back after our deadline finds the hold lost, and so it stays.
     if (!this.check() || this.status !== "held") return;
     this.notifyWatchers();
-    const { events } = this.engine;
-    if (this.delivered && events.has("recovered")) events.emit("recovered", this.eventBase());
+    if (this.delivered) this.tell("recovered", () => ({}));
   }
 
   /** Runs at each change that a waiter for certainty cares about: recovered, lost, or being released. */
@@ -188,23 +193,19 @@ export abstract class Lease extends Alarm implements HoldIdentity {
 
   /** One renewal with its events. `false` when the hold is over, by its answer or before it. `due`: as in `Grant.prove`. */
   async renew(due = false): Promise<boolean> {
-    const { runtime, clockJump, events } = this.engine;
+    const { runtime, clockJump } = this.engine;
     const leased = this.#leased;
     const sentMs = runtime.nowMs();
     const epoch = clockJump.read();
     const sentUntilMs = this.deadlineMs();
     let validUntilMs: Millis | null;
     try {
-      validUntilMs = await (due
-        ? this.grant.prove(this.#renewableMs, { due })
-        : this.grant.prove(this.#renewableMs));
+      validUntilMs = await this.grant.prove(this.#renewableMs, { due });
     } catch (error) {
       // Of one that was released meanwhile nothing has failed.
       const missed = leased && this.lossReason === undefined && !this.givenBack;
-      if (missed && events.has("renew-failed")) {
-        const marginMs = Math.max(0, this.deadlineMs() - runtime.nowMs());
-        events.emit("renew-failed", { ...this.eventBase(), error, marginMs });
-      }
+      const marginMs = Math.max(0, this.deadlineMs() - runtime.nowMs());
+      if (missed) this.tell("renew-failed", () => ({ error, marginMs }));
       throw error;
     }
     const nowMs = runtime.nowMs();
@@ -221,10 +222,8 @@ export abstract class Lease extends Alarm implements HoldIdentity {
       return false;
     }
     this.#proven(validUntilMs, epoch);
-    if (leased && !this.givenBack && events.has("renewed")) {
-      const marginMs = Math.max(0, beforeMs - nowMs);
-      events.emit("renewed", { ...this.eventBase(), tookMs: nowMs - sentMs, marginMs });
-    }
+    const marginMs = Math.max(0, beforeMs - nowMs);
+    if (leased && !this.givenBack) this.tell("renewed", () => ({ tookMs: nowMs - sentMs, marginMs }));
     return true;
   }
 

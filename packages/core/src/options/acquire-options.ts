@@ -5,6 +5,7 @@ import type { ReentrantAcquireOptions } from "../api/mutex.js";
 import type { FenceBy, Millis, Owner } from "../api/values.js";
 import {
   checkBoolean,
+  checkChoice,
   checkKnownKeys,
   checkMillis,
   checkObject,
@@ -83,7 +84,7 @@ export function resolveAcquireOptions(
   checkBoolean(`${what}: renew`, options.renew);
   checkBoolean(`${what}: revocable`, options.revocable);
   checkString(`${what}: label`, options.label);
-  checkOnLoss(what, options.onLoss);
+  checkChoice(`${what}: onLoss`, options.onLoss, ["reject", "ignore"]);
   checkOwner(what, options.owner);
   checkMillis(`${what}: holdAtLeastMs`, options.holdAtLeastMs, { minimumMs: 0, infinite: false });
   checkBoolean(`${what}: fresh`, options.fresh);
@@ -136,11 +137,6 @@ function checkLease(what: string, { leaseMs, renew }: AcquireOptions, lease: Cap
       ? "its holds last as long as the session, whose length is the option sessionTimeoutMs of the provider"
       : "its holds last until they are released";
   throw new UnsupportedError(`${what}: this backend does not keep ${option}: ${how}`);
-}
-
-function checkOnLoss(what: string, value: unknown): void {
-  if (value === undefined || value === "reject" || value === "ignore") return;
-  throw new InvalidArgumentError(`${what}: onLoss must be "reject" or "ignore"; got ${show(value)}`);
 }
 
 function checkOwner(what: string, value: unknown): void {

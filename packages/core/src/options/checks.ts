@@ -34,6 +34,11 @@ export function checkBoolean(what: string, value: unknown): void {
   throw new InvalidArgumentError(`${what} must be true or false; got ${show(value)}`);
 }
 
+export function checkChoice(what: string, value: unknown, choices: readonly string[]): void {
+  if (value === undefined || choices.includes(value as string)) return;
+  throw new InvalidArgumentError(`${what} must be "${choices.join('" or "')}"; got ${show(value)}`);
+}
+
 export function checkString(what: string, value: unknown): void {
   if (value === undefined || typeof value === "string") return;
   throw new InvalidArgumentError(`${what} must be a string; got ${show(value)}`);

@@ -3,7 +3,15 @@ import type { ProviderOptions } from "../api/provider.js";
 import type { FenceBy } from "../api/values.js";
 import { fullJitterRetry, guardedRetry } from "../retry.js";
 import { systemRuntime } from "../runtime.js";
-import { checkBoolean, checkKnownKeys, checkMethods, checkMillis, checkObject, show } from "./checks.js";
+import {
+  checkBoolean,
+  checkChoice,
+  checkKnownKeys,
+  checkMethods,
+  checkMillis,
+  checkObject,
+  show,
+} from "./checks.js";
 
 export type ResolvedProviderOptions = Readonly<Required<ProviderOptions>>;
 
@@ -91,6 +99,5 @@ function checkMaxKept(what: string, value: unknown): void {
 }
 
 export function checkFenceBy(what: string, value: unknown): asserts value is FenceBy | undefined {
-  if (value === undefined || value === "token" || value === "token-and-turn") return;
-  throw new InvalidArgumentError(`${what} must be "token" or "token-and-turn"; got ${show(value)}`);
+  checkChoice(what, value, ["token", "token-and-turn"]);
 }

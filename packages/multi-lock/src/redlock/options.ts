@@ -2,6 +2,7 @@ import type { ConnectionOptions } from "node:tls";
 import { type FencingToken, InvalidArgumentError, type Millis, type ProviderOptions } from "@holdfast/core";
 import {
   checkBoolean,
+  checkChoice,
   checkKnownKeys,
   checkMillis,
   checkObject,
@@ -113,7 +114,6 @@ const ownKeys = [
 const nodeKeys: (keyof RedLockNode)[] = ["url", "name", "durable", "username", "password", "tls", "db"];
 
 const fencings: readonly unknown[] = [undefined, "none", "write-back"];
-const purposes: readonly unknown[] = [undefined, "efficiency", "correctness"];
 
 /** Throws `InvalidArgumentError` naming the option and what it takes. */
 export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions {
@@ -199,11 +199,7 @@ function fencingOf(
   fencing: RedLocksOptions["fencing"],
   purpose: RedLocksOptions["purpose"],
 ): ResolvedRedLocksOptions["fencing"] {
-  if (!purposes.includes(purpose)) {
-    throw new InvalidArgumentError(
-      `redLocks: purpose must be "efficiency" or "correctness"; got ${show(purpose)}`,
-    );
-  }
+  checkChoice("redLocks: purpose", purpose, ["efficiency", "correctness"]);
   if (!fencings.includes(fencing) && typeof fencing !== "function") {
     throw new InvalidArgumentError(
       `${what} must be "none", "write-back" or a function; got ${show(fencing)}`,

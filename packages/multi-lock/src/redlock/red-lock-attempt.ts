@@ -1,9 +1,9 @@
 import { BackendError, type FencingToken, InvalidArgumentError, type Millis } from "@holdfast/core";
 import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
+import { pause } from "@holdfast/core/internal";
 import { NotSentError, type Subscription } from "@holdfast/redis-recipes/internal";
 import { holdRound, quorumError, type Round, repliesOf, tooFewError } from "./ballot.js";
 import { NodeLock } from "./node-locks.js";
-import { pause } from "./pause.js";
 import type { Quorum } from "./quorum.js";
 import { endOf, RedLockGrant } from "./red-lock-grant.js";
 import {

@@ -1,9 +1,9 @@
 import { BackendError, type FencingToken, type Millis } from "@holdfast/core";
 import type { AttemptListener, Grant, GrantState } from "@holdfast/core/driver";
+import { pause } from "@holdfast/core/internal";
 import { marginMs } from "@holdfast/redis-recipes/internal";
 import { type Ballot, holdRound, repliesOf, tooFewError } from "./ballot.js";
 import type { NodeLock } from "./node-locks.js";
-import { pause } from "./pause.js";
 import type { Quorum, QuorumHold } from "./quorum.js";
 import { type StandingVote, StandingVotes } from "./standing-votes.js";
 import { type Extension, extensionVotes } from "./vote-count.js";

@@ -1,8 +1,8 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import { pause } from "@holdfast/core/internal";
 import { marginMs, OutcomeUnknownError } from "@holdfast/redis-recipes/internal";
 import { holdRound, repliesOf } from "./ballot.js";
 import type { NodeLock } from "./node-locks.js";
-import { pause } from "./pause.js";
 import type { Quorum } from "./quorum.js";
 import type { VotingNode } from "./voting-node.js";
 

@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError, type Millis, type ProviderOptions } from "@holdfast/core";
 import {
+  checkChoice,
   checkMillis,
   checkObject,
   checkString,
@@ -145,11 +146,6 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
     leaseProof: leaseProof ?? "sync",
     connectionPolicy: connectionPolicy ?? "session",
   };
-}
-
-function checkChoice(what: string, given: unknown, choices: readonly [string, string]): void {
-  if (given === undefined || choices.includes(given as string)) return;
-  throw new InvalidArgumentError(`${what} must be "${choices.join('" or "')}"; got ${String(given)}`);
 }
 
 /** The entries themselves are the session's to check. */

@@ -21,7 +21,8 @@ export class RedisClientState {
   readonly requests: Requests;
   readonly owners: WireOwners;
   readonly holds: Holds;
-  readonly keptGrants: KeptGrants;
+  /** `null` where the provider keeps nothing: then it costs nothing. */
+  readonly keptGrants: KeptGrants | null;
   readonly waits: Waits;
   readonly grantChannel: GrantChannel;
   readonly lastRequests: LastRequests;
@@ -37,7 +38,7 @@ export class RedisClientState {
     this.owners = new WireOwners(runtime.randomId(), settings.keeps);
     this.requests = new Requests({ line, runtime, settings, clockStepped });
     this.holds = new Holds(this.requests, this.owners);
-    this.keptGrants = new KeptGrants(this.requests, () => this.grantChannel.hearing);
+    this.keptGrants = settings.keeps ? new KeptGrants(this.requests, () => this.grantChannel.hearing) : null;
     this.lastRequests = new LastRequests(this.requests);
     this.waits = new Waits(this.requests, this.holds);
     this.grantChannel = new GrantChannel(this, onUnknownGrant);
@@ -68,7 +69,7 @@ export class RedisClientState {
   async close(waitMs: Millis): Promise<void> {
     for (const stop of this.#stops) stop();
     this.waits.close();
-    this.keptGrants.close();
+    this.keptGrants?.close();
     this.grantChannel.close();
     this.channelWaiters.close();
     await this.line.close(waitMs);

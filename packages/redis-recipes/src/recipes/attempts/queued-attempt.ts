@@ -192,7 +192,7 @@ export class QueuedAttempt implements Attempt, Wait {
     const requests = this.#requests;
     // A request to let go that is not heard is not sent again.
     if (this.#parts.some(({ request }) => request.revocable)) await this.#client.grantChannel.subscribed();
-    const turns = this.#parts.map(({ lock }) => this.#client.keptGrants.javasTurn(lock.key));
+    const turns = this.#parts.map(({ lock }) => this.#client.keptGrants?.javasTurn(lock.key));
     if (turns.some((turn) => turn !== undefined)) await Promise.all(turns);
     if (this.#phase !== "asking") return;
     const { notAfterMs, options } = requests.grantBounds(this.lock.key);
@@ -311,18 +311,15 @@ export class QueuedAttempt implements Attempt, Wait {
    */
   #askKeeper(): void {
     const { runtime, settings } = this.#requests;
-    this.#endAsking = runtime.setTimer(settings.keepAskMs, () => void this.#refused(), { ref: true });
+    this.#endAsking = runtime.setTimer(settings.keepAskMs, () => this.#refused(), { ref: true });
   }
 
-  async #refused(): Promise<void> {
+  #refused(): void {
     if (!this.queued) return;
-    const { error } = await this.#takeBack().then(
-      () => ({ error: null }),
-      (error: unknown) => ({ error }),
+    this.#takeBack().then(
+      () => this.#withdrawn || this.#listener.unavailable(),
+      (error) => this.#withdrawn || this.#listener.failed(error),
     );
-    if (this.#withdrawn) return;
-    if (error === null) this.#listener.unavailable();
-    else this.#listener.failed(error);
   }
 
   /** Queued by this very answer, or granted: others may read its label. */

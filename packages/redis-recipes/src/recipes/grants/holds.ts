@@ -1,5 +1,5 @@
 import type { FencingToken, LossReason, Millis } from "@holdfast/core";
-import { inSlices } from "@holdfast/core/internal";
+import { inSlices, RecentMap } from "@holdfast/core/internal";
 import { type WireOwners, writerField } from "../../layout/owners.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchKind } from "../requests/batches.js";
@@ -59,13 +59,16 @@ export class Holds {
   readonly #byKey = new Map<string, Set<Held>>();
   readonly #bySlot = new Map<number, Set<Held>>();
   /** When each owner of this process last heard that its lock was taken by force. */
-  readonly #forced = new Map<string, Millis>();
+  readonly #forced: RecentMap<string, Millis>;
   /** What is tried again at the next tick. */
   #retries: (() => void)[] = [];
 
   constructor(requests: Requests, owners: WireOwners) {
+    const { runtime, settings } = requests;
     this.#requests = requests;
     this.#owners = owners;
+    const over = (heardMs: Millis) => runtime.nowMs() - heardMs >= 10 * settings.aliveMs;
+    this.#forced = new RecentMap(rememberedForced, over);
   }
 
   /**
@@ -95,15 +98,7 @@ export class Holds {
    */
   stolen(owner: string): void {
     for (const hold of this.of(owner)) hold.lost("stolen");
-    if (!this.#owners.hasDrawn(owner)) return;
-    const { runtime, settings } = this.#requests;
-    const nowMs = runtime.nowMs();
-    this.#forced.delete(owner);
-    this.#forced.set(owner, nowMs);
-    for (const [each, heardMs] of this.#forced) {
-      if (nowMs - heardMs < 10 * settings.aliveMs && this.#forced.size <= rememberedForced) break;
-      this.#forced.delete(each);
-    }
+    if (this.#owners.hasDrawn(owner)) this.#forced.set(owner, this.#requests.runtime.nowMs());
   }
 
   /** Whether a message of a forced release came after the request for a grant was sent: it may have ended that very grant. */

@@ -1,5 +1,5 @@
 import type { Millis } from "@holdfast/core";
-import { ClockJump } from "@holdfast/core/internal";
+import { ClockJump, pause } from "@holdfast/core/internal";
 import { type ProveAnswer, type ProveEntry, prove } from "../../scripts/mutex/prove.js";
 import type { Hearing } from "../queue/grant-channel.js";
 import { Rounds } from "../queue/rounds.js";
@@ -68,7 +68,7 @@ export class KeptGrants {
   leaveToJava(key: string, released: Promise<unknown>): void {
     const { runtime } = this.requests;
     const turn = Promise.allSettled([released])
-      .then(() => new Promise<void>((resolve) => runtime.setTimer(javasTurnMs, resolve, { ref: true })))
+      .then(() => pause(runtime, javasTurnMs, { ref: true }).over)
       .then(() => {
         if (this.#javas.get(key) === turn) this.#javas.delete(key);
       });

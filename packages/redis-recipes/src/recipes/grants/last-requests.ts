@@ -1,4 +1,5 @@
 import type { Millis } from "@holdfast/core";
+import { RecentMap } from "@holdfast/core/internal";
 import { warnProcess } from "../../client/warnings.js";
 import type { BoundCall } from "../requests/calls.js";
 import type { Requests } from "../requests/requests.js";
@@ -24,24 +25,25 @@ interface LastRequest {
  */
 export class LastRequests {
   readonly #requests: Requests;
-  readonly #remembered = new Set<LastRequest>();
+  /** By their calls. */
+  readonly #remembered: RecentMap<LastRequest["call"], LastRequest>;
 
   constructor(requests: Requests) {
     this.#requests = requests;
+    this.#remembered = new RecentMap(mostRemembered, ({ untilMs }) => untilMs <= requests.runtime.nowMs());
   }
 
   answered(call: LastRequest["call"], key: string, runId: string): void {
-    this.#forgetOld();
     const untilMs = this.#requests.runtime.nowMs() + rememberedMs;
     const request: LastRequest = { call, key, untilMs, runId, asking: false };
-    this.#remembered.add(request);
+    this.#remembered.set(call, request);
     // Its master may have been replaced while the answer was on its way.
     void this.#askNext(request);
   }
 
   masterChanged(): void {
-    this.#forgetOld();
-    for (const request of this.#remembered) void this.#askNext(request);
+    this.#remembered.forgetOld();
+    for (const request of this.#remembered.values()) void this.#askNext(request);
   }
 
   async #askNext(request: LastRequest): Promise<void> {
@@ -55,18 +57,10 @@ export class LastRequests {
         request.runId = runId;
       }
     } catch (error) {
-      this.#remembered.delete(request);
+      this.#remembered.delete(request.call);
       if (!line.closed) warnProcess(unconfirmed(request.key, error), "HF_GIVE_BACK_UNCONFIRMED");
     } finally {
       request.asking = false;
-    }
-  }
-
-  #forgetOld(): void {
-    const nowMs = this.#requests.runtime.nowMs();
-    for (const request of this.#remembered) {
-      if (request.untilMs > nowMs && this.#remembered.size < mostRemembered) return;
-      this.#remembered.delete(request);
     }
   }
 }

@@ -60,7 +60,7 @@ export interface GrantSpec {
 export interface GrantParts {
   readonly requests: Requests;
   readonly holds: Holds;
-  readonly keptGrants: KeptGrants;
+  readonly keptGrants: KeptGrants | null;
 }
 
 /** A grant that lives by its lease. What happens to it without its holder is reported to core's side of it. */
@@ -75,7 +75,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   readonly renewals: DueRenewals = new DueRenewals(this);
   readonly #requests: Requests;
   readonly #holds: Holds;
-  readonly #keptGrants: KeptGrants;
+  readonly #keptGrants: KeptGrants | null;
   readonly #learntMs: Millis;
   /** As `KeptGrants.hearing`, at the grant. */
   readonly #hearing: Hearing | null;
@@ -96,7 +96,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.#requests = requests;
     this.#holds = holds;
     this.#keptGrants = keptGrants;
-    this.#hearing = keptGrants.hearing;
+    this.#hearing = keptGrants?.hearing ?? null;
     this.spec = spec;
     this.slot = requests.line.slotOf(spec.lock.key);
     this.#token = spec.found.token;
@@ -222,8 +222,9 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       return false;
     if (line.state !== "connected" || line.masterOf(lock.key) !== found.runId || this.#runId !== found.runId)
       return false;
-    if (this.#hearing === null || this.#keptGrants.hearing !== this.#hearing) return false;
-    this.#kept = new KeptGrant(this.#keptGrants, this, this.#state as KeepingState);
+    const books = this.#keptGrants;
+    if (books === null || this.#hearing === null || books.hearing !== this.#hearing) return false;
+    this.#kept = new KeptGrant(books, this, this.#state as KeepingState);
     this.#kept.begin();
     return true;
   }
@@ -298,7 +299,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     const { settings } = this.#requests;
     const forJava = ended === "whole" || this.#kept?.javaListens === true;
     if (this.#kept !== null && settings.javaPeers && forJava)
-      this.#keptGrants.leaveToJava(this.spec.lock.key, released);
+      this.#keptGrants?.leaveToJava(this.spec.lock.key, released);
     return released;
   }
 

@@ -1,5 +1,5 @@
 import { BackendError, type Millis } from "@holdfast/core";
-import { inSlices } from "@holdfast/core/internal";
+import { inSlices, RecentMap } from "@holdfast/core/internal";
 import type { HandOver } from "../../layout/grant-message.js";
 import type { StandAnswer } from "../../scripts/mutex/answers.js";
 import type { Holds } from "../grants/holds.js";
@@ -58,7 +58,7 @@ export class Waits {
   /** Of these, owners that ask for their turn as soon as they are queued. */
   readonly #hurried = new Set<string>();
   readonly #heartbeats = new Map<string, Heartbeat>();
-  readonly #ended = new Map<string, Ended>();
+  readonly #ended: RecentMap<string, Ended>;
   /** Those that stand first, or of a kind that asks for each turn: they ask whether it has come. */
   readonly #front: Rounds<Heartbeat>;
   /** Those behind them. */
@@ -68,6 +68,7 @@ export class Waits {
   constructor(requests: Requests, holds: Holds) {
     this.#requests = requests;
     this.#holds = holds;
+    this.#ended = new RecentMap(rememberedEnded, ({ untilMs }) => untilMs <= requests.runtime.nowMs());
     this.#front = new Rounds({
       runtime: requests.runtime,
       periodMs: requests.settings.heartbeatMs,
@@ -110,15 +111,10 @@ export class Waits {
 
   /** Its cancel, or its release `ending`, goes out now. Copies of what was sent before may come after it. */
   end(wait: Pick<Wait, "owner" | "lock" | "leaseMs">, ending: Promise<unknown> = Promise.resolve()): void {
-    const { aliveMs } = this.#requests.settings;
+    const { runtime, settings } = this.#requests;
     this.remove(wait);
-    const nowMs = this.#requests.runtime.nowMs();
-    const untilMs = nowMs + 10 * aliveMs;
+    const untilMs = runtime.nowMs() + 10 * settings.aliveMs;
     this.#ended.set(wait.owner, { lock: wait.lock, leaseMs: wait.leaseMs, untilMs, ending });
-    for (const [owner, { untilMs }] of this.#ended) {
-      if (untilMs > nowMs && this.#ended.size <= rememberedEnded) break;
-      this.#ended.delete(owner);
-    }
   }
 
   /** Nothing of it was ever at the server. */

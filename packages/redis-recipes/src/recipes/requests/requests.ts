@@ -1,5 +1,5 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
-import { RecentMap } from "@holdfast/core/internal";
+import { pause, RecentMap } from "@holdfast/core/internal";
 import { OutcomeUnknownError } from "../../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
@@ -93,8 +93,10 @@ export class Requests implements BatchContext {
         if (!(error instanceof BackendError && error.retryable)) throw error;
         const leftMs = endMs - this.runtime.nowMs();
         if (leftMs <= 0) return { reply: null, repeated, runId: null };
-        if (this.line.state !== "connected") await this.#contact(leftMs);
-        else await this.#pause(Math.min(pauseMs, leftMs));
+        const rested = () => pause(this.runtime, Math.min(pauseMs, leftMs), { ref: true }).over;
+        // A refusal takes nothing away: it is tried until the time is over.
+        if (this.line.state === "connected") await rested();
+        else await this.line.whenConnected({ waitMs: leftMs }).catch(rested);
       }
     }
   }
@@ -114,7 +116,7 @@ export class Requests implements BatchContext {
       if (lateUntilMs === null || outcome.reply === null) return outcome;
       const leftMs = lateUntilMs - outcome.reply.serverMs;
       if (leftMs < 0) return outcome;
-      await this.#pause(leftMs + 1);
+      await pause(this.runtime, leftMs + 1, { ref: true }).over;
     }
   }
 
@@ -154,15 +156,6 @@ export class Requests implements BatchContext {
   sawToken(key: string, token: bigint): void {
     const before = this.floorOf(key);
     this.#tokens.set(key, token > before ? token : before);
-  }
-
-  async #contact(leftMs: Millis): Promise<void> {
-    // A refusal takes nothing away: it is tried until the time is over.
-    await this.line.whenConnected({ waitMs: leftMs }).catch(() => this.#pause(pauseMs));
-  }
-
-  #pause(forMs: Millis): Promise<void> {
-    return new Promise((resolve) => this.runtime.setTimer(Math.ceil(forMs), resolve, { ref: true }));
   }
 }
 

@@ -1,5 +1,5 @@
 import { BackendError, type Millis } from "@holdfast/core";
-import type { GrantEngine } from "@holdfast/core/internal";
+import { type GrantEngine, pause } from "@holdfast/core/internal";
 import { OutcomeUnknownError } from "../../client/errors.js";
 import type { RedisLine } from "../../client/redis-line.js";
 import type { Script } from "../../scripts/script.js";
@@ -47,7 +47,7 @@ export class RetryingRequests {
         if (!passing || engine.closed || runtime.nowMs() + pauseMs >= endMs)
           throw conflictIn(call.keys, error);
       }
-      await new Promise<void>((resolve) => runtime.setTimer(pauseMs, resolve, { ref: true }));
+      await pause(runtime, pauseMs, { ref: true }).over;
     }
   }
 

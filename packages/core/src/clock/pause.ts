@@ -1,4 +1,5 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import type { Runtime } from "../api/runtime.js";
+import type { Millis } from "../api/values.js";
 
 /** A time that can be ended early. */
 export interface Pause {
@@ -7,6 +8,7 @@ export interface Pause {
   end(): void;
 }
 
+/** `ref`: whether it keeps the process alive. Default `false`. */
 export function pause(runtime: Runtime, forMs: Millis, options?: { readonly ref?: boolean }): Pause {
   let end = (): void => {};
   const over = new Promise<void>((resolve) => {
