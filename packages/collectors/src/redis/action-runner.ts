@@ -94,18 +94,11 @@ function wasNotDone(error: unknown): boolean {
 }
 
 /** What a script answered. `done`: its word for having done it. */
-export function outcomeOf(reply: readonly unknown[], done: string, effects: readonly string[]): Outcome {
-  switch (reply[0]) {
-    case done:
-      return { outcome: "done", effects };
-    case "same":
-      return { outcome: "would-do", effects };
-    case "free":
-      return { outcome: "nothing-there", effects: [] };
-    default:
-      // changed, other, conflict: not what it was.
-      return { outcome: "conflict", effects: [] };
-  }
+export function outcomeOf([said]: readonly unknown[], done: string, effects: readonly string[]): Outcome {
+  if (said === done) return { outcome: "done", effects };
+  if (said === "same") return { outcome: "would-do", effects };
+  // Not free: changed, other, conflict, which is not what it was.
+  return { outcome: said === "free" ? "nothing-there" : "conflict", effects: [] };
 }
 
 /** The action has no effect here, for example because the holder's library cannot be asked. */

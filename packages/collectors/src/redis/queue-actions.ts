@@ -7,35 +7,35 @@ import { effectsOfCleaning, effectsOfEviction } from "./effects.js";
 
 /** Takes one waiter out of the queue. */
 export async function evict(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
-  const { entry, dryRun } = request;
+  const { entry } = request;
   if (entry === null) return unsupported("Say which waiter.");
-  const owners = await takeOutOf(runner, request, "one");
   // The lock has changed hands, or it has got it meanwhile, or gone.
-  if (owners === null || owners.length === 0) return { outcome: "conflict", effects: [] };
-  return { outcome: dryRun ? "would-do" : "done", effects: effectsOfEviction(entry) };
+  const none: Outcome = { outcome: "conflict", effects: [] };
+  return await takeOutOf(runner, request, "one", none, () => effectsOfEviction(entry));
 }
 
 /** Takes those out of the queue that are dead. */
 export async function clean(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
-  const owners = await takeOutOf(runner, request, "dead");
-  if (owners === null) return { outcome: "conflict", effects: [] };
-  const effects = effectsOfCleaning(owners);
-  if (owners.length === 0) return { outcome: "nothing-there", effects };
-  return { outcome: request.dryRun ? "would-do" : "done", effects };
+  const none: Outcome = { outcome: "nothing-there", effects: effectsOfCleaning([]) };
+  return await takeOutOf(runner, request, "dead", none, effectsOfCleaning);
 }
 
-/** `null`: another owner holds it than when the action was decided. */
+/** `none`: where nobody was there to be taken out. */
 async function takeOutOf(
   runner: ActionRunner,
   request: ActionRequest,
   what: "one" | "dead",
-): Promise<readonly string[] | null> {
-  const { key, entry } = request;
+  none: Outcome,
+  effectsOf: (owners: readonly string[]) => readonly string[],
+): Promise<Outcome> {
+  const { key, entry, dryRun } = request;
   const { lock, token, queue, deadlines, alive } = fairKeys(key);
   const keys = [lock, mutexKeys(key).waiters, alive, queue, deadlines, token];
   const waitMs = runner.settings.fairLockWaitTimeoutMs;
   const args = [what, entry ?? "", waitMs, runner.publish, redissonChannels.mutex(key)];
   const [first, owners] = await runner.act(request, { lua: takeOut, keys, args });
-  if (first === "changed") return null;
-  return Array.isArray(owners) ? owners.map(String) : [];
+  // Another owner holds it than when the action was decided.
+  if (first === "changed") return { outcome: "conflict", effects: [] };
+  if (!Array.isArray(owners) || owners.length === 0) return none;
+  return { outcome: dryRun ? "would-do" : "done", effects: effectsOf(owners.map(String)) };
 }

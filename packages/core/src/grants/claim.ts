@@ -118,10 +118,10 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   /** Why the request waits, where no hold of another client is in the way. */
   blockedBy: Error | undefined;
 
+  /** Speaks for all where they have to be alike. */
+  readonly spec: AcquireSpec;
   readonly #engine: GrantEngine;
   readonly #specs: AcquireSpecs;
-  /** Speaks for all where they have to be alike. */
-  readonly #spec: AcquireSpec;
   #phase: Phase = "connecting";
   /** What the caller's function awaits. */
   #news!: Promise<void>;
@@ -155,25 +155,17 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     super();
     this.#engine = engine;
     this.#specs = specs;
-    this.#spec = specs[0];
+    this.spec = specs[0];
     const { startedMs, options } = specs[0];
     const { waitMs } = options;
     this.#startedMs = startedMs ?? engine.runtime.nowMs();
     this.#deadlineMs = this.#startedMs + (waitMs === 0 ? engine.options.connectTimeoutMs : waitMs);
   }
 
-  get kind(): LongWait["kind"] {
-    return this.#spec.kind;
-  }
-
-  get name(): string {
-    return this.#spec.name;
-  }
-
   /** Sends the request. Throws where nothing may be asked for. */
   start(): Promise<void> {
     const engine = this.#engine;
-    const { beside, name, options } = this.#spec;
+    const { beside, name, options } = this.spec;
     const { signal } = options;
     // A read beside a write takes nothing new: holders may use the grace of a close for it.
     if (beside === undefined ? engine.closing : engine.closed) throw engine.closedError(name);
@@ -294,7 +286,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
   failed(error: unknown): void {
     if (this.#phase !== "asking") return;
-    const { beside } = this.#spec;
+    const { beside } = this.spec;
     if (beside !== undefined && !beside.givenBack && error instanceof LockLostError) {
       // The backend says so before anything has reported it to the write, whose end then decides.
       beside.lose(error.reason);
@@ -315,11 +307,11 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   }
 
   closing(error: ProviderClosedError): void {
-    if (this.#spec.beside === undefined) this.#decide("error", error);
+    if (this.spec.beside === undefined) this.#decide("error", error);
   }
 
   outage(error: unknown): void {
-    if (this.#spec.beside === undefined && endedByOutage.has(this.#phase)) this.#decide("error", error);
+    if (this.spec.beside === undefined && endedByOutage.has(this.#phase)) this.#decide("error", error);
   }
 
   ring(): void {
@@ -347,7 +339,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   // -------- the way to a grant
 
   #connectAndAsk(): void {
-    const { beside } = this.#spec;
+    const { beside } = this.spec;
     if (beside !== undefined && !this.#writeCertain(beside)) return;
     if (this.#engine.link.state !== "connected") {
       this.#connect();
@@ -370,7 +362,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   /** A late grant is given back, and an entry of ours is gone, before the next request for that name is sent. */
   #leftBehind(): Promise<unknown> | undefined {
     // What stands beside a write waits for nothing of that name.
-    if (this.#spec.beside !== undefined) return undefined;
+    if (this.spec.beside !== undefined) return undefined;
     let left: Promise<unknown> | undefined;
     for (const { name } of this.#specs) {
       const pending = this.#engine.pendingRelease(name);
@@ -383,7 +375,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   #writeCertain(write: Hold): boolean {
     if (!this.#writeHeld(write)) return false;
     if (write.state === "held") return true;
-    if (this.#spec.options.waitMs === 0) this.#decide("timeout");
+    if (this.spec.options.waitMs === 0) this.#decide("timeout");
     else this.#phase = "doubting";
     return false;
   }
@@ -441,7 +433,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
   #newAttempt(): Attempt {
     const { driver, keepings } = this.#engine;
-    const { beside, options } = this.#spec;
+    const { beside, options } = this.spec;
     if (beside === undefined) {
       const requests = requestsOf(this.#specs);
       return keepings === null
@@ -471,7 +463,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
         if (link.state === "connected") next();
         else this.#afterContact(phase, next);
       },
-      (error) => this.#phase === phase && this.#decide("error", this.#engine.typed(error, this.name)),
+      (error) => this.#phase === phase && this.#decide("error", this.#engine.typed(error, this.spec.name)),
     );
   }
 
@@ -538,9 +530,9 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   #failed(cause: unknown): void {
     const { runtime, options, waitAlarms } = this.#engine;
     // As an error of ours. The abort reasons of callers never come here.
-    const error = this.#engine.typed(cause, this.name);
+    const error = this.#engine.typed(cause, this.spec.name);
     const transport = error instanceof BackendError || error instanceof QuorumError;
-    if (!transport || !error.retryable || this.#spec.options.waitMs === 0) {
+    if (!transport || !error.retryable || this.spec.options.waitMs === 0) {
       this.#decide("error", error);
       return;
     }
@@ -560,7 +552,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     // The provider closes, and tells very many in turns: this call has not been told yet.
     if (this.#engine.closed) return this.#decide("error", this.#engine.closedError());
     // In the same turn in which the write was seen to stand: from here on the read is in the books.
-    const { beside } = this.#spec;
+    const { beside } = this.spec;
     if (beside !== undefined && !this.#writeHeld(beside)) return;
     this.handles = holds.map((hold, i) => {
       const { options, handleFrom, onHold } = this.#specs[i] as AcquireSpec;
@@ -575,7 +567,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   #decide(outcome: Outcome, error?: unknown): void {
     if (this.#phase === "settled") return;
     const attempt = this.#attempt;
-    const { beside, throws } = this.#spec;
+    const { beside, throws } = this.spec;
     if (outcome === "error" || outcome === "aborted") this.#failure = { error };
     else if (throws && !(outcome === "unavailable" && beside !== undefined))
       this.#failure = { error: this.#inVain(this.#timedOut()) };
@@ -606,7 +598,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
   #settle(outcome: Outcome, error: unknown): void {
     const { waitAlarms, signals, waiting, longWaits } = this.#engine;
-    const { signal } = this.#spec.options;
+    const { signal } = this.spec.options;
     this.#phase = "settled";
     waitAlarms.clear(this);
     if (signal !== undefined && this.#aborted !== undefined) signals.remove(signal, this.#aborted);
@@ -621,7 +613,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
   /** A caller that asks once and has time left goes on in another way, so of this claim only an end that is no refusal is reported. */
   get #reportsLate(): boolean {
-    return this.#spec.asksOnce === true && this.#spec.options.waitMs > 0;
+    return this.spec.asksOnce === true && this.spec.options.waitMs > 0;
   }
 
   #reportStarted(): void {

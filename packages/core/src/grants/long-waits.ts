@@ -6,8 +6,7 @@ import { holderOf } from "./holder-of.js";
 
 /** An acquire without a limit of time, after the backend has answered that it has to wait. */
 export interface LongWait {
-  readonly kind: PrimitiveKind;
-  readonly name: string;
+  readonly spec: { readonly kind: PrimitiveKind; readonly name: string };
   /** When the backend answered so. Monotonic. */
   readonly queuedMs: Millis;
   /** As in `AttemptListener.waiting`. */
@@ -50,7 +49,7 @@ export class LongWaits extends Alarm {
   remove(wait: LongWait): void {
     this.#fresh.delete(wait);
     this.#looked.delete(wait);
-    if (this.#told.get(wait.name) === wait) this.#told.delete(wait.name);
+    if (this.#told.get(wait.spec.name) === wait) this.#told.delete(wait.spec.name);
   }
 
   ring(): void {
@@ -86,13 +85,14 @@ export class LongWaits extends Alarm {
   }
 
   #lookFor(wait: LongWait): void {
-    const { name, blockedBy } = wait;
+    const { blockedBy } = wait;
+    const { kind, name } = wait.spec;
     if (this.#told.has(name)) return;
     if (blockedBy !== undefined) {
       const why = `no hold of another client is in the way, but this: ${blockedBy.message}`;
       const message = `acquire of "${name}" waits for more than ${hopelessMs} ms; ${why}`;
       this.#tell(wait, "HF_BLOCKED_WAIT", message);
-    } else if (wait.kind.endsWith("mutex") && wait.kind !== "reentrant-mutex") {
+    } else if (kind.endsWith("mutex") && kind !== "reentrant-mutex") {
       const own = this.#ownHold(wait);
       if (own !== undefined && own.grantedAtMs <= wait.queuedMs)
         this.#tell(wait, "HF_SELF_WAIT", selfWait(own));
@@ -100,19 +100,19 @@ export class LongWaits extends Alarm {
   }
 
   async #tellLong(wait: LongWait): Promise<void> {
-    const { name, queuedMs } = wait;
+    const { name } = wait.spec;
     if (this.#told.has(name)) return;
     this.#told.set(name, wait);
-    const holder = await holderOf(this.#engine, wait, this.#ownHold(wait));
+    const holder = await holderOf(this.#engine, wait.spec, this.#ownHold(wait));
     // Granted, or given up, while the holder was asked for.
     if (this.#told.get(name) !== wait) return;
-    const waitedMs = Math.round(this.#engine.runtime.nowMs() - queuedMs);
+    const waitedMs = Math.round(this.#engine.runtime.nowMs() - wait.queuedMs);
     const message = `acquire of "${name}" has waited for ${waitedMs} ms, and has neither waitMs nor an end in sight; ${holder}`;
     this.#tell(wait, "HF_LONG_WAIT", message);
   }
 
   /** Looked up in one pass over the holds for all waits of a turn: of both there may be ten thousand. */
-  #ownHold({ name, kind }: LongWait): HoldRecord | undefined {
+  #ownHold({ spec: { name, kind } }: LongWait): HoldRecord | undefined {
     this.#own ??= new Map(
       [...this.#engine.holds]
         .filter(({ open }) => open.length > 0)
@@ -122,7 +122,7 @@ export class LongWaits extends Alarm {
   }
 
   #tell(wait: LongWait, code: string, message: string): void {
-    this.#told.set(wait.name, wait);
+    this.#told.set(wait.spec.name, wait);
     void wait.callSite().then((site) => {
       const detail = site?.stack;
       process.emitWarning(message, {

@@ -42,7 +42,9 @@ type Tried = { readonly granted: Granted } | { readonly againMs: Millis | null }
 export class PolledAttempt implements Attempt {
   readonly #client: RedisClientState;
   readonly #requests: Requests;
-  readonly #lock: PolledLock;
+  readonly #name: string;
+  readonly #key: string;
+  readonly #scripts: PolledScripts;
   readonly #asking: PolledOwner;
   readonly #beside: RedisGrant | undefined;
   readonly #request: PolledRequest;
@@ -64,19 +66,20 @@ export class PolledAttempt implements Attempt {
   /** `beside`: the write beside which a read is asked for, under the same owner, as Redisson's layout asks. */
   constructor(
     client: RedisClientState,
-    lock: PolledLock,
+    { name, keys, scripts }: PolledLock,
     request: PolledRequest,
     listener: AttemptListener,
     beside?: RedisGrant,
   ) {
     const owner = beside?.spec.owner ?? client.owners.fresh();
-    const { name, keys, scripts } = lock;
     const { permits } = request;
     const limit = limitIn(request.limit, name);
     const permitIds = scripts.permitIds?.(owner, permits, client.requests.runtime) ?? [];
     this.#client = client;
     this.#requests = client.requests;
-    this.#lock = lock;
+    this.#name = name;
+    this.#key = keys.key;
+    this.#scripts = scripts;
     this.#asking = { keys, owner, permits, limit, permitIds };
     this.#beside = beside;
     this.#request = request;
@@ -115,7 +118,7 @@ export class PolledAttempt implements Attempt {
   }
 
   async #untilGranted(firstMs: Millis | null): Promise<void> {
-    const { wakes } = this.#lock.scripts;
+    const { wakes } = this.#scripts;
     let againMs = firstMs;
     if (wakes !== null) {
       const waiter = { size: this.#request.permits, wake: this.#messaged };
@@ -156,14 +159,14 @@ export class PolledAttempt implements Attempt {
 
   async #try(): Promise<Tried> {
     const requests = this.#requests;
-    const { what } = this.#lock.scripts;
+    const { what } = this.#scripts;
     this.#woken = false;
     this.#roundTrips++;
-    const { notAfterMs, options } = requests.grantBounds(this.#lock.keys.key);
-    const floor = requests.floorOf(this.#lock.keys.key);
+    const { notAfterMs, options } = requests.grantBounds(this.#key);
+    const floor = requests.floorOf(this.#key);
     const { owner } = this.#asking;
     const request = { owner, leaseMs: this.#leaseMs, mayWait: false, notAfterMs, floor };
-    const call = this.#lock.scripts.take(this.#asking, request, requests);
+    const call = this.#scripts.take(this.#asking, request, requests);
     const before = this.#mayBeThere;
     this.#mayBeThere = true;
     this.#sentMs = requests.runtime.nowMs();
@@ -174,7 +177,7 @@ export class PolledAttempt implements Attempt {
     });
     const { reply, acknowledged } = answer;
     if (reply.status === "granted") {
-      checkAcknowledged(requests, acknowledged, this.#lock.name);
+      checkAcknowledged(requests, acknowledged, this.#name);
       return { granted: answer as Granted };
     }
     // A try before it whose answer was lost may still be on its way.
@@ -182,13 +185,13 @@ export class PolledAttempt implements Attempt {
     switch (reply.status) {
       case "late":
         throw new BackendError(
-          `a request for the ${what} "${this.#lock.name}" came to Redis too late`,
-          ofLock(this.#lock.name),
+          `a request for the ${what} "${this.#name}" came to Redis too late`,
+          ofLock(this.#name),
         );
       case "conflict":
         throw new LayoutConflictError(
-          `the key ${JSON.stringify(this.#lock.keys.key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
-          ofLock(this.#lock.name),
+          `the key ${JSON.stringify(this.#key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
+          ofLock(this.#name),
         );
       case "busy":
         if (this.#request.mayWait && !this.#over) this.#listener.waiting(this.#blockedBy(reply.missing));
@@ -199,8 +202,8 @@ export class PolledAttempt implements Attempt {
   #blockedBy(missing: string | undefined): Error | undefined {
     if (missing === undefined) return undefined;
     return new BackendError(
-      `the ${this.#lock.scripts.what} "${this.#lock.name}" grants nothing: ${missing}`,
-      ofLock(this.#lock.name),
+      `the ${this.#scripts.what} "${this.#name}" grants nothing: ${missing}`,
+      ofLock(this.#name),
     );
   }
 
@@ -212,7 +215,7 @@ export class PolledAttempt implements Attempt {
   #sleep(againMs: Millis | null, refusals: number): Promise<void> {
     if (this.#over || this.#woken || againMs === 0) return Promise.resolve();
     const cappedMs =
-      this.#lock.scripts.sleepMs?.(this.#requests.runtime, refusals) ?? cappedSleepMs(this.#requests.runtime);
+      this.#scripts.sleepMs?.(this.#requests.runtime, refusals) ?? cappedSleepMs(this.#requests.runtime);
     const forMs = againMs === null ? cappedMs : Math.min(cappedMs, againMs + expiryGraceMs);
     return new Promise((resolve) => {
       const cancel = this.#requests.runtime.setTimer(Math.ceil(forMs), () => this.#wake());
@@ -236,18 +239,12 @@ export class PolledAttempt implements Attempt {
       await this.#writeGone();
       return;
     }
-    requests.sawToken(this.#lock.keys.key, reply.token);
+    requests.sawToken(this.#key, reply.token);
     const asking = this.#asking;
-    const { sharing, renewal, renewKeys, fieldOf } = this.#lock.scripts;
+    const { sharing, renewal, renewKeys, fieldOf } = this.#scripts;
     const token = beside?.token ?? reply.token;
     const grant = new RedisGrant(this.#client, {
-      lock: {
-        name: this.#lock.name,
-        key: this.#lock.keys.key,
-        sharing,
-        renewal,
-        renewKeys: renewKeys(asking),
-      },
+      lock: { name: this.#name, key: this.#key, sharing, renewal, renewKeys: renewKeys(asking) },
       owner: asking.owner,
       field: fieldOf(asking),
       permitIds: asking.permitIds,
@@ -266,13 +263,13 @@ export class PolledAttempt implements Attempt {
   }
 
   #beforeDelivery(contended: boolean): readonly Promise<void>[] {
-    const { sharing, askedByChannel } = this.#lock.scripts;
+    const { sharing, askedByChannel } = this.#scripts;
     const { grantChannel, holds, revokeChannels } = this.#client;
     const listening = (): Promise<void> =>
-      askedByChannel ? revokeChannels.listen(this.#lock.keys.key) : grantChannel.subscribed();
+      askedByChannel ? revokeChannels.listen(this.#key) : grantChannel.subscribed();
     const listens = this.#request.revocable ? [listening()] : [];
     // What became free may be what another handle of this process has lost, and that one hears of the loss first.
-    const others = sharing === "any" && contended ? holds.on(this.#lock.keys.key) : [];
+    const others = sharing === "any" && contended ? holds.on(this.#key) : [];
     return [...listens, ...others.map((other) => other.recheck())];
   }
 
@@ -280,7 +277,7 @@ export class PolledAttempt implements Attempt {
   async #writeGone(): Promise<void> {
     if (this.#mayBeThere) await this.#end();
     if (this.#over) return;
-    const name = this.#lock.name;
+    const name = this.#name;
     const lost = new LockLostError(`the write lock "${name}" was gone when a read was asked for beside it`, {
       reason: "lease-missing",
       token: this.#beside?.token ?? null,
@@ -291,20 +288,19 @@ export class PolledAttempt implements Attempt {
 
   /** Also of a try whose answer was lost. `false` when it was not ours any more; an earlier copy of the same request may have ended it. */
   async #end(): Promise<boolean> {
-    const { what, outlivesLease, askedByChannel } = this.#lock.scripts;
-    const call = this.#lock.scripts.end(this.#asking, this.#requests);
+    const { what, outlivesLease, askedByChannel } = this.#scripts;
+    const call = this.#scripts.end(this.#asking, this.#requests);
     const { reply, repeated, runId } = await this.#requests.runLast(call, this.#overMs(), this.#lateUntilMs);
     if (outlivesLease) {
       if (reply === null) {
-        throw new BackendError(`the ${what} "${this.#lock.name}" could not be given back`, {
-          ...ofLock(this.#lock.name),
+        throw new BackendError(`the ${what} "${this.#name}" could not be given back`, {
+          ...ofLock(this.#name),
           retryable: false,
         });
       }
-      this.#client.lastRequests.answered(call, this.#lock.keys.key, runId);
+      this.#client.lastRequests.answered(call, this.#key, runId);
     }
-    if (this.#request.revocable && askedByChannel)
-      this.#client.revokeChannels.leaveIfUnheld(this.#lock.keys.key);
+    if (this.#request.revocable && askedByChannel) this.#client.revokeChannels.leaveIfUnheld(this.#key);
     if (reply === null) return false;
     this.#mayBeThere = false;
     // Of permits taken together one that is gone is the loss of all.
@@ -315,7 +311,7 @@ export class PolledAttempt implements Attempt {
   /** When the lease is over at the server too, whatever was answered when. */
   #overMs(): Millis {
     const { runtime, settings } = this.#requests;
-    if (this.#lock.scripts.outlivesLease) return runtime.nowMs() + patienceMs;
+    if (this.#scripts.outlivesLease) return runtime.nowMs() + patienceMs;
     const untilMs = Math.max(this.#sentMs + this.#leaseMs, this.#grant?.validUntilMs() ?? 0);
     // A request that reaches the server later than that does nothing.
     return untilMs + 2 * marginMs(this.#leaseMs) + 2 * settings.commandTimeoutMs;

@@ -79,17 +79,19 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   readonly #learntMs: Millis;
   /** As `KeptGrants.hearing`, at the grant. */
   readonly #hearing: Hearing | null;
-  #token: FencingToken;
+  /** That of the latest owner. */
+  token: FencingToken;
   /** Set once the holder has released, and the provider keeps the lock. */
   #kept: KeptGrant | null = null;
   /** Another client has asked for the lock since the grant, or messages may be missing. */
   #wished = false;
   #state!: GrantState;
   #validUntilMs: Millis;
-  #confirmedSentMs: Millis = -Infinity;
-  #runId: string;
+  confirmedSentMs: Millis = -Infinity;
+  runId: string;
   #rechecking = false;
-  #ended = false;
+  /** It is over here: what still comes for it is ignored. */
+  ended = false;
   #released = false;
 
   constructor({ requests, holds, keptGrants }: GrantParts, spec: GrantSpec) {
@@ -99,7 +101,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.#hearing = keptGrants?.hearing ?? null;
     this.spec = spec;
     this.slot = requests.line.slotOf(spec.lock.key);
-    this.#token = spec.found.token;
+    this.token = spec.found.token;
     this.backendId = spec.field;
     this.permitIds = spec.permitIds ?? [];
     this.roundTrips = spec.roundTrips;
@@ -107,7 +109,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.place = spec.place;
     this.#learntMs = requests.runtime.nowMs();
     this.#validUntilMs = spec.found.untilMs;
-    this.#runId = spec.found.runId;
+    this.runId = spec.found.runId;
     requests.sawToken(spec.lock.key, spec.found.token);
   }
 
@@ -120,23 +122,6 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     // Rule 9: the answer of a master that was replaced before it could be delivered.
     const replaced = line.state !== "connected" || line.masterOf(lock.key) !== found.runId;
     if (replaced || this.#holds.stolenSince(owner, found.askedMs)) this.becomeUncertain();
-  }
-
-  /** That of the latest owner. */
-  get token(): FencingToken {
-    return this.#token;
-  }
-
-  get runId(): string {
-    return this.#runId;
-  }
-
-  get confirmedSentMs(): Millis {
-    return this.#confirmedSentMs;
-  }
-
-  get ended(): boolean {
-    return this.#ended;
   }
 
   nowMs(): Millis {
@@ -203,13 +188,13 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       this.becomeUncertain();
       return this.#confirmed(ask);
     }
-    this.#runId = runId;
-    if (sentMs >= this.#confirmedSentMs) {
-      this.#confirmedSentMs = sentMs;
+    this.runId = runId;
+    if (sentMs >= this.confirmedSentMs) {
+      this.confirmedSentMs = sentMs;
       this.#validUntilMs = sentMs + reply.pttlMs - marginMs(reply.pttlMs);
     }
     this.#requests.sawToken(lock.key, reply.token);
-    if (!this.#ended && this.#state.doubted) this.#state.recovered();
+    if (!this.ended && this.#state.doubted) this.#state.recovered();
     return { ...answer, reply: reply as Extract<R, { readonly status: "renewed" }> };
   }
 
@@ -218,9 +203,9 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   keep(): boolean {
     const { lock, found, claimed } = this.spec;
     const { line } = this.#requests;
-    if (this.#ended || this.#wished || claimed || lock.proof === undefined || this.#state.doubted)
+    if (this.ended || this.#wished || claimed || lock.proof === undefined || this.#state.doubted)
       return false;
-    if (line.state !== "connected" || line.masterOf(lock.key) !== found.runId || this.#runId !== found.runId)
+    if (line.state !== "connected" || line.masterOf(lock.key) !== found.runId || this.runId !== found.runId)
       return false;
     const books = this.#keptGrants;
     if (books === null || this.#hearing === null || books.hearing !== this.#hearing) return false;
@@ -234,8 +219,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   }
 
   lend(): FencingToken {
-    if (this.#kept !== null) this.#token = this.#kept.lend();
-    return this.#token;
+    if (this.#kept !== null) this.token = this.#kept.lend();
+    return this.token;
   }
 
   askProof(reserves: boolean): Promise<Proof | null> {
@@ -243,14 +228,14 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     const { keys, channel } = lock.proof as Required<GrantedLock>["proof"];
     const entry = { field, leaseMs, channel, reserves };
     return this.#confirmed(() =>
-      this.#requests.batches.ask(proofs, keys, entry, { wanted: () => !this.#ended }),
+      this.#requests.batches.ask(proofs, keys, entry, { wanted: () => !this.ended }),
     );
   }
 
   /** Another client asks for the lock, or may have asked for it. */
   wanted(): void {
     this.#wished = true;
-    if (this.#kept !== null && !this.#ended) (this.#state as KeepingState).wanted();
+    if (this.#kept !== null && !this.ended) (this.#state as KeepingState).wanted();
   }
 
   /**
@@ -264,7 +249,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
 
   /** Rules 8 and 9, and after a step of the server's clock: only an answer tells whether it still stands. */
   async recheck(): Promise<void> {
-    if (this.#rechecking || this.#ended) return;
+    if (this.#rechecking || this.ended) return;
     const { leaseMs } = this.spec;
     const leftMs = Math.floor(this.#validUntilMs - this.#requests.runtime.nowMs());
     // Before core's first renewal most of the lease is left, and whether there will be one is core's to say.
@@ -277,17 +262,17 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   becomeUncertain(): void {
     // An idle one that is kept is given back now, since no new connection will come by which that could be done later.
     if (this.#requests.line.state === "connected") this.wanted();
-    if (!this.#ended && !this.#state.doubted) this.#state.uncertain();
+    if (!this.ended && !this.#state.doubted) this.#state.uncertain();
   }
 
   revokeAsked(): void {
-    if ((this.spec.revocable || this.#kept !== null) && !this.#ended) this.#state.revokeRequested();
+    if ((this.spec.revocable || this.#kept !== null) && !this.ended) this.#state.revokeRequested();
     // A request that was meant for one owner does not reach the next.
     this.wanted();
   }
 
   lost(reason: LossReason): void {
-    if (this.#ended) return;
+    if (this.ended) return;
     this.abandon();
     this.#state.lost(reason);
   }
@@ -303,9 +288,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     return released;
   }
 
-  /** It is over here: what still comes for it is ignored. */
   abandon(): void {
-    this.#ended = true;
+    this.ended = true;
     this.#kept?.stop();
     this.#holds.remove(this);
   }
@@ -324,7 +308,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
             over();
           },
           // It is uncertain by now, and this, core's own renewals or the next contact ask again.
-          () => this.#holds.soon(() => (!this.#ended && again() ? ask() : over())),
+          () => this.#holds.soon(() => (!this.ended && again() ? ask() : over())),
         );
       };
       ask();
@@ -335,10 +319,10 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     const { lock } = this.spec;
     const { settings, line, batches } = this.#requests;
     // Rule 11: what a failover may have lost has to be where the policy wants it before it counts again.
-    if (settings.acks > 0 && this.#runId !== line.masterOf(lock.key)) {
+    if (settings.acks > 0 && this.runId !== line.masterOf(lock.key)) {
       return renewAcknowledged(this.#requests, lock, entry);
     }
-    return batches.ask(lock.renewal, lock.renewKeys, entry, { withinMs, wanted: () => !this.#ended });
+    return batches.ask(lock.renewal, lock.renewKeys, entry, { withinMs, wanted: () => !this.ended });
   }
 }
 

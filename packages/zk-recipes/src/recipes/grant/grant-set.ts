@@ -31,6 +31,8 @@ export interface SessionGrant extends Attended {
 
 /** The grants of one session, which come in doubt, recover and end together with it. */
 export class GrantSet {
+  /** Why the grants are over, once the session is: of very many, some are told in a later turn of the event loop. */
+  lost: LossReason | null = null;
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
   /** By the path of the lock, then by the path of each node. */
@@ -39,7 +41,6 @@ export class GrantSet {
   readonly #lasting: Lasting;
   /** Of looks at what is doubted: contact that breaks again ends the round. */
   #round = 0;
-  #lost: LossReason | null = null;
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
     this.#session = session;
@@ -52,18 +53,12 @@ export class GrantSet {
     });
   }
 
-  /** Why the grants are over, once the session is: of very many, some are told in a later turn of the event loop. */
-  get lost(): LossReason | null {
-    return this.#lost;
-  }
-
   add(grant: SessionGrant): void {
     this.#grants.add(grant);
     for (const { path } of grant.nodes) {
       const parent = parentOf(path);
-      const siblings = this.#byParent.get(parent);
-      if (siblings === undefined) this.#byParent.set(parent, new Map([[path, grant]]));
-      else siblings.set(path, grant);
+      const siblings = this.#byParent.get(parent) ?? new Map<string, SessionGrant>();
+      this.#byParent.set(parent, siblings.set(path, grant));
     }
     this.#lasting.add(grant);
   }
@@ -126,7 +121,7 @@ export class GrantSet {
   #loseAll(how: "lost" | "closed"): void {
     const ofSession = this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
     const reason = how === "closed" ? "provider-closed" : ofSession;
-    this.#lost = reason;
+    this.lost = reason;
     this.#round++;
     const grants = [...this.#grants];
     for (const grant of grants) if (!grant.delivered) grant.lose(reason);

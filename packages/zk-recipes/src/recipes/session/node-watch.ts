@@ -12,13 +12,14 @@ export type NodeData = ResponseOf<"getData">;
  */
 export abstract class NodeWatch implements WatchListener<NodeData | null> {
   readonly path: string;
+  /** Nothing is listened to any more. */
+  over = false;
   protected readonly context: SessionContext;
   /** The connection over which the present watch is known to count; 0 until its read is answered. */
   protected armedOn = 0;
   #handle: WatchHandle | null = null;
   /** What is on its way and not answered. */
   #asked: "read" | "unread" | null = null;
-  #stopped = false;
 
   constructor(context: SessionContext, path: string) {
     this.context = context;
@@ -30,17 +31,12 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
     return this.#handle !== null && this.armedOn === this.context.session.connection;
   }
 
-  /** Nothing is listened to any more. */
-  get over(): boolean {
-    return this.#stopped;
-  }
-
   /**
    * Arms those that are not armed yet, by one request that reads none of them where there are several. `sinceZxid`: of a moment before
    * which no change of a node matters.
    */
   static armAll(context: SessionContext, watches: readonly NodeWatch[], sinceZxid: bigint): void {
-    const idle = watches.filter((watch) => !watch.#stopped && watch.#handle === null);
+    const idle = watches.filter((watch) => !watch.over && watch.#handle === null);
     if (idle.length < 2) return idle[0]?.arm();
     for (const watch of idle) watch.#begin("unread");
     const unread = idle.map((watch) => ({ path: watch.path, listener: watch }));
@@ -49,7 +45,7 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
   }
 
   arm(): void {
-    if (this.#stopped || this.#handle !== null) return;
+    if (this.over || this.#handle !== null) return;
     this.#begin("read");
     this.#handle = this.context.session.watchData(this.path, this);
   }
@@ -68,7 +64,7 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
   }
 
   answered(outcome: Outcome<NodeData | null>): void {
-    if (this.#stopped) return;
+    if (this.over) return;
     const asked = this.#asked;
     this.#asked = null;
     if (outcome.ok) return outcome.value === null ? this.armedUnread() : this.read(outcome.value);
@@ -83,7 +79,7 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
 
   fired(type: WatchEventType): void {
     this.#handle = null;
-    if (this.#stopped) return;
+    if (this.over) return;
     // In front of the answer: the request has found the node gone.
     if (type === "deleted") return this.gone(this.#asked === null ? "event" : "read");
     this.changed();
@@ -92,7 +88,7 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
 
   /** Stops listening without a request. A registration that is left at the server costs at most one event, which is ignored. */
   stop(): void {
-    this.#stopped = true;
+    this.over = true;
     this.#handle?.drop();
     this.#handle = null;
   }
