@@ -59,11 +59,12 @@ export class GrantEngine {
   /** `null` where nothing is kept for the next owner: then it must not cost anything. */
   readonly keepings: Keepings | null;
 
+  /** Nothing works any more. */
+  closed = false;
   #ownerCount = 0;
   /** What `close()` answers, from its first call on. */
   #closing: Promise<CloseReport> | undefined;
   #grace: Grace | undefined;
-  #closed = false;
   readonly #stopping = new AbortController();
   #contact: Promise<void> | undefined;
   #regained: Promise<void> | undefined;
@@ -90,11 +91,6 @@ export class GrantEngine {
         this.keepings?.connected();
       } else this.#linkDown();
     });
-  }
-
-  /** Nothing works any more. */
-  get closed(): boolean {
-    return this.#closed;
   }
 
   /** `close()` was called: nothing new is granted, while holders may have time to finish. */
@@ -212,7 +208,7 @@ export class GrantEngine {
   close(releaseTimeoutMs: Millis, graceMs: Millis): Promise<CloseReport> {
     if (this.#closing === undefined) {
       if (graceMs > 0 && this.holds.size > 0) this.#grace = new Grace(this.waitAlarms);
-      else this.#closed = true;
+      else this.closed = true;
       this.#closing = this.#graceThenClose(releaseTimeoutMs);
     }
     if (graceMs > 0) this.#grace?.endBy(this.runtime.nowMs() + graceMs);
@@ -228,7 +224,7 @@ export class GrantEngine {
     if (this.#grace !== undefined) {
       await this.#forAll([...this.waiting], (each) => each.closing?.(this.closedError()));
       await this.#grace.over;
-      this.#closed = true;
+      this.closed = true;
     }
     return await this.#close(releaseTimeoutMs);
   }

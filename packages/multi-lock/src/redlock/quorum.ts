@@ -37,8 +37,8 @@ export class Quorum implements BackendLink, NodeListener {
   readonly owners: WireOwners;
   readonly holds: Set<QuorumHold> = new Set<QuorumHold>();
   readonly meter: RequestMeter | undefined;
+  state: SessionState = "connecting";
   readonly #events: EventHub;
-  #state: SessionState = "connecting";
   readonly #warned = new Set<string>();
   /** On the channel of this provider, on each node. */
   #subscriptions: readonly Subscription[] = [];
@@ -54,10 +54,6 @@ export class Quorum implements BackendLink, NodeListener {
     this.nodes = settings.nodes.map((node) => new VotingNode(node, settings.common, this, open));
   }
 
-  get state(): SessionState {
-    return this.#state;
-  }
-
   /** Whether a majority of the nodes can be asked now. */
   get connected(): boolean {
     return this.nodes.filter((node) => node.connected).length >= this.majority;
@@ -65,7 +61,7 @@ export class Quorum implements BackendLink, NodeListener {
 
   /** Rejects with `QuorumError` when each node is connected or has failed, and fewer than a majority are connected. */
   async whenConnected(options: { readonly waitMs: Millis; readonly signal?: AbortSignal }): Promise<void> {
-    if (this.#state === "connected") return;
+    if (this.state === "connected") return;
     const { nodes, majority } = this;
     const refusals = (ballots: readonly Ballot<void>[]) =>
       ballots.flatMap(({ outcome }) =>
@@ -137,9 +133,9 @@ export class Quorum implements BackendLink, NodeListener {
   // -------- what the nodes report
 
   connectionChanged(): void {
-    const state = this.connected ? "connected" : this.#state === "connecting" ? "connecting" : "suspended";
-    if (state === this.#state) return;
-    this.#state = state;
+    const state = this.connected ? "connected" : this.state === "connecting" ? "connecting" : "suspended";
+    if (state === this.state) return;
+    this.state = state;
     for (const hold of [...this.holds]) hold.contactChanged();
     // Listeners of the event find the holds in their new state.
     if (!this.#events.has("session-state")) return;

@@ -78,8 +78,7 @@ export class RedLockGrant implements QuorumHold {
 
   async prove(leaseMs: Millis, options: { readonly due: boolean } = { due: false }): Promise<Millis | null> {
     this.#periodic ||= options.due;
-    const stands = await this.#extend(leaseMs);
-    return stands ? this.#validUntilMs : null;
+    return (await this.#extend(leaseMs)) ? this.#validUntilMs : null;
   }
 
   async release(): Promise<boolean> {

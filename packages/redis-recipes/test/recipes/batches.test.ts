@@ -27,7 +27,7 @@ function batches(calls: string[][], noted: number[] = []): Batches {
   };
   const noteClock = (serverMs: number): void => void noted.push(serverMs);
   const context = { settings, publish: "publish", notAfterMs: () => null, noteClock } as const;
-  return new Batches(line as unknown as RedisLine, simulatedRuntime(1), context);
+  return new Batches({ ...context, line: line as unknown as RedisLine, runtime: simulatedRuntime(1) });
 }
 
 test("an entry whose answer cannot be read fails alone", async () => {

@@ -15,14 +15,8 @@ function spinSleepMs(runtime: Runtime, refusals: number): Millis {
 }
 
 const acquire = mappedScript(spinAcquire, (answer): PolledAnswer => {
-  switch (answer.status) {
-    case "granted":
-    case "late":
-    case "conflict":
-      return answer;
-    default:
-      return { status: "busy", serverMs: answer.serverMs, againMs: null };
-  }
+  if (answer.status !== "busy" && answer.status !== "queued") return answer;
+  return { status: "busy", serverMs: answer.serverMs, againMs: null };
 });
 
 const release = mappedScript(

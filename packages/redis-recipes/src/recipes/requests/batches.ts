@@ -29,6 +29,9 @@ export interface BatchContext {
   noteClock(serverMs: number, answer: Pick<BatchAnswer<unknown>, "sentMs" | "answeredMs" | "runId">): void;
 }
 
+/** Whoever asks: batches have its line. */
+type Asking = BatchContext & { readonly line: RedisLine; readonly runtime: Runtime };
+
 /** No replicas are asked about what goes in a batch. */
 export type BatchAnswer<R> = Omit<Answer<R>, "acknowledged">;
 
@@ -65,16 +68,12 @@ const flightSize = 8;
  * heartbeats of ten thousand locks are some dozens of calls then. The request that is due first takes along all that waits for the same slot.
  */
 export class Batches {
-  readonly #line: RedisLine;
-  readonly #runtime: Runtime;
-  readonly #context: BatchContext;
+  readonly #context: Asking;
   readonly #waiting = new Map<number | null, Waiting>();
   #dueMs: Millis = Infinity;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(line: RedisLine, runtime: Runtime, context: BatchContext) {
-    this.#line = line;
-    this.#runtime = runtime;
+  constructor(context: Asking) {
     this.#context = context;
   }
 
@@ -87,13 +86,13 @@ export class Batches {
   ): Promise<BatchAnswer<R>> {
     return new Promise((resolve, reject) => {
       const item: Item = { keys, entry, wanted, resolve: resolve as Item["resolve"], reject };
-      this.#add(kind as unknown as AnyKind, item, this.#runtime.nowMs() + withinMs);
+      this.#add(kind as unknown as AnyKind, item, this.#context.runtime.nowMs() + withinMs);
       this.#flushWithin(withinMs);
     });
   }
 
   #add(kind: AnyKind, item: Item, dueMs: Millis): void {
-    const slot = this.#line.slotOf(item.keys[0] as string);
+    const slot = this.#context.line.slotOf(item.keys[0] as string);
     const waiting = this.#waiting.get(slot) ?? { dueMs, items: new Map<AnyKind, Item[]>() };
     this.#waiting.set(slot, waiting);
     waiting.dueMs = Math.min(waiting.dueMs, dueMs);
@@ -103,20 +102,20 @@ export class Batches {
   }
 
   #flushWithin(withinMs: Millis): void {
-    const dueMs = this.#runtime.nowMs() + withinMs;
+    const dueMs = this.#context.runtime.nowMs() + withinMs;
     if (dueMs >= this.#dueMs) return;
     this.#dueMs = dueMs;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (withinMs <= 0) queueMicrotask(this.#flush);
-    else this.#cancelTimer = this.#runtime.setTimer(withinMs, this.#flush);
+    else this.#cancelTimer = this.#context.runtime.setTimer(withinMs, this.#flush);
   }
 
   readonly #flush = (): void => {
     this.#dueMs = Infinity;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    const nowMs = this.#runtime.nowMs();
+    const nowMs = this.#context.runtime.nowMs();
     const calls = new Map<AnyKind, Item[][]>();
     let nextMs: Millis = Infinity;
     for (const [slot, { dueMs, items }] of this.#waiting) {
@@ -134,7 +133,7 @@ export class Batches {
     if (nextMs < Infinity) this.#flushWithin(nextMs - nowMs);
     for (const [kind, chunks] of calls) {
       const flights = chunksOf(chunks, flightSize, () => 1);
-      inSlices(this.#runtime, flights, (flight) => void this.#send(kind, flight));
+      inSlices(this.#context.runtime, flights, (flight) => void this.#send(kind, flight));
     }
   };
 
@@ -144,7 +143,7 @@ export class Batches {
       const entries = chunk.map((item) => item.entry);
       return { keys, args: kind.args(entries, keys, this.#context) };
     });
-    const answers = await this.#line.runAll(kind.script, runs);
+    const answers = await this.#context.line.runAll(kind.script, runs);
     chunks.forEach((chunk, index) => {
       const answer = answers[index];
       if (isOfSome(answer) && chunk.length > 1) {

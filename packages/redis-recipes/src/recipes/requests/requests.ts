@@ -37,7 +37,7 @@ export class Requests implements BatchContext {
     this.line = line;
     this.runtime = runtime;
     this.settings = settings;
-    this.batches = new Batches(line, runtime, this);
+    this.batches = new Batches(this);
     this.clocks = new ServerClocks(clockStepped);
   }
 

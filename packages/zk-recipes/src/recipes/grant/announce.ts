@@ -1,4 +1,3 @@
-import { LockLostError } from "@holdfast/core";
 import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../../session/errors.js";
 import type { Outcome } from "../../session/types.js";
@@ -50,13 +49,7 @@ async function write(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint
       await orOver<void>(context, (settle) => runtime.setTimer(delayMs, settle, { ref: true }));
     } else await orOver<void>(context, (settle) => context.whenUsable(settle));
   }
-  const { token } = grant;
-  throw new LockLostError(`${lockName}: nothing is announced for a term that is over`, {
-    reason: context.over ? "session-expired" : "stolen",
-    token,
-    lockName,
-    backend: "zookeeper",
-  });
+  throw grant.lossError("nothing is announced for a term that is over");
 }
 
 /** What `start` settles with; `null` when the session is over first. */

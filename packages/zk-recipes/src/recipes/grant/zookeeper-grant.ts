@@ -1,4 +1,4 @@
-import type { LossReason, Millis } from "@holdfast/core";
+import { LockLostError, type LossReason, type Millis } from "@holdfast/core";
 import type { Grant, GrantPlace, GrantState, KeepingState } from "@holdfast/core/driver";
 import { saysNoNode } from "../../session/errors.js";
 import type { RequestError } from "../../session/types.js";
@@ -249,6 +249,14 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     // The holder hears that the hold is over, and has no use for the other permits of a batch or for a node that we gave up.
     if ((this.nodes.length > 1 || reason === "suspended") && !this.context.over) this.#deleteNodes(() => {});
     this.#state.lost(reason);
+  }
+
+  /** For what was to be built on it. `why`: what its loss has come before. */
+  lossError(why: string): LockLostError {
+    const { context, token, parts } = this;
+    const { lockName } = parts;
+    const reason = context.over ? "session-expired" : "stolen";
+    return new LockLostError(`${lockName}: ${why}`, { reason, token, lockName, backend: "zookeeper" });
   }
 
   #foundGone(sync: Sync): void {

@@ -1,4 +1,4 @@
-import { type HoldfastError, LockLostError } from "@holdfast/core";
+import type { HoldfastError, LockLostError } from "@holdfast/core";
 import type { AttemptListener } from "@holdfast/core/driver";
 import { baseName, CreateFlags, errorCodes, joinPath, parentOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import { protectionPrefix, readBase, sortKey, writeBase } from "../../layout/queue-order.js";
@@ -127,11 +127,6 @@ export class DowngradeAttempt extends SessionAttempt {
   }
 
   #lost(): LockLostError {
-    const { token, parts } = this.#write;
-    const { lockName } = parts;
-    return new LockLostError(
-      `${lockName}: the write lock was lost before the read lock could be taken beside it`,
-      { reason: this.context.over ? "session-expired" : "stolen", token, lockName, backend: "zookeeper" },
-    );
+    return this.#write.lossError("the write lock was lost before the read lock could be taken beside it");
   }
 }

@@ -25,22 +25,19 @@ export interface SessionSequenceOptions {
 /** The provider's sessions, one after the other: when one is lost, the next is opened at once. */
 export class SessionSequence implements BackendLink {
   readonly connectTimeoutMs: Millis;
+  /** Of the present session. */
+  context: SessionContext;
   readonly #options: SessionSequenceOptions;
-  #context: SessionContext;
   #closed = false;
 
   constructor(options: SessionSequenceOptions) {
     this.#options = options;
     this.connectTimeoutMs = options.connectTimeoutMs;
-    this.#context = this.#openContext();
-  }
-
-  get context(): SessionContext {
-    return this.#context;
+    this.context = this.#openContext();
   }
 
   get state(): SessionState {
-    const { state } = this.#context.session;
+    const { state } = this.context.session;
     return state === "closed" ? "lost" : state;
   }
 
@@ -49,13 +46,13 @@ export class SessionSequence implements BackendLink {
     const untilMs = runtime.nowMs() + (options.waitMs ?? this.connectTimeoutMs);
     for (;;) {
       if (this.#closed) throw new ProviderClosedError("the provider was closed", { backend: "zookeeper" });
-      const { session } = this.#context;
+      const { session } = this.context;
       const waitMs = Math.max(0, untilMs - runtime.nowMs());
       try {
         return await session.whenConnected({ ...options, waitMs });
       } catch (error) {
         if (!(error instanceof SessionLostError)) throw error;
-        if (session === this.#context.session) throw this.#endError(session, error);
+        if (session === this.context.session) throw this.#endError(session, error);
       }
     }
   }
@@ -63,7 +60,7 @@ export class SessionSequence implements BackendLink {
   async close(waitMs: Millis): Promise<void> {
     this.#closed = true;
     // A session that was given to us is let go of as well: the client below it stays open.
-    await this.#context.session.close({ waitMs });
+    await this.context.session.close({ waitMs });
   }
 
   #openContext(): SessionContext {
@@ -71,7 +68,7 @@ export class SessionSequence implements BackendLink {
     // Before the context listens: whatever the loss makes an attempt do finds the next session in place.
     session.onState((state) => {
       const renewable = !this.#closed && this.#options.renewable && session.lossReason !== "auth";
-      if (state === "lost" && renewable) this.#context = this.#openContext();
+      if (state === "lost" && renewable) this.context = this.#openContext();
     });
     const context = new SessionContext(session, this.#options.runtime, this.#options.watchesUnread);
     // After it, so that a listener which then looks at a handle finds the new state there too.
