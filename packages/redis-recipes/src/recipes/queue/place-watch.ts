@@ -33,16 +33,13 @@ export class PlaceWatch {
 
   end(): void {
     this.#cancelLapse?.();
-    this.#cancelLapse = undefined;
-    this.#java?.subscription.end();
-    this.#java = undefined;
+    this.#listen(null);
   }
 
   /** Rule 5: no message says that a hold has lapsed; the first waiter looks when its time is over. */
   #expectLapse({ position, holderPttlMs }: Queued): void {
     const { runtime, settings } = this.#requests;
     this.#cancelLapse?.();
-    this.#cancelLapse = undefined;
     if (position !== 0 || holderPttlMs < 0) return;
     // A heartbeat comes before that, and brings a newer date.
     if (holderPttlMs > freshTurns * settings.heartbeatMs) return;
