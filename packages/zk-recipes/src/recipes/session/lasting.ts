@@ -45,6 +45,6 @@ export class Lasting {
     this.#older = this.#young;
     this.#young = new Set();
     if (this.#older.size > 0) this.#runTimer();
-    inSlices(this.#runtime, due, (attended) => attended.attend());
+    if (due.size > 0) inSlices(this.#runtime, due, (attended) => attended.attend());
   }
 }
