@@ -95,6 +95,8 @@ export class AlarmClock {
     this.#cancelTimer = undefined;
     this.#timerAtMs = Infinity;
     const rung = (): void => this.#arm(Infinity);
+    // Most timers find their alarm cleared.
+    if ((this.#heap[0]?.atMs ?? Infinity) > this.#runtime.nowMs()) return rung();
     inSlices(this.#runtime, this.#due(), (alarm) => alarm.ring(), rung);
   };
 
