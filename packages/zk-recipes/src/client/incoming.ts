@@ -32,6 +32,8 @@ export class Incoming {
   readonly #library: LibrarySide;
   readonly #listener: IncomingListener;
   #reader = new FrameReader();
+  /** The handshake of this connection was answered. */
+  #greeted = false;
   #served = false;
 
   constructor(
@@ -49,6 +51,7 @@ export class Incoming {
   /** A connection has begun or ended: what was left of the last one's bytes is nothing any more. */
   reset(): void {
     this.#reader = new FrameReader();
+    this.#greeted = false;
     this.#served = false;
   }
 
@@ -72,8 +75,12 @@ export class Incoming {
 
   #onFrame(frame: Buffer): void {
     const { state } = this.#manager;
-    if (state === ManagerState.connecting) return this.#listener.handshake(decodeConnectResponse(frame));
-    if (state !== ManagerState.connected && state !== ManagerState.closing) return;
+    if (state === ManagerState.connecting && !this.#greeted) {
+      this.#greeted = true;
+      return this.#listener.handshake(decodeConnectResponse(frame));
+    }
+    // It goes on connecting while its watches are sent, in several turns where they are very many, and answers come by then.
+    if (state < ManagerState.closing || state === ManagerState.disconnected) return;
     const header = decodeReplyHeader(frame);
     switch (header.xid) {
       case xids.ping:

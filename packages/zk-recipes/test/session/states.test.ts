@@ -513,6 +513,38 @@ describe("a new connection", () => {
     expect(server.last.handshake?.lastZxidSeen).toBe(5_040n);
   });
 
+  test("hears the answers to the first pieces while others are still to be sent, in later turns", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 60_000; // the clock below runs ahead
+    let [passedMs, stepMs] = [0, 0];
+    const nowMs = () => {
+      passedMs += stepMs;
+      return runtime.nowMs() + passedMs;
+    };
+    const session = await connectedTo(server, { runtime: { ...runtime, nowMs } });
+    const heard: string[] = [];
+    const paths = Array.from({ length: 500 }, (_, number) => `/${"p".repeat(1_000)}${number}`);
+    for (const path of paths) {
+      session.watchData(path, { answered: () => {}, fired: (type) => heard.push(`${type} ${path}`) });
+    }
+    await session.request("sync", { path: "/" });
+    server.onRequest = (request, connection) => {
+      if (request.op === "setWatches") connection.event("deleted", paths[0] as string);
+      return false;
+    };
+    // Each piece takes as long as a turn may.
+    stepMs = 10;
+    server.last.socket.destroy();
+    await eventually(() => session.connection > 1 && session.state === "connected", {
+      what: "the reconnect",
+    });
+    stepMs = 0;
+    await session.request("sync", { path: "/" });
+    expect(server.connections).toHaveLength(2);
+    expect(server.last.ops.filter((op) => op === "setWatches").length).toBeGreaterThan(3);
+    expect(heard).toEqual([`deleted ${paths[0]}`]);
+  });
+
   test("that breaks between two pieces is followed by one that counts from before the first", async () => {
     const server = await ScriptedServer.start();
     server.timeoutMs = 30_000; // no keep-alive comes between
