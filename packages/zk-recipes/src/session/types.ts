@@ -106,9 +106,9 @@ export interface ZooKeeperSession {
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle;
 
   /**
-   * Watches the data of several nodes by one `setWatches`, which reads none. A node that is missing, or was written after
-   * `sinceZxid`, fires before the answer. Each listener is answered `null` unless it has fired by then. The server checks no ACL here, and one
-   * of 3.8.4 or later withholds the events of a node that the session may not read.
+   * Watches the data of several nodes by one `setWatches`, or more where paths are very long, which reads none. A node that is missing,
+   * or was written after `sinceZxid`, fires before the answer. Each listener is answered `null` unless it has fired by then. The server
+   * checks no ACL here, and one of 3.8.4 or later withholds the events of a node that the session may not read.
    */
   watchUnread(watches: readonly UnreadWatch[], sinceZxid: bigint): WatchHandle[];
 

@@ -6,6 +6,7 @@ import {
   WatcherType,
 } from "@holdfast/zk-protocol";
 import { guarded } from "../client/guarded.js";
+import { noPaths, setWatchesPieces } from "../client/set-watches.js";
 import { saysNoNode } from "./errors.js";
 import type { Outcome, Settle, UnreadWatch, WatchHandle, WatchListener } from "./types.js";
 import type { Watch, WatchRegistry, WatchTable } from "./watch-registry.js";
@@ -107,14 +108,19 @@ export function watchUnread(
   sinceZxid: bigint,
 ): WatchHandle[] {
   const watches = unread.map(({ path, listener }) => new DeskWatch(desk, path, "data", "armed", listener));
-  const dataWatches = unread.map(({ path }) => path);
-  const request = { relativeZxid: sinceZxid, dataWatches, existWatches: [], childWatches: [] };
-  desk.send("setWatches", request, (outcome) => {
-    for (const watch of watches) {
-      if (watch.phase === "over") continue;
-      if (!outcome.ok) desk.watches.end(watch);
-      guarded(() => watch.listener.answered(outcome.ok ? { ...outcome, value: null } : outcome));
-    }
-  });
+  const data = unread.map(({ path }) => path);
+  let from = 0;
+  // Nearly always one: a path may be nearly as long as a request.
+  for (const piece of setWatchesPieces({ ...noPaths, data }, sinceZxid)) {
+    const asked = watches.slice(from, from + piece.dataWatches.length);
+    from += asked.length;
+    desk.send("setWatches", piece, (outcome) => {
+      for (const watch of asked) {
+        if (watch.phase === "over") continue;
+        if (!outcome.ok) desk.watches.end(watch);
+        guarded(() => watch.listener.answered(outcome.ok ? { ...outcome, value: null } : outcome));
+      }
+    });
+  }
   return watches;
 }

@@ -311,6 +311,26 @@ describe("watches", () => {
     expect(heard.slice(3)).toEqual(["/own deleted"]);
   });
 
+  test("of nodes whose paths do not fit into one request are asked for by several, in order", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 30_000; // the session is not the subject, and a slow machine takes a while over so much
+    const session = await connected(server);
+    const paths = ["a", "b", "c"].map((letter) => `/${letter.repeat(400_000)}`);
+    const answered: (string | undefined)[] = [];
+    const unread = paths.map((path) => ({
+      path,
+      listener: { answered: () => answered.push(path[1]), fired: () => {} },
+    }));
+    session.watchUnread(unread, 7n);
+    await session.request("sync", { path: "/" });
+    expect(answered).toEqual(["a", "b", "c"]);
+    expect(server.connections).toHaveLength(1);
+    const sent = server.last.requests.filter(({ op }) => op === "setWatches");
+    const pieces = sent.map(({ body }) => decodeRequest("setWatches", body));
+    expect(pieces.flatMap(({ dataWatches }) => dataWatches)).toEqual(paths);
+    expect(new Set(pieces.map(({ relativeZxid }) => relativeZxid))).toEqual(new Set([7n]));
+  });
+
   test("dropped before the event stay silent, and no request is sent", async () => {
     const { server, heard, watch, settle } = await armed();
     const dropped = watch("a");
