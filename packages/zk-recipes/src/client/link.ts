@@ -91,6 +91,11 @@ export class Link {
     return this.#stopped || this.#manager.state < ManagerState.closing;
   }
 
+  /** As `ReadTurns.behind`. */
+  get behind(): boolean {
+    return this.#turns?.behind === true;
+  }
+
   get sessionId(): bigint {
     return this.#manager.sessionId.readBigInt64BE();
   }

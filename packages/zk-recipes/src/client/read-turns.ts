@@ -23,26 +23,35 @@ export class ReadTurns {
   #spentMs: Millis = 0;
   #underWay = false;
   #paused: Tap | null = null;
+  #behind = false;
 
   constructor(budgetMs: Millis, clock: ReadTurnsClock) {
     this.#budgetMs = budgetMs;
     this.#clock = clock;
   }
 
+  /** More came than one turn takes, and no turn since has read to the end of it: what has arrived may not be read yet. */
+  get behind(): boolean {
+    return this.#behind;
+  }
+
   /** Does `work` with bytes that have come from `tap`. What it leaves to microtasks counts too. */
   take(tap: Tap, work: () => void): void {
-    if (!this.#underWay) {
-      this.#underWay = true;
-      this.#clock.nextTurn(() => this.#over());
-    }
+    if (!this.#underWay) this.#begin();
     const begunMs = this.#clock.nowMs();
     work();
     queueMicrotask(() => {
       this.#spentMs += this.#clock.nowMs() - begunMs;
       if (this.#spentMs < this.#budgetMs || this.#paused !== null) return;
       this.#paused = tap;
+      this.#behind = true;
       tap.pause();
     });
+  }
+
+  #begin(): void {
+    this.#underWay = true;
+    this.#clock.nextTurn(() => this.#over());
   }
 
   #over(): void {
@@ -50,6 +59,9 @@ export class ReadTurns {
     this.#spentMs = 0;
     const paused = this.#paused;
     this.#paused = null;
-    paused?.resume();
+    this.#behind = paused !== null;
+    if (paused === null) return;
+    paused.resume();
+    this.#begin();
   }
 }

@@ -110,6 +110,10 @@ export class LinkedSession implements ZooKeeperSession {
     return this.#lease.slept && this.#link.up && !this.#states.over;
   }
 
+  get behind(): boolean {
+    return this.#link.behind;
+  }
+
   leaseUntilMs(): Millis {
     this.#noticeSleep();
     return this.#lease.untilMs();

@@ -92,6 +92,9 @@ export interface ZooKeeperSession {
    */
   readonly asleep: boolean;
 
+  /** What the server has sent is more than one turn of the event loop takes: some of it may wait in the socket for several. */
+  readonly behind: boolean;
+
   /**
    * Settles exactly once, and never before `send` has returned. Fails with `NotConnectedError`
    * without sending when there is no connection, so nothing is queued here. All that is sent in one turn of the event loop leaves

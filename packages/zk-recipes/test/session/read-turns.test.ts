@@ -35,6 +35,22 @@ describe("what one turn takes of a socket", () => {
     expect(scene.calls).toEqual(["pause", "resume"]);
   });
 
+  test("is behind from then on, until a turn has read to the end of what there was", async () => {
+    const scene = new Scene();
+    await scene.take(9);
+    expect(scene.turns.behind).toBe(false);
+    await scene.take(1);
+    expect(scene.turns.behind).toBe(true);
+    scene.nextTurn();
+    expect(scene.turns.behind).toBe(true);
+    await scene.take(10);
+    scene.nextTurn();
+    expect(scene.turns.behind).toBe(true);
+    scene.nextTurn();
+    expect(scene.turns.behind).toBe(false);
+    expect(scene.due).toEqual([]);
+  });
+
   test("has its time anew in each turn, and none of it goes for what others do", async () => {
     const scene = new Scene();
     for (let turn = 0; turn < 5; turn++) {

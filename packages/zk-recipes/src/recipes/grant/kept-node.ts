@@ -60,6 +60,8 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
   mayLend(): "yes" | "soon" | "no" {
     const { session, leaseAhead } = this.#context;
     if (this.#over || !leaseAhead || session.connection !== this.#connection) return "no";
+    // The wish of another client, or the end of the node, may have arrived long ago and not be read yet.
+    if (session.behind) return "no";
     return this.#alone && this.#own.trusted ? "yes" : "soon";
   }
 

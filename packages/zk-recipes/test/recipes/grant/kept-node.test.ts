@@ -64,6 +64,14 @@ describe("a grant that is kept", () => {
     expect(heard).toEqual(["answered"]);
   });
 
+  test("is not lent while more has arrived than was read", () => {
+    grant.keep();
+    answerOwn();
+    answerChildren("own");
+    session.behind = true;
+    expect(grant.mayLend()).toBe("no");
+  });
+
   test("is not lent while its own node is not watched, also when the children were read", async () => {
     grant.keep();
     session.refuse(session.pending("getData"), errorCodes.ThrottledOp);

@@ -48,6 +48,7 @@ export class ScriptedSession implements ZooKeeperSession {
   lossReason: SessionLossReason | null = null;
   leaseUntil = Number.MAX_SAFE_INTEGER;
   asleep = false;
+  behind = false;
   heardAtMs = 0;
   readonly sent: Sent[] = [];
   #write = 0;
