@@ -4,7 +4,7 @@ export type { BackendLink } from "./api/link.js";
 export { Alarm, AlarmClock } from "./clock/alarm-clock.js";
 export { ClockJump } from "./clock/clock-jump.js";
 export { pause } from "./clock/pause.js";
-export { inSlices } from "./clock/slices.js";
+export { inSlices, SlicedWork } from "./clock/slices.js";
 export { channelNames } from "./events/channels.js";
 export { type EventDetail, EventHub, type EventSource } from "./events/event-hub.js";
 export type { AcquireSpec, AcquireSpecs } from "./grants/acquire-spec.js";

@@ -39,3 +39,19 @@ export function inSlices<T>(
   };
   step();
 }
+
+/** What several callers leave to be done, such as news that come together for many: behind their present step, in slices. */
+export class SlicedWork {
+  readonly #runtime: Pick<Runtime, "nowMs">;
+  readonly #due: (() => void)[] = [];
+
+  constructor(runtime: Pick<Runtime, "nowMs">) {
+    this.#runtime = runtime;
+  }
+
+  add(work: () => void): void {
+    this.#due.push(work);
+    if (this.#due.length > 1) return;
+    queueMicrotask(() => inSlices(this.#runtime, this.#due.splice(0), (each) => each()));
+  }
+}

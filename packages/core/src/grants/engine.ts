@@ -7,7 +7,7 @@ import type { Millis, Owner } from "../api/values.js";
 import { AlarmClock } from "../clock/alarm-clock.js";
 import { ClockJump } from "../clock/clock-jump.js";
 import { pause } from "../clock/pause.js";
-import { inSlices } from "../clock/slices.js";
+import { inSlices, SlicedWork } from "../clock/slices.js";
 import type { EventHub } from "../events/event-hub.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { SignalHub } from "../signals/signal-hub.js";
@@ -68,7 +68,7 @@ export class GrantEngine {
   readonly #stopping = new AbortController();
   #contact: Promise<void> | undefined;
   #regained: Promise<void> | undefined;
-  readonly #goingOn: (() => void)[] = [];
+  readonly #goingOn: SlicedWork;
   readonly #pendingReleases = new Map<string, Promise<void>>();
   readonly #linkListener: Disposable;
 
@@ -79,6 +79,7 @@ export class GrantEngine {
     this.events = parts.events;
     this.options = parts.options;
     this.runtime = parts.options.runtime;
+    this.#goingOn = new SlicedWork(this.runtime);
     this.alarms = new AlarmClock(this.runtime, { ref: false });
     this.waitAlarms = new AlarmClock(this.runtime, { ref: true });
     this.clockJump = new ClockJump(this.runtime);
@@ -160,15 +161,9 @@ export class GrantEngine {
    */
   afterContact(contact: Promise<void>, regained: () => void, failed: (error: unknown) => void): void {
     contact.then(
-      () => this.#goOn(regained),
-      (error) => this.#goOn(() => failed(error)),
+      () => this.#goingOn.add(regained),
+      (error) => this.#goingOn.add(() => failed(error)),
     );
-  }
-
-  #goOn(next: () => void): void {
-    this.#goingOn.push(next);
-    if (this.#goingOn.length > 1) return;
-    queueMicrotask(() => inSlices(this.runtime, this.#goingOn.splice(0), (each) => each()));
   }
 
   /** Our own last requests on `name` that are not confirmed yet: a new request would queue behind what they end. */

@@ -1,3 +1,4 @@
+import type { Runtime } from "@holdfast/core";
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { expect, test } from "vitest";
 import type { RedisLine, ScriptCall } from "../../src/client/redis-line.js";
@@ -13,21 +14,27 @@ interface Echo {
 const script: Script<readonly Echo[]> = { name: "echo", lua: "", keyCount: 1, parse: () => [] };
 const kind: BatchKind<string, Echo> = { script, limit: 10, args: (entries) => [...entries] };
 
-/** Answers what was sent; `bad` spoils the answer of the call that it is in. `noted`: the server times that were. */
-function batches(calls: string[][], noted: number[] = []): Batches {
+/** Answers what was sent, all behind `late`; `bad` spoils the answer of the call that it is in. `noted`: the server times that were. */
+function batches(
+  calls: string[][],
+  { noted = [] as number[], runtime = simulatedRuntime(1) as Runtime, late = Promise.resolve() } = {},
+): Batches {
   const told = { sentMs: 0, answeredMs: 0, runId: "run" };
   const line = {
     slotOf: () => null,
-    runAll: async (_script: unknown, runs: readonly ScriptCall[]) =>
-      runs.map(({ args }) => {
+    runAll: async (_script: unknown, runs: readonly ScriptCall[]) => {
+      const answers = runs.map(({ args }) => {
         calls.push(args.map(String));
         if (args.includes("bad")) return new ReplyShapeError("echo", "no token", args);
         return { ...told, reply: args.map((each) => ({ serverMs: 7, said: String(each) })) };
-      }),
+      });
+      await late;
+      return answers;
+    },
   };
   const noteClock = (serverMs: number): void => void noted.push(serverMs);
   const context = { settings, publish: "publish", notAfterMs: () => null, noteClock } as const;
-  return new Batches({ ...context, line: line as unknown as RedisLine, runtime: simulatedRuntime(1) });
+  return new Batches({ ...context, line: line as unknown as RedisLine, runtime });
 }
 
 test("an entry whose answer cannot be read fails alone", async () => {
@@ -49,7 +56,34 @@ test("entries that count as several share calls by what they count", async () =>
 
 test("the clock of the server is noted once for each call", async () => {
   const noted: number[] = [];
-  const asked = batches([], noted);
+  const asked = batches([], { noted });
   await Promise.all(["one", "two", "three"].map((entry) => asked.ask(kind, ["k"], entry)));
   expect(noted).toEqual([7]);
+});
+
+test("answers that come together are handed out in several turns of the event loop", async () => {
+  let nowMs = 0;
+  let come = (): void => {};
+  const late = new Promise<void>((resolve) => {
+    come = resolve;
+  });
+  const asked = batches([], { runtime: { ...simulatedRuntime(1), nowMs: () => nowMs }, late });
+  let told = 0;
+  const entries = Array.from({ length: 5_000 }, (_, n) => String(n));
+  const all = entries.map(async (entry) => {
+    const { reply } = await asked.ask(kind, ["k"], entry);
+    told++;
+    nowMs += 0.02;
+    return reply.said;
+  });
+  const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+  await turn();
+  come();
+  const turns: number[] = [];
+  for (let before = 0; told < entries.length; before = told) {
+    await turn();
+    turns.push(told - before);
+  }
+  expect(Math.max(...turns)).toBeLessThanOrEqual(1_000);
+  expect(await Promise.all(all)).toEqual(entries);
 });

@@ -1,5 +1,5 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
-import { inSlices } from "@holdfast/core/internal";
+import { inSlices, SlicedWork } from "@holdfast/core/internal";
 import { ReplyError } from "../../client/errors.js";
 import type { Answer, RedisLine } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
@@ -60,7 +60,7 @@ interface Waiting {
 
 /** In a cluster, slots that are due within this time of each other leave together, in one flight for each node. */
 const flightMs: Millis = 20;
-/** So many calls are made up, and their answers handed out, in one turn of the event loop. */
+/** So many calls are made up at once. */
 const flightSize = 8;
 
 /**
@@ -70,11 +70,14 @@ const flightSize = 8;
 export class Batches {
   readonly #context: Asking;
   readonly #waiting = new Map<number | null, Waiting>();
+  /** Answers to be handed out: those to very many calls may come together. */
+  readonly #answers: SlicedWork;
   #dueMs: Millis = Infinity;
   #cancelTimer: (() => void) | undefined;
 
   constructor(context: Asking) {
     this.#context = context;
+    this.#answers = new SlicedWork(context.runtime);
   }
 
   /** Rejects as `RedisLine.run` does. What the answer says of the server's clock is noted. */
@@ -162,7 +165,7 @@ export class Batches {
       chunk.forEach((item, place) => {
         const own = reply[place];
         if (own === undefined) item.reject(new ReplyShapeError(kind.script.name, "too little", reply));
-        else item.resolve({ ...rest, reply: own as never });
+        else this.#answers.add(() => item.resolve({ ...rest, reply: own as never }));
       });
     });
   }
