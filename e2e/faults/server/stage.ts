@@ -96,8 +96,7 @@ export class Stage {
     await eventually(
       async () => {
         const answered = actor.proxy.trace.filter(({ kind, err }) => kind === "reply" && err === 0);
-        // With -8 the client restores the watches of an earlier connection.
-        const atOnce = answered.filter(({ op, xid }) => op === "setWatches" && xid > 0).length;
+        const atOnce = answered.filter(({ op }) => op === "setWatches").length;
         const read = answered.filter(({ op }) => op === "getData");
         const { sessionId } = sessionOf(actor);
         const own = (await this.#operator.queue(path)).filter(({ session }) => session === sessionId);
