@@ -10,9 +10,9 @@ export const maxPieceBytes: number = 128 * 1024;
 const fixedBytes = 4 + 8 + 8 + 3 * 4;
 
 export interface WatchedPaths {
-  readonly data: readonly string[];
-  readonly exist: readonly string[];
-  readonly child: readonly string[];
+  readonly data: Iterable<string>;
+  readonly exist: Iterable<string>;
+  readonly child: Iterable<string>;
 }
 
 /**
@@ -37,10 +37,12 @@ export function* setWatchesPieces(paths: WatchedPaths, relativeZxid: bigint): Ge
   if (bytes > fixedBytes) yield requestOf(piece, relativeZxid);
 }
 
-export const noPaths: WatchedPaths = { data: [], exist: [], child: [] };
+export const noPaths: ListedPaths = { data: [], exist: [], child: [] };
 
-/** What is in either. */
-export function mergePaths(a: WatchedPaths, b: WatchedPaths): WatchedPaths {
+type ListedPaths = { readonly [list in keyof WatchedPaths]: readonly string[] };
+
+/** What is in either. `b`: the library's. */
+export function mergePaths(a: WatchedPaths, b: ListedPaths): WatchedPaths {
   // Of our own client: then there may be very many in `a`, and each is there once.
   if (b.data.length + b.exist.length + b.child.length === 0) return a;
   const union = (name: keyof WatchedPaths): string[] => [...new Set([...a[name], ...b[name]])];

@@ -1,5 +1,6 @@
 import type { WatchEventType, WatcherEvent } from "@holdfast/zk-protocol";
 import { guarded } from "../client/guarded.js";
+import type { WatchedPaths } from "../client/set-watches.js";
 
 /** The two tables a server keeps for each connection: getData and exists share one. */
 export type WatchTable = "data" | "child";
@@ -88,16 +89,17 @@ export class WatchRegistry {
     }
   }
 
-  /** Armed paths, each once, by the list of a `setWatches` request they belong in. */
-  armedPaths(): { data: string[]; exist: string[]; child: string[] } {
-    const armed = (watch: Watch): boolean => watch.phase === "armed";
-    const paths = { data: [] as string[], exist: [] as string[], child: [] as string[] };
-    for (const [path, watches] of this.#tables.data) {
-      if (watches.some((watch) => armed(watch) && !watch.awaitsCreation)) paths.data.push(path);
-      if (watches.some((watch) => armed(watch) && watch.awaitsCreation)) paths.exist.push(path);
-    }
-    for (const [path, watches] of this.#tables.child) if (watches.some(armed)) paths.child.push(path);
-    return paths;
+  /**
+   * Armed paths by the list of a `setWatches` request they belong in. Looked up one by one as they are taken: there may be a hundred
+   * thousand, and what comes and goes between two of them is seen or not, which is the same to the server.
+   */
+  armedPaths(): WatchedPaths {
+    const { data, child } = this.#tables;
+    return {
+      data: pathsOf(data, (watch) => !watch.awaitsCreation),
+      exist: pathsOf(data, (watch) => watch.awaitsCreation),
+      child: pathsOf(child, () => true),
+    };
   }
 
   /** The session is over: nobody hears anything any more. */
@@ -107,5 +109,11 @@ export class WatchRegistry {
       table.clear();
     }
     this.#size = 0;
+  }
+}
+
+function* pathsOf(table: ReadonlyMap<string, Watch[]>, wanted: (watch: Watch) => boolean): Generator<string> {
+  for (const [path, watches] of table) {
+    if (watches.some((watch) => watch.phase === "armed" && wanted(watch))) yield path;
   }
 }

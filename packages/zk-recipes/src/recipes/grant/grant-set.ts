@@ -19,20 +19,27 @@ export interface SessionGrant extends Attended {
   readonly token: bigint;
   /** Monotonic. */
   readonly grantedAtMs: Millis;
+  /** By all that has happened to its session, as `doubted` is after it. */
+  readonly over: boolean;
   readonly doubted: boolean;
-  /** Its caller has it. */
-  readonly delivered: boolean;
+  /** What happens to its session is told in the same turn of the event loop, however many others there are. */
+  readonly toldAtOnce: boolean;
+  /** Of all that has happened to its session by now. */
+  hear(): void;
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void;
-  doubt(): void;
   recover(): void;
   missing(): void;
-  lose(reason: LossReason): void;
 }
 
-/** The grants of one session, which come in doubt, recover and end together with it. */
+/**
+ * The grants of one session, which come in doubt, recover and end together with it. Of very many some are told in a later turn of the event
+ * loop: whoever asks such a grant before that hears of it then.
+ */
 export class GrantSet {
   /** Why the grants are over, once the session is: of very many, some are told in a later turn of the event loop. */
   lost: LossReason | null = null;
+  /** How often contact has broken. */
+  breaks = 0;
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
   /** By the path of the lock, then by the path of each node. */
@@ -91,20 +98,28 @@ export class GrantSet {
 
   #doubtAll(): void {
     this.#round++;
-    for (const grant of [...this.#grants]) grant.doubt();
+    this.breaks++;
+    this.#tellAll();
+  }
+
+  #tellAll(): void {
+    const grants = [...this.#grants];
+    for (const grant of grants) if (grant.toldAtOnce) grant.hear();
+    inSlices(this.#runtime, grants, (grant) => grant.hear());
   }
 
   /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. */
   #recoverAll(): void {
     const session = this.#session;
     const round = ++this.#round;
-    const doubted = [...this.#grants].filter((grant) => grant.doubted);
-    if (doubted.length === 0 || session.state !== "connected") return;
+    if (session.state !== "connected") return;
     let unanswered = 0;
-    const sync = sendSync(session);
-    inSlices(this.#runtime, doubted, (grant) => {
+    let sync: Sync | undefined;
+    inSlices(this.#runtime, [...this.#grants], (grant) => {
       // The next round looks at it, behind a `sync` of its own.
       if (round !== this.#round) return;
+      if (grant.over || !grant.doubted) return;
+      sync ??= sendSync(session);
       grant.look(sync, (verdict) => {
         if (verdict === "ours") grant.recover();
         else if (verdict !== "not-ours" && unanswered++ === 0) this.#recoverLater();
@@ -117,14 +132,10 @@ export class GrantSet {
     if (this.#session.state === "connected") this.#runtime.setTimer(recoverAgainMs, () => this.#recoverAll());
   }
 
-  /** Those whose callers do not have them yet go on to the next session in this very turn. */
   #loseAll(how: "lost" | "closed"): void {
     const ofSession = this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
-    const reason = how === "closed" ? "provider-closed" : ofSession;
-    this.lost = reason;
+    this.lost = how === "closed" ? "provider-closed" : ofSession;
     this.#round++;
-    const grants = [...this.#grants];
-    for (const grant of grants) if (!grant.delivered) grant.lose(reason);
-    inSlices(this.#runtime, grants, (grant) => grant.lose(reason));
+    this.#tellAll();
   }
 }

@@ -60,6 +60,8 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   #revokeReported = false;
   /** The connection on which a grant with `endsWhenSuspended` came in doubt only because the machine seems to have slept. */
   #asleepOn: number | null = null;
+  /** As many breaks of contact as it has heard of. */
+  #breaks: number;
   #end: "released" | "lost" | null = null;
   /** Up to its end an event would have reported the end of each node. */
   #watched = false;
@@ -77,6 +79,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     this.#grantedOn = context.session.connection;
     this.grantedAtMs = context.runtime.nowMs();
     this.#watches = parts.watches ?? [];
+    this.#breaks = context.grants.breaks;
   }
 
   /** Core knows the grant: from now on what happens to it is reported to `state`. Called once. */
@@ -196,10 +199,9 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     });
   }
 
-  /** Released or lost. Of very many grants some are told of the end of their session in a later turn: whoever asks before it finds it here. */
+  /** Released or lost. */
   get over(): boolean {
-    const { lost } = this.context.grants;
-    if (this.#end === null && lost !== null) this.lose(lost);
+    this.hear();
     return this.#end !== null;
   }
 
@@ -207,8 +209,19 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     return this.#state.doubted;
   }
 
-  get delivered(): boolean {
-    return this.#state.delivered;
+  /** One that its caller does not have yet goes on to the next session at once; and nobody believes for longer that he leads. */
+  get toldAtOnce(): boolean {
+    return !this.#state.delivered || this.parts.endsWhenSuspended === true;
+  }
+
+  hear(): void {
+    if (this.#end !== null) return;
+    const { lost, breaks } = this.context.grants;
+    if (lost !== null) this.lose(lost);
+    else if (breaks !== this.#breaks) {
+      this.#breaks = breaks;
+      this.doubt();
+    }
   }
 
   /** Contact is broken, or the machine may have slept; the deadline is still ahead. */

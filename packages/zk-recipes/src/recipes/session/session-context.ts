@@ -1,4 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { inSlices } from "@holdfast/core/internal";
 import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import { guarded } from "../../client/guarded.js";
 import { PendingQueue } from "../../client/pending-queue.js";
@@ -54,7 +55,9 @@ export class SessionContext {
       else if (state === "lost" || state === "closed") {
         this.#whenUsable.clear();
         drain(this.#pauses);
-        drain(this.#whenOver);
+        // Of ten thousand waiters some hear of it in a later turn: until then `over` tells whoever asks.
+        const due = [...this.#whenOver];
+        inSlices(runtime, due, (fn) => this.#whenOver.delete(fn) && fn());
       }
     });
   }

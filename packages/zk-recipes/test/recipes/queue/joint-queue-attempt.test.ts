@@ -205,7 +205,7 @@ describe("several locks at once", () => {
   it("of which one is lost before the caller has any are all taken back", async () => {
     ask(two);
     const [a, b] = enter() as [string, string];
-    scripted.context.grants.get(a)?.lose("stolen");
+    attempt.made.find(({ backendId }) => backendId === a)?.lose("stolen");
     expect(attempt.states.map(({ lossReason }) => lossReason)).toEqual(["stolen", null]);
     expect(await stateOf(attempt.grants)).toBe("open");
     const withdrawn = attempt.withdraw();
