@@ -58,7 +58,8 @@ export class SimulatedServer {
     this.#sessions.delete(session);
     const gone = [...this.#entries.values()].filter((entry) => entry.session === session);
     for (const entry of gone) this.#entries.delete(entry.id);
-    this.space.removeSession(session, this.runtime);
+    for (const entry of gone) this.space.drop(entry.name, entry);
+    for (const { name } of gone) this.space.serve(name);
   }
 
   entry(id: string): ServerEntry | undefined {

@@ -44,14 +44,7 @@ export class MemoryDriver implements LockDriver {
       contact: (change) => {
         for (const place of [...places]) place.contact(change);
       },
-      sessionEnded: (session) => {
-        inSlices(
-          runtime,
-          [...places],
-          (place) => place.sessionEnded(),
-          () => space.removeSession(session, runtime),
-        );
-      },
+      sessionEnded: () => void this.#endAll((place) => place.sessionEnded()),
     });
   }
 
@@ -109,10 +102,18 @@ export class MemoryDriver implements LockDriver {
   }
 
   async close(): Promise<void> {
-    const { space, link, places, runtime } = this.#world;
-    link.close();
-    await new Promise<void>((resolve) => space.removeSession(link.session, runtime, resolve));
-    places.clear();
+    this.#world.link.close();
+    await this.#endAll((place) => place.drop());
+  }
+
+  /** As when a server ends a session: all of its places have gone before anybody is granted. */
+  #endAll(end: (place: MemoryPlace) => void): Promise<void> {
+    const { space, places, runtime } = this.#world;
+    const ended = [...places];
+    return new Promise((resolve) => {
+      const serve = (): void => inSlices(runtime, ended, ({ name }) => space.serve(name), resolve);
+      inSlices(runtime, ended, end, serve);
+    });
   }
 }
 

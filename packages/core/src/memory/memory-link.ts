@@ -6,7 +6,7 @@ import type { EventHub } from "../events/event-hub.js";
 
 interface LinkListener {
   contact(change: "uncertain" | "recovered"): void;
-  sessionEnded(session: string): void;
+  sessionEnded(): void;
 }
 
 /** The connection that memory does not have: always there, unless a test cuts it. */
@@ -16,12 +16,14 @@ export class MemoryLink implements BackendLink {
   readonly #id: string;
   #state: SessionState = "connected";
   #sessionCount = 1;
+  #session: string;
   #listener: LinkListener | undefined;
   #waiters = new Set<() => void>();
   #closed = false;
 
   constructor(id: string, events: EventHub, runtime: Runtime) {
     this.#id = id;
+    this.#session = `${id}#1`;
     this.#events = events;
     this.#runtime = runtime;
   }
@@ -31,7 +33,7 @@ export class MemoryLink implements BackendLink {
   }
 
   get session(): string {
-    return `${this.#id}#${this.#sessionCount}`;
+    return this.#session;
   }
 
   listen(listener: LinkListener): void {
@@ -91,10 +93,9 @@ export class MemoryLink implements BackendLink {
   /** The session ends at the backend; there is none until `reconnect()`. */
   expire(): void {
     if (this.#state === "lost") return;
-    const ended = this.session;
-    this.#sessionCount++;
+    this.#session = `${this.#id}#${++this.#sessionCount}`;
     this.#become("lost");
-    this.#listener?.sessionEnded(ended);
+    this.#listener?.sessionEnded();
   }
 
   close(): void {

@@ -139,7 +139,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   sessionEnded(): void {
     if (this.#phase === "over") return;
     const waited = this.#phase === "waiting";
-    this.#end();
+    this.drop();
     if (waited) this.#listener.sessionEnded({ queued: true, roundTrips: 0 });
     else this.#lost("session-expired");
   }
@@ -151,7 +151,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   }
 
   release(): Promise<boolean> {
-    if (this.#phase === "over") return Promise.resolve(false);
+    if (!this.#live) return Promise.resolve(false);
     if (this.#world.link.state === "connected") return Promise.resolve(this.#leave());
     return this.#world.link.whenUp().then(() => this.#leave());
   }
@@ -160,26 +160,26 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     const { space, link } = this.#world;
     const alone = space.queue(this.name).length === 1;
     const heard = this.#revokeAsked || this.#broken || link.state !== "connected";
-    this.#kept = this.#phase === "held" && alone && !heard;
+    this.#kept = this.#held && alone && !heard;
     return this.#kept;
   }
 
   mayLend(): "yes" | "no" {
-    return this.#phase === "held" && this.#world.link.state === "connected" ? "yes" : "no";
+    return this.#held && this.#world.link.state === "connected" ? "yes" : "no";
   }
 
   validUntilMs(): Millis {
-    return foreverMs;
+    return this.#live || this.#lossReason === undefined ? foreverMs : 0;
   }
 
   async prove(): Promise<Millis | null> {
     await this.#world.link.whenUp();
-    return this.#phase === "held" ? foreverMs : null;
+    return this.#held ? foreverMs : null;
   }
 
   /** A read beside this write. Throws `LockLostError` when the write is not held any more. */
   readBeside(read: Pick<GrantRequest, "label" | "revocable">, listener: AttemptListener): MemoryPlace {
-    if (this.#phase !== "held") throw this.lossError();
+    if (!this.#held) throw this.lossError();
     const { label, revocable } = read;
     const request: MemoryRequest = { ...this.#request, mode: "shared", label, revocable, keepable: false };
     return new MemoryPlace(this.#world, request, listener, this);
@@ -187,9 +187,25 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
 
   async announce(label: string): Promise<void> {
     await this.#world.link.whenUp();
-    if (this.#phase !== "held") throw this.lossError();
+    if (!this.#held) throw this.lossError();
     this.label = label;
     this.#world.space.touch(this.#request.name);
+  }
+
+  /** Of very many places some are told of the end of their session in a later turn of the event loop: whoever asks one before hears it here. */
+  get #live(): boolean {
+    if (this.session !== this.#world.link.session) this.sessionEnded();
+    return this.#phase !== "over";
+  }
+
+  get #held(): boolean {
+    return this.#live && this.#phase === "held";
+  }
+
+  /** Goes without a word, and nobody is granted in its place yet. */
+  drop(): void {
+    this.#end();
+    this.#world.space.drop(this.name, this);
   }
 
   lossError(): LockLostError {
@@ -208,7 +224,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   }
 
   #leave(): boolean {
-    if (this.#phase === "over") return false;
+    if (!this.#live) return false;
     this.#end();
     return this.#world.space.remove(this.#request.name, this);
   }

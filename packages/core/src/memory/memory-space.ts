@@ -1,7 +1,5 @@
 import type { LayoutConflictError } from "../api/errors.js";
-import type { Runtime } from "../api/runtime.js";
 import type { FencingToken, Millis } from "../api/values.js";
-import { inSlices } from "../clock/slices.js";
 import { compatible, conflictOf, type MemoryClaim } from "./memory-claim.js";
 
 /** One place in a queue. */
@@ -79,8 +77,7 @@ export class MemorySpace {
     if (queue === undefined) this.#queues.set(name, [entry]);
     else queue.push(entry);
     head?.wanted();
-    this.#serve(name);
-    this.#tell(name);
+    this.serve(name);
   }
 
   /** A client asks once: an entry that is kept for no owner is given back. It stands alone, or it would not be kept. */
@@ -105,35 +102,24 @@ export class MemorySpace {
 
   /** `false` when it is not there. Whoever can be granted then is. */
   remove(name: string, entry: MemoryEntry): boolean {
+    if (!this.drop(name, entry)) return false;
+    this.serve(name);
+    return true;
+  }
+
+  /** As `remove`, but nobody is granted before `serve`: all entries of a session go first. */
+  drop(name: string, entry: MemoryEntry): boolean {
     const queue = this.#queues.get(name);
     const index = queue?.indexOf(entry) ?? -1;
     if (queue === undefined || index === -1) return false;
     queue.splice(index, 1);
     if (queue.length === 0) this.#queues.delete(name);
-    this.#serve(name);
-    this.#tell(name);
     return true;
   }
 
-  /** As when a server ends a session: all of its entries go before anybody is granted. */
-  removeSession(session: string, runtime: Pick<Runtime, "nowMs">, done?: () => void): void {
-    const goes = (entry: MemoryEntry): boolean => entry.session === session;
-    const changed: string[] = [];
-    for (const [name, queue] of this.#queues) {
-      if (!queue.some(goes)) continue;
-      changed.push(name);
-      if (queue.every(goes)) this.#queues.delete(name);
-      else
-        this.#queues.set(
-          name,
-          queue.filter((entry) => !goes(entry)),
-        );
-    }
-    const serve = (name: string): void => {
-      this.#serve(name);
-      this.#tell(name);
-    };
-    inSlices(runtime, changed, serve, done);
+  serve(name: string): void {
+    this.#serve(name);
+    this.#tell(name);
   }
 
   /** As an operator does who deletes an entry. */
