@@ -64,7 +64,22 @@ describe("a wait without a limit", () => {
       await runtime.advance(0.1);
     }
     await runtime.advance(32_000);
-    expect(told).toHaveLength(300);
+    expect(told).toHaveLength(20);
+  });
+
+  it("is not told of beyond 20 locks, which the last warning says, until one of them is not waited for any more", async () => {
+    const { provider, requests } = scripted(runtime, "session");
+    for (let i = 0; i < 50; i++) void provider.mutex(`orders-${i}`).acquire();
+    for (const { progress } of requests) progress.waiting();
+    await runtime.advance(32_000);
+    expect(told).toHaveLength(20);
+    expect(told.filter(({ message }) => message.includes("no other is told of"))).toHaveLength(1);
+    requests[0]?.granted.resolve(new ScriptedGrant(farMs));
+    void provider.mutex("late").acquire();
+    requests.at(-1)?.progress.waiting();
+    await runtime.advance(32_000);
+    expect(told.at(-1)?.message).toMatch(/"late"/);
+    expect(told).toHaveLength(21);
   });
 
   it("is told without its holder where the server does not say who that is", async () => {

@@ -19,9 +19,11 @@ export interface LongWait {
 const hopelessMs: Millis = 5_000;
 /** After so long a warning is emitted for any wait. */
 const longMs: Millis = 30_000;
+/** So many locks are warned of at a time: they show what is wrong, and ten thousand warnings would hide it and stop the program for a second. */
+const mostTold = 20;
 
 /**
- * Emits one process warning for each lock that is waited for without a limit. Without it a program that waits for itself, or for
+ * Emits one process warning for each lock that is waited for without a limit, of 20 locks at a time. Without it a program that waits for itself, or for
  * something that will not happen, stands still and says nothing. One alarm serves all waits. An acquire that is granted at once
  * never gets here.
  */
@@ -55,9 +57,9 @@ export class LongWaits extends Alarm {
   ring(): void {
     for (const wait of this.#due(this.#fresh, hopelessMs)) {
       this.#looked.add(wait);
-      this.#lookFor(wait);
+      if (this.#mayTell(wait)) this.#lookFor(wait);
     }
-    for (const wait of this.#due(this.#looked, longMs)) void this.#tellLong(wait);
+    for (const wait of this.#due(this.#looked, longMs)) if (this.#mayTell(wait)) void this.#tellLong(wait);
     this.#own = undefined;
     this.#arm();
   }
@@ -84,10 +86,13 @@ export class LongWaits extends Alarm {
     this.#engine.alarms.set(this, nextMs);
   }
 
+  #mayTell({ spec: { name } }: LongWait): boolean {
+    return this.#told.size < mostTold && !this.#told.has(name);
+  }
+
   #lookFor(wait: LongWait): void {
     const { blockedBy } = wait;
     const { kind, name } = wait.spec;
-    if (this.#told.has(name)) return;
     if (blockedBy !== undefined) {
       const why = `no hold of another client is in the way, but this: ${blockedBy.message}`;
       const message = `acquire of "${name}" waits for more than ${hopelessMs} ms; ${why}`;
@@ -101,7 +106,6 @@ export class LongWaits extends Alarm {
 
   async #tellLong(wait: LongWait): Promise<void> {
     const { name } = wait.spec;
-    if (this.#told.has(name)) return;
     this.#told.set(name, wait);
     const holder = await holderOf(this.#engine, wait.spec, this.#ownHold(wait));
     // Granted, or given up, while the holder was asked for.
@@ -121,8 +125,12 @@ export class LongWaits extends Alarm {
     return this.#own.get(`${kind} ${name}`);
   }
 
-  #tell(wait: LongWait, code: string, message: string): void {
-    this.#told.set(wait.spec.name, wait);
+  #tell(wait: LongWait, code: string, told: string): void {
+    const { name } = wait.spec;
+    this.#told.set(name, wait);
+    const last = this.#told.size === mostTold && [...this.#told.keys()].at(-1) === name;
+    const rest = `; ${mostTold} locks are waited for so, and no other is told of until one of these waits has ended`;
+    const message = last ? told + rest : told;
     void wait.callSite().then((site) => {
       const detail = site?.stack;
       process.emitWarning(message, {
