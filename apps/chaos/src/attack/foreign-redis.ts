@@ -1,5 +1,5 @@
 import { RedisConnection, startRedisProxy } from "@holdfast/test-servers";
-import { proxiedLink } from "../engine/topologies/redis-link.js";
+import { proxiedLink } from "../engine/topologies/links.js";
 import type { ServerSet } from "../engine/topologies/server-set.js";
 import { namesKey } from "../workload/redis-names.js";
 import type { AttackTarget } from "./target.js";

@@ -3,8 +3,8 @@ import { startZooKeeperProxy } from "@holdfast/test-servers";
 import { CreateFlags, errorCodes, openAcl, ZooKeeperError } from "@holdfast/zk-protocol";
 import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { UsageError } from "../cli/usage.js";
+import { proxiedLink } from "../engine/topologies/links.js";
 import type { ServerSet, WorkerLink } from "../engine/topologies/server-set.js";
-import { ProxiedLink } from "../engine/topologies/zookeeper.js";
 import { observeZooKeeper } from "../engine/topologies/zookeeper-observer.js";
 import type { Address } from "../workload/addresses.js";
 import type { AttackTarget } from "./target.js";
@@ -39,8 +39,11 @@ export async function openForeignZooKeeper(
     addresses: { kind: "zookeeper", connect },
     // None that could be hit.
     servers: [],
-    link: async (): Promise<WorkerLink> =>
-      new ProxiedLink(await Promise.all(hosts.map((target) => startZooKeeperProxy({ target }))), scratch),
+    link: async (): Promise<WorkerLink> => {
+      const proxies = await Promise.all(hosts.map((target) => startZooKeeperProxy({ target })));
+      const near = proxies.map(({ connectString }) => connectString).join(",");
+      return proxiedLink({ kind: "zookeeper", connect: `${near}${scratch}` }, proxies);
+    },
     observer: () => observeZooKeeper(connect),
     heal: async () => {},
     logs: () => [],

@@ -1,6 +1,6 @@
 import { type RedisNode, startRedis, startRedisProxy } from "@holdfast/test-servers";
 import type { Topology } from "../scenario.js";
-import { proxiedLink, unproxiedLink } from "./redis-link.js";
+import { proxiedLink, unproxiedLink } from "./links.js";
 import { RedisObserver } from "./redis-look.js";
 import { logOf, persistenceOptions, redisServer, redisVersions, revive } from "./redis-server.js";
 import { rememberRedis } from "./redis-sets.js";

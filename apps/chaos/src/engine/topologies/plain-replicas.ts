@@ -8,7 +8,7 @@ import {
 } from "@holdfast/test-servers";
 import type { ServerAddresses } from "../../workload/addresses.js";
 import type { Topology } from "../scenario.js";
-import { proxiedLink, unproxiedLink } from "./redis-link.js";
+import { proxiedLink, unproxiedLink } from "./links.js";
 import { RedisObserver } from "./redis-look.js";
 import { logOf, redisServer, redisVersions, revive } from "./redis-server.js";
 import { rememberRedis } from "./redis-sets.js";

@@ -1,7 +1,7 @@
 import { startRedis, startRedisProxy } from "@holdfast/test-servers";
 import type { Topology } from "../scenario.js";
+import { proxiedLink, unproxiedLink } from "./links.js";
 import { Placement, rememberPlacement } from "./placement.js";
-import { proxiedLink, unproxiedLink } from "./redis-link.js";
 import { RedisObserver } from "./redis-look.js";
 import { logOf, persistenceOptions, redisServer, redisVersions, revive } from "./redis-server.js";
 import { rememberRedis } from "./redis-sets.js";

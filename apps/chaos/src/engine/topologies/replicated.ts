@@ -1,9 +1,9 @@
 import { type RedisReplicaSet, startRedisProxy, startRedisReplicaSet } from "@holdfast/test-servers";
 import type { Address, ServerAddresses } from "../../workload/addresses.js";
 import type { Topology } from "../scenario.js";
+import { proxiedLink, unproxiedLink } from "./links.js";
 import { Placement, rememberPlacement } from "./placement.js";
 import { startPlainReplicas } from "./plain-replicas.js";
-import { proxiedLink, unproxiedLink } from "./redis-link.js";
 import { RedisObserver } from "./redis-look.js";
 import { logOf, redisServer, redisVersions, revive, sentinelServer } from "./redis-server.js";
 import { rememberRedis } from "./redis-sets.js";

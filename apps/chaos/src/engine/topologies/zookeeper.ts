@@ -1,14 +1,13 @@
 import {
   eventually,
-  type ProxyMode,
   startEnsemble,
   startZooKeeper,
   startZooKeeperProxy,
   type ZooKeeperNode,
-  type ZooKeeperProxy,
 } from "@holdfast/test-servers";
 import type { ServerAddresses } from "../../workload/addresses.js";
 import type { Topology } from "../scenario.js";
+import { proxiedLink, unproxiedLink } from "./links.js";
 import { Placement, rememberPlacement } from "./placement.js";
 import type { Observer, Server, ServerLog, ServerSet, WorkerLink } from "./server-set.js";
 import { observeZooKeeper } from "./zookeeper-observer.js";
@@ -109,10 +108,12 @@ export class ZooKeeperSet implements ServerSet {
   }
 
   async link(_worker: string, proxied: boolean): Promise<WorkerLink> {
-    if (!proxied) return directLink(this.addresses);
-    return new ProxiedLink(
-      await Promise.all(this.nodes.map((node) => startZooKeeperProxy({ target: node.connectString }))),
+    if (!proxied) return unproxiedLink(this.addresses);
+    const proxies = await Promise.all(
+      this.nodes.map((node) => startZooKeeperProxy({ target: node.connectString })),
     );
+    const connect = proxies.map(({ connectString }) => connectString).join(",");
+    return proxiedLink({ kind: "zookeeper", connect }, proxies);
   }
 
   observer(): Promise<Observer> {
@@ -156,43 +157,4 @@ function serverOf(node: ZooKeeperNode): Server {
     },
     evidence: () => ({ port: node.port, ...(node.running ? { pid: node.pid } : { gone: 1 }) }),
   };
-}
-
-/** Without proxies. */
-export function directLink(addresses: ServerAddresses): WorkerLink {
-  return {
-    addresses,
-    proxies: [],
-    setMode: async () => {
-      throw new Error("this worker has no proxies: its group must be proxied");
-    },
-    session: () => null,
-    close: async () => {},
-  };
-}
-
-/** Through proxies, one for each server. */
-export class ProxiedLink implements WorkerLink {
-  readonly addresses: ServerAddresses;
-  readonly proxies: readonly ZooKeeperProxy[];
-
-  /** `chroot`: behind the addresses, as clients have it. */
-  constructor(proxies: readonly ZooKeeperProxy[], chroot = "") {
-    this.proxies = proxies;
-    const hosts = proxies.map(({ connectString }) => connectString).join(",");
-    this.addresses = { kind: "zookeeper", connect: `${hosts}${chroot}` };
-  }
-
-  async setMode(mode: ProxyMode): Promise<void> {
-    await Promise.all(this.proxies.map((proxy) => proxy.setMode(mode)));
-  }
-
-  session(): ReturnType<WorkerLink["session"]> {
-    const sessions = this.proxies.flatMap((proxy) => proxy.sessions);
-    return sessions.sort((a, b) => a.at - b.at).at(-1) ?? null;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.proxies.map((proxy) => proxy.close()));
-  }
 }
