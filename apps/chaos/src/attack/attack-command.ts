@@ -1,43 +1,54 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { parseConnectString } from "@holdfast/zk-recipes/internal";
 import { exitOf } from "../cli/run-command.js";
 import { onSignals } from "../cli/signals.js";
 import { exits, UsageError } from "../cli/usage.js";
-import type { ScenarioOutcome } from "../engine/outcome.js";
+import type { OutcomeKind } from "../engine/outcome.js";
+import { notRun } from "../engine/run.js";
 import { runScenario } from "../engine/run-scenario.js";
 import type { ServerSet } from "../engine/topologies/server-set.js";
 import { readHistory } from "../history/read.js";
 import { ConsoleReporter } from "../report/console.js";
 import { writeReports } from "../report/write-reports.js";
+import type { AttackedServers } from "../workload/addresses.js";
 import { type AttackName, attackNames, attackScenario, attacks, faultsOf } from "./attacks.js";
 import { openForeignRedis } from "./foreign-redis.js";
 import { openForeignZooKeeper } from "./foreign-zookeeper.js";
-import { type AttackTarget, masked, parseTarget } from "./target.js";
+import { masked, parseTarget } from "./target.js";
+import { accessOptions, readAccess } from "./target-access.js";
 
 const help = `Usage: holdfast-chaos attack --target URL --fault NAME --i-own-this [options]
 
-Runs workers of its own at a lock of its own in a cluster that you own, breaks the workers, and judges what happened. Nothing is done to the
+Runs workers of its own at a lock of its own in servers that you own, breaks the workers, and judges what happened. Nothing is done to the
 servers, to their data or to other clients; the load is that of a few clients at one lock.
-  --target zk://h1:p1,h2:p2/path   makes a node below that path, which must be there, and deletes it at the end; SIGKILL leaves it
-  --target redis://h:p             uses keys with a name of its own in database 0, and deletes them at the end; SIGKILL leaves them, and
-                                   they go by themselves within an hour. With user and password: redis://user:password@h:p
-  --fault NAME                     ${attackNames.join(", ")}
-  --i-own-this                     you may do this to that cluster; without it nothing is done, and you are told what would be
-  --times N                        how often, 1 to 100; default 3. Whoever lets go in the moment in which it is hit does not count
-  --workers N                      2 to 32; default 4
-  --seed N                         default a fresh one, which is printed
-  --out DIR                        reports; default ./chaos-results/attack-<name>
+  --target zk://h1:p1,h2:p2/path               ZooKeeper: makes a node below that path, which must be there, and deletes it at the end;
+                                               SIGKILL leaves it
+  --target redis://h:p/db                      one Redis: uses keys with a name of its own, and deletes them at the end; SIGKILL leaves
+                                               them, and they go by themselves within an hour
+  --target redis+sentinel://h1:p1,h2:p2/master the master that these sentinels call by that name
+  --target redis+cluster://h1:p1,h2:p2         a Redis Cluster, by any of its nodes
+                                               user:password@ in front of the hosts logs in (ZooKeeper: digest; :password@ is Redis's default
+                                               user); zks://, rediss://, rediss+sentinel:// and rediss+cluster:// connect by TLS
+  --sentinel-access USER:PASSWORD              at the sentinels, where they want a password too
+  --ca FILE, --cert FILE, --key FILE           PEM: the authority to trust, and a certificate and key of the clients
+  --server-name NAME                           what the servers' certificates are for, where it is none of the hosts
+  --fault NAME                                 ${attackNames.join(", ")}
+  --i-own-this                                 you may do this to those servers; without it nothing is done, and you are told what would be
+  --times N                                    how often, 1 to 100; default 3. Whoever lets go in the moment in which it is hit does not count
+  --workers N                                  2 to 32; default 4
+  --seed N                                     default a fresh one, which is printed
+  --out DIR                                    reports; default ./chaos-results/attack-<name>
 
 The NAMEs:
-${attackNames.map((name) => `  ${name.padEnd(13)} ${attacks[name].what}${attacks[name].of === "zookeeper" ? " (zk only)" : ""}`).join("\n")}
+${attackNames.map((name) => `  ${name.padEnd(13)} ${attacks[name].what}${attacks[name].of === "zookeeper" ? " (zk:// only)" : ""}`).join("\n")}
 
-Exit: as of run.
+Exit: as of run; 254 also for a target that cannot be reached, and 255 where something is left there.
 `;
 
 interface Wanted {
-  readonly target: AttackTarget;
+  readonly target: AttackedServers;
   readonly text: string;
   readonly fault: AttackName;
   readonly consent: boolean;
@@ -47,6 +58,8 @@ interface Wanted {
   readonly out: string;
   /** Of its locks and nodes: no other program has it. */
   readonly name: string;
+  /** What else the target needs, as it was given. */
+  readonly access: readonly string[];
 }
 
 /** The sub-command `attack`. @throws UsageError, and the TypeError of `parseArgs` for what it does not know */
@@ -63,7 +76,7 @@ export async function attackCommand(args: readonly string[], out: (line: string)
   }
   const interrupt = onSignals(out);
   try {
-    return exitOf([(await perform(wanted, interrupt.signal, out)).outcome]);
+    return exitOf(await perform(wanted, interrupt.signal, out));
   } catch (error) {
     if (interrupt.exitCode === null) throw error;
     return interrupt.exitCode;
@@ -83,18 +96,22 @@ function read(args: readonly string[]): Wanted | null {
       workers: { type: "string", default: "4" },
       seed: { type: "string" },
       out: { type: "string" },
+      ...accessOptions,
       help: { type: "boolean", short: "h" },
     },
   });
   if (values.help === true) return null;
   const { target: text, fault: named } = values;
   if (text === undefined || named === undefined) throw new UsageError("--target and --fault are needed");
-  const target = parseTarget(text);
+  const target = parseTarget(text, readAccess(values));
   const fault = attackNames.find((each) => each === named);
   if (fault === undefined)
     throw new UsageError(`--fault is ${attackNames.join(" or ")}; not ${JSON.stringify(named)}`);
-  if (attacks[fault].of === "zookeeper" && target.kind !== "zookeeper") {
+  if (attacks[fault].of === "zookeeper" && target.backend !== "zookeeper") {
     throw new UsageError(`${fault} needs a target of ZooKeeper: a Redis has no sessions`);
+  }
+  if (attacks[fault].of === "zookeeper" && target.tls !== null) {
+    throw new UsageError(`${fault} reads the session from what passes, which TLS hides: it needs zk://`);
   }
   const name = `holdfast-chaos-attack-${randomBytes(6).toString("hex")}`;
   return {
@@ -110,13 +127,16 @@ function read(args: readonly string[]): Wanted | null {
         : within("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
     out: resolve(values.out ?? join("chaos-results", name)),
     name,
+    access: (["ca", "cert", "key", "server-name"] as const).flatMap((each) =>
+      values[each] === undefined ? [] : [`--${each} ${values[each]}`],
+    ),
   };
 }
 
 function intentions({ target, text, fault, times, workers, name }: Wanted): string[] {
   const where =
-    target.kind === "zookeeper"
-      ? `the node ${target.path}/${name}, which is deleted at the end`
+    target.backend === "zookeeper"
+      ? `the node ${parseConnectString(target.options.connect ?? "").chroot}/${name}, which is deleted at the end`
       : `keys with ${name} in their names, which are deleted at the end`;
   return [
     `target   ${text}`,
@@ -126,11 +146,13 @@ function intentions({ target, text, fault, times, workers, name }: Wanted): stri
   ];
 }
 
+/** How it came out, and worse where something is left at the target. */
 async function perform(
-  { target, text, fault, times, workers, seed, out: folder, name }: Wanted,
+  wanted: Wanted,
   signal: AbortSignal,
   out: (line: string) => void,
-): Promise<ScenarioOutcome> {
+): Promise<OutcomeKind[]> {
+  const { target, text, access, fault, times, workers, seed, out: folder, name } = wanted;
   const startedAt = new Date().toISOString();
   const startedMs = performance.now();
   const console = new ConsoleReporter(process.stdout);
@@ -138,33 +160,44 @@ async function perform(
   out(`seed ${seed}, reports in ${folder}`);
   const own = join(folder, name);
   const set = await opened(target, text, name);
-  let outcome: ScenarioOutcome;
-  try {
-    mkdirSync(own, { recursive: true });
-    outcome = await runScenario(scenario, {
-      seed,
-      folder: own,
-      set,
-      // No other is known in this run, whatever a plan says.
-      faults: faultsOf(fault),
-      signal,
-      onProgress: ({ phase, ...figures }) => console.phase(name, phase, figures),
+  const left: OutcomeKind[] = [];
+  const outcome = await runScenario(scenario, {
+    seed,
+    folder: own,
+    set,
+    // No other is known in this run, whatever a plan says.
+    faults: faultsOf(fault),
+    signal,
+    onProgress: ({ phase, ...figures }) => console.phase(name, phase, figures),
+  })
+    .catch((error: Error) => {
+      signal.throwIfAborted();
+      // The target may have gone meanwhile.
+      return notRun(scenario, { seed, capabilities: [] }, "broken", error.message);
+    })
+    .finally(async () => {
+      await set.close().catch((error: Error) => {
+        out(error.message);
+        left.push("broken");
+      });
     });
-  } finally {
-    await set.close();
-  }
-  const again = `holdfast-chaos attack --target ${text} --fault ${fault} --times ${times} --workers ${workers} --seed ${seed} --i-own-this`;
-  console.done(outcome, await readHistory(join(own, "history.jsonl")), again);
+  const again = [
+    `holdfast-chaos attack --target ${text}`,
+    ...access,
+    `--fault ${fault} --times ${times} --workers ${workers} --seed ${seed} --i-own-this`,
+  ].join(" ");
+  const history = outcome.folder === null ? undefined : await readHistory(join(own, "history.jsonl"));
+  console.done(outcome, history, again);
   const tookMs = Math.round(performance.now() - startedMs);
   for (const problem of await writeReports({ seed, startedAt, tookMs, outcomes: [outcome] }, folder))
     out(problem);
-  return outcome;
+  return [outcome.outcome, ...left];
 }
 
 /** @throws UsageError when it cannot be reached, or does not let the attack in */
-async function opened(target: AttackTarget, text: string, name: string): Promise<ServerSet> {
+async function opened(target: AttackedServers, text: string, name: string): Promise<ServerSet> {
   try {
-    return await (target.kind === "zookeeper"
+    return await (target.backend === "zookeeper"
       ? openForeignZooKeeper(target, name)
       : openForeignRedis(target, name));
   } catch (error) {

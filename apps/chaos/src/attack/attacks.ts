@@ -4,7 +4,7 @@ import { linkFaults } from "../engine/faults/link.js";
 import { workerFaults } from "../engine/faults/worker.js";
 import { zooKeeperFaults } from "../engine/faults/zookeeper.js";
 import type { PlannedFault, Scenario } from "../engine/scenario.js";
-import type { AttackTarget } from "./target.js";
+import type { AttackedServers } from "../workload/addresses.js";
 
 /** Long enough for the shortest session that a server grants by default. */
 const leaseMs = 6_000;
@@ -100,7 +100,7 @@ export function faultsOf(name: AttackName): Readonly<Record<string, FaultKind>> 
 /** Workers of its own at one lock, of which one after the other is hit `times` times. */
 export function attackScenario(
   id: string,
-  { kind }: AttackTarget,
+  { backend: kind }: AttackedServers,
   name: AttackName,
   times: number,
   workers: number,

@@ -1,66 +1,97 @@
-import { RedisConnection, startRedisProxy } from "@holdfast/test-servers";
+import { redisLocks } from "@holdfast/redis-recipes";
+import { addressText } from "@holdfast/redis-recipes/internal";
+import { startProxy } from "@holdfast/test-servers";
+import type { Redis } from "ioredis";
 import { proxiedLink } from "../engine/topologies/links.js";
 import type { ServerSet } from "../engine/topologies/server-set.js";
+import type { Address, AttackedServers } from "../workload/addresses.js";
+import { redisOptions } from "../workload/attacked.js";
 import { namesKey } from "../workload/redis-names.js";
-import type { AttackTarget } from "./target.js";
+import { addressesOf, onMasters, reachWithinMs, targetOf } from "./redis-nodes.js";
 
 const pageOf = 500;
-const answerWithinMs = 15_000;
 
-type RedisTarget = Extract<AttackTarget, { kind: "redis" }>;
+type Attacked = Extract<AttackedServers, { readonly backend: "redis" }>;
 
 /**
- * The Redis of a user. All keys of the attack carry `name`, which no other program has; `close` deletes those that are left: the last
- * tokens of its locks, which would go by themselves in an hour.
+ * The Redis of a user: one server, the master that sentinels name, or a cluster. All keys of the attack carry `name`, which no other
+ * program has; `close` deletes those that are left: the last tokens of its locks, which would go by themselves in an hour.
+ * @throws BackendError with what is wrong where our clients cannot work with it
  */
-export async function openForeignRedis(target: RedisTarget, name: string): Promise<ServerSet> {
-  const { address, access } = target;
-  const credentials = access === undefined ? {} : { access };
-  await connected(target, (connection) => connection.command("PING"));
+export async function openForeignRedis(servers: Attacked, name: string): Promise<ServerSet> {
+  const locks = redisLocks(redisOptions(servers));
+  try {
+    await locks.ready({ waitMs: reachWithinMs });
+  } finally {
+    await locks.close();
+  }
+  const target = targetOf(servers);
+  const known = await addressesOf(target);
   return {
     topology: { kind: "redis" },
     versions: {},
-    addresses: { kind: "redis", address, ...credentials },
+    addresses: servers,
     // None that could be hit.
     servers: [],
-    link: async (worker) => {
-      const proxy = await startRedisProxy({ target: address, name: worker });
-      const near = { host: "127.0.0.1", port: proxy.port };
-      return proxiedLink({ kind: "redis", address: near, ...credentials }, [proxy]);
+    async link(worker) {
+      const proxies = await Promise.all(
+        known.map((address) => startProxy({ target: address, name: `${worker} to ${addressText(address)}` })),
+      );
+      const ways = new Map(known.map((address, at) => [addressText(address), proxies[at] as Address]));
+      return proxiedLink(through(ways, servers), proxies);
     },
     observer: async () => ({
       // It is not asked who waits where: its locks here are not fair.
       look: async () => ({ holders: [], queue: [] }),
-      left: ({ name: lock }) => connected(target, (connection) => leftOf(connection, lock)),
+      left: ({ name: lock }) => onMasters(target, (master) => leftOf(master, lock)),
       close: async () => {},
     }),
     heal: async () => {},
     logs: () => [],
-    close: () =>
-      connected(target, async (connection) => {
-        for (const key of await keysWith(connection, name)) await connection.command("DEL", key);
-      }),
+    async close() {
+      try {
+        await onMasters(target, async (master) => {
+          for (const key of await keysWith(master, name)) await master.del(key);
+          return [];
+        });
+      } catch (cause) {
+        const why = (cause as Error).message;
+        throw new Error(
+          `keys with ${name} in their names are left, and go by themselves within an hour: ${why}`,
+        );
+      }
+    },
   };
 }
 
-async function connected<T>(
-  { address, access }: RedisTarget,
-  work: (connection: RedisConnection) => Promise<T>,
-): Promise<T> {
-  const connection = await RedisConnection.connect({ ...address, ...access, timeoutMs: answerWithinMs });
-  try {
-    return await work(connection);
-  } finally {
-    connection.close();
+/** The same servers by way of proxies. */
+function through(ways: ReadonlyMap<string, Address>, servers: Attacked): Attacked {
+  const by = (address: Address): Address => {
+    const { host, port } = ways.get(addressText(address)) ?? address;
+    return { host, port };
+  };
+  const { url, sentinels, cluster } = servers.options;
+  const natMap = Object.fromEntries([...ways].map(([told, { host, port }]) => [told, { host, port }]));
+  if (sentinels !== undefined) {
+    const near = { ...sentinels, sentinels: sentinels.sentinels.map(by), natMap };
+    return { ...servers, options: { ...servers.options, sentinels: near } };
   }
+  if (cluster !== undefined) {
+    return { ...servers, options: { ...servers.options, cluster: { nodes: cluster.nodes.map(by), natMap } } };
+  }
+  const near = new URL(url as string);
+  const [{ host, port }] = [...ways.values()] as [Address];
+  near.hostname = host;
+  near.port = String(port);
+  return { ...servers, options: { ...servers.options, url: near.href } };
 }
 
 /** The lock itself, and what has no end. */
-async function leftOf(connection: RedisConnection, name: string): Promise<string[]> {
+async function leftOf(master: Redis, name: string): Promise<string[]> {
   const left: string[] = [];
-  for (const key of await keysWith(connection, name)) {
+  for (const key of await keysWith(master, name)) {
     if (key === namesKey(name)) continue;
-    const ttlMs = Number(await connection.command("PTTL", key));
+    const ttlMs = await master.pttl(key);
     // -2: it went while it was looked at.
     if (ttlMs === -1 || (key === name && ttlMs !== -2)) left.push(`${key} (${ttlMs} ms to live)`);
   }
@@ -68,12 +99,11 @@ async function leftOf(connection: RedisConnection, name: string): Promise<string
 }
 
 /** A page at a time: a server with many keys goes on with its work between two. */
-async function keysWith(connection: RedisConnection, name: string): Promise<string[]> {
+async function keysWith(master: Redis, name: string): Promise<string[]> {
   const found = new Set<string>();
   let cursor = "0";
   do {
-    const page = await connection.command("SCAN", cursor, "MATCH", `*${name}*`, "COUNT", pageOf);
-    const [next, keys] = page as [string, string[]];
+    const [next, keys] = await master.scan(cursor, "MATCH", `*${name}*`, "COUNT", pageOf);
     for (const key of keys) found.add(key);
     cursor = next;
   } while (cursor !== "0");

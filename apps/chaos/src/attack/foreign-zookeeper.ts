@@ -1,73 +1,76 @@
 import { systemRuntime } from "@holdfast/core";
-import { startZooKeeperProxy } from "@holdfast/test-servers";
+import { addressText } from "@holdfast/redis-recipes/internal";
+import { startProxy, startZooKeeperProxy } from "@holdfast/test-servers";
 import { CreateFlags, errorCodes, openAcl, ZooKeeperError } from "@holdfast/zk-protocol";
-import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
+import { openSession, parseConnectString, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { UsageError } from "../cli/usage.js";
 import { proxiedLink } from "../engine/topologies/links.js";
-import type { ServerSet, WorkerLink } from "../engine/topologies/server-set.js";
+import type { ServerSet } from "../engine/topologies/server-set.js";
 import { observeZooKeeper } from "../engine/topologies/zookeeper-observer.js";
-import type { Address } from "../workload/addresses.js";
-import type { AttackTarget } from "./target.js";
+import type { AttackedServers } from "../workload/addresses.js";
+import { zooKeeperOptions } from "../workload/attacked.js";
 
-const reachWithinMs = 15_000;
+const reachWithinMs = 10_000;
 const sessionTimeoutMs = 10_000;
+
+type Attacked = Extract<AttackedServers, { readonly backend: "zookeeper" }>;
 
 /**
  * The ensemble of a user, with a node of the attack's own below the target's path, in which all of its locks are. Nothing of the servers
  * can be reached through it but as a client. `close` deletes the node and what is below it.
- * @throws UsageError when the target's path is not there
+ * @throws UsageError when the target's path is not there, or closed to the user of the target
  */
-export async function openForeignZooKeeper(
-  { servers, path }: Extract<AttackTarget, { kind: "zookeeper" }>,
-  name: string,
-): Promise<ServerSet> {
+export async function openForeignZooKeeper(attacked: Attacked, name: string): Promise<ServerSet> {
+  const { connect = "", ...access } = zooKeeperOptions(attacked);
+  const { servers, chroot: path } = parseConnectString(connect);
   const scratch = `${path}/${name}`;
-  const hosts = servers.map(({ host, port }) => `${host}:${port}`);
-  const connect = `${hosts.join(",")}${scratch}`;
-  await inSession(servers, async (session) => {
+  const hosts = servers.map(addressText).join(",");
+  const at = (list: readonly string[]): Attacked => ({
+    ...attacked,
+    options: { ...attacked.options, connect: `${list.join(",")}${scratch}` },
+  });
+  const inSession = async (work: (session: ZooKeeperSession) => Promise<void>): Promise<void> => {
+    const session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime, ...access });
+    try {
+      await session.whenConnected({ waitMs: reachWithinMs });
+      await work(session);
+    } finally {
+      await session.close();
+    }
+  };
+  await inSession(async (session) => {
     const flags = CreateFlags.persistent;
     try {
       await session.request("create", { path: scratch, data: null, acl: openAcl, flags });
     } catch (error) {
-      if (codeOf(error) !== errorCodes.NoNode) throw error;
-      throw new UsageError(`--target: there is no node ${path}`);
+      const code = codeOf(error);
+      if (code === errorCodes.NoNode) throw new UsageError(`--target: there is no node ${path}`);
+      if (code !== errorCodes.NoAuth) throw error;
+      throw new UsageError(`--target: this user may make no node below ${path === "" ? "/" : path}`);
     }
   });
+  const start = attacked.tls === null ? startZooKeeperProxy : startProxy;
   return {
     topology: { kind: "zookeeper", members: 1 },
     versions: {},
-    addresses: { kind: "zookeeper", connect },
+    addresses: { kind: "zookeeper", connect: `${hosts}${scratch}` },
     // None that could be hit.
     servers: [],
-    link: async (): Promise<WorkerLink> => {
-      const proxies = await Promise.all(hosts.map((target) => startZooKeeperProxy({ target })));
-      const near = proxies.map(({ connectString }) => connectString).join(",");
-      return proxiedLink({ kind: "zookeeper", connect: `${near}${scratch}` }, proxies);
+    link: async () => {
+      const proxies = await Promise.all(servers.map((target) => start({ target })));
+      return proxiedLink(at(proxies.map(({ connectString }) => connectString)), proxies);
     },
-    observer: () => observeZooKeeper(connect),
+    observer: () => observeZooKeeper(`${hosts}${scratch}`, access),
     heal: async () => {},
     logs: () => [],
     close: async () => {
       try {
-        await inSession(servers, (session) => remove(session, scratch));
+        await inSession((session) => remove(session, scratch));
       } catch (cause) {
-        throw new Error(`${scratch} is left, and has to be deleted by hand: ${String(cause)}`, { cause });
+        throw new Error(`${scratch} is left, and has to be deleted by hand: ${(cause as Error).message}`);
       }
     },
   };
-}
-
-async function inSession(
-  servers: readonly Address[],
-  work: (session: ZooKeeperSession) => Promise<void>,
-): Promise<void> {
-  const session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime });
-  try {
-    await session.whenConnected({ waitMs: reachWithinMs });
-    await work(session);
-  } finally {
-    await session.close();
-  }
 }
 
 /** Children first. What went by itself meanwhile was to go. */

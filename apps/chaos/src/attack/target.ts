@@ -1,68 +1,114 @@
+import { InvalidArgumentError } from "@holdfast/core";
+import { targetOf } from "@holdfast/redis-recipes/internal";
+import { parseConnectString, type ServerAddress } from "@holdfast/zk-recipes/internal";
 import { UsageError } from "../cli/usage.js";
-import type { Access, Address } from "../workload/addresses.js";
+import type { AttackedServers, TlsTexts } from "../workload/addresses.js";
+import { redisOptions } from "../workload/attacked.js";
 
-/** A cluster that a user says is theirs. */
-export type AttackTarget =
-  | {
-      readonly kind: "zookeeper";
-      readonly servers: readonly Address[];
-      /** Below it the attack makes a node of its own; empty for the root. */
-      readonly path: string;
+/** What of a target has no place in its URL. */
+export interface TargetAccess {
+  /** For TLS: files in PEM, and the name in the servers' certificates where it is none of the hosts. */
+  readonly tls?: Partial<Omit<TlsTexts, "names">> & { readonly serverName?: string };
+  /** `user:password` at the sentinels. */
+  readonly sentinels?: string;
+}
+
+const forms =
+  "it is like zk://h1:p1,h2:p2/path, redis://h:p/db, redis+sentinel://h1:p1,h2:p2/master or redis+cluster://h1:p1,h2:p2, " +
+  "with zks or rediss for TLS, and user:password@ in front of the hosts";
+
+/** Reads the URL of servers that a user says are theirs. @throws UsageError for anything else, without a password in it */
+export function parseTarget(text: string, access: TargetAccess = {}): AttackedServers {
+  const match = /^(zk|redis)(s?)(\+sentinel|\+cluster)?:\/\/(?:([^/]*)@)?([^/@]+)(\/.*)?$/.exec(text);
+  if (match === null) throw wrong(text, forms);
+  const [, server, secure, way, login, hosts = "", path = ""] = match;
+  if (secure === "" && access.tls !== undefined)
+    throw wrong(text, "certificates go with TLS: zks:// or rediss://");
+  if (way !== "+sentinel" && access.sentinels !== undefined)
+    throw wrong(text, "--sentinel-access is for redis+sentinel://");
+  try {
+    const user = login === undefined ? undefined : loginOf(login);
+    if (server === "zk") {
+      if (way !== undefined) throw new InvalidArgumentError(forms);
+      return zooKeeper(`${hosts}${path.replace(/\/$/, "")}`, user, tlsOf(hosts, secure, access));
     }
-  | { readonly kind: "redis"; readonly address: Address; readonly access?: Access };
-
-const defaultPorts = { zookeeper: 2181, redis: 6379 } as const;
-
-/** Reads `zk://h1:p1,h2:p2/path` or `redis://user:password@h:p`. @throws UsageError for anything else */
-export function parseTarget(text: string): AttackTarget {
-  const match = /^(zk|redis):\/\/([^/]+)(\/.*)?$/.exec(text);
-  if (match === null) throw wrong(text, "it is like zk://h1:p1,h2:p2/path or redis://user:password@h:p");
-  const [, scheme, authority = "", path = ""] = match;
-  const at = authority.lastIndexOf("@");
-  const hosts = authority.slice(at + 1);
-  if (scheme === "zk") {
-    if (at >= 0) throw wrong(text, "users and passwords of a ZooKeeper are not known here");
-    const servers = hosts.split(",").map((host) => addressOf(host, defaultPorts.zookeeper, text));
-    return { kind: "zookeeper", servers, path: pathOf(path, text) };
+    const tls = tlsOf(hosts, secure, access);
+    const servers = { kind: "attacked", backend: "redis", tls } as const;
+    const found = { ...servers, options: { ...redisWay(way, hosts, path, tls, access), ...user } };
+    targetOf(redisOptions(found)); // throws for what fits no client
+    return found;
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    throw wrong(text, error.message.replace(/^redisLocks: /, ""));
   }
-  if (path !== "" && path !== "/") throw wrong(text, "a Redis has no path; locks are in database 0");
-  const address = addressOf(hosts, defaultPorts.redis, text);
-  return at < 0
-    ? { kind: "redis", address }
-    : { kind: "redis", address, access: accessOf(authority.slice(0, at), text) };
 }
 
 /** A target as it is shown: the password never is. */
-export const masked = (text: string): string => text.replace(/^(\w+:\/\/[^/]*?:)[^/]*@/, "$1***@");
+export const masked = (text: string): string => text.replace(/^([\w+]+:\/\/(?:[^/]*?:)?)[^/]*@/, "$1***@");
 
-function accessOf(text: string, target: string): Access {
+function zooKeeper(connect: string, user: Login | undefined, tls: TlsTexts | null): AttackedServers {
+  parseConnectString(connect);
+  if (user !== undefined && user.username === undefined)
+    throw new InvalidArgumentError("ZooKeeper wants a user in front of the password");
+  const auth = user && [{ scheme: "digest", auth: `${user.username}:${user.password}` }];
+  return { kind: "attacked", backend: "zookeeper", tls, options: { connect, ...(auth && { auth }) } };
+}
+
+function redisWay(
+  way: string | undefined,
+  hosts: string,
+  path: string,
+  tls: TlsTexts | null,
+  { sentinels }: TargetAccess,
+): Extract<AttackedServers, { backend: "redis" }>["options"] {
+  if (way === undefined) return { url: `${tls === null ? "redis" : "rediss"}://${hosts}${path}` };
+  const name = path.replace(/^\/|\/$/g, "");
+  if (way === "+sentinel")
+    return {
+      sentinels: {
+        sentinels: addresses(hosts, 26_379),
+        name,
+        ...(sentinels === undefined ? {} : loginOf(sentinels)),
+      },
+    };
+  if (name !== "") throw new InvalidArgumentError("a cluster has no path, and the database 0 alone");
+  return { cluster: { nodes: addresses(hosts, 6_379) } };
+}
+
+function tlsOf(
+  hosts: string,
+  secure: string | undefined,
+  { tls: { serverName, ...pem } = {} }: TargetAccess,
+): TlsTexts | null {
+  if (secure === "") return null;
+  const named = parseConnectString(hosts).servers.map(({ host }) => host);
+  return { ...pem, names: serverName === undefined ? [...new Set(named)] : [serverName] };
+}
+
+/** Of a list with commas; the port where none is given. */
+function addresses(hosts: string, port: number): ServerAddress[] {
+  const withPorts = hosts.split(",").map((each) => (/:\d*$/.test(each) ? each : `${each}:${port}`));
+  return [...parseConnectString(withPorts.join(",")).servers];
+}
+
+interface Login {
+  readonly username?: string;
+  readonly password: string;
+}
+
+function loginOf(text: string): Login {
   const colon = text.indexOf(":");
-  if (colon < 0)
-    throw wrong(target, "a user needs a password: redis://user:password@h:p, or redis://:password@h:p");
+  if (colon < 0) throw new InvalidArgumentError("a user needs a password: user:password, or :password");
   try {
-    const [username, password] = [text.slice(0, colon), text.slice(colon + 1)].map(decodeURIComponent);
-    return { ...(username === "" || username === undefined ? {} : { username }), password: password ?? "" };
+    const [username = "", password = ""] = [text.slice(0, colon), text.slice(colon + 1)].map(
+      decodeURIComponent,
+    );
+    return { ...(username === "" ? {} : { username }), password };
   } catch {
-    throw wrong(target, "user and password are written as in a URL: % and what follows it is wrong");
+    throw new InvalidArgumentError(
+      "user and password are written as in a URL: % and what follows it is wrong",
+    );
   }
-}
-
-function addressOf(text: string, otherwise: number, target: string): Address {
-  const match = /^([A-Za-z0-9._-]+)(?::(\d{1,5}))?$/.exec(text);
-  const port = match?.[2] === undefined ? otherwise : Number(match[2]);
-  const host = match?.[1];
-  if (host === undefined || port < 1 || port > 65_535) {
-    throw wrong(target, `${JSON.stringify(text)} is no host and port`);
-  }
-  return { host, port };
-}
-
-function pathOf(text: string, target: string): string {
-  const path = text.replace(/\/$/, "");
-  if (path.split("/").some((level, at) => at > 0 && /^\.{0,2}$/.test(level))) {
-    throw wrong(target, `${JSON.stringify(text)} is no path`);
-  }
-  return path;
 }
 
 const wrong = (text: string, why: string): UsageError =>

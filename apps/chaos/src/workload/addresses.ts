@@ -1,17 +1,12 @@
+import type { RedisTargetOptions } from "@holdfast/redis-recipes";
+import type { ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
+
 /** Where a server listens. */
 export interface Address {
   /** A name or an IP address. */
   readonly host: string;
   /** Its port. */
   readonly port: number;
-}
-
-/** As whom a client connects. */
-export interface Access {
-  /** The ACL user; unset: the default user. */
-  readonly username?: string;
-  /** The user's password. */
-  readonly password: string;
 }
 
 /** Where clients connect to. */
@@ -26,8 +21,6 @@ export type ServerAddresses =
       readonly kind: "redis";
       /** The one server. */
       readonly address: Address;
-      /** Set where it wants one. */
-      readonly access?: Access;
     }
   | {
       readonly kind: "replicated";
@@ -46,4 +39,32 @@ export type ServerAddresses =
       readonly kind: "masters";
       /** All masters. */
       readonly addresses: readonly Address[];
-    };
+    }
+  /** Servers of a user's. Only the clients of this package meet them, in an attack. */
+  | AttackedServers;
+
+/** How servers of a user's are reached. Plain data, since workers get it as JSON. */
+export type AttackedServers = { readonly kind: "attacked"; readonly tls: TlsTexts | null } & (
+  | {
+      readonly backend: "redis";
+      /** What `redisLocks` takes, but for TLS. */
+      readonly options: Omit<RedisTargetOptions, "client" | "tls">;
+    }
+  | {
+      readonly backend: "zookeeper";
+      /** What `zookeeperLocks` takes, but for TLS. */
+      readonly options: Pick<ZooKeeperLocksOptions, "connect" | "auth">;
+    }
+);
+
+/** What `tlsOptions` makes options of `node:tls` from. All but the names is PEM. */
+export interface TlsTexts {
+  /** The authorities to trust. Default: those of Node.js. */
+  readonly ca?: string;
+  /** The certificate of the client. */
+  readonly cert?: string;
+  /** Its key. */
+  readonly key?: string;
+  /** Hosts: a server's certificate must be for one of them. */
+  readonly names: readonly string[];
+}

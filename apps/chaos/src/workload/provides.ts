@@ -8,7 +8,7 @@ export type ProvidedKind = Extract<
 >;
 
 /** Kinds of servers that a client can be pointed at. */
-export type ProvidedServers = Exclude<ServerAddresses["kind"], "none">;
+export type ProvidedServers = Exclude<ServerAddresses["kind"], "none" | "attacked">;
 
 /** What a client can do. What it does not provide is not judged, and reports say so. */
 export interface Provides {

@@ -2,11 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import type { PeerCertificate } from "node:tls";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
 import { attackNames, attackScenario, attacks, faultsOf } from "../../src/attack/attacks.js";
 import { parseTarget } from "../../src/attack/target.js";
 import { main } from "../../src/cli/main.js";
 import { Random } from "../../src/engine/random.js";
+import { tlsOptions } from "../../src/workload/attacked.js";
 
 async function ran(...argv: string[]): Promise<{ code: number; text: string }> {
   const lines: string[] = [];
@@ -52,16 +55,57 @@ describe("arguments of attack", () => {
     ],
     ["another scheme", ["--target", "http://h", "--fault", "reset", consent], /it is like zk:/],
     [
-      "a password of a ZooKeeper",
-      ["--target", "zk://u:secret@h", "--fault", "reset", consent],
-      /u:\*\*\*@h.*are not known here/,
+      "a session under TLS",
+      ["--target", "zks://h", "--fault", "session-kill", consent],
+      /which TLS hides: it needs zk:/,
     ],
-    ["a user alone", ["--target", "redis://user@h", "--fault", "reset", consent], /a user needs a password/],
+    [
+      "a user alone",
+      ["--target", "redis://secret@h", "--fault", "reset", consent],
+      /a user needs a password/,
+    ],
+    ["a password alone", ["--target", "zk://:secret@h", "--fault", "reset", consent], /wants a user/],
     ["a password that is no URL's", ["--target", "redis://:%@h", "--fault", "reset", consent], /as in a URL/],
-    ["a path of a Redis", ["--target", "redis://h/1", "--fault", "reset", consent], /a Redis has no path/],
-    ["a path that is none", ["--target", "zk://h/a//b", "--fault", "reset", consent], /is no path/],
-    ["a path upwards", ["--target", "zk://h/a/..", "--fault", "reset", consent], /is no path/],
-    ["a port that is none", ["--target", "zk://h:99999", "--fault", "reset", consent], /is no host and port/],
+    ["a database that is none", ["--target", "redis://h/a", "--fault", "reset", consent], /number of the/],
+    ["a database of a cluster", ["--target", "redis+cluster://h/1", "--fault", "reset", consent], /0 alone/],
+    [
+      "no master",
+      ["--target", "redis+sentinel://h", "--fault", "reset", consent],
+      /sentinels call the master/,
+    ],
+    [
+      "sentinels of a ZooKeeper",
+      ["--target", "zk+sentinel://h", "--fault", "reset", consent],
+      /it is like zk:/,
+    ],
+    ["a path that is none", ["--target", "zk://h/a//b", "--fault", "reset", consent], /empty name/],
+    ["a path upwards", ["--target", "zk://h/a/..", "--fault", "reset", consent], /is not a ZooKeeper path/],
+    ["a port that is none", ["--target", "zk://h:99999", "--fault", "reset", consent], /from 1 to 65535/],
+    [
+      "a certificate without TLS",
+      ["--target", "redis://:secret@h", "--fault", "reset", "--server-name", "s", consent],
+      /go with TLS/,
+    ],
+    [
+      "a login at no sentinels",
+      ["--target", "redis://h", "--fault", "reset", "--sentinel-access", "a:secret", consent],
+      /is for redis\+sentinel/,
+    ],
+    [
+      "half a certificate",
+      ["--target", "rediss://h", "--fault", "reset", "--cert", "c", consent],
+      /go together/,
+    ],
+    [
+      "a file that is not there",
+      ["--target", "rediss://h", "--fault", "reset", "--ca", "/nowhere", consent],
+      /--ca \/nowhere cannot be read: ENOENT/,
+    ],
+    [
+      "a file that is no certificate",
+      ["--target", "rediss://h", "--fault", "reset", "--ca", fileURLToPath(import.meta.url), consent],
+      /--ca .*no start line/,
+    ],
     ["one worker", ["--target", "zk://h", "--fault", "reset", "--workers", "1", consent], /from 2 to 32/],
     ["no times", ["--target", "zk://h", "--fault", "reset", "--times", "0", consent], /from 1 to 100/],
     ["what nobody knows", ["--force"], /Unknown option/],
@@ -72,58 +116,90 @@ describe("arguments of attack", () => {
     expect(text).not.toContain("secret");
   });
 
-  it("name servers and a path, with the ports that clients take where there are none", () => {
+  it("name servers of a ZooKeeper, a path below which it works, and a user", () => {
+    const about = { kind: "attacked", backend: "zookeeper" };
     expect(parseTarget("zk://a:1,b/x/y/")).toEqual({
-      kind: "zookeeper",
-      servers: [
-        { host: "a", port: 1 },
-        { host: "b", port: 2181 },
-      ],
-      path: "/x/y",
+      ...about,
+      tls: null,
+      options: { connect: "a:1,b/x/y" },
     });
-    expect(parseTarget("zk://a")).toMatchObject({ path: "" });
-    expect(parseTarget("redis://a/")).toEqual({ kind: "redis", address: { host: "a", port: 6379 } });
+    expect(parseTarget("zks://me:s%40cret@a,b/")).toEqual({
+      ...about,
+      tls: { names: ["a", "b"] },
+      options: { connect: "a,b", auth: [{ scheme: "digest", auth: "me:s@cret" }] },
+    });
   });
 
-  it("name a user and a password of a Redis, which are never shown", async () => {
-    const address = { host: "a", port: 1 };
-    expect(parseTarget("redis://me:s%40cret@a:1")).toEqual({
-      kind: "redis",
-      address,
-      access: { username: "me", password: "s@cret" },
+  it("name a Redis, sentinels with a master, or nodes of a cluster, a user, and what certificates are for", () => {
+    const about = { kind: "attacked", backend: "redis", tls: null };
+    expect(parseTarget("redis://me:s%40cret@a:1/2")).toEqual({
+      ...about,
+      options: { url: "redis://a:1/2", username: "me", password: "s@cret" },
     });
-    expect(parseTarget("redis://:secret@a:1")).toEqual({
-      kind: "redis",
-      address,
-      access: { password: "secret" },
+    const one = { host: "a", port: 1 };
+    expect(parseTarget("redis+sentinel://:p@a:1,[::1]/m", { sentinels: "s:q" })).toEqual({
+      ...about,
+      options: {
+        sentinels: {
+          sentinels: [one, { host: "::1", port: 26_379 }],
+          name: "m",
+          username: "s",
+          password: "q",
+        },
+        password: "p",
+      },
     });
-    const { text } = await ran("--target", "redis://me:secret@a:1", "--fault", "reset");
-    expect(text).toContain("target   redis://me:***@a:1");
+    expect(parseTarget("rediss+cluster://a:1,b", { tls: { ca: "C", serverName: "s" } })).toEqual({
+      ...about,
+      tls: { ca: "C", names: ["s"] },
+      options: { cluster: { nodes: [one, { host: "b", port: 6379 }] } },
+    });
+  });
+
+  it("have a password that is never shown", async () => {
+    const { text } = await ran("--target", "redis+sentinel://me:secret@a:1/m", "--fault", "reset");
+    expect(text).toContain("target   redis+sentinel://me:***@a:1/m");
     expect(text).not.toContain("secret");
   });
 
-  it("that name a target which does not answer are a sentence, and no crash", async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as { port: number };
-    await new Promise((resolve) => server.close(resolve));
-    const out = mkdtempSync(join(tmpdir(), "attack-"));
-    onTestFinished(() => rmSync(out, { recursive: true }));
-    const { code, text } = await ran(
-      "--target",
-      `redis://:secret@127.0.0.1:${port}`,
-      "--fault",
-      "reset",
-      consent,
-      "--out",
-      out,
-    );
-    expect(code, text).toBe(254);
-    expect(text).toMatch(
-      /--target redis:\/\/:\*\*\*@127\.0\.0\.1:\d+: it cannot be used: .*refused|ECONNREFUSED/i,
-    );
-    expect(text).not.toContain("secret");
-    expect(text).not.toMatch(/\n +at /);
+  it.concurrent.for([
+    ["zk://me:secret@HOST/mine", "ZooKeeper"],
+    ["redis://:secret@HOST", "Redis"],
+    ["rediss+sentinel://:secret@HOST/m", "Redis"],
+    ["redis+cluster://:secret@HOST", "Redis"],
+  ] as const)(
+    "that name a target which does not answer, as %s, are a sentence, and no crash",
+    async ([url, what], { onTestFinished, expect }) => {
+      const out = mkdtempSync(join(tmpdir(), "attack-"));
+      onTestFinished(() => rmSync(out, { recursive: true }));
+      const target = url.replace("HOST", "127.0.0.1:1"); // nobody listens at port 1
+      const { code, text } = await ran("--target", target, "--fault", "reset", consent, "--out", out);
+      expect(code, text).toBe(254);
+      expect(text).toMatch(
+        /--target .*\*\*\*@.*: it cannot be used: no connection to .*: connect ECONNREFUSED/,
+      );
+      expect(text).toContain(`connection to ${what}`);
+      expect(text).not.toContain("secret");
+      expect(text).not.toMatch(/\n +at /);
+    },
+  );
+});
+
+describe("a certificate behind a proxy", () => {
+  const certificate = { subject: { CN: "x" }, subjectaltname: "DNS:b.example" } as PeerCertificate;
+  const check = (...names: string[]) =>
+    tlsOptions({ names }).checkServerIdentity?.("127.0.0.1", certificate)?.message;
+
+  it("is good when it is for one of the servers that were named, and for none else", () => {
+    expect(check("a.example", "b.example")).toBeUndefined();
+    expect(check("a.example")).toContain("does not match");
+    expect(check("127.0.0.1")).toContain("does not match");
+  });
+
+  it("is asked for by the name of the only server, which an address is not", () => {
+    expect(tlsOptions({ names: ["b.example"] }).servername).toBe("b.example");
+    expect(tlsOptions({ names: ["127.0.0.1"] })).not.toHaveProperty("servername");
+    expect(tlsOptions({ names: ["a.example", "b.example"] })).not.toHaveProperty("servername");
   });
 });
 

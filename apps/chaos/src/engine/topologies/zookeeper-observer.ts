@@ -1,7 +1,7 @@
 import { setTimeout as pass } from "node:timers/promises";
 import { systemRuntime } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
-import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
 import { openSession, parseConnectString, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import type { WorkerKey } from "../../workload/protocol.js";
 import { pathsOf } from "../../workload/recipes/zookeeper-paths.js";
@@ -11,14 +11,17 @@ import type { Observer } from "./server-set.js";
 const sessionTimeoutMs = 10_000;
 
 /** Who holds and waits comes from `inspect`, as operators have it; what is left from plain reads of nodes. */
-export async function observeZooKeeper(connect: string): Promise<Observer> {
-  const locks = zookeeperLocks({ connect, sessionTimeoutMs });
+export async function observeZooKeeper(
+  connect: string,
+  access: Pick<ZooKeeperLocksOptions, "auth" | "tls"> = {},
+): Promise<Observer> {
+  const locks = zookeeperLocks({ connect, sessionTimeoutMs, ...access });
   const { servers, chroot } = parseConnectString(connect);
   let session: ZooKeeperSession | null = null;
   /** A session that was lost stays so; the next look has one of its own. */
   const reader = async (): Promise<ZooKeeperSession> => {
     if (session === null || session.state === "lost" || session.state === "closed") {
-      session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime });
+      session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime, ...access });
     }
     await session.whenConnected({ waitMs: 5_000 });
     return session;

@@ -1,6 +1,12 @@
-import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
+import {
+  type RedisLocks,
+  type RedisLocksOptions,
+  type RedisTargetOptions,
+  redisLocks,
+} from "@holdfast/redis-recipes";
 import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import type { ServerAddresses } from "../addresses.js";
+import { redisOptions } from "../attacked.js";
 import type { Client, Recipe, RecipeContext } from "../recipe.js";
 import { namesKey } from "../redis-names.js";
 import { electionOf, providerClient } from "./provider-client.js";
@@ -35,12 +41,9 @@ export const redis: Recipe = {
   },
 };
 
-function targetOf(
-  servers: ServerAddresses,
-): Pick<RedisLocksOptions, "url" | "sentinels" | "username" | "password"> {
-  if (servers.kind === "redis") {
-    return { url: `redis://${servers.address.host}:${servers.address.port}`, ...servers.access };
-  }
+function targetOf(servers: ServerAddresses): RedisTargetOptions {
+  if (servers.kind === "attacked" && servers.backend === "redis") return redisOptions(servers);
+  if (servers.kind === "redis") return { url: `redis://${servers.address.host}:${servers.address.port}` };
   if (servers.kind !== "replicated") throw new Error(`recipe redis cannot work on ${servers.kind}`);
   const { master, sentinels, masterName: name, natMap } = servers;
   if (sentinels.length === 0) return { url: `redis://${master.host}:${master.port}` };

@@ -1,4 +1,6 @@
-import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
+import type { ServerAddresses } from "../addresses.js";
+import { zooKeeperOptions } from "../attacked.js";
 import type { Recipe } from "../recipe.js";
 import { electionOf, providerClient } from "./provider-client.js";
 
@@ -10,9 +12,8 @@ import { electionOf, providerClient } from "./provider-client.js";
 export const zookeeper: Recipe = {
   async open(context) {
     const { servers, leaseMs, options } = context;
-    if (servers.kind !== "zookeeper") throw new Error(`recipe zookeeper cannot work on ${servers.kind}`);
     const locks = zookeeperLocks({
-      connect: servers.connect,
+      ...targetOf(servers),
       sessionTimeoutMs: Number(options.leaseMs ?? leaseMs),
       identity: true,
       ...(options.leaseProof === "quorum" ? { leaseProof: "quorum" } : {}),
@@ -22,3 +23,9 @@ export const zookeeper: Recipe = {
     return providerClient(locks, context, elects ? { mutex: (name) => electionOf(locks, name) } : {});
   },
 };
+
+function targetOf(servers: ServerAddresses): Pick<ZooKeeperLocksOptions, "connect" | "auth" | "tls"> {
+  if (servers.kind === "attacked" && servers.backend === "zookeeper") return zooKeeperOptions(servers);
+  if (servers.kind === "zookeeper") return { connect: servers.connect };
+  throw new Error(`recipe zookeeper cannot work on ${servers.kind}`);
+}

@@ -1,0 +1,115 @@
+import {
+  addressText,
+  clientOptions,
+  clusterOptions,
+  commandSettings,
+  type RedisTarget,
+  targetOf as targetOfOptions,
+} from "@holdfast/redis-recipes/internal";
+import { Cluster, Redis } from "ioredis";
+import type { Address, AttackedServers } from "../workload/addresses.js";
+import { redisOptions } from "../workload/attacked.js";
+import { pass } from "../workload/pass.js";
+
+export const reachWithinMs = 10_000;
+
+/** Of no client that was given. */
+type Target = Extract<RedisTarget, { readonly access: unknown }>;
+
+export const targetOf = (servers: Extract<AttackedServers, { readonly backend: "redis" }>): Target =>
+  targetOfOptions(redisOptions(servers)) as Target;
+
+/** Asks each server that keys may be on, by a connection that ends with the work. */
+export async function onMasters(
+  target: Target,
+  work: (master: Redis) => Promise<readonly string[]>,
+): Promise<string[]> {
+  return await connected(
+    () =>
+      target.kind === "cluster"
+        ? new Cluster(copies(target.nodes), clusterOptions(target))
+        : new Redis(clientOptions(target)),
+    async (client) => {
+      const masters = client instanceof Cluster ? client.nodes("master") : [client];
+      return (await Promise.all(masters.map(work))).flat();
+    },
+  );
+}
+
+/** All that a client may be sent to, by the names that it is told. */
+export async function addressesOf(target: Target): Promise<Address[]> {
+  const all = {
+    single: async ({ address }: Of<"single">) => [address],
+    sentinel: async (found: Of<"sentinel">) => [...found.sentinels, ...(await toldBySentinels(found))],
+    cluster: async (found: Of<"cluster">) => [...found.nodes, ...(await toldByNodes(found))],
+  }[target.kind];
+  const told = await all(target as never);
+  return [...new Map(told.map((address) => [addressText(address), address])).values()];
+}
+
+type Of<K extends Target["kind"]> = Extract<Target, { readonly kind: K }>;
+
+const toldByNodes = (target: Of<"cluster">): Promise<Address[]> =>
+  connected(
+    () => new Cluster(copies(target.nodes), clusterOptions(target)),
+    async (cluster) => cluster.nodes("all").map(({ options: { host = "", port = 0 } }) => ({ host, port })),
+  );
+
+/** The first sentinel that answers knows the others, the master and its replicas. */
+async function toldBySentinels({
+  sentinels,
+  masterName,
+  sentinelAccess,
+}: Of<"sentinel">): Promise<Address[]> {
+  const access = Object.fromEntries(
+    Object.entries(sentinelAccess).filter(([, value]) => value !== undefined),
+  );
+  return await Promise.any(
+    sentinels.map((address) =>
+      connected(
+        () => new Redis({ ...commandSettings(), ...access, ...address, protocol: 2 }),
+        async (sentinel) => {
+          const lists = await Promise.all(
+            ["MASTER", "REPLICAS", "SENTINELS"].map((what) => sentinel.call("SENTINEL", what, masterName)),
+          );
+          const [master, ...others] = lists as [string[], string[][], string[][]];
+          return [master, ...others.flat()].map(addressIn);
+        },
+      ),
+    ),
+  );
+}
+
+/** Of a row of names and values in turn. */
+function addressIn(row: readonly string[]): Address {
+  const value = (name: string): string =>
+    row[row.findIndex((each, at) => at % 2 === 0 && each === name) + 1] ?? "";
+  return { host: value("ip"), port: Number(value("port")) };
+}
+
+/** @throws what the client heard last, when it gets no connection */
+async function connected<C extends Redis | Cluster, T>(
+  open: () => C,
+  work: (client: C) => Promise<T>,
+): Promise<T> {
+  const client = open();
+  let heard: unknown = null;
+  client.on("error", (error) => {
+    heard = error;
+  });
+  const over = new AbortController();
+  const late = pass(reachWithinMs, over.signal).then(() => {
+    throw new Error(`no answer within ${reachWithinMs / 1_000} s`);
+  });
+  try {
+    await Promise.race([client.connect(), late]).catch((error: unknown) => {
+      throw heard ?? error;
+    });
+    return await work(client);
+  } finally {
+    over.abort();
+    client.disconnect();
+  }
+}
+
+const copies = (addresses: readonly Address[]): Address[] => addresses.map((each) => ({ ...each }));

@@ -1,0 +1,38 @@
+import { isIP } from "node:net";
+import { type ConnectionOptions, checkServerIdentity } from "node:tls";
+import type { RedisTargetOptions } from "@holdfast/redis-recipes";
+import type { ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
+import type { AttackedServers, TlsTexts } from "./addresses.js";
+
+type Attacked<B extends AttackedServers["backend"]> = Extract<AttackedServers, { readonly backend: B }>;
+
+/** As `redisLocks` takes it. TLS to a master goes with TLS to its sentinels. */
+export function redisOptions({ options, tls }: Attacked<"redis">): RedisTargetOptions {
+  if (tls === null) return options;
+  const secure = { tls: tlsOptions(tls) };
+  const { sentinels } = options;
+  return { ...options, ...secure, ...(sentinels && { sentinels: { ...sentinels, ...secure } }) };
+}
+
+/** As `zookeeperLocks` takes it. */
+export function zooKeeperOptions({
+  options,
+  tls,
+}: Attacked<"zookeeper">): Pick<ZooKeeperLocksOptions, "connect" | "auth" | "tls"> {
+  return tls === null ? options : { ...options, tls: tlsOptions(tls) };
+}
+
+/** For connections that lead through proxies: the address that is dialled is not the one that a certificate is for. */
+export function tlsOptions({ names, ...pem }: TlsTexts): ConnectionOptions {
+  const [name, ...others] = names;
+  // Whoever wants a name in the greeting gets it; which of several servers is dialled is not known here. An address is no such name.
+  const greeted = name !== undefined && others.length === 0 && isIP(name) === 0;
+  return {
+    ...pem,
+    ...(greeted ? { servername: name } : {}),
+    checkServerIdentity: (_, certificate) => {
+      const wrong = names.map((each) => checkServerIdentity(each, certificate));
+      return wrong.includes(undefined) ? undefined : wrong[0];
+    },
+  };
+}
