@@ -42,21 +42,25 @@ function runIn(cwd: string, line: string): Promise<{ code: number; output: strin
 }
 
 it("the page of CI can be followed word by word: its file, its commands, and the exit codes that it names", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "in-ci-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  install(folder);
   const file = /Write `([^`]+)`/.exec(page)?.[1];
   const code = blocks.find(({ language }) => language === "js")?.text;
   expect(file).toBe("my-lock.mjs");
-  writeFileSync(join(folder, file as string), code as string);
   const lines = blocks
     .filter(({ language }) => language === "sh")
     .flatMap(({ text }) => text.trim().split("\n"));
   const commands = lines.filter((line) => !installed(line));
   expect(lines).toHaveLength(4);
   expect(commands).toHaveLength(2);
-  const ends = [];
-  for (const line of commands) ends.push(await runIn(folder, line));
+  // Beside each other, each as in a project of its own.
+  const ends = await Promise.all(
+    commands.map((line) => {
+      const folder = mkdtempSync(join(tmpdir(), "in-ci-"));
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+      install(folder);
+      writeFileSync(join(folder, file as string), code as string);
+      return runIn(folder, line);
+    }),
+  );
   const shown = ends.map(({ output }) => output).join("\n");
   expect(
     ends.map(({ code: each }) => each),

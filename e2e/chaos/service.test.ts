@@ -1,84 +1,83 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@holdfast/test-servers";
-import { expect, it } from "vitest";
+import { describe, it } from "vitest";
+import { convicted, ran } from "./in-process.js";
 import { ChaosRun } from "./run-cli.js";
 
 const at = (name: string): string => fileURLToPath(new URL(`support/service/${name}`, import.meta.url));
 
-/** A pause beyond the lease of the instance that holds. */
-const paused = (env: readonly string[]) => (out: string) => [
-  "run",
-  "pause",
-  "--service",
-  `${process.execPath} ${at("stock-service.mjs")}`,
-  "--key",
-  "stock",
-  "--lease-ms",
-  "800",
-  "--instances",
-  "2",
-  "--times",
-  "1",
-  ...["REDIS_URL=redis://{redis}", "PORT={port}", ...env].flatMap((each) => ["--env", each]),
-  "--ready",
-  "http://127.0.0.1:{port}/healthz",
-  "--load",
-  at("stock-load.mjs"),
-  "--seed",
-  "1",
-  "--out",
-  out,
-];
+/** A pause beyond the lease of the instance that holds. `mark`: a word that the instances of this run alone have in their command lines. */
+const paused =
+  (mark: string, servers: "redis" | "zookeeper", env: readonly string[]) =>
+  (out: string): string[] => [
+    ...["run", "pause", "--service", `${process.execPath} ${at("stock-service.mjs")} ${mark}`],
+    ...["--key", "stock", "--servers", servers, "--lease-ms", servers === "redis" ? "800" : "1000"],
+    ...["--instances", "2", "--times", "1", "--load", at("stock-load.mjs")],
+    ...["PORT={port}", ...env].flatMap((each) => ["--env", each]),
+    ...["--ready", "http://127.0.0.1:{port}/healthz", "--seed", "1", "--out", out],
+  ];
+const onRedis = "REDIS_URL=redis://{redis}";
 
-it("a service that ignores that its lock is lost is convicted by what it wrote, when the instance that holds stands still", async () => {
-  await using run = new ChaosRun(paused([]));
-  const { code } = await run.exited;
-  expect(code, run.output).toBe(1);
-  expect(run.output).toMatch(/VIOLATION +pause /);
-  expect(run.output).toMatch(/convicted: .*effect.*lost-update/);
-});
-
-it("a service that hands its token on is not convicted: its late write is refused", async () => {
-  await using run = new ChaosRun(paused(["TOKENS=1"]));
-  const { code } = await run.exited;
-  expect(code, run.output).toBe(0);
-  expect(run.output).toMatch(/held: .*effect.*lost-update/);
-});
-
-/** Processes whose command line has the service in it. */
-const instances = (): string[] =>
+/** Processes whose command line has this word. */
+const instances = (mark: string): string[] =>
   readdirSync("/proc").filter((name) => {
     try {
       if (!/^\d+$/.test(name)) return false;
       // A word of its own: the run and a shell have it inside of one.
-      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
-      return words.includes(at("stock-service.mjs"));
+      return readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0").includes(mark);
     } catch {
       return false; // it has ended meanwhile
     }
   });
 
-it("a run that is killed while its service works leaves none of it running", async () => {
-  await using run = new ChaosRun(paused([]));
-  await eventually(() => instances().length >= 2 && run.output.includes("pause begins"), {
-    what: "the service to be there",
-    withinMs: 60_000,
-    detail: () => run.output,
+describe.concurrent("a service", () => {
+  it("that ignores that its lock is lost is convicted by what it wrote, when the instance that holds stands still", async ({
+    expect,
+  }) => {
+    using end = await ran(paused("ignores", "redis", [onRedis]));
+    expect(end.code, end.output).toBe(1);
+    expect(end.outcomes).toMatchObject([{ outcome: "violation", scenario: { id: "pause" } }]);
+    expect(convicted(end)).toEqual(expect.arrayContaining(["effect", "lost-update"]));
   });
-  process.kill(run.pid, "SIGKILL");
-  await run.exited;
-  await eventually(() => instances().length === 0, { what: "every process of the service to be gone" });
-});
 
-it("a service that is started by another program is a sentence, because faults would hit the wrong process, and none of it is left", async () => {
-  await using run = new ChaosRun((out) =>
-    paused([])(out).map((each) => (each.includes("stock-service") ? `sh -c '${each}; true'` : each)),
-  );
-  const { code } = await run.exited;
-  expect(code, run.output).toBe(255);
-  expect(run.output).toContain(
-    "give the command that is the service itself (node server.js, and not npm start)",
-  );
-  await eventually(() => instances().length === 0, { what: "every process of the service to be gone" });
+  it("at ZooKeeper that hands its token on is not convicted: its late write is refused", async ({
+    expect,
+  }) => {
+    using end = await ran(paused("hands-on", "zookeeper", ["ZOOKEEPER={zookeeper}", "TOKENS=1"]));
+    expect(end.code, end.output).toBe(0);
+    const effect = end.outcomes[0]?.results.find(({ checker }) => checker === "effect");
+    expect(effect).toMatchObject({ verdict: "pass", metrics: { rejected: expect.toSatisfy((n) => n > 0) } });
+  });
+
+  it("whose run is killed does not go on", async ({ expect }) => {
+    await using run = new ChaosRun(paused("killed", "redis", [onRedis]));
+    await eventually(() => instances("killed").length >= 2 && run.output.includes("pause begins"), {
+      what: "the service to be there",
+      withinMs: 60_000,
+      detail: () => run.output,
+    });
+    process.kill(run.pid, "SIGKILL");
+    expect(await run.exited).toMatchObject({ signal: "SIGKILL" });
+    await eventually(() => instances("killed").length === 0, {
+      what: "every process of the service to be gone",
+    });
+  });
+
+  it("that is started by another program is a sentence, because faults would hit the wrong process, and none of it is left", async ({
+    expect,
+  }) => {
+    using end = await ran((out) =>
+      paused("within", "redis", [onRedis])(out).map((each) =>
+        each.includes("stock-service") ? `sh -c '${each}; true'` : each,
+      ),
+    );
+    expect(end.code, end.output).toBe(255);
+    expect(end.outcomes[0]?.why).toContain(
+      "give the command that is the service itself (node server.js, and not npm start)",
+    );
+    await eventually(() => instances("within").length === 0, {
+      what: "every process of the service to be gone",
+    });
+  });
 });

@@ -3,11 +3,20 @@
 import { createServer } from "node:http";
 import { setTimeout as work } from "node:timers/promises";
 import { probe } from "@holdfast/chaos/probe";
-import { redisLocks } from "@holdfast/redis-recipes";
 
-const { REDIS_URL: url, PORT, TOKENS } = process.env;
-const locks = redisLocks({ url, leaseMs: 800, heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 700 });
+const { REDIS_URL: url, ZOOKEEPER: connect, PORT, TOKENS } = process.env;
+const locks = connect === undefined ? await onRedis() : await onZooKeeper();
 const mutex = locks.mutex("stock");
+
+async function onRedis() {
+  const { redisLocks } = await import("@holdfast/redis-recipes");
+  return redisLocks({ url, leaseMs: 800, heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 700 });
+}
+
+async function onZooKeeper() {
+  const { zookeeperLocks } = await import("@holdfast/zk-recipes");
+  return zookeeperLocks({ connect, sessionTimeoutMs: 1_000 });
+}
 
 async function sell() {
   const acquiring = probe.acquiring("stock");
