@@ -4,7 +4,6 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer } from "node:tls";
-import { readHistory } from "@holdfast/chaos";
 import { systemRuntime } from "@holdfast/core";
 import {
   eventually,
@@ -21,14 +20,17 @@ import {
 import { CreateFlags, openAcl, Perms } from "@holdfast/zk-protocol";
 import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import type { HistoryRecord } from "../../apps/chaos/src/history/record.js";
 import { share } from "../support/share.js";
-import { type Ran, ran } from "./in-process.js";
+import { commandLines, type Ran } from "./command-lines.js";
 import { ChaosRun } from "./run-cli.js";
 
 /** Of the ensemble's front, of clients, and of all Redis servers. */
 const tls = makeRedisCertificate();
 const password = "s:cret@home";
 const inUrl = encodeURIComponent(password);
+
+const ran = commandLines();
 
 let folder: string;
 let pem: string[];
@@ -99,7 +101,7 @@ async function keep(node: RedisNode): Promise<void> {
 }
 
 interface Attacked extends Ran {
-  /** What each fault that is shown to have happened, and hit what it was meant for, has as evidence. */
+  /** Faults that hit what they were meant for: how many connections each proxy of the worker had. */
   readonly hits: readonly { readonly name: string; readonly connections: readonly number[] }[];
 }
 
@@ -108,17 +110,25 @@ async function attack(target: string, ...args: string[]): Promise<Attacked> {
   const end = await ran((out) => [...about, "--out", out]);
   const [outcome] = end.outcomes;
   if (outcome === undefined) return { ...end, hits: [] };
-  const history = await readHistory(join(end.out, outcome.scenario.id, "history.jsonl"));
-  const evident = history.faults.filter(
-    ({ evident, end }) => evident && !Object.hasOwn(end?.evidence ?? {}, "missed"),
-  );
+  const history = readFileSync(join(end.out, outcome.scenario.id, "history.jsonl"), "utf8");
+  const records = history
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as HistoryRecord);
   return {
     ...end,
-    hits: evident.map(({ name, end }) => {
-      const { connections = [] } = (end?.evidence ?? {}) as { connections?: number[] };
-      return { name, connections };
+    hits: records.flatMap((record) => {
+      if (record.type !== "fault" || record.phase !== "end") return [];
+      const { missed, connections = [] } = (record.evidence ?? {}) as Evidence;
+      return missed === undefined ? [{ name: record.f, connections }] : [];
     }),
   };
+}
+
+interface Evidence {
+  /** Whoever it was meant for had let go in that moment. */
+  readonly missed?: string;
+  readonly connections?: readonly number[];
 }
 
 /** As a failed expectation shows it. */
@@ -220,7 +230,7 @@ describe.concurrent("an attack", () => {
     await bystander.request("create", { path, data: null, acl: openAcl, flags: CreateFlags.persistent });
     const target = `zk://${zooKeeper.connectString}${path}`;
     await using run = new ChaosRun((out) =>
-      ["attack", "--target", target, "--fault", "reset", "--times", "100"].concat(
+      ["attack", "--target", target, "--fault", "reset", "--times", "100", "--workers", "2"].concat(
         "--i-own-this",
         "--out",
         out,

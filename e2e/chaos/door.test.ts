@@ -5,12 +5,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { convicted, ran } from "./in-process.js";
+import { commandLines, convicted } from "./command-lines.js";
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const pythonSource = at("../../apps/chaos/docs/workers/redis_worker.py");
 const goSource = at("../../apps/chaos/docs/workers/redis_worker.go");
 const python = `python3 ${pythonSource}`;
+
+const ran = commandLines();
 
 let folder: string;
 beforeAll(() => {

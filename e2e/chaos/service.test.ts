@@ -2,8 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@holdfast/test-servers";
 import { describe, it } from "vitest";
-import { convicted, ran } from "./in-process.js";
+import { commandLines, convicted } from "./command-lines.js";
 import { ChaosRun } from "./run-cli.js";
+
+const ran = commandLines();
 
 const at = (name: string): string => fileURLToPath(new URL(`support/service/${name}`, import.meta.url));
 

@@ -65,7 +65,7 @@ export async function openForeignRedis(servers: Attacked, name: string): Promise
 }
 
 /** The same servers by way of proxies. */
-function through(ways: ReadonlyMap<string, Address>, servers: Attacked): Attacked {
+export function through(ways: ReadonlyMap<string, Address>, servers: Attacked): Attacked {
   const by = (address: Address): Address => {
     const { host, port } = ways.get(addressText(address)) ?? address;
     return { host, port };

@@ -1,7 +1,7 @@
 import { systemRuntime } from "@holdfast/core";
 import { addressText } from "@holdfast/redis-recipes/internal";
 import { startProxy, startZooKeeperProxy } from "@holdfast/test-servers";
-import { CreateFlags, errorCodes, openAcl, ZooKeeperError } from "@holdfast/zk-protocol";
+import { CreateFlags, errorCodes, openAcl, Perms, ZooKeeperError } from "@holdfast/zk-protocol";
 import { openSession, parseConnectString, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { UsageError } from "../cli/usage.js";
 import { proxiedLink } from "../engine/topologies/links.js";
@@ -12,6 +12,9 @@ import { zooKeeperOptions } from "../workload/attacked.js";
 
 const reachWithinMs = 10_000;
 const sessionTimeoutMs = 10_000;
+
+/** For whoever made it. */
+const ownAcl = [{ perms: Perms.ALL, scheme: "auth", id: "" }];
 
 type Attacked = Extract<AttackedServers, { readonly backend: "zookeeper" }>;
 
@@ -40,8 +43,9 @@ export async function openForeignZooKeeper(attacked: Attacked, name: string): Pr
   };
   await inSession(async (session) => {
     const flags = CreateFlags.persistent;
+    const acl = access.auth === undefined ? openAcl : ownAcl;
     try {
-      await session.request("create", { path: scratch, data: null, acl: openAcl, flags });
+      await session.request("create", { path: scratch, data: null, acl, flags });
     } catch (error) {
       const code = codeOf(error);
       if (code === errorCodes.NoNode) throw new UsageError(`--target: there is no node ${path}`);
