@@ -38,14 +38,19 @@ export async function onMasters(
 
 /** All that a client may be sent to, by the names that it is told. */
 export async function addressesOf(target: Target): Promise<Address[]> {
-  const all = {
-    single: async ({ address }: Of<"single">) => [address],
-    sentinel: async (found: Of<"sentinel">) => [...found.sentinels, ...(await toldBySentinels(found))],
-    cluster: async (found: Of<"cluster">) => [...found.nodes, ...(await toldByNodes(found))],
-  }[target.kind];
-  const told = await all(target as never);
-  return [...new Map(told.map((address) => [addressText(address), address])).values()];
+  switch (target.kind) {
+    case "single":
+      return [target.address];
+    case "sentinel":
+      return eachOnce([...target.sentinels, ...(await toldBySentinels(target))]);
+    case "cluster":
+      return eachOnce([...target.nodes, ...(await toldByNodes(target))]);
+  }
 }
+
+const eachOnce = (addresses: readonly Address[]): Address[] => [
+  ...new Map(addresses.map((address) => [addressText(address), address])).values(),
+];
 
 type Of<K extends Target["kind"]> = Extract<Target, { readonly kind: K }>;
 
