@@ -10,7 +10,8 @@ import { observeZooKeeper } from "../engine/topologies/zookeeper-observer.js";
 import type { AttackedServers } from "../workload/addresses.js";
 import { zooKeeperOptions } from "../workload/attacked.js";
 
-const reachWithinMs = 10_000;
+/** As long as workers take at most. */
+const reachWithinMs = 30_000;
 const sessionTimeoutMs = 10_000;
 
 /** For whoever made it. */
