@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { eventually } from "@holdfast/test-servers";
 import { describe, it } from "vitest";
 import { commandLines, convicted } from "./command-lines.js";
 import { ChaosRun } from "./run-cli.js";
@@ -9,11 +8,14 @@ const ran = commandLines();
 
 const at = (name: string): string => fileURLToPath(new URL(`support/service/${name}`, import.meta.url));
 
-/** A pause beyond the lease of the instance that holds. `mark`: a word that the instances of this run alone have in their command lines. */
+/** What instances of one run alone have in their command lines. */
+const marked = (word: string): string => `${word}-${process.pid}`;
+
+/** A pause beyond the lease of the instance that holds. */
 const paused =
-  (mark: string, servers: "redis" | "zookeeper", env: readonly string[]) =>
+  (word: string, servers: "redis" | "zookeeper", env: readonly string[]) =>
   (out: string): string[] => [
-    ...["run", "pause", "--service", `${process.execPath} ${at("stock-service.mjs")} ${mark}`],
+    ...["run", "pause", "--service", `${process.execPath} ${at("stock-service.mjs")} ${marked(word)}`],
     ...["--key", "stock", "--servers", servers, "--lease-ms", servers === "redis" ? "800" : "1000"],
     ...["--instances", "2", "--times", "1", "--load", at("stock-load.mjs")],
     ...["PORT={port}", ...env].flatMap((each) => ["--env", each]),
@@ -21,13 +23,13 @@ const paused =
   ];
 const onRedis = "REDIS_URL=redis://{redis}";
 
-/** Processes whose command line has this word. */
-const instances = (mark: string): string[] =>
+/** Processes that are instances of a run. */
+const instances = (word: string): string[] =>
   readdirSync("/proc").filter((name) => {
     try {
       if (!/^\d+$/.test(name)) return false;
       // A word of its own: the run and a shell have it inside of one.
-      return readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0").includes(mark);
+      return readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0").includes(marked(word));
     } catch {
       return false; // it has ended meanwhile
     }
@@ -54,16 +56,11 @@ describe.concurrent("a service", () => {
 
   it("whose run is killed does not go on", async ({ expect }) => {
     await using run = new ChaosRun(paused("killed", "redis", [onRedis]));
-    await eventually(() => instances("killed").length >= 2 && run.output.includes("pause begins"), {
-      what: "the service to be there",
-      withinMs: 60_000,
-      detail: () => run.output,
-    });
+    const working = (): boolean => instances("killed").length >= 2 && run.output.includes("pause begins");
+    await expect.poll(working, { timeout: 60_000, message: "the service is there" }).toBe(true);
     process.kill(run.pid, "SIGKILL");
     expect(await run.exited).toMatchObject({ signal: "SIGKILL" });
-    await eventually(() => instances("killed").length === 0, {
-      what: "every process of the service to be gone",
-    });
+    await expect.poll(() => instances("killed")).toEqual([]);
   });
 
   it("that is started by another program is a sentence, because faults would hit the wrong process, and none of it is left", async ({
@@ -78,8 +75,6 @@ describe.concurrent("a service", () => {
     expect(end.outcomes[0]?.why).toContain(
       "give the command that is the service itself (node server.js, and not npm start)",
     );
-    await eventually(() => instances("within").length === 0, {
-      what: "every process of the service to be gone",
-    });
+    await expect.poll(() => instances("within")).toEqual([]);
   });
 });
