@@ -107,7 +107,7 @@ export class MemorySpace {
     return true;
   }
 
-  /** As `remove`, but nobody is granted before `serve`: all entries of a session go first. */
+  /** As `remove`, but no waiter is granted before `serve`: all entries of a session go first. */
   drop(name: string, entry: MemoryEntry): boolean {
     const queue = this.#queues.get(name);
     const index = queue?.indexOf(entry) ?? -1;
@@ -117,6 +117,7 @@ export class MemorySpace {
     return true;
   }
 
+  /** Grants what can be granted after `drop`, and tells those who watch the queue. */
   serve(name: string): void {
     this.#serve(name);
     this.#tell(name);
