@@ -161,8 +161,8 @@ export const zooKeeperMutants: readonly Mutant[] = [
     guard: "a hold ends before the server may end its session",
     package: "zk-recipes",
     file: "session/lease-clock",
-    find: "const leastMarginMs = 100; const marginShare = 0.02;",
-    replace: "const leastMarginMs = 0; const marginShare = 0;",
+    find: "return Math.max(leastMarginMs, this.#timeoutMs * marginShare);",
+    replace: "return 0;",
     scenarios: ["zk-mutex-cut-off", "Z04"],
     convicts: [],
     survives:
