@@ -43,7 +43,9 @@ const alone = [
   "e2e/behaviours/ensemble.test.ts",
   "e2e/embedded/bench.full.test.ts",
   "e2e/big-sets/**/*.test.ts",
+  "e2e/redis/costs/bulk.test.ts",
   "e2e/redis/crowds/**/*.test.ts",
+  "packages/{collectors,redis-recipes}/test/**/crowd.server.test.ts",
   "e2e/zookeeper/scale.test.ts",
   "e2e/zookeeper/collector/scale.test.ts",
 ];

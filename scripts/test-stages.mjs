@@ -4,22 +4,23 @@ import { judge, readReport, redsOf } from "./vitest-report.mjs";
 
 /**
  * The projects of vitest.config.ts in the order in which a mistake is cheapest to find. `limitMinutes` is more than twice what
- * the stage takes on two cores that are busy with other work as well: only a stage that hangs reaches it.
+ * the stage takes on two cores that are busy with other work as well: only a stage that hangs reaches it. `workers`: files at a time.
  *
- * @type {readonly { project: string, options: readonly string[], limitMinutes: number }[]}
+ * @type {readonly { project: string, workers: number, fullWorkers?: number, limitMinutes: number }[]}
  */
 export const testStages = [
   // Some of these files wait for timers; four at a time keep two cores at work.
-  { project: "unit", options: ["--maxWorkers=4"], limitMinutes: 8 },
+  { project: "unit", workers: 4, limitMinutes: 8 },
   // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
-  { project: "servers", options: ["--maxWorkers=4"], limitMinutes: 16 },
+  { project: "servers", workers: 4, limitMinutes: 16 },
   // Two files at a time, each with a core: times are what is tested, and a stage full of other tests beside them distorts them.
-  { project: "alone", options: ["--maxWorkers=2"], limitMinutes: 7 },
-  { project: "redis", options: ["--maxWorkers=6"], limitMinutes: 12 },
+  { project: "alone", workers: 2, limitMinutes: 7 },
+  // Of a full run most of these files keep a core busy, and have leases of a second or two.
+  { project: "redis", workers: 6, fullWorkers: 3, limitMinutes: 12 },
   // A browser each, which mostly waits to be shown something.
-  { project: "dashboard", options: ["--maxWorkers=3"], limitMinutes: 6 },
+  { project: "dashboard", workers: 3, limitMinutes: 6 },
   // The smoke run waits for its faults; the others fit beside it.
-  { project: "chaos", options: ["--maxWorkers=4"], limitMinutes: 8 },
+  { project: "chaos", workers: 4, limitMinutes: 8 },
 ];
 
 /**
@@ -31,7 +32,7 @@ export const testStages = [
  * @returns {Promise<{ passed: number, failed: number, remarks: string[], reds: import("./vitest-report.mjs").Red[], tookMs: number }>}
  */
 export async function runTests(stage, options) {
-  const { project } = stage;
+  const { project, workers, fullWorkers = workers } = stage;
   const { filters = [], directory = "test-results", name = project, limitMs, env, log } = options;
   const file = `${directory}/${name}.json`;
   await rm(file, { force: true });
@@ -42,7 +43,9 @@ export async function runTests(stage, options) {
   await rm(outside, { force: true });
   // A filter may well leave one of the projects without a test.
   const partial = filters.length > 0 ? ["--passWithNoTests", ...filters] : [];
-  const command = ["node_modules/.bin/vitest", "run", "--project", project, ...stage.options];
+  const full = (env?.HOLDFAST_FULL ?? process.env.HOLDFAST_FULL) === "1";
+  const atATime = `--maxWorkers=${full ? fullWorkers : workers}`;
+  const command = ["node_modules/.bin/vitest", "run", "--project", project, atATime];
   const result = await runStage(
     `tests ${name}`,
     [...command, ...reporters, `--outputFile.json=${file}`, ...partial],

@@ -69,7 +69,9 @@ describe.each([0, 1] as const)("with min-replicas-to-write %d", (minReplicas) =>
           expect(longest("all")).toBe(0);
           return;
         case "planned failover, holder deaf to Sentinels":
-          expect(longest("all")).toBe(0);
+          // The new master refuses a rival until a replica follows it, and then its grant may be one of a hold that is no longer new.
+          if (minReplicas === 1) expect(longest("all")).toBeLessThan(leaseMs + lateMs);
+          else expect(longest("all")).toBe(0);
           return;
         case "cut off with the holder, for 8 s":
           // Renewals wait for no replica: that a hold ends is for min-replicas-to-write to bring about.

@@ -52,20 +52,20 @@ withEachRedisson("locks that ours keeps, beside Redisson", (redisson) => {
     expect(await handle.release({ keep: false })).toBe("released");
   });
 
-  it("Redisson waits for an idle kept lock and is granted within some heartbeats, before the next of ours", async () => {
+  it("Redisson waits for an idle kept lock and is granted within some heartbeats, whoever of ours asks next", async () => {
     const name = "kept:waits";
     await keep(name);
     const theirs = await client.lock(name);
     const beganMs = performance.now();
     const granted = theirs.lock();
     await expect.poll(() => kept(name), { timeout: 10_000 }).toEqual([]);
-    const next = locks.mutex(name).acquire();
+    // A JVM that needs longer than the start that ours leaves to it comes behind the next of ours.
+    const next = locks.mutex(name).withLock(() => {});
     await granted;
     // A keeping that Java's subscription did not end would last for a minute.
     expect(performance.now() - beganMs).toBeLessThan(10_000);
     await theirs.unlock();
-    const handle = await next;
-    expect(await handle.release()).toBe("released");
+    await next;
   });
 
   it("Redisson waits for the owner of a kept lock, and is granted once that one is done", async () => {
