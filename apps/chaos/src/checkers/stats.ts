@@ -8,14 +8,17 @@ export function stats(history: History, options: CheckOptions): CheckResult {
   const minGrants = options.minGrants ?? 20;
   let operations = 0;
   let grants = 0;
+  let kept = 0;
   const granted: number[] = [];
   const asked = new Map<string, number>();
   for (const about of history.keys.values()) {
     operations += about.operations.length;
     grants += about.holds.length;
     for (const { from } of about.holds) granted.push(from);
-    for (const { f, outcome } of about.operations)
-      asked.set(f, (asked.get(f) ?? 0) + (outcome === "ok" ? 1 : 0));
+    for (const done of about.operations) {
+      asked.set(done.f, (asked.get(done.f) ?? 0) + (done.outcome === "ok" ? 1 : 0));
+      if (done.kept) kept += 1;
+    }
     if (about.meta.kind === "latch") continue;
     if (about.holds.length < minGrants)
       missing.push(`${about.key} has ${about.holds.length} of ${minGrants} grants`);
@@ -39,6 +42,7 @@ export function stats(history: History, options: CheckOptions): CheckResult {
     metrics: {
       operations,
       grants,
+      kept,
       faults: history.faults.length,
       records: history.records,
       seconds: Math.round(lastedS * 1e3) / 1e3,

@@ -108,7 +108,7 @@ export interface WorkerGroup {
 
 /**
  * One fault of a plan. A plan is drawn from the seed before the run, written to `plan.json`, and can be replayed.
- * Targets are roles, found when the fault begins: `leader`, `follower`, `master`, `holder(k1)`, `waiter(k1)`, `worker(w0)`.
+ * Targets are roles, found when the fault begins: `leader`, `follower`, `master`, `holder(k1)`, `keeper(k1)`, `waiter(k1)`, `worker(w0)`.
  */
 export interface PlannedFault {
   /** Its place in the plan as it was drawn, from 1. Kept where others are left out, and with it what is drawn for this one. */

@@ -1,4 +1,4 @@
-import type { HistoryRecord } from "../history/record.js";
+import type { HistoryRecord, OutcomeRecord } from "../history/record.js";
 
 /** A hold that a worker was granted and has not given back, as far as records have arrived. */
 export interface LiveHold {
@@ -16,6 +16,13 @@ export interface LiveWait {
   readonly key: string;
 }
 
+/** A worker that gave back a lock which its client keeps for the next owner. It may have it again by now. */
+export interface LiveKeeping {
+  /** Of the release that kept it first. */
+  readonly id: string;
+  readonly p: string;
+}
+
 interface Counts {
   grants: number;
   writes: number;
@@ -26,6 +33,8 @@ interface Counts {
 export class Tally {
   readonly #holds = new Map<string, LiveHold>();
   readonly #waits = new Map<string, LiveWait>();
+  /** By key. */
+  readonly #keepings = new Map<string, LiveKeeping>();
   readonly #modes = new Map<string, "read" | "write">();
   readonly #counts = new Map<string, Counts>();
   readonly #begun = new Map<string, number>();
@@ -89,6 +98,11 @@ export class Tally {
     return [...this.#waits.values()].filter((wait) => wait.key === key);
   }
 
+  /** `null` where nobody keeps it, as far as records have arrived. */
+  keeping(key: string): LiveKeeping | null {
+    return this.#keepings.get(key) ?? null;
+  }
+
   /** Its owner has sent the write that it held it for. */
   wrote(id: string): boolean {
     return this.#wrote.has(id);
@@ -148,17 +162,19 @@ export class Tally {
     });
   }
 
-  #ends(record: Extract<HistoryRecord, { type: "ok" | "fail" | "info" }>): void {
+  #ends(record: OutcomeRecord): void {
     const name = `${record.p}:${record.op}`;
     this.#waits.delete(name);
     const mode = this.#modes.get(name) ?? "read";
     this.#modes.delete(name);
+    if (record.f === "release") this.#givesBack(record);
     const grants = acquires(record.f) || record.f === "downgrade";
     if (record.type !== "ok" || !grants) return;
     const id = record.ret?.hold ?? name;
     if (!this.#dead.has(record.p))
       this.#holds.set(id, { id, key: record.key, p: record.p, mode, sinceMs: performance.now() });
     if (!acquires(record.f)) return;
+    if (this.#keepings.get(record.key)?.p !== record.p) this.#keepings.delete(record.key);
     const counts = this.of(record.key);
     counts.grants += 1;
     // A grant from before the last fault's end may arrive after it.
@@ -166,8 +182,16 @@ export class Tally {
     this.#grants += 1;
   }
 
+  #givesBack({ p, op, key, ret }: OutcomeRecord): void {
+    const keeps = this.#keepings.get(key)?.p === p;
+    if (ret?.kept !== true) {
+      if (keeps) this.#keepings.delete(key);
+    } else if (!keeps && !this.#dead.has(p)) this.#keepings.set(key, { id: `${p}:${op}`, p });
+  }
+
   #died(p: string): void {
     this.#dead.add(p);
+    for (const [key, keeping] of this.#keepings) if (keeping.p === p) this.#keepings.delete(key);
     for (const [id, hold] of this.#holds) if (hold.p === p) this.#holds.delete(id);
     for (const [name, wait] of this.#waits) if (wait.p === p) this.#waits.delete(name);
   }

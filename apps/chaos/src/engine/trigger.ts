@@ -26,14 +26,14 @@ export function parseTrigger(text: string): Trigger {
   return { text, met };
 }
 
-export type WorkerRole = "holder" | "waiter" | "last-waiter" | "worker";
+export type WorkerRole = "holder" | "keeper" | "waiter" | "last-waiter" | "worker";
 
 /**
- * A target in the workload: `holder(k1)`, `waiter(k1)`, `last-waiter(k1)` (who asked last, so that its turn does
+ * A target in the workload: `holder(k1)`, `keeper(k1)` (whose client keeps it for its next owner), `waiter(k1)`, `last-waiter(k1)` (who asked last, so that its turn does
  * not come at once), `worker(w0)`. `null` for any other: a server's role or name.
  */
 export function parseWorkerTarget(text: string): { readonly role: WorkerRole; readonly name: string } | null {
-  const match = /^(holder|waiter|last-waiter|worker)\(\s*([^()\s]+)\s*\)$/.exec(text.trim());
+  const match = /^(holder|keeper|waiter|last-waiter|worker)\(\s*([^()\s]+)\s*\)$/.exec(text.trim());
   if (match === null) return null;
   return { role: match[1] as WorkerRole, name: match[2] ?? "" };
 }

@@ -141,6 +141,7 @@ export class HistoryBuilder {
     operation.end = record.i;
     operation.endedAt = record.t;
     operation.count = record.ret?.count ?? -1;
+    operation.kept = record.ret?.kept === true;
     operation.named = record.ret?.hold ?? "";
     if (record.type === "ok" && operation.acquires) this.#holds.granted(operation, record);
     else if (operation.f === "release") this.#holds.released(operation, record);

@@ -31,6 +31,8 @@ export class Operation {
   end = -1;
   endedAt: Nanos = Number.POSITIVE_INFINITY;
   count = -1;
+  /** A release after which the client kept the lock for its next owner. */
+  kept = false;
   /** The name of the hold that its answer gave; empty without one. */
   named = "";
 

@@ -118,6 +118,8 @@ export interface OutcomeRecord extends Base {
     readonly validUntil?: Nanos;
     /** Re-entrant: how often its owner holds it now. */
     readonly count?: number;
+    /** Of a release: the client keeps the lock for its next owner. */
+    readonly kept?: true;
   };
   /** What it was rejected with. */
   readonly error?: string;

@@ -19,7 +19,7 @@ export interface ContenderOptions {
 /**
  * Takes turns at its keys until it is stopped. Options of a group: `heeds` (default true: stops working and writes nothing once
  * it has heard of a loss), `tries` (share of acquires that ask only once), `reads` (share of reads, default 0.5), `downgrades` (share of
- * writes, default 0.25), `aborts` (share of limited waits that are called back instead of given a limit, default 0), `permits` (most at a time, default 1), `depth` (nested acquires, default 2).
+ * writes, default 0.25), `turns` (so many in a row at one key, default 1), `restMs` (the longest rest before them, default 0), `aborts` (share of limited waits that are called back instead of given a limit, default 0), `permits` (most at a time, default 1), `depth` (nested acquires, default 2).
  */
 export class Contender {
   readonly #options: ContenderOptions;
@@ -32,11 +32,18 @@ export class Contender {
     const { group, keys, random, stop } = this.#options;
     const [first, ...others] = keys;
     if (first === undefined) return;
+    const turns = this.#number("turns", 1);
+    const restMs = this.#number("restMs", 0);
     while (!stop.aborted) {
-      const granted = await this.#turn(random.pick([first, ...others]));
-      const [least, most] = group.pauseMs ?? [0, 5];
-      // A contender that was refused or failed does not ask again at once.
-      await pass(granted ? random.between(least, most) : random.between(50, 150), stop);
+      // Also before the first: not all begin at once.
+      if (restMs > 0) await pass(random.between(0, restMs), stop);
+      const key = random.pick([first, ...others]);
+      for (let turn = 0; turn < turns && !stop.aborted; turn++) {
+        const granted = await this.#turn(key);
+        const [least, most] = group.pauseMs ?? [0, 5];
+        // A contender that was refused or failed does not ask again at once.
+        await pass(granted ? random.between(least, most) : random.between(50, 150), stop);
+      }
     }
   }
 

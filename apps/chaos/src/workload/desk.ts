@@ -88,7 +88,8 @@ export class Desk {
     }
     held.forget();
     if (end.end === "ok") {
-      this.#end("ok", "release", held.key, op, end.count === undefined ? {} : { ret: { count: end.count } });
+      const { end: _, ...ret } = end;
+      this.#end("ok", "release", held.key, op, Object.keys(ret).length === 0 ? {} : { ret });
     } else this.#end(end.end, "release", held.key, op, { error: end.why });
   }
 

@@ -47,6 +47,8 @@ export type ReleaseEnd =
       readonly end: "ok";
       /** Re-entrant: how often its owner still has it. */
       readonly count?: number;
+      /** The client keeps it, and lends it to its next owner. */
+      readonly kept?: true;
     }
   /** It was not ours any more. */
   | {

@@ -5,7 +5,7 @@ import type { FaultContext } from "../../src/engine/faults/fault.js";
 import { Random } from "../../src/engine/random.js";
 import { Tally } from "../../src/engine/tally.js";
 import type { ServerSet } from "../../src/engine/topologies/server-set.js";
-import { granted, invoke, Numbered } from "./numbered.js";
+import { granted, invoke, Numbered, released } from "./numbered.js";
 
 function scene(target: string, names: readonly string[] = ["w0", "w1", "w2"]) {
   const tally = new Tally();
@@ -38,6 +38,19 @@ describe("an aim", () => {
     const none = aim(context);
     over.abort();
     expect(await none).toBeNull();
+  });
+
+  it("at a keeper is at who keeps the lock, with an owner or without, as long as it keeps it", async () => {
+    const { context, log } = scene("keeper(k1)");
+    log.add(granted("w0#0", "k1", 1));
+    const aimed = aim(context);
+    log.add(released("w0#0", "k1", 2), granted("w1#0", "k1", 1), released("w1#0", "k1", 2, { kept: true }));
+    const found = await aimed;
+    expect(found).toMatchObject({ worker: { name: "w1" }, of: "w1#0:2" });
+    log.add(granted("w1#0", "k1", 3));
+    expect(found?.stands()).toBe(true);
+    log.add(released("w1#0", "k1", 4));
+    expect(found?.stands()).toBe(false);
   });
 
   it("is not at a worker that stands still or is dead", async () => {

@@ -37,3 +37,13 @@ export const granted = (p: string, key: string, op: number): Bare => ({
   op,
   ret: { hold: `${p}:${op}` },
 });
+
+export const released = (p: string, key: string, op: number, ret: { kept?: true } = {}): Bare => ({
+  t: 1,
+  type: "ok",
+  p,
+  f: "release",
+  key,
+  op,
+  ret,
+});

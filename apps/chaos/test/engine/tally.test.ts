@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Tally } from "../../src/engine/tally.js";
-import { granted, invoke, Numbered } from "./numbered.js";
+import { granted, invoke, Numbered, released } from "./numbered.js";
 
 function start(): { tally: Tally; log: Numbered } {
   const tally = new Tally();
@@ -28,6 +28,24 @@ describe("the tally", () => {
     expect([tally.holders("k1").length, tally.givenBack("w0#0:1")]).toEqual([0, false]);
     log.add({ ...invoke("w0#0", "release", "k1", 2), hold: "w0#0:1" });
     expect(tally.givenBack("w0#0:1")).toBe(true);
+  });
+
+  it("knows who keeps a lock, from the release that kept it to one that did not, another's grant or a death", () => {
+    const { tally, log } = start();
+    const kept = (): string | undefined => tally.keeping("k1")?.id;
+    log.add(granted("w0#0", "k1", 1), released("w0#0", "k1", 2));
+    expect(kept()).toBeUndefined();
+    log.add(released("w0#0", "k1", 3, { kept: true }), granted("w0#0", "k1", 4), granted("w1#0", "k2", 1));
+    log.add(released("w0#0", "k1", 5, { kept: true }));
+    expect(kept()).toBe("w0#0:3");
+    log.add(granted("w0#0", "k1", 6), released("w0#0", "k1", 7));
+    expect(kept()).toBeUndefined();
+    log.add(released("w0#0", "k1", 8, { kept: true }), granted("w1#0", "k1", 2));
+    expect(kept()).toBeUndefined();
+    log.add(released("w1#0", "k1", 3, { kept: true }), { t: 2, type: "worker", p: "w1#0", f: "killed" });
+    expect(kept()).toBeUndefined();
+    log.add(released("w1#0", "k1", 4, { kept: true }));
+    expect(kept()).toBeUndefined();
   });
 
   it("names waiters in the order in which they asked", () => {

@@ -52,6 +52,7 @@ describe("a trigger", () => {
 describe("a target", () => {
   it("names somebody of the workload, or else is a server's", () => {
     expect(parseWorkerTarget("holder(k1)")).toEqual({ role: "holder", name: "k1" });
+    expect(parseWorkerTarget("keeper(k1)")).toEqual({ role: "keeper", name: "k1" });
     expect(parseWorkerTarget("last-waiter( rw )")).toEqual({ role: "last-waiter", name: "rw" });
     expect(parseWorkerTarget("worker(w3)")).toEqual({ role: "worker", name: "w3" });
     for (const server of ["leader", "zk1", "all", "owner(k1)"]) expect(parseWorkerTarget(server)).toBeNull();

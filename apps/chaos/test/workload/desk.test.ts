@@ -163,6 +163,15 @@ describe("a worker's desk", () => {
     ).toEqual(["fail", "info"]);
   });
 
+  it("tells that the client keeps what was released, and how often its owner still has it", async () => {
+    client.released = { end: "ok", kept: true, count: 0 };
+    await desk.release(await acquired());
+    expect(said.at(-1)).toMatchObject({ type: "ok", f: "release", ret: { kept: true, count: 0 } });
+    client.released = { end: "ok" };
+    await desk.release(await acquired());
+    expect(said.at(-1)).not.toHaveProperty("ret");
+  });
+
   it("tells when a promise was extended, but not when it was lost", async () => {
     desk.close();
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout"] });

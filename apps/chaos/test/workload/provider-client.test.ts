@@ -60,6 +60,23 @@ describe("a provider of ours as a client", () => {
     await client.close();
   });
 
+  it("says what it keeps, and gives each owner of a kept lock a number of its own that rises", async () => {
+    const locks = memoryLocks({ keepMs: 1_000, fenceBy: "token-and-turn" });
+    const client = providerClient(locks, { tell: () => {} }, { turns: true });
+    const seen: { token: bigint; kept: boolean }[] = [];
+    for (let turn = 0; turn < 4; turn++) {
+      const grant = await client.acquire(ask("read-write"));
+      const end = await grant?.release();
+      seen.push({ token: grant?.token ?? 0n, kept: end?.end === "ok" && end.kept === true });
+    }
+    expect(seen.map(({ kept }) => kept)).toEqual([false, true, true, true]);
+    const [first, second, third, fourth] = seen.map(({ token }) => token) as [bigint, bigint, bigint, bigint];
+    expect([first < second, third - second, fourth - third]).toEqual([true, 1n, 1n]);
+    const write = await client.acquire(ask("read-write"));
+    expect((await write?.downgrade?.())?.token).toBe(write?.token);
+    await client.close();
+  });
+
   it("refuses by null what is asked for once, and calls only a mistake of the scenario broken", async () => {
     const client = open();
     await client.acquire(ask("mutex"));

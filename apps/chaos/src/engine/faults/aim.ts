@@ -6,7 +6,7 @@ import type { FaultContext } from "./fault.js";
 /** A worker that was hit, and whether the blow found it as the plan meant it. */
 export interface Aim {
   readonly worker: Worker;
-  /** The hold or wait that made it the target; `null` when the worker was named. */
+  /** The hold, keeping or wait that made it the target; `null` when the worker was named. */
   readonly of: string | null;
   /** Whether it still is what it was chosen for, by all that has arrived. */
   stands(): boolean;
@@ -39,7 +39,14 @@ export async function aim(context: FaultContext): Promise<Aim | null> {
     const all = tally.holders(name);
     return working ? all.filter(({ id, sinceMs }) => !tally.wrote(id) && ago(sinceMs) >= readWithinMs) : all;
   };
+  const keepers = (): Aim[] => {
+    const keeping = tally.keeping(name);
+    const worker = keeping === null ? undefined : crew.worker(keeping.p);
+    if (keeping === null || worker === undefined || worker.paused || !worker.process.running) return [];
+    return [{ worker, of: keeping.id, stands: () => tally.keeping(name) === keeping }];
+  };
   const found = (): Aim[] => {
+    if (role === "keeper") return keepers();
     const waiters = tally.waiters(name);
     const those = role === "holder" ? holders() : role === "waiter" ? waiters : waiters.slice(1).slice(-1);
     return those.flatMap((each) => {

@@ -21,11 +21,14 @@ export interface ProviderClientOptions {
   mutex?(name: string): Takes;
   /** Default `semaphore`. */
   semaphore?(name: string, limit: number): Semaphore;
+  /** The owners of a kept lock share a token: the resource gets one rising number for token and turn. Default `false`. */
+  turns?: boolean;
 }
 
 /** What all handles have in common: those of permits have no mode. */
 interface Handle {
   readonly token: FencingToken | null;
+  readonly turn?: number;
   readonly lost: AbortSignal;
   remainingMs(): Millis;
   release(): Promise<ReleaseOutcome>;
@@ -65,24 +68,36 @@ async function acquire(
       const handle = await (ask.once
         ? semaphore.tryAcquire({ ...asked, waitMs: 0 })
         : semaphore.acquire(asked));
-      return handle === null ? null : grantOf(handle);
+      return handle === null ? null : grantOf(handle, options);
     }
     case "reentrant": {
       const lock = provider.reentrantMutex(name);
       const owner = { id: thread };
       const handle = await lock.acquire({ ...how, owner });
-      return { ...grantOf(handle, () => lock.holdCount(owner)), count: lock.holdCount(owner) };
+      return { ...grantOf(handle, options, () => lock.holdCount(owner)), count: lock.holdCount(owner) };
     }
     case "read-write": {
       const { read, write } = provider.readWriteLock(name);
-      if (ask.mode === "read") return grantOf(await read.acquire(how));
-      return writeGrantOf(await write.acquire(how));
+      if (ask.mode === "read") return grantOf(await read.acquire(how), options);
+      return writeGrantOf(await write.acquire(how), options);
     }
     default: {
       const handle = await take(await lockOf(provider, key, options), ask.once, how);
-      return handle === null ? null : grantOf(handle);
+      return handle === null ? null : grantOf(handle, options);
     }
   }
+}
+
+/**
+ * Group option `keepMs`: a lock that was given back stays with its client for so long, `mostMs` at most, and is lent to its next owner.
+ * Unset: it does not.
+ */
+export function keeping(
+  { keepMs }: RecipeContext["options"],
+  mostMs: Millis = Infinity,
+): { keepMs?: Millis; maxKeepMs?: Millis } {
+  if (keepMs === undefined) return {};
+  return { keepMs: Math.min(Number(keepMs), mostMs), maxKeepMs: Number(keepMs) };
 }
 
 /** What can be taken, once or with a wait. */
@@ -112,17 +127,24 @@ async function take(lock: Takes, once: boolean, how: AcquireOptions): Promise<Ha
   return once ? await lock.tryAcquire({ ...how, waitMs: 0 }) : await lock.acquire(how);
 }
 
-function grantOf(handle: Handle, count?: () => number): Grant {
+/** `LockHandle.turn` stays below this. */
+const turns = 65_536n;
+
+function grantOf(handle: Handle, options: ProviderClientOptions, count?: () => number): Grant {
+  const { token, turn = 0 } = handle;
   return {
-    token: handle.token,
+    token: options.turns === true && token !== null ? token * turns + BigInt(turn) : token,
     remainingMs: () => handle.remainingMs(),
     lost: handle.lost,
     release: async () => endOf(await handle.release(), count?.()),
   };
 }
 
-function writeGrantOf(handle: WriteHandle): Grant {
-  return { ...grantOf(handle), downgrade: async () => grantOf(await handle.downgrade()) };
+function writeGrantOf(handle: WriteHandle, options: ProviderClientOptions): Grant {
+  return {
+    ...grantOf(handle, options),
+    downgrade: async () => grantOf(await handle.downgrade(), options),
+  };
 }
 
 function endOf(outcome: ReleaseOutcome, count: number | undefined): ReleaseEnd {
@@ -130,7 +152,11 @@ function endOf(outcome: ReleaseOutcome, count: number | undefined): ReleaseEnd {
     case "released":
     case "kept":
     case "still-held":
-      return { end: "ok", ...(count === undefined ? {} : { count }) };
+      return {
+        end: "ok",
+        ...(count === undefined ? {} : { count }),
+        ...(outcome === "kept" ? { kept: true } : {}),
+      };
     case "lost":
       return { end: "fail", why: "it was lost" };
     case "unconfirmed":

@@ -9,7 +9,7 @@ import type { ServerAddresses } from "../addresses.js";
 import { redisOptions } from "../attacked.js";
 import type { Client, Recipe, RecipeContext } from "../recipe.js";
 import { namesKey } from "../redis-names.js";
-import { electionOf, providerClient } from "./provider-client.js";
+import { electionOf, keeping, providerClient } from "./provider-client.js";
 
 /** Quick enough for leases of one to three seconds: as users set them who want such short ones. */
 const brisk = { heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 1_000, releaseTimeoutMs: 1_000 };
@@ -17,16 +17,18 @@ const brisk = { heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 1_000, releaseTi
 /**
  * Ours on Redis. Options: `acks` ("none", "all" or a number; default "none"), `waitTimeoutMs` for them, `named` (says in front
  * of each acquire who asks, so that the observer knows who stands where in a queue), `lock` ("spin", "election" or "plain": what is
- * taken for a mutex or a semaphore), `leaseMs` (in place of that of the keys).
+ * taken for a mutex or a semaphore), `leaseMs` (in place of that of the keys), `keepMs` (see `keeping`).
  */
 export const redis: Recipe = {
   async open(context) {
     const { servers, leaseMs, options } = context;
+    const ownLeaseMs = Number(options.leaseMs ?? leaseMs);
     const locks = redisLocks({
       ...targetOf(servers),
       ...acksOf(servers, options),
       ...brisk,
-      leaseMs: Number(options.leaseMs ?? leaseMs),
+      ...keeping(options, ownLeaseMs / 3),
+      leaseMs: ownLeaseMs,
     });
     await locks.ready({ waitMs: 30_000 });
     const client = providerClient(locks, context, {

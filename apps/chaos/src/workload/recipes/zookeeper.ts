@@ -2,25 +2,29 @@ import { type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes
 import type { ServerAddresses } from "../addresses.js";
 import { zooKeeperOptions } from "../attacked.js";
 import type { Recipe } from "../recipe.js";
-import { electionOf, providerClient } from "./provider-client.js";
+import { electionOf, keeping, providerClient } from "./provider-client.js";
 
 /**
  * Ours on ZooKeeper. Options: `leaseProof`, "sync" (default) or "quorum"; `lock: "election"`, whose term of office is the hold of a
- * mutex; `leaseMs`, in place of that of the keys. With `identity`, so that the observer knows whose
- * node stands where.
+ * mutex; `leaseMs`, in place of that of the keys; `keepMs`, see `keeping`. With `identity`, so that the observer knows whose
+ * node stands where, unless locks are kept: each owner has a label of its own, and is lent nothing that shows another's.
  */
 export const zookeeper: Recipe = {
   async open(context) {
     const { servers, leaseMs, options } = context;
+    const keeps = options.keepMs !== undefined;
     const locks = zookeeperLocks({
       ...targetOf(servers),
       sessionTimeoutMs: Number(options.leaseMs ?? leaseMs),
-      identity: true,
+      ...(keeps ? { ...keeping(options), fenceBy: "token-and-turn" } : { identity: true }),
       ...(options.leaseProof === "quorum" ? { leaseProof: "quorum" } : {}),
     });
     await locks.ready({ waitMs: 30_000 });
     const elects = options.lock === "election";
-    return providerClient(locks, context, elects ? { mutex: (name) => electionOf(locks, name) } : {});
+    return providerClient(locks, context, {
+      turns: keeps,
+      ...(elects && { mutex: (name: string) => electionOf(locks, name) }),
+    });
   },
 };
 
