@@ -1,5 +1,6 @@
 import type { Scenario } from "../engine/scenario.js";
 import { javaScenarios } from "./java.js";
+import { keptScenarios } from "./kept.js";
 import { machineScenarios } from "./machine.js";
 import { momentScenarios } from "./moments.js";
 import { networkScenarios } from "./network.js";
@@ -25,5 +26,6 @@ export const catalogue: readonly Scenario[] = [
   ...machineScenarios,
   ...javaScenarios,
   ...momentScenarios,
+  ...keptScenarios,
   ...randomScenarios,
 ];

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { checkerNames } from "../../src/checkers/judge.js";
 import { drawPlan } from "../../src/engine/plan.js";
+import { Random } from "../../src/engine/random.js";
+import type { Scenario } from "../../src/engine/scenario.js";
 import { parseWorkerTarget } from "../../src/engine/trigger.js";
 import { catalogue } from "../../src/scenarios/catalogue.js";
 
@@ -24,6 +26,29 @@ describe("the catalogue", () => {
       }
     },
   );
+
+  it("has the twins of locks that are kept: the same servers and faults, judged by the same checkers, and none without keeping", () => {
+    const kept = catalogue.filter(({ mode }) => mode.endsWith(", kept"));
+    expect(kept.length).toBeGreaterThan(30);
+    for (const twin of kept) {
+      const scenario = catalogue.find(({ id }) => `${id}-kept` === twin.id);
+      expect(scenario, twin.id).toBeDefined();
+      expect(twin.topology).toBe(scenario?.topology);
+      const faults = ({ plan }: Scenario): string[] =>
+        plan(new Random(1, "twins"), 1_000).map(({ fault }) => fault);
+      expect(new Set(faults(twin)), twin.id).toEqual(new Set(faults(scenario as Scenario)));
+      const { pass, report = [], figures = {} } = twin.expect;
+      expect([...pass, ...report], twin.id).toEqual(
+        expect.arrayContaining([...(scenario?.expect.pass ?? [])]),
+      );
+      expect(figures["stats.kept"]?.least, twin.id).toBeGreaterThan(0);
+      for (const { options } of twin.groups) expect(options?.keepMs, twin.id).toBeGreaterThan(0);
+    }
+    expect(kept.filter(({ tags }) => tags.includes("smoke")).map(({ id }) => id)).toEqual([
+      "Z02-kept",
+      "R03f-kept",
+    ]);
+  });
 
   it.each(withServers.map((scenario) => [scenario.id, scenario] as const))(
     "%s gives its workers keys that are there, and its faults targets among them",

@@ -1,0 +1,189 @@
+import type { PlannedFault, Scenario, WorkerGroup } from "../engine/scenario.js";
+import { javaScenarios } from "./java.js";
+import { machineScenarios } from "./machine.js";
+import { momentScenarios } from "./moments.js";
+import { networkScenarios } from "./network.js";
+import { redisScenarios } from "./redis.js";
+import { replicatedScenarios } from "./redis-replicated.js";
+import { safeScenarios } from "./redis-safe.js";
+import { zookeeperScenarios } from "./zookeeper.js";
+import { ensembleScenarios } from "./zookeeper-ensemble.js";
+
+/** What a twin has for itself. Everything else is as in the scenario that it is named after. */
+interface Twin {
+  /** Also in the short run, which has the time for two. */
+  readonly smoke?: true;
+  /** A keeping is hit before its owner comes again: with long holds it would be a hold that is hit. */
+  readonly holdMs?: WorkerGroup["holdMs"];
+  /** Of workers in each group; default 3 at most. */
+  readonly count?: number;
+  /** Default 1. */
+  readonly contenders?: number;
+  readonly restMs?: number;
+  /** Default that of the scenario, and 4 s at least. */
+  readonly runMs?: number;
+  /** On Redis a lock is kept for a third of it: longer than a wish may take, or nothing would be seen of one that is not heard. */
+  readonly leaseMs?: number;
+  readonly handoverLimitMs?: number;
+  readonly minGrants?: number;
+  /** How many releases must have kept a lock; default 3. */
+  readonly kept?: number;
+}
+
+/** Nothing is broken: whoever wants a lock has it long before its keeper comes again, or anything else would free it. */
+const wished: Twin = {
+  count: 4,
+  holdMs: [20, 40],
+  restMs: 5_000,
+  runMs: 10_000,
+  leaseMs: 8_000,
+  handoverLimitMs: 2_500,
+};
+/** Of those that break what holds a lock for seconds. */
+const short: Twin = { holdMs: [10, 50], minGrants: 10 };
+/** Of those that hit a holder in the middle of its work, which has to last for a while. */
+const atWork: Twin = { holdMs: [50, 70], restMs: 3_000, runMs: 8_000, kept: 1 };
+/** Owners of one process wait for each other in its memory. */
+const together: Twin = { count: 2, contenders: 4 };
+/** Of those that hit a waiter. */
+const waited: Twin = { restMs: 800, kept: 1 };
+/** One release of two frees it. */
+const nested: Twin = { count: 2, contenders: 2 };
+
+/**
+ * The scenarios of exclusive locks that have a twin. Of the others some expect two holders or hold for long, some are about shared
+ * locks alone, and in Z16 Curator's tokens stand beside ours, which then have no turns.
+ */
+const twins: Readonly<Record<string, Twin>> = {
+  Z01: together,
+  Z02: { smoke: true },
+  Z03f: atWork,
+  Z04: short,
+  Z05: short,
+  Z10: {},
+  Z11: { count: 4, contenders: 2, restMs: 0 },
+  Z12: waited,
+  Z06: {},
+  Z07: {},
+  Z09: {},
+  Z08: {},
+  Z08b: short,
+  Z15: {},
+  "Z15-clients": {},
+  R02: {},
+  R03f: { ...atWork, smoke: true },
+  R10: {},
+  R17: short,
+  R18: { count: 4, leaseMs: 24_000, handoverLimitMs: 3_500 },
+  R21: {},
+  R08: {},
+  "R08-short": {},
+  R20: {},
+  "zk-mutex-none": wished,
+  "zk-read-write-none": {},
+  "zk-reentrant-none": nested,
+  "zk-mutex-waiter-killed": waited,
+  "zk-mutex-cut-off": short,
+  "zk-mutex-late": short,
+  "redis-mutex-none": { ...wished, leaseMs: 24_000 },
+  "redis-read-write-none": {},
+  "redis-reentrant-none": nested,
+  "redis-mutex-waiter-killed": waited,
+  "redis-mutex-cut-off": short,
+  "redis-mutex-late": short,
+};
+
+/**
+ * Neither `keepMs` nor `maxKeepMs` ends a keeping within a run (on Redis `keepMs` is a third of the lease): what is given back too late,
+ * or not at all, is to be seen. Few workers take a key several times in a row and rest, for nothing is kept of what others want all
+ * the time.
+ */
+const keeps = { keepMs: 20_000, turns: 8, restMs: 1_500, reads: 0.1, downgrades: 0.1 } as const;
+const mostWorkers = 3;
+const leastRunMs = 4_000;
+
+function twin(scenario: Scenario, own: Twin): Scenario {
+  const {
+    smoke,
+    count,
+    contenders = 1,
+    holdMs,
+    restMs,
+    runMs = leastRunMs,
+    leaseMs,
+    kept = 3,
+    ...limits
+  } = own;
+  const { expect, plan, keys, groups } = scenario;
+  const endsSessions = scenario.faults.includes("session ended at the server");
+  const loose = (name: string): boolean =>
+    // Their entries bear no names, by which an observer could know the queue.
+    name === "fifo" ||
+    // Until the news is there, the next owner gets the token of a session that is over: the resource refuses it.
+    (endsSessions && name === "fence-order");
+  return {
+    ...scenario,
+    id: `${scenario.id}-kept`,
+    title: `${scenario.title}; locks are kept`,
+    tags: scenario.tags.filter((tag) => tag !== "smoke" || smoke === true),
+    keys: Object.fromEntries(
+      Object.entries(keys).map(([id, key]) => [id, leaseMs === undefined ? key : { ...key, leaseMs }]),
+    ),
+    groups: groups.map((group) => ({
+      ...group,
+      count: count ?? Math.min(group.count, mostWorkers),
+      contenders,
+      pauseMs: [0, 20],
+      ...(holdMs !== undefined && { holdMs }),
+      options: { ...group.options, ...keeps, ...(restMs !== undefined && { restMs }) },
+    })),
+    runMs: Math.max(runMs, scenario.runMs),
+    plan: (random, lastsMs) => plan(random, lastsMs).flatMap(atKeeper),
+    expect: {
+      ...expect,
+      pass: expect.pass.filter((name) => !loose(name)),
+      report: [...(expect.report ?? []), ...expect.pass.filter(loose)],
+      figures: {
+        // What is lost when nobody has it is told to nobody.
+        ...Object.fromEntries(
+          Object.entries(expect.figures ?? {}).filter(([, { least }]) => least === undefined),
+        ),
+        "stats.kept": { least: kept },
+      },
+    },
+    // Of several keys one may not be asked for in ten seconds.
+    check: { ...scenario.check, healLimitMs: 30_000, ...limits },
+    mode: `${scenario.mode}, kept`,
+  };
+}
+
+/**
+ * What is to hit a holder hits the worker that keeps the lock: between two owners, or with the next one. A holder in the middle of its
+ * work stays one, and keepers are hit after it.
+ */
+function atKeeper(planned: PlannedFault): readonly PlannedFault[] {
+  const target = planned.target?.replace(/^holder\(/, "keeper(");
+  if (target === planned.target || target === undefined) return [planned];
+  if (planned.options?.working !== true) return [{ ...planned, target }];
+  const { fault, forMs = 0 } = planned;
+  const next = [1, 2].map((nth) => ({ fault, target, after: `ended(${fault}, ${nth})`, atMs: 500, forMs }));
+  return [planned, ...next];
+}
+
+const all = [
+  ...zookeeperScenarios,
+  ...ensembleScenarios,
+  ...redisScenarios,
+  ...replicatedScenarios,
+  ...safeScenarios,
+  ...networkScenarios,
+  ...machineScenarios,
+  ...javaScenarios,
+  ...momentScenarios,
+];
+
+/** Scenarios of exclusive locks once more, with clients that keep what they give back: named `<scenario>-kept`. */
+export const keptScenarios: readonly Scenario[] = all.flatMap((scenario) => {
+  const own = twins[scenario.id];
+  return own === undefined ? [] : [twin(scenario, own)];
+});
