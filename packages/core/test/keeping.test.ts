@@ -148,6 +148,21 @@ describe("a lock that its provider keeps", () => {
     expect((await stage.mutex().acquire()).turn).toBe(3);
   });
 
+  it("is given back when its next owner gives up in the moment of the lend, and another client wants it", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    await (await stage.mutex().acquire()).release();
+    await stage.rest();
+    const controller = new AbortController();
+    const asked = stage.mutex().acquire({ signal: controller.signal });
+    expect(stage.provider.kept()).toMatchObject([{ lent: true }]);
+    grant.state.wanted();
+    controller.abort(new Error("given up"));
+    await expect(asked).rejects.toThrow("given up");
+    expect(grant.releases).toHaveLength(1);
+    expect(stage.provider.kept()).toEqual([]);
+  });
+
   it("reaches its driver's grant only for the present owner: a late release of a former one deletes nothing", async () => {
     const stage = new KeepingStage();
     const first = await stage.ask();
@@ -560,6 +575,32 @@ describe("a keeping ends", () => {
     expect(grant.releases).toHaveLength(1);
     expect(ended).toMatchObject([{ reason: "idle", lends: 1, forMs: 1_600 }]);
     expect(stage.runtime.pendingTimers).toBe(0);
+  });
+
+  it("with the release of the owner that had it when maxKeepMs was over", async () => {
+    const stage = new KeepingStage({ maxKeepMs: 2_500 });
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    await stage.runtime.advance(2_500);
+    expect(await holder.release()).toBe("released");
+    expect(grant.releases).toHaveLength(1);
+    await stage.rest();
+    expect(ended).toMatchObject([{ reason: "whole", lends: 1 }]);
+  });
+
+  it("once, also when the entry is lost while its last owner gives it back", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    grant.releaseAnswer = undefined;
+    const released = holder.release({ keep: false });
+    grant.state.lost("stolen");
+    grant.releases[0]?.resolve(false);
+    expect(await released).toBe("lost");
+    await stage.rest();
+    expect(ended).toMatchObject([{ reason: "released" }]);
   });
 
   it("with contact, where a wish may have been missed: what is idle is deleted with the next contact, a name that is asked for first", async () => {

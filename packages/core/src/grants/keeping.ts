@@ -177,7 +177,6 @@ export class Keeping extends Alarm implements KeepingState {
   /** The present tenant's release at the backend. */
   release(tenant: Tenant): Promise<boolean> {
     if (tenant !== this.#tenant) return Promise.resolve(false);
-    if (this.#phase === "over") return this.grant.release();
     const kept = this.#phase === "lent";
     this.#phase = "over";
     if (!kept) return this.grant.release();
