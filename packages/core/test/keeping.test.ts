@@ -326,7 +326,8 @@ describe("a token", () => {
   });
 });
 
-it("a keeping ends at the turn 65,535, which is the last that a resource can tell apart", () => {
+/** A keeping without its provider, for which no time passes. */
+function alone(): { keeping: Keeping; grant: KeepableGrant; terms: KeepTerms; ended: string[] } {
   const grant = new KeepableGrant(1e9);
   const options = { keepMs: 1e9, fenceBy: "token" };
   const terms = { kind: "mutex", name: "a", owner: { id: "1" }, options } as unknown as KeepTerms;
@@ -350,6 +351,27 @@ it("a keeping ends at the turn 65,535, which is the last that a resource can tel
     grant,
     true,
   );
+  return { keeping, grant, terms, ended };
+}
+
+it("a keeping takes the lock back from its present owner only, and from nobody once it is over", async () => {
+  const { keeping, grant, terms } = alone();
+  const first = keeping.tenant;
+  expect(keeping.takeBack(first, true)).toBe(true);
+  const asks = { mustWait: () => {}, askBackend: () => {} };
+  let second: Tenant | undefined;
+  keeping.wait({ terms, ...asks, lent: (tenant) => (second = tenant) });
+  expect(keeping.takeBack(first, true)).toBe(false);
+  expect(keeping.lent).toBe(true);
+  expect(keeping.takeBack(second as Tenant, true)).toBe(true);
+  const other = alone();
+  await other.keeping.release(other.keeping.tenant);
+  expect(other.keeping.takeBack(other.keeping.tenant, true)).toBe(false);
+  expect([grant.releases.length, other.grant.releases.length]).toEqual([0, 1]);
+});
+
+it("a keeping ends at the turn 65,535, which is the last that a resource can tell apart", () => {
+  const { keeping, grant, terms, ended } = alone();
   expect(keeping.tenant.giveBack(true)).toBe(true);
   const turns: number[] = [];
   let last: Tenant | undefined;
@@ -382,6 +404,19 @@ describe("the wish of another client", () => {
     const { handle } = await stage.ask();
     expect(handle.turn).toBe(0);
     expect(ended).toMatchObject([{ reason: "wish", lends: 0, forMs: 7 }]);
+  });
+
+  it("that the driver hears of while it is asked to keep the lock gives it back at once", async () => {
+    const stage = new KeepingStage();
+    await (await stage.ask()).handle.release();
+    const { handle, grant } = await stage.ask();
+    grant.keep = () => {
+      grant.state.wanted();
+      return true;
+    };
+    expect(await handle.release()).toBe("kept");
+    expect(grant.releases).toHaveLength(1);
+    expect(stage.provider.kept()).toEqual([]);
   });
 
   it("lets the present owner finish; those who stand in memory ask the backend at once and in their order, later ones behind them", async () => {
@@ -587,6 +622,48 @@ describe("a keeping ends", () => {
     expect(grant.releases).toHaveLength(1);
     await stage.rest();
     expect(ended).toMatchObject([{ reason: "whole", lends: 1 }]);
+  });
+
+  it("with a release that does not keep, and what stands in memory asks the backend behind it", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    void stage.mutex().acquire({ label: "waits" });
+    expect(await stage.newRequests()).toHaveLength(0);
+    void holder.release({ keep: false });
+    expect(grant.releases).toHaveLength(1);
+    expect((await stage.newRequests()).map(({ request }) => request.label)).toEqual(["waits"]);
+  });
+
+  it("with the lease of its owner, and with the provider that closes over it", async () => {
+    const stage = new KeepingStage({}, "ttl");
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    grant.untilMs = stage.runtime.nowMs() + 100;
+    await stage.runtime.advance(60_000);
+    expect(holder.state).toBe("lost");
+    await stage.kept(stage.mutex("b"));
+    await stage.mutex("b").acquire();
+    void stage.provider.close();
+    await stage.rest();
+    expect(ended.map(({ name, reason }) => [name, reason])).toEqual([
+      ["a", "lost"],
+      ["b", "closed"],
+    ]);
+  });
+
+  it("for the first of several reasons", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    grant.state.wanted();
+    void stage.mutex().acquire({ fresh: true });
+    grant.state.uncertain();
+    await holder.release();
+    await stage.rest();
+    expect(ended).toMatchObject([{ reason: "wish" }]);
   });
 
   it("once, also when the entry is lost while its last owner gives it back", async () => {
