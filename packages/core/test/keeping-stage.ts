@@ -1,5 +1,5 @@
 import type { Acquirable, LockHandle, LockViewOptions, Mutex, ProviderOptions } from "@holdfast/core";
-import type { GrantPlace, GrantState, KeepingState } from "@holdfast/core/driver";
+import type { GrantPlace, GrantState, KeepingState, LockDriver } from "@holdfast/core/driver";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { type Scripted, ScriptedGrant, type ScriptedRequest, scripted } from "./scripted-driver.js";
 
@@ -48,9 +48,14 @@ export class KeepingStage {
   #answered = 0;
   readonly #last = new Map<string, string>();
 
-  constructor(options: ProviderOptions = {}, lease: "session" | "ttl" = "session") {
+  constructor(
+    options: ProviderOptions = {},
+    lease: "session" | "ttl" = "session",
+    driver: Partial<LockDriver> = {},
+  ) {
     this.runtime = simulatedRuntime(17);
-    this.made = scripted(this.runtime, lease, { keepMs: 1_000, ...options, driver: { keeps: true } });
+    const ours = { keeps: true, ...driver };
+    this.made = scripted(this.runtime, lease, { keepMs: 1_000, ...options, driver: ours });
   }
 
   get provider(): Scripted["provider"] {

@@ -1,4 +1,5 @@
 import {
+  BackendError,
   InvalidArgumentError,
   type LockEventMap,
   type LockHandle,
@@ -10,8 +11,6 @@ import {
 } from "@holdfast/core";
 import { Handle } from "@holdfast/core/internal";
 import { describe, expect, it } from "vitest";
-import type { KeepTerms } from "../src/grants/keep-terms.js";
-import { Keeping, type Tenant } from "../src/grants/keeping.js";
 import { KeepableGrant, KeepingStage } from "./keeping-stage.js";
 import { scripted } from "./scripted-driver.js";
 
@@ -32,6 +31,7 @@ describe("a lock that its provider keeps", () => {
     expect(stage.provider.kept()).toMatchObject([{ kind: "mutex", name: "a", lends: 0, lent: false }]);
     const third = await stage.mutex().acquire();
     expect(third.turn).toBe(1);
+    expect(third.remainingMs()).toBe(1e9 - stage.runtime.nowMs());
     expect(stage.provider.kept()).toMatchObject([{ lends: 1, lent: true }]);
     expect(stage.provider.holds()).toEqual([third]);
     const fourth = stage.mutex().acquire();
@@ -193,6 +193,25 @@ describe("a release keeps nothing", () => {
     expect(await third.handle.release()).toBe("kept");
   });
 
+  it("of a grant whose place in the lock's history is not known, however often it comes in a row", async () => {
+    const stage = new KeepingStage();
+    for (let pair = 0; pair < 3; pair++) {
+      const asked = stage.mutex().acquire();
+      const grant = new KeepableGrant(1e9);
+      const [request] = await stage.newRequests();
+      request?.granted.resolve(grant);
+      expect(await (await asked).release()).toBe("released");
+      expect(grant.asked).toBe(0);
+    }
+    // Nor behind it: what was before it is not the last grant any more.
+    await (await stage.ask(stage.mutex("b"))).handle.release();
+    const unknown = stage.mutex("b").acquire();
+    const [request] = await stage.newRequests();
+    request?.granted.resolve(new KeepableGrant(1e9));
+    await (await unknown).release();
+    expect(await (await stage.ask(stage.mutex("b"))).handle.release()).toBe("released");
+  });
+
   it("when the grant was waited for, or its driver has heard of another client", async () => {
     const stage = new KeepingStage();
     await (await stage.ask()).handle.release();
@@ -326,72 +345,6 @@ describe("a token", () => {
   });
 });
 
-/** A keeping without its provider, for which no time passes. */
-function alone(): { keeping: Keeping; grant: KeepableGrant; terms: KeepTerms; ended: string[] } {
-  const grant = new KeepableGrant(1e9);
-  const options = { keepMs: 1e9, fenceBy: "token" };
-  const terms = { kind: "mutex", name: "a", owner: { id: "1" }, options } as unknown as KeepTerms;
-  const ended: string[] = [];
-  const nothing = (): void => {};
-  const keeping = new Keeping(
-    {
-      ...{
-        closing: false,
-        maxKeepMs: 1e9,
-        ownersLabelled: false,
-        nowMs: () => 0,
-        heardAll: () => true,
-        hasRoom: () => true,
-      },
-      ...{ afterTurn: nothing, begun: nothing, idle: nothing, lent: nothing, wakeAt: nothing, over: nothing },
-      givenBack: nothing,
-      ended: (_keeping, reason) => ended.push(reason),
-    },
-    terms,
-    grant,
-    true,
-  );
-  return { keeping, grant, terms, ended };
-}
-
-it("a keeping takes the lock back from its present owner only, and from nobody once it is over", async () => {
-  const { keeping, grant, terms } = alone();
-  const first = keeping.tenant;
-  expect(keeping.takeBack(first, true)).toBe(true);
-  const asks = { mustWait: () => {}, askBackend: () => {} };
-  let second: Tenant | undefined;
-  keeping.wait({ terms, ...asks, lent: (tenant) => (second = tenant) });
-  expect(keeping.takeBack(first, true)).toBe(false);
-  expect(keeping.lent).toBe(true);
-  expect(keeping.takeBack(second as Tenant, true)).toBe(true);
-  const other = alone();
-  await other.keeping.release(other.keeping.tenant);
-  expect(other.keeping.takeBack(other.keeping.tenant, true)).toBe(false);
-  expect([grant.releases.length, other.grant.releases.length]).toEqual([0, 1]);
-});
-
-it("a keeping ends at the turn 65,535, which is the last that a resource can tell apart", () => {
-  const { keeping, grant, terms, ended } = alone();
-  expect(keeping.tenant.giveBack(true)).toBe(true);
-  const turns: number[] = [];
-  let last: Tenant | undefined;
-  while (last === undefined) {
-    keeping.wait({
-      terms,
-      mustWait: () => expect.unreachable("lent to another"),
-      askBackend: () => expect.unreachable("the backend is asked"),
-      lent(tenant) {
-        turns.push(tenant.turn);
-        if (!tenant.giveBack(true)) last = tenant;
-      },
-    });
-  }
-  expect({ lends: turns.length, turn: last.turn }).toEqual({ lends: 65_535, turn: 65_535 });
-  void last.release();
-  expect(grant.releases).toHaveLength(1);
-  expect(ended).toEqual(["whole"]);
-});
-
 describe("the wish of another client", () => {
   it("ends an idle keeping at once, and the next owner asks the backend behind it", async () => {
     const stage = new KeepingStage();
@@ -417,6 +370,18 @@ describe("the wish of another client", () => {
     expect(await handle.release()).toBe("kept");
     expect(grant.releases).toHaveLength(1);
     expect(stage.provider.kept()).toEqual([]);
+  });
+
+  it("lets the next request for the lock leave only once the delete was answered", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    await stage.newRequests();
+    grant.releaseAnswer = undefined;
+    grant.state.wanted();
+    void stage.mutex().acquire();
+    expect(await stage.newRequests()).toHaveLength(0);
+    grant.releases[0]?.resolve(true);
+    expect(await stage.newRequests()).toHaveLength(1);
   });
 
   it("lets the present owner finish; those who stand in memory ask the backend at once and in their order, later ones behind them", async () => {
@@ -558,6 +523,13 @@ describe("a keeping is lent only after a look at", () => {
     // As when the process was busy: a wish lies unread in the socket.
     stage.runtime.block(6);
     setImmediate(() => grant.state.wanted());
+    const before = stage.requests;
+    const release = grant.release.bind(grant);
+    grant.release = () => {
+      // The delete leaves in front of what the waiter in memory asks.
+      expect(stage.requests).toBe(before);
+      return release();
+    };
     const { handle } = await stage.ask();
     expect(handle.turn).toBe(0);
     expect(grant.releases).toHaveLength(1);
@@ -610,6 +582,78 @@ describe("a keeping ends", () => {
     expect(grant.releases).toHaveLength(1);
     expect(ended).toMatchObject([{ reason: "idle", lends: 1, forMs: 1_600 }]);
     expect(stage.runtime.pendingTimers).toBe(0);
+  });
+
+  it("not while it has an owner: keepMs begins anew with each release, by the time of the view that had it last", async () => {
+    const stage = new KeepingStage({ keepMs: 1_000 });
+    const grant = await stage.kept();
+    const holder = await stage.mutex("a", { keepMs: 100 }).acquire();
+    await stage.runtime.advance(3_000);
+    expect(await holder.release()).toBe("kept");
+    await stage.runtime.advance(99);
+    expect(grant.releases).toEqual([]);
+    await stage.runtime.advance(1);
+    expect(grant.releases).toHaveLength(1);
+    const sooner = await stage.kept(stage.mutex("b"));
+    await (await stage.mutex("b", { keepMs: 100 }).acquire()).release();
+    await stage.runtime.advance(100);
+    expect(sooner.releases).toHaveLength(1);
+  });
+
+  it("and is told of behind the step that has ended it", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const grant = await stage.kept();
+    grant.state.wanted();
+    expect(ended).toEqual([]);
+    await stage.rest();
+    expect(ended).toHaveLength(1);
+  });
+
+  it("with a delete that is refused or not answered: the event names the owner that had it last", async () => {
+    for (const [reason, error] of [
+      ["unconfirmed", new BackendError("no answer", { backend: "memory", retryable: true })],
+      ["refused", new BackendError("no right", { backend: "memory", retryable: false })],
+    ] as const) {
+      const stage = new KeepingStage();
+      const failed = record(stage, "release-failed");
+      const grant = await stage.kept();
+      const last = await stage.mutex().acquire({ label: "last" });
+      await last.release();
+      grant.release = () => Promise.reject(error);
+      grant.state.wanted();
+      await stage.rest();
+      expect(failed).toMatchObject([{ name: "a", reason, error, owner: last.owner }]);
+    }
+  });
+
+  it("before close() does, which waits for the delete; but where the driver's end frees all, nothing is sent without a grace", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    grant.releaseAnswer = undefined;
+    const closing = stage.provider.close();
+    let closed = false;
+    void closing.then(() => {
+      closed = true;
+    });
+    await stage.rest();
+    expect([grant.releases.length, closed]).toEqual([1, false]);
+    grant.releases[0]?.resolve(true);
+    await closing;
+    for (const [graceMs, releases] of [
+      [undefined, 0],
+      [100, 1],
+    ] as const) {
+      const freeing = new KeepingStage({}, "session", { closeReleasesAll: true });
+      const ended = record(freeing, "keeping-ended");
+      const kept = await freeing.kept();
+      // The grace is for those who hold.
+      await freeing.ask(freeing.mutex("held"));
+      void freeing.provider.close(graceMs === undefined ? {} : { graceMs });
+      await freeing.rest();
+      expect(kept.releases).toHaveLength(releases);
+      expect(ended).toMatchObject([{ reason: "closed" }]);
+    }
   });
 
   it("with the release of the owner that had it when maxKeepMs was over", async () => {
@@ -696,6 +740,62 @@ describe("a keeping ends", () => {
     await stage.grant();
     expect((await asked).turn).toBe(0);
     expect(ended.map(({ reason }) => reason)).toEqual(["lost", "lost"]);
+  });
+
+  it("with contact, and what waits in memory for an answer or a turn asks the backend", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    grant.may = "soon";
+    void stage.mutex().acquire({ label: "waits" });
+    expect(await stage.newRequests()).toHaveLength(0);
+    grant.state.uncertain();
+    expect((await stage.newRequests()).map(({ request }) => request.label)).toEqual(["waits"]);
+    expect(grant.releases).toEqual([]);
+  });
+
+  it("with its entry, once: what comes after the loss of an idle one changes nothing, and deletes nothing", async () => {
+    const stage = new KeepingStage();
+    const ended = record(stage, "keeping-ended");
+    const first = await stage.ask(stage.mutex("never kept"));
+    first.grant.state.lost("stolen");
+    const grant = await stage.kept();
+    grant.state.lost("session-expired");
+    grant.state.uncertain();
+    stage.made.setState("suspended");
+    stage.made.setState("connected");
+    await stage.rest();
+    expect(grant.releases).toEqual([]);
+    expect(ended).toMatchObject([{ name: "a", reason: "lost" }]);
+  });
+
+  it("beside the next one of its name, which stays when the last owner of the one before is told of a loss", async () => {
+    const stage = new KeepingStage();
+    const before = await stage.kept();
+    const holder = await stage.mutex().acquire();
+    before.releaseAnswer = undefined;
+    void holder.release({ keep: false });
+    const next = await stage.ask();
+    expect(await next.handle.release()).toBe("kept");
+    before.state.lost("stolen");
+    expect(stage.provider.kept()).toMatchObject([{ name: "a", lends: 0 }]);
+  });
+
+  it("and leaves nothing that inspect() takes for kept, once its entry was deleted", async () => {
+    const stage = new KeepingStage();
+    const { handle } = await stage.ask(stage.mutex("other"));
+    const { keepings } = Handle.holdOf(handle as Handle).engine;
+    const ids = (): string[] => [...(keepings?.idleIds() ?? [])];
+    const wanted = await stage.kept(stage.mutex("a"));
+    const broken = await stage.kept(stage.mutex("b"));
+    expect(ids()).toEqual([wanted.backendId, broken.backendId]);
+    stage.made.setState("suspended");
+    broken.state.uncertain();
+    wanted.state.wanted();
+    // Not deleted yet: it still stands there for no owner.
+    expect(ids()).toEqual([broken.backendId]);
+    stage.made.setState("connected");
+    await stage.rest();
+    expect(ids()).toEqual([]);
   });
 
   it("by a doubt about its present owner, and the requests that wait for it in memory ask the backend at once", async () => {

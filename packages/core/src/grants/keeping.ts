@@ -197,7 +197,7 @@ export class Keeping extends Alarm implements KeepingState {
    * at once.
    */
   end(reason: KeepingEndReason): void {
-    if (this.#ending !== null || this.#phase === "over" || this.#phase === "undeleted") return;
+    if (this.#ending !== null) return;
     this.#ending = reason;
     if (this.#phase === "idle") this.#giveBack();
     else this.#sendOn(null);
@@ -339,10 +339,6 @@ export class Keeping extends Alarm implements KeepingState {
 
   lost(reason: LossReason): void {
     const before = this.#phase;
-    if (before === "over") {
-      this.#tenant?.state.lost(reason);
-      return;
-    }
     this.#phase = "over";
     this.#ending ??= "lost";
     if (before !== "granted") this.#books.over(this, false);
