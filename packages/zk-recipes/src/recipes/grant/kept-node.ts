@@ -36,7 +36,6 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
   answered(outcome: Outcome<ResponseOf<"getChildren2">>): void {
     if (this.#over) return;
     if (!outcome.ok) {
-      this.#children = null;
       // Where contact broke, the session says so to all of its grants.
       if (outcome.error instanceof ZooKeeperError) this.#state.wanted();
       return;
@@ -48,8 +47,7 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
   }
 
   fired(): void {
-    this.#children = null;
-    if (!this.#over) this.#state.wanted();
+    this.#state.wanted();
   }
 
   /** The read of the own node was answered, or that of the children. */
@@ -69,6 +67,5 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
   stop(): void {
     this.#over = true;
     this.#children?.drop();
-    this.#children = null;
   }
 }

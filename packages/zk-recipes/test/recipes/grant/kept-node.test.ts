@@ -72,6 +72,15 @@ describe("a grant that is kept", () => {
     expect(grant.mayLend()).toBe("no");
   });
 
+  test("reads its own node no second time where its holder has it watched", () => {
+    grant.attend();
+    answerOwn();
+    expect(grant.keep()).toBe(true);
+    expect(session.sent.map(({ op }) => op)).toEqual(["getChildren2"]);
+    answerChildren("own");
+    expect(grant.mayLend()).toBe("yes");
+  });
+
   test("is not lent while its own node is not watched, also when the children were read", async () => {
     grant.keep();
     session.refuse(session.pending("getData"), errorCodes.ThrottledOp);
@@ -112,6 +121,27 @@ describe("a grant that is kept", () => {
     answerChildren("own");
     happens();
     expect(heard).toEqual(["answered", "wanted"]);
+  });
+
+  test("takes the end of a connection for no wish: the session says what that means for its grants", () => {
+    grant.keep();
+    session.cut();
+    expect(heard).not.toContain("wanted");
+  });
+
+  test.each([
+    ["the answer to its reads", () => {}, () => answerChildren("own", "other")],
+    ["an event of the children", () => answerChildren("own"), () => session.fire("/l", "children-changed")],
+  ])("hears nothing of %s once it is given back", (_news, before, happens) => {
+    grant.keep();
+    answerOwn();
+    before();
+    void grant.release();
+    heard = [];
+    happens();
+    expect(heard).toEqual([]);
+    expect(grant.mayLend()).toBe("no");
+    expect(grant.keep()).toBe(false);
   });
 
   test("is no more when its node is deleted", () => {

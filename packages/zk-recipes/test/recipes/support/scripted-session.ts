@@ -119,8 +119,7 @@ export class ScriptedSession implements ZooKeeperSession {
     const watch: Watch = { path, listener };
     let dropped = false;
     this.#record(op, path, true, (outcome) => {
-      if (dropped) return;
-      if (outcome.ok) this.#watches.add(watch);
+      if (outcome.ok && !dropped) this.#watches.add(watch);
       watch.listener.answered(outcome);
     });
     const drop = () => {
