@@ -321,6 +321,61 @@ describe("a mutex that is kept on Redis", () => {
     expect(scene.count("mutex-acquire")).toBe(before + 1);
   });
 
+  test("is not kept where messages were missing all the time, by the grant and by the release alike", async () => {
+    const scene = new Scene();
+    const client = keeper(scene);
+    await scene.settle((await scene.acquire(client)).release());
+    client.line.cutSubscriptions();
+    const second = await scene.acquire(client);
+    expect(await scene.settle(second.release())).toBe("released");
+  });
+
+  test("is not kept by the word of a master that was replaced before the release, though nothing else has said so", async () => {
+    const scene = new Scene();
+    const client = keeper(scene);
+    await scene.settle((await scene.acquire(client)).release());
+    const second = await scene.acquire(client);
+    const master = vi.spyOn(client.line, "masterOf").mockReturnValue("b".repeat(40));
+    const outcome = second.release();
+    master.mockRestore();
+    expect(await scene.settle(outcome)).toBe("released");
+  });
+
+  test("is given back when the server refuses its proof, and what waits for that in memory asks the server", async () => {
+    const scene = new Scene();
+    const client = keeper(scene);
+    await scene.settle((await scene.acquire(client)).release());
+    const second = await scene.acquire(client);
+    const reasons = endings(client);
+    client.line.weather = {
+      ...client.line.weather,
+      refuses: (script) => (script === "prove" ? "NOPERM this user has no permissions to run it" : null),
+    };
+    expect(await second.release()).toBe("kept");
+    const next = client.mutex(lockName).acquire();
+    expect((await scene.settle(next)).state).toBe("held");
+    expect(reasons).toEqual(["wish"]);
+    expect(scene.count("prove")).toBe(0);
+  });
+
+  test("counts a proof from its sending also for the clock: what jumped while it was under way is proven again", async () => {
+    const scene = new Scene();
+    const client = keeper(scene);
+    await scene.settle((await scene.acquire(client)).release());
+    const second = await scene.acquire(client);
+    client.line.weather = { ...client.line.weather, delayMs: () => 100 };
+    expect(await second.release()).toBe("kept");
+    const { wallMs } = client.runtime;
+    vi.spyOn(client.runtime, "wallMs").mockImplementation(() => wallMs() + 5_000);
+    await scene.runtime.advance(250);
+    expect(scene.count("prove")).toBe(1);
+    const asked = client.mutex(lockName).acquire();
+    await scene.runtime.advance(1);
+    expect(client.provider.holds()).toEqual([]);
+    await scene.settle(asked);
+    expect(scene.count("prove")).toBe(2);
+  });
+
   test("is over once the grant channel was subscribed again, because the wish of another client may be missing", async () => {
     const scene = new Scene();
     const client = keeper(scene);
