@@ -60,6 +60,33 @@ describe("work in slices", () => {
     expect(turns.length).toBeGreaterThan(9);
   });
 
+  it("shares the slice of each turn with all other such work", async () => {
+    let [nowMs, items, over] = [0, 0, 0];
+    const item = (): void => {
+      nowMs++;
+      items++;
+    };
+    for (let work = 0; work < 4; work++) inSlices({ nowMs: () => nowMs }, range(100), item, () => over++);
+    const turns: number[] = [];
+    while (over < 4) {
+      const before = items;
+      await new Promise((resolve) => setImmediate(resolve));
+      turns.push(items - before);
+    }
+    expect(items).toBe(400);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(10);
+  });
+
+  it("has its whole slice again after work that has failed", async () => {
+    const fails = (): void => {
+      throw new Error("of an item");
+    };
+    for (let work = 0; work < 100; work++)
+      expect(() => inSlices({ nowMs: () => 0 }, range(10), fails)).toThrow("of an item");
+    const turns = await turnsOf(100, 1, 0);
+    expect(turns.length).toBeLessThan(20);
+  });
+
   it("goes on for as long as no time passes, so that a simulation sees one turn", async () => {
     expect(await turnsOf(5_000, 0, 0)).toEqual([5_000]);
   });

@@ -2,10 +2,12 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import { outsideScopes } from "../scopes/store.js";
 
-/** So much of a turn of the event loop, about, goes into one such work. */
+/** So much of a turn of the event loop, about, goes into all such works together. */
 const sliceMs: Millis = 8;
 /** After so many items what they have left to microtasks has its turn. A multiple of what drivers send in one call. */
 const stepItems = 1_000;
+/** Works of this process that are not done: what concerns very many begins several at once. */
+let underWay = 0;
 
 /**
  * Runs `each` for every item, and `done` behind the last. Few items are done at once. What takes longer goes on in later turns of the event
@@ -19,25 +21,37 @@ export function inSlices<T>(
   done: () => void = () => {},
 ): void {
   const rest = items[Symbol.iterator]();
-  let endMs = runtime.nowMs() + sliceMs;
+  let endMs: Millis;
+  const slice = (): void => {
+    endMs = runtime.nowMs() + sliceMs / underWay;
+    step();
+  };
   const step = (): void => {
+    let more = false;
+    try {
+      more = some();
+    } finally {
+      // Also behind an error, or the slices of all others would stay smaller.
+      if (!more) underWay--;
+    }
+    if (more) queueMicrotask(goOn);
+    else done();
+  };
+  /** `false`: there are no more. */
+  const some = (): boolean => {
     for (let left = stepItems; left > 0 && (left === stepItems || runtime.nowMs() < endMs); left--) {
       const next = rest.next();
-      if (next.done === true) return done();
+      if (next.done === true) return false;
       each(next.value);
     }
-    queueMicrotask(goOn);
+    return true;
   };
   const goOn = (): void => {
-    if (runtime.nowMs() < endMs) return step();
-    outsideScopes(() =>
-      setImmediate(() => {
-        endMs = runtime.nowMs() + sliceMs;
-        step();
-      }),
-    );
+    if (runtime.nowMs() < endMs) step();
+    else outsideScopes(() => setImmediate(slice));
   };
-  step();
+  underWay++;
+  slice();
 }
 
 /** What several callers leave to be done, such as news that come together for many: behind their present step, in slices. */
