@@ -36,8 +36,6 @@ export class LongWaits extends Alarm {
   /** The wait that a warning was emitted for, by lock name. As long as it lasts there is no second warning for that name. */
   readonly #told = new Map<string, LongWait>();
 
-  #own: ReadonlyMap<string, HoldRecord> | undefined;
-
   constructor(engine: GrantBooks) {
     super();
     this.#engine = engine;
@@ -55,12 +53,12 @@ export class LongWaits extends Alarm {
   }
 
   ring(): void {
-    for (const wait of this.#due(this.#fresh, hopelessMs)) {
-      this.#looked.add(wait);
-      if (this.#mayTell(wait)) this.#lookFor(wait);
-    }
-    for (const wait of this.#due(this.#looked, longMs)) if (this.#mayTell(wait)) void this.#tellLong(wait);
-    this.#own = undefined;
+    const fresh = this.#due(this.#fresh, hopelessMs);
+    for (const wait of fresh) this.#looked.add(wait);
+    const long = this.#due(this.#looked, longMs);
+    const own = this.#ownHolds([...fresh, ...long]);
+    for (const wait of fresh) if (this.#mayTell(wait)) this.#lookFor(wait, own.get(keyOf(wait.spec)));
+    for (const wait of long) if (this.#mayTell(wait)) void this.#tellLong(wait, own.get(keyOf(wait.spec)));
     this.#arm();
   }
 
@@ -90,24 +88,23 @@ export class LongWaits extends Alarm {
     return this.#told.size < mostTold && !this.#told.has(name);
   }
 
-  #lookFor(wait: LongWait): void {
+  #lookFor(wait: LongWait, own: HoldRecord | undefined): void {
     const { blockedBy } = wait;
     const { kind, name } = wait.spec;
     if (blockedBy !== undefined) {
       const why = `no hold of another client is in the way, but this: ${blockedBy.message}`;
       const message = `acquire of "${name}" waits for more than ${hopelessMs} ms; ${why}`;
       this.#tell(wait, "HF_BLOCKED_WAIT", message);
-    } else if (kind.endsWith("mutex") && kind !== "reentrant-mutex") {
-      const own = this.#ownHold(wait);
-      if (own !== undefined && own.grantedAtMs <= wait.queuedMs)
-        this.#tell(wait, "HF_SELF_WAIT", selfWait(own));
+    } else if (own !== undefined && own.grantedAtMs <= wait.queuedMs) {
+      const alone = kind.endsWith("mutex") && kind !== "reentrant-mutex";
+      if (alone) this.#tell(wait, "HF_SELF_WAIT", selfWait(own));
     }
   }
 
-  async #tellLong(wait: LongWait): Promise<void> {
+  async #tellLong(wait: LongWait, own: HoldRecord | undefined): Promise<void> {
     const { name } = wait.spec;
     this.#told.set(name, wait);
-    const holder = await holderOf(this.#engine, wait.spec, this.#ownHold(wait));
+    const holder = await holderOf(this.#engine, wait.spec, own);
     // Granted, or given up, while the holder was asked for.
     if (this.#told.get(name) !== wait) return;
     const waitedMs = Math.round(this.#engine.runtime.nowMs() - wait.queuedMs);
@@ -115,14 +112,12 @@ export class LongWaits extends Alarm {
     this.#tell(wait, "HF_LONG_WAIT", message);
   }
 
-  /** Looked up in one pass over the holds for all waits of a turn: of both there may be ten thousand. */
-  #ownHold({ spec: { name, kind } }: LongWait): HoldRecord | undefined {
-    this.#own ??= new Map(
-      [...this.#engine.holds]
-        .filter(({ open }) => open.length > 0)
-        .map((hold) => [`${hold.kind} ${hold.name}`, hold]),
-    );
-    return this.#own.get(`${kind} ${name}`);
+  /** In one pass over the holds for all waits of a turn: of both there may be very many. */
+  #ownHolds(waits: readonly LongWait[]): ReadonlyMap<string, HoldRecord> {
+    if (waits.length === 0) return new Map();
+    const names = new Set(waits.map(({ spec }) => spec.name));
+    const own = [...this.#engine.holds].filter(({ open, name }) => open.length > 0 && names.has(name));
+    return new Map(own.map((hold) => [keyOf(hold), hold]));
   }
 
   #tell(wait: LongWait, code: string, told: string): void {
@@ -140,6 +135,10 @@ export class LongWaits extends Alarm {
       });
     });
   }
+}
+
+function keyOf({ kind, name }: LongWait["spec"]): string {
+  return `${kind} ${name}`;
 }
 
 function selfWait({ name, kind }: HoldRecord): string {
