@@ -44,7 +44,9 @@ export interface Held {
   readonly runId: string;
   /** Asks the server whether it still stands. Never rejects. */
   recheck(): Promise<void>;
-  becomeUncertain(): void;
+  /** It is in doubt from now on, and whoever asks it hears so. Its holder is told by `hear()`. */
+  doubt(): void;
+  hear(): void;
   revokeAsked(): void;
   /** Another client asks for the lock, which this provider may only keep. */
   wanted(): void;
@@ -61,7 +63,7 @@ export class Holds {
   /** When each owner of this process last heard that its lock was taken by force. */
   readonly #forced: RecentMap<string, Millis>;
   /** What is tried again at the next tick. */
-  #retries: (() => void)[] = [];
+  readonly #retries: (() => void)[] = [];
 
   constructor(requests: Requests, owners: WireOwners) {
     const { runtime, settings } = requests;
@@ -139,7 +141,7 @@ export class Holds {
 
   /** Whether a hold still stands is unknown until a server answers; its deadline goes on. */
   contactBroken(): void {
-    for (const hold of [...this.#holds.values()]) hold.becomeUncertain();
+    this.#doubt(() => true);
   }
 
   /**
@@ -149,23 +151,30 @@ export class Holds {
    */
   masterChanged(): void {
     const { line } = this.#requests;
-    for (const hold of [...this.#holds.values()]) {
-      if (line.masterOf(hold.spec.lock.key) !== hold.runId) hold.becomeUncertain();
-    }
+    // The slots of very many keys would take too long.
+    const masters = new Map<number | null, string | null>();
+    for (const { slot, spec } of this.#holds.values())
+      if (!masters.has(slot)) masters.set(slot, line.masterOf(spec.lock.key));
+    this.#doubt(({ slot, runId }) => masters.get(slot) !== runId);
   }
 
   /** Rule 1: leases at this server end by another clock than the one they were read by. */
   clockStepped(runId: string): void {
-    for (const hold of [...this.#holds.values()]) {
-      if (hold.runId !== runId) continue;
-      hold.becomeUncertain();
-      void hold.recheck();
-    }
+    const doubted = this.#doubt((hold) => hold.runId === runId);
+    inSlices(this.#requests.runtime, doubted, (hold) => void hold.recheck());
   }
 
   /** Messages of the grant channel may be missing, the wish of another client among them. */
   messagesMissed(): void {
     for (const hold of [...this.#holds.values()]) hold.wanted();
+  }
+
+  /** All in this very step, as what is in doubt may be known of this moment alone. The holders of very many are told in later turns of the event loop. */
+  #doubt(concerns: (hold: Held) => boolean): readonly Held[] {
+    const doubted = [...this.#holds.values()].filter(concerns);
+    for (const hold of doubted) hold.doubt();
+    inSlices(this.#requests.runtime, doubted, (hold) => hold.hear());
+    return doubted;
   }
 
   /** As many in the same turn as it can bear, so that they leave as few calls. */
@@ -178,10 +187,6 @@ export class Holds {
     this.#retries.push(retry);
     if (this.#retries.length > 1) return;
     const { runtime } = this.#requests;
-    runtime.setTimer(retryMs, () => {
-      const retries = this.#retries;
-      this.#retries = [];
-      inSlices(runtime, retries, (each) => each());
-    });
+    runtime.setTimer(retryMs, () => inSlices(runtime, this.#retries.splice(0), (each) => each()));
   }
 }

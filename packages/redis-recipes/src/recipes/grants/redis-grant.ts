@@ -86,6 +86,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   /** Another client has asked for the lock since the grant, or messages may be missing. */
   #wished = false;
   #state!: GrantState;
+  /** It is in doubt, and its holder is not told yet. */
+  #unheard = false;
   #validUntilMs: Millis;
   confirmedSentMs: Millis = -Infinity;
   runId: string;
@@ -133,6 +135,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   }
 
   validUntilMs(): Millis {
+    this.hear();
     return this.#validUntilMs;
   }
 
@@ -169,6 +172,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       if (error instanceof BackendError && error.retryable) this.becomeUncertain();
       throw error;
     }
+    // What came before this answer is told before it.
+    this.hear();
     const { reply, sentMs, runId, askedBy = runId } = answer;
     if (askedBy !== this.#requests.line.masterOf(lock.key)) {
       // Rule 9: the word of a master that was replaced meanwhile counts for nothing, neither yes nor no.
@@ -201,6 +206,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   // -------- kept for the next owner
 
   keep(): boolean {
+    this.hear();
     const { lock, found, claimed } = this.spec;
     const { line } = this.#requests;
     if (this.ended || this.#wished || claimed || lock.proof === undefined || this.#state.doubted)
@@ -215,6 +221,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   }
 
   mayLend(): "yes" | "soon" | "no" {
+    this.hear();
     return this.#kept?.mayLend() ?? "no";
   }
 
@@ -257,6 +264,18 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       this.renewals.periodic ? leaseMs : Math.max(1, Math.min(leaseMs, leftMs)),
       () => this.#state.doubted && this.#requests.line.state === "connected",
     );
+  }
+
+  /** One that its caller does not have yet is told at once: nothing is delivered unproven. */
+  doubt(): void {
+    this.#unheard = true;
+    if (!this.#state.delivered) this.hear();
+  }
+
+  hear(): void {
+    if (!this.#unheard) return;
+    this.#unheard = false;
+    this.becomeUncertain();
   }
 
   becomeUncertain(): void {

@@ -1,0 +1,156 @@
+import { type Runtime, systemRuntime } from "@holdfast/core";
+import type { KeepingState } from "@holdfast/core/driver";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { WireOwners } from "../../src/layout/owners.js";
+import { type GrantedLock, Holds } from "../../src/recipes/grants/holds.js";
+import type { KeptGrants } from "../../src/recipes/grants/kept-grants.js";
+import { type GrantSpec, RedisGrant } from "../../src/recipes/grants/redis-grant.js";
+import type { Requests } from "../../src/recipes/requests/requests.js";
+
+/** More than are told in the turn of the event loop in which something happens. */
+const many = 100;
+
+class Recorded implements KeepingState {
+  readonly heard: string[] = [];
+  doubted = false;
+  constructor(readonly delivered: boolean) {}
+  uncertain(): void {
+    this.doubted = true;
+    this.heard.push("uncertain");
+  }
+  recovered(): void {
+    this.doubted = false;
+    this.heard.push("recovered");
+  }
+  wanted(): void {
+    this.heard.push("wanted");
+  }
+  answered(): void {}
+  revokeRequested(): void {}
+  lost(reason: string): void {
+    this.heard.push(`lost ${reason}`);
+  }
+}
+
+interface Hold {
+  readonly grant: RedisGrant;
+  readonly heard: string[];
+}
+
+const line = { state: "connected", masterOf: () => master, slotOf: () => null };
+let master: string;
+let holds: Holds;
+let all: Hold[];
+/** Each answers a request that a hold still stands. */
+let unanswered: (() => void)[];
+
+beforeEach(() => {
+  // Each look at the clock takes as long as many items.
+  let nowMs = 0;
+  const runtime: Runtime = Object.create(systemRuntime, { nowMs: { value: () => ++nowMs } });
+  line.state = "connected";
+  master = "m1";
+  unanswered = [];
+  const ask = () =>
+    new Promise((resolve) => {
+      const [runId, sentMs] = [master, nowMs];
+      unanswered.push(() =>
+        resolve({ reply: { status: "renewed", pttlMs: 30_000, token: 7n }, sentMs, runId }),
+      );
+    });
+  const settings = { acks: 0, aliveMs: 3_500 };
+  const trusts = (): boolean => true;
+  const requests = {
+    line,
+    runtime,
+    settings,
+    batches: { ask },
+    trusts,
+    sawToken() {},
+  } as unknown as Requests;
+  const hearing = {};
+  const keptGrants = { requests, hearing, jumps: { read: () => 0 }, add() {} } as unknown as KeptGrants;
+  holds = new Holds(requests, {} as WireOwners);
+  all = Array.from({ length: many }, (_, i) => {
+    const lock = { name: `l${i}`, key: `l${i}`, sharing: "none", proof: {} } as unknown as GrantedLock;
+    const found = { token: 7n, untilMs: 30_000, askedMs: 0, runId: master };
+    const spec = { lock, owner: `o${i}`, field: `o${i}`, leaseMs: 30_000, found } as unknown as GrantSpec;
+    const grant = new RedisGrant({ requests, holds, keptGrants }, spec);
+    const state = new Recorded(i < many - 1);
+    grant.enter(state);
+    return { grant, heard: state.heard };
+  });
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function allTurns(): Promise<void> {
+  for (let i = 0; i < 2 * many; i++) await turn();
+}
+
+function breakContact(): void {
+  line.state = "suspended";
+  holds.contactBroken();
+}
+
+const at = (index: number): Hold => all.at(index) as Hold;
+const heardBy = (index: number): readonly string[] => at(index).heard;
+
+async function eachHears(expected: readonly string[]): Promise<void> {
+  await allTurns();
+  for (const { heard } of all) expect(heard).toEqual(expected);
+}
+
+describe("very many holds of one provider", () => {
+  it("are told of a break in turns, and one that is asked before its turn is in doubt at once", async () => {
+    breakContact();
+    expect([...heardBy(0), ...heardBy(-2)]).toEqual(["uncertain"]);
+    at(-2).grant.validUntilMs();
+    expect(heardBy(-2)).toEqual(["uncertain"]);
+    await eachHears(["uncertain"]);
+  });
+
+  it("are told of a break at once where their callers do not have them: nothing is delivered unproven", () => {
+    breakContact();
+    expect(heardBy(-1)).toEqual(["uncertain"]);
+  });
+
+  it("are in doubt once another master was there, also if it has gone again before they were told", async () => {
+    master = "m2";
+    holds.masterChanged();
+    master = "m1";
+    holds.masterChanged();
+    await eachHears(["uncertain"]);
+  });
+
+  it("are left in doubt by no break that an answer to a later request has come before", async () => {
+    breakContact();
+    line.state = "connected";
+    const renewal = at(-2).grant.renewWithin(30_000);
+    unanswered.shift()?.();
+    await renewal;
+    expect(heardBy(-2)).toEqual(["uncertain", "recovered"]);
+    await allTurns();
+    expect(heardBy(-2)).toEqual(["uncertain", "recovered"]);
+  });
+
+  it("are all asked about when the clock of their server was stepped", async () => {
+    holds.clockStepped("m1");
+    expect(unanswered.length).toBeLessThan(many);
+    await allTurns();
+    expect(unanswered).toHaveLength(many);
+    for (const answer of unanswered) answer();
+    await eachHears(["uncertain", "recovered"]);
+    holds.clockStepped("m2");
+    await eachHears(["uncertain", "recovered"]);
+  });
+
+  it("are not kept, and lent to nobody, after a break that they were not told of", () => {
+    expect(at(-3).grant.keep()).toBe(true);
+    breakContact();
+    line.state = "connected";
+    expect(at(-2).grant.keep()).toBe(false);
+    at(-3).grant.mayLend();
+    expect(heardBy(-3)).toEqual(["wanted", "uncertain"]);
+  });
+});
