@@ -3,6 +3,7 @@
 export type { BackendLink } from "./api/link.js";
 export { Alarm, AlarmClock } from "./clock/alarm-clock.js";
 export { ClockJump } from "./clock/clock-jump.js";
+export { EarliestTimer } from "./clock/earliest-timer.js";
 export { pause } from "./clock/pause.js";
 export { inSlices, SlicedWork } from "./clock/slices.js";
 export { channelNames } from "./events/channels.js";

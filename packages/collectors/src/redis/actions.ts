@@ -13,13 +13,16 @@ export interface ActionParts {
   readonly rowOf: Act<LockRecord>["rowOf"];
 }
 
-/** `lock`: the row of `record` before the act. */
-type RedisAction = (
-  runner: ActionRunner,
-  request: ActionRequest,
-  record: LockRecord,
-  lock: ObservedLock,
-) => Promise<Outcome>;
+/** One act upon one lock. */
+export interface Acting {
+  readonly runner: ActionRunner;
+  readonly request: ActionRequest;
+  readonly record: LockRecord;
+  /** The row of `record` before the act. */
+  readonly lock: ObservedLock;
+}
+
+type RedisAction = (acting: Acting) => Promise<Outcome>;
 
 const actions: Readonly<Record<LockAction, RedisAction>> = {
   "force-release": force,
@@ -41,7 +44,7 @@ export function act({ runner, reread, rowOf }: ActionParts, request: ActionReque
       if (record.shape.is === "nothing" && before.state === "idle")
         return { outcome: "nothing-there", effects: [], tried: false };
       // The row may be of a moment before: what was read now is not what the scripts compare, that is `expectedVersion`.
-      const done = await actions[request.action](runner, request, record, before);
+      const done = await actions[request.action]({ runner, request, record, lock: before });
       return { ...done, tried: !dryRun && done.outcome === "done" };
     },
   });

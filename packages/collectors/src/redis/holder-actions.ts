@@ -9,20 +9,15 @@ import {
 } from "@holdfast/redis-recipes/internal";
 import type { Outcome } from "../kit/action.js";
 import type { ActionRequest } from "../observe/collector.js";
-import type { ObservedLock } from "../observe/observed-lock.js";
 import { type ActionRunner, outcomeOf, unsupported } from "./action-runner.js";
 import { guarded, guardedPermits } from "./action-scripts.js";
+import type { Acting } from "./actions.js";
 import { effectsOfForce, effectsOfPermit, effectsOfRevoke } from "./effects.js";
 import { plainName } from "./key-names.js";
 import type { LockRecord } from "./lock-record.js";
 
-/** Frees the lock, or gives one permit back, under any holder. `lock`: as it was before. */
-export async function force(
-  runner: ActionRunner,
-  request: ActionRequest,
-  record: LockRecord,
-  lock: ObservedLock,
-): Promise<Outcome> {
+/** Frees the lock, or gives one permit back, under any holder. */
+export async function force({ runner, request, record, lock }: Acting): Promise<Outcome> {
   if (record.kind === "permit-semaphore") return givePermit(runner, request);
   const held = heldLock(record, request);
   if ("outcome" in held) return held;
@@ -42,11 +37,7 @@ async function givePermit(runner: ActionRunner, request: ActionRequest): Promise
 }
 
 /** Asks the holders for the lock. */
-export async function revoke(
-  runner: ActionRunner,
-  request: ActionRequest,
-  record: LockRecord,
-): Promise<Outcome> {
+export async function revoke({ runner, request, record }: Acting): Promise<Outcome> {
   const { kind } = record;
   if (kind === "semaphore" || kind === "permit-semaphore") return revokePermits(runner, request);
   const held = heldLock(record, request);

@@ -3,10 +3,11 @@ import type { Outcome } from "../kit/action.js";
 import type { ActionRequest } from "../observe/collector.js";
 import { type ActionRunner, unsupported } from "./action-runner.js";
 import { takeOut } from "./action-scripts.js";
+import type { Acting } from "./actions.js";
 import { effectsOfCleaning, effectsOfEviction } from "./effects.js";
 
 /** Takes one waiter out of the queue. */
-export async function evict(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
+export async function evict({ runner, request }: Acting): Promise<Outcome> {
   const { entry } = request;
   if (entry === null) return unsupported("Say which waiter.");
   // The lock has changed hands, or it has got it meanwhile, or gone.
@@ -15,7 +16,7 @@ export async function evict(runner: ActionRunner, request: ActionRequest): Promi
 }
 
 /** Takes those out of the queue that are dead. */
-export async function clean(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
+export async function clean({ runner, request }: Acting): Promise<Outcome> {
   const none: Outcome = { outcome: "nothing-there", effects: effectsOfCleaning([]) };
   return await takeOutOf(runner, request, "dead", none, effectsOfCleaning);
 }

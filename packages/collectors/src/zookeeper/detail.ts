@@ -49,7 +49,7 @@ async function readOnce(
   path: string,
   maxWaiters: number,
 ): Promise<FreshLock | null> {
-  const listed = await listTree(session, "mutex", path, path);
+  const listed = await listTree(session, { kind: "mutex", lockName: path, path });
   if (listed.stat === null) return null;
   const own = listed.children.length === 0;
   const data = own && listed.data === null ? null : listed.data;

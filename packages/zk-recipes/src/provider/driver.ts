@@ -220,7 +220,7 @@ export class ZooKeeperDriver implements LockDriver {
   async requestRevoke(kind: PrimitiveKind, name: string): Promise<boolean> {
     const path = this.#pathOf(name);
     await this.#sessions.whenConnected();
-    const asked = await requestRevoke(this.#sessions.context.session, kind, name, path);
+    const asked = await requestRevoke(this.#sessions.context.session, { kind, lockName: name, path });
     if (!asked) await this.#checkChroot(name);
     return asked;
   }

@@ -1,4 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { EarliestTimer } from "@holdfast/core/internal";
 import { put, take } from "../requests/grouped.js";
 
 export interface RoundsParts<T> {
@@ -23,11 +24,11 @@ export class Rounds<T> {
   /** With the time of the last turn: whoever had it longest ago is first. */
   readonly #order = new Map<T, Millis>();
   readonly #bySlot = new Map<number, Set<T>>();
-  #dueMs: Millis = Infinity;
-  #cancelTimer: (() => void) | undefined;
+  readonly #timer: EarliestTimer;
 
   constructor(parts: RoundsParts<T>) {
     this.#parts = parts;
+    this.#timer = new EarliestTimer(parts.runtime, () => this.#tick());
   }
 
   /** As if it had just had a turn. */
@@ -45,8 +46,7 @@ export class Rounds<T> {
   }
 
   close(): void {
-    this.#cancelTimer?.();
-    this.#dueMs = Infinity;
+    this.#timer.clear();
     this.#order.clear();
     this.#bySlot.clear();
   }
@@ -55,18 +55,11 @@ export class Rounds<T> {
     const [oldestMs] = this.#order.values();
     if (oldestMs === undefined) return;
     const { runtime, periodMs } = this.#parts;
-    const nowMs = runtime.nowMs();
     // By the oldest when many have left since: the parts of those who stay are longer then.
-    const dueMs = Math.min(nowMs + periodMs / this.#partCount(), oldestMs + periodMs);
-    if (dueMs >= this.#dueMs) return;
-    this.#dueMs = dueMs;
-    this.#cancelTimer?.();
-    this.#cancelTimer = runtime.setTimer(Math.max(0, Math.ceil(dueMs - nowMs)), this.#tick);
+    this.#timer.ringBy(Math.min(runtime.nowMs() + periodMs / this.#partCount(), oldestMs + periodMs));
   }
 
-  readonly #tick = (): void => {
-    this.#dueMs = Infinity;
-    this.#cancelTimer = undefined;
+  #tick(): void {
     const wanted = Math.ceil(this.#order.size / this.#partCount());
     const those = new Set<T>();
     for (const each of this.#order.keys()) {
@@ -82,7 +75,7 @@ export class Rounds<T> {
     }
     this.#arm();
     if (those.size > 0) this.#parts.turn([...those]);
-  };
+  }
 
   #partCount(): number {
     return Math.max(1, Math.min(mostParts, Math.ceil(this.#order.size / partSize)));

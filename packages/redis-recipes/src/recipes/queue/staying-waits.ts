@@ -1,7 +1,5 @@
-import { BackendError } from "@holdfast/core";
-import { ReplyError } from "../../client/errors.js";
 import { type StayAnswer, type StayEntry, type StayLook, stay } from "../../scripts/mutex/stay.js";
-import { chunksOf } from "../requests/batches.js";
+import { chunksOf, isOfSome } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
 import { stayMs } from "../requests/settings.js";
 import type { QueuedLock } from "./queued-lock.js";
@@ -94,10 +92,4 @@ export class StayingWaits<T extends Staying> {
 
 function lookAt(lock: QueuedLock): StayLook {
   return looks[lock.stayTurns++ % looks.length] as StayLook;
-}
-
-/** Of some locks in the call alone, it may be: foreign data beside one, or keys that have left for another node. */
-function isOfSome(error: unknown): boolean {
-  if (error instanceof ReplyError) return !error.retryable || error.kind === "try-again";
-  return !(error instanceof BackendError && error.retryable);
 }

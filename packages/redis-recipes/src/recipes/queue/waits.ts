@@ -77,9 +77,7 @@ export class Waits {
         for (const heartbeat of heartbeats) this.#heartbeat(heartbeat);
       },
     });
-    this.#behind = new StayingWaits(requests, (heartbeat) => {
-      if (this.#heartbeats.get(heartbeat.wait.owner) === heartbeat) this.#heartbeatSoon(heartbeat);
-    });
+    this.#behind = new StayingWaits(requests, (heartbeat) => this.#heartbeatSoon(heartbeat));
   }
 
   get size(): number {
@@ -143,9 +141,8 @@ export class Waits {
   /** Rule 8, and after the first subscription: at once, and in as few batches as the turns of the event loop can bear. */
   heartbeatAll(): void {
     for (const owner of this.#asking.keys()) this.#hurried.add(owner);
-    inSlices(this.#requests.runtime, [...this.#heartbeats.values()], (heartbeat) => {
-      if (this.#heartbeats.get(heartbeat.wait.owner) === heartbeat) this.#heartbeatSoon(heartbeat);
-    });
+    const all = [...this.#heartbeats.values()];
+    inSlices(this.#requests.runtime, all, (heartbeat) => this.#heartbeatSoon(heartbeat));
   }
 
   /** A wait whose acquire is under way asks once it is queued: a nudge may overtake the answer that says `queued`. */
@@ -189,6 +186,8 @@ export class Waits {
   }
 
   #heartbeatSoon(heartbeat: Heartbeat): void {
+    // It may have ended before its turn came.
+    if (this.#heartbeats.get(heartbeat.wait.owner) !== heartbeat) return;
     if (heartbeat.wait.queued) this.#heartbeat(heartbeat);
     else heartbeat.again = true;
   }

@@ -1,5 +1,5 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
-import { inSlices, SlicedWork } from "@holdfast/core/internal";
+import { EarliestTimer, inSlices, SlicedWork } from "@holdfast/core/internal";
 import { ReplyError } from "../../client/errors.js";
 import type { Answer, RedisLine } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
@@ -72,11 +72,13 @@ export class Batches {
   readonly #waiting = new Map<number | null, Waiting>();
   /** Answers to be handed out: those to very many calls may come together. */
   readonly #answers: SlicedWork;
-  #dueMs: Millis = Infinity;
-  #cancelTimer: (() => void) | undefined;
+  readonly #timer: EarliestTimer;
+  /** At the end of this turn. */
+  #flushing = false;
 
   constructor(context: Asking) {
     this.#context = context;
+    this.#timer = new EarliestTimer(context.runtime, this.#flush);
     this.#answers = new SlicedWork(context.runtime);
   }
 
@@ -105,19 +107,16 @@ export class Batches {
   }
 
   #flushWithin(withinMs: Millis): void {
-    const dueMs = this.#context.runtime.nowMs() + withinMs;
-    if (dueMs >= this.#dueMs) return;
-    this.#dueMs = dueMs;
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-    if (withinMs <= 0) queueMicrotask(this.#flush);
-    else this.#cancelTimer = this.#context.runtime.setTimer(withinMs, this.#flush);
+    if (withinMs > 0) this.#timer.ringBy(this.#context.runtime.nowMs() + withinMs);
+    else if (!this.#flushing) {
+      this.#flushing = true;
+      queueMicrotask(this.#flush);
+    }
   }
 
   readonly #flush = (): void => {
-    this.#dueMs = Infinity;
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
+    this.#flushing = false;
+    this.#timer.clear();
     const nowMs = this.#context.runtime.nowMs();
     const calls = new Map<AnyKind, Item[][]>();
     let nextMs: Millis = Infinity;
@@ -172,7 +171,7 @@ export class Batches {
 }
 
 /** Of one entry, it may be, with foreign data beside its lock, or an answer that cannot be read; or of those locks of a slot under way that have gone already, or have not. */
-function isOfSome(answer: unknown): boolean {
+export function isOfSome(answer: unknown): boolean {
   if (answer instanceof ReplyShapeError) return true;
   return answer instanceof ReplyError && (!answer.retryable || answer.kind === "try-again");
 }

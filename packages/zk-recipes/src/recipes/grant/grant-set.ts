@@ -97,12 +97,12 @@ export class GrantSet {
   }
 
   #doubtAll(): void {
-    this.#round++;
     this.breaks++;
     this.#tellAll();
   }
 
   #tellAll(): void {
+    this.#round++;
     const grants = [...this.#grants];
     for (const grant of grants) if (grant.toldAtOnce) grant.hear();
     inSlices(this.#runtime, grants, (grant) => grant.hear());
@@ -135,7 +135,6 @@ export class GrantSet {
   #loseAll(how: "lost" | "closed"): void {
     const ofSession = this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
     this.lost = how === "closed" ? "provider-closed" : ofSession;
-    this.#round++;
     this.#tellAll();
   }
 }

@@ -9,6 +9,13 @@ const readsAtOnce = 500;
 
 type NodeRead = ResponseOf<"getData">;
 
+/** What is asked for, and where. */
+export interface LockPlace {
+  readonly kind: PrimitiveKind;
+  readonly lockName: string;
+  readonly path: string;
+}
+
 const absent: TreeBranch = { stat: null, children: [] };
 
 /**
@@ -17,9 +24,7 @@ const absent: TreeBranch = { stat: null, children: [] };
  */
 export async function listTree(
   session: ZooKeeperSession,
-  kind: PrimitiveKind,
-  lockName: string,
-  path: string,
+  { kind, lockName, path }: LockPlace,
 ): Promise<BareTree> {
   const below = ["locks", "leases"].map((name) => joinPath(path, name));
   const expected = kind === "semaphore" || kind === "semaphore-mutex";

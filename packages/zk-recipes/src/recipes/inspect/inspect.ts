@@ -1,17 +1,14 @@
-import type { InspectOptions, LockSnapshot, PrimitiveKind } from "@holdfast/core";
+import type { InspectOptions, LockSnapshot } from "@holdfast/core";
 import { recogniseTree } from "../../layout/recognise-tree.js";
 import type { TreeHints, TreeParticipant } from "../../layout/tree.js";
 import type { SessionContext } from "../session/session-context.js";
 import { holdInfo, participantInfo } from "./inspect-people.js";
-import { listTree, readPeople } from "./inspect-tree.js";
+import { type LockPlace, listTree, readPeople } from "./inspect-tree.js";
 
 const defaultMaxPending = 1_000;
 
-export interface InspectSpec {
-  /** What was asked for: the snapshot names it where the nodes found can be that. */
-  readonly kind: PrimitiveKind;
-  readonly lockName: string;
-  readonly path: string;
+/** The snapshot names the kind where the nodes found can be that. */
+export interface InspectSpec extends LockPlace {
   /** How many permits a semaphore has, where that is known. */
   readonly limit?: number | undefined;
 }
@@ -38,16 +35,17 @@ export async function inspectPath(
 /** `holders`: as many as the listing has shown. */
 async function lookOnce(
   context: SessionContext,
-  { kind, lockName, path, limit }: InspectSpec,
+  spec: InspectSpec,
   options: InspectOptions,
 ): Promise<{ snapshot: LockSnapshot; holders: number }> {
   const { session, runtime } = context;
+  const { kind, lockName, limit } = spec;
   const hints: TreeHints = {
     kind,
     ours: (each) => context.nodes.has(each),
     ...(limit === undefined ? {} : { limit }),
   };
-  const listed = await listTree(session, kind, lockName, path);
+  const listed = await listTree(session, spec);
   const names = recogniseTree(listed, hints);
   const shown = [...names.holders, ...names.waiters.slice(0, options.maxPending ?? defaultMaxPending)];
   const wanted = shown.map((person) => person.path);

@@ -1,27 +1,18 @@
-import type { PrimitiveKind } from "@holdfast/core";
 import { revokeMessage } from "../../layout/node-data.js";
 import { serves } from "../../layout/recognise.js";
 import { recogniseTree } from "../../layout/recognise-tree.js";
 import type { ZooKeeperSession } from "../../session/types.js";
 import { orNone } from "../session/failures.js";
-import { listTree } from "./inspect-tree.js";
+import { type LockPlace, listTree } from "./inspect-tree.js";
 
 /**
  * Writes Curator's message into the node of each holder, as `Revoker.attemptRevoke` does: of all readers, of all permits.
  * `false` when the lock is free, or when another kind of lock uses the path. A holder that does not listen does not notice, and its
  * node data is overwritten all the same: with an election, the label that the other participants see.
  */
-export async function requestRevoke(
-  session: ZooKeeperSession,
-  kind: PrimitiveKind,
-  lockName: string,
-  path: string,
-): Promise<boolean> {
-  const {
-    family,
-    kind: found,
-    holders,
-  } = recogniseTree(await listTree(session, kind, lockName, path), { kind });
+export async function requestRevoke(session: ZooKeeperSession, place: LockPlace): Promise<boolean> {
+  const { kind, lockName } = place;
+  const { family, kind: found, holders } = recogniseTree(await listTree(session, place), { kind });
   const fits = family === null ? found === kind : serves(family, kind);
   if (!fits) return false;
   // `null`: a node that has gone.
