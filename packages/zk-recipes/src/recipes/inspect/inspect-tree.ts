@@ -22,10 +22,8 @@ const absent: TreeBranch = { stat: null, children: [] };
  * The names below a path, and of a semaphore those below its queue and its permits too: in one write where the kind is known
  * to have these, else after the first listing has shown them. Nothing where there is no such path.
  */
-export async function listTree(
-  session: ZooKeeperSession,
-  { kind, lockName, path }: LockPlace,
-): Promise<BareTree> {
+export async function listTree(session: ZooKeeperSession, place: LockPlace): Promise<BareTree> {
+  const { kind, lockName, path } = place;
   const below = ["locks", "leases"].map((name) => joinPath(path, name));
   const expected = kind === "semaphore" || kind === "semaphore-mutex";
   const [root, ...branches] = await listAll(session, lockName, expected ? [path, ...below] : [path]);
