@@ -1,6 +1,6 @@
 /**
  * A process with one provider that holds very many locks, and measures the turns of its event loop. Steered by lines like `Peer.java`:
- * `connect <backend> <where>`, `fill <held> <waiting>`, `memory <what happens>`, `until <condition> <within ms>`, `close`. It ends with its
+ * `connect <backend> <where> <lease ms>`, `fill <held> <waiting>`, `memory <what happens>`, `until <condition> <within ms>`, `close`. It ends with its
  * stdin. Started by `e2e/big-sets.test.ts`.
  */
 import { openSync, readSync } from "node:fs";
@@ -12,10 +12,10 @@ import { memoryControls } from "@holdfast/core/testing";
 import { redisLocks } from "@holdfast/redis-recipes";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 
-const open: { readonly [backend: string]: (where: string) => LockProvider } = {
+const open: { readonly [backend: string]: (where: string, leaseMs: number) => LockProvider } = {
   memory: () => memoryLocks(),
   zookeeper: (connect) => zookeeperLocks({ connect, sessionTimeoutMs: 30_000 }),
-  redis: (url) => redisLocks({ url, leaseMs: 15_000 }),
+  redis: (url, leaseMs) => redisLocks({ url, leaseMs }),
 };
 
 /** So many are asked for at once, as the asking is the caller's own turn. */
@@ -27,6 +27,7 @@ let waiting = 0;
 let lost = 0;
 let settled = 0;
 let suspensions = 0;
+let renewals = 0;
 
 /** Begins with the nanoseconds for which this thread has had a processor: a turn that other processes delay is no longer by this clock. */
 const schedule = openSync("/proc/thread-self/schedstat", "r");
@@ -96,19 +97,21 @@ async function allHeld(): Promise<boolean> {
 const conditions: { readonly [name: string]: () => boolean | Promise<boolean> } = {
   filled: () => true,
   suspended: () => suspensions > 0,
+  renewed: () => renewals >= held.length,
   held: () => locks.state === "connected" && allHeld(),
   lost: () => lost === held.length,
   "waiters settled": () => settled === waiting,
 };
 
 const commands: { readonly [name: string]: (...args: string[]) => Promise<readonly (string | number)[]> } = {
-  async connect(backend = "", where = "") {
-    locks = (open[backend] as (typeof open)[string])(where);
+  async connect(backend = "", where = "", leaseMs = "") {
+    locks = (open[backend] as (typeof open)[string])(where, Number(leaseMs));
     held = [];
     lost = settled = waiting = suspensions = 0;
     locks.events.on("session-state", ({ state }) => {
       if (state === "suspended") suspensions++;
     });
+    locks.events.on("renewed", () => renewals++);
     await locks.ready();
     return [];
   },
@@ -127,6 +130,7 @@ const commands: { readonly [name: string]: (...args: string[]) => Promise<readon
       if (waiting % askedAtOnce === 0) await sleep(10);
     }
     await sleep(1_000);
+    renewals = 0;
     return [];
   },
   /** Answers as `longest`, which `close` does too. */
