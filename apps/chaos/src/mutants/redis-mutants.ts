@@ -48,7 +48,7 @@ export const redisMutants: readonly Mutant[] = [
     file: "scripts/read-write/read-acquire",
     find: "if behind == 1 or (mode == 'write' and not beside) then",
     replace: "if behind == 1 then",
-    scenarios: ["redis-read-write-none"],
+    scenarios: ["redis-read-write-limited", "redis-read-write-none"],
     convicts: ["rw"],
   },
   {

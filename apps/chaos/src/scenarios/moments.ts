@@ -186,7 +186,7 @@ const moments: Readonly<Record<string, Moment>> = {
     faults: ["none"],
     subjects: ["redis-fair"],
     workers: { holdMs: [60, 120] },
-    runMs: 4_000,
+    runMs: 8_000,
     pass: ["fifo"],
   },
   limited: {
