@@ -1,4 +1,4 @@
-export { checkerNames, judge } from "./checkers/judge.js";
+export { type CheckerName, checkerNames, judge } from "./checkers/judge.js";
 export type { CheckResult, Verdict } from "./checkers/verdict.js";
 export type * from "./engine/capability.js";
 export type * from "./engine/outcome.js";

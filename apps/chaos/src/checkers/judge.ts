@@ -16,6 +16,7 @@ import type { CheckResult } from "./verdict.js";
 
 type Checker = (history: History, options: CheckOptions) => CheckResult;
 
+/** The names of the checkers: README.md says what each convicts. */
 export type CheckerName =
   | "belief"
   | "advertised"

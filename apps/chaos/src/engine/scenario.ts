@@ -52,6 +52,12 @@ export type Topology =
       readonly count: 3 | 5;
       /** What it writes down; default `"none"`. */
       readonly persistence?: Persistence;
+    }
+  /** Servers that this package cannot start: whoever calls `runScenario` brings them as its `set`. */
+  | {
+      readonly kind: "other";
+      /** What they are. */
+      readonly name: string;
     };
 
 /**
@@ -65,7 +71,7 @@ export interface KeySpec {
   /** The kind of lock. */
   readonly kind: ObjectKind;
   /** Where it is kept. */
-  readonly backend: "zookeeper" | "redis" | "redlock";
+  readonly backend: "zookeeper" | "redis" | "redlock" | "other";
   /** Semaphores: how many permits. */
   readonly limit?: number;
   /** Latches: the count at the start. */

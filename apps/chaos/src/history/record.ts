@@ -47,7 +47,7 @@ export interface MetaRecord extends Base {
       string,
       {
         readonly kind: ObjectKind;
-        readonly backend: "zookeeper" | "redis" | "redlock";
+        readonly backend: "zookeeper" | "redis" | "redlock" | "other";
         /** Semaphores: permits. */
         readonly limit?: number;
         /** Latches: countdowns until it opens. */

@@ -3,7 +3,7 @@ import { smallestLines } from "./smallest.js";
 import { verdictLines } from "./verdict-lines.js";
 import { backendOf, expectedConvictions, wordOf } from "./words.js";
 
-const backends = ["checkers", "zookeeper", "redis"] as const;
+const backends = ["checkers", "zookeeper", "redis", "other"] as const;
 
 /**
  * JUnit's XML, one suite for each family of servers, one case for each scenario. A violation that was to be shown and was

@@ -102,7 +102,9 @@ export function matricesOf(entries: readonly MatrixEntry[]): Matrix[] {
 
 /** The same client at other servers is another client. */
 function modeOf({ topology, mode }: Pick<Scenario, "topology" | "mode">): string {
-  const backend = { checkers: "", zookeeper: "ZooKeeper, ", redis: "Redis, " }[backendOf(topology)];
+  const backend = { checkers: "", other: "", zookeeper: "ZooKeeper, ", redis: "Redis, " }[
+    backendOf(topology)
+  ];
   return backend + mode;
 }
 

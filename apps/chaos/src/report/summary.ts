@@ -86,6 +86,8 @@ function serversOf({ topology }: Scenario): string {
       return `Redis, ${plural(topology.replicas, "replica")}${topology.sentinels === 0 ? "" : ", 3 sentinels"}`;
     case "masters":
       return `Redis, ${topology.count} masters`;
+    case "other":
+      return topology.name;
   }
 }
 

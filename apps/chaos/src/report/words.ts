@@ -18,9 +18,9 @@ export const wordOf = ({ outcome, scenario }: Pick<ScenarioOutcome, "outcome" | 
     : outcomeWords[outcome];
 
 /** What a suite of JUnit is called: the family of servers that a scenario breaks. */
-export function backendOf(topology: Topology): "zookeeper" | "redis" | "checkers" {
+export function backendOf(topology: Topology): "zookeeper" | "redis" | "checkers" | "other" {
   if (topology.kind === "none") return "checkers";
-  return topology.kind === "zookeeper" ? "zookeeper" : "redis";
+  return topology.kind === "zookeeper" || topology.kind === "other" ? topology.kind : "redis";
 }
 
 /** For people: `340 ms`, `12.3 s`, `4 min 05 s`. */

@@ -29,7 +29,8 @@ docs/worker-protocol.md. Each line that is wrong is shown with the reason.
 ${exitHelp}
 `;
 
-const topologies: Readonly<Record<ProvidedServers, Topology>> = {
+/** `other` is not among them: those are of whoever runs them. */
+const topologies: Readonly<Partial<Record<ProvidedServers, Topology>>> = {
   zookeeper: { kind: "zookeeper", members: 1 },
   redis: { kind: "redis" },
   replicated: { kind: "replicated", replicas: 1, sentinels: 0 },
@@ -74,7 +75,9 @@ export async function workerTestCommand(
     const kind = provides.servers.find((each) => each === servers);
     if (kind === undefined)
       throw new UsageError(`--servers is one that the worker provides: ${provides.servers.join(", ")}`);
-    const set = await startServers(topologies[kind]);
+    const topology = topologies[kind];
+    if (topology === undefined) throw new UsageError(`worker-test can start no servers of kind ${kind}`);
+    const set = await startServers(topology);
     try {
       return await examine(subject, set, seconds * 1_000, folder.path, interrupt.signal, out);
     } finally {

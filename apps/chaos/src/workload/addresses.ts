@@ -40,6 +40,12 @@ export type ServerAddresses =
       /** All masters. */
       readonly addresses: readonly Address[];
     }
+  /** A server that is not of the runner's own kinds. */
+  | {
+      readonly kind: "other";
+      /** The one server. */
+      readonly address: Address;
+    }
   /** Servers of a user's. Only the clients of this package meet them, in an attack. */
   | AttackedServers;
 

@@ -27,7 +27,7 @@ export interface Provides {
 }
 
 const kinds: readonly ProvidedKind[] = ["mutex", "reentrant", "fair", "read-write", "semaphore", "multi"];
-const servers: readonly ProvidedServers[] = ["zookeeper", "redis", "replicated", "masters"];
+const servers: readonly ProvidedServers[] = ["zookeeper", "redis", "replicated", "masters", "other"];
 const abilities = ["tokens", "tellsLoss", "promises", "fair"] as const;
 
 /** Reads what a client says of itself. @throws RangeError that names the wrong member and what it may be */

@@ -143,7 +143,7 @@ describe("what a client says that it provides", () => {
     [{ servers: ["redis"] }, "provides.kinds is a list of mutex"],
     [
       { kinds: ["mutex"], servers: ["etcd"] },
-      'provides.servers is a list of zookeeper, redis, replicated, masters; not ["etcd"]',
+      'provides.servers is a list of zookeeper, redis, replicated, masters, other; not ["etcd"]',
     ],
     [{ ...plain, tokens: "yes" }, "provides.tokens is true or false"],
     [{ ...plain, tokns: true }, "provides has no member tokns"],

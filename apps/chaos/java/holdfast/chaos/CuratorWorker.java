@@ -16,7 +16,7 @@ import org.apache.zookeeper.data.Stat;
 /**
  * Apache Curator on the paths of ours: {@code InterProcessMutex}, and {@code InterProcessReadWriteLock} for keys that are
  * shared. The token is the czxid of the node that is held, as ours is. Losses are told at {@code LOST}; at {@code SUSPENDED}
- * the holder is told that it cannot be certain.
+ * the holder is told that it cannot be certain; with the option {@code suspended} of its group {@code lost}, that it lost.
  */
 final class CuratorWorker implements Locks {
     /** Of holdfast, for relative names. */
@@ -44,13 +44,16 @@ final class CuratorWorker implements Locks {
                 .connectionTimeoutMs(CONNECT_WITHIN_MS)
                 .retryPolicy(new RetryNTimes(100, 100))
                 .build();
+        // What Curator's own page asks of careful holders: after SUSPENDED nobody knows.
+        Object options = Json.object(setup.get("group")).get("options");
+        boolean suspendedIsLost = options != null && "lost".equals(Json.object(options).get("suspended"));
         client.getConnectionStateListenable().addListener((ignored, state) -> {
             switch (state) {
                 case LOST:
                     heard.accept("lost", "LOST");
                     break;
                 case SUSPENDED:
-                    heard.accept("uncertain", "SUSPENDED");
+                    heard.accept(suspendedIsLost ? "lost" : "uncertain", "SUSPENDED");
                     break;
                 case RECONNECTED:
                     heard.accept("recovered", "RECONNECTED");

@@ -1,5 +1,7 @@
 package holdfast.chaos;
 
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
@@ -9,6 +11,8 @@ import org.redisson.api.RLock;
 import org.redisson.api.RReadWriteLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
+import org.redisson.config.HostPortNatMapper;
+import org.redisson.config.SentinelServersConfig;
 
 /**
  * Redisson on the keys of ours: {@code RFencedLock}, and {@code RReadWriteLock} for keys that are shared, which has no
@@ -30,16 +34,45 @@ final class RedissonWorker implements Locks {
     }
 
     private static Locks open(Map<String, Object> setup, long leaseMs, BiConsumer<String, String> heard) {
-        Map<String, Object> address = Json.object(Json.object(setup.get("servers")).get("address"));
         Config config = new Config();
         config.setThreads(THREADS);
         config.setNettyThreads(THREADS);
         config.setLockWatchdogTimeout(leaseMs);
-        config.useSingleServer()
-                .setAddress("redis://" + address.get("host") + ":" + address.get("port"))
-                .setConnectionMinimumIdleSize(1)
-                .setSubscriptionConnectionMinimumIdleSize(1);
+        Map<String, Object> servers = Json.object(setup.get("servers"));
+        if (servers.get("kind").equals("replicated")) {
+            sentinels(config, servers);
+        } else {
+            config.useSingleServer()
+                    .setAddress("redis://" + hostAndPort(servers.get("address")))
+                    .setConnectionMinimumIdleSize(1)
+                    .setSubscriptionConnectionMinimumIdleSize(1);
+        }
         return new RedissonWorker(Redisson.create(config));
+    }
+
+    /** By Sentinels; what they say leads through the proxies of this worker, where it has some. */
+    private static void sentinels(Config config, Map<String, Object> servers) {
+        SentinelServersConfig all = config.useSentinelServers()
+                .setMasterName((String) servers.get("masterName"))
+                .setMasterConnectionMinimumIdleSize(1)
+                .setSlaveConnectionMinimumIdleSize(1)
+                .setSubscriptionConnectionMinimumIdleSize(1);
+        for (Object sentinel : (List<?>) servers.get("sentinels")) {
+            all.addSentinelAddress("redis://" + hostAndPort(sentinel));
+        }
+        if (servers.get("natMap") == null) {
+            return;
+        }
+        Map<String, String> ways = new HashMap<>();
+        Json.object(servers.get("natMap")).forEach((from, to) -> ways.put(from, hostAndPort(to)));
+        HostPortNatMapper mapper = new HostPortNatMapper();
+        mapper.setHostsPortMap(ways);
+        all.setNatMapper(mapper);
+    }
+
+    private static String hostAndPort(Object address) {
+        Map<String, Object> place = Json.object(address);
+        return place.get("host") + ":" + place.get("port");
     }
 
     @Override

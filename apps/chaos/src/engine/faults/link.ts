@@ -53,6 +53,7 @@ export const linkFaults: Readonly<Record<string, FaultKind>> = {
   "link.hole-up": mode("hole-up"),
   "link.hole-down": mode("hole-down"),
   "link.stall": mode("stall"),
+  "link.stall-down": mode("stall-down"),
   "link.refuse": mode("refuse"),
   "link.reset": reset,
 };

@@ -9,6 +9,8 @@ import { redisFailovers } from "./redis-failover.js";
 import { redisForgetting } from "./redis-forget.js";
 import { redisLinkFaults } from "./redis-links.js";
 import { redisOutages } from "./redis-outage.js";
+import { serverFaults } from "./server.js";
+import { sessionFaults } from "./session.js";
 import { workerFaults } from "./worker.js";
 import { zooKeeperFaults } from "./zookeeper.js";
 
@@ -20,6 +22,8 @@ export const faults: Readonly<Record<string, FaultKind>> = {
   ...holderNetFaults,
   ...sideFaults,
   ...machineFaults,
+  ...serverFaults("server"),
+  ...sessionFaults,
   ...zooKeeperFaults,
   ...plainRedisFaults,
   ...redisFailovers,

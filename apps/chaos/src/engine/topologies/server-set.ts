@@ -71,6 +71,8 @@ export interface ServerSet {
   observer(): Promise<Observer>;
   /** Everything runs and serves again, whatever was done to it. Rejects when that cannot be had: the set is then thrown away. */
   heal(): Promise<void>;
+  /** Ends the session by which a worker holds a key, as an operator can; gives what shows it. Unset: `zk.session-kill` does it, or there are none. */
+  endSession?(holder: { readonly p: string; readonly key: WorkerKey }): Promise<unknown>;
   /** The logs of all servers. */
   logs(): readonly ServerLog[];
   /** Ends all servers and removes their data. */
