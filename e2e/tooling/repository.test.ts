@@ -127,7 +127,7 @@ describe("the issue forms", () => {
 it("a release raises all packages together, and leaves the private ones alone", async () => {
   const config = JSON.parse(await read(".changeset/config.json"));
   const manifests = await Promise.all(
-    ["apps/bench", "apps/order-stock", "e2e", "examples"].map(async (folder) =>
+    ["apps/bench", "apps/order-stock", "apps/trials", "e2e", "examples"].map(async (folder) =>
       JSON.parse(await read(`${folder}/package.json`)),
     ),
   );

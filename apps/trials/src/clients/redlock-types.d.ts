@@ -1,0 +1,13 @@
+// What is used here of `redlock`, whose `exports` hide the declarations that it ships.
+declare module "redlock" {
+  import type { Redis } from "ioredis";
+  export default class Redlock {
+    constructor(clients: Iterable<Redis>, settings?: { readonly retryCount?: number });
+    on(event: "error", listener: (error: unknown) => void): this;
+    using(
+      resources: string[],
+      durationMs: number,
+      routine: (signal: AbortSignal) => Promise<void>,
+    ): Promise<void>;
+  }
+}

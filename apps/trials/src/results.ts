@@ -1,0 +1,57 @@
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import type { Charge } from "./faults.js";
+
+/** One run: a line of the results file. */
+export interface Result {
+  readonly subject: string;
+  readonly version: string;
+  readonly fault: string;
+  readonly seed: number;
+  readonly verdict: "kept" | "convicted" | "unknown";
+  readonly charges: readonly Charge[];
+  /** What shows the first charge, or why nothing can be said. */
+  readonly why: string;
+  readonly servers: Readonly<Record<string, string>>;
+  readonly figures: Readonly<Record<string, number>>;
+  readonly tookMs: number;
+}
+
+/** Runs that are done, a line of JSON each. A line that was cut by an interrupt is left out, and its run done again. */
+export class Results {
+  readonly #file: string;
+  readonly #all: Result[];
+
+  constructor(file: string) {
+    this.#file = file;
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    this.#all = text.split("\n").flatMap(parsed);
+    // What is added next begins a line of its own.
+    if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
+  }
+
+  /** Those of one cell by seed. What was seen of another version says nothing of this one. */
+  of(subject: string, fault: string, version: string): Result[] {
+    return this.#all
+      .filter((each) => each.subject === subject && each.fault === fault && each.version === version)
+      .sort((a, b) => a.seed - b.seed);
+  }
+
+  /** As `of`, of the version that the subject was run with last. */
+  latest(subject: string, fault: string): Result[] {
+    const version = this.#all.findLast((each) => each.subject === subject)?.version;
+    return version === undefined ? [] : this.of(subject, fault, version);
+  }
+
+  add(result: Result): void {
+    this.#all.push(result);
+    appendFileSync(this.#file, `${JSON.stringify(result)}\n`);
+  }
+}
+
+function parsed(line: string): Result[] {
+  try {
+    return [JSON.parse(line) as Result];
+  } catch {
+    return [];
+  }
+}

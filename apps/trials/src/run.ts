@@ -1,0 +1,130 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type ServerSet, startServers, type Topology } from "@holdfast/chaos";
+import { topologyName } from "@holdfast/chaos/internal";
+import { runCell } from "./cell.js";
+import { type Fault, faults, type Trial } from "./faults.js";
+import { Missing } from "./missing.js";
+import type { Result, Results } from "./results.js";
+import { startOther } from "./servers/other-set.js";
+import { type Subject, subjects } from "./subjects.js";
+import { seedsOfACell, verdictOf } from "./verdict.js";
+
+export interface TrialsOptions {
+  /** Ids; `null` for all. */
+  readonly subjects: readonly string[] | null;
+  readonly faults: readonly string[] | null;
+  /** The first seed of each cell. */
+  readonly seed: number;
+  readonly out: string;
+  readonly results: Results;
+  readonly signal: AbortSignal;
+  print(line: string): void;
+}
+
+interface Cell {
+  readonly subject: Subject;
+  readonly version: string;
+  readonly fault: Fault;
+  readonly trial: Trial;
+}
+
+/** Runs each cell that has no verdict yet. What this machine lacks is named, and comes back by subject. */
+export async function runTrials(options: TrialsOptions): Promise<ReadonlyMap<string, string>> {
+  const { results, print, signal } = options;
+  const missing = new Map<string, string>();
+  const cells: Cell[] = [];
+  for (const subject of subjects.filter(({ id }) => options.subjects?.includes(id) ?? true)) {
+    const version = versionOf(subject, missing);
+    if (version === null) {
+      print(`${subject.name} is missing: ${missing.get(subject.id)}`);
+      continue;
+    }
+    for (const fault of faults.filter(({ id }) => options.faults?.includes(id) ?? true)) {
+      const trial = fault.of(subject);
+      if (typeof trial !== "string") cells.push({ subject, version, fault, trial });
+    }
+  }
+  // Cells on the same servers stand beside each other, whichever fault comes first.
+  cells.sort((a, b) => serversOf(a).localeCompare(serversOf(b)));
+  const stage = new Stage();
+  try {
+    for (const [at, cell] of cells.entries()) {
+      const { subject, fault, version } = cell;
+      const done = (): Result[] => results.of(subject.id, fault.id, version);
+      for (let next = nextSeed(done(), options.seed); next !== null; next = nextSeed(done(), options.seed)) {
+        signal.throwIfAborted();
+        const result = await one(cell, next, stage, options);
+        results.add(result);
+        const { charges, why, tookMs } = result;
+        const says = [result.verdict, charges.join(", "), why].filter((each) => each !== "").join(": ");
+        print(
+          `${at + 1}/${cells.length} ${subject.id} ${fault.id} seed ${next}, ${(tookMs / 1e3).toFixed(1)} s: ${says}`,
+        );
+      }
+    }
+  } finally {
+    await stage.close();
+  }
+  return missing;
+}
+
+function versionOf(subject: Subject, missing: Map<string, string>): string | null {
+  try {
+    return subject.version();
+  } catch (error) {
+    if (!(error instanceof Missing)) throw error;
+    missing.set(subject.id, error.message);
+    return null;
+  }
+}
+
+/** The seed that a cell is to be run with next; `null` when its verdict stands. */
+export function nextSeed(done: readonly Result[], first: number): number | null {
+  if (verdictOf(done) !== "open") return null;
+  const used = new Set(done.map(({ seed }) => seed));
+  for (let seed = first; seed < first + seedsOfACell; seed++) if (!used.has(seed)) return seed;
+  return null;
+}
+
+async function one(cell: Cell, seed: number, stage: Stage, options: TrialsOptions): Promise<Result> {
+  const { subject, fault, trial, version } = cell;
+  const folder = join(options.out, "runs", `${subject.id}-${fault.id}-${seed}`);
+  mkdirSync(folder, { recursive: true });
+  const beganMs = performance.now();
+  try {
+    const set = await stage.servers(subject, trial.topology);
+    return await runCell(subject, fault, trial, { seed, version, set, folder, signal: options.signal });
+  } catch (error) {
+    // What it left behind at its servers is not known.
+    await stage.close();
+    options.signal.throwIfAborted();
+    const why = (error instanceof Error ? error.message : String(error)).split("\n").slice(0, 3).join(" ");
+    const about = { subject: subject.id, version, fault: fault.id, seed };
+    const tookMs = Math.round(performance.now() - beganMs);
+    return { ...about, verdict: "unknown", charges: [], why, servers: {}, figures: {}, tookMs };
+  }
+}
+
+const serversOf = ({ trial }: Cell): string => topologyName(trial.topology);
+
+/** The servers of one cell, kept for the next while that wants the same. */
+class Stage {
+  #set: ServerSet | null = null;
+
+  async servers({ server }: Subject, topology: Topology): Promise<ServerSet> {
+    const old = this.#set;
+    if (old !== null && topologyName(old.topology) === topologyName(topology)) {
+      await old.heal();
+      return old;
+    }
+    await this.close();
+    this.#set = server === undefined ? await startServers(topology) : await startOther(server(), topology);
+    return this.#set;
+  }
+
+  async close(): Promise<void> {
+    await this.#set?.close();
+    this.#set = null;
+  }
+}

@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Server, ServerSet, Topology } from "@holdfast/chaos";
+import { proxiedLink, unproxiedLink } from "@holdfast/chaos/internal";
+import { eventually, freePort, startProxy } from "@holdfast/test-servers";
+import { ServerProcess, type Start } from "./server-process.js";
+
+/** How one kind of server is started and asked. */
+export interface OtherServer {
+  readonly name: string;
+  readonly version: string;
+  /** Its command over a folder that is the same at each start of one server. Called once. */
+  prepare(folder: string, port: number): Promise<Start>;
+  /** Whether it serves; a rejection counts as no. */
+  serves(port: number): Promise<boolean>;
+  /** Ends the session by which a worker holds a key: what an operator can do. Gives what shows it. */
+  endSession(port: number, holder: { readonly p: string; readonly key: string }): Promise<unknown>;
+}
+
+/** One server that the chaos runner does not know, as a set of servers of its engine. */
+export async function startOther(kind: OtherServer, topology: Topology): Promise<ServerSet> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-trials-"));
+  const port = await freePort();
+  const logFile = join(folder, "server.log");
+  const start = await kind.prepare(folder, port);
+  let process: ServerProcess;
+  const up = async (): Promise<void> => {
+    process = await ServerProcess.start(start, logFile);
+    await eventually(() => kind.serves(port).catch(() => false), {
+      what: `${kind.name} to serve`,
+      withinMs: 30_000,
+    });
+  };
+  const close = async (): Promise<void> => {
+    await process?.kill();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await up();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const server: Server = {
+    name: kind.name,
+    get running() {
+      return process.running;
+    },
+    role: async () => ((await kind.serves(port).catch(() => false)) ? "standalone" : null),
+    kill: () => process.kill(),
+    pause: async () => process.signal("SIGSTOP"),
+    resume: () => process.signal("SIGCONT"),
+    async restart() {
+      await process.kill();
+      await up();
+    },
+    evidence: () => ({ port, pid: process.pid }),
+  };
+  const address = { host: "127.0.0.1", port };
+  const addresses = { kind: "other", address } as const;
+  return {
+    topology,
+    versions: { [kind.name]: kind.version },
+    addresses,
+    servers: [server],
+    async link(worker, proxied) {
+      if (!proxied) return unproxiedLink(addresses);
+      const proxy = await startProxy({ target: address, name: `${worker} to ${kind.name}` });
+      return proxiedLink({ kind: "other", address: { ...address, port: proxy.port } }, [proxy]);
+    },
+    // What is left of a lock is not judged in the trials.
+    observer: async () => ({
+      look: async () => ({ holders: [], queue: [] }),
+      left: async () => [],
+      close: async () => {},
+    }),
+    async heal() {
+      server.resume();
+      if (!server.running) await server.restart();
+    },
+    logs: () => [{ name: kind.name, path: logFile }],
+    endSession: ({ p, key: { name } }) => kind.endSession(port, { p, key: name }),
+    close,
+  };
+}

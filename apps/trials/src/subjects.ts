@@ -1,0 +1,272 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Provides } from "@holdfast/chaos";
+import { programOf, type WorkerProgram } from "@holdfast/chaos/internal";
+import { findCurator, findKazoo } from "@holdfast/test-servers";
+import { Missing } from "./missing.js";
+import { redissonJars } from "./redisson-jars.js";
+import { etcd } from "./servers/etcd.js";
+import type { OtherServer } from "./servers/other-set.js";
+import { postgres } from "./servers/postgres.js";
+
+/** What a subject keeps its locks in; it decides which faults fit, and by what they are made. */
+export type Family = "redis" | "masters" | "zookeeper" | "etcd" | "postgresql";
+
+/** One lock library in its safest documented configuration. */
+export interface Subject {
+  readonly id: string;
+  readonly name: string;
+  readonly family: Family;
+  /** In words, beside what is the default. */
+  readonly configuration: string;
+  /** Where that is documented. */
+  readonly source: string;
+  readonly provides: Provides;
+  /** What its tokens are. */
+  readonly tokens: string;
+  /** False where a hold ends with its first lease: its holds are then shorter than that. */
+  readonly renews: boolean;
+  readonly options?: Readonly<Record<string, string | number | boolean>>;
+  /** Over a master with replicas, beside `options`. */
+  readonly replicatedOptions?: Subject["options"];
+  /** What its documents say of faults that it does not promise to survive, with where they say so. */
+  readonly outOfScope: Readonly<Partial<Record<string, { readonly says: string; readonly source: string }>>>;
+  /** The version that is run. @throws Missing with how to get it */
+  version(): string;
+  /** @throws Missing */
+  program(): Promise<WorkerProgram>;
+  /** The server that only this package can start. @throws Missing */
+  server?(): OtherServer;
+}
+
+const node =
+  (file: string): (() => Promise<WorkerProgram>) =>
+  () =>
+    programOf(new URL(`./clients/${file}.js`, builtHere).href);
+
+/** Workers are run by Node, which reads no TypeScript: from the sources the built ones are taken. */
+const builtHere = import.meta.url.replace("/src/", "/dist/");
+
+const inRedisDocs = "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
+const asynchronous = {
+  says: "replication of Redis is asynchronous: a lock on a master with replicas is lost with the master",
+  source: `${inRedisDocs} ("Why Failover-based Implementations Are Not Enough")`,
+};
+const restarts = {
+  says: "a master that forgets what it granted breaks the lock unless it stays away for a lease",
+  source: `${inRedisDocs} ("Performance, Crash Recovery and fsync")`,
+};
+
+export const subjects: readonly Subject[] = [
+  {
+    id: "set-nx",
+    name: "SET NX PX with ioredis",
+    family: "redis",
+    configuration: "a value of its own, compare-and-delete, no answer waited for longer than half a lease",
+    source: `${inRedisDocs} ("Correct Implementation with a Single Instance")`,
+    provides: { kinds: ["mutex"], servers: ["redis", "replicated"] },
+    tokens: "none",
+    renews: false,
+    outOfScope: { empty: restarts, failover: asynchronous },
+    version: () => versionOf("ioredis"),
+    program: node("set-nx"),
+  },
+  {
+    id: "redis-semaphore",
+    name: "redis-semaphore `Mutex`",
+    family: "redis",
+    configuration: "`onLockLost` heeded, renewed at 4/5 of the lease (default), `acquireTimeout` raised",
+    source: "https://github.com/swarthy/redis-semaphore#mutex",
+    provides: { kinds: ["mutex"], servers: ["redis", "replicated"], tellsLoss: true },
+    tokens: "none",
+    renews: true,
+    outOfScope: { empty: restarts, failover: asynchronous },
+    version: () => versionOf("redis-semaphore"),
+    program: node("redis-semaphore"),
+  },
+  {
+    id: "redisson",
+    name: "Redisson `RFencedLock`",
+    family: "redis",
+    configuration: "no lease of the caller's, so that the watchdog renews; tokens handed to the store",
+    source: "https://redisson.pro/docs/data-and-services/locks-and-synchronizers/#fenced-lock",
+    provides: { kinds: ["mutex"], servers: ["redis", "replicated"], tokens: true },
+    tokens: "a counter beside the lock",
+    renews: true,
+    outOfScope: { empty: restarts, failover: asynchronous },
+    version: () => basename(redissonJars()).replace("redisson-", ""),
+    async program() {
+      process.env.REDISSON_JARS = redissonJars();
+      return await programOf("redisson");
+    },
+  },
+  {
+    id: "holdfast-redis",
+    name: "holdfast on Redis",
+    family: "redis",
+    configuration: '`acks: "all"` where there are replicas; `lost` heeded, tokens handed to the store',
+    source: "packages/redis-recipes/README.md",
+    provides: {
+      kinds: ["mutex"],
+      servers: ["redis", "replicated"],
+      tokens: true,
+      tellsLoss: true,
+      promises: true,
+    },
+    tokens: "a counter beside the lock, with the server's time where it was lost",
+    renews: true,
+    replicatedOptions: { acks: "all", waitTimeoutMs: 500 },
+    outOfScope: {},
+    version: ours,
+    program: () => programOf("redis"),
+  },
+  {
+    id: "redlock",
+    name: "redlock `using`",
+    family: "masters",
+    configuration: "five independent masters, its signal heeded, renewed 500 ms before the end (default)",
+    source: "https://github.com/mike-marcacci/node-redlock#usage",
+    provides: { kinds: ["mutex"], servers: ["masters"], tellsLoss: true },
+    tokens: "none",
+    renews: true,
+    outOfScope: { empty: restarts },
+    version: () => versionOf("redlock"),
+    program: node("redlock"),
+  },
+  {
+    id: "holdfast-redlock",
+    name: "holdfast RedLock",
+    family: "masters",
+    configuration: 'five independent masters, `restartGuard` (default), `fencing: "write-back"`',
+    source: "packages/multi-lock/README.md",
+    provides: { kinds: ["mutex"], servers: ["masters"], tokens: true, tellsLoss: true, promises: true },
+    tokens: "a counter of the majority, written back",
+    renews: true,
+    options: { fencing: "write-back" },
+    outOfScope: {},
+    version: ours,
+    program: () => programOf("redlock"),
+  },
+  {
+    id: "curator",
+    name: "Curator `InterProcessMutex`",
+    family: "zookeeper",
+    configuration: "a hold counts as lost at SUSPENDED already",
+    source: 'https://curator.apache.org/docs/recipes-shared-reentrant-lock ("Error Handling")',
+    provides: { kinds: ["mutex"], servers: ["zookeeper"], tellsLoss: true, fair: true },
+    tokens: "none of its own",
+    renews: true,
+    options: { suspended: "lost" },
+    outOfScope: {
+      pause: {
+        says: "a JVM that stands still for longer than its session goes on after another was granted",
+        source: "https://cwiki.apache.org/confluence/display/CURATOR/TN10",
+      },
+    },
+    version: () => debianVersion(findCurator()?.classPath, "curator"),
+    program: () => programOf("curator"),
+  },
+  {
+    id: "kazoo",
+    name: "kazoo `Lock`",
+    family: "zookeeper",
+    configuration: "a hold counts as lost at SUSPENDED already",
+    source: "https://kazoo.readthedocs.io/en/latest/basic_usage.html#connection-handling",
+    provides: { kinds: ["mutex"], servers: ["zookeeper"], tellsLoss: true, fair: true },
+    tokens: "none of its own",
+    renews: true,
+    outOfScope: {},
+    version: kazooVersion,
+    async program() {
+      const file = fileURLToPath(new URL("../python/kazoo_worker.py", import.meta.url));
+      return { command: kazoo(), args: ["-B", file] };
+    },
+  },
+  {
+    id: "holdfast-zookeeper",
+    name: "holdfast on ZooKeeper",
+    family: "zookeeper",
+    configuration: "as it comes; `lost` heeded, tokens handed to the store",
+    source: "packages/zk-recipes/README.md",
+    provides: {
+      kinds: ["mutex"],
+      servers: ["zookeeper"],
+      tokens: true,
+      tellsLoss: true,
+      promises: true,
+      fair: true,
+    },
+    tokens: "the czxid of its node",
+    renews: true,
+    outOfScope: {},
+    version: ours,
+    program: () => programOf("zookeeper"),
+  },
+  {
+    id: "etcd",
+    name: "etcd's Lock service",
+    family: "etcd",
+    configuration:
+      "a lease of its own for each hold, kept alive; its end heeded, revisions handed to the store",
+    source: "https://etcd.io/docs/v3.4/learning/why/#notes-on-the-usage-of-lock-and-lease",
+    provides: { kinds: ["mutex"], servers: ["other"], tokens: true, tellsLoss: true },
+    tokens: "the revision of its grant",
+    renews: true,
+    outOfScope: {},
+    version: () => etcd().version,
+    program: node("etcd"),
+    server: etcd,
+  },
+  {
+    id: "postgresql",
+    name: "PostgreSQL `pg_advisory_lock`",
+    family: "postgresql",
+    configuration: "of a session, a connection for each hold, whose end is heeded; keep-alive on both sides",
+    source: "https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS",
+    provides: { kinds: ["mutex"], servers: ["other"], tellsLoss: true },
+    tokens: "none",
+    renews: true,
+    outOfScope: {},
+    version: () => `${postgres().version}, pg ${versionOf("pg")}`,
+    program: node("postgres"),
+    server: postgres,
+  },
+];
+
+function ours(): string {
+  const file = new URL("../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+}
+
+/** What the `package.json` of an installed package says. Its `exports` may hide that file, so it is looked for from the entry up. */
+function versionOf(packageName: string): string {
+  for (let folder = dirname(fileURLToPath(import.meta.resolve(packageName))); ; folder = dirname(folder)) {
+    if (folder === dirname(folder)) throw new Missing(`no ${packageName}: npm ci`);
+    try {
+      const about = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      if (about.name === packageName && about.version !== undefined) return about.version.replace(/^v/, "");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+}
+
+/** Debian's jars are links to files with a version in their names. */
+function debianVersion(classPath: string | undefined, name: string): string {
+  const [jar] = classPath?.split(":") ?? [];
+  if (jar === undefined) throw new Missing(`no ${name}: npx holdfast-servers ensure --only ${name}`);
+  return /-(\d[\d.]*)\.jar$/.exec(realpathSync(jar))?.[1] ?? "unknown";
+}
+
+function kazoo(): string {
+  const install = findKazoo();
+  if (install === undefined) throw new Missing("no kazoo: npx holdfast-servers ensure --only kazoo");
+  return install.python;
+}
+
+function kazooVersion(): string {
+  const ask = "import kazoo.version; print(kazoo.version.__version__)";
+  return execFileSync(kazoo(), ["-c", ask], { encoding: "utf8" }).trim();
+}

@@ -1,0 +1,94 @@
+import { type Fault, faults } from "./faults.js";
+import type { Result, Results } from "./results.js";
+import { type Subject, subjects } from "./subjects.js";
+import { type CellVerdict, verdictOf } from "./verdict.js";
+
+/** One subject under one fault, as text and page show it. */
+export interface Cell {
+  readonly subject: Subject;
+  readonly fault: Fault;
+  readonly verdict: CellVerdict | "not run" | "does not fit";
+  /** What it is convicted of, in the first run that convicts; else why nothing can be said. */
+  readonly says: string;
+  /** Of those that are behind the verdict. */
+  readonly runs: readonly Result[];
+  readonly shown: Result | null;
+  /** What its documents say of this fault. */
+  readonly outOfScope: { readonly says: string; readonly source: string } | null;
+}
+
+/** All cells, by subject and then by fault. Of several versions that were run, the one that was run last. */
+export function cellsOf(results: Results): readonly Cell[] {
+  return subjects.flatMap((subject) => faults.map((fault) => cellOf(subject, fault, results)));
+}
+
+function cellOf(subject: Subject, fault: Fault, results: Results): Cell {
+  const about = { subject, fault, outOfScope: subject.outOfScope[fault.id] ?? null };
+  const fits = fault.of(subject);
+  if (typeof fits === "string")
+    return { ...about, verdict: "does not fit", says: fits, runs: [], shown: null };
+  const runs = results.latest(subject.id, fault.id);
+  const verdict = verdictOf(runs);
+  const convicted = runs.find((each) => each.verdict === "convicted");
+  const shown = (verdict === "convicted" || verdict === "chance" ? convicted : runs[0]) ?? null;
+  if (verdict !== "open") return { ...about, verdict, says: shown?.why ?? "", runs, shown };
+  const says =
+    runs.length === 0 ? "not run yet" : "interrupted: a conviction counts when it is seen in 3 of 5 seeds";
+  return { ...about, verdict: "not run", says, runs, shown };
+}
+
+/** A cell in a word or two. */
+export function wordOf({ verdict, shown, fault }: Cell): string {
+  if (verdict === "convicted") return shown?.charges[0] ?? "";
+  if (verdict === "does not fit") return "–";
+  if (verdict === "chance") return "kept (see below)";
+  return fault.id === "none" && verdict === "kept" ? "kept" : verdict;
+}
+
+/** How often of how many seeds it was seen. */
+export function seenOf({ runs }: Cell): string {
+  const convicted = runs.filter(({ verdict }) => verdict === "convicted").length;
+  return `${convicted} of ${runs.length} ${runs.length === 1 ? "seed" : "seeds"}`;
+}
+
+/** The command line that runs a cell again, from the first of its seeds. */
+export const againOf = ({ subject, fault }: Cell, seed: number): string =>
+  `node apps/trials/dist/main.js --subjects ${subject.id} --faults ${fault.id} --seed ${seed} --out again`;
+
+/** What was measured of a subject beside its verdicts. */
+export interface Measured {
+  readonly subject: Subject;
+  readonly version: string;
+  readonly servers: string;
+  readonly handOffP99Ms: number | undefined;
+  readonly waitP99Ms: number | undefined;
+  /** Whether holders heard of losses before the next grant: over all runs of faults in which one can. */
+  readonly told: string;
+}
+
+export function measuredOf(subject: Subject, cells: readonly Cell[]): Measured {
+  const own = cells.filter((cell) => cell.subject === subject);
+  const runs = own.flatMap((cell) => cell.runs);
+  const figures = own.find(({ fault }) => fault.id === "none")?.shown?.figures;
+  return {
+    subject,
+    version: runs[0]?.version ?? "",
+    servers: Object.entries(runs[0]?.servers ?? {})
+      .map(([name, version]) => `${name} ${version}`)
+      .join(", "),
+    handOffP99Ms: figures?.handOffP99Ms,
+    waitP99Ms: figures?.waitP99Ms,
+    told: toldOf(subject, own),
+  };
+}
+
+function toldOf({ provides }: Subject, cells: readonly Cell[]): string {
+  if (provides.tellsLoss !== true) return "never told";
+  const margins = cells
+    .filter(({ fault }) => fault.excuses["told late"] === undefined)
+    .flatMap(({ runs }) => runs.flatMap(({ figures }) => figures.marginMs ?? []));
+  if (margins.length === 0) return "nothing was lost";
+  const late = margins.filter((margin) => margin < 0);
+  if (late.length === 0) return `in time, ${Math.round(Math.min(...margins))} ms before the next grant`;
+  return `late in ${late.length} of ${margins.length} runs, by up to ${Math.round(-Math.min(...late))} ms`;
+}

@@ -1,0 +1,139 @@
+import { faults } from "./faults.js";
+import type { Results } from "./results.js";
+import { subjects } from "./subjects.js";
+import { againOf, type Cell, cellsOf, measuredOf, seenOf, wordOf } from "./summary.js";
+
+/** The text: who kept what under which fault, and what shows it. `missing`: subjects that this machine lacks, with how to get them. */
+export function table(results: Results, missing: ReadonlyMap<string, string>): string {
+  const cells = cellsOf(results);
+  return [
+    "# The trials: which lock keeps what under which fault",
+    "",
+    "<!-- Written by apps/trials. -->",
+    "",
+    intro,
+    "",
+    "## Verdicts",
+    "",
+    ...verdicts(cells),
+    "",
+    legend,
+    "",
+    ...missingLines(missing),
+    "## The faults",
+    "",
+    row(["fault", "what is done", "what no lock can keep under it"]),
+    row(["---", "---", "---"]),
+    ...faults.map(({ id, words, excuses }) => {
+      const excused = Object.entries(excuses).map(([charge, why]) => `${charge}: ${why}`);
+      return row([code(id), words, excused.join("; ") || "nothing"]);
+    }),
+    "",
+    "## The subjects",
+    "",
+    row(["subject", "version", "servers", "configuration", "documented at"]),
+    row(["---", "---", "---", "---", "---"]),
+    ...subjects.map((subject) => {
+      const { version, servers } = measuredOf(subject, cells);
+      return row([subject.name, version || "not run", servers, subject.configuration, link(subject.source)]);
+    }),
+    "",
+    "## Beside the verdicts",
+    "",
+    "With 64 waiters behind one holder, in five processes on one machine; the figures are good for comparison in this table alone.",
+    "",
+    row(["subject", "hand-off p99", "wait p99", "a loss is told", "tokens"]),
+    row(["---", "---:", "---:", "---", "---"]),
+    ...subjects.map((subject) => {
+      const { handOffP99Ms, waitP99Ms, told } = measuredOf(subject, cells);
+      return row([subject.name, ms(handOffP99Ms), ms(waitP99Ms), told, subject.tokens]);
+    }),
+    "",
+    "## What shows each conviction",
+    "",
+    ...cells.filter(({ verdict }) => verdict === "convicted" || verdict === "chance").flatMap(conviction),
+    "## What could not be judged",
+    "",
+    ...unjudged(cells),
+  ].join("\n");
+}
+
+const intro = `Each lock library runs in its safest documented configuration, in processes of its own, through the engine of the chaos
+runner (\`apps/chaos\`): the same turns, servers, faults and checkers for all, ours included. Every cell is run with one seed. Only what
+convicts is run again, and counts when it is seen in 3 of 5 seeds.
+
+\`\`\`sh
+npm ci && npm run build
+node apps/trials/dist/main.js --text docs/trials.md   # goes on where it was interrupted; the page is trials-results/index.html
+\`\`\``;
+
+const legend = `| word | meaning |
+| --- | --- |
+| kept | nothing was seen that it should have prevented |
+| damage | a write of a holder whose time was over counted at the protected resource |
+| two holders | two believed at the same time that they had it |
+| tokens | fencing tokens did not rise |
+| told late | a holder heard of its loss after the next grant |
+| stuck | a free lock stood still beside a waiter |
+| unknown | too little happened to tell |
+| – | the fault does not fit |
+
+\\* its documents say that it does not promise to survive this; the source stands with the conviction.`;
+
+function verdicts(cells: readonly Cell[]): string[] {
+  return [
+    row(["fault", ...subjects.map(({ name }) => name)]),
+    row(["---", ...subjects.map(() => "---")]),
+    ...faults.map(({ id }) => {
+      const own = cells.filter(({ fault }) => fault.id === id);
+      return row([code(id), ...own.map((cell) => `${wordOf(cell)}${isOutOfScope(cell) ? " \\*" : ""}`)]);
+    }),
+  ];
+}
+
+const isOutOfScope = ({ verdict, outOfScope }: Cell): boolean =>
+  verdict === "convicted" && outOfScope !== null;
+
+function conviction(cell: Cell): string[] {
+  const { subject, fault, shown, verdict, outOfScope } = cell;
+  if (shown === null) return [];
+  return [
+    `### ${subject.name}: ${fault.id}`,
+    "",
+    `${verdict === "chance" ? "Does not count: seen" : "Seen"} in ${seenOf(cell)}, first with seed ${shown.seed}: ${shown.charges.join(", ")}.`,
+    `${shown.why}.`,
+    ...(outOfScope === null
+      ? []
+      : ["", `Documented as out of scope: ${outOfScope.says} (${outOfScope.source}).`]),
+    "",
+    "```sh",
+    againOf(cell, shown.seed),
+    "```",
+    "",
+  ];
+}
+
+function unjudged(cells: readonly Cell[]): string[] {
+  const open = cells.filter(({ verdict }) => verdict === "unknown" || verdict === "not run");
+  const unfit = cells.filter(({ verdict }) => verdict === "does not fit");
+  const lines = [...open, ...unfit].map(({ subject, fault, verdict, says }) =>
+    row([subject.name, code(fault.id), verdict, says]),
+  );
+  return [row(["subject", "fault", "verdict", "why"]), row(["---", "---", "---", "---"]), ...lines, ""];
+}
+
+function missingLines(missing: ReadonlyMap<string, string>): string[] {
+  if (missing.size === 0) return [];
+  const lines = [...missing].map(([id, why]) => `- ${subjects.find((each) => each.id === id)?.name}: ${why}`);
+  return ["Not on the machine that wrote this:", "", ...lines, ""];
+}
+
+const row = (columns: readonly string[]): string =>
+  `| ${columns.map((each) => each.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
+const code = (text: string): string => `\`${text}\``;
+const ms = (value: number | undefined): string => (value === undefined ? "" : `${Math.round(value)} ms`);
+const link = (source: string): string => {
+  const [place = "", ...about] = source.split(" (");
+  const rest = about.length === 0 ? "" : ` (${about.join(" (")}`;
+  return place.startsWith("http") ? `[${new URL(place).host}](${place})${rest}` : code(place);
+};

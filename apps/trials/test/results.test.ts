@@ -1,0 +1,54 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type Result, Results } from "../src/results.js";
+import { nextSeed } from "../src/run.js";
+
+let folder = "";
+const file = (): string => join(folder, "results.jsonl");
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-trials-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const result = (more: Partial<Result>): Result => ({
+  subject: "redlock",
+  version: "5",
+  fault: "cut",
+  seed: 1,
+  verdict: "kept",
+  charges: [],
+  why: "",
+  servers: {},
+  figures: {},
+  tookMs: 1,
+  ...more,
+});
+
+it("goes on where it was interrupted: what is done is not done again, and a line that was cut is", () => {
+  const before = new Results(file());
+  expect(nextSeed(before.of("redlock", "cut", "5"), 1)).toBe(1);
+  before.add(result({ verdict: "convicted" }));
+  before.add(result({ verdict: "convicted", seed: 2 }));
+  appendFileSync(file(), JSON.stringify(result({ verdict: "convicted", seed: 3 })).slice(0, 40));
+  const after = new Results(file());
+  expect(nextSeed(after.of("redlock", "cut", "5"), 1)).toBe(3);
+  after.add(result({ verdict: "convicted", seed: 3 }));
+  expect(nextSeed(new Results(file()).of("redlock", "cut", "5"), 1)).toBeNull();
+});
+
+it("what was seen of another version says nothing of this one", () => {
+  const results = new Results(file());
+  results.add(result({}));
+  expect(nextSeed(results.of("redlock", "cut", "6"), 1)).toBe(1);
+  results.add(result({ version: "6", verdict: "unknown" }));
+  expect(results.latest("redlock", "cut").map(({ verdict }) => verdict)).toEqual(["unknown"]);
+});
+
+it("writes a line for each run", () => {
+  const results = new Results(file());
+  results.add(result({}));
+  results.add(result({ seed: 2 }));
+  expect(readFileSync(file(), "utf8").trimEnd().split("\n")).toHaveLength(2);
+});

@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { page } from "../src/page.js";
+import { type Result, Results } from "../src/results.js";
+import { table } from "../src/table.js";
+
+let folder = "";
+let results: Results;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-trials-"));
+  results = new Results(join(folder, "results.jsonl"));
+  const common = {
+    subject: "set-nx",
+    version: "6.0.0",
+    servers: { redis1: "7.0.15" },
+    charges: [],
+    why: "",
+    tookMs: 1,
+  };
+  const add = (more: Partial<Result> & Pick<Result, "fault" | "seed" | "verdict">): void =>
+    results.add({ ...common, figures: {}, ...more });
+  add({ fault: "none", seed: 1, verdict: "kept", figures: { handOffP99Ms: 12.4, waitP99Ms: 900 } });
+  add({ fault: "late", seed: 1, verdict: "unknown", why: "k1 has 2 of 8 grants" });
+  for (const seed of [1, 2, 3])
+    add({
+      fault: "empty",
+      seed,
+      verdict: "convicted",
+      charges: ["two holders"],
+      why: "mutex: w0 & w1 | both",
+    });
+  add({ fault: "cut", seed: 1, verdict: "convicted", charges: ["stuck"] });
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const lineOf = (text: string, start: string): string =>
+  text.split("\n").find((line) => line.startsWith(start)) ?? "";
+
+it("the text has a word for each cell, and a star where the library says itself that it does not promise that", () => {
+  const text = table(results, new Map());
+  expect(lineOf(text, "| `none` |")).toMatch(/^\| `none` \| kept \| not run \|/);
+  expect(lineOf(text, "| `late` |")).toMatch(/^\| `late` \| unknown \|/);
+  expect(lineOf(text, "| `empty` |")).toMatch(/^\| `empty` \| two holders \\\* \|/);
+  // Seen once, which does not count yet.
+  expect(lineOf(text, "| `cut` |")).toMatch(/^\| `cut` \| not run \|/);
+  expect(lineOf(text, "| `session` |")).toMatch(/^\| `session` \| – \|/);
+});
+
+it("each conviction stands with what shows it, its seeds, its source and the line that shows it again", () => {
+  const text = table(results, new Map());
+  const shown = text.slice(text.indexOf("### SET NX PX"));
+  expect(shown).toContain("Seen in 3 of 3 seeds, first with seed 1: two holders.\nmutex: w0 & w1 | both.");
+  expect(shown).toContain("Documented as out of scope:");
+  expect(shown).toContain("--subjects set-nx --faults empty --seed 1");
+});
+
+it("a library that this machine lacks is named with how to get it", () => {
+  expect(table(results, new Map([["kazoo", "npx holdfast-servers ensure"]]))).toContain(
+    "- kazoo `Lock`: npx holdfast-servers ensure",
+  );
+});
+
+it("hand-off and wait under 64 waiters stand beside the verdicts", () => {
+  expect(table(results, new Map())).toContain(
+    "| SET NX PX with ioredis | 12 ms | 900 ms | never told | none |",
+  );
+});
+
+it("the page leads from a conviction to its timeline, and shows text as text", () => {
+  const text = page(results, new Map());
+  expect(text).toContain('href="runs/set-nx-empty-1/timeline.html"');
+  expect(text).toContain("mutex: w0 &amp; w1 | both");
+});
