@@ -230,7 +230,8 @@ export const faults: readonly Fault[] = [
                 : { kind: "zookeeper", members: 1, shims: true },
             groups: [
               { name: "h", count: 1, holdMs: long(subject), pauseMs: [200, 300] },
-              { name: "w", count: 2, holdMs: [20, 60], pauseMs: [10, 30] },
+              // Those that ask again and again, and do not wait until the end of the lease that they have read.
+              { name: "w", count: 2, holdMs: [20, 60], pauseMs: [10, 30], waitMs: 100 },
             ],
             plan: ["held(k1)", "ended(clock.jump)"].map((after) => ({
               fault: "clock.jump",

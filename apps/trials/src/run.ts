@@ -8,7 +8,7 @@ import { Missing } from "./missing.js";
 import type { Result, Results } from "./results.js";
 import { startOther } from "./servers/other-set.js";
 import { type Subject, subjects } from "./subjects.js";
-import { seedsOfACell, verdictOf } from "./verdict.js";
+import { nextSeed } from "./verdict.js";
 
 export interface TrialsOptions {
   /** Ids; `null` for all. */
@@ -77,14 +77,6 @@ function versionOf(subject: Subject, missing: Map<string, string>): string | nul
     missing.set(subject.id, error.message);
     return null;
   }
-}
-
-/** The seed that a cell is to be run with next; `null` when its verdict stands. */
-export function nextSeed(done: readonly Result[], first: number): number | null {
-  if (verdictOf(done) !== "open") return null;
-  const used = new Set(done.map(({ seed }) => seed));
-  for (let seed = first; seed < first + seedsOfACell; seed++) if (!used.has(seed)) return seed;
-  return null;
 }
 
 async function one(cell: Cell, seed: number, stage: Stage, options: TrialsOptions): Promise<Result> {

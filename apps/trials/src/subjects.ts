@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, realpathSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Provides } from "@holdfast/chaos";
-import { programOf, type WorkerProgram } from "@holdfast/chaos/internal";
+import type { WorkerProgram } from "@holdfast/chaos/internal";
 import { findCurator, findKazoo } from "@holdfast/test-servers";
 import { Missing } from "./missing.js";
 import { redissonJars } from "./redisson-jars.js";
@@ -41,13 +41,15 @@ export interface Subject {
   server?(): OtherServer;
 }
 
-const node =
-  (file: string): (() => Promise<WorkerProgram>) =>
-  () =>
-    programOf(new URL(`./clients/${file}.js`, builtHere).href);
-
 /** Workers are run by Node, which reads no TypeScript: from the sources the built ones are taken. */
-const builtHere = import.meta.url.replace("/src/", "/dist/");
+const clients = new URL("../dist/clients/", import.meta.url);
+
+const node = (file: string) => (): Promise<WorkerProgram> => programOf(new URL(`${file}.js`, clients).href);
+
+/** The runner itself is loaded when something is run, and not to write a table. */
+async function programOf(recipe: string): Promise<WorkerProgram> {
+  return await (await import("@holdfast/chaos/internal")).programOf(recipe);
+}
 
 const inRedisDocs = "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
 const asynchronous = {
@@ -98,6 +100,7 @@ export const subjects: readonly Subject[] = [
     outOfScope: { empty: restarts, failover: asynchronous },
     version: () => basename(redissonJars()).replace("redisson-", ""),
     async program() {
+      // Where the runner looks first.
       process.env.REDISSON_JARS = redissonJars();
       return await programOf("redisson");
     },
@@ -165,7 +168,7 @@ export const subjects: readonly Subject[] = [
         source: "https://cwiki.apache.org/confluence/display/CURATOR/TN10",
       },
     },
-    version: () => debianVersion(findCurator()?.classPath, "curator"),
+    version: () => debianVersion(findCurator()?.classPath, "curator-recipes"),
     program: () => programOf("curator"),
   },
   {
@@ -253,11 +256,14 @@ function versionOf(packageName: string): string {
   }
 }
 
-/** Debian's jars are links to files with a version in their names. */
-function debianVersion(classPath: string | undefined, name: string): string {
-  const [jar] = classPath?.split(":") ?? [];
-  if (jar === undefined) throw new Missing(`no ${name}: npx holdfast-servers ensure --only ${name}`);
-  return /-(\d[\d.]*)\.jar$/.exec(realpathSync(jar))?.[1] ?? "unknown";
+/** Debian gives each jar a second name with its version. */
+function debianVersion(classPath: string | undefined, jar: string): string {
+  const file = classPath?.split(delimiter).find((each) => basename(each) === `${jar}.jar`);
+  if (file === undefined) throw new Missing("no Curator: npx holdfast-servers ensure --only curator");
+  const names = readdirSync(dirname(file)).flatMap(
+    (name) => name.match(`^${jar}-(\\d[\\d.]*)\\.jar$`)?.[1] ?? [],
+  );
+  return names[0] ?? "unknown";
 }
 
 function kazoo(): string {

@@ -30,7 +30,8 @@ function cellOf(subject: Subject, fault: Fault, results: Results): Cell {
   const runs = results.latest(subject.id, fault.id);
   const verdict = verdictOf(runs);
   const convicted = runs.find((each) => each.verdict === "convicted");
-  const shown = (verdict === "convicted" || verdict === "chance" ? convicted : runs[0]) ?? null;
+  const judged = convicted ?? runs.find((each) => each.verdict === "kept");
+  const shown = judged ?? runs[0] ?? null;
   if (verdict !== "open") return { ...about, verdict, says: shown?.why ?? "", runs, shown };
   const says =
     runs.length === 0 ? "not run yet" : "interrupted: a conviction counts when it is seen in 3 of 5 seeds";

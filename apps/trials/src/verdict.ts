@@ -30,20 +30,30 @@ export function chargesOf(
 }
 
 /** Seeds of one cell, and in how many of them a conviction must be seen to count. */
-export const seedsOfACell = 5;
+const seedsOfACell = 5;
 const seenIn = 3;
+/** Runs that came to nothing, after which the cell counts as unknown. */
+const inVain = 2;
 
 export type CellVerdict = "kept" | "convicted" | "unknown" | "chance" | "open";
 
 /**
- * What the runs of one cell say together. A first run without a conviction is all there is; a conviction is tried again
- * until it was seen in 3 of 5 seeds, or cannot be any more: then it was chance. `open`: more runs are needed.
+ * What the runs of one cell say together. The first run that could be judged is all there is where it does not convict; a conviction
+ * is tried again until it was seen in 3 of 5 seeds, or cannot be any more: then it was chance. `open`: more runs are needed.
  */
 export function verdictOf(results: readonly Pick<Result, "verdict">[]): CellVerdict {
-  const [first] = results;
-  if (first === undefined) return "open";
-  if (first.verdict !== "convicted") return first.verdict;
+  const first = results.find(({ verdict }) => verdict !== "unknown");
+  if (first === undefined) return results.length >= inVain ? "unknown" : "open";
+  if (first.verdict === "kept") return "kept";
   const convicted = results.filter(({ verdict }) => verdict === "convicted").length;
   if (convicted >= seenIn) return "convicted";
   return results.length - convicted > seedsOfACell - seenIn ? "chance" : "open";
+}
+
+/** The seed that a cell is to be run with next; `null` when its verdict stands. */
+export function nextSeed(done: readonly Result[], first: number): number | null {
+  if (verdictOf(done) !== "open") return null;
+  const used = new Set(done.map(({ seed }) => seed));
+  for (let seed = first; seed < first + seedsOfACell; seed++) if (!used.has(seed)) return seed;
+  return null;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Result, Results } from "../src/results.js";
-import { nextSeed } from "../src/run.js";
+import { nextSeed } from "../src/verdict.js";
 
 let folder = "";
 const file = (): string => join(folder, "results.jsonl");

@@ -22,7 +22,7 @@ beforeEach(() => {
   const add = (more: Partial<Result> & Pick<Result, "fault" | "seed" | "verdict">): void =>
     results.add({ ...common, figures: {}, ...more });
   add({ fault: "none", seed: 1, verdict: "kept", figures: { handOffP99Ms: 12.4, waitP99Ms: 900 } });
-  add({ fault: "late", seed: 1, verdict: "unknown", why: "k1 has 2 of 8 grants" });
+  for (const seed of [1, 2]) add({ fault: "late", seed, verdict: "unknown", why: "k1 has 2 of 8 grants" });
   for (const seed of [1, 2, 3])
     add({
       fault: "empty",

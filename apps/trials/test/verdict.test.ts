@@ -3,10 +3,12 @@ import { chargesOf, verdictOf } from "../src/verdict.js";
 
 const runs = (...verdicts: ("kept" | "convicted" | "unknown")[]) => verdicts.map((verdict) => ({ verdict }));
 
-it("a first run without a conviction is the verdict", () => {
+it("the first run that could be judged is the verdict where it does not convict", () => {
   expect(verdictOf([])).toBe("open");
   expect(verdictOf(runs("kept"))).toBe("kept");
-  expect(verdictOf(runs("unknown"))).toBe("unknown");
+  expect(verdictOf(runs("unknown"))).toBe("open");
+  expect(verdictOf(runs("unknown", "kept"))).toBe("kept");
+  expect(verdictOf(runs("unknown", "unknown"))).toBe("unknown");
 });
 
 it("a conviction counts when it was seen in three of five seeds, and is run no longer than that takes", () => {
