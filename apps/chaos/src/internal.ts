@@ -5,4 +5,4 @@ export { topologyName } from "./engine/server-pool.js";
 export { proxiedLink, unproxiedLink } from "./engine/topologies/links.js";
 export type { WorkerProgram } from "./engine/worker-process.js";
 export { writeTimeline } from "./report/timeline/write-timeline.js";
-export { judgedWith, subjectRecipe } from "./subject/judged-with.js";
+export { judgedWith } from "./subject/judged-with.js";

@@ -7,7 +7,7 @@ import {
   type ScenarioOutcome,
   type ServerSet,
 } from "@holdfast/chaos";
-import { judgedWith, subjectRecipe, writeTimeline } from "@holdfast/chaos/internal";
+import { judgedWith, writeTimeline } from "@holdfast/chaos/internal";
 import { type Fault, leaseMs, type Trial } from "./faults.js";
 import type { Result } from "./results.js";
 import type { Subject } from "./subjects.js";
@@ -36,7 +36,7 @@ export async function runCell(
     folder,
     set,
     signal,
-    programs: { [subjectRecipe]: () => subject.program() },
+    ...(subject.program && { programs: { [subject.recipe]: subject.program } }),
   });
   const history = join(folder, "history.jsonl");
   const found = chargesOf(outcome, fault);
@@ -74,7 +74,7 @@ export function scenarioOf(subject: Subject, fault: Fault, trial: Trial): Scenar
     },
     groups: trial.groups.map((group) => ({
       ...group,
-      recipe: subjectRecipe,
+      recipe: subject.recipe,
       keys: ["k1"],
       options: { ...options, ...group.options },
       ...(trial.noWrites === true ? {} : { writes: "fenced" as const }),
@@ -88,7 +88,7 @@ export function scenarioOf(subject: Subject, fault: Fault, trial: Trial): Scenar
   };
   const judged = judgedWith(scenario, subject.name, subject.provides);
   if (judged.subject?.cannot !== undefined) throw new Error(judged.subject.cannot);
-  return judged;
+  return { ...judged, groups: judged.groups.map((group) => ({ ...group, recipe: subject.recipe })) };
 }
 
 function figuresOf({ results }: ScenarioOutcome): Record<string, number> {

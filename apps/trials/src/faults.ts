@@ -323,7 +323,12 @@ const masterDies = ({ renews }: Subject): Trial => ({
     { name: "b", count: 2, holdMs: [5, 30], pauseMs: [200, 500] },
   ],
   plan: [
-    { fault: "redis.kill-behind", atMs: 0, forMs: 1_500, options: { key: "k1", group: "a", waitMs: 4_000 } },
+    {
+      fault: "redis.kill-behind",
+      atMs: 0,
+      forMs: 1_500,
+      options: { key: "k1", group: "a", waitMs: 6_000, free: true },
+    },
   ],
   runMs: 3_000,
   leaseMs: 8_000,

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type ServerSet, startServers, type Topology } from "@holdfast/chaos";
 import { topologyName } from "@holdfast/chaos/internal";
@@ -82,6 +82,8 @@ function versionOf(subject: Subject, missing: Map<string, string>): string | nul
 async function one(cell: Cell, seed: number, stage: Stage, options: TrialsOptions): Promise<Result> {
   const { subject, fault, trial, version } = cell;
   const folder = join(options.out, "runs", `${subject.id}-${fault.id}-${seed}`);
+  // What an interrupted run of the same left.
+  rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const beganMs = performance.now();
   try {

@@ -35,8 +35,10 @@ export interface Subject {
   readonly outOfScope: Readonly<Partial<Record<string, { readonly says: string; readonly source: string }>>>;
   /** The version that is run. @throws Missing with how to get it */
   version(): string;
-  /** @throws Missing */
-  program(): Promise<WorkerProgram>;
+  /** Its client: one of the runner's own by name, or the URL of a module. */
+  readonly recipe: string;
+  /** What starts its worker, where the runner does not know that by the recipe. */
+  program?(): Promise<WorkerProgram>;
   /** The server that only this package can start. @throws Missing */
   server?(): OtherServer;
 }
@@ -44,12 +46,7 @@ export interface Subject {
 /** Workers are run by Node, which reads no TypeScript: from the sources the built ones are taken. */
 const clients = new URL("../dist/clients/", import.meta.url);
 
-const node = (file: string) => (): Promise<WorkerProgram> => programOf(new URL(`${file}.js`, clients).href);
-
-/** The runner itself is loaded when something is run, and not to write a table. */
-async function programOf(recipe: string): Promise<WorkerProgram> {
-  return await (await import("@holdfast/chaos/internal")).programOf(recipe);
-}
+const client = (file: string): string => new URL(`${file}.js`, clients).href;
 
 const inRedisDocs = "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
 const asynchronous = {
@@ -73,7 +70,7 @@ export const subjects: readonly Subject[] = [
     renews: false,
     outOfScope: { empty: restarts, failover: asynchronous },
     version: () => versionOf("ioredis"),
-    program: node("set-nx"),
+    recipe: client("set-nx"),
   },
   {
     id: "redis-semaphore",
@@ -86,7 +83,7 @@ export const subjects: readonly Subject[] = [
     renews: true,
     outOfScope: { empty: restarts, failover: asynchronous },
     version: () => versionOf("redis-semaphore"),
-    program: node("redis-semaphore"),
+    recipe: client("redis-semaphore"),
   },
   {
     id: "redisson",
@@ -99,10 +96,11 @@ export const subjects: readonly Subject[] = [
     renews: true,
     outOfScope: { empty: restarts, failover: asynchronous },
     version: () => basename(redissonJars()).replace("redisson-", ""),
+    recipe: "redisson",
     async program() {
       // Where the runner looks first.
       process.env.REDISSON_JARS = redissonJars();
-      return await programOf("redisson");
+      return await (await import("@holdfast/chaos/internal")).programOf("redisson");
     },
   },
   {
@@ -123,7 +121,7 @@ export const subjects: readonly Subject[] = [
     replicatedOptions: { acks: "all", waitTimeoutMs: 500 },
     outOfScope: {},
     version: ours,
-    program: () => programOf("redis"),
+    recipe: "redis",
   },
   {
     id: "redlock",
@@ -136,7 +134,7 @@ export const subjects: readonly Subject[] = [
     renews: true,
     outOfScope: { empty: restarts },
     version: () => versionOf("redlock"),
-    program: node("redlock"),
+    recipe: client("redlock"),
   },
   {
     id: "holdfast-redlock",
@@ -150,7 +148,7 @@ export const subjects: readonly Subject[] = [
     options: { fencing: "write-back" },
     outOfScope: {},
     version: ours,
-    program: () => programOf("redlock"),
+    recipe: "redlock",
   },
   {
     id: "curator",
@@ -169,7 +167,7 @@ export const subjects: readonly Subject[] = [
       },
     },
     version: () => debianVersion(findCurator()?.classPath, "curator-recipes"),
-    program: () => programOf("curator"),
+    recipe: "curator",
   },
   {
     id: "kazoo",
@@ -182,6 +180,7 @@ export const subjects: readonly Subject[] = [
     renews: true,
     outOfScope: {},
     version: kazooVersion,
+    recipe: "kazoo",
     async program() {
       const file = fileURLToPath(new URL("../python/kazoo_worker.py", import.meta.url));
       return { command: kazoo(), args: ["-B", file] };
@@ -205,7 +204,7 @@ export const subjects: readonly Subject[] = [
     renews: true,
     outOfScope: {},
     version: ours,
-    program: () => programOf("zookeeper"),
+    recipe: "zookeeper",
   },
   {
     id: "etcd",
@@ -219,7 +218,7 @@ export const subjects: readonly Subject[] = [
     renews: true,
     outOfScope: {},
     version: () => etcd().version,
-    program: node("etcd"),
+    recipe: client("etcd"),
     server: etcd,
   },
   {
@@ -233,7 +232,7 @@ export const subjects: readonly Subject[] = [
     renews: true,
     outOfScope: {},
     version: () => `${postgres().version}, pg ${versionOf("pg")}`,
-    program: node("postgres"),
+    recipe: client("postgres"),
     server: postgres,
   },
 ];

@@ -1,8 +1,9 @@
 // What is used here of `redlock`, whose `exports` hide the declarations that it ships.
 declare module "redlock" {
   import type { Redis } from "ioredis";
+  export class ExecutionError extends Error {}
   export default class Redlock {
-    constructor(clients: Iterable<Redis>, settings?: { readonly retryCount?: number });
+    constructor(clients: Iterable<Redis>);
     on(event: "error", listener: (error: unknown) => void): this;
     using(
       resources: string[],

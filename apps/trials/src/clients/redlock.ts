@@ -1,39 +1,30 @@
 import { type DefinedRecipe, defineRecipe, type Grant } from "@holdfast/chaos";
 import { Redis } from "ioredis";
-import Redlock from "redlock";
+import Redlock, { ExecutionError } from "redlock";
 import { answering } from "./redis-client.js";
 
-/** `using` over all masters: renewed, and the signal of the routine tells that a renewal failed. */
+/**
+ * `using` over all masters: renewed, and the signal of the routine tells that a renewal failed. With its default settings; one that
+ * gives up after ten tries asks again. Its `retryCount: -1` would wait here, and never end the release of a lock that was lost.
+ */
 const recipe: DefinedRecipe = defineRecipe({
   provides: { kinds: ["mutex"], servers: ["masters"], tellsLoss: true },
   async open({ servers }) {
     if (servers.kind !== "masters") throw new Error(`it knows no servers of kind ${servers.kind}`);
     const clients = await Promise.all(servers.addresses.map((each) => answering(new Redis({ ...each }))));
-    // By default it gives up after ten tries.
-    const redlock = new Redlock(clients, { retryCount: -1 });
+    const redlock = new Redlock(clients);
     redlock.on("error", () => {});
     return {
-      acquire: ({ key }) =>
-        new Promise<Grant>((resolve, reject) => {
-          const used = redlock.using([key.name], key.leaseMs, (lost) => {
-            let end = (): void => {};
-            const ended = new Promise<void>((over) => {
-              end = over;
-            });
-            resolve({
-              token: null,
-              remainingMs: () => null,
-              lost,
-              async release() {
-                end();
-                await used;
-                return { end: "ok" };
-              },
-            });
-            return ended;
-          });
-          used.catch(reject);
-        }),
+      async acquire({ key, signal }) {
+        while (!signal.aborted) {
+          try {
+            return await attempt(redlock, key.name, key.leaseMs);
+          } catch (error) {
+            if (!(error instanceof ExecutionError)) throw error;
+          }
+        }
+        return null;
+      },
       meaning: () => "info",
       async close() {
         for (const client of clients) client.disconnect();
@@ -42,3 +33,26 @@ const recipe: DefinedRecipe = defineRecipe({
   },
 });
 export default recipe;
+
+function attempt(redlock: Redlock, name: string, leaseMs: number): Promise<Grant> {
+  return new Promise((resolve, reject) => {
+    const used = redlock.using([name], leaseMs, (lost) => {
+      let end = (): void => {};
+      const ended = new Promise<void>((over) => {
+        end = over;
+      });
+      resolve({
+        token: null,
+        remainingMs: () => null,
+        lost,
+        async release() {
+          end();
+          await used;
+          return { end: "ok" };
+        },
+      });
+      return ended;
+    });
+    used.catch(reject);
+  });
+}

@@ -107,17 +107,17 @@ const killMaster: FaultKind = {
 /**
  * Replication lags, a worker of the group `options.group` is granted the key `options.key`, and the master is killed before any
  * replica has heard of it. Where that group is granted nothing meanwhile, the master is killed after `options.waitMs` (default: the
- * whole run is waited for). What was held back is never delivered: a replica is promoted first.
+ * whole run is waited for). `options.free`: replication is cut in a moment without a holder (default: unless `waitMs` is given). What was held back is never delivered: a replica is promoted first.
  */
 const killBehind: FaultKind = {
   async begin(context) {
     const { crew, planned, tally, signal } = context;
-    const { key = "k1", group = "", waitMs } = planned.options ?? {};
+    const { key = "k1", group = "", waitMs, free = waitMs === undefined } = planned.options ?? {};
     const replicaSet = replicaSetOf(context.set);
     const { master, server, roles } = await scene(context, replicaSet);
     context.begins(server);
     const replicas = replicaSet.nodes.filter((node) => node !== master);
-    await cutWhileFree(replicaSet, replicas, waitMs === undefined);
+    await cutWhileFree(replicaSet, replicas, free === true);
     try {
       // The records of what was granted before the cut have come by then.
       await new Promise((resolve) => setTimeout(resolve, 100));
