@@ -292,7 +292,8 @@ const oneOfThreeForgets: Trial = {
   topology: { kind: "masters", count: 5, persistence: "none" },
   groups: [
     { name: "a", count: 1, holdMs: [2_500, 2_500], pauseMs: [20, 50], proxied: true },
-    { name: "b", count: 2, holdMs: [5, 20], pauseMs: [50, 150] },
+    // Resting for longer than the 200 ms after which redlock asks again: A has its turns, too.
+    { name: "b", count: 2, holdMs: [5, 20], pauseMs: [300, 600] },
   ],
   plan: [
     { fault: "redis.unreach", target: "worker(a0)", atMs: 0, options: { servers: "redis4,redis5" } },

@@ -50,13 +50,23 @@ const client = (file: string): string => new URL(`${file}.js`, clients).href;
 
 const inRedisDocs = "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
 const asynchronous = {
-  says: "replication of Redis is asynchronous: a lock on a master with replicas is lost with the master",
+  says: "replication is asynchronous: what replicas had not heard of is lost with the master",
   source: `${inRedisDocs} ("Why Failover-based Implementations Are Not Enough")`,
 };
 const restarts = {
-  says: "a master that forgets what it granted breaks the lock unless it stays away for a lease",
+  says: "a server that forgets what it granted breaks the lock unless it stays away for a lease",
   source: `${inRedisDocs} ("Performance, Crash Recovery and fsync")`,
 };
+const staleHolders = {
+  says: "a lock may be over while its holder lives; fencing tokens are to be added",
+  source: `${inRedisDocs} ("Disclaimer about consistency")`,
+};
+const wallClocks = {
+  says: "a shift of the server's wall clock may let more than one have the lock",
+  source: `${inRedisDocs} ("Disclaimer about consistency")`,
+};
+/** What our own page says that no client of one Redis can promise. */
+const ownLimits = 'packages/redis-recipes/README.md ("What it guarantees, and what it cannot")';
 
 export const subjects: readonly Subject[] = [
   {
@@ -68,7 +78,12 @@ export const subjects: readonly Subject[] = [
     provides: { kinds: ["mutex"], servers: ["redis", "replicated"] },
     tokens: "none",
     renews: false,
-    outOfScope: { empty: restarts, failover: asynchronous },
+    outOfScope: {
+      pause: staleHolders,
+      empty: restarts,
+      failover: asynchronous,
+      "server-clock": wallClocks,
+    },
     version: () => versionOf("ioredis"),
     recipe: client("set-nx"),
   },
@@ -81,7 +96,7 @@ export const subjects: readonly Subject[] = [
     provides: { kinds: ["mutex"], servers: ["redis", "replicated"], tellsLoss: true },
     tokens: "none",
     renews: true,
-    outOfScope: { empty: restarts, failover: asynchronous },
+    outOfScope: {},
     version: () => versionOf("redis-semaphore"),
     recipe: client("redis-semaphore"),
   },
@@ -89,12 +104,13 @@ export const subjects: readonly Subject[] = [
     id: "redisson",
     name: "Redisson `RFencedLock`",
     family: "redis",
-    configuration: "no lease of the caller's, so that the watchdog renews; tokens handed to the store",
+    configuration:
+      "no lease of the caller's, so that the watchdog renews; replicas checked (default), tokens handed to the store",
     source: "https://redisson.pro/docs/data-and-services/locks-and-synchronizers/#fenced-lock",
     provides: { kinds: ["mutex"], servers: ["redis", "replicated"], tokens: true },
     tokens: "a counter beside the lock",
     renews: true,
-    outOfScope: { empty: restarts, failover: asynchronous },
+    outOfScope: {},
     version: () => basename(redissonJars()).replace("redisson-", ""),
     recipe: "redisson",
     async program() {
@@ -119,7 +135,13 @@ export const subjects: readonly Subject[] = [
     tokens: "a counter beside the lock, with the server's time where it was lost",
     renews: true,
     replicatedOptions: { acks: "all", waitTimeoutMs: 500 },
-    outOfScope: {},
+    outOfScope: {
+      failover: {
+        says: "`acks` makes two holders rarer and shorter, and never impossible",
+        source: ownLimits,
+      },
+      "server-clock": { says: "a step of the server's clock forward frees locks early", source: ownLimits },
+    },
     version: ours,
     recipe: "redis",
   },
@@ -127,12 +149,14 @@ export const subjects: readonly Subject[] = [
     id: "redlock",
     name: "redlock `using`",
     family: "masters",
-    configuration: "five independent masters, its signal heeded, renewed 500 ms before the end (default)",
-    source: "https://github.com/mike-marcacci/node-redlock#usage",
+    configuration:
+      "five independent masters, default settings, its signal heeded, renewed 500 ms before the end (default)",
+    source:
+      "https://github.com/mike-marcacci/node-redlock#usage (it names the page of Redis as its algorithm)",
     provides: { kinds: ["mutex"], servers: ["masters"], tellsLoss: true },
     tokens: "none",
     renews: true,
-    outOfScope: { empty: restarts },
+    outOfScope: { pause: staleHolders, empty: restarts },
     version: () => versionOf("redlock"),
     recipe: client("redlock"),
   },
@@ -174,7 +198,7 @@ export const subjects: readonly Subject[] = [
     name: "kazoo `Lock`",
     family: "zookeeper",
     configuration: "a hold counts as lost at SUSPENDED already",
-    source: "https://kazoo.readthedocs.io/en/latest/basic_usage.html#connection-handling",
+    source: "https://kazoo.readthedocs.io/en/latest/basic_usage.html#listening-for-connection-events",
     provides: { kinds: ["mutex"], servers: ["zookeeper"], tellsLoss: true, fair: true },
     tokens: "none of its own",
     renews: true,

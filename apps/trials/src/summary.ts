@@ -77,7 +77,7 @@ export function measuredOf(subject: Subject, cells: readonly Cell[]): Measured {
     servers: serversOf(runs),
     handOffP99Ms: figures?.handOffP99Ms,
     waitP99Ms: figures?.waitP99Ms,
-    told: toldOf(subject, own),
+    told: runs.length === 0 ? "" : toldOf(subject, own),
   };
 }
 

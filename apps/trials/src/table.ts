@@ -13,6 +13,8 @@ export function table(results: Results, missing: ReadonlyMap<string, string>): s
     "",
     intro,
     "",
+    lasted(cells),
+    "",
     "## Verdicts",
     "",
     ...verdicts(cells),
@@ -67,6 +69,12 @@ npm ci && npm run build
 node apps/trials/dist/main.js --text docs/trials.md   # goes on where it was interrupted; the page is trials-results/index.html
 \`\`\``;
 
+function lasted(cells: readonly Cell[]): string {
+  const runs = cells.flatMap((cell) => cell.runs);
+  const minutes = Math.ceil(runs.reduce((sum, { tookMs }) => sum + tookMs, 0) / 60_000);
+  return `This text is of ${runs.length} runs, which took ${minutes} minutes.`;
+}
+
 const legend = `| word | meaning |
 | --- | --- |
 | kept | nothing was seen that it should have prevented |
@@ -82,11 +90,11 @@ const legend = `| word | meaning |
 
 function verdicts(cells: readonly Cell[]): string[] {
   return [
-    row(["fault", ...subjects.map(({ name }) => name)]),
-    row(["---", ...subjects.map(() => "---")]),
-    ...faults.map(({ id }) => {
-      const own = cells.filter(({ fault }) => fault.id === id);
-      return row([code(id), ...own.map((cell) => `${wordOf(cell)}${isOutOfScope(cell) ? " \\*" : ""}`)]);
+    row(["", ...faults.map(({ id }) => code(id))]),
+    row(["---", ...faults.map(() => "---")]),
+    ...subjects.map((subject) => {
+      const own = cells.filter((cell) => cell.subject === subject);
+      return row([subject.name, ...own.map((cell) => `${wordOf(cell)}${isOutOfScope(cell) ? " \\*" : ""}`)]);
     }),
   ];
 }
@@ -114,12 +122,19 @@ function conviction(cell: Cell): string[] {
 }
 
 function unjudged(cells: readonly Cell[]): string[] {
-  const open = cells.filter(({ verdict }) => verdict === "unknown" || verdict === "not run");
-  const unfit = cells.filter(({ verdict }) => verdict === "does not fit");
-  const lines = [...open, ...unfit].map(({ subject, fault, verdict, says }) =>
-    row([subject.name, code(fault.id), verdict, says]),
-  );
-  return [row(["subject", "fault", "verdict", "why"]), row(["---", "---", "---", "---"]), ...lines, ""];
+  const lines = cells
+    .filter(({ verdict }) => verdict === "unknown" || verdict === "does not fit")
+    .map(({ subject, fault, verdict, says }) => row([subject.name, code(fault.id), verdict, says]));
+  const open = cells.filter(({ verdict }) => verdict === "not run").length;
+  const rest =
+    open === 0 ? [] : [`${open} cells have not been run, or not often enough for a conviction to count.`, ""];
+  return [
+    ...rest,
+    row(["subject", "fault", "verdict", "why"]),
+    row(["---", "---", "---", "---"]),
+    ...lines,
+    "",
+  ];
 }
 
 function missingLines(missing: ReadonlyMap<string, string>): string[] {

@@ -4,6 +4,8 @@ import { findProgram } from "@holdfast/test-servers";
 import { Missing } from "../missing.js";
 import type { OtherServer } from "./other-set.js";
 
+const answerWithinMs = 10_000;
+
 /** etcd: the program that `ETCD` names, else the one on `PATH`. @throws Missing */
 export function etcd(): OtherServer {
   const { ETCD: named } = process.env;
@@ -31,6 +33,7 @@ export function etcd(): OtherServer {
         const response = await fetch(`http://127.0.0.1:${port}/v3/${path}`, {
           method: "POST",
           body: JSON.stringify(body),
+          signal: AbortSignal.timeout(answerWithinMs),
         });
         return (await response.json()) as { kvs?: { lease: string }[] };
       };

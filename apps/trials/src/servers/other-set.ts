@@ -1,3 +1,4 @@
+import { existsSync, statfsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,9 +19,20 @@ export interface OtherServer {
   endSession(port: number, holder: { readonly p: string; readonly key: string }): Promise<unknown>;
 }
 
+/** What is here outlives a process, as what is on a disk does; and the writes of no other program hold up a server's. */
+const memory = "/dev/shm";
+/** Logs of both kinds are made this large ahead. */
+const roomBytes = 512 * 1_024 * 1_024;
+
+function place(): string {
+  if (!existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize >= roomBytes ? memory : tmpdir();
+}
+
 /** One server that the chaos runner does not know, as a set of servers of its engine. */
 export async function startOther(kind: OtherServer, topology: Topology): Promise<ServerSet> {
-  const folder = await mkdtemp(join(tmpdir(), "holdfast-trials-"));
+  const folder = await mkdtemp(join(place(), "holdfast-trials-"));
   const port = await freePort();
   const logFile = join(folder, "server.log");
   const start = await kind.prepare(folder, port);
