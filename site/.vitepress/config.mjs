@@ -75,6 +75,7 @@ export default withMermaid({
           page("Comparison", "/docs/comparison"),
           page("Performance", "/docs/performance"),
           page("Six conditions", "/docs/six-conditions"),
+          page("Trials", "/docs/trials"),
           page("Other ways", "/docs/other-ways"),
         ],
       },

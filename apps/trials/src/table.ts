@@ -67,6 +67,7 @@ convicts is run again, and counts when it is seen in 3 of 5 seeds.
 \`\`\`sh
 npm ci && npm run build
 node apps/trials/dist/main.js --text docs/trials.md   # goes on where it was interrupted; the page is trials-results/index.html
+npx biome format --write docs/trials.md
 \`\`\``;
 
 function lasted(cells: readonly Cell[]): string {
