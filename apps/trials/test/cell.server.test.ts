@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ServerSet } from "@holdfast/chaos";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { runCell } from "../src/cell.js";
+import { type Fault, faults, type Trial } from "../src/faults.js";
+import type { Result } from "../src/results.js";
+import { startOther } from "../src/servers/other-set.js";
+import { postgres } from "../src/servers/postgres.js";
+import { type Subject, subjects } from "../src/subjects.js";
+
+const subject = subjects.find(({ id }) => id === "postgresql") as Subject;
+const fault = faults.find(({ id }) => id === "session") as Fault;
+const whole = fault.of(subject) as Trial;
+const folder = mkdtempSync(join(tmpdir(), "holdfast-trials-"));
+let set: ServerSet;
+
+beforeAll(async () => {
+  set = await startOther(postgres(), whole.topology);
+}, 60_000);
+afterAll(async () => {
+  await set.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A session is ended once, in a short run. */
+async function ended(options: Record<string, boolean>): Promise<Result> {
+  const [group] = whole.groups;
+  const [first] = whole.plan;
+  if (group === undefined || first === undefined) throw new Error("the trial has neither workers nor faults");
+  const trial = {
+    ...whole,
+    groups: [{ ...group, options }],
+    plan: [first],
+    runMs: 500,
+    check: { ...whole.check, minGrants: 4 },
+  };
+  const about = { seed: 1, version: "test", signal: new AbortController().signal };
+  return await runCell(subject, fault, trial, { ...about, set, folder: join(folder, "run") });
+}
+
+it("a lock whose holder heeds the end of its session is acquitted, and one that writes on is convicted of damage", async () => {
+  expect(await ended({ heeds: true })).toMatchObject({ verdict: "kept", charges: [] });
+  const { verdict, charges, why } = await ended({ heeds: false });
+  expect({ verdict, charges: charges[0] }, why).toEqual({ verdict: "convicted", charges: "damage" });
+}, 60_000);
