@@ -27,7 +27,8 @@ class Worker:
         self.seed, self.resource = setup["seed"], setup["resource"] if setup["group"].get("writes") else None
         self.op = 0
         self.held = {}
-        self.stopping, self.aborted = threading.Event(), threading.Event()
+        self.stopping = threading.Event()
+        self.threads = []
         session = max(key["leaseMs"] for key in self.keys) / 1e3
         self.client = KazooClient(hosts=setup["servers"]["connect"], timeout=session, connection_retry=dict(max_tries=-1))
         self.client.start(timeout=30)
@@ -43,6 +44,11 @@ class Worker:
                     lost.set()
                     self.record("event", "lost", key, hold=hold, cause=state)
 
+    def abort(self):
+        for thread in self.threads:
+            for _, lock in thread.locks:
+                lock.cancel()
+
     def record(self, kind, f, key, **more):
         with output:
             say({"t": time.monotonic_ns() - self.base, "type": kind, "p": self.p, "f": f, "key": key["id"], **more})
@@ -54,10 +60,10 @@ class Worker:
             return self.op
 
     def run(self):
-        threads = [Contender(self, at) for at in range(self.group.get("contenders", 1))]
-        for thread in threads:
+        self.threads = [Contender(self, at) for at in range(self.group.get("contenders", 1))]
+        for thread in self.threads:
             thread.start()
-        for thread in threads:
+        for thread in self.threads:
             thread.join()
         self.client.stop()
         say({"say": "done"})
@@ -133,5 +139,5 @@ for line in sys.stdin:
     elif word["do"] == "stop":
         worker.stopping.set()
     elif word["do"] == "abort":
-        worker.aborted.set()
+        worker.abort()
 os._exit(1)

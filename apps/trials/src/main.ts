@@ -49,7 +49,7 @@ async function main(): Promise<number> {
       missing = await runTrials({
         subjects: named("--subjects", values.subjects, subjects),
         faults: named("--faults", values.faults, faults),
-        seed: Number(values.seed),
+        seed: whole("--seed", values.seed),
         out,
         results,
         signal: interrupt.signal,
@@ -78,4 +78,20 @@ function named(
   return ids;
 }
 
-process.exitCode = await main();
+function whole(option: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new RangeError(`${option} is a whole number; not ${text}`);
+  return value;
+}
+
+/** What was asked for cannot be done: a sentence, and the exit code that the runner has for it. */
+function refuse(error: unknown): number {
+  const asked =
+    error instanceof RangeError || String((error as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS");
+  if (!asked) throw error;
+  console.error((error as Error).message);
+  return 254;
+}
+
+process.exitCode = await main().catch(refuse);

@@ -102,15 +102,18 @@ async function one(cell: Cell, seed: number, stage: Stage, options: TrialsOption
 
 const serversOf = ({ trial }: Cell): string => topologyName(trial.topology);
 
-/** The servers of one cell, kept for the next while that wants the same. */
+/** The servers of one cell, kept for the next while that wants the same and they can be made whole again. */
 class Stage {
   #set: ServerSet | null = null;
 
   async servers({ server }: Subject, topology: Topology): Promise<ServerSet> {
     const old = this.#set;
     if (old !== null && topologyName(old.topology) === topologyName(topology)) {
-      await old.heal();
-      return old;
+      const healed = await old.heal().then(
+        () => true,
+        () => false,
+      );
+      if (healed) return old;
     }
     await this.close();
     this.#set = server === undefined ? await startServers(topology) : await startOther(server(), topology);

@@ -54,7 +54,7 @@ export function seenOf({ runs }: Cell): string {
 
 /** The command line that runs a cell again, from the first of its seeds. */
 export const againOf = ({ subject, fault }: Cell, seed: number): string =>
-  `node apps/trials/dist/main.js --subjects ${subject.id} --faults ${fault.id} --seed ${seed} --out again`;
+  `node apps/trials/dist/main.js --subjects ${subject.id} --faults ${fault.id} --seed ${seed} --out trials-results/again`;
 
 /** What was measured of a subject beside its verdicts. */
 export interface Measured {
