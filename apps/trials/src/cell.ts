@@ -8,7 +8,7 @@ import {
   type ServerSet,
 } from "@holdfast/chaos";
 import { judgedWith, writeTimeline } from "@holdfast/chaos/internal";
-import { type Fault, leaseMs, type Trial } from "./faults.js";
+import { digestOf, type Fault, leaseMs, type Trial } from "./faults.js";
 import type { Result } from "./results.js";
 import type { Subject } from "./subjects.js";
 import { chargesOf } from "./verdict.js";
@@ -48,6 +48,7 @@ export async function runCell(
     subject: subject.id,
     version,
     fault: fault.id,
+    trial: digestOf(trial, subject),
     seed,
     verdict: convicted ? "convicted" : outcome.outcome === "unknown" ? "unknown" : "kept",
     charges: found.map(({ charge }) => charge),

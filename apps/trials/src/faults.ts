@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { PlannedFault, Scenario, Topology, WorkerGroup } from "@holdfast/chaos";
 import type { Family, Subject } from "./subjects.js";
 
@@ -28,6 +29,13 @@ export interface Trial {
   /** Nothing is written: what is measured is how fast hands change. */
   readonly noWrites?: true;
 }
+
+/** Tells one trial from another in the results. */
+export const digestOf = (trial: Trial, { options, replicatedOptions }: Subject): string =>
+  createHash("sha256")
+    .update(JSON.stringify({ trial, options, replicatedOptions }))
+    .digest("hex")
+    .slice(0, 8);
 
 const one: Readonly<Record<Family, Topology>> = {
   redis: { kind: "redis" },

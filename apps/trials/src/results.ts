@@ -6,6 +6,8 @@ export interface Result {
   readonly subject: string;
   readonly version: string;
   readonly fault: string;
+  /** What the fault was made of, in short: a run of another trial says nothing of this one. */
+  readonly trial: string;
   readonly seed: number;
   readonly verdict: "kept" | "convicted" | "unknown";
   readonly charges: readonly Charge[];
@@ -29,17 +31,23 @@ export class Results {
     if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
   }
 
-  /** Those of one cell by seed. What was seen of another version says nothing of this one. */
-  of(subject: string, fault: string, version: string): Result[] {
-    return this.#all
-      .filter((each) => each.subject === subject && each.fault === fault && each.version === version)
-      .sort((a, b) => a.seed - b.seed);
+  /** Those of one cell by seed. What was seen of another version or by another trial says nothing of this one. */
+  of(cell: Pick<Result, "subject" | "fault" | "version" | "trial">): Result[] {
+    const same = (each: Result): boolean =>
+      each.subject === cell.subject &&
+      each.fault === cell.fault &&
+      each.version === cell.version &&
+      each.trial === cell.trial;
+    return this.#all.filter(same).sort((a, b) => a.seed - b.seed);
   }
 
-  /** As `of`, of the version that the subject was run with last. */
+  /** As `of`, for the version that the subject was run with last, and the trial that this fault was then. */
   latest(subject: string, fault: string): Result[] {
     const version = this.#all.findLast((each) => each.subject === subject)?.version;
-    return version === undefined ? [] : this.of(subject, fault, version);
+    const last = this.#all.findLast(
+      (each) => each.subject === subject && each.fault === fault && each.version === version,
+    );
+    return last === undefined ? [] : this.of(last);
   }
 
   add(result: Result): void {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type ServerSet, startServers, type Topology } from "@holdfast/chaos";
 import { topologyName } from "@holdfast/chaos/internal";
 import { runCell } from "./cell.js";
-import { type Fault, faults, type Trial } from "./faults.js";
+import { digestOf, type Fault, faults, type Trial } from "./faults.js";
 import { Missing } from "./missing.js";
 import type { Result, Results } from "./results.js";
 import { startOther } from "./servers/other-set.js";
@@ -50,8 +50,8 @@ export async function runTrials(options: TrialsOptions): Promise<ReadonlyMap<str
   const stage = new Stage();
   try {
     for (const [at, cell] of cells.entries()) {
-      const { subject, fault, version } = cell;
-      const done = (): Result[] => results.of(subject.id, fault.id, version);
+      const { subject, fault } = cell;
+      const done = (): Result[] => results.of(aboutOf(cell));
       for (let next = nextSeed(done(), options.seed); next !== null; next = nextSeed(done(), options.seed)) {
         signal.throwIfAborted();
         const result = await one(cell, next, stage, options);
@@ -94,11 +94,17 @@ async function one(cell: Cell, seed: number, stage: Stage, options: TrialsOption
     await stage.close();
     options.signal.throwIfAborted();
     const why = (error instanceof Error ? error.message : String(error)).split("\n").slice(0, 3).join(" ");
-    const about = { subject: subject.id, version, fault: fault.id, seed };
     const tookMs = Math.round(performance.now() - beganMs);
-    return { ...about, verdict: "unknown", charges: [], why, servers: {}, figures: {}, tookMs };
+    return { ...aboutOf(cell), seed, verdict: "unknown", charges: [], why, servers: {}, figures: {}, tookMs };
   }
 }
+
+const aboutOf = ({ subject, version, fault, trial }: Cell) => ({
+  subject: subject.id,
+  version,
+  fault: fault.id,
+  trial: digestOf(trial, subject),
+});
 
 const serversOf = ({ trial }: Cell): string => topologyName(trial.topology);
 

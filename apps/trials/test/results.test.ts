@@ -16,6 +16,7 @@ const result = (more: Partial<Result>): Result => ({
   subject: "redlock",
   version: "5",
   fault: "cut",
+  trial: "a1",
   seed: 1,
   verdict: "kept",
   charges: [],
@@ -28,20 +29,21 @@ const result = (more: Partial<Result>): Result => ({
 
 it("goes on where it was interrupted: what is done is not done again, and a line that was cut is", () => {
   const before = new Results(file());
-  expect(nextSeed(before.of("redlock", "cut", "5"), 1)).toBe(1);
+  expect(nextSeed(before.of(result({})), 1)).toBe(1);
   before.add(result({ verdict: "convicted" }));
   before.add(result({ verdict: "convicted", seed: 2 }));
   appendFileSync(file(), JSON.stringify(result({ verdict: "convicted", seed: 3 })).slice(0, 40));
   const after = new Results(file());
-  expect(nextSeed(after.of("redlock", "cut", "5"), 1)).toBe(3);
+  expect(nextSeed(after.of(result({})), 1)).toBe(3);
   after.add(result({ verdict: "convicted", seed: 3 }));
-  expect(nextSeed(new Results(file()).of("redlock", "cut", "5"), 1)).toBeNull();
+  expect(nextSeed(new Results(file()).of(result({})), 1)).toBeNull();
 });
 
-it("what was seen of another version says nothing of this one", () => {
+it("what was seen of another version, or by another trial, says nothing of this one", () => {
   const results = new Results(file());
   results.add(result({}));
-  expect(nextSeed(results.of("redlock", "cut", "6"), 1)).toBe(1);
+  expect(nextSeed(results.of(result({ version: "6" })), 1)).toBe(1);
+  expect(nextSeed(results.of(result({ trial: "b2" })), 1)).toBe(1);
   results.add(result({ version: "6", verdict: "unknown" }));
   expect(results.latest("redlock", "cut").map(({ verdict }) => verdict)).toEqual(["unknown"]);
 });

@@ -13,6 +13,7 @@ beforeEach(() => {
   results = new Results(join(folder, "results.jsonl"));
   const common = {
     subject: "set-nx",
+    trial: "a1",
     version: "6.0.0",
     servers: { redis1: "7.0.15" },
     charges: [],
