@@ -59,7 +59,7 @@ function cellHtml(cell: Cell): string {
     outOfScope === null ? "" : `<p>Out of scope: ${html(outOfScope.says)} (${html(outOfScope.source)})</p>`;
   const about = [
     `<p>${html(says)}</p>${scope}${timeline}`,
-    `<p>convicted in ${seenOf(cell)}; seed ${shown.seed}, version ${html(shown.version)}, ${html(subject.configuration)}</p>`,
+    `<p>${[seenOf(cell), `seed ${shown.seed}`].filter((each) => each !== "").join("; ")}, version ${html(shown.version)}, ${html(subject.configuration)}</p>`,
     `<pre>${html(againOf(cell, shown.seed))}</pre>`,
   ];
   return `<td class="${kind}"><details><summary>${word}</summary>${about.join("")}</details></td>`;

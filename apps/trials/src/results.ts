@@ -10,12 +10,19 @@ export interface Result {
   readonly trial: string;
   readonly seed: number;
   readonly verdict: "kept" | "convicted" | "unknown";
-  readonly charges: readonly Charge[];
-  /** What shows the first charge, or why nothing can be said. */
+  /** The worst first. */
+  readonly charges: readonly Charged[];
+  /** Why nothing can be said; empty where something can. */
   readonly why: string;
   readonly servers: Readonly<Record<string, string>>;
   readonly figures: Readonly<Record<string, number>>;
   readonly tookMs: number;
+}
+
+/** A charge with what shows it. */
+export interface Charged {
+  readonly charge: Charge;
+  readonly text: string;
 }
 
 /** Runs that are done, a line of JSON each. A line that was cut by an interrupt is left out, and its run done again. */
@@ -41,13 +48,9 @@ export class Results {
     return this.#all.filter(same).sort((a, b) => a.seed - b.seed);
   }
 
-  /** As `of`, for the version that the subject was run with last, and the trial that this fault was then. */
-  latest(subject: string, fault: string): Result[] {
-    const version = this.#all.findLast((each) => each.subject === subject)?.version;
-    const last = this.#all.findLast(
-      (each) => each.subject === subject && each.fault === fault && each.version === version,
-    );
-    return last === undefined ? [] : this.of(last);
+  /** The version that a subject was run with last; `null` before its first run. */
+  versionOf(subject: string): string | null {
+    return this.#all.findLast((each) => each.subject === subject)?.version ?? null;
   }
 
   add(result: Result): void {

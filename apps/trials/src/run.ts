@@ -57,7 +57,8 @@ export async function runTrials(options: TrialsOptions): Promise<ReadonlyMap<str
         const result = await one(cell, next, stage, options);
         results.add(result);
         const { charges, why, tookMs } = result;
-        const says = [result.verdict, charges.join(", "), why].filter((each) => each !== "").join(": ");
+        const seen = charges.map(({ charge, text }) => `${charge} (${text})`).join(", ");
+        const says = [result.verdict, seen, why].filter((each) => each !== "").join(": ");
         print(
           `${at + 1}/${cells.length} ${subject.id} ${fault.id} seed ${next}, ${(tookMs / 1e3).toFixed(1)} s: ${says}`,
         );

@@ -1,14 +1,14 @@
-import { type Fault, faults } from "./faults.js";
+import { charges, digestOf, type Fault, faults } from "./faults.js";
 import type { Result, Results } from "./results.js";
 import { type Subject, subjects } from "./subjects.js";
-import { type CellVerdict, verdictOf } from "./verdict.js";
+import { type CellVerdict, counting, timesSeen, verdictOf } from "./verdict.js";
 
 /** One subject under one fault, as text and page show it. */
 export interface Cell {
   readonly subject: Subject;
   readonly fault: Fault;
   readonly verdict: CellVerdict | "not run" | "does not fit";
-  /** What it is convicted of, in the first run that convicts; else why nothing can be said. */
+  /** What shows its worst charge; else why nothing can be said. */
   readonly says: string;
   /** Of those that are behind the verdict. */
   readonly runs: readonly Result[];
@@ -24,32 +24,39 @@ export function cellsOf(results: Results): readonly Cell[] {
 
 function cellOf(subject: Subject, fault: Fault, results: Results): Cell {
   const about = { subject, fault, outOfScope: subject.outOfScope[fault.id] ?? null };
-  const fits = fault.of(subject);
-  if (typeof fits === "string")
-    return { ...about, verdict: "does not fit", says: fits, runs: [], shown: null };
-  const runs = results.latest(subject.id, fault.id);
+  const trial = fault.of(subject);
+  if (typeof trial === "string")
+    return { ...about, verdict: "does not fit", says: trial, runs: [], shown: null };
+  const version = results.versionOf(subject.id) ?? "";
+  const cell = { subject: subject.id, fault: fault.id, version, trial: digestOf(trial, subject) };
+  const runs = results.of(cell);
   const verdict = verdictOf(runs);
-  const convicted = runs.find((each) => each.verdict === "convicted");
-  const judged = convicted ?? runs.find((each) => each.verdict === "kept");
-  const shown = judged ?? runs[0] ?? null;
-  if (verdict !== "open") return { ...about, verdict, says: shown?.why ?? "", runs, shown };
-  const says =
-    runs.length === 0 ? "not run yet" : "interrupted: a conviction counts when it is seen in 3 of 5 seeds";
-  return { ...about, verdict: "not run", says, runs, shown };
+  const [worst] = counting(runs);
+  const shown =
+    runs.find(({ charges }) => charges.some(({ charge }) => charge === worst)) ??
+    runs.find((each) => each.verdict !== "unknown") ??
+    runs[0] ??
+    null;
+  if (verdict === "open") {
+    const says = "a conviction counts when it is seen in 3 of 5 seeds";
+    return { ...about, verdict: "not run", says: runs.length === 0 ? "not run yet" : says, runs, shown };
+  }
+  const charged = shown?.charges.find(({ charge }) => charge === worst) ?? shown?.charges[0];
+  return { ...about, verdict, says: charged?.text ?? shown?.why ?? "", runs, shown };
 }
 
 /** A cell in a word or two. */
-export function wordOf({ verdict, shown, fault }: Cell): string {
-  if (verdict === "convicted") return shown?.charges[0] ?? "";
+export function wordOf({ verdict, runs }: Cell): string {
+  if (verdict === "convicted") return counting(runs)[0] ?? "";
   if (verdict === "does not fit") return "–";
-  if (verdict === "chance") return "kept (see below)";
-  return fault.id === "none" && verdict === "kept" ? "kept" : verdict;
+  return verdict === "chance" ? "kept (see below)" : verdict;
 }
 
-/** How often of how many seeds it was seen. */
+/** How often of how many seeds each charge was seen. */
 export function seenOf({ runs }: Cell): string {
-  const convicted = runs.filter(({ verdict }) => verdict === "convicted").length;
-  return `${convicted} of ${runs.length} ${runs.length === 1 ? "seed" : "seeds"}`;
+  const seeds = `${runs.length} ${runs.length === 1 ? "seed" : "seeds"}`;
+  const seen = charges.filter((charge) => timesSeen(runs, charge) > 0);
+  return seen.map((charge) => `${charge} in ${timesSeen(runs, charge)} of ${seeds}`).join(", ");
 }
 
 /** The command line that runs a cell again, from the first of its seeds. */

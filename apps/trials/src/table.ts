@@ -104,13 +104,12 @@ const isOutOfScope = ({ verdict, outOfScope }: Cell): boolean =>
   verdict === "convicted" && outOfScope !== null;
 
 function conviction(cell: Cell): string[] {
-  const { subject, fault, shown, verdict, outOfScope } = cell;
+  const { subject, fault, shown, says, verdict, outOfScope } = cell;
   if (shown === null) return [];
   return [
     `### ${subject.name}: ${fault.id}`,
     "",
-    `${verdict === "chance" ? "Does not count: seen" : "Seen"} in ${seenOf(cell)}, first with seed ${shown.seed}: ${shown.charges.join(", ")}.`,
-    `${shown.why}.`,
+    `${verdict === "chance" ? "Does not count: " : ""}${seenOf(cell)}. Seed ${shown.seed}: ${says}.`,
     ...(outOfScope === null
       ? []
       : ["", `Documented as out of scope: ${outOfScope.says} (${outOfScope.source}).`]),

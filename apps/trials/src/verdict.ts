@@ -1,6 +1,6 @@
 import type { CheckerName, ScenarioOutcome } from "@holdfast/chaos";
 import { type Charge, charges, type Fault } from "./faults.js";
-import type { Result } from "./results.js";
+import type { Charged, Result } from "./results.js";
 
 /** Which checkers bring which charge. */
 const checkers: Readonly<Record<Charge, readonly CheckerName[]>> = {
@@ -15,7 +15,7 @@ const checkers: Readonly<Record<Charge, readonly CheckerName[]>> = {
 export function chargesOf(
   { results }: Pick<ScenarioOutcome, "results">,
   { excuses }: Pick<Fault, "excuses">,
-): { charge: Charge; text: string }[] {
+): Charged[] {
   return charges
     .filter((charge) => excuses[charge] === undefined)
     .flatMap((charge) => {
@@ -29,7 +29,7 @@ export function chargesOf(
     });
 }
 
-/** Seeds of one cell, and in how many of them a conviction must be seen to count. */
+/** Seeds of one cell, and in how many of them a charge must be seen to count. */
 const seedsOfACell = 5;
 const seenIn = 3;
 /** Runs that came to nothing, after which the cell counts as unknown. */
@@ -37,17 +37,29 @@ const inVain = 2;
 
 export type CellVerdict = "kept" | "convicted" | "unknown" | "chance" | "open";
 
+type Judged = Pick<Result, "verdict" | "charges">;
+
+/** In how many runs a charge was seen. */
+export const timesSeen = (results: readonly Judged[], charge: Charge): number =>
+  results.filter((each) => each.charges.some((one) => one.charge === charge)).length;
+
+/** The charges that count: those that were seen in 3 of 5 seeds, the worst first. */
+export const counting = (results: readonly Judged[]): Charge[] =>
+  charges.filter((charge) => timesSeen(results, charge) >= seenIn);
+
 /**
  * What the runs of one cell say together. The first run that could be judged is all there is where it does not convict; a conviction
- * is tried again until it was seen in 3 of 5 seeds, or cannot be any more: then it was chance. `open`: more runs are needed.
+ * is tried again until one of its charges was seen in 3 of 5 seeds, or cannot be any more: then it was chance. `open`: more runs are
+ * needed.
  */
-export function verdictOf(results: readonly Pick<Result, "verdict">[]): CellVerdict {
+export function verdictOf(results: readonly Judged[]): CellVerdict {
   const first = results.find(({ verdict }) => verdict !== "unknown");
   if (first === undefined) return results.length >= inVain ? "unknown" : "open";
   if (first.verdict === "kept") return "kept";
-  const convicted = results.filter(({ verdict }) => verdict === "convicted").length;
-  if (convicted >= seenIn) return "convicted";
-  return results.length - convicted > seedsOfACell - seenIn ? "chance" : "open";
+  if (counting(results).length > 0) return "convicted";
+  const left = seedsOfACell - results.length;
+  const most = Math.max(...charges.map((charge) => timesSeen(results, charge)));
+  return most + left < seenIn ? "chance" : "open";
 }
 
 /** The seed that a cell is to be run with next; `null` when its verdict stands. */

@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { digestOf, type Fault, faults, type Trial } from "../src/faults.js";
 import { page } from "../src/page.js";
 import { type Result, Results } from "../src/results.js";
+import { type Subject, subjects } from "../src/subjects.js";
 import { table } from "../src/table.js";
 
 let folder = "";
@@ -11,28 +13,29 @@ let results: Results;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "holdfast-trials-"));
   results = new Results(join(folder, "results.jsonl"));
+  const subject = subjects.find(({ id }) => id === "set-nx") as Subject;
   const common = {
     subject: "set-nx",
-    trial: "a1",
     version: "6.0.0",
     servers: { redis1: "7.0.15" },
     charges: [],
     why: "",
+    figures: {},
     tookMs: 1,
   };
-  const add = (more: Partial<Result> & Pick<Result, "fault" | "seed" | "verdict">): void =>
-    results.add({ ...common, figures: {}, ...more });
+  const add = (more: Partial<Result> & Pick<Result, "fault" | "seed" | "verdict">): void => {
+    const fault = faults.find(({ id }) => id === more.fault) as Fault;
+    results.add({ ...common, trial: digestOf(fault.of(subject) as Trial, subject), ...more });
+  };
   add({ fault: "none", seed: 1, verdict: "kept", figures: { handOffP99Ms: 12.4, waitP99Ms: 900 } });
   for (const seed of [1, 2]) add({ fault: "late", seed, verdict: "unknown", why: "k1 has 2 of 8 grants" });
+  const both = { charge: "two holders", text: "mutex: w0 & w1 | both" } as const;
+  const worse = { charge: "damage", text: "effect: w0 over w1" } as const;
   for (const seed of [1, 2, 3])
-    add({
-      fault: "empty",
-      seed,
-      verdict: "convicted",
-      charges: ["two holders"],
-      why: "mutex: w0 & w1 | both",
-    });
-  add({ fault: "cut", seed: 1, verdict: "convicted", charges: ["stuck"] });
+    add({ fault: "empty", seed, verdict: "convicted", charges: seed === 1 ? [worse, both] : [both] });
+  add({ fault: "cut", seed: 1, verdict: "convicted", charges: [{ charge: "stuck", text: "free" }] });
+  // Of a trial that this fault was made of before.
+  add({ fault: "pause", seed: 1, verdict: "kept", trial: "a1" });
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -47,6 +50,7 @@ it("the text has a word for each cell, and a star where the library says itself 
   expect(of("none")).toBe("kept");
   expect(of("late")).toBe("unknown");
   expect(of("empty")).toBe("two holders \\*");
+  expect(of("pause")).toBe("not run");
   // Seen once, which does not count yet.
   expect(of("cut")).toBe("not run");
   expect(of("session")).toBe("–");
@@ -55,7 +59,9 @@ it("the text has a word for each cell, and a star where the library says itself 
 it("each conviction stands with what shows it, its seeds, its source and the line that shows it again", () => {
   const text = table(results, new Map());
   const shown = text.slice(text.indexOf("### SET NX PX"));
-  expect(shown).toContain("Seen in 3 of 3 seeds, first with seed 1: two holders.\nmutex: w0 & w1 | both.");
+  expect(shown).toContain(
+    "damage in 1 of 3 seeds, two holders in 3 of 3 seeds. Seed 1: mutex: w0 & w1 | both.",
+  );
   expect(shown).toContain("Documented as out of scope:");
   expect(shown).toContain("--subjects set-nx --faults empty --seed 1");
 });

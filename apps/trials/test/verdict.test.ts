@@ -1,7 +1,13 @@
 import { expect, it } from "vitest";
-import { chargesOf, verdictOf } from "../src/verdict.js";
+import { chargesOf, counting, verdictOf } from "../src/verdict.js";
 
-const runs = (...verdicts: ("kept" | "convicted" | "unknown")[]) => verdicts.map((verdict) => ({ verdict }));
+/** By what each run came to: a charge convicts. */
+const runs = (...said: ("kept" | "unknown" | "damage" | "stuck")[]) =>
+  said.map((each) =>
+    each === "kept" || each === "unknown"
+      ? { verdict: each, charges: [] }
+      : { verdict: "convicted" as const, charges: [{ charge: each, text: "seen" }] },
+  );
 
 it("the first run that could be judged is the verdict where it does not convict", () => {
   expect(verdictOf([])).toBe("open");
@@ -12,16 +18,23 @@ it("the first run that could be judged is the verdict where it does not convict"
 });
 
 it("a conviction counts when it was seen in three of five seeds, and is run no longer than that takes", () => {
-  expect(verdictOf(runs("convicted"))).toBe("open");
-  expect(verdictOf(runs("convicted", "convicted"))).toBe("open");
-  expect(verdictOf(runs("convicted", "convicted", "convicted"))).toBe("convicted");
-  expect(verdictOf(runs("convicted", "kept", "unknown", "convicted"))).toBe("open");
-  expect(verdictOf(runs("convicted", "kept", "unknown", "convicted", "convicted"))).toBe("convicted");
+  expect(verdictOf(runs("damage"))).toBe("open");
+  expect(verdictOf(runs("damage", "damage"))).toBe("open");
+  expect(verdictOf(runs("damage", "damage", "damage"))).toBe("convicted");
+  expect(verdictOf(runs("damage", "kept", "unknown", "damage"))).toBe("open");
+  expect(verdictOf(runs("damage", "kept", "unknown", "damage", "damage"))).toBe("convicted");
+});
+
+it("different charges do not add up to one", () => {
+  expect(verdictOf(runs("damage", "stuck", "damage"))).toBe("open");
+  expect(verdictOf(runs("damage", "stuck", "damage", "stuck", "stuck"))).toBe("convicted");
+  expect(counting(runs("damage", "stuck", "damage", "stuck", "stuck"))).toEqual(["stuck"]);
+  expect(verdictOf(runs("damage", "stuck", "damage", "stuck", "kept"))).toBe("chance");
 });
 
 it("a conviction that three of five seeds cannot show any more was chance", () => {
-  expect(verdictOf(runs("convicted", "kept", "kept"))).toBe("open");
-  expect(verdictOf(runs("convicted", "kept", "kept", "unknown"))).toBe("chance");
+  expect(verdictOf(runs("damage", "kept", "kept"))).toBe("open");
+  expect(verdictOf(runs("damage", "kept", "kept", "unknown"))).toBe("chance");
 });
 
 const results = (["lost-update", "belief", "lost-notice", "handover"] as const).map((checker) => ({
