@@ -1,9 +1,8 @@
 import { existsSync, statfsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Server, ServerSet, Topology } from "@holdfast/chaos";
-import { proxiedLink, unproxiedLink } from "@holdfast/chaos/internal";
+import { proxiedLink, SweptFolder, unproxiedLink } from "@holdfast/chaos/internal";
 import { eventually, freePort, startProxy } from "@holdfast/test-servers";
 import { ServerProcess, type Start } from "./server-process.js";
 
@@ -32,12 +31,13 @@ function place(): string {
 
 /** One server that the chaos runner does not know, as a set of servers of its engine. */
 export async function startOther(kind: OtherServer, topology: Topology): Promise<ServerSet> {
-  const folder = await mkdtemp(join(place(), "holdfast-trials-"));
+  const scratch = new SweptFolder(kind.name, place());
   const port = await freePort();
-  const logFile = join(folder, "server.log");
-  const start = await kind.prepare(folder, port);
+  const logFile = join(scratch.path, "server.log");
+  let start: Start | null = null;
   let process: ServerProcess;
   const up = async (): Promise<void> => {
+    start ??= await kind.prepare(scratch.path, port);
     process = await ServerProcess.start(start, logFile);
     await eventually(() => kind.serves(port).catch(() => false), {
       what: `${kind.name} to serve`,
@@ -46,7 +46,7 @@ export async function startOther(kind: OtherServer, topology: Topology): Promise
   };
   const close = async (): Promise<void> => {
     await process?.kill();
-    await rm(folder, { recursive: true, force: true });
+    await scratch.remove();
   };
   try {
     await up();

@@ -1,6 +1,7 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { chown } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { findPostgres } from "@holdfast/test-servers";
 import pg from "pg";
 import { Missing } from "../missing.js";
@@ -25,7 +26,7 @@ export function postgres(): OtherServer {
       if (asRoot) await chown(folder, unprivilegedUser, unprivilegedUser);
       const data = join(folder, "data");
       const made = ["--pgdata", data, "--username", "test", "--auth", "trust", "--no-sync", "--no-locale"];
-      execFileSync(initdb, made, { ...user, cwd: folder, stdio: "ignore" });
+      await promisify(execFile)(initdb, made, { ...user, cwd: folder });
       const settings = {
         listen_addresses: "127.0.0.1",
         unix_socket_directories: "",

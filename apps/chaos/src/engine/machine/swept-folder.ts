@@ -15,14 +15,14 @@ tries=0
 until rm -rf -- "$1" || [ "$tries" -ge 100 ]; do sleep 0.1; tries=$((tries + 1)); done
 `;
 
-/** A folder in the system's temporary folder that does not outlive this process, whatever ends it. */
+/** A folder, by default in the system's temporary one, that does not outlive this process, whatever ends it. */
 export class SweptFolder {
   readonly path: string;
   readonly #sweeper: ChildProcess;
   #removed = false;
 
-  constructor(name: string) {
-    this.path = mkdtempSync(join(realpathSync(tmpdir()), `holdfast-chaos-${name}-`));
+  constructor(name: string, parent: string = tmpdir()) {
+    this.path = mkdtempSync(join(realpathSync(parent), `holdfast-chaos-${name}-`));
     // Of a group of its own: what is sent to ours as a whole must not reach it.
     this.#sweeper = spawn("/bin/sh", ["-c", sweep, "sh", this.path], {
       detached: true,
