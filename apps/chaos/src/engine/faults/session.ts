@@ -1,7 +1,12 @@
-import { strike } from "./aim.js";
+import { aim } from "./aim.js";
 import type { FaultKind } from "./fault.js";
 
-/** Ends the session of a holder at servers that the runner did not start: they know how. */
+const mostTries = 20;
+
+/**
+ * Ends the session of a holder at servers that the runner did not start: they know how, and refuse where it holds nothing any more. Its
+ * owner may hear of it and give back before that is answered, so what it does then tells nothing of the aim.
+ */
 const end: FaultKind = {
   async begin(context) {
     const { crew, planned, set } = context;
@@ -10,15 +15,19 @@ const end: FaultKind = {
       throw new Error(
         `session.end is for the holder of a key at servers that can do it; not ${planned.target}`,
       );
-    let evidence: unknown;
-    const { worker, of } = await strike(
-      context,
-      async ({ worker: { p } }) => {
-        evidence = await set.endSession?.({ p, key });
-      },
-      async () => {},
-    );
-    return { target: worker.name, evidence: { p: worker.p, of, ended: evidence } };
+    for (let tries = 1; ; tries++) {
+      const aimed = await aim(context);
+      if (aimed === null) throw new Error(`session.end: there was no ${planned.target} to hit`);
+      const { p, name } = aimed.worker;
+      context.begins(name);
+      try {
+        const ended = await set.endSession({ p, key });
+        return { target: name, evidence: { p, of: aimed.of, ended } };
+      } catch (error) {
+        if (tries >= mostTries) throw error;
+        context.missed(name, { missed: aimed.of, why: String(error) });
+      }
+    }
   },
 };
 
