@@ -9,11 +9,22 @@ import {
 } from "@holdfast/redis-recipes/internal";
 import type { Outcome } from "../kit/action.js";
 import type { ActionRequest } from "../observe/collector.js";
+import type { ObservedLock } from "../observe/observed-lock.js";
 import { type Link, linkLimitMs } from "./link.js";
+import type { LockRecord } from "./lock-record.js";
 import type { Places } from "./places.js";
 
 /** Between two looks for the master's link. */
 const againMs: Millis = 200;
+
+/** One act upon one lock. */
+export interface Acting {
+  readonly runner: ActionRunner;
+  readonly request: ActionRequest;
+  readonly record: LockRecord;
+  /** The row of `record` before the act. */
+  readonly lock: ObservedLock;
+}
 
 /** Where the scripts of actions run. Rejects where the backend cannot be asked, or refuses. */
 export class ActionRunner implements FleetContext {

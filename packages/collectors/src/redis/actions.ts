@@ -1,7 +1,6 @@
 import { type Act, actUpon, type Outcome } from "../kit/action.js";
 import type { ActionRequest, ActionResult, LockAction } from "../observe/collector.js";
-import type { ObservedLock } from "../observe/observed-lock.js";
-import type { ActionRunner } from "./action-runner.js";
+import type { Acting, ActionRunner } from "./action-runner.js";
 import { force, revoke } from "./holder-actions.js";
 import type { LockRecord } from "./lock-record.js";
 import { clean, evict } from "./queue-actions.js";
@@ -11,15 +10,6 @@ export interface ActionParts {
   /** Reads the lock with all that is beside it, at its master. */
   readonly reread: (key: string) => Promise<LockRecord | null>;
   readonly rowOf: Act<LockRecord>["rowOf"];
-}
-
-/** One act upon one lock. */
-export interface Acting {
-  readonly runner: ActionRunner;
-  readonly request: ActionRequest;
-  readonly record: LockRecord;
-  /** The row of `record` before the act. */
-  readonly lock: ObservedLock;
 }
 
 type RedisAction = (acting: Acting) => Promise<Outcome>;

@@ -9,9 +9,8 @@ import {
 } from "@holdfast/redis-recipes/internal";
 import type { Outcome } from "../kit/action.js";
 import type { ActionRequest } from "../observe/collector.js";
-import { type ActionRunner, outcomeOf, unsupported } from "./action-runner.js";
+import { type Acting, type ActionRunner, outcomeOf, unsupported } from "./action-runner.js";
 import { guarded, guardedPermits } from "./action-scripts.js";
-import type { Acting } from "./actions.js";
 import { effectsOfForce, effectsOfPermit, effectsOfRevoke } from "./effects.js";
 import { plainName } from "./key-names.js";
 import type { LockRecord } from "./lock-record.js";

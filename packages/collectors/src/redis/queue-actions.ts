@@ -1,9 +1,8 @@
 import { fairKeys, mutexKeys, redissonChannels } from "@holdfast/redis-recipes/internal";
 import type { Outcome } from "../kit/action.js";
 import type { ActionRequest } from "../observe/collector.js";
-import { type ActionRunner, unsupported } from "./action-runner.js";
+import { type Acting, type ActionRunner, unsupported } from "./action-runner.js";
 import { takeOut } from "./action-scripts.js";
-import type { Acting } from "./actions.js";
 import { effectsOfCleaning, effectsOfEviction } from "./effects.js";
 
 /** Takes one waiter out of the queue. */
