@@ -43,15 +43,21 @@ const alone = [
   "e2e/behaviours/ensemble.test.ts",
   "e2e/embedded/bench.full.test.ts",
   "e2e/big-sets/**/*.test.ts",
-  "e2e/redis/costs/bulk.test.ts",
   "e2e/redis/crowds/**/*.test.ts",
-  "packages/{collectors,redis-recipes}/test/**/crowd.server.test.ts",
   "e2e/zookeeper/scale.test.ts",
   "e2e/zookeeper/collector/scale.test.ts",
 ];
 
+const full = process.env.HOLDFAST_FULL === "1";
+/** What measures times in its full counts only: a share of it fits beside others. */
+if (full)
+  alone.push(
+    "e2e/redis/costs/bulk.test.ts",
+    "packages/{collectors,redis-recipes}/test/**/crowd.server.test.ts",
+  );
+
 /** Matrices and figures that only `npm run test:full` has the time for; `scripts/test.mjs` says how many were left out. */
-const fullOnly = process.env.HOLDFAST_FULL === "1" ? [] : ["e2e/**/*.full.test.ts"];
+const fullOnly = full ? [] : ["e2e/**/*.full.test.ts"];
 
 /** What drives a browser. */
 const dashboard = ["e2e/dashboard/**/*.test.ts"];
