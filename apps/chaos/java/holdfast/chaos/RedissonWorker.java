@@ -6,13 +6,9 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import org.redisson.Redisson;
-import org.redisson.api.RFencedLock;
-import org.redisson.api.RLock;
-import org.redisson.api.RReadWriteLock;
-import org.redisson.api.RedissonClient;
-import org.redisson.config.Config;
-import org.redisson.config.HostPortNatMapper;
-import org.redisson.config.SentinelServersConfig;
+// HostPortNatMapper is of the first of these in Redisson 3, and of the second in Redisson 4.
+import org.redisson.api.*;
+import org.redisson.config.*;
 
 /**
  * Redisson on the keys of ours: {@code RFencedLock}, and {@code RReadWriteLock} for keys that are shared, which has no
