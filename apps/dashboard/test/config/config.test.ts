@@ -174,12 +174,15 @@ clusters:
   ])("%j is refused by a check and at the start, in one sentence", async (part, message) => {
     const cluster = { name: "a", redis: { url: "redis://127.0.0.1:1", patterns: [] } };
     const config = { listen: { port: 0 }, clusters: [cluster], ...part };
-    for (const tried of [
-      checkDashboard(config, { directory, env: {} }),
-      startDashboard(config, { directory }),
-    ]) {
-      await expect(tried).rejects.toMatchObject({ name: "ConfigError" });
-      await expect(tried).rejects.toThrow(message);
+    const check = () => checkDashboard(config, { directory, env: {} });
+    const start = () => startDashboard(config, { directory });
+    // One after the other: a rejection that waits for its turn to be looked at counts as unhandled.
+    for (const tried of [check, start]) {
+      const refused = expect.objectContaining({
+        name: "ConfigError",
+        message: expect.stringContaining(message),
+      });
+      await expect(tried()).rejects.toEqual(refused);
     }
   });
 
