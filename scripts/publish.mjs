@@ -62,10 +62,10 @@ async function publish() {
 
 /** Any other answer than that there is no such version is an error, and ends the run before anything else is published. */
 async function isThere(tag, registry) {
+  // An npm that was begun with --silent would be silent about the code of its error too.
+  const view = ["view", tag, "version", "--loglevel=error", ...registry];
   try {
-    return (
-      (await run("npm", ["view", tag, "version", ...registry], { cwd: tmpdir(), withinMs })).trim() !== ""
-    );
+    return (await run("npm", view, { cwd: tmpdir(), withinMs })).trim() !== "";
   } catch (error) {
     if (error.message.includes("E404")) return false;
     throw error;
