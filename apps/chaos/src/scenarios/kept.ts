@@ -56,7 +56,7 @@ const nested: Twin = { count: 2, contenders: 2 };
  */
 const twins: Readonly<Record<string, Twin>> = {
   Z01: together,
-  Z02: { smoke: true },
+  Z02: {},
   Z03f: atWork,
   Z04: short,
   Z05: short,
