@@ -22,7 +22,7 @@ it("a patch that does not fit is an error that names it", () => {
   );
 });
 
-it("recipes without a guard are convicted, and pass with it", { timeout: 180_000 * count }, async () => {
+it("recipes without a guard are convicted, and pass with it", { timeout: 3 * 180_000 * count }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "chaos-mutants-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   const draw = seededRandom(seed);
@@ -32,10 +32,15 @@ it("recipes without a guard are convicted, and pass with it", { timeout: 180_000
     .slice(0, count)
     .map(({ mutant }) => mutant);
   console.log(`seed ${seed}: ${drawn.map(({ id }) => id).join(", ")}`);
-  const outcomes = await runMutants({ mutants: drawn, seed, folder });
-  for (const { mutant, scenario, convictedBy, why } of outcomes)
-    console.log(`${mutant.id} in ${scenario}: ${convictedBy.join(", ")}; ${why}`);
-  expect(outcomes.filter(({ killed }) => !killed).map(({ mutant, why }) => `${mutant.id}: ${why}`)).toEqual(
-    [],
-  );
+  // What one seed leaves to chance, such as a late answer in the very moment of a release, three seeds show.
+  let left: readonly (typeof drawn)[number][] = drawn;
+  const told: string[] = [];
+  for (let nth = 0; nth < 3 && left.length > 0; nth++) {
+    const outcomes = await runMutants({ mutants: left, seed: seed + nth, folder: join(folder, `${nth}`) });
+    for (const { mutant, scenario, convictedBy, why } of outcomes)
+      told.push(`seed ${seed + nth}, ${mutant.id} in ${scenario}: ${convictedBy.join(", ")}; ${why}`);
+    left = outcomes.filter(({ killed }) => !killed).map(({ mutant }) => mutant);
+  }
+  console.log(told.join("\n"));
+  expect(left.map(({ id }) => id)).toEqual([]);
 });
