@@ -14,7 +14,7 @@ import { zooKeeperOptions } from "../workload/attacked.js";
 const reachWithinMs = 30_000;
 const sessionTimeoutMs = 10_000;
 
-/** For whoever made it. */
+/** Lets only the user that creates a node read, change and delete it. */
 const ownAcl = [{ perms: Perms.ALL, scheme: "auth", id: "" }];
 
 type Attacked = Extract<AttackedServers, { readonly backend: "zookeeper" }>;

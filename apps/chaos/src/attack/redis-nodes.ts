@@ -36,7 +36,7 @@ export async function onMasters(
   );
 }
 
-/** All that a client may be sent to, by the names that it is told. */
+/** Every server that Sentinels or cluster nodes may send a client to, each under the host and port that they announce. */
 export async function addressesOf(target: Target): Promise<Address[]> {
   switch (target.kind) {
     case "single":
@@ -109,7 +109,10 @@ async function connected<C extends Redis | Cluster, T>(
         clearTimeout(timer);
         resolve();
       });
-      client.connect().catch(() => {}); // it tries again by itself
+      // The client tries again by itself; what it heard is told when the limit is over.
+      client.connect().catch((error: Error) => {
+        heard = error;
+      });
     });
     return await work(client);
   } finally {

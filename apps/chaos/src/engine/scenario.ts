@@ -53,7 +53,7 @@ export type Topology =
       /** What it writes down; default `"none"`. */
       readonly persistence?: Persistence;
     }
-  /** Servers that this package cannot start: whoever calls `runScenario` brings them as its `set`. */
+  /** Servers that this package cannot start. The caller of `runScenario` starts them and passes them as `set`. */
   | {
       readonly kind: "other";
       /** What they are. */

@@ -98,7 +98,7 @@ export class Tally {
     return [...this.#waits.values()].filter((wait) => wait.key === key);
   }
 
-  /** `null` where nobody keeps it, as far as records have arrived. */
+  /** The provider that keeps the lock of this key, by the records that have arrived; `null` where none does. */
   keeping(key: string): LiveKeeping | null {
     return this.#keepings.get(key) ?? null;
   }

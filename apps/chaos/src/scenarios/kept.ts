@@ -30,7 +30,7 @@ interface Twin {
   readonly kept?: number;
 }
 
-/** Nothing is broken: whoever wants a lock has it long before its keeper comes again, or anything else would free it. */
+/** For scenarios without a fault: a waiter that is heard gets a kept lock long before its last holder asks again, and before its lease ends. */
 const wished: Twin = {
   count: 4,
   holdMs: [20, 40],
@@ -144,7 +144,7 @@ function twin(scenario: Scenario, own: Twin): Scenario {
       pass: expect.pass.filter((name) => !loose(name)),
       report: [...(expect.report ?? []), ...expect.pass.filter(loose)],
       figures: {
-        // What is lost when nobody has it is told to nobody.
+        // A kept lock that is lost while no owner holds it causes no `lost` event, so that figures with a least number of losses do not fit.
         ...Object.fromEntries(
           Object.entries(expect.figures ?? {}).filter(([, { least }]) => least === undefined),
         ),

@@ -29,7 +29,7 @@ docs/worker-protocol.md. Each line that is wrong is shown with the reason.
 ${exitHelp}
 `;
 
-/** `other` is not among them: those are of whoever runs them. */
+/** `other` is not among them, because this command cannot start such servers. */
 const topologies: Readonly<Partial<Record<ProvidedServers, Topology>>> = {
   zookeeper: { kind: "zookeeper", members: 1 },
   redis: { kind: "redis" },

@@ -25,7 +25,8 @@ export function zooKeeperOptions({
 /** For connections that lead through proxies: the address that is dialled is not the one that a certificate is for. */
 export function tlsOptions({ names, ...pem }: TlsTexts): ConnectionOptions {
   const [name, ...others] = names;
-  // Whoever wants a name in the greeting gets it; which of several servers is dialled is not known here. An address is no such name.
+  // TLS sends the server name (SNI) only where the target has one host name: with several it is not known here which one is dialled, and an IP
+  // address may not be sent.
   const greeted = name !== undefined && others.length === 0 && isIP(name) === 0;
   return {
     ...pem,

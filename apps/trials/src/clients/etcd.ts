@@ -68,6 +68,7 @@ const recipe: DefinedRecipe = defineRecipe({
             },
           };
         } catch (error) {
+          // The error of the acquire is the one that counts. A lease that could not be revoked ends by itself.
           void end().catch(() => {});
           throw error;
         }

@@ -15,6 +15,7 @@ const recipe: DefinedRecipe = defineRecipe({
         const over = (why: unknown) => lost.abort(why);
         client.on("error", over);
         client.on("end", () => over(new Error("the connection ended")));
+        // A connection that cannot be ended in order is broken already, and the server ends its session.
         const end = () => client.end().catch(() => {});
         signal.addEventListener("abort", end, { once: true });
         try {

@@ -19,6 +19,7 @@ const recipe: DefinedRecipe = defineRecipe({
             await new Promise((resolve) => setTimeout(resolve, 10 + 10 * Math.random()));
           }
         } catch (error) {
+          // The error of the acquire is the one that counts. A key that could not be removed ends with its lease.
           await remove(key.name, label).catch(() => {});
           throw error;
         }

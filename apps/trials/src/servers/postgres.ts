@@ -60,6 +60,7 @@ async function asked(port: number, sql: string, values: string[] = []): Promise<
   try {
     return (await client.query(sql, values)).rows;
   } finally {
+    // Where the connection broke, the query has failed with the reason already.
     await client.end().catch(() => {});
   }
 }

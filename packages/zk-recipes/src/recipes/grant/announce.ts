@@ -19,6 +19,7 @@ const lastWrites: WeakMap<ZooKeeperGrant, Promise<void>> = new WeakMap();
 export function announce(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint8Array): Promise<void> {
   const before = lastWrites.get(grant) ?? Promise.resolve();
   const written = before.then(() => write(settings, grant, data));
+  // The next write waits for this one, however it ends. The caller of this one hears its error.
   lastWrites.set(
     grant,
     written.catch(() => {}),
