@@ -1,12 +1,12 @@
 /**
  * A process with one provider that holds very many locks, and measures the turns of its event loop. Steered by lines like `Peer.java`:
  * `connect <backend> <where> <lease ms>`, `fill <held> <waiting>`, `memory <what happens>`, `until <condition> <within ms>`, `close`. It ends with its
- * stdin. Started by `e2e/big-sets.test.ts`.
+ * stdin. Started by `e2e/big-sets/turns.test.ts`.
  */
 import { openSync, readSync } from "node:fs";
 import { constants, PerformanceObserver, performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { type LockHandle, type LockProvider, memoryLocks } from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";
 import { redisLocks } from "@holdfast/redis-recipes";
@@ -46,10 +46,13 @@ interface Collection {
 
 /** A full collection of a heap with so many objects takes longer than any turn. It is told beside the turns, and not counted as a part of one. */
 const collections: Collection[] = [];
-new PerformanceObserver((list) => {
-  const all: readonly Collection[] = list.getEntries() as unknown as Collection[];
+const collector = new PerformanceObserver((list) => note(list.getEntries()));
+collector.observe({ entryTypes: ["gc"] });
+
+function note(entries: unknown): void {
+  const all = entries as readonly Collection[];
   collections.push(...all.filter(({ detail }) => detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR));
-}).observe({ entryTypes: ["gc"] });
+}
 
 interface Turn {
   readonly fromMs: number;
@@ -73,8 +76,10 @@ function watchTurns(): void {
 
 /** Since it was last asked: the longest turn without full collections, and the longest such collection. */
 async function longest(): Promise<[turnMs: number, collectionMs: number]> {
-  // The turn that is under way counts too, and collections are told in a later one.
-  await sleep(20);
+  // The turn that is under way counts too. Node.js makes the entries of its collections in the next one.
+  await turn();
+  await turn();
+  note(collector.takeRecords());
   const lengths = turns.map(({ fromMs, toMs, workedMs }) => {
     const within = collections.filter(({ startTime }) => startTime >= fromMs && startTime < toMs);
     return workedMs - within.reduce((sum, { duration }) => sum + duration, 0);
@@ -89,7 +94,7 @@ async function longest(): Promise<[turnMs: number, collectionMs: number]> {
 async function allHeld(): Promise<boolean> {
   for (let i = 0; i < held.length; i++) {
     if (held[i]?.state !== "held") return false;
-    if (i % 5_000 === 4_999) await sleep(1);
+    if (i % 5_000 === 4_999) await turn();
   }
   return true;
 }
@@ -127,9 +132,11 @@ const commands: { readonly [name: string]: (...args: string[]) => Promise<readon
       const settle = (): void => void settled++;
       // The limit keeps the warnings away of waits that cannot end.
       locks.mutex(`lock-${waiting}`).acquire({ waitMs: 900_000 }).then(settle, settle);
-      if (waiting % askedAtOnce === 0) await sleep(10);
+      if (waiting % askedAtOnce === 0) await turn();
     }
-    await sleep(1_000);
+    // The waiters were asked for in order, so that all of them are queued with the last one.
+    const last = locks.mutex(`lock-${waiting - 1}`);
+    while (((await last.inspect({ maxPending: 0 })).pendingTotal ?? 0) === 0) await sleep(5);
     renewals = 0;
     return [];
   },
