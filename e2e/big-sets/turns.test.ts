@@ -6,7 +6,7 @@ import { LineProcess } from "../support/process/line-process.js";
 import { share } from "../support/share.js";
 
 const mostMs = 50;
-const held = share("locks held by one provider", 1_000, 100_000);
+const held = share("locks held by one provider", 2_000, 100_000);
 const waiting = held / 10;
 const withinMs = 120_000 + 4 * held;
 /** Each lock is renewed after a third of it: of few locks nobody waits for long. */
