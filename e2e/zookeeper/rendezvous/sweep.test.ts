@@ -9,10 +9,10 @@ import {
   type ZooKeeperProxy,
 } from "@holdfast/test-servers";
 import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
-import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { operatorSession } from "../../support/providers.js";
 import { share } from "../../support/share.js";
+import { Operator } from "../features/operator.js";
 import { sessionTimeoutMs } from "./servers.js";
 
 const waitMs = 15_000;
@@ -36,7 +36,8 @@ interface Run {
   readonly path: string;
   readonly faulty: ZooKeeperLocks;
   readonly other: ZooKeeperLocks;
-  readonly operator: ZooKeeperSession;
+  /** Reads a path that is not there as empty: the server takes an empty container away at its next look, each 60 s. */
+  readonly operator: Operator;
   /** A session of the faulty client may have ended. */
   readonly expires: boolean;
 }
@@ -53,10 +54,6 @@ async function tally(work: Promise<unknown>, books: { confirmed: number; unknown
   }
 }
 
-async function childrenOf(operator: ZooKeeperSession, path: string): Promise<readonly string[]> {
-  return (await operator.request("getChildren2", { path, watch: false })).children;
-}
-
 const operations: Record<string, (run: Run) => Promise<void>> = {
   "a double barrier": async ({ path, faulty, other, operator, expires }) => {
     let called = false;
@@ -66,7 +63,7 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
       () => called || early.push("passed alone"),
       () => {},
     );
-    await eventually(async () => (await childrenOf(operator, path)).length > 0, { what: "the member" });
+    await eventually(async () => (await operator.children(path)).length > 0, { what: "the member" });
     called = true;
     const second = await other.doubleBarrier(path, 2).enter({ waitMs });
     const first = await entering;
@@ -80,7 +77,7 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
     };
     await Promise.all([leave(first), second.leave({ waitMs })]);
     await eventually(
-      async () => (await childrenOf(operator, path)).filter((name) => name !== "ready").length === 0,
+      async () => (await operator.children(path)).filter((name) => name !== "ready").length === 0,
       { what: "no member to be left" },
     );
     // Whatever is left of this round, nobody passes the next one alone, nor stays there after giving up.
@@ -89,7 +86,7 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
       code: expect.stringMatching(/^HF_(ACQUIRE_TIMEOUT|BACKEND)$/),
     });
     await eventually(
-      async () => (await childrenOf(operator, path)).filter((name) => name !== "ready").length === 0,
+      async () => (await operator.children(path)).filter((name) => name !== "ready").length === 0,
       { what: "the one who gave up to be gone" },
     );
   },
@@ -161,15 +158,15 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
     await eventually(async () => (await group.members()).length === 1, { what: "the member" });
     expect((await faulty.groupMembership(path).members()).length).toBeLessThanOrEqual(1);
     await member[Symbol.asyncDispose]();
-    await eventually(async () => (await childrenOf(operator, path)).length === 0, { what: "it to be gone" });
+    await eventually(async () => (await operator.children(path)).length === 0, { what: "it to be gone" });
     await faulty.atomicLong(`${path}/0`).get();
-    expect(await childrenOf(operator, path)).toEqual([]);
+    expect(await operator.children(path)).toEqual([]);
   },
 };
 
 describe("a fault at each request", () => {
   let server: EmbeddedZooKeeper;
-  let operator: ZooKeeperSession;
+  let operator: Operator;
   let other: ZooKeeperLocks;
   let paths = 0;
   beforeAll(async () => {
@@ -177,7 +174,7 @@ describe("a fault at each request", () => {
   });
   afterAll(() => server?.stop());
   beforeEach(async () => {
-    operator = await operatorSession(server.connectString);
+    operator = new Operator(await operatorSession(server.connectString));
     other = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs });
     await other.ready();
     return () => other.close({ releaseTimeoutMs: 500 });
@@ -210,11 +207,12 @@ describe("a fault at each request", () => {
   for (const [name, operation] of Object.entries(operations)) {
     it(`of ${name} leaves its promises standing`, { timeout: 300_000 }, async () => {
       const kinds = share(`kinds of faults at each request of ${name}`, 1, actions.length);
+      const every = 4 / share(`in four of the requests of ${name}`, 1, 4);
       const first = Math.floor(Math.random() * actions.length);
       let points = 0;
       const broken: string[] = [];
       for (const action of [...actions, ...actions].slice(first, first + kinds)) {
-        for (let nth = 1; ; nth++) {
+        for (let nth = 1 + Math.floor(Math.random() * every); ; nth += every) {
           const { hit, error } = await once(operation, nth, action);
           if (error !== null) {
             const told = error instanceof Error ? error.message : String(error);
@@ -227,7 +225,7 @@ describe("a fault at each request", () => {
       }
       console.log(`${name}: ${points} points`);
       expect(broken).toEqual([]);
-      expect(points).toBeGreaterThan(kinds * 3);
+      expect(points).toBeGreaterThanOrEqual(kinds * Math.floor(4 / every));
     });
   }
 });
