@@ -83,7 +83,6 @@ const vitestAndBundles = {
       ["alone", `out/bundle.${suffix}`],
     ]),
   ],
-  inShare: true,
 };
 
 /** `packages`: which of ours, default all; siblings that one depends on are named too. `inShare`: also run by `npm test`. */
@@ -94,7 +93,7 @@ export const consumers = [
   vitest("4"),
   // It starts on Node.js 22 and newer only, and its installation is what can fail.
   { ...vitest("5"), commands: [] },
-  { name: "vitest 3, all packages", beside: { vitest: "3" }, files: [], commands: [] },
+  { name: "vitest 3, all packages", beside: { vitest: "3" }, files: [], commands: [], inShare: true },
   {
     name: "jest 30",
     beside: { jest: "30", "@babel/plugin-transform-modules-commonjs": "7" },

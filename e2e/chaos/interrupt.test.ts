@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@holdfast/test-servers";
 import { expect, it } from "vitest";
+import { drawn } from "../support/share.js";
 import { alive, descendants, type Seen } from "./processes.js";
 import { ChaosRun } from "./run-cli.js";
 
@@ -47,7 +48,9 @@ const cases = [
   { signal: "SIGKILL", to: "group", when: "a worker stands still", ready: inTheMiddle, code: null },
 ] as const;
 
-it.each(cases)(
+it.each(
+  drawn("ways to end a run", cases, 2, ({ signal, to, when }) => `${signal} to the ${to} while ${when}`),
+)(
   "a $to that gets $signal while $when leaves no process and no temporary folder behind",
   { timeout: 240_000 },
   async ({ signal, to, ready, code }) => {
@@ -86,11 +89,13 @@ it.each(cases)(
 
 const scenarios = fileURLToPath(new URL("support/two-scenarios.mjs", import.meta.url));
 
-it.concurrent.each([
+const ends = [
   { signal: "SIGINT", code: 130 },
   { signal: "SIGTERM", code: 143 },
   { signal: "SIGKILL", code: null },
-] as const)(
+] as const;
+
+it.concurrent.each(drawn("signals in the second scenario", ends, 1, ({ signal }) => signal))(
   "a run that gets $signal in its second scenario has the reports of the first, and leaves nothing running",
   async ({ signal, code }) => {
     await using run = new ChaosRun((out) => ["run", scenarios, "--seed", "1", "--out", out]);

@@ -10,6 +10,7 @@ import { simulate } from "../../apps/chaos/src/checkers/self-test/simulated-reci
 import { HistoryWriter } from "../../apps/chaos/src/history/writer.js";
 import { writeTimeline } from "../../apps/chaos/src/report/timeline/write-timeline.js";
 import { Browser, type Tab, type Theme } from "../dashboard/support/browser.js";
+import { drawn } from "../support/share.js";
 
 let folder: string;
 let browser: Browser;
@@ -241,18 +242,21 @@ describe("the chart", () => {
 });
 
 describe("the page", () => {
-  it.each(["light", "dark"] as const)("gives no reader trouble that axe knows of, %s", async (theme) => {
-    for (const name of ["two-holders", "crowded", "served-after-the-fault"]) {
-      await using opened = await open(name, theme);
-      const { page, tab } = opened;
-      await page.evaluate(axe.source);
-      const found = await page.evaluate<{ id: string; help: string; nodes: { html: string }[] }[]>(
-        "axe.run({ runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }).then(({ violations }) => violations)",
-      );
-      expect(found.map(({ id, help, nodes }) => `${name}: ${id}: ${help}: ${nodes[0]?.html}`)).toEqual([]);
-      expect(tab.trouble()).toEqual([]);
-    }
-  });
+  it.each(drawn("themes of the timeline", ["light", "dark"] as const, 1, String))(
+    "gives no reader trouble that axe knows of, %s",
+    async (theme) => {
+      for (const name of ["two-holders", "crowded", "served-after-the-fault"]) {
+        await using opened = await open(name, theme);
+        const { page, tab } = opened;
+        await page.evaluate(axe.source);
+        const found = await page.evaluate<{ id: string; help: string; nodes: { html: string }[] }[]>(
+          "axe.run({ runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }).then(({ violations }) => violations)",
+        );
+        expect(found.map(({ id, help, nodes }) => `${name}: ${id}: ${help}: ${nodes[0]?.html}`)).toEqual([]);
+        expect(tab.trouble()).toEqual([]);
+      }
+    },
+  );
 
   it("changes its colours with the chosen theme", async () => {
     await using opened = await open("two-holders", "light");

@@ -7,9 +7,9 @@ import { share } from "../support/share.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const full = 100_000;
-const locks = share("locks on each backend behind the dashboard's own process", 10_000, full);
-const streams = share("streams in front of it, a tenth of them stalled", 100, 500);
-const phaseMs = share("ms of each phase", 3_000, 20_000);
+const locks = share("locks on each backend behind the dashboard's own process", 4_000, full);
+const streams = share("streams in front of it, a tenth of them stalled", 50, 500);
+const phaseMs = share("ms of each phase", 2_000, 20_000);
 
 /** 500 MB with all of them, of which a good third is the program itself and what streams and answers take for a while. */
 const rssBound = (180 + (320 * locks) / full) * 2 ** 20;

@@ -1,6 +1,7 @@
 import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { operatorSession } from "../support/providers.js";
+import { drawn } from "../support/share.js";
 import type { Tab } from "./support/browser.js";
 import { Dashboard } from "./support/dashboard.js";
 import { type LiveWorld, startLiveWorld } from "./support/live-world.js";
@@ -19,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => tab?.[Symbol.asyncDispose]());
 
 describe("below a base path", () => {
-  it.each(["/", "/a/", "/a/b/"])(
+  it.each(drawn("base paths", ["/", "/a/", "/a/b/"], 1, String))(
     "%s every page is reached by its link, and by its address after that",
     async (basePath) => {
       const key = "/live/based";

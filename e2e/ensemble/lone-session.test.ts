@@ -11,7 +11,7 @@ describe("one lone session on an ensemble of three", () => {
   afterAll(() => ensemble.stop());
 
   it("has every answer of many acquire and release pairs within a second", async () => {
-    const pairs = share("acquire and release pairs of a lone session", 3_000, 200_000);
+    const pairs = share("acquire and release pairs of a lone session", 1_000, 200_000);
     const report = await runPairs({ connect: ensemble.connectString, pairs });
     const { answers, chased } = report;
     console.log(

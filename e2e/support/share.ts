@@ -1,3 +1,5 @@
+import { seededRandom } from "@holdfast/core/testing";
+
 const fullRun = process.env.HOLDFAST_FULL === "1";
 
 /**
@@ -8,4 +10,23 @@ export function share(what: string, part: number, full: number): number {
   const count = fullRun ? full : part;
   console.log(`share ${count}/${full} ${what}`);
   return count;
+}
+
+/**
+ * So many of the cases, in their order: all of them in a full run, else drawn by a seed that is printed with what was drawn.
+ * `HOLDFAST_SEED` draws the same ones again. For cases that differ in one detail, such as the server below them.
+ */
+export function drawn<T>(
+  what: string,
+  cases: readonly T[],
+  part: number,
+  name: (each: T) => string,
+): readonly T[] {
+  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const random = seededRandom(seed);
+  const left = new Set(cases);
+  const count = fullRun ? cases.length : part;
+  while (left.size > count) left.delete([...left][Math.floor(random() * left.size)] as T);
+  console.log(`share ${left.size}/${cases.length} ${what}, seed ${seed}: ${[...left].map(name).join(", ")}`);
+  return [...left];
 }

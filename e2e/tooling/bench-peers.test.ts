@@ -26,7 +26,7 @@ interface Report {
 
 test("bench peers measures each workload with each peer on both backends, and says so as JSON", async () => {
   const all = ["pair", "crowd-16", "queue-200"];
-  const workloads = all.slice(0, share("workloads of bench peers", 2, all.length));
+  const workloads = all.slice(0, share("workloads of bench peers", 1, all.length));
   const args = ["peers", "--quick", "--json", "--peers", "holdfast,shortest"];
   const program = Program.start(command, root, [...args, "--workloads", workloads.join()]);
   const { code } = await program.end(60_000);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@holdfast/test-servers";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { share } from "../../../e2e/support/share.js";
 import { liveHelp, parseLiveOptions } from "../src/live/options.js";
 import { build, childrenOf, isGone, programs } from "./support.js";
 
@@ -82,7 +83,7 @@ test("within seconds the dashboard shows contention, prices, permits and a leade
   );
 });
 
-test("killed, it leaves no process behind", async () => {
+test.runIf(share("kills of the live demo", 0, 1) > 0)("killed, it leaves no process behind", async () => {
   const { child, pid, output, closed } = live("--port", "0");
   await eventually(() => output.stdout.includes("Dashboard: "), {
     what: "the URL of the dashboard",

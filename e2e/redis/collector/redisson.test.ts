@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RedissonClient } from "../../support/redisson/redisson-client.js";
 import { type RedissonPeer, startRedissonPeer } from "../../support/redisson/redisson-peer.js";
 import { redissonVersions } from "../../support/redisson/redisson-versions.js";
+import { drawn } from "../../support/share.js";
 import { type Topology, topologies } from "./topologies.js";
 
 const [choice] = (await redissonVersions()).filter(({ missing }) => missing === null);
@@ -21,7 +22,8 @@ if (choice === undefined) {
   });
   afterAll(() => peer?.close());
 
-  describe.each(Object.entries(topologies))("real Redisson clients on %s", (_title, start) => {
+  const some = drawn("servers that Redisson and we share", Object.entries(topologies), 1, ([title]) => title);
+  describe.each(some)("real Redisson clients on %s", (_title, start) => {
     let servers: Topology;
     let java: RedissonClient;
     let other: RedissonClient;

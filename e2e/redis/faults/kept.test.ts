@@ -9,6 +9,7 @@ import {
   startRedisProxy,
 } from "@holdfast/test-servers";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { drawn } from "../../support/share.js";
 
 const options = {
   leaseMs: 3_000,
@@ -98,7 +99,7 @@ const faults: Readonly<Record<string, () => Promise<() => unknown>>> = {
   },
 };
 
-it.each(Object.keys(faults))(
+it.each(drawn("faults around a kept lock", Object.keys(faults), 3, String))(
   "a provider that keeps a lock while %s: one owner at a time, rising tokens, and the other provider has its turns",
   async (what) => {
     const owners = new Owners();

@@ -9,7 +9,7 @@ import {
   startRedisProxy,
 } from "@holdfast/test-servers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { share } from "../../support/share.js";
+import { drawn } from "../../support/share.js";
 
 /** What a server answers that has done nothing and serves the next time. */
 const refusals = [
@@ -248,23 +248,15 @@ it.each(Object.keys(operations))(
     const points = Array.from({ length: count }, (_, i) => i + 1).flatMap((nth) =>
       refusals.flatMap((answer) => timesInARow.map((times) => ({ nth, answer, times }))),
     );
-    // Five do not come at the same answer again and again, as a divisor of their number would.
-    const part = share(`refusals of ${title}`, Math.min(points.length, 5), points.length);
-    for (let i = 0; i < part; i++) {
-      const point = points[Math.floor((i * points.length) / part)] as {
-        nth: number;
-        answer: string;
-        times: number;
-      };
+    const what = ({ nth, answer, times }: (typeof points)[number]): string =>
+      `request ${nth} answered ${answer} ${times} times`;
+    for (const point of drawn(`refusals of ${title}`, points, 4, what)) {
       const match: RespMatch & { answer: string } = { name: scripts, ...point };
       const rule = link.refuseCommand(match);
       try {
         await runOnce(operation);
       } catch (error) {
-        throw new Error(
-          `request ${point.nth} answered ${point.answer} ${point.times} times: ${String(error)}`,
-          { cause: error },
-        );
+        throw new Error(`${what(point)}: ${String(error)}`, { cause: error });
       } finally {
         rule.release();
       }

@@ -64,7 +64,7 @@ describe("a lock's path", () => {
   });
 
   it("may vanish at any moment of a hot loop", async () => {
-    const pairs = share("pairs on a path that keeps vanishing", 600, 20_000);
+    const pairs = share("pairs on a path that keeps vanishing", 250, 20_000);
     const locks = await connected(proxy.connectString);
     proxy.reset();
     for (let pair = 0; pair < pairs; pair++) {
@@ -78,7 +78,7 @@ describe("a lock's path", () => {
   }, 900_000);
 
   it("may vanish while several sessions come and go, and still excludes them", async () => {
-    const rounds = share("rounds of three sessions on a path that keeps vanishing", 100, 2_000);
+    const rounds = share("rounds of three sessions on a path that keeps vanishing", 40, 2_000);
     const providers = await Promise.all([1, 2, 3].map(() => connected(proxy.connectString)));
     let inside = 0;
     let most = 0;

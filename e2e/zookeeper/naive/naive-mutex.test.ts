@@ -5,12 +5,12 @@ import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { connected, operatorSession } from "../../support/providers.js";
-import { onBothServers } from "../semaphore/servers.js";
+import { onServers } from "../semaphore/servers.js";
 
 const withinMs = 15_000;
 let paths = 0;
 
-onBothServers((title, server) => {
+onServers((title, server) => {
   let proxy: ZooKeeperProxy;
   let locks: ZooKeeperLocks;
   let operator: ZooKeeperSession;

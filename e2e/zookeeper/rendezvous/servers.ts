@@ -1,4 +1,5 @@
 import { startEmbeddedZooKeeper, startZooKeeper } from "@holdfast/test-servers";
+import { drawn } from "../../support/share.js";
 
 /** Short, since several cases wait for the end of a session. */
 export const sessionTimeoutMs = 2_500;
@@ -13,8 +14,10 @@ export interface ServerKind {
   start(): Promise<Server>;
 }
 
-/** Everything here runs against both. */
-export const servers: readonly ServerKind[] = [
+const both: readonly ServerKind[] = [
   { kind: "real", start: () => startZooKeeper({ maxClientCnxns: 0 }) },
   { kind: "embedded", start: () => startEmbeddedZooKeeper({ containerCheckIntervalMs: 100 }) },
 ];
+
+/** Everything here runs against both in a full run, and against one of them in any other. */
+export const servers = drawn("servers below the recipes", both, 1, ({ kind }) => kind);

@@ -3,7 +3,7 @@ import { eventually } from "@holdfast/test-servers";
 import type { ZooKeeperError } from "@holdfast/zk-protocol";
 import { expect, it } from "vitest";
 import { connected, operatorSession } from "../../support/providers.js";
-import { onBothServers } from "./servers.js";
+import { onServers } from "./servers.js";
 
 let paths = 0;
 const withinMs = 15_000;
@@ -41,7 +41,7 @@ async function queued(semaphore: Semaphore, waiters: number): Promise<void> {
   });
 }
 
-onBothServers((_title, server) => {
+onServers((_title, server) => {
   const fresh = (): string => `/behaviours/s${paths++}`;
   const client = () => connected(server.connectString);
 

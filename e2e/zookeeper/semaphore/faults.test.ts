@@ -10,12 +10,12 @@ import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connected, operatorSession } from "../../support/providers.js";
-import { onBothServers } from "./servers.js";
+import { onServers } from "./servers.js";
 
 const withinMs = 15_000;
 let paths = 0;
 
-onBothServers((_title, server) => {
+onServers((_title, server) => {
   let proxy: ZooKeeperProxy;
   let locks: ZooKeeperLocks;
   let operator: ZooKeeperSession;

@@ -11,7 +11,7 @@ import { eventually, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connected } from "../../support/providers.js";
-import { onBothServers } from "./servers.js";
+import { onServers } from "./servers.js";
 
 const withinMs = 15_000;
 let groups = 0;
@@ -41,7 +41,7 @@ const releaseAll = async (handles: readonly LockHandle[]): Promise<void> => {
   await Promise.all(handles.map((handle) => handle.release()));
 };
 
-onBothServers((_title, server) => {
+onServers((_title, server) => {
   let proxy: ZooKeeperProxy;
   let locks: ZooKeeperLocks;
   let names: [string, string, string];

@@ -5,6 +5,7 @@ import {
   type ZooKeeperNode,
 } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe } from "vitest";
+import { drawn } from "../../support/share.js";
 
 /** The server of a suite, once its hooks have run. */
 export interface ServerUnderTest {
@@ -25,10 +26,15 @@ class Started implements ServerUnderTest {
   }
 }
 
-/** The same suite on the embedded server and on a real one. */
-export function onBothServers(suite: (title: string, server: ServerUnderTest) => void): void {
-  on("embedded ZooKeeper", () => startEmbeddedZooKeeper({ tickTimeMs: 500 }), suite);
-  on("ZooKeeper 3.8.0", () => startZooKeeper({ maxClientCnxns: 0 }), suite);
+const servers: readonly (readonly [string, () => Promise<EmbeddedZooKeeper | ZooKeeperNode>])[] = [
+  ["embedded ZooKeeper", () => startEmbeddedZooKeeper({ tickTimeMs: 500 })],
+  ["ZooKeeper 3.8.0", () => startZooKeeper({ maxClientCnxns: 0 })],
+];
+
+/** The same suite on the embedded server and on a real one; in a run that is not full, on one of them. */
+export function onServers(suite: (title: string, server: ServerUnderTest) => void): void {
+  for (const [title, start] of drawn("servers below the recipes", servers, 1, ([name]) => name))
+    on(title, start, suite);
 }
 
 function on(

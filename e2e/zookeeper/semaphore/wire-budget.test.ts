@@ -2,12 +2,12 @@ import { eventually, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { connected } from "../../support/providers.js";
-import { onBothServers } from "./servers.js";
+import { onServers } from "./servers.js";
 
 const withinMs = 10_000;
 let paths = 0;
 
-onBothServers((title, server) => {
+onServers((title, server) => {
   let proxy: ZooKeeperProxy;
   let locks: ZooKeeperLocks;
   let path: string;

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { drawn } from "../../../e2e/support/share.js";
 import { eventually } from "../src/index.js";
 import { emitSources } from "./support/emitted.js";
 import { isGone, isRunning, type RunningModule, runModule } from "./support/processes.js";
@@ -32,14 +33,21 @@ test("a server lives as long as its program, and neither java nor data are left 
   await nothingLeft({ said, ended });
 });
 
-test.each([
-  [
-    "is killed with SIGKILL while the server is paused",
-    "await server.pause(); process.kill(process.pid, 'SIGKILL');",
-  ],
-  ["throws", "throw new Error('on purpose');"],
-  ["forgets to stop it", ""],
-])("neither java nor data are left when a program %s", async (_, last) => {
+test.each(
+  drawn(
+    "other ends of a program",
+    [
+      [
+        "is killed with SIGKILL while the server is paused",
+        "await server.pause(); process.kill(process.pid, 'SIGKILL');",
+      ],
+      ["throws", "throw new Error('on purpose');"],
+      ["forgets to stop it", ""],
+    ],
+    1,
+    ([end]) => end,
+  ),
+)("neither java nor data are left when a program %s", async (_, last) => {
   const { said, ended } = await programThat(last);
   await nothingLeft({ said, ended });
 });

@@ -42,8 +42,10 @@ describe("mutes", () => {
   });
 
   it("are the last thousand, and the last word on each", async () => {
+    const lines = Array.from({ length: 1_000 }, (_, n) => JSON.stringify({ id: `${n}`, ...mute(5_000) }));
+    await writeFile(file, `${lines.join("\n")}\n`);
     const mutes = await Mutes.open({ file, now });
-    for (let n = 0; n < 1_001; n++) await mutes.set(`${n}`, mute(5_000));
+    await mutes.set("1000", mute(5_000));
     await mutes.set("1", mute(7_000));
     const after = await Mutes.open({ file, now });
     expect([after.of("0"), after.of("1")?.untilMs, after.of("1000")?.untilMs]).toEqual([null, 7_000, 5_000]);
