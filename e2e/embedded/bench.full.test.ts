@@ -1,11 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
 import { Program } from "../packaging/program.js";
-import { build } from "./built.js";
+import { buildPackages } from "../support/process/emit.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-beforeAll(() => build("bench"), 180_000);
+beforeAll(() => buildPackages("@holdfast/bench"), 180_000);
 
 test("the bench of the embedded server does what it counts, and its exit code says whether an aim was missed", async () => {
   const args = "embedded --pairs 20000 --znodes 5000 --sessions 50".split(" ");

@@ -3,13 +3,13 @@ import { fileURLToPath } from "node:url";
 import { eventually, freePort } from "@holdfast/test-servers";
 import { beforeAll, expect, test } from "vitest";
 import { Program } from "../packaging/program.js";
-import { build } from "./built.js";
+import { buildPackages } from "../support/process/emit.js";
 import { Witness } from "./witness.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const file = `${root}packages/test-servers/dist/cli/holdfast-zookeeper.js`;
 
-beforeAll(() => build("test-servers"), 180_000);
+beforeAll(() => buildPackages("@holdfast/test-servers"), 180_000);
 
 const start = (...args: string[]): Program => Program.start(file, root, args);
 

@@ -3,16 +3,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Program } from "../packaging/program.js";
-import { compile, scratchInside } from "../support/process/emit.js";
+import { buildPackages, compile, scratchInside } from "../support/process/emit.js";
 import { share } from "../support/share.js";
-import { build } from "./built.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 let scratch: Awaited<ReturnType<typeof scratchInside>>;
 
 /** The examples of the text in its order, each as a file of a user's own: checked strictly against the built packages. */
 beforeAll(async () => {
-  await build("test-servers");
+  await buildPackages("@holdfast/test-servers");
   scratch = await scratchInside();
   const text = await readFile(`${root}packages/test-servers/docs/zk-test-server.md`, "utf8");
   const examples = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = ""]) => code);

@@ -2,12 +2,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
-import { compile, scratchInside } from "../support/process/emit.js";
-import { build } from "./built.js";
+import { buildPackages, compile, scratchInside } from "../support/process/emit.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-beforeAll(() => build("test-servers"), 180_000);
+beforeAll(() => buildPackages("@holdfast/test-servers"), 180_000);
 
 /** Has the compiler check lines, each as the body of somebody's test, against the package as it is built. */
 async function check(lines: readonly string[]): Promise<void> {

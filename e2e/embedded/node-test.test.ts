@@ -1,11 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
 import { Program } from "../packaging/program.js";
-import { compile, scratchInside } from "../support/process/emit.js";
-import { build } from "./built.js";
+import { buildPackages, compile, scratchInside } from "../support/process/emit.js";
 
 // It needs all that the suite uses.
-beforeAll(() => build("bench"), 180_000);
+beforeAll(() => buildPackages("@holdfast/bench"), 180_000);
 
 test("under node:test the kit starts and stops with the suite, heals between tests, and lets the process end", async () => {
   await using scratch = await scratchInside();

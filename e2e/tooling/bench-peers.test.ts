@@ -1,13 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
-import { build } from "../embedded/built.js";
 import { Program } from "../packaging/program.js";
+import { buildPackages } from "../support/process/emit.js";
 import { share } from "../support/share.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const command = `${root}apps/bench/dist/main.js`;
 
-beforeAll(() => build("bench"), 180_000);
+beforeAll(() => buildPackages("@holdfast/bench"), 180_000);
 
 interface Report {
   readonly samples: readonly {

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { buildPackages } from "../support/process/emit.js";
 import { compilerErrors, examplesIn, examplesInPage, publishedExamples } from "./support/doc-examples.js";
 import { allPages } from "./support/pages.js";
 
 const inPages = allPages.flatMap(({ path, url }) => examplesInPage(path, readFileSync(url, "utf8")));
+
+beforeAll(() => buildPackages("@holdfast/*"), 180_000);
 
 describe("examples in the comments of published packages and in pages", () => {
   // One compiler for all of them: most of its time goes into the declarations that they share.

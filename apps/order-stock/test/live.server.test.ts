@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@holdfast/test-servers";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { buildPackages } from "../../../e2e/support/process/emit.js";
 import { share } from "../../../e2e/support/share.js";
 import { liveHelp, parseLiveOptions } from "../src/live/options.js";
-import { build, childrenOf, isGone, programs } from "./support.js";
+import { childrenOf, isGone, programs } from "./support.js";
 
-beforeAll(build, 180_000);
+beforeAll(() => buildPackages("@holdfast/order-stock"), 180_000);
 
 const running: ChildProcess[] = [];
 

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { eventually, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { buildPackages } from "../../../e2e/support/process/emit.js";
 import { share } from "../../../e2e/support/share.js";
 import { fencedAct } from "../src/acts/fenced.js";
 import { lockedAct } from "../src/acts/locked.js";
@@ -10,14 +11,14 @@ import { Stage } from "../src/acts/stage.js";
 import { unlockedAct } from "../src/acts/unlocked.js";
 import type { Verdict } from "../src/acts/verdict.js";
 import { Screen } from "../src/console/screen.js";
-import { build, childrenOf, isGone, isStopped, Paper, programs } from "./support.js";
+import { childrenOf, isGone, isStopped, Paper, programs } from "./support.js";
 
 /** The whole command plays each act once, and an interruption is one of the ways to end. */
 const all = share("acts and ends of order-stock beside those of the whole command", 0, 5) > 0;
 let server: ZooKeeperNode;
 
 beforeAll(async () => {
-  await build();
+  await buildPackages("@holdfast/order-stock");
   server = await startZooKeeper();
 }, 180_000);
 

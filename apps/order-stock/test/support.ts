@@ -1,21 +1,7 @@
-import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-
-const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** The folder of the built programs, for processes of their own: Node 20 runs no TypeScript. */
 export const programs: URL = new URL("../dist/", import.meta.url);
-
-/** Cached by turbo: a moment when nothing has changed, and never a stale build when something has. */
-export async function build(): Promise<void> {
-  const turbo = `${root}node_modules/.bin/turbo`;
-  const args = ["run", "build", "--filter=@holdfast/order-stock", "--output-logs=errors-only"];
-  await promisify(execFile)(turbo, args, { cwd: root, timeout: 120_000 }).catch((error) => {
-    throw new Error(`the build failed:\n${error.stdout}\n${error.stderr}`, { cause: error });
-  });
-}
 
 /** Keeps what is written to a screen. */
 export class Paper {

@@ -10,10 +10,11 @@ const compilerOptions = "--ignoreConfig --module nodenext --target es2022 --type
 );
 
 /**
- * Brings a built package and those below it up to date, for processes that use them as an installed service would. Fast
- * when they are.
+ * Brings built packages and those below them up to date, for processes that use them as an installed service would. Fast
+ * when they are, and nothing below `npm test`, which has built them all.
  */
 export async function buildPackages(...packages: string[]): Promise<void> {
+  if (process.env.HOLDFAST_BUILT === "1") return;
   const turbo = join(root, "node_modules/.bin/turbo");
   const wanted = packages.length === 0 ? ["@holdfast/zk-recipes"] : packages;
   const filters = wanted.map((name) => `--filter=${name}`);

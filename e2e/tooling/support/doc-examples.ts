@@ -71,7 +71,7 @@ declare class Shop {
 }
 `;
 
-/** What a strict compiler says of the examples, each under the name of its file and line. Imports find the sources. */
+/** What a strict compiler says of the examples, each under the name of its file and line. Imports find what was built. */
 export async function compilerErrors(examples: readonly DocExample[]): Promise<string[]> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "holdfast-examples-"));
   try {
@@ -88,7 +88,6 @@ export async function compilerErrors(examples: readonly DocExample[]): Promise<s
       extends: join(root, "tsconfig.base.json"),
       compilerOptions: {
         noEmit: true,
-        customConditions: ["@holdfast/source"],
         // As for readmes: an example shows the first of a list without asking whether there is one.
         noUncheckedIndexedAccess: false,
         noUnusedLocals: false,

@@ -23,10 +23,12 @@ class Tally {
   most = 0;
   served = 0;
 
-  async use(permit: PermitHandle, forMs: number): Promise<void> {
+  /** `most`: those inside stay until so many are, however slow the machine. */
+  async use(permit: PermitHandle, { forMs = 0, most = 0 }): Promise<void> {
     this.inside += permit.permits;
     this.most = Math.max(this.most, this.inside);
     await new Promise((resolve) => setTimeout(resolve, forMs));
+    await eventually(() => this.most >= most, { what: `${most} at a time`, withinMs });
     permit.assertHeld();
     this.inside -= permit.permits;
     this.served += 1;
@@ -59,7 +61,7 @@ onServers((_title, server) => {
     const clients = await Promise.all(Array.from({ length: 10 }, client));
     const asked = clients.map(async (locks) => {
       for (let round = 0; round < 3; round++) {
-        await tally.use(await locks.semaphore(path, 3).acquire({ waitMs: 30_000 }), 20);
+        await tally.use(await locks.semaphore(path, 3).acquire({ waitMs: 30_000 }), { forMs: 20 });
       }
     });
     await eventually(() => tally.served >= 3, { withinMs, what: "the first to be served" });
@@ -144,7 +146,7 @@ onServers((_title, server) => {
         const semaphore = clients[i % clients.length]?.semaphore(path, limit) as Semaphore;
         for (let round = 0; round < 6; round++) {
           const permits = 1 + Math.floor(random() * limit);
-          await tally.use(await semaphore.acquire({ permits, waitMs: 30_000 }), random() * 5);
+          await tally.use(await semaphore.acquire({ permits, waitMs: 30_000 }), { forMs: random() * 5 });
         }
       }),
     );
@@ -166,7 +168,7 @@ onServers((_title, server) => {
     const held = await Promise.all(gate);
     const asked = Array.from({ length: 20 }, async (_, i) => {
       const semaphore = clients[i % clients.length]?.semaphore(path, 4) as Semaphore;
-      await tally.use(await semaphore.acquire({ waitMs: 30_000 }), 30);
+      await tally.use(await semaphore.acquire({ waitMs: 30_000 }), { most: 4 });
     });
     await queued(first?.semaphore(path, 4) as Semaphore, 20);
     for (const permit of held) await permit?.release();
@@ -183,7 +185,7 @@ onServers((_title, server) => {
     const tally = new Tally();
     const asked = Array.from({ length: 100 }, async () => {
       const permits = 1 + Math.floor(random() * 4);
-      await tally.use(await semaphore.acquire({ permits, waitMs: 40_000 }), random() * 3);
+      await tally.use(await semaphore.acquire({ permits, waitMs: 40_000 }), { forMs: random() * 3 });
     });
     await Promise.all(asked);
     expect({ seed, ...tally }).toMatchObject({ served: 100, inside: 0 });
@@ -196,15 +198,7 @@ onServers((_title, server) => {
     const tally = new Tally();
     await Promise.all(
       Array.from({ length: 30 }, () =>
-        semaphore.withPermit({ waitMs: 30_000 }, async (permit) => {
-          tally.inside += 1;
-          tally.most = Math.max(tally.most, tally.inside);
-          // The first three stay until all of them are in, however slow the machine.
-          await eventually(() => tally.most >= 3, { what: "three at a time", withinMs });
-          permit.assertHeld();
-          tally.inside -= 1;
-          tally.served += 1;
-        }),
+        semaphore.withPermit({ waitMs: 30_000 }, (permit) => tally.use(permit, { most: 3 })),
       ),
     );
     expect(tally).toMatchObject({ most: 3, served: 30, inside: 0 });
