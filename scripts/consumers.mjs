@@ -93,7 +93,7 @@ export const consumers = [
   vitest("4"),
   // It starts on Node.js 22 and newer only, and its installation is what can fail.
   { ...vitest("5"), commands: [] },
-  { name: "vitest 3, all packages", beside: { vitest: "3" }, files: [], commands: [], inShare: true },
+  { name: "vitest 3, all packages", beside: { vitest: "3" }, files: [], commands: [] },
   {
     name: "jest 30",
     beside: { jest: "30", "@babel/plugin-transform-modules-commonjs": "7" },

@@ -30,15 +30,13 @@ describe.concurrent("a worker", () => {
   });
 
   // The compiler builds its whole library first.
-  it.runIf(share("workers in Go, from the page of the protocol", 0, 1) > 0)(
-    "in Go, written from the page of the protocol, keeps to it",
-    async ({ expect }) => {
-      const worker = join(folder, "redis_worker");
-      await promisify(execFile)("go", ["build", "-o", worker, goSource]);
-      using end = await tested(worker);
-      expect(end).toMatchObject({ code: 0, output: expect.stringContaining("it keeps to the protocol") });
-    },
-  );
+  const besides = share("workers in Go, from the page of the protocol", 0, 1) > 0 ? it : (): void => {};
+  besides("in Go, written from the page of the protocol, keeps to it", async ({ expect }) => {
+    const worker = join(folder, "redis_worker");
+    await promisify(execFile)("go", ["build", "-o", worker, goSource]);
+    using end = await tested(worker);
+    expect(end).toMatchObject({ code: 0, output: expect.stringContaining("it keeps to the protocol") });
+  });
 
   it("that stamps by the wall clock is told so, with the line and the reason", async ({ expect }) => {
     const wrong = join(folder, "wrong.py");

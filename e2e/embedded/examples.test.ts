@@ -23,19 +23,17 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => scratch?.[Symbol.asyncDispose]());
 
-test.runIf(share("examples that need a vitest of their own", 0, 1) > 0)(
-  "the example for vitest runs under vitest as it stands in the text",
-  async () => {
-    // Or it would take the one of this repository.
-    const config = 'export default { test: { include: ["*.test.mjs"] } };\n';
-    await writeFile(join(scratch.dir, "vitest.config.mjs"), config);
-    const args = ["run", "--root", scratch.dir, "--reporter", "json"];
-    const program = Program.start(`${root}node_modules/vitest/vitest.mjs`, scratch.dir, args);
-    const { code } = await program.ended;
-    expect(code, program.output + program.errors).toBe(0);
-    expect(JSON.parse(program.output)).toMatchObject({ numPassedTests: 2, numTotalTests: 2 });
-  },
-);
+const besides = share("examples that need a vitest of their own", 0, 1) > 0 ? test : (): void => {};
+besides("the example for vitest runs under vitest as it stands in the text", async () => {
+  // Or it would take the one of this repository.
+  const config = 'export default { test: { include: ["*.test.mjs"] } };\n';
+  await writeFile(join(scratch.dir, "vitest.config.mjs"), config);
+  const args = ["run", "--root", scratch.dir, "--reporter", "json"];
+  const program = Program.start(`${root}node_modules/vitest/vitest.mjs`, scratch.dir, args);
+  const { code } = await program.ended;
+  expect(code, program.output + program.errors).toBe(0);
+  expect(JSON.parse(program.output)).toMatchObject({ numPassedTests: 2, numTotalTests: 2 });
+});
 
 test("the example for node:test runs under node as it stands in the text", async () => {
   const program = Program.start(join(scratch.dir, "orders.mjs"), scratch.dir);

@@ -60,6 +60,12 @@ describe("work in slices", () => {
     expect(turns.length).toBeGreaterThan(9);
   });
 
+  it("does fewer items at a time when what they leave to microtasks takes longer than a slice", async () => {
+    const [first = 0, second = 0, ...turns] = await turnsOf(3_000, 0, 0.1);
+    expect([first, second]).toEqual([500, 250]);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(150);
+  });
+
   it("shares the slice of each turn with all other such work", async () => {
     let [nowMs, items, over] = [0, 0, 0];
     const item = (): void => {

@@ -5,7 +5,9 @@ import { outsideScopes } from "../scopes/store.js";
 /** So much of a turn of the event loop, about, goes into all such works together. */
 const sliceMs: Millis = 8;
 /** After so many items what they have left to microtasks has its turn. A multiple of what drivers send in one call. */
-const stepItems = 1_000;
+const stepItems = 500;
+/** After so few at least, where so many take longer than a slice together with what they leave. */
+const leastItems = 60;
 /** Works of this process that are not done: what concerns very many begins several at once. */
 let underWay = 0;
 
@@ -22,11 +24,14 @@ export function inSlices<T>(
 ): void {
   const rest = items[Symbol.iterator]();
   let endMs: Millis;
+  let beganMs: Millis;
+  let size = stepItems;
   const slice = (): void => {
     endMs = runtime.nowMs() + sliceMs / underWay;
     step();
   };
   const step = (): void => {
+    beganMs = runtime.nowMs();
     let more = false;
     try {
       more = some();
@@ -39,7 +44,7 @@ export function inSlices<T>(
   };
   /** `false`: there are no more. */
   const some = (): boolean => {
-    for (let left = stepItems; left > 0 && (left === stepItems || runtime.nowMs() < endMs); left--) {
+    for (let left = size; left > 0 && (left === size || runtime.nowMs() < endMs); left--) {
       const next = rest.next();
       if (next.done === true) return false;
       each(next.value);
@@ -47,7 +52,9 @@ export function inSlices<T>(
     return true;
   };
   const goOn = (): void => {
-    if (runtime.nowMs() < endMs) step();
+    const nowMs = runtime.nowMs();
+    if (nowMs - beganMs > sliceMs) size = Math.max(leastItems, Math.ceil(size / 2));
+    if (nowMs < endMs) step();
     else outsideScopes(() => setImmediate(slice));
   };
   underWay++;
