@@ -69,7 +69,7 @@ const twins: Readonly<Record<string, Twin>> = {
   Z08: {},
   Z08b: short,
   Z15: {},
-  "Z15-clients": {},
+  "Z15-clients": { runMs: 8_000 },
   R02: {},
   R03f: { ...atWork, smoke: true },
   R10: {},
