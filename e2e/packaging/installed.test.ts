@@ -99,11 +99,11 @@ describe("the installed packages", () => {
 
   // One compiler for all: most of its time goes into the declarations that they share.
   it("type-check, declarations included, in each example of their readmes, in the guide's first one, and with the errors and options that they export", async () => {
-    const surroundings = await readFile(
+    const ofReadmes = await readFile(
       new URL("../../scripts/consumers/surroundings.d.ts", import.meta.url),
       "utf8",
     );
-    const written = [await consumer.write("surroundings.d.ts", surroundings)];
+    const written = [await consumer.write("surroundings.d.ts", ofReadmes)];
     for (const name of packages) {
       const readme = await readFile(join(consumer.folder, "node_modules", name, "README.md"), "utf8");
       const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)];
