@@ -29,6 +29,7 @@ const redis = [
   "packages/redis-recipes/test/**/*.server.test.ts",
   "packages/collectors/test/redis/**/*.server.test.ts",
   "packages/test-servers/test/redis/**/*.server.test.ts",
+  "packages/web-locks/test/redis.server.test.ts",
   "e2e/redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",
   "e2e/upgrade/red*.test.ts",

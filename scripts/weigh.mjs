@@ -27,10 +27,12 @@ export const limits = {
   "@holdfast/conformance": { own: 220, installed: 1_000 },
   "@holdfast/core": { own: 390, installed: 1_000 },
   "@holdfast/dashboard": { own: 3_500, installed: 28_000 },
+  "@holdfast/fence": { own: 60, installed: 1_000 },
   "@holdfast/metrics": { own: 75, installed: 1_000 },
   "@holdfast/multi-lock": { own: 120, installed: 5_000 },
   "@holdfast/redis-recipes": { own: 580, installed: 5_000 },
   "@holdfast/test-servers": { own: 550, installed: 1_000 },
+  "@holdfast/web-locks": { own: 50, installed: 1_000 },
   "@holdfast/zk-protocol": { own: 90, installed: 1_000 },
   "@holdfast/zk-recipes": { own: 360, installed: 5_000 },
 };

@@ -46,3 +46,14 @@ declare const backend: {
   cut(provider: import("@holdfast/core").LockProvider): void;
   mend(provider: import("@holdfast/core").LockProvider): void;
 };
+interface DatabaseClient {
+  query(text: string, values?: unknown[]): Promise<unknown>;
+  release(error?: Error | boolean): void;
+}
+/** As of the library pg. */
+declare const pool: { query(text: string): Promise<unknown>; connect(): Promise<DatabaseClient> };
+declare const client: DatabaseClient;
+/** As of the libraries for SQLite. */
+declare const database: { exec(sql: string): void };
+declare const body: string;
+declare function save(body: unknown): Promise<void>;

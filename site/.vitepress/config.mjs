@@ -87,6 +87,8 @@ export default withMermaid({
           page("zk-recipes", "/packages/zk-recipes/"),
           page("redis-recipes", "/packages/redis-recipes/"),
           page("multi-lock", "/packages/multi-lock/"),
+          page("fence", "/packages/fence/"),
+          page("web-locks", "/packages/web-locks/"),
           page("metrics", "/packages/metrics/"),
           page("test-servers", "/packages/test-servers/"),
         ],

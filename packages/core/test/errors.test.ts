@@ -15,6 +15,7 @@ const samples: Record<ErrorCode, () => HoldfastError> = {
   HF_LAYOUT_CONFLICT: () => new core.LayoutConflictError("m"),
   HF_UNSUPPORTED: () => new core.UnsupportedError("m"),
   HF_PROVIDER_CLOSED: () => new core.ProviderClosedError("m"),
+  HF_FENCED_OUT: () => new core.FencedOutError("m"),
   HF_INVALID_ARGUMENT: () => new core.InvalidArgumentError("m"),
 };
 

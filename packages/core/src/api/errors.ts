@@ -16,6 +16,7 @@ export type ErrorCode =
   | "HF_LAYOUT_CONFLICT"
   | "HF_UNSUPPORTED"
   | "HF_PROVIDER_CLOSED"
+  | "HF_FENCED_OUT"
   | "HF_INVALID_ARGUMENT";
 
 /** What each error of this library may be given beside its message. */
@@ -206,6 +207,14 @@ export class ProviderClosedError extends HoldfastError {
   readonly code = "HF_PROVIDER_CLOSED";
 }
 
+/**
+ * A guarded resource has refused a write: it has seen a later holder of the lock, or the write has no token of it. Thrown by
+ * `@holdfast/fence`; `lockName` is the resource.
+ */
+export class FencedOutError extends HoldfastError {
+  readonly code = "HF_FENCED_OUT";
+}
+
 /** An argument or option is wrong. Thrown at once, before any I/O; the message names what to change. */
 export class InvalidArgumentError extends HoldfastError {
   readonly code = "HF_INVALID_ARGUMENT";
@@ -222,4 +231,5 @@ branded(QuorumError, "QuorumError");
 branded(LayoutConflictError, "LayoutConflictError");
 branded(UnsupportedError, "UnsupportedError");
 branded(ProviderClosedError, "ProviderClosedError");
+branded(FencedOutError, "FencedOutError");
 branded(InvalidArgumentError, "InvalidArgumentError");

@@ -1,0 +1,117 @@
+import { InvalidArgumentError, tokenGate } from "@holdfast/core";
+import { type Fence, type FenceOptions, fencesOf, type Writer } from "./writer.js";
+
+/** The name of the header that carries fences, as Node.js writes the names of received headers. */
+export const fenceHeader = "holdfast-fence";
+
+/**
+ * The header of a request that writes: `holdfast-fence: orders%2F42=0.1234.0`, which is a resource with its epoch, token and turn; of several locks
+ * with commas between them. Throws what `fenceStatement()` throws.
+ *
+ * @example
+ * ```ts
+ * import { fenceHeaders } from "@holdfast/fence";
+ *
+ * await fetch("http://127.0.0.1:3000/orders/42", { method: "PUT", headers: fenceHeaders(lock), body });
+ * ```
+ */
+export function fenceHeaders(
+  writers: Writer | readonly Writer[],
+  options?: FenceOptions,
+): { [fenceHeader]: string } {
+  const fences = fencesOf(writers, options).map(
+    ({ resource, epoch, token, turn }) => `${encodeURIComponent(resource)}=${epoch}.${token}.${turn}`,
+  );
+  return { [fenceHeader]: fences.join(", ") };
+}
+
+/** The fences of a header, none for `undefined`. Throws `InvalidArgumentError` for a text that is none. */
+export function readFences(header: string | readonly string[] | undefined): readonly Fence[] {
+  if (header === undefined || header.length === 0) return [];
+  return [header].flat().flatMap((line) => String(line).split(",").map(readFence));
+}
+
+const largestToken = 2n ** 127n;
+
+function readFence(text: string): Fence {
+  const [, resource = "", epoch, token = "", turn] =
+    /^\s*([^=\s]+)=(\d{1,15})\.(\d{1,39})\.(\d{1,5})\s*$/.exec(text) ?? [];
+  if (resource === "" || BigInt(token) > largestToken) throw refused(text);
+  return { resource: decode(resource, text), epoch: Number(epoch), token: BigInt(token), turn: Number(turn) };
+}
+
+function decode(resource: string, text: string): string {
+  try {
+    return decodeURIComponent(resource);
+  } catch {
+    throw refused(text);
+  }
+}
+
+function refused(text: string): InvalidArgumentError {
+  const shown = JSON.stringify(text.slice(0, 80));
+  return new InvalidArgumentError(`${fenceHeader}: ${shown} is no resource with epoch, token and turn`);
+}
+
+/** What `fastifyFence` needs of a request and its reply. */
+export interface FencedRequest {
+  /** Those that were received, their names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** As `FencedRequest`. */
+export interface FencedReply {
+  /** Sets the status of the answer. */
+  code(status: number): { send(body: unknown): unknown };
+}
+
+/** What `fastifyFence()` takes. */
+export interface FastifyFenceOptions<Request extends FencedRequest> {
+  /** The resource that a request writes, by the name that its writers give. */
+  readonly resource: (request: Request) => string;
+  /**
+   * Whether a fence may pass, and is the newest from then on. Default: a `tokenGate()` in the memory of this process, which forgets at its end: several
+   * processes need a database behind them.
+   */
+  readonly admit?: (fence: Fence) => boolean | Promise<boolean>;
+}
+
+/**
+ * A `preHandler` hook of Fastify that lets a request pass only with the newest fence of what it writes. It answers 428 to a request without a fence of
+ * that resource, 400 to a header that is none, and 412 to a fence that is no longer the newest; each with a JSON body of `code`,
+ * `message` and `resource`.
+ *
+ * @example
+ * ```ts
+ * import { fastifyFence } from "@holdfast/fence";
+ *
+ * const preHandler = fastifyFence({ resource: ({ headers }) => `orders/${headers["x-order"]}` });
+ * app.put("/orders", { preHandler }, async (request) => save(request.body));
+ * ```
+ */
+export function fastifyFence<Request extends FencedRequest>(
+  options: FastifyFenceOptions<Request>,
+): (request: Request, reply: FencedReply) => Promise<unknown> {
+  const { resource: resourceOf, admit = inMemory() } = options;
+  return async (request, reply) => {
+    const resource = resourceOf(request);
+    const refuse = (status: number, code: string, message: string): unknown =>
+      reply.code(status).send({ code, message, resource });
+    let fences: readonly Fence[];
+    try {
+      fences = readFences(request.headers[fenceHeader]);
+    } catch (error) {
+      return refuse(400, "HF_INVALID_ARGUMENT", (error as Error).message);
+    }
+    const fence = fences.find((each) => each.resource === resource);
+    if (fence === undefined) return refuse(428, "HF_FENCED_OUT", `the request has no fence of ${resource}`);
+    if (await admit(fence)) return undefined;
+    return refuse(412, "HF_FENCED_OUT", `a later holder of ${resource} has written`);
+  };
+}
+
+function inMemory(): (fence: Fence) => boolean {
+  const gate = tokenGate();
+  // A token has less than 128 bits: the epoch decides before it.
+  return ({ resource, epoch, token, turn }) => gate.admit(resource, (BigInt(epoch) << 128n) + token, turn);
+}

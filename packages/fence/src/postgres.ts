@@ -1,0 +1,255 @@
+import { FencedOutError } from "@holdfast/core";
+import { isEnforced, quoteName } from "./tables.js";
+import { type Fence, type FenceOptions, fencesOf, type Writer } from "./writer.js";
+
+/** A table whose writers need the token of a lock. */
+export interface GuardedTable {
+  /** The exact name, with its schema where that is not in the search path: `["shop", "orders"]`. */
+  readonly table: string | readonly [schema: string, table: string];
+  /**
+   * The SQL of a text that names the resource which a row belongs to, by the row's name: ``(row) => `'orders/' || ${row}.id` ``. Writers
+   * give a token of just that resource.
+   */
+  readonly resource: (row: string) => string;
+  /**
+   * `"enforce"` (default): a write without the newest token fails, with the SQLSTATE `HF001`. `"check"`: it goes through, and is noted in
+   * `holdfast_fence.refusals`.
+   */
+  readonly mode?: "enforce" | "check";
+}
+
+/**
+ * The migration that puts guards on tables: run it as their owner, by `psql` or any tool for migrations. It may be run again, with other tables or
+ * modes. PostgreSQL 12 or newer. A guard compares the token of the transaction (`fenceStatement`, `withFence`) with the newest that the
+ * resource has seen, and remembers it; the rest of the table is as it was.
+ *
+ * @example
+ * ```ts
+ * import { postgresGuards } from "@holdfast/fence";
+ *
+ * const sql = postgresGuards([{ table: "orders", resource: (row) => `'orders/' || ${row}.id` }]);
+ * await pool.query(sql);
+ * ```
+ */
+export function postgresGuards(tables: readonly GuardedTable[]): string {
+  return [common, ...tables.map(guardOf)].join("\n");
+}
+
+/** The migration that takes the guards off these tables. What resources have seen stays. */
+export function withoutPostgresGuards(tables: readonly Pick<GuardedTable, "table">[]): string {
+  return tables
+    .map(({ table }) => {
+      const { quoted, guard } = namesOf(table);
+      return [
+        `drop trigger if exists holdfast_fence on ${quoted};`,
+        `drop trigger if exists holdfast_fence_truncate on ${quoted};`,
+        `drop function if exists ${guard}();`,
+        "",
+      ].join("\n");
+    })
+    .join("\n");
+}
+
+const common = `create schema if not exists holdfast_fence;
+grant usage on schema holdfast_fence to public;
+create table if not exists holdfast_fence.tokens (
+  resource text primary key,
+  epoch bigint not null,
+  token bigint not null,
+  turn integer not null
+);
+create table if not exists holdfast_fence.refusals (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default clock_timestamp(),
+  "table" text not null,
+  operation text not null,
+  resource text not null,
+  given text,
+  newest text,
+  writer text not null default current_setting('application_name')
+);
+create or replace function holdfast_fence.admit(wanted text, guarded text, operation text, enforced boolean)
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $admit$
+declare
+  given jsonb := nullif(current_setting('holdfast.fences', true), '')::jsonb -> wanted;
+  newest text;
+begin
+  if given is not null then
+    -- The row stays locked until the transaction ends: whoever comes with a newer token waits, and then sees all of it.
+    perform 1 from holdfast_fence.tokens known where known.resource = wanted and known.epoch = (given ->> 0)::bigint
+      and known.token = (given ->> 1)::bigint and known.turn = (given ->> 2)::integer for share;
+    if found then return; end if;
+    insert into holdfast_fence.tokens as known (resource, epoch, token, turn)
+      values (wanted, (given ->> 0)::bigint, (given ->> 1)::bigint, (given ->> 2)::integer)
+      on conflict (resource) do update set epoch = excluded.epoch, token = excluded.token, turn = excluded.turn
+      where (known.epoch, known.token, known.turn) <= (excluded.epoch, excluded.token, excluded.turn);
+    if found then return; end if;
+  end if;
+  select format('epoch %s, token %s, turn %s', known.epoch, known.token, known.turn) into newest
+    from holdfast_fence.tokens known where known.resource = wanted;
+  if enforced then
+    raise exception using errcode = 'HF001',
+      message = format('the %s of %s in %s has %s', lower(operation), coalesce(wanted, 'a row without a resource'), guarded,
+        case when given is null then 'no token of it' else 'a token that is no longer the newest' end),
+      detail = format('given: %s; newest: %s', coalesce(given::text, 'none'), coalesce(newest, 'none')),
+      hint = 'The lock may have gone to another holder. Begin the transaction with the fence of a lock that is held.';
+  end if;
+  insert into holdfast_fence.refusals ("table", operation, resource, given, newest)
+    values (guarded, operation, coalesce(wanted, ''), given::text, newest);
+end
+$admit$;
+create or replace function holdfast_fence.refuse_truncate() returns trigger language plpgsql as $truncate$
+begin
+  raise exception using errcode = 'HF001', message = format('truncate of %s has no token of its rows', tg_relid::regclass);
+end
+$truncate$;
+`;
+
+function guardOf({ table, resource, mode }: GuardedTable): string {
+  const { quoted, guard } = namesOf(table);
+  const enforced = isEnforced(mode);
+  const admit = (row: string): string =>
+    `perform holdfast_fence.admit((${resource(row)})::text, tg_relid::regclass::text, tg_op, ${enforced});`;
+  const truncate = enforced
+    ? `create trigger holdfast_fence_truncate before truncate on ${quoted}
+  for each statement execute function holdfast_fence.refuse_truncate();
+`
+    : "";
+  return `create or replace function ${guard}() returns trigger language plpgsql as $guard$
+begin
+  if tg_op = 'DELETE' then
+    ${admit("old")}
+    return old;
+  end if;
+  if tg_op = 'UPDATE' and (${resource("old")})::text is distinct from (${resource("new")})::text then
+    ${admit("old")}
+  end if;
+  ${admit("new")}
+  return new;
+end
+$guard$;
+drop trigger if exists holdfast_fence on ${quoted};
+create trigger holdfast_fence before insert or update or delete on ${quoted}
+  for each row execute function ${guard}();
+drop trigger if exists holdfast_fence_truncate on ${quoted};
+${truncate}`;
+}
+
+function namesOf(table: GuardedTable["table"]): { readonly quoted: string; readonly guard: string } {
+  const parts = typeof table === "string" ? [table] : table;
+  return {
+    quoted: parts.map(quoteName).join("."),
+    guard: `holdfast_fence.${quoteName(`guard ${parts.join(".")}`)}`,
+  };
+}
+
+/** A statement with its parameters, as every client of PostgreSQL takes it. */
+export interface FenceStatement {
+  /** With the placeholder `$1`. */
+  readonly text: string;
+  /** One for each placeholder. */
+  readonly values: [string];
+}
+
+/**
+ * The statement that gives a transaction its tokens: the first one in it, whatever library sends it. It holds for this transaction alone, so that it
+ * works behind PgBouncer in transaction mode. Reads the tokens now: throws `LockLostError` and `NotHeldError` for a handle that holds no
+ * more, and `InvalidArgumentError` for one without a token.
+ *
+ * @example
+ * ```ts
+ * import { fenceStatement } from "@holdfast/fence";
+ *
+ * const { text, values } = fenceStatement(lock);
+ * await client.query("begin");
+ * await client.query(text, values);
+ * await client.query("update orders set status = 'sent' where id = 42");
+ * await client.query("commit");
+ * ```
+ */
+export function fenceStatement(writers: Writer | readonly Writer[], options?: FenceOptions): FenceStatement {
+  return {
+    text: "select set_config('holdfast.fences', $1, true)",
+    values: [settingOf(fencesOf(writers, options))],
+  };
+}
+
+/** By hand, since a token has more digits than a number of JSON keeps in JavaScript. */
+function settingOf(fences: readonly Fence[]): string {
+  const entries = fences.map(
+    ({ resource, epoch, token, turn }) => `${JSON.stringify(resource)}:[${epoch},${token},${turn}]`,
+  );
+  return `{${entries.join(",")}}`;
+}
+
+/** What `withFence` needs of a client of `pg`. */
+export interface PgClient {
+  /** Sends one statement. */
+  query(text: string, values?: unknown[]): Promise<unknown>;
+  /** Gives the connection back to its pool, which ends it where an error is given. */
+  release(error?: Error | boolean): void;
+  /** As of an `EventEmitter`. */
+  on?(event: "error", listener: (error: Error) => void): unknown;
+  /** As of an `EventEmitter`. */
+  off?(event: "error", listener: (error: Error) => void): unknown;
+}
+
+/** What `withFence` needs of a pool of `pg`. */
+export interface PgPool<Client extends PgClient> {
+  /** Lends a connection. */
+  connect(): Promise<Client>;
+}
+
+/**
+ * Runs `body` in a transaction with the tokens of the locks. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
+ * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then. Costs two statements
+ * more than a transaction without a fence.
+ *
+ * @example
+ * ```ts
+ * import { withFence } from "@holdfast/fence";
+ *
+ * await locks.mutex("orders/42").withLock(async (lock) => {
+ *   await withFence(pool, lock, (client) => client.query("update orders set status = 'sent' where id = 42"));
+ * });
+ * ```
+ */
+export async function withFence<Client extends PgClient, T>(
+  pool: PgPool<Client>,
+  writers: Writer | readonly Writer[],
+  body: (client: Client) => PromiseLike<T> | T,
+  options?: FenceOptions,
+): Promise<T> {
+  const { text, values } = fenceStatement(writers, options);
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  // When the connection breaks the statement under way rejects. Without a listener the event beside it would end the process.
+  const breaks = (error: Error): void => {
+    broken = error;
+  };
+  client.on?.("error", breaks);
+  try {
+    await client.query("begin");
+    await client.query(text, values);
+    const result = await body(client);
+    await client.query("commit");
+    return result;
+  } catch (error) {
+    await client.query("rollback").catch((failure: Error) => {
+      broken = failure;
+    });
+    throw fencedOut(error) ?? error;
+  } finally {
+    client.off?.("error", breaks);
+    // A connection that could not even be rolled back is not used again.
+    client.release(broken);
+  }
+}
+
+/** A `FencedOutError` for an error by which a guard has refused a write; `undefined` for any other error. */
+export function fencedOut(error: unknown): FencedOutError | undefined {
+  const { code, message, detail } = (error ?? {}) as { code?: unknown; message?: string; detail?: string };
+  if (code !== "HF001") return undefined;
+  const [, resource = ""] = /^the \w+ of (.*) in \S+ has /.exec(message ?? "") ?? [];
+  return new FencedOutError(`${message} (${detail})`, { lockName: resource, cause: error });
+}

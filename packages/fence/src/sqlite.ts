@@ -1,0 +1,117 @@
+import { FencedOutError, InvalidArgumentError } from "@holdfast/core";
+import { isEnforced, quoteName, quoteText } from "./tables.js";
+import { type FenceOptions, fencesOf, type Writer } from "./writer.js";
+
+/** A table whose writers need the token of a lock. */
+export interface SqliteTable {
+  /** The exact name. */
+  readonly table: string;
+  /** As `GuardedTable.resource`: the SQL of a text that names the resource of a row, by the row's name. */
+  readonly resource: (row: string) => string;
+  /** `"enforce"` (default): a write without the newest token fails. `"check"`: it goes through, and is noted in `holdfast_refusals`. */
+  readonly mode?: "enforce" | "check";
+}
+
+/** What `withSqliteFence` needs of a database: `node:sqlite`, `better-sqlite3` and `node-sqlite3-wasm` have it. */
+export interface SqliteDatabase {
+  /** Runs one statement or several. */
+  exec(sql: string): unknown;
+}
+
+/**
+ * The SQL that puts guards on tables; run it by `exec()`. It may be run again, with other tables or modes. SQLite 3.24 or newer. SQLite has one
+ * writer at a time: a transaction of `withSqliteFence` says who writes in a table of its own, which is empty again at its end.
+ *
+ * @example
+ * ```ts
+ * import { sqliteGuards } from "@holdfast/fence";
+ *
+ * database.exec(sqliteGuards([{ table: "orders", resource: (row) => `'orders/' || ${row}.id` }]));
+ * ```
+ */
+export function sqliteGuards(tables: readonly SqliteTable[]): string {
+  return [common, ...tables.map(guardsOf)].join("\n");
+}
+
+const late = "HF_FENCED_OUT: a later holder of the lock has written";
+const none = "HF_FENCED_OUT: the transaction has no token of what it writes";
+
+const common = `create table if not exists holdfast_tokens
+  (resource text primary key, epoch integer not null, token integer not null, turn integer not null);
+create table if not exists holdfast_writers
+  (resource text primary key, epoch integer not null, token integer not null, turn integer not null);
+create table if not exists holdfast_refusals
+  (id integer primary key, at text not null default current_timestamp, "table" text not null, operation text not null, resource text);
+drop trigger if exists holdfast_admit;
+create trigger holdfast_admit before insert on holdfast_writers begin
+  select raise(abort, '${late}') from holdfast_tokens known
+    where known.resource = new.resource and (known.epoch, known.token, known.turn) > (new.epoch, new.token, new.turn);
+  insert into holdfast_tokens select new.resource, new.epoch, new.token, new.turn where true
+    on conflict (resource) do update set epoch = excluded.epoch, token = excluded.token, turn = excluded.turn;
+end;
+`;
+
+function guardsOf({ table, resource, mode }: SqliteTable): string {
+  const enforced = isEnforced(mode);
+  return (["insert", "update", "delete"] as const)
+    .map((operation) => {
+      const rows = { insert: ["new"], update: ["old", "new"], delete: ["old"] }[operation];
+      const name = quoteName(`holdfast_fence ${operation} ${table}`);
+      const checks = rows.map((row) => {
+        const missing = `where not exists (select 1 from holdfast_writers where resource = (${resource(row)}))`;
+        return enforced
+          ? `  select raise(abort, '${none}') ${missing};`
+          : `  insert into holdfast_refusals ("table", operation, resource)\n    select ${quoteText(table)}, '${operation}', (${resource(row)}) ${missing};`;
+      });
+      return `drop trigger if exists ${name};
+create trigger ${name} before ${operation} on ${quoteName(table)} begin
+${checks.join("\n")}
+end;
+`;
+    })
+    .join("");
+}
+
+/**
+ * Runs `body` in a transaction with the tokens of the locks. Throws `FencedOutError` when a later holder of one of them has written, or `body` writes
+ * what it has no token of; what `fenceStatement()` throws; `InvalidArgumentError` for a `body` that returns a promise, since others could
+ * write in its transaction while it waits; and what `body` throws. The transaction is rolled back then.
+ *
+ * @example
+ * ```ts
+ * import { withSqliteFence } from "@holdfast/fence";
+ *
+ * await locks.mutex("orders/42").withLock((lock) => {
+ *   withSqliteFence(database, lock, () => database.exec("update orders set status = 'sent' where id = 42"));
+ * });
+ * ```
+ */
+export function withSqliteFence<T>(
+  database: SqliteDatabase,
+  writers: Writer | readonly Writer[],
+  body: () => T,
+  options?: FenceOptions,
+): T {
+  const fences = fencesOf(writers, options);
+  const rows = fences.map(
+    ({ resource, epoch, token, turn }) => `(${quoteText(resource)}, ${epoch}, ${token}, ${turn})`,
+  );
+  database.exec("begin immediate");
+  try {
+    database.exec(`insert into holdfast_writers values ${rows.join(", ")}`);
+    const result = body();
+    if (typeof (result as { then?: unknown } | null)?.then === "function")
+      throw new InvalidArgumentError(
+        "withSqliteFence: the body returned a promise, and must end before it returns",
+      );
+    database.exec("delete from holdfast_writers");
+    database.exec("commit");
+    return result;
+  } catch (error) {
+    database.exec("rollback");
+    const [, why] = /HF_FENCED_OUT: (.*)/.exec((error as Error | null)?.message ?? "") ?? [];
+    if (why === undefined) throw error;
+    const resources = fences.map(({ resource }) => resource).join(", ");
+    throw new FencedOutError(`${resources}: ${why}`, { lockName: resources, cause: error });
+  }
+}

@@ -1,0 +1,53 @@
+import { InvalidArgumentError, type LockHandle } from "@holdfast/core";
+
+/** A lock handle as a resource sees it: every handle of every provider with tokens is one. */
+export type FencedHandle = Pick<LockHandle, "name" | "token" | "turn" | "assertHeld">;
+
+/** Who writes: a handle, for the resource of the lock's name, or a handle for another resource. */
+export type Writer = FencedHandle | ResourceWriter;
+
+/** A handle that writes another resource than that of its lock's name. */
+export interface ResourceWriter {
+  /** By the name that its guard computes. */
+  readonly resource: string;
+  /** The handle of the lock that protects it. */
+  readonly handle: FencedHandle;
+}
+
+/** What concerns all writers of one resource alike. */
+export interface FenceOptions {
+  /**
+   * Counts the restores of the lock service: after one, its tokens may begin anew below those that resources have seen. Higher by one in the
+   * configuration of all writers makes every later token newer than all earlier ones. A whole number, default 0.
+   */
+  epoch?: number;
+}
+
+/** A token with what is compared before and after it. */
+export interface Fence {
+  /** What is written, by the name that its guard computes. */
+  readonly resource: string;
+  /** As `FenceOptions.epoch`. */
+  readonly epoch: number;
+  /** The fencing token of the grant. */
+  readonly token: bigint;
+  /** How many owners had the lock under this token before, as `LockHandle.turn`. */
+  readonly turn: number;
+}
+
+/** The tokens of the handles, read now. Throws `LockLostError` and `NotHeldError` for a handle that holds no more, and `InvalidArgumentError`. */
+export function fencesOf(writers: Writer | readonly Writer[], options: FenceOptions = {}): readonly Fence[] {
+  const { epoch = 0 } = options;
+  if (!Number.isSafeInteger(epoch) || epoch < 0)
+    throw new InvalidArgumentError(`fence: epoch must be a whole number from 0; got ${String(epoch)}`);
+  const all = Array.isArray(writers) ? (writers as readonly Writer[]) : [writers as Writer];
+  if (all.length === 0)
+    throw new InvalidArgumentError("fence: no lock was given, and a fence is made of its token");
+  return all.map((writer) => {
+    const [resource, handle] = "handle" in writer ? [writer.resource, writer.handle] : [writer.name, writer];
+    handle.assertHeld();
+    if (handle.token === null)
+      throw new InvalidArgumentError(`fence: the lock "${handle.name}" has no token: its backend makes none`);
+    return { resource, epoch, token: handle.token, turn: handle.turn };
+  });
+}

@@ -1,0 +1,204 @@
+import { eventually } from "@holdfast/test-servers";
+import pg from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Postgres, startPostgres } from "../../../e2e/support/postgres.js";
+import {
+  FencedOutError,
+  fenceStatement,
+  type GuardedTable,
+  postgresGuards,
+  withFence,
+  withoutPostgresGuards,
+} from "../src/index.js";
+import { holder } from "./handles.js";
+
+const orders: GuardedTable = { table: "orders", resource: (row) => `'orders/' || ${row}.id` };
+let server: Postgres;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  server = await startPostgres();
+  pool = new pg.Pool({ connectionString: server.url });
+}, 120_000);
+afterAll(async () => {
+  await pool?.end();
+  await server?.stop();
+});
+beforeEach(async () => {
+  await pool.query("drop table if exists orders; drop schema if exists holdfast_fence cascade");
+  await pool.query("create table orders (id integer primary key, status text not null)");
+  await pool.query("insert into orders values (42, 'new'), (43, 'new')");
+  await pool.query(postgresGuards([orders]));
+});
+
+async function status(id = 42): Promise<unknown> {
+  const { rows } = await pool.query("select status from orders where id = $1", [id]);
+  return rows[0]?.status;
+}
+const write =
+  (to: string, id = 42) =>
+  (client: pg.PoolClient) =>
+    client.query("update orders set status = $1 where id = $2", [to, id]);
+
+describe("a guarded table of PostgreSQL", () => {
+  it("takes the writes of rising tokens, and several of one", async () => {
+    await withFence(pool, holder("orders/42", 7n), write("packed"));
+    await withFence(pool, holder("orders/42", 7n), write("labelled"));
+    await withFence(pool, holder("orders/42", 9n), write("sent"));
+    expect(await status()).toBe("sent");
+  });
+
+  it.each([
+    ["a lower token", holder("orders/42", 6n), 1],
+    ["a lower turn of the same token", holder("orders/42", 7n, 1), 1],
+    ["a higher token of an earlier epoch", holder("orders/42", 8n), 0],
+  ])("refuses %s with FencedOutError, and nothing of its transaction stays", async (_, late, epoch) => {
+    await withFence(pool, holder("orders/42", 7n, 2), write("sent"), { epoch: 1 });
+    const both = async (client: pg.PoolClient) => {
+      await client.query("create table half_done ()");
+      await write("packed")(client);
+    };
+    const refused = withFence(pool, late, both, { epoch });
+    await expect(refused).rejects.toBeInstanceOf(FencedOutError);
+    const { code, lockName, message } = await refused.catch((error) => error);
+    expect([code, lockName]).toEqual(["HF_FENCED_OUT", "orders/42"]);
+    expect(message).toMatch(/no longer the newest.*newest: epoch 1, token 7, turn 2/);
+    expect(await status()).toBe("sent");
+    expect((await pool.query("select to_regclass('half_done') there")).rows).toEqual([{ there: null }]);
+  });
+
+  it("keeps all digits of a token", async () => {
+    const token = 9_007_199_254_740_993n;
+    await withFence(pool, holder("orders/42", token), write("sent"));
+    await expect(withFence(pool, holder("orders/42", token - 1n), write("late"))).rejects.toThrow(
+      FencedOutError,
+    );
+  });
+
+  const everyWrite = [
+    "insert into orders values (44, 'new')",
+    "insert into orders values (42, 'new') on conflict (id) do update set status = 'sent'",
+    "update orders set status = 'sent' where id = 42",
+    "update orders set id = 45 where id = 43",
+    "delete from orders where id = 42",
+    "truncate orders",
+    "merge into orders using (values (42)) as given(id) on orders.id = given.id when matched then delete",
+    "with gone as (delete from orders where id = 42 returning id) select * from gone",
+  ];
+  it.each(everyWrite)("refuses without a fence, and with that of another row: %s", async (sql) => {
+    await expect(pool.query(sql)).rejects.toMatchObject({ code: "HF001" });
+    await expect(withFence(pool, holder("orders/43", 99n), (client) => client.query(sql))).rejects.toThrow(
+      /no token/,
+    );
+    expect((await pool.query("select id, status from orders order by id")).rows).toEqual([
+      { id: 42, status: "new" },
+      { id: 43, status: "new" },
+    ]);
+  });
+
+  it("takes one transaction with the fences of several locks, by the lock's name or by another one", async () => {
+    const both = [holder("orders/42", 5n), { resource: "orders/43", handle: holder("any", 6n) }];
+    await withFence(pool, both, (client) => client.query("update orders set status = 'sent'"));
+    expect([await status(), await status(43)]).toEqual(["sent", "sent"]);
+  });
+
+  it("holds for one transaction: the next one on the same connection has no fence", async () => {
+    const single = new pg.Pool({ connectionString: server.url, max: 1 });
+    await withFence(single, holder("orders/42", 7n), write("sent"));
+    await expect(single.query("update orders set status = 'late'")).rejects.toMatchObject({ code: "HF001" });
+    await single.end();
+  });
+
+  it("lets a later holder wait for the transaction of an earlier one, and refuses what comes after it", async () => {
+    const early = await pool.connect();
+    const { text, values } = fenceStatement(holder("orders/42", 7n));
+    await early.query("begin");
+    await early.query(text, values);
+    await early.query("update orders set status = 'packed' where id = 42");
+    let done = false;
+    const later = withFence(pool, holder("orders/42", 8n), async (client: pg.PoolClient) => {
+      const { rows } = await client.query(
+        "update orders set status = status || ', sent' where id = 42 returning status",
+      );
+      done = true;
+      return rows[0].status;
+    });
+    await eventually(
+      async () => {
+        const waits = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
+        return (await pool.query(waits)).rows[0].waiting === 1;
+      },
+      { what: "the later holder to wait" },
+    );
+    expect(done).toBe(false);
+    await early.query("commit");
+    early.release();
+    expect(await later).toBe("packed, sent");
+    await expect(withFence(pool, holder("orders/42", 7n), write("late"))).rejects.toThrow(FencedOutError);
+  });
+
+  it("takes transactions of one holder side by side", async () => {
+    await withFence(pool, holder("orders/42", 7n), write("packed"));
+    await withFence(pool, holder("orders/42", 7n), async () => {
+      await withFence(pool, { resource: "orders/42", handle: holder("orders/42", 7n) }, write("sent"));
+    });
+    expect(await status()).toBe("sent");
+  });
+
+  it("only notes what it would refuse while it checks, and is off when it was taken off", async () => {
+    await pool.query(postgresGuards([{ ...orders, mode: "check" }]));
+    await pool.query("update orders set status = 'without' where id = 42");
+    const noted = 'select "table", operation, resource, given from holdfast_fence.refusals';
+    expect((await pool.query(noted)).rows).toEqual([
+      { table: "orders", operation: "UPDATE", resource: "orders/42", given: null },
+    ]);
+    await pool.query(postgresGuards([orders]));
+    await expect(pool.query("update orders set status = 'again'")).rejects.toMatchObject({ code: "HF001" });
+    await pool.query(withoutPostgresGuards([orders]));
+    await pool.query("update orders set status = 'free'");
+    await pool.query("truncate orders");
+  });
+
+  it("needs no rights of its writers beyond those on the table", async () => {
+    await pool.query(
+      "drop role if exists writer; create role writer login; grant select, update on orders to writer",
+    );
+    const url = new URL(server.url);
+    url.username = "writer";
+    const theirs = new pg.Pool({ connectionString: url.href });
+    await withFence(theirs, holder("orders/42", 7n), write("sent"));
+    await expect(withFence(theirs, holder("orders/42", 6n), write("late"))).rejects.toThrow(FencedOutError);
+    await expect(theirs.query("update holdfast_fence.tokens set token = 0")).rejects.toThrow(
+      /permission denied/,
+    );
+    await theirs.end();
+    await pool.query("drop owned by writer; drop role writer");
+  });
+
+  it("takes any name of a schema and a table, and refuses names and modes that are none", async () => {
+    await pool.query(
+      `create schema if not exists "my ""shop"""; create table if not exists "my ""shop"""."Orders" (n text)`,
+    );
+    const odd: GuardedTable = { table: [`my "shop"`, "Orders"], resource: () => "'all of it''s rows'" };
+    await pool.query(postgresGuards([odd]));
+    const insert = `insert into "my ""shop"""."Orders" values ('a')`;
+    await expect(pool.query(insert)).rejects.toMatchObject({ code: "HF001" });
+    await withFence(pool, holder("all of it's rows", 1n), (client) => client.query(insert));
+    expect(() => postgresGuards([{ ...orders, table: "" }])).toThrow(/name/);
+    expect(() => postgresGuards([{ ...orders, mode: "warn" as never }])).toThrow(/mode/);
+  });
+
+  it("passes other errors on as they are, and uses no connection again that could not be rolled back", async () => {
+    await expect(
+      withFence(pool, holder("orders/42", 7n), (client) => client.query("select 1/0")),
+    ).rejects.toMatchObject({
+      code: "22012",
+    });
+    const ended = withFence(pool, holder("orders/42", 7n), async (client) => {
+      await client.query("select pg_terminate_backend(pg_backend_pid())");
+    });
+    await expect(ended).rejects.toThrow(/terminat/);
+    await withFence(pool, holder("orders/42", 7n), write("sent"));
+    expect(await status()).toBe("sent");
+  });
+});

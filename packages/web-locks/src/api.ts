@@ -1,0 +1,103 @@
+import type { AnyToken, LockMode } from "@holdfast/core";
+
+/** What one request asks for: the standard's `LockOptions`. */
+export interface WebLockOptions {
+  /** `"exclusive"` (default): alone. `"shared"`: beside others that ask for it shared. */
+  mode?: LockMode;
+  /** `true`: the callback is called with `null` where the lock cannot be had at once. Default `false`. */
+  ifAvailable?: boolean;
+  /**
+   * `true`: the present holders lose the lock, and this request is the next one of this manager. Default `false`. Holders of other managers
+   * are asked to let go, which their managers do at once; waiters of other managers keep their places before this request.
+   */
+  steal?: boolean;
+  /** Ends the wait: the request rejects with `signal.reason`. Without an effect once the lock is granted. */
+  signal?: AbortSignal;
+}
+
+/** A granted lock: the standard's `Lock`, with what a lock over a network needs beside it. */
+export interface WebLock<Token extends AnyToken = AnyToken> {
+  /** The name as it was requested. */
+  readonly name: string;
+  /** The mode as it was requested. */
+  readonly mode: LockMode;
+  /** The fencing token of the grant, for the resource to refuse late writers; `null` where the provider has none. */
+  readonly token: Token;
+  /**
+   * Aborts once the lock is held no more although its callback has not ended: stolen, or lost with the session or the lease. Pass it to
+   * everything that the callback awaits.
+   */
+  readonly lost: AbortSignal;
+}
+
+/** What is called with the granted lock, and what it returns: the lock is held until that has settled. */
+export type WebLockCallback<Lock, T> = (lock: Lock) => T | PromiseLike<T>;
+
+/** One lock that is held or asked for: the standard's `LockInfo`. */
+export interface WebLockInfo {
+  /** The name as it was requested. */
+  readonly name: string;
+  /** The mode as it was requested. */
+  readonly mode: LockMode;
+  /** Of this manager: the `id` of its provider. Of another client: its session, or what else the backend knows it by. */
+  readonly clientId: string;
+}
+
+/** What was held and asked for when the picture was taken: the standard's `LockManagerSnapshot`. */
+export interface WebLockSnapshot {
+  /** The holds of this manager, and those of other clients on the names that this manager holds or asks for. */
+  readonly held: readonly WebLockInfo[];
+  /** The requests of this manager that wait, in their order. */
+  readonly pending: readonly WebLockInfo[];
+}
+
+/** The standard's `LockManager`, as `navigator.locks` is one, over a provider. */
+export interface WebLockManager<Token extends AnyToken = AnyToken> {
+  /**
+   * Waits for the lock, calls `callback` with it, and gives it back when what the callback returned has settled, with which the request
+   * settles too.
+   *
+   * It rejects as the standard says: with `NotSupportedError` (a `DOMException`) for a name that begins with `-` and for options that
+   * exclude each other, with `TypeError` for what is no callback, mode or signal, with `signal.reason`, with `AbortError` once the
+   * lock is stolen, and with what the callback threw. Beyond the standard it rejects with `LockLostError` as soon as the lock is lost,
+   * and with what `acquire()` of the provider rejects with, such as `BackendError` and `ProviderClosedError`. The callback of a lock
+   * that was stolen or lost goes on: `lock.lost` tells it.
+   *
+   * @example
+   * ```ts
+   * import { webLocks } from "@holdfast/web-locks";
+   *
+   * await webLocks(locks).request("prices", async ({ token, lost }) => {
+   *   await rebuildPrices(lost);
+   *   console.log("rebuilt under", token);
+   * });
+   * ```
+   */
+  request<T>(name: string, callback: WebLockCallback<WebLock<Token>, T>): Promise<T>;
+  /** As above, with options. The callback gets `null` only with `ifAvailable`. */
+  request<T>(
+    name: string,
+    options: WebLockOptions & { ifAvailable?: false },
+    callback: WebLockCallback<WebLock<Token>, T>,
+  ): Promise<T>;
+  /** As above, with `ifAvailable`: the callback gets `null` where the lock cannot be had at once. */
+  request<T>(
+    name: string,
+    options: WebLockOptions,
+    callback: WebLockCallback<WebLock<Token> | null, T>,
+  ): Promise<T>;
+
+  /**
+   * What this manager holds and waits for, and who else holds those names. A picture, already old. Rejects with what `inspect()` of the
+   * provider's locks rejects with.
+   *
+   * @example
+   * ```ts
+   * import { webLocks } from "@holdfast/web-locks";
+   *
+   * const { held, pending } = await webLocks(locks).query();
+   * console.log(held.map(({ name }) => name), `${pending.length} waiting`);
+   * ```
+   */
+  query(): Promise<WebLockSnapshot>;
+}

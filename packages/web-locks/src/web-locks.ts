@@ -1,0 +1,129 @@
+import type { AnyToken, LockHandle, LockProvider, ReadWriteLock } from "@holdfast/core";
+import type {
+  WebLock,
+  WebLockCallback,
+  WebLockInfo,
+  WebLockManager,
+  WebLockOptions,
+  WebLockSnapshot,
+} from "./api.js";
+import { type Asked, readArguments } from "./arguments.js";
+import { HeldLock } from "./held-lock.js";
+import { encodeName } from "./name.js";
+import { RequestQueue } from "./request-queue.js";
+
+/** How a manager uses its provider. */
+export interface WebLocksOptions {
+  /** Before each name at the backend, as a path of the provider's lock names. Default `"web-locks/"`. */
+  prefix?: string;
+}
+
+/**
+ * The lock API of the Web Locks standard over a provider: `navigator.locks` for processes on many machines. Each name is a read-write lock of
+ * the provider, `<prefix><name>`, so that Java clients can share it. The provider stays the caller's: closing it ends all holds and requests.
+ *
+ * @example
+ * ```ts
+ * import { webLocks } from "@holdfast/web-locks";
+ *
+ * const manager = webLocks(locks); // of zookeeperLocks(), redisLocks() or memoryLocks()
+ * await manager.request("prices", { mode: "shared" }, async (lock) => makeReport(lock.lost));
+ * ```
+ */
+export function webLocks<Token extends AnyToken = AnyToken>(
+  provider: LockProvider<Token>,
+  options: WebLocksOptions = {},
+): WebLockManager<Token> {
+  return new Manager(provider, options.prefix ?? "web-locks/") as WebLockManager<Token>;
+}
+
+/** What a manager has of one name, as long as it holds it or asks for it. */
+class NamedLock {
+  readonly lock: ReadWriteLock;
+  readonly queue: RequestQueue;
+  readonly held = new Set<HeldLock>();
+
+  constructor(lock: ReadWriteLock) {
+    this.lock = lock;
+    this.queue = new RequestQueue(lock);
+  }
+}
+
+class Manager implements WebLockManager {
+  readonly #provider: LockProvider;
+  readonly #prefix: string;
+  readonly #names = new Map<string, NamedLock>();
+
+  constructor(provider: LockProvider, prefix: string) {
+    this.#provider = provider;
+    this.#prefix = prefix;
+  }
+
+  async request<T>(
+    name: string,
+    first: WebLockOptions | WebLockCallback<never, T>,
+    second?: WebLockCallback<never, T>,
+  ): Promise<T> {
+    const [options, callback] = second === undefined ? [{}, first] : [first as WebLockOptions, second];
+    const asked = readArguments(name, options, callback);
+    const body = callback as WebLockCallback<WebLock | null, T>;
+    const named = this.#named(asked.name);
+    try {
+      const handle = await this.#granted(named, asked);
+      if (handle === null) return await body(null);
+      const held = new HeldLock(asked.name, asked.mode, handle);
+      named.held.add(held);
+      try {
+        return await held.settle(() => body(held.forCallback()));
+      } finally {
+        named.held.delete(held);
+      }
+    } finally {
+      if (named.held.size === 0 && named.queue.pending.length === 0) this.#names.delete(asked.name);
+    }
+  }
+
+  async query(): Promise<WebLockSnapshot> {
+    const held: WebLockInfo[] = [];
+    const pending: WebLockInfo[] = [];
+    const clientId = this.#provider.id;
+    const names = [...this.#names];
+    const others = await Promise.all(names.map(([name, named]) => this.#othersOf(name, named)));
+    for (const [, named] of names) {
+      for (const { name, mode } of named.held) held.push({ name, mode, clientId });
+      for (const { name, mode } of named.queue.pending) pending.push({ name, mode, clientId });
+    }
+    return { held: [...held, ...others.flat()], pending };
+  }
+
+  async #othersOf(name: string, { lock }: NamedLock): Promise<WebLockInfo[]> {
+    const { held } = await lock.inspect({ maxPending: 0 });
+    return held
+      .filter(({ heldByThisProvider }) => !heldByThisProvider)
+      .map(({ mode, session, backendId }) => ({ name, mode, clientId: session ?? backendId }));
+  }
+
+  #named(name: string): NamedLock {
+    const known = this.#names.get(name);
+    if (known !== undefined) return known;
+    const named = new NamedLock(this.#provider.readWriteLock(`${this.#prefix}${encodeName(name)}`));
+    this.#names.set(name, named);
+    return named;
+  }
+
+  #granted(named: NamedLock, asked: Asked): Promise<LockHandle | null> {
+    return new Promise((granted, failed) => {
+      if (!asked.steal) return named.queue.add({ ...asked, granted, failed });
+      const giveUp = new AbortController();
+      // First the place in the queue, then the end of those who hold.
+      named.queue.add({ ...asked, signal: giveUp.signal, granted, failed });
+      this.#endHolders(named).catch((error) => giveUp.abort(error));
+    });
+  }
+
+  /** Our own at once; those of other managers are asked. */
+  async #endHolders({ held, lock }: NamedLock): Promise<void> {
+    await Promise.all([...held].map((each) => each.steal()));
+    await lock.requestRevoke();
+  }
+}
