@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { eventually } from "@holdfast/test-servers";
 import { expect, test } from "vitest";
+import { drawn } from "../support/share.js";
 import { startInside } from "./support/inside.js";
 
 interface Inside {
@@ -50,7 +51,7 @@ function networks(): Map<number, string> {
 type Blow = (program: { child: { kill(signal: NodeJS.Signals): boolean } }, inside: Inside) => void;
 type End = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
-test.each<[string, Blow, End]>([
+const blows: readonly [string, Blow, End][] = [
   // Passed on, and the one inside cleans up: its code is the one that comes out.
   ["SIGTERM to the runner", ({ child }) => child.kill("SIGTERM"), { code: 143, signal: null }],
   ["SIGKILL to the runner outside", ({ child }) => child.kill("SIGKILL"), { code: null, signal: "SIGKILL" }],
@@ -59,30 +60,35 @@ test.each<[string, Blow, End]>([
     (_, { runner }) => process.kill(runner, "SIGKILL"),
     { code: 255, signal: null },
   ],
-])("%s leaves no process, no network, no mount and no folder behind", async (_, blow, end) => {
-  await using program = await startInside(everything);
-  const inside = await program.said<Inside>();
-  const pids = [inside.runner, ...inside.servers];
-  const own = readlinkSync("/proc/self/ns/net");
-  const before = networks();
-  const made = new Set(pids.map((pid) => before.get(pid)));
-  // The runner's own and one for each server; none is ours.
-  expect(made.size).toBe(3);
-  expect(made.has(own)).toBe(false);
-  expect(readFileSync(`/proc/${inside.runner}/mounts`, "utf8")).toContain(inside.folders[0]);
+];
 
-  blow(program, inside);
-  expect(await program.ended).toEqual(end);
-  await eventually(() => [...networks().values()].every((network) => !made.has(network)), {
-    what: "the last process to leave the namespaces",
-    withinMs: 60_000,
-    detail: () => JSON.stringify([...networks()].filter(([, network]) => made.has(network))),
-  });
-  await eventually(() => inside.folders.every((folder) => !existsSync(folder)), {
-    what: "folders to be removed",
-    withinMs: 60_000,
-    detail: () => JSON.stringify(inside.folders.filter((folder) => existsSync(folder))),
-  });
-  const mounts = readFileSync("/proc/self/mounts", "utf8");
-  for (const folder of inside.folders) expect(mounts).not.toContain(folder);
-});
+test.each(drawn("blows to a run in namespaces", blows, 1, ([blow]) => blow))(
+  "%s leaves no process, no network, no mount and no folder behind",
+  async (_, blow, end) => {
+    await using program = await startInside(everything);
+    const inside = await program.said<Inside>();
+    const pids = [inside.runner, ...inside.servers];
+    const own = readlinkSync("/proc/self/ns/net");
+    const before = networks();
+    const made = new Set(pids.map((pid) => before.get(pid)));
+    // The runner's own and one for each server; none is ours.
+    expect(made.size).toBe(3);
+    expect(made.has(own)).toBe(false);
+    expect(readFileSync(`/proc/${inside.runner}/mounts`, "utf8")).toContain(inside.folders[0]);
+
+    blow(program, inside);
+    expect(await program.ended).toEqual(end);
+    await eventually(() => [...networks().values()].every((network) => !made.has(network)), {
+      what: "the last process to leave the namespaces",
+      withinMs: 60_000,
+      detail: () => JSON.stringify([...networks()].filter(([, network]) => made.has(network))),
+    });
+    await eventually(() => inside.folders.every((folder) => !existsSync(folder)), {
+      what: "folders to be removed",
+      withinMs: 60_000,
+      detail: () => JSON.stringify(inside.folders.filter((folder) => existsSync(folder))),
+    });
+    const mounts = readFileSync("/proc/self/mounts", "utf8");
+    for (const folder of inside.folders) expect(mounts).not.toContain(folder);
+  },
+);

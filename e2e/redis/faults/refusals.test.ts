@@ -250,7 +250,10 @@ it.each(Object.keys(operations))(
     );
     const what = ({ nth, answer, times }: (typeof points)[number]): string =>
       `request ${nth} answered ${answer} ${times} times`;
-    for (const point of drawn(`refusals of ${title}`, points, 4, what)) {
+    // The first request comes in each run; what is done at once may need fewer of the last ones.
+    const [first, ...later] = points;
+    if (first === undefined) throw new Error("the operation asks nothing of the server");
+    for (const point of [first, ...drawn(`refusals of ${title}, beside the first`, later, 3, what)]) {
       const match: RespMatch & { answer: string } = { name: scripts, ...point };
       const rule = link.refuseCommand(match);
       try {
