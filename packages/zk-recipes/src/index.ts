@@ -8,4 +8,14 @@ export {
   type ZooKeeperLocks,
   zookeeperLocks,
 } from "./provider/zookeeper-locks.js";
-export type { AtomicLong, GroupMember, GroupMembership, SharedValue, Versioned } from "./values/api.js";
+export type {
+  AtomicLong,
+  GroupMember,
+  GroupMembership,
+  GuardedCreate,
+  GuardedDelete,
+  GuardedOp,
+  GuardedSet,
+  SharedValue,
+  Versioned,
+} from "./values/api.js";

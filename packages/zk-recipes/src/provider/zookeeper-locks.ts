@@ -7,12 +7,14 @@ import {
   type FencingToken,
   InvalidArgumentError,
   type LeaderElection,
+  type LockHandle,
   type LockProvider,
   type Mutex,
   type Semaphore,
 } from "@holdfast/core";
 import {
   BarrierView,
+  backendCall,
   CountDownLatchView,
   DoubleBarrierView,
   DriverProvider,
@@ -29,8 +31,9 @@ import { ZooKeeperLatch } from "../rendezvous/latch.js";
 import { adoptSession, openSession } from "../session/open-session.js";
 import type { RequestMeter } from "../session/request-sender.js";
 import type { ZooKeeperSession } from "../session/types.js";
-import type { AtomicLong, GroupMembership, SharedValue } from "../values/api.js";
+import type { AtomicLong, GroupMembership, GuardedOp, SharedValue } from "../values/api.js";
 import { AtomicLongView } from "../values/atomic-long.js";
+import { guardedWrite } from "../values/guarded.js";
 import { bytesCodec, countCodec, SharedValueView } from "../values/shared-value.js";
 import { type DriverOptions, ZooKeeperDriver } from "./driver.js";
 import { type ResolvedZooKeeperOptions, resolveOptions, type ZooKeeperLocksOptions } from "./options.js";
@@ -100,6 +103,25 @@ export interface ZooKeeperLocks extends LockProvider<FencingToken> {
 
   /** The present members of a group, on the nodes of Curator's `GroupMember`. */
   groupMembership(name: string): GroupMembership;
+
+  /**
+   * Writes nodes in one transaction that begins with a check of the lock's own node: ZooKeeper itself refuses all of it once the hold is over,
+   * whatever this client believes. One request. With it a lock needs no token for what is kept in ZooKeeper. A provider that keeps
+   * locks (`keepMs`) gives this one back at its release.
+   *
+   * Waits for contact while the hold is in doubt. Rejects with `LockLostError` when the hold is over, and then nothing was written; with
+   * `NotHeldError` after the release; with `BackendError` when the server refuses a step, with its code and path as `cause`, and nothing
+   * was written; with a `BackendError` that is not retryable when the answer was lost, which says so; with `UnsupportedError` for a
+   * `naiveMutex`; and with `InvalidArgumentError` for steps that are none and for a handle of another provider.
+   *
+   * @example
+   * ```ts
+   * await locks.mutex("/orders/42/lock").withLock(async (lock) => {
+   *   await locks.guarded(lock, [{ op: "set", path: "/orders/42/status", data: Buffer.from("sent") }]);
+   * });
+   * ```
+   */
+  guarded(lock: LockHandle, ops: readonly GuardedOp[]): Promise<void>;
 }
 
 /** What an election on ZooKeeper takes. */
@@ -209,6 +231,10 @@ class ZooKeeperProvider extends DriverProvider<FencingToken> implements ZooKeepe
   groupMembership(name: string): GroupMembership {
     this.checkNamed("group-membership", name);
     return new GroupView(this.#calls, name, nodeData(this.#identity, null));
+  }
+
+  async guarded(lock: LockHandle, ops: readonly GuardedOp[]): Promise<void> {
+    await backendCall(this.engine, lock?.name, () => guardedWrite(this.#calls, lock, ops));
   }
 
   semaphoreMutex(name: string, options?: AcquireOptions): Mutex<FencingToken> {

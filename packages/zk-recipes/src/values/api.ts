@@ -101,3 +101,38 @@ export interface GroupMembership {
   /** Yields the present members at once, then each change of them or of their data; otherwise as `SharedValue.observe()`. */
   observe(options?: { signal?: AbortSignal }): AsyncIterable<readonly GroupMember[]>;
 }
+
+/** One step of `ZooKeeperLocks.guarded()`. Paths are as the names of locks: absolute ones stand below chroot and namespace. */
+export type GuardedOp = GuardedCreate | GuardedSet | GuardedDelete;
+
+/** Makes a node. */
+export interface GuardedCreate {
+  /** The kind of the step. */
+  readonly op: "create";
+  /** Its parent has to be there. */
+  readonly path: string;
+  /** Default none. */
+  readonly data?: Uint8Array;
+}
+
+/** Writes a node that is there. */
+export interface GuardedSet {
+  /** The kind of the step. */
+  readonly op: "set";
+  /** The node that is written. */
+  readonly path: string;
+  /** What it has after that. */
+  readonly data: Uint8Array;
+  /** Only of just this version. Default: of any. */
+  readonly version?: number;
+}
+
+/** Deletes a node without children, or demands that a node is there. */
+export interface GuardedDelete {
+  /** The kind of the step. */
+  readonly op: "delete" | "check";
+  /** The node that is deleted or demanded. */
+  readonly path: string;
+  /** Only of just this version. Default: of any. */
+  readonly version?: number;
+}
