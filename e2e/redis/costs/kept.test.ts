@@ -90,7 +90,8 @@ describe("a kept mutex on Redis", () => {
     link.reset();
     const beganMs = performance.now();
     await eventually(() => scripts(link) >= 8, { what: "four heartbeats", withinMs: 20 * heartbeatMs });
-    expect(performance.now() - beganMs).toBeGreaterThan(3 * heartbeatMs);
+    // Between the first and the fourth lie three periods, less by what the first was late: more calls would be there after two.
+    expect(performance.now() - beganMs).toBeGreaterThan(2.5 * heartbeatMs);
     expect(locks.kept()).toHaveLength(400);
   });
 

@@ -2,7 +2,7 @@ import { type Redis, type RedisOptions, SentinelConnector } from "ioredis";
 
 interface Inner {
   readonly options: RedisOptions;
-  readonly failoverDetector: { cleanup(): void } | null | undefined;
+  failoverDetector: { cleanup(): void } | null | undefined;
   connectToSentinel(endpoint: unknown, options?: unknown): Redis;
 }
 
@@ -17,7 +17,10 @@ export class QuietSentinels extends SentinelConnector {
   override connect(
     emitter: Parameters<SentinelConnector["connect"]>[0],
   ): ReturnType<SentinelConnector["connect"]> {
-    (this as unknown as Inner).failoverDetector?.cleanup();
+    const inner = this as unknown as Inner;
+    inner.failoverDetector?.cleanup();
+    // Of many tries in an outage each would end its connections once more, with a timer and a listener for each.
+    inner.failoverDetector = null;
     return super.connect(emitter);
   }
 }
