@@ -11,6 +11,7 @@ import { operatorSession } from "../support/providers.js";
 import type { RedissonClient } from "../support/redisson/redisson-client.js";
 import { type RedissonPeer, startRedissonPeer } from "../support/redisson/redisson-peer.js";
 import { redissonVersions } from "../support/redisson/redisson-versions.js";
+import { drawn } from "../support/share.js";
 import type { Tab } from "./support/browser.js";
 import { type LiveWorld, startLiveWorld } from "./support/live-world.js";
 import { LockView, type Standing } from "./support/lock-view.js";
@@ -194,113 +195,116 @@ const sides: Readonly<Record<string, Side>> = {
   },
 };
 
-describe.each(Object.entries(sides))("the page before a lock of ours on %s", (_title, side) => {
-  let one: ReturnType<LockProvider["mutex"]>;
-  let two: ReturnType<LockProvider["mutex"]>;
-  let clients: [LockProvider, LockProvider];
-  beforeAll(async () => {
-    clients = [await side.client(), await side.client()];
-  });
-  function mutexes(name: string): string {
-    const key = side.key(name);
-    [one, two] = [clients[0].mutex(key), clients[1].mutex(key)];
-    return key;
-  }
-
-  it("shows a hand-off of a visible row within a second", async () => {
-    const key = mutexes("hand-off");
-    let held = await one.acquire();
-    await tab.page.goto(`${world.dashboard.url}locks?q=${encodeURIComponent(key)}`);
-    const token = tab.page.locator("tr", { has: tab.page.locator(`a[data-row][title="${key}"]`) });
-    const shown = (of: bigint | null) => token.locator(`td span.key[title="${side.token(of)}"]`).waitFor();
-    await shown(held.token);
-    const tookMs: number[] = [];
-    for (let round = 0; round < handOffs; round++) {
-      const next = (round % 2 === 0 ? two : one).acquire();
-      await world.dashboard.row(key, ({ waiterCount }) => waiterCount === 1);
-      await held.release();
-      held = await next;
-      const grantedMs = performance.now();
-      await shown(held.token);
-      tookMs.push(performance.now() - grantedMs);
-    }
-    await held.release();
-    console.log(`hand-offs of a visible row: ${tookMs.map((each) => Math.round(each)).join(", ")} ms`);
-    expect(Math.min(...tookMs)).toBeLessThan(latestMs);
-    expect(Math.max(...tookMs)).toBeLessThan(10 * latestMs);
-    expect(tab.trouble()).toEqual([]);
-  });
-
-  it("forces a release once its name is typed and a reason given, and our holder hears that it was stolen", async () => {
-    const key = mutexes("forced");
-    const held = await one.acquire();
-    const lost = once(held.lost, "abort");
-    await view.open(await world.dashboard.urlOf(key));
-    await view.ask("Force release");
-    const button = view.dialog.getByRole("button", { name: "Release by force" });
-    await view.dialog.locator(".effects li").first().waitFor();
-    await view.fill({ typed: key.slice(0, -1), reason: "stuck since noon" });
-    await view.dialog.getByText("The name is not typed yet, or not the same.").waitFor();
-    expect(await button.isDisabled()).toBe(true);
-    await view.fill({ typed: key, reason: "stuck since noon" });
-    await button.click();
-    await view.dialog.getByText("Done.").waitFor();
-    await lost;
-    expect((held.lost.reason as LockLostError).reason).toBe("stolen");
-    await view.dialog.getByRole("link", { name: /Audit row/ }).click();
-    await view.page.getByText("stuck since noon").first().waitFor();
-    expect(tab.trouble()).toEqual([]);
-  });
-
-  it("does nothing and shows the old and the new holder when the lock was handed over meanwhile", async () => {
-    const key = mutexes("conflict");
-    const held = await one.acquire();
-    const next = two.acquire();
-    await world.dashboard.row(key, ({ waiterCount }) => waiterCount === 1);
-    await view.open(await world.dashboard.urlOf(key));
-    const before = side.token(held.token);
-    await view.fact("Token").filter({ hasText: before }).waitFor();
-    // Between the click and the arrival of the request, which nobody can see coming.
-    await tab.page.route("**/actions", async (route) => {
-      await held.release();
-      await next;
-      await route.continue();
+describe.each(drawn("backends before the page", Object.entries(sides), 1, ([title]) => title))(
+  "the page before a lock of ours on %s",
+  (_title, side) => {
+    let one: ReturnType<LockProvider["mutex"]>;
+    let two: ReturnType<LockProvider["mutex"]>;
+    let clients: [LockProvider, LockProvider];
+    beforeAll(async () => {
+      clients = [await side.client(), await side.client()];
     });
-    await view.ask("Force release");
-    await view.fill({ typed: key, reason: "stuck since noon" });
-    const answered = tab.page.waitForResponse((response) => response.url().endsWith("/actions"));
-    await view.dialog.getByRole("button", { name: "Release by force" }).click();
-    expect((await answered).status()).toBe(409);
-    await tab.page.unroute("**/actions");
-    await view.dialog.getByText("Nothing was done: the lock is not what it was when you looked.").waitFor();
-    const holders = await view.dialog.locator(".result .compare").allTextContents();
-    expect(holders).toHaveLength(2);
-    expect(holders[0]).toMatch(/^When you looked/);
-    expect(holders[0]).toContain(before);
-    expect(holders[1]).toMatch(/^Now/);
-    const now = await next;
-    expect(holders[1]).toContain(side.token(now.token));
-    expect(now.state).toBe("held");
-    // The refusal itself is in the browser's log; nothing else is.
-    expect(tab.trouble(/^409 .*actions$/)).toEqual([]);
-    await now.release();
-  });
+    function mutexes(name: string): string {
+      const key = side.key(name);
+      [one, two] = [clients[0].mutex(key), clients[1].mutex(key)];
+      return key;
+    }
 
-  it("asks a holder of ours to leave, who hears it and still holds", async () => {
-    const key = mutexes("asked");
-    const held = await one.acquire({ revocable: true });
-    const asked = once(held.revokeRequested, "abort");
-    await view.open(await world.dashboard.urlOf(key));
-    await view.ask("Request revoke");
-    await view.fill({ reason: "maintenance at noon" });
-    await view.dialog.getByRole("button", { name: "Send the request" }).click();
-    await view.dialog.getByText("Done.").waitFor();
-    await asked;
-    expect(held.state).toBe("held");
-    expect(await held.release()).toBe("released");
-    expect(tab.trouble()).toEqual([]);
-  });
-});
+    it("shows a hand-off of a visible row within a second", async () => {
+      const key = mutexes("hand-off");
+      let held = await one.acquire();
+      await tab.page.goto(`${world.dashboard.url}locks?q=${encodeURIComponent(key)}`);
+      const token = tab.page.locator("tr", { has: tab.page.locator(`a[data-row][title="${key}"]`) });
+      const shown = (of: bigint | null) => token.locator(`td span.key[title="${side.token(of)}"]`).waitFor();
+      await shown(held.token);
+      const tookMs: number[] = [];
+      for (let round = 0; round < handOffs; round++) {
+        const next = (round % 2 === 0 ? two : one).acquire();
+        await world.dashboard.row(key, ({ waiterCount }) => waiterCount === 1);
+        await held.release();
+        held = await next;
+        const grantedMs = performance.now();
+        await shown(held.token);
+        tookMs.push(performance.now() - grantedMs);
+      }
+      await held.release();
+      console.log(`hand-offs of a visible row: ${tookMs.map((each) => Math.round(each)).join(", ")} ms`);
+      expect(Math.min(...tookMs)).toBeLessThan(latestMs);
+      expect(Math.max(...tookMs)).toBeLessThan(10 * latestMs);
+      expect(tab.trouble()).toEqual([]);
+    });
+
+    it("forces a release once its name is typed and a reason given, and our holder hears that it was stolen", async () => {
+      const key = mutexes("forced");
+      const held = await one.acquire();
+      const lost = once(held.lost, "abort");
+      await view.open(await world.dashboard.urlOf(key));
+      await view.ask("Force release");
+      const button = view.dialog.getByRole("button", { name: "Release by force" });
+      await view.dialog.locator(".effects li").first().waitFor();
+      await view.fill({ typed: key.slice(0, -1), reason: "stuck since noon" });
+      await view.dialog.getByText("The name is not typed yet, or not the same.").waitFor();
+      expect(await button.isDisabled()).toBe(true);
+      await view.fill({ typed: key, reason: "stuck since noon" });
+      await button.click();
+      await view.dialog.getByText("Done.").waitFor();
+      await lost;
+      expect((held.lost.reason as LockLostError).reason).toBe("stolen");
+      await view.dialog.getByRole("link", { name: /Audit row/ }).click();
+      await view.page.getByText("stuck since noon").first().waitFor();
+      expect(tab.trouble()).toEqual([]);
+    });
+
+    it("does nothing and shows the old and the new holder when the lock was handed over meanwhile", async () => {
+      const key = mutexes("conflict");
+      const held = await one.acquire();
+      const next = two.acquire();
+      await world.dashboard.row(key, ({ waiterCount }) => waiterCount === 1);
+      await view.open(await world.dashboard.urlOf(key));
+      const before = side.token(held.token);
+      await view.fact("Token").filter({ hasText: before }).waitFor();
+      // Between the click and the arrival of the request, which nobody can see coming.
+      await tab.page.route("**/actions", async (route) => {
+        await held.release();
+        await next;
+        await route.continue();
+      });
+      await view.ask("Force release");
+      await view.fill({ typed: key, reason: "stuck since noon" });
+      const answered = tab.page.waitForResponse((response) => response.url().endsWith("/actions"));
+      await view.dialog.getByRole("button", { name: "Release by force" }).click();
+      expect((await answered).status()).toBe(409);
+      await tab.page.unroute("**/actions");
+      await view.dialog.getByText("Nothing was done: the lock is not what it was when you looked.").waitFor();
+      const holders = await view.dialog.locator(".result .compare").allTextContents();
+      expect(holders).toHaveLength(2);
+      expect(holders[0]).toMatch(/^When you looked/);
+      expect(holders[0]).toContain(before);
+      expect(holders[1]).toMatch(/^Now/);
+      const now = await next;
+      expect(holders[1]).toContain(side.token(now.token));
+      expect(now.state).toBe("held");
+      // The refusal itself is in the browser's log; nothing else is.
+      expect(tab.trouble(/^409 .*actions$/)).toEqual([]);
+      await now.release();
+    });
+
+    it("asks a holder of ours to leave, who hears it and still holds", async () => {
+      const key = mutexes("asked");
+      const held = await one.acquire({ revocable: true });
+      const asked = once(held.revokeRequested, "abort");
+      await view.open(await world.dashboard.urlOf(key));
+      await view.ask("Request revoke");
+      await view.fill({ reason: "maintenance at noon" });
+      await view.dialog.getByRole("button", { name: "Send the request" }).click();
+      await view.dialog.getByText("Done.").waitFor();
+      await asked;
+      expect(held.state).toBe("held");
+      expect(await held.release()).toBe("released");
+      expect(tab.trouble()).toEqual([]);
+    });
+  },
+);
 
 function sequence(name: string): number {
   return Number(name.slice(-10));

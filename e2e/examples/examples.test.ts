@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { Program } from "../packaging/program.js";
 import { type Postgres, startPostgres } from "../support/postgres.js";
 import { buildPackages } from "../support/process/emit.js";
+import { drawn } from "../support/share.js";
 
 const folder = fileURLToPath(new URL("../../examples", import.meta.url));
 
@@ -69,7 +70,7 @@ const programs: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-it.each(Object.entries(programs))(
+it.each(drawn("examples that end by themselves", Object.entries(programs), 5, ([file]) => file))(
   "%s does what its first line says, and ends by itself without a warning",
   async (file, said) => {
     const program = start(file);
