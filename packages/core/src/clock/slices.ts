@@ -4,8 +4,8 @@ import { outsideScopes } from "../scopes/store.js";
 
 /** So much of a turn of the event loop, about, goes into all such works together. */
 const sliceMs: Millis = 8;
-/** After so many items what they have left to microtasks has its turn. A multiple of what drivers send in one call. */
-const stepItems = 500;
+/** After so many items what they have left to microtasks has its turn: many enough for one call of a driver, few enough for code that runs for the first time. */
+const stepItems = 200;
 /** After so few at least, where so many take longer than a slice together with what they leave. */
 const leastItems = 60;
 /** Works of this process that are not done: what concerns very many begins several at once. */
