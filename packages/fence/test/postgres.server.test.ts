@@ -1,6 +1,6 @@
 import { eventually } from "@holdfast/test-servers";
 import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type Postgres, startPostgres } from "../../../e2e/support/postgres.js";
 import {
   FencedOutError,
@@ -109,32 +109,31 @@ describe("a guarded table of PostgreSQL", () => {
     await single.end();
   });
 
-  it("lets a later holder wait for the transaction of an earlier one, and refuses what comes after it", async () => {
-    const early = await pool.connect();
-    const { text, values } = fenceStatement(holder("orders/42", 7n));
+  it("lets a later holder wait for the open transaction of an earlier one, whatever row of the resource each writes, and refuses what comes after it", async () => {
+    await pool.query(postgresGuards([{ table: "orders", resource: () => "'all'" }]));
+    // The token is known before, so that the transaction changes nothing of it.
+    await withFence(pool, holder("all", 7n), write("new"));
+    const early = new pg.Client({ connectionString: server.url });
+    await early.connect();
+    onTestFinished(() => early.end());
+    const { text, values } = fenceStatement(holder("all", 7n));
     await early.query("begin");
     await early.query(text, values);
     await early.query("update orders set status = 'packed' where id = 42");
-    let done = false;
-    const later = withFence(pool, holder("orders/42", 8n), async (client: pg.PoolClient) => {
-      const { rows } = await client.query(
-        "update orders set status = status || ', sent' where id = 42 returning status",
-      );
-      done = true;
-      return rows[0].status;
+    let seen: unknown;
+    const later = withFence(pool, holder("all", 8n), async (client: pg.PoolClient) => {
+      await write("sent", 43)(client);
+      seen = (await client.query("select status from orders where id = 42")).rows[0].status;
     });
-    await eventually(
-      async () => {
-        const waits = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
-        return (await pool.query(waits)).rows[0].waiting === 1;
-      },
-      { what: "the later holder to wait" },
-    );
-    expect(done).toBe(false);
+    const waits = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
+    await eventually(async () => seen !== undefined || (await pool.query(waits)).rows[0].waiting === 1, {
+      what: "the later holder to wait",
+    });
+    expect(seen).toBeUndefined();
     await early.query("commit");
-    early.release();
-    expect(await later).toBe("packed, sent");
-    await expect(withFence(pool, holder("orders/42", 7n), write("late"))).rejects.toThrow(FencedOutError);
+    await later;
+    expect(seen).toBe("packed");
+    await expect(withFence(pool, holder("all", 7n), write("late"))).rejects.toThrow(FencedOutError);
   });
 
   it("takes transactions of one holder side by side", async () => {
