@@ -263,7 +263,7 @@ describe.each(drawn("backends before the page", Object.entries(sides), 1, ([titl
       await view.open(await world.dashboard.urlOf(key));
       const before = side.token(held.token);
       await view.fact("Token").filter({ hasText: before }).waitFor();
-      // Between the click and the arrival of the request, which nobody can see coming.
+      // The lock changes hands after the click and before the request arrives, which the page cannot know.
       await tab.page.route("**/actions", async (route) => {
         await held.release();
         await next;

@@ -7,8 +7,16 @@ export interface Request extends Asked {
   failed(error: unknown): void;
 }
 
-/** Why an ask is called back that shall be asked again, behind a request that steals. */
+/** Why a request is called back that shall be asked again, behind one that steals. */
 const putBack = new Error("another request goes first");
+
+/** The request that is asked of the provider. */
+interface Current {
+  readonly request: Request;
+  readonly callBack: AbortController;
+  /** It was withdrawn meanwhile, for this reason, and is not put back. */
+  withdrawn?: { readonly reason: unknown };
+}
 
 /**
  * The requests of one manager for one name, in their order: one of them at a time is asked of the provider, whatever order its backend
@@ -17,14 +25,14 @@ const putBack = new Error("another request goes first");
 export class RequestQueue {
   readonly #lock: ReadWriteLock;
   readonly #waiting: Request[] = [];
-  #asked: { readonly request: Request; readonly callBack: AbortController } | null = null;
+  #current: Current | null = null;
 
   constructor(lock: ReadWriteLock) {
     this.#lock = lock;
   }
 
   get pending(): readonly Request[] {
-    return this.#asked === null ? this.#waiting : [this.#asked.request, ...this.#waiting];
+    return this.#current === null ? this.#waiting : [this.#current.request, ...this.#waiting];
   }
 
   add(request: Request): void {
@@ -32,15 +40,18 @@ export class RequestQueue {
     if (request.ifAvailable && this.pending.length > 0) return request.granted(null);
     if (request.steal) {
       this.#waiting.unshift(request);
-      this.#asked?.callBack.abort(putBack);
+      this.#current?.callBack.abort(putBack);
     } else this.#waiting.push(request);
-    request.signal?.addEventListener("abort", () => this.#giveUp(request), { once: true });
     this.#askNext();
   }
 
-  #giveUp(request: Request): void {
-    const reason: unknown = request.signal?.reason;
-    if (this.#asked?.request === request) return this.#asked.callBack.abort(reason);
+  /** Ends the wait of a request, which fails with the reason. Without an effect once it was granted. */
+  withdraw(request: Request, reason: unknown): void {
+    if (this.#current?.request === request) {
+      this.#current.withdrawn = { reason };
+      this.#current.callBack.abort(reason);
+      return;
+    }
     const at = this.#waiting.indexOf(request);
     if (at < 0) return;
     this.#waiting.splice(at, 1);
@@ -48,15 +59,16 @@ export class RequestQueue {
   }
 
   #askNext(): void {
-    if (this.#asked !== null) return;
+    if (this.#current !== null) return;
     const request = this.#waiting.shift();
     if (request === undefined) return;
-    const callBack = new AbortController();
-    this.#asked = { request, callBack };
-    void this.#ask(request, callBack.signal);
+    this.#current = { request, callBack: new AbortController() };
+    void this.#ask(this.#current);
   }
 
-  async #ask(request: Request, signal: AbortSignal): Promise<void> {
+  async #ask(current: Current): Promise<void> {
+    const { request, callBack } = current;
+    const { signal } = callBack;
     const side = request.mode === "shared" ? this.#lock.read : this.#lock.write;
     const options = { revocable: true, signal };
     try {
@@ -65,14 +77,20 @@ export class RequestQueue {
         await handle?.[Symbol.asyncDispose]();
         throw signal.reason;
       }
-      this.#asked = null;
+      this.#current = null;
       request.granted(handle);
     } catch (error) {
-      this.#asked = null;
-      // Behind the request that steals, before all others.
-      if (error === putBack) this.#waiting.splice(1, 0, request);
+      this.#current = null;
+      if (current.withdrawn !== undefined) request.failed(current.withdrawn.reason);
+      else if (error === putBack) this.#putBack(request);
       else request.failed(error);
     }
     this.#askNext();
+  }
+
+  /** Behind those that steal, before all others. */
+  #putBack(request: Request): void {
+    const at = this.#waiting.findIndex(({ steal }) => !steal);
+    this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, request);
   }
 }

@@ -10,7 +10,7 @@ import type {
 import { type Asked, readArguments } from "./arguments.js";
 import { HeldLock } from "./held-lock.js";
 import { encodeName } from "./name.js";
-import { RequestQueue } from "./request-queue.js";
+import { type Request, RequestQueue } from "./request-queue.js";
 
 /** How a manager uses its provider. */
 export interface WebLocksOptions {
@@ -111,14 +111,21 @@ class Manager implements WebLockManager {
     return named;
   }
 
-  #granted(named: NamedLock, asked: Asked): Promise<LockHandle | null> {
-    return new Promise((granted, failed) => {
-      if (!asked.steal) return named.queue.add({ ...asked, granted, failed });
-      const giveUp = new AbortController();
-      // First the place in the queue, then the end of those who hold.
-      named.queue.add({ ...asked, signal: giveUp.signal, granted, failed });
-      this.#endHolders(named).catch((error) => giveUp.abort(error));
-    });
+  async #granted(named: NamedLock, asked: Asked): Promise<LockHandle | null> {
+    const { queue } = named;
+    let giveUp = (): void => {};
+    try {
+      return await new Promise((granted, failed) => {
+        const request: Request = { ...asked, granted, failed };
+        giveUp = () => queue.withdraw(request, asked.signal?.reason);
+        asked.signal?.addEventListener("abort", giveUp);
+        queue.add(request);
+        // The request is queued before the present holders lose the lock, so that it is the first to be granted.
+        if (asked.steal) this.#endHolders(named).catch((error) => queue.withdraw(request, error));
+      });
+    } finally {
+      asked.signal?.removeEventListener("abort", giveUp);
+    }
   }
 
   /** Our own at once; those of other managers are asked. */

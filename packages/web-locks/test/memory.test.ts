@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { type LockProvider, MemorySpace, memoryLocks } from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";
 import { expect, it } from "vitest";
@@ -26,5 +27,17 @@ it("names of a manager are locks of the provider below its prefix", async () => 
   await webLocks(provider, { prefix: "team/" }).request("a/b", async () => {
     expect(provider.holds().map(({ name }) => name)).toEqual(["team/a%2Fb"]);
   });
+  await provider.close();
+});
+
+it("a signal that outlives its requests keeps nothing of them", async () => {
+  const provider = memoryLocks();
+  const { signal } = new AbortController();
+  const manager = webLocks(provider);
+  await manager.request("a", { signal }, () => {});
+  await expect(
+    manager.request("a", { signal }, () => Promise.reject(new Error("of the body"))),
+  ).rejects.toThrow();
+  expect(getEventListeners(signal, "abort")).toEqual([]);
   await provider.close();
 });

@@ -32,10 +32,10 @@ it("a grant that comes although its request was called back is given back, and t
   const { asked, disposed, lock } = answeredByHand();
   const queue = new RequestQueue(lock);
   const told: string[] = [];
-  const abort = new AbortController();
-  queue.add(request("first", told, { signal: abort.signal }));
+  const first = request("first", told);
+  queue.add(first);
   queue.add(request("second", told));
-  abort.abort("gone");
+  queue.withdraw(first, "gone");
   expect(asked[0]?.signal?.aborted).toBe(true);
   asked[0]?.grant();
   await expect.poll(() => asked.length).toBe(2);
@@ -57,4 +57,37 @@ it("a grant that comes while another request steals is given back, and its reque
   }
   await expect.poll(() => told).toEqual(["thief granted", "first granted", "second granted"]);
   expect(disposed).toEqual([0]);
+});
+
+it("a request that is withdrawn while another one steals is not asked again", async () => {
+  const { asked, lock } = answeredByHand();
+  const queue = new RequestQueue(lock);
+  const told: string[] = [];
+  const first = request("first", told);
+  queue.add(first);
+  queue.add(request("thief", told, { steal: true }));
+  queue.withdraw(first, "gone");
+  for (let nth = 0; nth < 2; nth++) {
+    await expect.poll(() => asked.length).toBe(nth + 1);
+    asked[nth]?.grant();
+  }
+  await expect.poll(() => told).toEqual(["first failed: gone", "thief granted"]);
+  expect(queue.pending).toEqual([]);
+});
+
+it("a request that was put back goes before those behind it when the one that stole has given up, and behind all that steal", async () => {
+  const { asked, lock } = answeredByHand();
+  const queue = new RequestQueue(lock);
+  const told: string[] = [];
+  queue.add(request("first", told));
+  queue.add(request("second", told));
+  const thief = request("thief", told, { steal: true });
+  queue.add(thief);
+  queue.withdraw(thief, "gone");
+  asked[0]?.grant();
+  for (const nth of [1, 2]) {
+    await expect.poll(() => asked.length).toBe(nth + 1);
+    asked[nth]?.grant();
+  }
+  await expect.poll(() => told).toEqual(["thief failed: gone", "first granted", "second granted"]);
 });
