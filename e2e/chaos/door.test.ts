@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { share } from "../support/share.js";
+import { inFullRuns } from "../support/share.js";
 import { commandLines, convicted } from "./command-lines.js";
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -30,7 +30,7 @@ describe.concurrent("a worker", () => {
   });
 
   // The compiler builds its whole library first.
-  const besides = share("workers in Go, from the page of the protocol", 0, 1) > 0 ? it : (): void => {};
+  const besides = inFullRuns("workers in Go, from the page of the protocol", 1, it);
   besides("in Go, written from the page of the protocol, keeps to it", async ({ expect }) => {
     const worker = join(folder, "redis_worker");
     await promisify(execFile)("go", ["build", "-o", worker, goSource]);

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Program } from "../packaging/program.js";
 import { buildPackages, compile, scratchInside } from "../support/process/emit.js";
-import { share } from "../support/share.js";
+import { inFullRuns } from "../support/share.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 let scratch: Awaited<ReturnType<typeof scratchInside>>;
@@ -23,7 +23,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => scratch?.[Symbol.asyncDispose]());
 
-const besides = share("examples that need a vitest of their own", 0, 1) > 0 ? test : (): void => {};
+const besides = inFullRuns("examples that need a vitest of their own", 1, test);
 besides("the example for vitest runs under vitest as it stands in the text", async () => {
   // Or it would take the one of this repository.
   const config = 'export default { test: { include: ["*.test.mjs"] } };\n';

@@ -13,6 +13,18 @@ export function share(what: string, part: number, full: number): number {
 }
 
 /**
+ * What registers tests that only full runs have the time for: `register`, or in any other run a function that registers none, since a test that is
+ * left out is not one that was skipped. Prints which.
+ */
+export function inFullRuns<T extends (...args: never[]) => unknown>(
+  what: string,
+  count: number,
+  register: T,
+): T {
+  return share(what, 0, count) > 0 ? register : ((() => {}) as unknown as T);
+}
+
+/**
  * So many of the cases, in their order: all of them in a full run, else drawn by a seed that is printed with what was drawn.
  * `HOLDFAST_SEED` draws the same ones again. For cases that differ in one detail, such as the server below them.
  */

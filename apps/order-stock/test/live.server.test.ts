@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { eventually } from "@holdfast/test-servers";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { buildPackages } from "../../../e2e/support/process/emit.js";
-import { share } from "../../../e2e/support/share.js";
+import { inFullRuns } from "../../../e2e/support/share.js";
 import { liveHelp, parseLiveOptions } from "../src/live/options.js";
 import { childrenOf, isGone, programs } from "./support.js";
 
@@ -84,7 +84,7 @@ test("within seconds the dashboard shows contention, prices, permits and a leade
   );
 });
 
-const besides = share("kills of the live demo", 0, 1) > 0 ? test : (): void => {};
+const besides = inFullRuns("kills of the live demo", 1, test);
 besides("killed, it leaves no process behind", async () => {
   const { child, pid, output, closed } = live("--port", "0");
   await eventually(() => output.stdout.includes("Dashboard: "), {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { eventually, startZooKeeper, type ZooKeeperNode } from "@holdfast/test-servers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { buildPackages } from "../../../e2e/support/process/emit.js";
-import { share } from "../../../e2e/support/share.js";
+import { inFullRuns } from "../../../e2e/support/share.js";
 import { fencedAct } from "../src/acts/fenced.js";
 import { lockedAct } from "../src/acts/locked.js";
 import { Stage } from "../src/acts/stage.js";
@@ -14,9 +14,7 @@ import { Screen } from "../src/console/screen.js";
 import { childrenOf, isGone, isStopped, Paper, programs } from "./support.js";
 
 /** The whole command plays each act once, and an interruption is one of the ways to end. */
-const all = share("acts and ends of order-stock beside those of the whole command", 0, 6) > 0;
-/** A test that is left out is no test that was skipped. */
-const besides = all ? test : (): void => {};
+const besides = inFullRuns("acts and ends of order-stock beside those of the whole command", 6, test);
 let server: ZooKeeperNode;
 
 beforeAll(async () => {
