@@ -5,6 +5,10 @@
 export class RecentMap<K, V> extends Map<K, V> {
   readonly #most: number;
   readonly #isOver: (value: V) => boolean;
+  /** Goes on from where it stands: a new iterator would pass the places of thousands of entries that were deleted. */
+  #fromOldest = this.entries();
+  /** What the iterator gave last, unless that was deleted since. */
+  #oldest: readonly [K, V] | undefined;
 
   constructor(most: number, isOver: (value: V) => boolean = () => false) {
     super();
@@ -19,10 +23,30 @@ export class RecentMap<K, V> extends Map<K, V> {
     return this;
   }
 
+  override delete(key: K): boolean {
+    if (this.#oldest?.[0] === key) this.#oldest = undefined;
+    return super.delete(key);
+  }
+
+  override clear(): void {
+    this.#oldest = undefined;
+    super.clear();
+  }
+
   forgetOld(): void {
-    for (const [key, value] of this) {
-      if (this.size <= this.#most && !this.#isOver(value)) return;
-      this.delete(key);
+    for (;;) {
+      const oldest = this.#oldest ?? this.#next();
+      if (oldest === undefined) return;
+      if (this.size <= this.#most && !this.#isOver(oldest[1])) return;
+      this.delete(oldest[0]);
     }
+  }
+
+  #next(): readonly [K, V] | undefined {
+    const next = this.#fromOldest.next();
+    // All that it passed are gone, so that the map is empty. An iterator that has ended gives nothing more.
+    if (next.done === true) this.#fromOldest = this.entries();
+    else this.#oldest = next.value;
+    return this.#oldest;
   }
 }

@@ -23,3 +23,32 @@ it("forgets what is over before that, the oldest first", () => {
   map.set("f", 20);
   expect([...map.keys()]).toEqual(["c", "d", "e", "f"]);
 });
+
+it("forgets as a list in which each entry goes to the end when it is set, whatever is deleted or cleared between", () => {
+  let seed = 20_261_127;
+  const draw = (below: number): number => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return seed % below;
+  };
+  const map = new RecentMap<number, number>(8, (value) => value < over);
+  let over = 0;
+  let list: [number, number][] = [];
+  for (let step = 0; step < 20_000; step++) {
+    const key = draw(20);
+    const what = draw(100);
+    if (what < 80) {
+      const value = over - 2 + draw(50);
+      list = [...list.filter(([other]) => other !== key), [key, value]];
+      map.set(key, value);
+      while (list[0] !== undefined && (list.length > 8 || list[0][1] < over)) list.shift();
+    } else if (what < 97) {
+      list = list.filter(([other]) => other !== key);
+      map.delete(key);
+    } else if (what < 99) over += 1;
+    else {
+      list = [];
+      map.clear();
+    }
+    expect([...map]).toEqual(list);
+  }
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { inSlices } from "../src/clock/slices.js";
+import { inSlices, SlicedWork } from "../src/clock/slices.js";
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
@@ -95,5 +95,33 @@ describe("work in slices", () => {
 
   it("goes on for as long as no time passes, so that a simulation sees one turn", async () => {
     expect(await turnsOf(5_000, 0, 0)).toEqual([5_000]);
+  });
+});
+
+describe("work that several callers leave", () => {
+  it("takes no more of a turn of the event loop together than one work, and is done in order", async () => {
+    let nowMs = 0;
+    const work = new SlicedWork({ nowMs: () => nowMs });
+    const done: number[] = [];
+    const turns: number[] = [];
+    // Each turn ten callers come, in steps of their own, with five things of 1 ms.
+    for (let turn = 0; turn < 20; turn++) {
+      const before = done.length;
+      for (let caller = 0; caller < 10; caller++) {
+        for (let thing = 0; thing < 5; thing++) {
+          const number = turn * 50 + caller * 5 + thing;
+          work.add(() => {
+            done.push(number);
+            nowMs++;
+          });
+        }
+        await Promise.resolve();
+      }
+      turns.push(done.length - before);
+      await new Promise(setImmediate);
+    }
+    while (done.length < 1_000) await new Promise(setImmediate);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(16);
+    expect(done).toEqual(range(1_000));
   });
 });

@@ -6,7 +6,7 @@ import { outsideScopes } from "../scopes/store.js";
 const sliceMs: Millis = 8;
 /** After so many items what they have left to microtasks has its turn: many enough for one call of a driver, few enough for code that runs for the first time. */
 const stepItems = 200;
-/** After so few at least, where so many take longer than a slice together with what they leave. */
+/** After so few at least, where so many take longer than a slice together with what they leave; and at first, where what each leaves is not known. */
 const leastItems = 60;
 /** Works of this process that are not done: what concerns very many begins several at once. */
 let underWay = 0;
@@ -21,11 +21,12 @@ export function inSlices<T>(
   items: Iterable<T>,
   each: (item: T) => void,
   done: () => void = () => {},
+  first: number = stepItems,
 ): void {
   const rest = items[Symbol.iterator]();
   let endMs: Millis;
   let beganMs: Millis;
-  let size = stepItems;
+  let size = first;
   const slice = (): void => {
     endMs = runtime.nowMs() + sliceMs / underWay;
     step();
@@ -61,18 +62,48 @@ export function inSlices<T>(
   slice();
 }
 
-/** What several callers leave to be done, such as news that come together for many: behind their present step, in slices. */
+/** What took longer than this has had its part of the turn. */
+const shortMs: Millis = 1;
+
+/**
+ * What several callers leave to be done, such as news that come together for many: behind their present step, in slices. All together take
+ * no more of a turn than one work. What they add does not throw.
+ */
 export class SlicedWork {
   readonly #runtime: Pick<Runtime, "nowMs">;
-  readonly #due: (() => void)[] = [];
+  readonly #due = new Set<() => void>();
+  #beganMs: Millis = 0;
+  /** Also from the end of what was long until the next turn. */
+  #running = false;
 
   constructor(runtime: Pick<Runtime, "nowMs">) {
     this.#runtime = runtime;
   }
 
   add(work: () => void): void {
-    this.#due.push(work);
-    if (this.#due.length > 1) return;
-    queueMicrotask(() => inSlices(this.#runtime, this.#due.splice(0), (each) => each()));
+    this.#due.add(work);
+    if (this.#running) return;
+    this.#running = true;
+    queueMicrotask(this.#begin);
   }
+
+  readonly #begin = (): void => {
+    this.#beganMs = this.#runtime.nowMs();
+    inSlices(this.#runtime, this.#due, this.#run, this.#over, leastItems);
+  };
+
+  readonly #run = (work: () => void): void => {
+    this.#due.delete(work);
+    work();
+  };
+
+  readonly #over = (): void => {
+    if (this.#runtime.nowMs() - this.#beganMs > shortMs) outsideScopes(() => setImmediate(this.#goOn));
+    else this.#running = false;
+  };
+
+  readonly #goOn = (): void => {
+    if (this.#due.size > 0) this.#begin();
+    else this.#running = false;
+  };
 }

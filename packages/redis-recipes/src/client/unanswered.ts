@@ -6,6 +6,8 @@ const unreadMs: Millis = 1;
 /** Something that was written and has no answer yet. */
 export interface Unanswered {
   readonly sentMs: Millis;
+  /** Words of the command. */
+  readonly words: number;
 }
 
 /**
@@ -22,6 +24,7 @@ export class AnswerWatch<T extends Unanswered> {
   readonly #late: (unanswered: T) => void;
   /** In the order in which they were written. */
   readonly #waiting = new Set<T>();
+  #words = 0;
   #heardMs: Millis = -Infinity;
   #cancel: (() => void) | undefined;
   #closed = false;
@@ -39,8 +42,14 @@ export class AnswerWatch<T extends Unanswered> {
     return this.#heardMs;
   }
 
+  /** Of all commands that it waits for. */
+  get words(): number {
+    return this.#words;
+  }
+
   add(unanswered: T): void {
     this.#waiting.add(unanswered);
+    this.#words += unanswered.words;
     if (this.#cancel === undefined) this.#arm(this.#limitMs);
   }
 
@@ -50,7 +59,7 @@ export class AnswerWatch<T extends Unanswered> {
   }
 
   remove(unanswered: T): void {
-    this.#waiting.delete(unanswered);
+    if (this.#waiting.delete(unanswered)) this.#words -= unanswered.words;
     if (this.#closed && this.#waiting.size === 0) this.#cancel?.();
   }
 
@@ -72,7 +81,7 @@ export class AnswerWatch<T extends Unanswered> {
     for (const oldest of this.#waiting) {
       const silentMs = nowMs - Math.max(oldest.sentMs, this.#heardMs);
       if (silentMs >= this.#limitMs && wasLast) {
-        this.#waiting.delete(oldest);
+        this.remove(oldest);
         this.#late(oldest);
         continue;
       }

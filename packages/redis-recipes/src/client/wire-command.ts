@@ -1,5 +1,5 @@
 import { Command } from "ioredis";
-import type { Script, ScriptArgs } from "../scripts/script.js";
+import { SameWords, type Script, type ScriptArgs } from "../scripts/script.js";
 
 /**
  * A command of ioredis that is given as its bytes. ioredis itself makes them anew from all arguments of each call; of a run of a script
@@ -18,23 +18,18 @@ class WireCommand extends Command {
   }
 }
 
-/** What is constant for a lock, as it is written: its keys, and arguments that are the same in each call. Arrays that are frozen stay as they are. */
-const constants = new WeakMap<
-  readonly (string | number)[],
-  { readonly runId: string; readonly wire: string }
->();
-
 function bulk(arg: string | number): string {
   const text = String(arg);
   return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 }
 
 function bulks(args: readonly (string | number)[], runId: string, runIdAt: number): string {
-  const known = constants.get(args);
-  if (known !== undefined && known.runId === runId) return known.wire;
-  let wire = "";
-  for (const [place, arg] of args.entries()) wire += bulk(place === runIdAt ? runId : arg);
-  if (Object.isFrozen(args)) constants.set(args, { runId, wire });
+  const memo = args instanceof SameWords ? args : undefined;
+  if (memo?.encoded?.runId === runId) return memo.encoded.wire;
+  const bulkOf = (arg: string | number, place: number) => bulk(place === runIdAt ? runId : arg);
+  // In one piece, as it is kept: a text that grows is a tree of its parts.
+  const wire = Array.from(args, bulkOf).join("");
+  if (memo !== undefined) memo.encoded = { runId, wire };
   return wire;
 }
 

@@ -1,4 +1,10 @@
-/** Arguments of one call, in order. Those in a list of their own are the same in each call of a lock: the list is frozen, and encoded once. */
+/** Keys or arguments that are the same in each call of a lock, and do not change: encoded once. */
+export class SameWords<W extends string | number = string | number> extends Array<W> {
+  /** As they were written last, and for which server: see `Script.runIdAt`. A `WeakMap` of 100,000 locks would take 300 ms to grow. */
+  encoded: { readonly runId: string; readonly wire: string } | undefined;
+}
+
+/** Arguments of one call, in order. Those in a list of their own are the same in each call of a lock, or of a request. */
 export type ScriptArgs = readonly (string | number | readonly (string | number)[])[];
 
 /** A Lua script of ours, with the one way to read its answer. */

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { type Millis, type Runtime, systemRuntime } from "@holdfast/core";
 import type { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
-import { OutcomeUnknownError } from "../../src/client/errors.js";
+import { NotSentError, OutcomeUnknownError } from "../../src/client/errors.js";
 import { NodeConnection } from "../../src/client/node-connection.js";
 import { defaultTimes } from "../../src/client/settings.js";
 
@@ -21,11 +21,13 @@ class IdleClient extends EventEmitter {
   reject: (error: Error) => void = () => {};
   /** One for each command that waits for its answer. */
   readonly answers: ((reply: unknown) => void)[] = [];
+  /** What commands were about, in the order in which they were written. */
+  readonly written: string[] = [];
   /** Of times that it was asked for its role, after the first. */
   roleAsked = 0;
   #introductions = 3;
 
-  call(name: string): Promise<unknown> {
+  call(name: string, about = ""): Promise<unknown> {
     if (this.#introductions-- > 0)
       return Promise.resolve("run_id:r\r\nrole:master\r\nredis_version:7.2.0\r\n");
     if (name === "info") this.roleAsked++;
@@ -34,7 +36,10 @@ class IdleClient extends EventEmitter {
         this.stream.emit("data");
         resolve(reply);
       };
-      if (name !== "info") this.answers.push(answer);
+      if (name !== "info") {
+        this.answers.push(answer);
+        this.written.push(about);
+      }
       this.reject = reject;
     });
   }
@@ -190,4 +195,37 @@ test("an answer that lay unread while the process was late is read before it is 
   await clock.pass(5_000);
   client.answers[0]?.("1");
   expect((await flight).outcomes).toEqual([{ reply: "1" }]);
+});
+
+test("of very many commands only so many are without an answer, the others follow in order as answers come, and a break leaves them unsent", async () => {
+  const { client, connection } = await open();
+  const flights = Array.from({ length: 4_000 }, (_, place) => connection.flight([["get", `${place}`]]));
+  const most = client.written.length;
+  expect(most).toBeGreaterThan(100);
+  expect(most).toBeLessThan(flights.length / 2);
+
+  for (const answer of client.answers.splice(0, 10)) answer("here");
+  await settled();
+  // Asked for only now, and behind all that waits.
+  const last = connection.flight([["get", "last"]]);
+  expect(client.written).toEqual(Array.from({ length: most + 10 }, (_, place) => `${place}`));
+
+  client.emit("close");
+  const outcomes = (await Promise.all([...flights.slice(most + 10), last])).flatMap(
+    ({ outcomes }) => outcomes,
+  );
+  expect(outcomes).toHaveLength(flights.length - most - 10 + 1);
+  for (const outcome of outcomes) expect(outcome).toEqual({ error: expect.any(NotSentError) });
+  expect(client.written).toHaveLength(most + 10);
+});
+
+test("commands that wait behind others are written once those were given up", async () => {
+  const clock = new HandClock();
+  const { client, connection } = await open(clock);
+  const flights = Array.from({ length: 4_000 }, (_, place) => connection.flight([["get", `${place}`]]));
+  const most = client.written.length;
+  await clock.pass(defaultTimes.commandTimeoutMs);
+  await clock.pass(1);
+  expect((await flights[0])?.outcomes).toEqual([{ error: expect.any(OutcomeUnknownError) }]);
+  expect(client.written.length).toBe(2 * most);
 });

@@ -10,7 +10,7 @@ import type { HeartbeatArgs, HeartbeatEntry } from "../../scripts/mutex/heartbea
 import type { PassArgs } from "../../scripts/mutex/release.js";
 import { type RenewAnswer, type RenewEntry, renew } from "../../scripts/mutex/renew.js";
 import type { TurnArgs } from "../../scripts/read-write/write-release.js";
-import type { BatchScript, CallScript } from "../../scripts/script.js";
+import { type BatchScript, type CallScript, SameWords } from "../../scripts/script.js";
 import type { BatchContext, BatchKind } from "../requests/batches.js";
 import type { BoundCall } from "../requests/calls.js";
 
@@ -45,14 +45,13 @@ export function lockKeys(
   { key, keys, channel }: Pick<LockKeys, "key" | "keys" | "channel">,
   more: Partial<LockKeys> = {},
 ): LockKeys {
-  // Frozen: encoded once.
-  const renewKeys = Object.freeze(keys.slice(0, 2));
+  const renewKeys = SameWords.from(keys.slice(0, 2));
   return { key, keys, channel, renewKeys, lookKeys: keys, ownerPrefix: "", changes: "", ...more };
 }
 
 /** Of a lock with a queue of ours. */
 export function queueKeys(layout: MutexKeys, channel: string, more?: Partial<LockKeys>): LockKeys {
-  return lockKeys({ key: layout.lock, keys: Object.freeze(mutexKeyList(layout)), channel }, more);
+  return lockKeys({ key: layout.lock, keys: SameWords.from(mutexKeyList(layout)), channel }, more);
 }
 
 // -------- kinds

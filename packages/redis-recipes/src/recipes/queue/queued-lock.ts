@@ -2,6 +2,7 @@ import { ownArgs } from "../../scripts/mutex/acquire.js";
 import type { StandAnswer } from "../../scripts/mutex/answers.js";
 import type { HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
+import { SameWords } from "../../scripts/script.js";
 import type { GrantedLock } from "../grants/holds.js";
 import type { Ended, LockKeys, QueuedScripts, TakeRequest } from "../kinds/kind.js";
 import { fieldRenewals } from "../kinds/kind.js";
@@ -45,7 +46,7 @@ export class QueuedLock implements GrantedLock {
     this.key = names.key;
     this.keys = names.keys;
     this.renewKeys = names.renewKeys;
-    this.proof = { keys: Object.freeze(names.keys.slice(0, 4)), channel: names.channel };
+    this.proof = { keys: SameWords.from(names.keys.slice(0, 4)), channel: names.channel };
     this.stayKeys = scripts.stayKeys?.(names) ?? null;
     this.heartbeat = scripts.heartbeat(names);
     this.scripts = scripts;
@@ -64,7 +65,7 @@ export class QueuedLock implements GrantedLock {
     const { aliveMs, tokenTtlMs, fairLockWaitTimeoutMs: waitMs } = this.#context.settings;
     const { changes } = this.names;
     const given = this.scripts.acquire.args({ ...request, aliveMs, tokenTtlMs, waitMs, changes });
-    const args = Object.freeze(given.slice(ownArgs(request).length));
+    const args = SameWords.from(given.slice(ownArgs(request).length));
     this.#acquires = { request, args };
     return args;
   }
@@ -80,7 +81,7 @@ export class QueuedLock implements GrantedLock {
     if (this.#releases?.publish !== publish) {
       const ended = this.scripts.endArgs(this.names, this.#context);
       const [, ...args] = this.scripts.release.args({ owner: "", ...ended });
-      this.#releases = { publish, args: Object.freeze(args) };
+      this.#releases = { publish, args: SameWords.from(args) };
     }
     return this.#releases.args;
   }

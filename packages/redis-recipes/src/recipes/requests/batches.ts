@@ -156,7 +156,7 @@ export class Batches {
       }
       if (answer === undefined || answer instanceof Error) {
         const error = answer ?? new ReplyShapeError(kind.script.name, "nothing", answer);
-        for (const item of chunk) item.reject(conflictIn(item.keys, error) as Error);
+        for (const item of chunk) this.#answers.add(() => item.reject(conflictIn(item.keys, error) as Error));
         return;
       }
       const { reply, ...rest } = answer;
