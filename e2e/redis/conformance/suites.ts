@@ -7,6 +7,7 @@ import {
   leaderElectionConformance,
   mutexConformance,
   readWriteLockConformance,
+  recordConformance,
   reentrantMutexConformance,
   reentrantReadWriteLockConformance,
   semaphoreConformance,
@@ -71,6 +72,7 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   countDownLatchConformance(name, on(), { chosen });
   barrierConformance(name, on({ loseHold: loseSeats }), { chosen });
   doubleBarrierConformance(name, on({ loseHold: loseSeats }), { chosen });
+  recordConformance(name, on(), { chosen });
   shared.print();
 }
 

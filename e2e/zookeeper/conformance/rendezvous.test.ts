@@ -2,6 +2,7 @@ import {
   barrierConformance,
   countDownLatchConformance,
   doubleBarrierConformance,
+  recordConformance,
 } from "@holdfast/conformance";
 import { onBothServers } from "./servers.js";
 
@@ -9,4 +10,5 @@ onBothServers((fixture, chosen) => {
   countDownLatchConformance("ZooKeeper", fixture(), { chosen });
   barrierConformance("ZooKeeper", fixture(), { chosen });
   doubleBarrierConformance("ZooKeeper", fixture(), { chosen });
+  recordConformance("ZooKeeper", fixture(), { chosen });
 });

@@ -5,5 +5,6 @@ export type { LockMaker } from "./harness.js";
 export { keepingConformance, keepingOptions } from "./keeping-suite.js";
 export { countDownLatchConformance } from "./latch-suite.js";
 export { readWriteLockConformance, reentrantReadWriteLockConformance } from "./read-write-suite.js";
+export { recordConformance } from "./record-suite.js";
 export { semaphoreConformance } from "./semaphore-suite.js";
 export { derivedMutexConformance, mutexConformance, reentrantMutexConformance } from "./suites.js";

@@ -10,6 +10,7 @@ export * from "./api/multi-lock.js";
 export * from "./api/mutex.js";
 export * from "./api/provider.js";
 export * from "./api/read-write-lock.js";
+export * from "./api/record.js";
 export * from "./api/rendezvous.js";
 export * from "./api/retry.js";
 export * from "./api/runtime.js";

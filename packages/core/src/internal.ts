@@ -41,6 +41,7 @@ export { type BarrierStore, BarrierView } from "./rendezvous/barrier.js";
 export type { BarrierSeat } from "./rendezvous/barrier-membership.js";
 export { CountDownLatchView, type LatchStore } from "./rendezvous/count-down-latch.js";
 export { type DoubleBarrierStore, DoubleBarrierView } from "./rendezvous/double-barrier.js";
+export { type RecordStore, RecordView } from "./rendezvous/record.js";
 export type { WaitBounds } from "./rendezvous/wait-bounds.js";
 export { runInFrames } from "./scopes/run-in-frames.js";
 export { runScope, type ScopeBody } from "./scopes/run-scope.js";

@@ -39,6 +39,7 @@ const recipeWords: Words<PrimitiveKind> = {
   barrier: true,
   "double-barrier": true,
   "leader-election": true,
+  record: true,
   "semaphore-mutex": true,
   "naive-mutex": true,
   "shared-count": true,

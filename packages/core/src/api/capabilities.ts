@@ -35,6 +35,7 @@ export type PrimitiveKind =
   | "barrier"
   | "double-barrier"
   | "leader-election"
+  | "record"
   // ZooKeeper only
   | "semaphore-mutex"
   | "naive-mutex"

@@ -5,6 +5,7 @@ import type { LockEvents } from "./events.js";
 import type { LockHandle } from "./handle.js";
 import type { Mutex, ReentrantMutex } from "./mutex.js";
 import type { ReadWriteLock, ReentrantReadWriteLock } from "./read-write-lock.js";
+import type { SharedRecord } from "./record.js";
 import type { Barrier, CountDownLatch, DoubleBarrier } from "./rendezvous.js";
 import type { RetryPolicy } from "./retry.js";
 import type { Runtime } from "./runtime.js";
@@ -138,6 +139,8 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
    * `DistributedDoubleBarrier`. Redisson has none.
    */
   doubleBarrier(name: string, parties: number): DoubleBarrier;
+  /** A short text that clients replace by comparing it. Not with RedLock. */
+  record(name: string): SharedRecord;
   /** An election under this name. Curator: `LeaderLatch`. Redisson has none. */
   leaderElection(name: string, options?: CandidacyOptions): LeaderElection<Token>;
 

@@ -19,6 +19,7 @@ const kinds: readonly PrimitiveKind[] = [
   "count-down-latch",
   "barrier",
   "double-barrier",
+  "record",
 ];
 
 /** All grants, in memory; the other kinds are `MemoryProvider`'s. It has one layout for each kind, so a request's `variant` makes no difference. */

@@ -9,6 +9,7 @@ import type { BackendLink } from "../api/link.js";
 import type { Mutex, ReentrantMutex } from "../api/mutex.js";
 import type { CloseOptions, CloseReport, KeptLock, LockProvider } from "../api/provider.js";
 import type { ReadWriteLock, ReentrantReadWriteLock } from "../api/read-write-lock.js";
+import type { SharedRecord } from "../api/record.js";
 import type { Barrier, CountDownLatch, DoubleBarrier } from "../api/rendezvous.js";
 import type { Semaphore } from "../api/semaphore.js";
 import type { AnyToken, Millis, SessionState } from "../api/values.js";
@@ -155,6 +156,10 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
 
   doubleBarrier(name: string, _parties: number): DoubleBarrier {
     throw this.unsupported("double-barrier", name);
+  }
+
+  record(name: string): SharedRecord {
+    throw this.unsupported("record", name);
   }
 
   leaderElection(name: string, options?: CandidacyOptions): LeaderElection<Token> {

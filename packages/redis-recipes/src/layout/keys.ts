@@ -141,6 +141,15 @@ export function barrierKeys(name: string): BarrierKeys {
   return { shut: prefixed("holdfast_barrier", name) };
 }
 
+/** A text. Redisson would keep it in an `RBucket`, whose name is the key itself. */
+export interface RecordKeys {
+  readonly text: string;
+}
+
+export function recordKeys(name: string): RecordKeys {
+  return { text: prefixed("holdfast_record", name) };
+}
+
 /** Redisson has no double barrier. */
 export interface DoubleBarrierKeys {
   /** String `1`: the barrier was full, and whoever comes passes until all have left. */

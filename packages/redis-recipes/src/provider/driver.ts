@@ -49,7 +49,7 @@ interface Lock {
 }
 
 /** Kinds that are no grants: the provider makes them itself. */
-const rendezvous: readonly PrimitiveKind[] = ["count-down-latch", "barrier", "double-barrier"];
+const rendezvous: readonly PrimitiveKind[] = ["count-down-latch", "barrier", "double-barrier", "record"];
 /** So many locks of each kind have their names kept, about 1 KB each; those that were made last stay. */
 const rememberedLocks = 250;
 

@@ -7,6 +7,7 @@ import type {
   LockProvider,
   Mutex,
   Semaphore,
+  SharedRecord,
 } from "@holdfast/core";
 import {
   BarrierView,
@@ -16,6 +17,7 @@ import {
   DriverProvider,
   EventHub,
   type ProviderParts,
+  RecordView,
 } from "@holdfast/core/internal";
 import { IoredisLine } from "../client/ioredis-line.js";
 import { requestMeter } from "../client/request-meter.js";
@@ -27,6 +29,7 @@ import { redisDoubleBarrier } from "../recipes/barrier/double-barrier.js";
 import { redisLatch } from "../recipes/latch/latch.js";
 import { keepIdentity } from "../recipes/operators/identity-record.js";
 import { checkLimit, setPermitLimit } from "../recipes/permits/permit-limit.js";
+import { redisRecord } from "../recipes/record/record.js";
 import { RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { RedisDriver } from "./driver.js";
 import { type RedisLocksOptions, resolveOptions } from "./options.js";
@@ -235,6 +238,11 @@ export class RedisProvider extends DriverProvider<FencingToken> implements Redis
     this.checkNamed("barrier", name);
     const key = this.#driver.keyOf(name);
     return new BarrierView(this.engine, name, () => redisBarrier(this.#runs, key));
+  }
+
+  override record(name: string): SharedRecord {
+    this.checkNamed("record", name);
+    return new RecordView(this.engine, name, redisRecord(this.#runs, this.#driver.keyOf(name)));
   }
 
   override doubleBarrier(name: string, parties: number): DoubleBarrier {

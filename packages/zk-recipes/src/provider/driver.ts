@@ -50,6 +50,7 @@ export const capabilities: Capabilities = {
     "count-down-latch",
     "barrier",
     "double-barrier",
+    "record",
     "shared-count",
     "shared-value",
     "atomic-long",

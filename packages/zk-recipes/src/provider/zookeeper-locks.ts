@@ -11,6 +11,7 @@ import {
   type LockProvider,
   type Mutex,
   type Semaphore,
+  type SharedRecord,
 } from "@holdfast/core";
 import {
   BarrierView,
@@ -20,6 +21,7 @@ import {
   DriverProvider,
   EventHub,
   type ProviderParts,
+  RecordView,
 } from "@holdfast/core/internal";
 import { nodeData } from "../layout/node-data.js";
 import { RetryingRequests } from "../recipes/requests/retrying-requests.js";
@@ -28,6 +30,7 @@ import { ZooKeeperBarrier } from "../rendezvous/barrier.js";
 import { ZooKeeperDoubleBarrier } from "../rendezvous/double-barrier.js";
 import { GroupView } from "../rendezvous/group.js";
 import { ZooKeeperLatch } from "../rendezvous/latch.js";
+import { zooKeeperRecord } from "../rendezvous/record.js";
 import { adoptSession, openSession } from "../session/open-session.js";
 import type { RequestMeter } from "../session/request-sender.js";
 import type { ZooKeeperSession } from "../session/types.js";
@@ -211,6 +214,11 @@ class ZooKeeperProvider extends DriverProvider<FencingToken> implements ZooKeepe
     this.checkNamed("double-barrier", name);
     const store = new ZooKeeperDoubleBarrier(this.#calls, name, nodeData(this.#identity, null));
     return new DoubleBarrierView(this.engine, name, parties, store);
+  }
+
+  override record(name: string): SharedRecord {
+    this.checkNamed("record", name);
+    return new RecordView(this.engine, name, zooKeeperRecord(this.#calls, name));
   }
 
   sharedCount(name: string, seed: number): SharedValue<number> {

@@ -82,7 +82,8 @@ async function send(
   return outcome.ok ? { ...outcome, value: outcome.value.stat } : outcome;
 }
 
-function isCondition(code: number): boolean {
+/** The node is not as it was when it was read. */
+export function isCondition(code: number): boolean {
   return code === errorCodes.BadVersion || code === errorCodes.NoNode || code === errorCodes.NodeExists;
 }
 

@@ -13,6 +13,7 @@ export interface MemoryRound {
 export class MemoryBoard {
   readonly counts: Map<string, number> = new Map();
   readonly shut: Set<string> = new Set();
+  readonly records: Map<string, string> = new Map();
   readonly #rounds = new Map<string, MemoryRound>();
   readonly #listeners = new Map<string, Set<() => void>>();
 

@@ -1,14 +1,17 @@
+import type { SharedRecord } from "../../api/record.js";
 import type { Barrier, CountDownLatch, DoubleBarrier } from "../../api/rendezvous.js";
 import type { FencingToken } from "../../api/values.js";
 import { DriverProvider, type ProviderParts } from "../../provider/driver-provider.js";
 import { BarrierView } from "../../rendezvous/barrier.js";
 import { CountDownLatchView } from "../../rendezvous/count-down-latch.js";
 import { DoubleBarrierView } from "../../rendezvous/double-barrier.js";
+import { RecordView } from "../../rendezvous/record.js";
 import type { MemorySpace } from "../memory-space.js";
 import { MemoryBarrier } from "./memory-barrier.js";
 import { MemoryBoard } from "./memory-board.js";
 import { MemoryDoubleBarrier } from "./memory-double-barrier.js";
 import { MemoryLatch } from "./memory-latch.js";
+import { memoryRecord } from "./memory-record.js";
 
 /** Memory's locks, and what is no lock: latches and barriers of all providers of one space. */
 export class MemoryProvider extends DriverProvider<FencingToken> {
@@ -34,5 +37,10 @@ export class MemoryProvider extends DriverProvider<FencingToken> {
     this.checkNamed("double-barrier", name);
     const store = new MemoryDoubleBarrier(this.engine, this.#board, name);
     return new DoubleBarrierView(this.engine, name, parties, store);
+  }
+
+  override record(name: string): SharedRecord {
+    this.checkNamed("record", name);
+    return new RecordView(this.engine, name, memoryRecord(this.engine, this.#board, name));
   }
 }

@@ -1,0 +1,43 @@
+import { clock } from "../lua/clock.js";
+import { type CallScript, Reply } from "../script.js";
+
+export interface TextArgs {
+  /** What to write, and what has to be there; `null`: only read. `seen` is `""` where nothing has to be there. */
+  readonly change: { readonly seen: string; readonly text: string } | null;
+}
+
+export interface TextAnswer {
+  readonly serverMs: number;
+  readonly replaced: boolean;
+  /** As it is behind the call; `""` where there is none. */
+  readonly text: string;
+}
+
+/**
+ * Reads a record, or replaces it. Safe to send again: a text that is there already counts as written.
+ *
+ * Keys: the record. Arguments: `read` or `replace`, what has to be there, what to write; no text is empty. Answer: server time, whether it is as
+ * wanted, the text.
+ */
+export const recordText: CallScript<TextArgs, TextAnswer> = {
+  name: "record-text",
+  keyCount: 1,
+  lua: `${clock}
+local text = redis.call('GET', KEYS[1]) or ''
+local wanted = 0
+if ARGV[1] == 'replace' then
+  if text == ARGV[3] then
+    wanted = 1
+  elseif text == ARGV[2] then
+    wanted, text = 1, ARGV[3]
+    redis.call('SET', KEYS[1], text)
+  end
+end
+return {nowUs, wanted, text}
+`,
+  args: ({ change }) => (change === null ? ["read"] : ["replace", change.seen, change.text]),
+  parse: (raw) => {
+    const reply = new Reply("record-text", raw);
+    return reply.end({ serverMs: reply.serverMs(), replaced: reply.flag(), text: reply.text() });
+  },
+};

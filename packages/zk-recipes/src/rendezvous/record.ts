@@ -1,0 +1,58 @@
+import { LayoutConflictError } from "@holdfast/core";
+import type { RecordStore } from "@holdfast/core/internal";
+import {
+  type CallInfo,
+  outcomeOf,
+  type RetryingRequests,
+  refusalOf,
+} from "../recipes/requests/retrying-requests.js";
+import type { FoundNode } from "../recipes/requests/watched-node.js";
+import { isPassing } from "../recipes/session/failures.js";
+import { isCondition } from "../values/conditional-write.js";
+
+/**
+ * A text on a persistent node, as Curator's `SharedValue` would read it. Each look goes to the leader first (`sync`): a server that lags
+ * behind would show a record that was replaced. A write has the version that was read as its condition, so that one which arrives late
+ * writes nothing over a later one.
+ */
+export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordStore {
+  const call: CallInfo = { lockName: name, path: calls.pathOf(name), patient: false };
+  const { path } = call;
+  return {
+    read: async () => textOf(path, await calls.readSynced(call)),
+    replace: (seen, text) =>
+      calls.inTurn(path, async () => {
+        const startedMs = calls.runtime.nowMs();
+        const data = Buffer.from(text);
+        for (let tries = 1; ; tries++) {
+          const found = await calls.readSynced(call);
+          const now = textOf(path, found);
+          if (now === text) return true;
+          if (now !== seen) return false;
+          const context = await calls.connected(call);
+          const outcome =
+            found === null
+              ? await calls.create(context, call, { path, data, ephemeral: false })
+              : await outcomeOf(context.session, "setData", { path, data, version: found.stat.version });
+          if (outcome.ok) return true;
+          const { error } = outcome;
+          const refusal = refusalOf(error);
+          if (refusal !== null && !isPassing(refusal) && !isCondition(refusal.code))
+            throw calls.failure(call, error);
+          // The answer was lost or another client was faster: what is there now tells.
+          if (tries > 1) await calls.rest(call, tries, startedMs, error);
+        }
+      }),
+  };
+}
+
+/** A node without data has none yet: a lock below it may have made it as its parent. */
+function textOf(path: string, found: Pick<FoundNode, "data"> | null): string | null {
+  const data = found?.data ?? null;
+  if (data === null || data.length === 0) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(data);
+  } catch (cause) {
+    throw new LayoutConflictError(`the data of ${path} is no text`, { cause, backend: "zookeeper" });
+  }
+}
