@@ -30,6 +30,7 @@ const redis = [
   "packages/collectors/test/redis/**/*.server.test.ts",
   "packages/test-servers/test/redis/**/*.server.test.ts",
   "packages/web-locks/test/redis.server.test.ts",
+  "packages/schedules/test/servers.server.test.ts",
   "e2e/redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",
   "e2e/upgrade/red*.test.ts",

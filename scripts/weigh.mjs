@@ -31,6 +31,7 @@ export const limits = {
   "@holdfast/metrics": { own: 75, installed: 1_000 },
   "@holdfast/multi-lock": { own: 120, installed: 5_000 },
   "@holdfast/redis-recipes": { own: 580, installed: 5_000 },
+  "@holdfast/schedules": { own: 50, installed: 1_000 },
   "@holdfast/test-servers": { own: 550, installed: 1_000 },
   "@holdfast/web-locks": { own: 50, installed: 1_000 },
   "@holdfast/zk-protocol": { own: 90, installed: 1_000 },

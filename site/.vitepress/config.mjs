@@ -89,6 +89,7 @@ export default withMermaid({
           page("multi-lock", "/packages/multi-lock/"),
           page("fence", "/packages/fence/"),
           page("web-locks", "/packages/web-locks/"),
+          page("schedules", "/packages/schedules/"),
           page("metrics", "/packages/metrics/"),
           page("test-servers", "/packages/test-servers/"),
         ],

@@ -18,6 +18,8 @@ export interface SharedRecord {
    *
    * @example
    * ```ts
+   * import { randomUUID } from "node:crypto";
+   *
    * const record = locks.record("migrations");
    * const seen = await record.read();
    * const first = await record.replace(seen, JSON.stringify({ version: 7, by: randomUUID() }));

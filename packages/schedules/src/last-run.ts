@@ -1,0 +1,46 @@
+import type { LockProvider } from "@holdfast/core";
+import { look, recordName } from "./run-record.js";
+
+/** The last run of a schedule, whichever replica ran it. */
+export interface LastRun {
+  /** Its due time. */
+  readonly due: Date;
+  /** `"running"` also where its replica died in the middle. */
+  readonly state: "running" | "done" | "failed";
+  /** 1; more where it was run again. */
+  readonly attempt: number;
+  /** The replica, as its option `by` says. */
+  readonly by: string;
+  /** When it was claimed, by the clock of that replica. */
+  readonly began: Date;
+  /** When it ended, by the same clock. */
+  readonly ended?: Date;
+  /** The message of what the job has thrown. */
+  readonly error?: string;
+}
+
+/**
+ * The last run of a schedule; `null` where there was none yet. Rejects as `SharedRecord.read()`.
+ *
+ * @example
+ * ```ts
+ * import { lastRun } from "@holdfast/schedules";
+ *
+ * const last = await lastRun(locks, "nightly-report");
+ * console.log(last === null ? "never" : `${last.state}, due ${last.due.toISOString()}, by ${last.by}`);
+ * ```
+ */
+export async function lastRun(locks: LockProvider, name: string): Promise<LastRun | null> {
+  const { record } = await look(locks.record(recordName(name)));
+  if (record === null || record.state === "born") return null;
+  const { due, state, attempt, by, at, ended, error } = record;
+  return {
+    due: new Date(due),
+    state,
+    attempt,
+    by,
+    began: new Date(at),
+    ...(ended === undefined ? {} : { ended: new Date(ended) }),
+    ...(error === undefined ? {} : { error }),
+  };
+}

@@ -1,0 +1,355 @@
+import { hostname } from "node:os";
+import {
+  AcquireTimeoutError,
+  BackendError,
+  InvalidArgumentError,
+  type LockHandle,
+  LockLostError,
+  type LockProvider,
+  type Millis,
+  ProviderClosedError,
+  type Runtime,
+  type SharedRecord,
+  systemRuntime,
+} from "@holdfast/core";
+import type { OncePerOptions, Run, RunReport, Schedule } from "./api.js";
+import { type DueTimes, dueTimes, lastDue } from "./due-times.js";
+import { errorText, look, type RunRecord, recordName, type SeenRecord } from "./run-record.js";
+
+export type Job = (run: Run) => unknown;
+
+/** The wall clock is looked at so often at least: it may be set. */
+const lookAgainMs: Millis = 30_000;
+/** After trouble with the backend, at first and at most. */
+const restMs: Millis = 250;
+const longRestMs: Millis = 5_000;
+/** So long a replica waits for the lock in one piece, before it looks again what is due. */
+const waitMs: Millis = 20_000;
+
+/**
+ * Runs `job` in one replica of a fleet for each due time: whichever replica gets the schedule's lock first claims the due time in a record that
+ * outlives all of them. Clocks that differ, restarts and lost connections lead to no second run; with `ifCut: "again"` a run that was cut in the
+ * middle is made again. Runs of one schedule do not overlap as long as the job ends when its `signal` aborts.
+ *
+ * Throws `InvalidArgumentError` for wrong options. Trouble with the backend is tried again for as long as the schedule is not stopped; a provider
+ * that is closed ends it.
+ *
+ * @example
+ * ```ts
+ * import { oncePer } from "@holdfast/schedules";
+ *
+ * const nightly = oncePer(locks, "nightly-report", { every: 24 * 3_600_000 }, async ({ signal }) => {
+ *   await makeReport(signal);
+ * });
+ * process.once("SIGTERM", () => nightly.stop());
+ * ```
+ */
+export function oncePer(locks: LockProvider, name: string, options: OncePerOptions, job: Job): Schedule {
+  const loop = new ScheduleLoop(new DueRuns(locks, name, options, job));
+  return { name, stop: () => loop.stop(), [Symbol.asyncDispose]: () => loop.stop() };
+}
+
+/**
+ * Runs what is due now, once in the fleet, and resolves with how it ended; `null` where nothing is due that no replica has claimed. For processes that
+ * cron starts, and that exit after their job. Rejects with `BackendError` where the backend is not there, and with `InvalidArgumentError`. The first
+ * call for a name runs nothing but notes the time from which on due times count.
+ *
+ * @example
+ * ```ts
+ * import { runDue } from "@holdfast/schedules";
+ *
+ * const report = await runDue(locks, "nightly-report", { every: 24 * 3_600_000 }, ({ signal }) => makeReport(signal));
+ * process.exitCode = report?.outcome === "failed" ? 1 : 0;
+ * ```
+ */
+export async function runDue(
+  locks: LockProvider,
+  name: string,
+  options: OncePerOptions,
+  job: Job,
+): Promise<RunReport | null> {
+  const runs = new DueRuns(locks, name, options, job);
+  const stopped = new AbortController();
+  const [report] = await runs.next(stopped.signal);
+  return report ?? null;
+}
+
+/** What `runs.next()` found: how a run has ended, or when to look again. */
+type Step = readonly [report: RunReport | null, againMs: Millis];
+
+/** One schedule, as one replica runs it. */
+class DueRuns {
+  readonly name: string;
+  readonly runtime: Runtime;
+  readonly #locks: LockProvider;
+  readonly #record: SharedRecord;
+  readonly #times: DueTimes;
+  readonly #options: OncePerOptions;
+  readonly #job: Job;
+  readonly #by: string;
+  /** Claims of this replica whose answer did not come: they may have been written. */
+  readonly #unsure = new Set<string>();
+  #warnedOfClocks = false;
+
+  constructor(locks: LockProvider, name: string, options: OncePerOptions, job: Job) {
+    check(options, job);
+    this.name = name;
+    this.runtime = options.runtime ?? systemRuntime;
+    this.#locks = locks;
+    this.#record = locks.record(recordName(name));
+    this.#times = dueTimes(options.every);
+    this.#options = options;
+    this.#job = job;
+    this.#by = options.by ?? `${hostname()}/${process.pid}`;
+  }
+
+  /** Runs what is due, if another replica does not. Rejects with `BackendError` for trouble with the backend. */
+  async next(stopped: AbortSignal): Promise<Step> {
+    const seen = await look(this.#record);
+    if (seen.record === null) {
+      await this.#beBorn();
+      return [null, 0];
+    }
+    this.#compareClocks(seen.record);
+    const early = this.#wanted(seen.record);
+    if (early === null) return [null, this.#untilDue(seen.record)];
+    if (early.restMs > 0) return [null, early.restMs];
+    // A run that goes on has the lock. One that was cut has left it.
+    let lock: LockHandle;
+    try {
+      lock = await this.#locks.mutex(`${recordName(this.name)}/lock`).acquire({ waitMs, signal: stopped });
+    } catch (error) {
+      if (error instanceof AcquireTimeoutError) return [null, 0];
+      throw error;
+    }
+    try {
+      return await this.#underLock(lock);
+    } finally {
+      await lock.release().catch(() => {
+        // It is lost, or ends by itself.
+      });
+    }
+  }
+
+  async #underLock(lock: LockHandle): Promise<Step> {
+    const seen = await look(this.#record);
+    if (seen.record === null) return [null, 0];
+    const wanted = this.#wanted(seen.record);
+    if (wanted === null) return [null, this.#untilDue(seen.record)];
+    if (wanted.restMs > 0) return [null, wanted.restMs];
+    const claimed = await this.#claim(seen, wanted);
+    if (claimed === null) return [null, 0];
+    return [await this.#run(lock, claimed), 0];
+  }
+
+  /** From now on due times count. Of several replicas that come first one writes. */
+  async #beBorn(): Promise<void> {
+    const nowMs = this.runtime.wallMs();
+    const born = {
+      v: 1,
+      due: nowMs,
+      state: "born",
+      claim: this.runtime.randomId(),
+      attempt: 0,
+      by: this.#by,
+      at: nowMs,
+    };
+    await this.#record.replace(null, JSON.stringify(born));
+  }
+
+  /** What is to be run, by the last run and the clock; `null`: nothing. */
+  #wanted(
+    last: RunRecord,
+  ): { readonly dueMs: Millis; readonly attempt: number; readonly restMs: Millis } | null {
+    const {
+      catchUp = "latest",
+      maxLateMs = Number.POSITIVE_INFINITY,
+      ifCut = "leave",
+      atLeastMs = 0,
+    } = this.#options;
+    const nowMs = this.runtime.wallMs();
+    const rest = {
+      restMs: last.state === "born" ? 0 : Math.max(0, Math.min(last.at, nowMs) + atLeastMs - nowMs),
+    };
+    const cut = last.state === "running" && (ifCut === "again" || this.#unsure.has(last.claim));
+    if (cut)
+      return { dueMs: last.due, attempt: last.attempt + (this.#unsure.has(last.claim) ? 0 : 1), restMs: 0 };
+    const fromMs = Math.max(last.due, nowMs - maxLateMs - 1);
+    const dueMs = catchUp === "all" ? this.#times.after(fromMs) : lastDue(this.#times, fromMs, nowMs);
+    return dueMs === null || dueMs > nowMs ? null : { dueMs, attempt: 1, ...rest };
+  }
+
+  /** Until the next due time by the clock of now, which may be set meanwhile. */
+  #untilDue({ due }: RunRecord): Millis {
+    const nowMs = this.runtime.wallMs();
+    return Math.min(lookAgainMs, Math.max(1, this.#times.after(Math.max(due, nowMs)) - nowMs));
+  }
+
+  /** The claim as it was written; `null` where another replica was faster. */
+  async #claim(
+    seen: SeenRecord,
+    { dueMs, attempt }: { readonly dueMs: Millis; readonly attempt: number },
+  ): Promise<{ readonly text: string; readonly record: RunRecord } | null> {
+    const { record: last, text: before } = seen;
+    if (last !== null && before !== null && this.#unsure.delete(last.claim))
+      return { text: before, record: last };
+    const claim = this.runtime.randomId();
+    const record: RunRecord = {
+      v: 1,
+      due: dueMs,
+      state: "running",
+      claim,
+      attempt,
+      by: this.#by,
+      at: this.runtime.wallMs(),
+    };
+    const text = JSON.stringify(record);
+    try {
+      return (await this.#record.replace(before, text)) ? { text, record } : null;
+    } catch (error) {
+      // It may have been written, and then no other replica runs this due time.
+      this.#unsure.add(claim);
+      throw error;
+    }
+  }
+
+  async #run(lock: LockHandle, { text, record }: { text: string; record: RunRecord }): Promise<RunReport> {
+    const { name } = this;
+    const due = new Date(record.due);
+    const { attempt } = record;
+    const began = new Date(this.runtime.wallMs());
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      await this.#job({ name, due, attempt, lock, signal: lock.lost });
+    } catch (error) {
+      failure = { error };
+    }
+    const lost = lock.lost.aborted;
+    const ended = new Date(this.runtime.wallMs());
+    const outcome = lost ? "lost" : failure === undefined ? "done" : "failed";
+    const report: RunReport = { name, due, attempt, outcome, ...failure, began, ended };
+    // A job that was cut has not come to its end: the record says so, unless it ended well before it heard.
+    if (!(lost && failure !== undefined)) await this.#note(text, record, ended, failure);
+    this.#tell(report);
+    return report;
+  }
+
+  async #note(
+    text: string,
+    record: RunRecord,
+    ended: Date,
+    failure: { readonly error: unknown } | undefined,
+  ): Promise<void> {
+    const state = failure === undefined ? "done" : "failed";
+    const error = failure === undefined ? {} : { error: errorText(failure.error) };
+    try {
+      await this.#record.replace(
+        text,
+        JSON.stringify({ ...record, state, ended: ended.getTime(), ...error }),
+      );
+    } catch (cause) {
+      if (!(cause instanceof BackendError || cause instanceof ProviderClosedError)) throw cause;
+      process.emitWarning(
+        `the run of "${this.name}" that was due at ${new Date(record.due).toISOString()} has ended, and could not be noted: ${cause.message}`,
+        { type: "HoldfastWarning", code: "HF_RUN_NOT_NOTED" },
+      );
+    }
+  }
+
+  #tell(report: RunReport): void {
+    if (this.#options.onRun !== undefined) this.#options.onRun(report);
+    else if (report.outcome === "failed") {
+      process.emitWarning(
+        `the run of "${this.name}" that was due at ${report.due.toISOString()} has failed: ${errorText(report.error)}`,
+        { type: "HoldfastWarning", code: "HF_RUN_FAILED" },
+      );
+    }
+  }
+
+  #compareClocks({ at, by }: RunRecord): void {
+    const { clocksWithinMs = 500 } = this.#options;
+    const aheadMs = at - this.runtime.wallMs();
+    if (aheadMs <= clocksWithinMs || this.#warnedOfClocks) return;
+    this.#warnedOfClocks = true;
+    process.emitWarning(
+      `the clock of ${by}, which ran "${this.name}" last, is at least ${Math.round(aheadMs)} ms ahead of the clock here; clocksWithinMs is ${clocksWithinMs}`,
+      { type: "HoldfastWarning", code: "HF_SCHEDULE_CLOCKS" },
+    );
+  }
+}
+
+class ScheduleLoop {
+  readonly #runs: DueRuns;
+  readonly #stopped = new AbortController();
+  readonly #ended: Promise<void>;
+  #wake: () => void = () => {};
+
+  constructor(runs: DueRuns) {
+    this.#runs = runs;
+    this.#ended = this.#loop();
+  }
+
+  stop(): Promise<void> {
+    this.#stopped.abort(new Error(`the schedule "${this.#runs.name}" was stopped`));
+    this.#wake();
+    return this.#ended;
+  }
+
+  async #loop(): Promise<void> {
+    const { signal } = this.#stopped;
+    for (let failures = 0; !signal.aborted; ) {
+      let againMs: Millis;
+      try {
+        [, againMs] = await this.#runs.next(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted || error instanceof ProviderClosedError) return;
+        const passing = error instanceof BackendError || error instanceof LockLostError;
+        if (!passing || failures === 8) this.#warn(error);
+        againMs = Math.min(longRestMs, restMs * 2 ** Math.min(failures++, 8));
+      }
+      if (againMs > 0) await this.#rest(againMs);
+    }
+  }
+
+  #warn(error: unknown): void {
+    process.emitWarning(
+      `the schedule "${this.#runs.name}" cannot look for what is due, and tries again: ${errorText(error)}`,
+      { type: "HoldfastWarning", code: "HF_SCHEDULE_STUCK" },
+    );
+  }
+
+  #rest(delayMs: Millis): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#runs.runtime.setTimer(delayMs, resolve, { ref: true });
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+      if (this.#stopped.signal.aborted) this.#wake();
+    });
+  }
+}
+
+const catchUps: readonly unknown[] = [undefined, "latest", "all"];
+const ifCuts: readonly unknown[] = [undefined, "leave", "again"];
+
+function check(options: OncePerOptions, job: unknown): void {
+  if (typeof options !== "object" || options === null) {
+    throw new InvalidArgumentError(`oncePer: options must be an object; got ${String(options)}`);
+  }
+  if (typeof job !== "function")
+    throw new InvalidArgumentError(`oncePer: job must be a function; got ${String(job)}`);
+  const { atLeastMs, maxLateMs, clocksWithinMs, catchUp, ifCut } = options;
+  for (const [key, value] of Object.entries({ atLeastMs, maxLateMs, clocksWithinMs })) {
+    if (value !== undefined && !(typeof value === "number" && value >= 0)) {
+      throw new InvalidArgumentError(`oncePer: ${key} must be milliseconds, 0 or more; got ${String(value)}`);
+    }
+  }
+  if (!catchUps.includes(catchUp)) {
+    throw new InvalidArgumentError(`oncePer: catchUp must be "latest" or "all"; got ${String(catchUp)}`);
+  }
+  if (!ifCuts.includes(ifCut)) {
+    throw new InvalidArgumentError(`oncePer: ifCut must be "leave" or "again"; got ${String(ifCut)}`);
+  }
+}

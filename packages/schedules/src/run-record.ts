@@ -1,0 +1,59 @@
+import { LayoutConflictError, type Millis, type SharedRecord } from "@holdfast/core";
+
+/**
+ * The last due time that a replica has claimed, as it is kept. Due times are claimed in rising order alone, so one record says of every due time
+ * whether it is taken.
+ */
+export interface RunRecord {
+  readonly v: 1;
+  /** Due times up to here are taken. */
+  readonly due: Millis;
+  /** `"born"`: no run yet, and no due time before this one counts. */
+  readonly state: "born" | "running" | "done" | "failed";
+  /** Of the run; an id that no other claim has. */
+  readonly claim: string;
+  readonly attempt: number;
+  readonly by: string;
+  /** When it was claimed, by the clock of its replica. */
+  readonly at: Millis;
+  readonly ended?: Millis;
+  readonly error?: string;
+}
+
+/** A record with the text that it was read from, by which it is replaced. */
+export interface SeenRecord {
+  readonly text: string | null;
+  readonly record: RunRecord | null;
+}
+
+const prefix = "schedules/";
+
+/** Where the record of a schedule is; its lock is below. */
+export function recordName(name: string): string {
+  return `${prefix}${name}`;
+}
+
+export async function look(record: SharedRecord): Promise<SeenRecord> {
+  const text = await record.read();
+  return { text, record: text === null ? null : parse(record.name, text) };
+}
+
+function parse(name: string, text: string): RunRecord {
+  try {
+    const found = JSON.parse(text) as RunRecord;
+    if (found.v === 1 && Number.isFinite(found.due) && typeof found.claim === "string") return found;
+  } catch {
+    // Named below, with what was found.
+  }
+  throw new LayoutConflictError(
+    `the record ${JSON.stringify(name)} holds something else than the last run of a schedule: ${JSON.stringify(text.slice(0, 80))}`,
+    { lockName: name },
+  );
+}
+
+/** What a record can hold of an error's message. */
+const errorLength = 500;
+
+export function errorText(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, errorLength);
+}

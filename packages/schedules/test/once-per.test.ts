@@ -1,0 +1,268 @@
+import {
+  InvalidArgumentError,
+  LayoutConflictError,
+  type LockProvider,
+  MemorySpace,
+  memoryLocks,
+} from "@holdfast/core";
+import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import { beforeEach, expect, it, onTestFinished, test, vi } from "vitest";
+import { lastRun, type OncePerOptions, oncePer, type Run, type RunReport, runDue } from "../src/index.js";
+
+const everyMs = 60_000;
+let runtime: SimulatedRuntime;
+let space: MemorySpace;
+
+beforeEach(() => {
+  runtime = simulatedRuntime(7);
+  space = new MemorySpace();
+});
+
+const provider = (): LockProvider => memoryLocks({ space, runtime });
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => void runtime.setTimer(ms, resolve));
+const minutes = (runs: readonly { readonly due: Date }[]): number[] =>
+  runs.map(({ due }) => (due.getTime() - Date.UTC(2026, 0, 1)) / everyMs);
+
+function start(
+  job: (run: Run) => unknown,
+  options: Partial<OncePerOptions> = {},
+  locks = provider(),
+): ReturnType<typeof oncePer> {
+  const schedule = oncePer(locks, "job", { every: everyMs, runtime, ...options }, job);
+  onTestFinished(async () => {
+    const stopped = schedule.stop();
+    await runtime.advance(1_000_000);
+    await stopped;
+  });
+  return schedule;
+}
+
+/** Process warnings of ours, by their code. */
+function warnings(): string[] {
+  const codes: string[] = [];
+  const spy = vi.spyOn(process, "emitWarning").mockImplementation((_text, options) => {
+    codes.push((options as { code: string }).code);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return codes;
+}
+
+test("a schedule runs at each due time from its first start on, and never at one before", async () => {
+  const runs: Run[] = [];
+  start((run) => runs.push(run));
+  await runtime.advance(3.5 * everyMs);
+  expect(minutes(runs)).toEqual([1, 2, 3]);
+  expect(runs.map(({ attempt, name }) => [attempt, name])).toEqual([
+    [1, "job"],
+    [1, "job"],
+    [1, "job"],
+  ]);
+});
+
+test("the claim alone keeps two replicas from running one due time, also where the lock lets both in", async () => {
+  const runs: Run[] = [];
+  for (const own of ["a", "b"]) {
+    const locks = provider();
+    const { mutex } = locks;
+    locks.mutex = (name) => mutex.call(locks, `${name}-${own}`);
+    // What is read takes its time to arrive, so that both have seen the same.
+    const { record } = locks;
+    locks.record = (name) => {
+      const shared = record.call(locks, name);
+      const read = async (): Promise<string | null> => {
+        const text = await shared.read();
+        await sleep(10);
+        return text;
+      };
+      return { name, read, replace: (seen, text) => shared.replace(seen, text) };
+    };
+    start((run) => runs.push(run), {}, locks);
+  }
+  await runtime.advance(20.5 * everyMs);
+  expect(minutes(runs)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+});
+
+test("runs that take longer than the time between them do not overlap, in whichever replica they are, and the last due time is caught up", async () => {
+  let going = 0;
+  let most = 0;
+  const runs: Run[] = [];
+  const job = async (run: Run): Promise<void> => {
+    runs.push(run);
+    most = Math.max(most, ++going);
+    await sleep(2.5 * everyMs);
+    going--;
+  };
+  start(job);
+  start(job);
+  await runtime.advance(10 * everyMs);
+  expect(most).toBe(1);
+  expect(minutes(runs)).toEqual([1, 3, 6, 8]);
+});
+
+test.each([
+  ["the last of them, by default", {}, [5]],
+  ["each of them, in order", { catchUp: "all" }, [1, 2, 3, 4, 5]],
+  ["those that are not too late", { catchUp: "all", maxLateMs: 2.2 * everyMs }, [4, 5]],
+] as const)(
+  "of due times that passed while no replica was there, %s is run",
+  async (_, options, expected) => {
+    const first = start(() => {});
+    await runtime.advance(100);
+    await first.stop();
+    await runtime.advance(5.5 * everyMs);
+    const runs: Run[] = [];
+    start((run) => runs.push(run), options);
+    await runtime.advance(100);
+    expect(minutes(runs)).toEqual(expected);
+  },
+);
+
+test("between the begins of two runs there is at least the time that atLeastMs says", async () => {
+  const first = start(() => {});
+  await runtime.advance(100);
+  await first.stop();
+  await runtime.advance(3.5 * everyMs);
+  const begins: number[] = [];
+  start(() => begins.push(runtime.nowMs()), { catchUp: "all", atLeastMs: 5_000 });
+  await runtime.advance(20_000);
+  expect(begins).toHaveLength(3);
+  const apart = begins.slice(1).map((begin, i) => begin - (begins[i] as number));
+  for (const ms of apart) expect(ms).toBeGreaterThanOrEqual(5_000);
+});
+
+test("a due time may come from a function, such as a library of cron expressions", async () => {
+  const runs: Run[] = [];
+  const every = (after: Date): Date =>
+    new Date(Math.floor(after.getTime() / everyMs) * everyMs + 1.5 * everyMs);
+  start((run) => runs.push(run), { every });
+  await runtime.advance(3 * everyMs);
+  expect(minutes(runs)).toEqual([1.5, 2.5]);
+});
+
+test("the last run is told with its due time, its replica and how it ended, also once all replicas are gone", async () => {
+  const codes = warnings();
+  const locks = provider();
+  expect(await lastRun(locks, "job")).toBeNull();
+  const schedule = start(
+    () => {
+      throw new Error("no paper");
+    },
+    { by: "host-1/17" },
+  );
+  await runtime.advance(everyMs);
+  await schedule.stop();
+  const due = new Date(Date.UTC(2026, 0, 1) + everyMs);
+  expect(await lastRun(locks, "job")).toMatchObject({
+    due,
+    state: "failed",
+    by: "host-1/17",
+    error: "no paper",
+  });
+  expect(codes).toEqual(["HF_RUN_FAILED"]);
+});
+
+test("reports tell how each run of this replica has ended", async () => {
+  const reports: RunReport[] = [];
+  let fail = false;
+  const failure = new Error("no paper");
+  const job = (): void => {
+    fail = !fail;
+    if (fail) throw failure;
+  };
+  start(job, { onRun: (report) => reports.push(report) });
+  await runtime.advance(2.5 * everyMs);
+  expect(reports.map(({ outcome, error }) => [outcome, error])).toEqual([
+    ["failed", failure],
+    ["done", undefined],
+  ]);
+});
+
+test("stop() lets a run come to its end and begins no other", async () => {
+  const ends: string[] = [];
+  const schedule = start(async () => {
+    await sleep(everyMs / 2);
+    ends.push("run");
+  });
+  await runtime.advance(everyMs);
+  const stopped = schedule.stop().then(() => ends.push("stop"));
+  await runtime.advance(5 * everyMs);
+  await stopped;
+  expect(ends).toEqual(["run", "stop"]);
+});
+
+test("a provider that is closed ends its schedules", async () => {
+  const locks = provider();
+  const runs: Run[] = [];
+  const schedule = start((run) => runs.push(run), {}, locks);
+  await runtime.advance(everyMs);
+  await locks.close();
+  await runtime.advance(everyMs);
+  await schedule.stop();
+  expect(runs).toHaveLength(1);
+});
+
+test("a process that runs what is due, once in the fleet, and exits", async () => {
+  const options = { every: everyMs, runtime };
+  const jobs: string[] = [];
+  const call = (who: string) => runDue(provider(), "job", options, () => jobs.push(who));
+  expect(await call("first")).toBeNull();
+  await runtime.advance(everyMs);
+  const reports = await Promise.all([call("a"), call("b"), call("c")]);
+  expect(reports.filter((report) => report !== null)).toMatchObject([{ outcome: "done", attempt: 1 }]);
+  expect(jobs).toHaveLength(1);
+  expect(await call("late")).toBeNull();
+});
+
+test("a replica that sees a run claimed later than now, by more than clocksWithinMs, warns once that the clocks are apart", async () => {
+  const codes = warnings();
+  const ahead = { ...runtime, wallMs: () => runtime.wallMs() + 2_000 };
+  start(() => {}, { runtime: ahead });
+  await runtime.advance(everyMs - 1_500);
+  start(() => {}, { clocksWithinMs: 400 });
+  await runtime.advance(3 * everyMs);
+  expect(codes).toEqual(["HF_SCHEDULE_CLOCKS"]);
+});
+
+test("a record of something else is left as it is, and the schedule says so and looks again", async () => {
+  const codes = warnings();
+  const record = provider().record("schedules/job");
+  await record.replace(null, "mine");
+  start(() => {});
+  await runtime.advance(1_000);
+  expect(codes[0]).toBe("HF_SCHEDULE_STUCK");
+  expect(await record.read()).toBe("mine");
+  await expect(lastRun(provider(), "job")).rejects.toBeInstanceOf(LayoutConflictError);
+});
+
+const wrong: readonly [string, unknown, RegExp][] = [
+  ["no options", undefined, /options must be an object/],
+  ["an interval of nothing", { every: 0 }, /every must be a function or a number of milliseconds/],
+  ["an interval in words", { every: "1d" }, /every must be .*; got 1d/],
+  [
+    "a negative distance",
+    { every: 1_000, atLeastMs: -1 },
+    /atLeastMs must be milliseconds, 0 or more; got -1/,
+  ],
+  [
+    "an unknown rule for what was missed",
+    { every: 1_000, catchUp: "some" },
+    /catchUp must be "latest" or "all"; got some/,
+  ],
+  [
+    "an unknown rule for what was cut",
+    { every: 1_000, ifCut: "twice" },
+    /ifCut must be "leave" or "again"; got twice/,
+  ],
+];
+it.each(wrong)("refuses %s with an InvalidArgumentError at once", (_, options, message) => {
+  const call = () => oncePer(provider(), "job", options as OncePerOptions, () => {});
+  expect(call).toThrow(InvalidArgumentError);
+  expect(call).toThrow(message);
+});
+
+test("a function for due times that returns none after the given one is refused with what it returned", async () => {
+  const locks = provider();
+  const options = { every: (after: Date) => after, runtime };
+  await runDue(locks, "job", options, () => {});
+  await expect(runDue(locks, "job", options, () => {})).rejects.toThrow(/must return a Date after the one/);
+});

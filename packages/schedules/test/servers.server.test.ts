@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type LockProvider, systemRuntime } from "@holdfast/core";
+import { seededRandom } from "@holdfast/core/testing";
+import { redisLocks } from "@holdfast/redis-recipes";
+import { eventually, startEmbeddedZooKeeper, startRedis, startRedisProxy } from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { describe, expect, it } from "vitest";
+import { share } from "../../../e2e/support/share.js";
+import { oncePer, type Schedule } from "../src/index.js";
+
+const replicaCount = 20;
+const everyMs = 250;
+const dueCount = share("due times of twenty replicas on servers", 12, 240);
+
+interface World extends AsyncDisposable {
+  open(): LockProvider;
+  /** Connections of all replicas break; of some the session ends too. */
+  cut(random: () => number): void;
+}
+
+const worlds: { readonly [backend: string]: () => Promise<World> } = {
+  ZooKeeper: async () => {
+    const server = await startEmbeddedZooKeeper();
+    return {
+      open: () => zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 4_000 }),
+      cut(random) {
+        for (const { id } of server.sessions()) {
+          if (random() < 0.2) server.expireSession(id);
+          else server.dropConnection(id, { reset: true });
+        }
+      },
+      [Symbol.asyncDispose]: () => server.stop(),
+    };
+  },
+  Redis: async () => {
+    const server = await startRedis();
+    const proxy = await startRedisProxy({ target: { host: server.host, port: server.port } });
+    return {
+      open: () => redisLocks({ url: `redis://${proxy.host}:${proxy.port}`, leaseMs: 2_000 }),
+      cut: () => proxy.resetAll(),
+      async [Symbol.asyncDispose]() {
+        await proxy.close();
+        await server.stop();
+      },
+    };
+  },
+};
+
+describe.each(Object.keys(worlds))(
+  "twenty replicas on %s, whose clocks are apart by up to 500 ms",
+  (backend) => {
+    it("begin each due time once and miss none, while connections break, sessions end and replicas are restarted", async () => {
+      const seed = Number(process.env.HOLDFAST_SEED ?? 20_261_127);
+      const random = seededRandom(seed);
+      await using world = await (worlds[backend] as () => Promise<World>)();
+      const begun: number[] = [];
+      const open = (): { readonly locks: LockProvider; readonly schedule: Schedule } => {
+        const locks = world.open();
+        const aheadMs = Math.floor(random() * 501) - 250;
+        const runtime = { ...systemRuntime, wallMs: () => systemRuntime.wallMs() + aheadMs };
+        const options = {
+          every: everyMs,
+          catchUp: "all",
+          runtime,
+          onRun: () => {},
+          clocksWithinMs: 600,
+        } as const;
+        const schedule = oncePer(locks, "job", options, async ({ due }) => {
+          begun.push(due.getTime());
+          await sleep(5);
+        });
+        return { locks, schedule };
+      };
+      const close = async ({ locks, schedule }: ReturnType<typeof open>): Promise<void> => {
+        await schedule.stop();
+        await locks.close();
+      };
+      const replicas = Array.from({ length: replicaCount }, open);
+      await eventually(() => begun.length > 0, { what: "the first run" });
+      const first = Math.min(...begun);
+      const last = first + (dueCount - 1) * everyMs;
+      while (Date.now() < last) {
+        await sleep(400 + random() * 800);
+        world.cut(random);
+        const one = Math.floor(random() * replicaCount);
+        await close(replicas[one] as ReturnType<typeof open>);
+        replicas[one] = open();
+      }
+      const expected = Array.from({ length: dueCount }, (_, i) => first + i * everyMs);
+      await eventually(() => expected.every((due) => begun.includes(due)), {
+        what: `each due time (seed ${seed})`,
+        withinMs: 30_000,
+      });
+      await Promise.all(replicas.map(close));
+      expect(begun.length).toBe(new Set(begun).size);
+    });
+  },
+);
