@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { InvalidArgumentError, type LockProvider, systemRuntime } from "@holdfast/core";
+import { list } from "./names.js";
 import { look, type RunRecord, recordName } from "./run-record.js";
 
 /** What node-cron 4 asks before each run of a task with `distributed: true`: its `RunCoordinator`. */
@@ -43,7 +44,8 @@ export function cronCoordinator(
       } as const;
       for (;;) {
         const seen = await look(shared);
-        if (seen.record !== null && seen.record.due >= dueMs) return false;
+        if (seen.record === null) await list(locks, name);
+        else if (seen.record.due >= dueMs) return false;
         const record = { ...claim, at: systemRuntime.wallMs() };
         const text = JSON.stringify(record);
         if (!(await shared.replace(seen.text, text))) continue;

@@ -1,4 +1,5 @@
 import type { LockProvider } from "@holdfast/core";
+import { listed } from "./names.js";
 import { look, recordName } from "./run-record.js";
 
 /** The last run of a schedule, whichever replica ran it. */
@@ -43,4 +44,14 @@ export async function lastRun(locks: LockProvider, name: string): Promise<LastRu
     ...(ended === undefined ? {} : { ended: new Date(ended) }),
     ...(error === undefined ? {} : { error }),
   };
+}
+
+/**
+ * The last run of each schedule of the provider's root, by name; `null` for one that has not run yet. Also what `cronCoordinator` has claimed. Beyond
+ * 60,000 bytes of names none are added. Rejects as `SharedRecord.read()`.
+ */
+export async function lastRuns(locks: LockProvider): Promise<ReadonlyMap<string, LastRun | null>> {
+  const names = await listed(locks);
+  const runs = await Promise.all(names.map((name) => lastRun(locks, name)));
+  return new Map(names.map((name, place) => [name, runs[place] ?? null]));
 }

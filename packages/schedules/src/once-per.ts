@@ -14,6 +14,7 @@ import {
 } from "@holdfast/core";
 import type { OncePerOptions, Run, RunReport, Schedule } from "./api.js";
 import { type DueTimes, dueTimes, lastDue } from "./due-times.js";
+import { list } from "./names.js";
 import { errorText, look, type RunRecord, recordName, type SeenRecord } from "./run-record.js";
 
 export type Job = (run: Run) => unknown;
@@ -154,6 +155,7 @@ class DueRuns {
       by: this.#by,
       at: nowMs,
     };
+    await list(this.#locks, this.name);
     await this.#record.replace(null, JSON.stringify(born));
   }
 

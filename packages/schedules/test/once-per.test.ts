@@ -7,7 +7,15 @@ import {
 } from "@holdfast/core";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { beforeEach, expect, it, onTestFinished, test, vi } from "vitest";
-import { lastRun, type OncePerOptions, oncePer, type Run, type RunReport, runDue } from "../src/index.js";
+import {
+  lastRun,
+  lastRuns,
+  type OncePerOptions,
+  oncePer,
+  type Run,
+  type RunReport,
+  runDue,
+} from "../src/index.js";
 
 const everyMs = 60_000;
 let runtime: SimulatedRuntime;
@@ -159,6 +167,26 @@ test("the last run is told with its due time, its replica and how it ended, also
     error: "no paper",
   });
   expect(codes).toEqual(["HF_RUN_FAILED"]);
+});
+
+test("all schedules of a provider are listed with their last runs, whichever replica started them first", async () => {
+  const locks = provider();
+  expect([...(await lastRuns(locks))]).toEqual([]);
+  const options = { every: everyMs, runtime };
+  const started = ["b", "a", "c"].map((name) => oncePer(provider(), name, options, () => {}));
+  started.push(oncePer(provider(), "a", options, () => {}));
+  await runtime.advance(100);
+  expect([...(await lastRuns(locks))]).toEqual([
+    ["a", null],
+    ["b", null],
+    ["c", null],
+  ]);
+  await runtime.advance(everyMs);
+  const states = [...(await lastRuns(locks)).values()].map((last) => last?.state);
+  expect(states).toEqual(["done", "done", "done"]);
+  const stopped = Promise.all(started.map((each) => each.stop()));
+  await runtime.advance(100);
+  await stopped;
 });
 
 test("reports tell how each run of this replica has ended", async () => {

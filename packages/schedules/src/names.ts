@@ -1,0 +1,32 @@
+import type { LockProvider } from "@holdfast/core";
+
+/** The record that has the names of all schedules, as a JSON array. On ZooKeeper it is the parent of their records. */
+const indexName = "schedules";
+/** More names would not fit into a record; those that come later are not listed. */
+const mostBytes = 60_000;
+
+/** Adds a schedule to those that are listed, which each does once in its life. */
+export async function list(locks: LockProvider, name: string): Promise<void> {
+  const index = locks.record(indexName);
+  for (;;) {
+    const text = await index.read();
+    const names = namesIn(text);
+    if (names.includes(name)) return;
+    const more = JSON.stringify([...names, name].sort());
+    if (Buffer.byteLength(more) > mostBytes || (await index.replace(text, more))) return;
+  }
+}
+
+export async function listed(locks: LockProvider): Promise<readonly string[]> {
+  return namesIn(await locks.record(indexName).read());
+}
+
+function namesIn(text: string | null): readonly string[] {
+  try {
+    const found: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(found) ? found.filter((name) => typeof name === "string") : [];
+  } catch {
+    // Not ours: the names are only for looking, and the schedules do without.
+    return [];
+  }
+}
