@@ -8,6 +8,7 @@ import {
   findJava,
   findJavac,
   findKazoo,
+  findPgBouncer,
   findPostgres,
   findProgram,
   findPromtool,
@@ -32,6 +33,7 @@ export const componentNames = [
   "kazoo",
   "redis",
   "postgresql",
+  "pgbouncer",
   "chromium",
   "promtool",
   "compose-schema",
@@ -83,6 +85,13 @@ const components: Readonly<Record<ComponentName, Component>> = {
     packages: ["postgresql"],
     // Without it the package makes a database of its own and starts a service for it on port 5432.
     setting: { path: "/etc/postgresql-common/createcluster.conf", text: "create_main_cluster = off\n" },
+  },
+  pgbouncer: {
+    what: "PgBouncer",
+    found: findPgBouncer,
+    // The package starts a service on port 6432. The program alone needs two libraries.
+    packages: ["libevent-2.1-7", "libc-ares2"],
+    file: { packageName: "pgbouncer", path: "usr/sbin/pgbouncer", mode: 0o755 },
   },
   chromium: {
     what: "the browser Chromium",
@@ -206,6 +215,11 @@ export function requirePostgres(): PostgresInstall {
 }
 
 /** The program, or an error that says how to get it. */
+export function requirePgBouncer(): string {
+  return required(findPgBouncer(), "PgBouncer");
+}
+
+/** The program, or an error that says how to get it. */
 export function requirePromtool(): string {
   return required(findPromtool(), "promtool");
 }
@@ -273,6 +287,9 @@ function whatToDo(
   }
   if (missing.includes("postgresql")) {
     lines.push("Elsewhere: install PostgreSQL and set POSTGRES_BIN to the folder of its program initdb.");
+  }
+  if (missing.includes("pgbouncer")) {
+    lines.push("Elsewhere: install PgBouncer and put pgbouncer on PATH, or set PGBOUNCER to it.");
   }
   if (missing.includes("chromium")) {
     lines.push("Elsewhere: install Chromium or Chrome and set CHROMIUM to the program.");

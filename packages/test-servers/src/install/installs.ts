@@ -151,6 +151,15 @@ function debianPostgresFolders(): string[] {
     .map((version) => join(debianPostgres, version, "bin"));
 }
 
+/**
+ * PgBouncer: the program that `PGBOUNCER` names if that is set, else the one on `PATH`, Debian's, or that of `ensure`. Debian has it in a
+ * folder that is on root's `PATH` alone.
+ */
+export function findPgBouncer(): string | undefined {
+  const places = ["/usr/sbin/pgbouncer", join(unpackedFolder, "pgbouncer")];
+  return named("PGBOUNCER") ?? findProgram("pgbouncer") ?? places.find(isProgram);
+}
+
 /** Chromium or Chrome: the program that `CHROMIUM` names if that is set, else the one on `PATH`. */
 export function findChromium(): string | undefined {
   return named("CHROMIUM") ?? findProgram("chromium") ?? findProgram("google-chrome");
