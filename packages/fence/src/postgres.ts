@@ -246,10 +246,24 @@ export async function withFence<Client extends PgClient, T>(
   }
 }
 
-/** A `FencedOutError` for an error by which a guard has refused a write; `undefined` for any other error. */
+/** How deep a client's error may lie in those of the libraries above it. Drizzle wraps it once. */
+const mostCauses = 8;
+
+/**
+ * A `FencedOutError` for an error by which a guard has refused a write, also where it is the `cause` of an error of a library above the client;
+ * `undefined` for any other error.
+ */
 export function fencedOut(error: unknown): FencedOutError | undefined {
-  const { code, message, detail } = (error ?? {}) as { code?: unknown; message?: string; detail?: string };
-  if (code !== "HF001") return undefined;
+  let found = error as
+    | { code?: unknown; message?: string; detail?: string; cause?: unknown }
+    | null
+    | undefined;
+  for (let causes = 0; found?.code !== "HF001"; causes++) {
+    if (found instanceof FencedOutError) return found;
+    if (causes === mostCauses) return undefined;
+    found = found?.cause as typeof found;
+  }
+  const { message, detail } = found;
   const [, resource = ""] = /^the \w+ of (.*) in \S+ has /.exec(message ?? "") ?? [];
   return new FencedOutError(`${message} (${detail})`, { lockName: resource, cause: error });
 }
