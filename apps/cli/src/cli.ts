@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
+import { main } from "./main.js";
+import { supervise, superviseName } from "./run/supervisor.js";
+
+/**
+ * Written by system calls, since `process.stdout` would make a pipe non-blocking also for the command that `run` starts with the same
+ * pipe. The reader of it may have had enough, as `head` has: the work and its exit code go on without a reader.
+ */
+function writer(fd: 1 | 2): (text: string) => void {
+  let gone = false;
+  return (text) => {
+    let rest = Buffer.from(text);
+    while (!gone && rest.length > 0) {
+      try {
+        rest = rest.subarray(writeSync(fd, rest));
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        if (code === "EAGAIN") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+        else if (code === "EPIPE" || code === "EBADF" || code === "EIO") gone = true;
+        else throw error;
+      }
+    }
+  };
+}
+
+async function command(): Promise<void> {
+  const interrupted = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort(signal));
+  const io = { out: writer(1), err: writer(2), isTty: isatty(1), signal: interrupted.signal };
+  process.exitCode = await main(process.argv.slice(2), io, { env: process.env, directory: process.cwd() });
+}
+
+if (process.argv[2] === superviseName) supervise();
+else await command();

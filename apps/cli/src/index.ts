@@ -1,0 +1,3 @@
+export { type Command, type Given, type Io, UsageError } from "./command.js";
+export { main } from "./main.js";
+export type { RedisSettings, Settings, Surroundings, ZooKeeperSettings } from "./settings.js";

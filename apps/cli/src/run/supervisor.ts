@@ -1,0 +1,4 @@
+/** The hidden command of the second process. */
+export const superviseName = "__supervise";
+
+export function supervise(): void {}
