@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
-import { main } from "./main.js";
-import { supervise, superviseName } from "./run/supervisor.js";
+import { superviseName } from "./run/messages.js";
 
 /**
  * Written by system calls, since `process.stdout` would make a pipe non-blocking also for the command that `run` starts with the same
@@ -26,11 +25,12 @@ function writer(fd: 1 | 2): (text: string) => void {
 }
 
 async function command(): Promise<void> {
+  const { main } = await import("./main.js");
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort(signal));
   const io = { out: writer(1), err: writer(2), isTty: isatty(1), signal: interrupted.signal };
   process.exitCode = await main(process.argv.slice(2), io, { env: process.env, directory: process.cwd() });
 }
 
-if (process.argv[2] === superviseName) supervise();
+if (process.argv[2] === superviseName) (await import("./run/supervisor.js")).supervise();
 else await command();

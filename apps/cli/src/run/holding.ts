@@ -1,0 +1,85 @@
+import type { FencingToken, LockHandle, LockProvider } from "@holdfast/core";
+import { type Limits, monotonicMs } from "./limits.js";
+import type { Paces, Plan } from "./plan.js";
+
+/** What `run` needs of a handle, which a handle of permits has as well. */
+export type Hold = Pick<LockHandle<FencingToken>, "token" | "state" | "remainingMs" | "lost" | "release">;
+
+/** Waits for the lock. Resolves with `null` when it was not granted in time; rejects as `acquire()` does, also when `signal` aborts. */
+export async function obtain(
+  locks: LockProvider<FencingToken>,
+  { kind, lock, waitMs, command }: Plan,
+  signal: AbortSignal,
+): Promise<Hold | null> {
+  const options = { waitMs, signal, label: command };
+  if (kind.of === "semaphore") return await locks.semaphore(lock, kind.limit).tryAcquire(options);
+  if (kind.of === "mutex") return await locks.mutex(lock).tryAcquire(options);
+  try {
+    return await locks.leaderElection(lock).campaign(options);
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "HF_ACQUIRE_TIMEOUT") return null;
+    throw error;
+  }
+}
+
+/** A margin is looked at so many times. */
+const looksInMargin = 8;
+const mostBetweenLooksMs = 250;
+/** Below this a deadline has not moved: clocks are read one after the other. */
+const jitterMs = 1;
+
+/**
+ * Follows the deadline of a hold, which moves on with each renewal, and tells the limits that follow from it. The deadline is looked at
+ * rather than waited for: it also moves by proofs that cause no event. A look that is late makes the command end early, never late.
+ */
+export class Watch {
+  readonly #hold: Hold;
+  readonly #paces: Paces;
+  readonly #givenKillAfter: boolean;
+  readonly #tell: (limits: Limits) => void;
+  readonly #timer: NodeJS.Timeout;
+  readonly #look = (): void => this.#tellChange();
+  #limits: Limits;
+  #doubtedAtMs: number | null = null;
+
+  /** `rides`: doubt alone does not end the command, the time of `killAfterMs` before the SIGKILL does. */
+  constructor(hold: Hold, paces: Paces, rides: boolean, tell: (limits: Limits) => void) {
+    this.#hold = hold;
+    this.#paces = paces;
+    this.#givenKillAfter = rides;
+    this.#tell = tell;
+    this.#limits = this.#now();
+    this.#timer = setInterval(this.#look, Math.min(paces.marginMs / looksInMargin, mostBetweenLooksMs));
+    hold.lost.addEventListener("abort", this.#look);
+  }
+
+  get limits(): Limits {
+    return this.#limits;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#hold.lost.removeEventListener("abort", this.#look);
+  }
+
+  #tellChange(): void {
+    const before = this.#limits;
+    const limits = this.#now();
+    const moved = (key: keyof Limits): boolean => Math.abs(limits[key] - before[key]) > jitterMs;
+    if (!moved("killAtMs") && !moved("termAtMs")) return;
+    this.#limits = limits;
+    this.#tell(limits);
+  }
+
+  #now(): Limits {
+    // Before the hold is asked, so that the sum is never later than its deadline.
+    const nowMs = monotonicMs();
+    const { state } = this.#hold;
+    const killAtMs = nowMs + this.#hold.remainingMs() - this.#paces.marginMs;
+    if (state === "held") this.#doubtedAtMs = null;
+    else this.#doubtedAtMs ??= nowMs;
+    const termAtMs = killAtMs - this.#paces.killAfterMs;
+    const doubtedAtMs = this.#givenKillAfter ? null : this.#doubtedAtMs;
+    return { killAtMs, termAtMs: Math.min(termAtMs, doubtedAtMs ?? Infinity) };
+  }
+}

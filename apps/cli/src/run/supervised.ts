@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Enforcer, type Limits } from "./limits.js";
+import { type Order, type Report, superviseName } from "./messages.js";
+import { ProcessGroup } from "./process-group.js";
+
+/** How long a supervisor may take to report an end that the lock client sees. */
+const reportWithinMs = 500;
+
+/** What became of the command. No member of its group is left. */
+export type End =
+  | {
+      readonly kind: "ended";
+      readonly code: number | null;
+      readonly signal: NodeJS.Signals | null;
+      readonly limited: boolean;
+    }
+  | { readonly kind: "refused"; readonly code: string; readonly message: string }
+  /** The supervisor ended, or stood still, so that the lock client has killed the group itself. `limited`: because of the limits. */
+  | { readonly kind: "unsupervised"; readonly limited: boolean };
+
+/** What is to be run. */
+export type Work = Omit<Order & { do: "start" }, "do" | "limits">;
+
+/** The lock client's side of the supervisor. */
+export class Supervisor {
+  readonly #process: ChildProcess;
+  #group: ProcessGroup | undefined;
+  #enforcer: Enforcer | undefined;
+  #limits: Limits | undefined;
+  readonly #end: Promise<End>;
+
+  /** Starts the process, which has nothing to do yet. In a session of its own: keys of the terminal and signals to the group of the lock client do not reach it. */
+  constructor() {
+    const program = fileURLToPath(new URL("../cli.js", import.meta.url));
+    const stdio = ["inherit", "inherit", "inherit", "ipc"] as const;
+    this.#process = spawn(process.execPath, [program, superviseName], { stdio: [...stdio], detached: true });
+    this.#end = this.#follow();
+  }
+
+  /** Runs the command within `limits`; resolves when all of its group is gone. Never rejects. */
+  run(work: Work, limits: Limits): Promise<End> {
+    this.#limits = limits;
+    this.#order({ do: "start", ...work, limits });
+    return this.#end;
+  }
+
+  move(limits: Limits): void {
+    this.#limits = limits;
+    this.#enforcer?.move(limits);
+    this.#order({ do: "move", limits });
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#order({ do: "signal", name });
+  }
+
+  /** Lets go of the process, which ends by itself. */
+  close(): void {
+    this.#enforcer?.stop();
+    if (this.#process.connected) this.#process.disconnect();
+    this.#process.unref();
+  }
+
+  #order(order: Order): void {
+    if (this.#process.connected) this.#process.send(order, () => {});
+  }
+
+  #follow(): Promise<End> {
+    return new Promise((resolve) => {
+      const ended = async (): Promise<void> => {
+        const limited = this.#limited;
+        this.#enforcer?.kill();
+        // What it has reported may be read after the news of its end.
+        if (this.#process.connected) await once(this.#process, "disconnect");
+        this.#enforcer?.kill();
+        await this.#group?.untilGone();
+        resolve({ kind: "unsupervised", limited });
+      };
+      this.#process.on("error", ended);
+      this.#process.on("exit", ended);
+      this.#process.on("message", (report: Report) => {
+        if (report.said === "started") this.#guard(new ProcessGroup(report.pid));
+        else if (report.said === "refused") resolve({ kind: "refused", ...report });
+        else resolve({ kind: "ended", ...report, limited: report.sent !== null || this.#limited });
+      });
+    });
+  }
+
+  get #limited(): boolean {
+    return this.#enforcer !== undefined && this.#enforcer.sent !== null;
+  }
+
+  #guard(group: ProcessGroup): void {
+    this.#group = group;
+    this.#enforcer = new Enforcer(group, this.#limits as Limits, async () => {
+      await group.untilGone();
+      await sleep(reportWithinMs);
+      // It stands still: what it was there for is done.
+      this.#process.kill("SIGKILL");
+    });
+  }
+}
