@@ -1,0 +1,90 @@
+import type { LockCollector } from "@holdfast/collectors";
+import type { LockProvider } from "@holdfast/core";
+import type { RedisSettings, Settings, ZooKeeperSettings } from "../settings.js";
+
+/** A command is there for moments: it may ask five times as often as the collector of a dashboard, which is always there. */
+const scanCallsPerSecond = 100;
+
+/** The backend as messages name it, without any password. */
+export function addressOf({ backend, servers }: Settings): string {
+  return `${backend === "zookeeper" ? "ZooKeeper" : "Redis"} at ${servers}`;
+}
+
+/** Where each server of the configuration listens. */
+export function serversOf({ servers }: Settings): { readonly host: string; readonly port: number }[] {
+  const [hosts = ""] = servers.split("/");
+  return hosts.split(",").map((each) => {
+    const [, bracketed, plain, port] = /^(?:\[(.*)\]|([^:]*))(?::(\d+))?$/.exec(each.trim()) ?? [];
+    return { host: bracketed ?? plain ?? each, port: Number(port ?? 2181) };
+  });
+}
+
+/**
+ * The keys that a name may stand for: what holdfast would make of it with these settings, and the name as `ls` prints it. Those that cannot be
+ * are left out.
+ */
+export async function lockKeys(settings: Settings, name: string): Promise<string[]> {
+  const keys =
+    settings.backend === "zookeeper" ? await nodesOf(settings, name) : await redisKeysOf(settings, name);
+  return [...new Set(keys)];
+}
+
+async function nodesOf({ zookeeper }: ZooKeeperSettings, name: string): Promise<string[]> {
+  const { LockPaths, parseConnectString } = await import("@holdfast/zk-recipes/internal");
+  const { connect, namespace = "", root = "/holdfast" } = zookeeper;
+  const { chroot } = parseConnectString(connect);
+  const paths = new LockPaths({ chroot, namespace, root });
+  const asPrinted =
+    name.startsWith("/") && name.length > 1 && (chroot === "" || name.startsWith(`${chroot}/`));
+  return [paths.pathOf(name), ...(asPrinted ? [name] : [])];
+}
+
+async function redisKeysOf({ redis: { keyPrefix = "" } }: RedisSettings, name: string): Promise<string[]> {
+  const { electionKeys } = await import("@holdfast/redis-recipes/internal");
+  return [keyPrefix + name, name, electionKeys(keyPrefix + name).lock];
+}
+
+/**
+ * What watches the locks from outside. `keys`: these locks alone; `null`: all that are below the root or behind the prefix of the settings,
+ * or everywhere where there is none.
+ */
+export async function openCollector(
+  settings: Settings,
+  keys: readonly string[] | null,
+): Promise<LockCollector> {
+  if (settings.backend === "zookeeper") {
+    const { zookeeperCollector } = await import("@holdfast/collectors/zookeeper");
+    const { parseConnectString } = await import("@holdfast/zk-recipes/internal");
+    const { connect, namespace, root, auth } = settings.zookeeper;
+    const { chroot } = parseConnectString(connect);
+    const above = namespace === undefined ? "" : `/${namespace.replace(/^\//, "")}`;
+    const wide = `${above}${root === undefined || root === "/" ? "" : root}` || "/";
+    return zookeeperCollector({
+      connect,
+      roots: keys === null ? [wide] : keys.map((key) => key.slice(chroot.length)),
+      ...(auth === undefined ? {} : { auth }),
+    });
+  }
+  const { redisCollector } = await import("@holdfast/collectors/redis");
+  const { keyPrefix = "", ...access } = settings.redis;
+  return redisCollector({
+    ...access,
+    patterns: keys === null ? [`${literal(keyPrefix)}*`] : keys.map(literal),
+    scanCallsPerSecond: keys === null ? scanCallsPerSecond : 0,
+  });
+}
+
+/** A provider as `holdfast run` has it. */
+export async function openProvider(settings: Settings): Promise<LockProvider> {
+  if (settings.backend === "zookeeper") {
+    const { zookeeperLocks } = await import("@holdfast/zk-recipes");
+    return zookeeperLocks(settings.zookeeper);
+  }
+  const { redisLocks } = await import("@holdfast/redis-recipes");
+  return redisLocks(settings.redis);
+}
+
+/** As a pattern of Redis that means this text alone. */
+function literal(text: string): string {
+  return text.replace(/[\\*?[\]]/g, "\\$&");
+}

@@ -1,0 +1,165 @@
+import { createInterface } from "node:readline/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import type { ActionResult, LockCollector, ObservedLockDetail } from "@holdfast/collectors";
+import { type Command, exits, type Io, UsageError } from "../command.js";
+import { jsonOfLock, printJson } from "./json.js";
+import { lookingAt } from "./looking.js";
+import {
+  ageOf,
+  ageText,
+  bornMs,
+  holdersOf,
+  shownName,
+  stateOf,
+  typedName,
+  visible,
+  waitersOf,
+  whoIs,
+} from "./words.js";
+
+/** The next waiter is granted by its own client at times, which takes a moment. */
+const passesOnMs = 2_000;
+
+export const release: Command = {
+  name: "release",
+  summary: "frees a lock by force, whoever holds it",
+  usage: `Usage: holdfast release --force NAME [--yes] [--json]
+
+Ends the hold of a lock at the backend, as a last resort: the holder is shown first, with what it will notice. A holder
+of holdfast learns that it lost the lock; one of Curator, kazoo or Redisson goes on as if it held it. At a terminal the
+name has to be typed once more. Nothing is done where the lock has changed meanwhile, and to what no known library
+has made.
+
+  --force  is always needed: a lock that you hold yourself is given back by the program that holds it
+  --yes    does not ask; needed without a terminal
+  --json   one document, with the lock before and after`,
+  options: { force: { type: "boolean" }, yes: { type: "boolean" } },
+  run: async (given, io) => {
+    if (given.values.force !== true)
+      throw new UsageError(
+        "release takes --force, as it ends the hold of another program; a lock that a program holds is given back by that program, and holdfast run gives back its own",
+      );
+    return lookingAt(given, io, async ({ collector, beganMs }, lock) => {
+      const json = given.values.json === true;
+      const say = (text: string): void => (json ? io.err : io.out)(`${text}\n`);
+      const tried = await forced(collector, lock, true);
+      if (tried.outcome !== "would-do") {
+        say(`${shownName(lock.key)} is ${stateOf(lock)}: ${refusalOf(tried)}`);
+        if (json) printJson(io, reportOf(tried, lock, lock));
+        // What is free is as the user wants it.
+        return tried.outcome === "nothing-there" ? 0 : exits.conflict;
+      }
+      if (tried.unknownLibrary === true) {
+        say(`${shownName(lock.key)} was made by no known library, so it may be no lock: nothing was done.`);
+        if (json) printJson(io, reportOf({ ...tried, outcome: "denied" }, lock, lock));
+        return exits.conflict;
+      }
+      say(heldText(lock, beganMs));
+      for (const effect of tried.effects) say(`  ${visible(effect)}`);
+      if (given.values.yes !== true) {
+        if (!io.isTty)
+          throw new UsageError("without a terminal release --force takes --yes; nothing was done");
+        if (!(await confirmed(lock.key, io))) {
+          say("Nothing was done: that is not its name.");
+          return exits.conflict;
+        }
+      }
+      const result = await forced(collector, lock, false);
+      const after = result.outcome === "done" ? await settled(collector, lock.key, io.signal) : lock;
+      if (json) printJson(io, reportOf(result, lock, after));
+      if (result.outcome !== "done") {
+        say(`Nothing was done: ${refusalOf(result)}`);
+        return exits.conflict;
+      }
+      say(after === null ? "Released. Nothing of the lock is left." : `Released. ${nowText(after)}`);
+      return exits.done;
+    });
+  },
+};
+
+/**
+ * Ends each hold of the lock as it was read. Permits with a lease are a hold each, and given back one after the other. The first outcome that is
+ * none ends it.
+ */
+async function forced(
+  collector: LockCollector,
+  lock: ObservedLockDetail,
+  dryRun: boolean,
+): Promise<ActionResult> {
+  const act = (entry: string | null, expectedVersion: string): Promise<ActionResult> =>
+    collector.act({ action: "force-release", key: lock.key, entry, expectedVersion, dryRun });
+  if (lock.kind !== "permit-semaphore" || lock.holders.length === 0) return act(null, lock.version);
+  const effects: string[] = [];
+  let version = lock.version;
+  let last: ActionResult | undefined;
+  for (const { entry } of lock.holders) {
+    last = await act(entry, version);
+    if (last.outcome !== (dryRun ? "would-do" : "done")) return last;
+    effects.push(...last.effects);
+    version = last.after?.version ?? version;
+  }
+  return { ...(last as ActionResult), effects: [...new Set(effects)] };
+}
+
+function refusalOf({ outcome, effects }: ActionResult): string {
+  if (effects.length > 0) return visible(effects.join(" "));
+  return outcome === "conflict"
+    ? "who holds it has changed since it was read."
+    : `${outcome.replaceAll("-", " ")}.`;
+}
+
+/** Who holds it, one line each. */
+function heldText(lock: ObservedLockDetail, beganMs: number): string {
+  const lines = lock.holders.map(
+    (one) =>
+      `  held by ${whoIs(one)} for ${ageText(ageOf(one.since, lock.readMs, beganMs, bornMs(lock, one)))}`,
+  );
+  return [`${shownName(lock.key)}, ${waitersOf(lock)} waiting`, ...lines].join("\n");
+}
+
+function nowText(lock: ObservedLockDetail): string {
+  return lock.state === "idle"
+    ? "The lock is free."
+    : `Now it is held by ${holdersOf(lock)}, ${waitersOf(lock)} waiting.`;
+}
+
+/** The lock once the next waiter has it, or as it is after some time. */
+async function settled(
+  collector: LockCollector,
+  key: string,
+  signal: AbortSignal,
+): Promise<ObservedLockDetail | null> {
+  const untilMs = performance.now() + passesOnMs;
+  for (;;) {
+    const lock = await collector.detail(key, { maxWaiters: 10 });
+    if (lock === null || lock.holderCount > 0 || lock.waiterCount === 0 || performance.now() >= untilMs)
+      return lock;
+    await pause(50, undefined, { signal });
+  }
+}
+
+/** Reads the name from the terminal. */
+async function confirmed(key: string, { signal }: Io): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const typed = (
+      await lines.question("Type the name of the lock to release it by force: ", { signal })
+    ).trim();
+    return typed === key || typedName(typed) === key;
+  } finally {
+    lines.close();
+  }
+}
+
+function reportOf(
+  { outcome, effects }: ActionResult,
+  before: ObservedLockDetail,
+  after: ObservedLockDetail | null,
+): Record<string, unknown> {
+  return {
+    outcome,
+    effects: [...effects],
+    before: jsonOfLock(before, []),
+    after: after === null ? null : jsonOfLock(after, []),
+  };
+}

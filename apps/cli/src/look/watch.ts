@@ -1,0 +1,216 @@
+import { once } from "node:events";
+import type {
+  CollectorEvent,
+  LockCollector,
+  ObservedLockDetail,
+  ObservedParticipant,
+} from "@holdfast/collectors";
+import type { Command, Io } from "../command.js";
+import { jsonOfParticipant, printJsonLine } from "./json.js";
+import { looking, type View } from "./looking.js";
+import { matcherOf, maxWaiters, readAll, wholeList } from "./reading.js";
+import { holdersOf, many, shownName, span, timeOfDay, visible, whoIs } from "./words.js";
+
+/** So many locks are kept as fresh as it goes; of the others changes are seen a little later on Redis. */
+const mostAttended = 2_000;
+/** So many changes may wait for the read that names their owners; those beyond are told with the entry alone. */
+const mostPending = 200;
+
+/** A hold has begun or ended. */
+type HoldEvent = Extract<CollectorEvent, { readonly entry: string }>;
+
+/** What has happened to a lock. */
+interface Change {
+  readonly event: "granted" | "released" | "lost" | "waits";
+  readonly atMs: number;
+  readonly lock: string;
+  readonly entry: string | null;
+  /** As far as it is known who it is. */
+  readonly who: ObservedParticipant | null;
+  readonly token: string | null;
+  readonly heldMs: number | null;
+  readonly waiterCount: number | null;
+  /** Who holds while it waits. */
+  readonly heldBy: string | null;
+}
+
+export const watch: Command = {
+  name: "watch",
+  summary: "prints each change of locks as it happens",
+  usage: `Usage: holdfast watch [PATTERN] [--json]
+
+Prints a line for each grant, each release, each hold that was lost because its lease ran out, and each new waiter,
+until it is interrupted. PATTERN as of ls. On ZooKeeper an end of a session looks like a release.
+
+  --json   one JSON object a line`,
+  options: {},
+  run: (given, io) =>
+    looking(given, io, async (view, pattern) => {
+      const { collector, address } = view;
+      for (const note of await wholeList(collector, address, io.signal)) io.err(`holdfast: ${note}\n`);
+      const watcher = new Watcher(view, io, {
+        pattern,
+        print: given.values.json === true ? printJsonOf(io) : (change) => io.out(`${lineOf(change)}\n`),
+      });
+      await watcher.begin();
+      io.err(`holdfast: watching ${address}, ${many(collector.size, "lock")} known; an interrupt ends it\n`);
+      if (!io.signal.aborted) await once(io.signal, "abort");
+      await watcher.end();
+      return 0;
+    }),
+};
+
+interface Watching {
+  readonly pattern: string | undefined;
+  readonly print: (change: Change) => void;
+}
+
+/** Makes lines of the events of a collector, in their order. */
+class Watcher {
+  readonly #collector: LockCollector;
+  readonly #address: string;
+  readonly #io: Io;
+  readonly #fits: (key: string) => boolean;
+  readonly #print: (change: Change) => void;
+  /** Who holds, by lock and entry: at the end of a hold the backend does not tell any more. */
+  readonly #holders = new Map<string, ObservedParticipant>();
+  readonly #waiterCounts = new Map<string, number>();
+  readonly #attended = new Set<string>();
+  readonly #attention: ReturnType<LockCollector["attend"]>;
+  #off: () => void = () => {};
+  #last: Promise<void> = Promise.resolve();
+  #pending = 0;
+  #away = false;
+
+  constructor({ collector, address }: View, io: Io, { pattern, print }: Watching) {
+    this.#collector = collector;
+    this.#address = address;
+    this.#io = io;
+    this.#fits = matcherOf(pattern);
+    this.#print = print;
+    // A whole name is looked at even before there is such a lock.
+    if (pattern !== undefined && !/[*?]/.test(pattern)) this.#attended.add(pattern);
+    this.#attention = collector.attend([...this.#attended]);
+  }
+
+  async begin(): Promise<void> {
+    const rows = [...this.#collector.locks()].filter(({ key }) => this.#fits(key));
+    for (const { key, waiterCount } of rows) this.#waiterCounts.set(key, waiterCount);
+    for (const { key } of rows) this.#attend(key);
+    this.#off = this.#collector.onEvent((event) => this.#heard(event));
+    for (const lock of await readAll(this.#collector, rows.slice(0, mostPending))) this.#remember(lock);
+  }
+
+  /** What has been heard is printed first. */
+  async end(): Promise<void> {
+    this.#off();
+    this.#attention.end();
+    await this.#last;
+  }
+
+  #heard(event: CollectorEvent): void {
+    if (event.type === "status") this.#contact();
+    if (!("key" in event) || !this.#fits(event.key)) return;
+    const { key } = event;
+    if (event.type === "changed") {
+      this.#attend(key);
+      const count = this.#collector.get(key)?.waiterCount ?? 0;
+      const before = this.#waiterCounts.get(key) ?? 0;
+      this.#waiterCounts.set(key, count);
+      if (count > before) this.#waits(key, count);
+    }
+    if (event.type === "removed") this.#waiterCounts.delete(key);
+    if (event.type === "granted") this.#granted(event);
+    if (event.type === "released") this.#released(event);
+  }
+
+  #released({ key, entry, atMs, token, heldMs, ranOut }: HoldEvent): void {
+    this.#then(async () => {
+      const name = `${key}\0${entry}`;
+      const who = this.#holders.get(name) ?? null;
+      this.#holders.delete(name);
+      this.#tell({
+        event: ranOut === true ? "lost" : "released",
+        atMs,
+        lock: key,
+        entry,
+        who,
+        token,
+        heldMs,
+      });
+    });
+  }
+
+  #granted({ key, entry, atMs, token }: HoldEvent): void {
+    this.#then(async (detail) => {
+      const lock = await detail(key);
+      const who = lock?.holders.find((one) => one.entry === entry) ?? null;
+      if (who !== null) this.#holders.set(`${key}\0${entry}`, who);
+      this.#tell({ event: "granted", atMs, lock: key, entry, who, token: who?.token ?? token });
+    });
+  }
+
+  #waits(key: string, waiterCount: number): void {
+    const atMs = Date.now();
+    this.#then(async (detail) => {
+      const lock = await detail(key);
+      const who = lock?.waiters.at(-1) ?? null;
+      const heldBy = lock === null || lock.holders.length === 0 ? null : holdersOf(lock);
+      this.#tell({ event: "waits", atMs, lock: key, entry: who?.entry ?? null, who, waiterCount, heldBy });
+    });
+  }
+
+  #tell(change: Pick<Change, "event" | "atMs" | "lock" | "entry" | "who"> & Partial<Change>): void {
+    this.#print({ token: null, heldMs: null, waiterCount: null, heldBy: null, ...change });
+  }
+
+  /** One after the other, so that lines come in the order of the events, reads included. */
+  #then(work: (detail: (key: string) => Promise<ObservedLockDetail | null>) => Promise<void>): void {
+    const busy = this.#pending >= mostPending;
+    this.#pending += 1;
+    const detail = async (key: string): Promise<ObservedLockDetail | null> =>
+      busy ? null : this.#collector.detail(key, { maxWaiters }).catch(() => null);
+    this.#last = this.#last
+      .then(() => work(detail))
+      .finally(() => {
+        this.#pending -= 1;
+      });
+  }
+
+  #attend(key: string): void {
+    if (this.#attended.has(key) || this.#attended.size >= mostAttended) return;
+    this.#attended.add(key);
+    this.#attention.update([...this.#attended]);
+  }
+
+  #remember({ key, holders }: ObservedLockDetail): void {
+    for (const one of holders) this.#holders.set(`${key}\0${one.entry}`, one);
+  }
+
+  #contact(): void {
+    const away = this.#collector.sources().some(({ state }) => state === "stale" || state === "down");
+    if (away === this.#away) return;
+    this.#away = away;
+    const what = away
+      ? "no contact: changes are not seen until it is back"
+      : "contact is back; changes in between may be missing";
+    this.#io.err(`holdfast: ${this.#address}: ${what}\n`);
+  }
+}
+
+function lineOf(change: Change): string {
+  const { event, atMs, lock, entry, who, token, heldMs, waiterCount, heldBy } = change;
+  const name = who === null ? visible(entry ?? "a waiter") : whoIs(who);
+  const more: Readonly<Record<Change["event"], string>> = {
+    granted: `to ${name}${token === null ? "" : `, token ${visible(token)}`}`,
+    released: `by ${name}${heldMs === null ? "" : `, held for ${span(heldMs)}`}`,
+    lost: `by ${name}: its lease ran out`,
+    waits: `${name}, ${waiterCount} waiting${heldBy === null ? "" : `, held by ${heldBy}`}`,
+  };
+  return `${timeOfDay(atMs)}  ${event.padEnd(8)}  ${shownName(lock)}  ${more[event]}`;
+}
+
+function printJsonOf(io: Io): (change: Change) => void {
+  return ({ who, ...change }) =>
+    printJsonLine(io, { ...change, who: who === null ? null : jsonOfParticipant(who) });
+}

@@ -1,0 +1,214 @@
+import type {
+  Finding,
+  Moment,
+  ObservedLibrary,
+  ObservedLock,
+  ObservedLockDetail,
+  ObservedParticipant,
+} from "@holdfast/collectors";
+
+// What cannot be seen, or changes its neighbours: controls, marks that turn the direction of writing, characters without width, halves of
+// pairs, what is not assigned, and all blanks but the space.
+const unseen = /[\p{C}\p{DI}\u2800]|(?! )\p{White_Space}/gu;
+
+/** Text as it may be printed: each character that cannot be seen is written out, such as `\u{202e}`, so that no lock can write to a terminal. */
+export function visible(text: string): string {
+  return text.replace(unseen, written);
+}
+
+/** A name as it may be printed. No two names are printed alike: a backslash in front of `u{` is written out too. */
+export function shownName(name: string): string {
+  return visible(name.replace(/\\(?=u\{)/g, written));
+}
+
+/** The name that `shownName` has printed: what a user copies from the screen finds the lock again. */
+export function typedName(text: string): string {
+  return text.replace(/\\u\{([0-9a-f]{1,6})\}/gi, (all, hex: string) => {
+    const code = Number.parseInt(hex, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : all;
+  });
+}
+
+function written(char: string): string {
+  return `\\u{${(char.codePointAt(0) as number).toString(16)}}`;
+}
+
+/** `1 lock`, `2 locks`. */
+export function many(count: number, one: string, more = `${one}s`): string {
+  return `${count} ${count === 1 ? one : more}`;
+}
+
+/** The kind, or that it is none that is known. */
+export function kindOf({ kind }: Pick<ObservedLock, "kind">): string {
+  return kind === null ? "unknown kind" : kind.replaceAll("-", " ");
+}
+
+/** `free` is what a user calls a lock that has neither holder nor waiter. */
+export function stateOf({ state, denied }: Pick<ObservedLock, "state" | "denied">): string {
+  if (denied !== null) return "not readable";
+  return state === "idle" ? "free" : state;
+}
+
+export const libraryNames: Readonly<Record<ObservedLibrary, string>> = {
+  holdfast: "holdfast",
+  curator: "Curator",
+  "curator-or-holdfast": "Curator or holdfast",
+  kazoo: "kazoo",
+  redisson: "Redisson",
+  unknown: "unknown library",
+};
+
+export const leaseWords: Readonly<Record<ObservedParticipant["lease"], string>> = {
+  session: "as long as its session lives",
+  renewing: "a lease that is renewed",
+  fixed: "a lease that is not renewed: it ends by itself",
+  "not-renewing": "a lease that used to be renewed, and was not in time",
+  "never-expires": "no lease: it stays held when its holder dies",
+  unknown: "not told by the backend",
+};
+
+/** How many wait, in the unit in which that can be seen at all. */
+export function waitersOf({
+  waiterCount,
+  waiterUnit,
+}: Pick<ObservedLock, "waiterCount" | "waiterUnit">): string {
+  if (waiterUnit === "hidden") return "hidden";
+  return waiterUnit === "connections" && waiterCount > 0 ? `${waiterCount} conn` : String(waiterCount);
+}
+
+/** Why a column or a list of waiters is as it is; `null` where the number says all. */
+export function aboutWaiters({
+  waiterCount,
+  waiterUnit,
+}: Pick<ObservedLock, "waiterCount" | "waiterUnit">): string | null {
+  if (waiterUnit === "hidden") return "who waits on this kind of lock cannot be seen from outside";
+  if (waiterUnit !== "connections" || waiterCount === 0) return null;
+  return `${many(waiterCount, "connection")} listen on its channel; each is one waiter or more, and who they are is not in the backend`;
+}
+
+/** Who a participant is, from what there is: its label, its host and process, its address, what it wrote, its owner, its entry. */
+export function whoIs(one: ObservedParticipant): string {
+  const { identity, address, data, actor, entry } = one;
+  const process = [identity?.host, identity?.pid == null ? null : `pid ${identity.pid}`].filter(
+    (each) => each != null,
+  );
+  const known = [
+    identity?.label,
+    process.length === 0 ? null : process.join(" "),
+    address,
+    // Where there is an identity, it was read from the data.
+    identity === null ? data : null,
+  ].filter((each): each is string => each != null && each !== "");
+  const owner = shortId(actor ?? entry);
+  const [main = owner, ...more] = known.map(visible);
+  if (known.length > 0 && identity === null) more.push(owner);
+  return more.length === 0 ? main : `${main} (${more.join(", ")})`;
+}
+
+/** The same in few characters, for a column. */
+export function whoIsShort(one: ObservedParticipant): string {
+  const { identity, address, data, actor, entry } = one;
+  if (identity?.label != null && identity.label !== "") return visible(identity.label);
+  if (identity?.host != null)
+    return visible(`${identity.host}${identity.pid === null ? "" : `:${identity.pid}`}`);
+  return visible(
+    address ?? (identity === null && data !== null && data !== "" ? data : shortId(actor ?? entry)),
+  );
+}
+
+/** A uuid by its beginning, what stands behind it whole: `3f2c91ab…:57`. */
+function shortId(id: string): string {
+  return visible(id).replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "$1…");
+}
+
+/** Those who hold, in a column: the first, and how many more. */
+export function holdersOf({ kind, holders, holderCount, state, denied, limit }: ObservedLock): string {
+  const [first] = holders;
+  const ofLimit = limit === null ? "" : ` of ${limit}`;
+  if (denied !== null) return "not readable";
+  // A permit of Redis has an id, which says nothing of its holder.
+  if (kind === "permit-semaphore" && holderCount > 0) return `${holderCount}${ofLimit} permits`;
+  if (first === undefined) return state === "idle" ? "-" : "not known";
+  return `${whoIsShort(first)}${holderCount > 1 ? ` +${holderCount - 1}` : ""}${ofLimit}`;
+}
+
+/** An age to be compared with others in a column: `00:41`, `1:02:03`, `3 d 04:05`. Less than nothing (clocks differ) is nothing. */
+export function clock(ms: number): string {
+  const left = Math.max(0, Math.floor(ms / 1_000));
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const [days, hours, minutes] = [
+    Math.floor(left / 86_400),
+    Math.floor(left / 3_600) % 24,
+    Math.floor(left / 60) % 60,
+  ];
+  if (days > 0) return `${days} d ${two(hours)}:${two(minutes)}`;
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(left % 60)}` : `${two(minutes)}:${two(left % 60)}`;
+}
+
+/** A length for a sentence: `0.8 ms`, `850 ms`, `12.4 s`, `5 min`, `3 h`. */
+export function span(ms: number): string {
+  const length = Math.max(0, ms);
+  const short = (value: number): string =>
+    value < 20 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value));
+  if (length < 1_000) return `${short(length)} ms`;
+  if (length < 100_000) return `${short(length / 1_000)} s`;
+  if (length < 6_000_000) return `${short(length / 60_000)} min`;
+  return length < 172_800_000 ? `${short(length / 3_600_000)} h` : `${short(length / 86_400_000)} d`;
+}
+
+/** For how long something has been so at the least and at the most, in milliseconds; `null`: there is no such bound. */
+export interface Age {
+  readonly leastMs: number | null;
+  readonly mostMs: number | null;
+}
+
+/**
+ * The age of a moment. Such a command has only just begun to look, so that "at least since it was first seen" says nothing: that counts as not
+ * known. `bornMs`: when the entry was made, epoch ms, before which nothing of it can have been; `null`: not known.
+ */
+export function ageOf(
+  { atMs, provenance }: Moment,
+  nowMs: number,
+  beganMs: number,
+  bornMs: number | null = null,
+): Age {
+  const sinceMs =
+    atMs === null || (provenance === "at-least" && atMs >= beganMs) ? null : Math.max(0, nowMs - atMs);
+  if (provenance === "exact") return { leastMs: sinceMs, mostMs: sinceMs };
+  return { leastMs: sinceMs, mostMs: bornMs === null ? null : Math.max(0, nowMs - bornMs) };
+}
+
+/** `00:41`, `≥ 01:10` where it is at least so long, `≤ 02:00` where it is no more than that, `unknown`. */
+export function ageText({ leastMs, mostMs }: Age): string {
+  if (leastMs !== null && leastMs === mostMs) return clock(leastMs);
+  if (leastMs !== null) return `≥ ${clock(leastMs)}`;
+  return mostMs === null ? "unknown" : `≤ ${clock(mostMs)}`;
+}
+
+/**
+ * When the entry of a participant was made at ZooKeeper, epoch ms: a holder's node was made when its owner asked. `null` on Redis, and where
+ * its node was not read.
+ */
+export function bornMs({ raw, key }: ObservedLockDetail, { entry }: ObservedParticipant): number | null {
+  const node = raw.find(({ name }) => name.startsWith(key) && name.endsWith(`/${entry}`));
+  const ctime = /\bctime=(\d+)/.exec(node?.value ?? "")?.[1];
+  return ctime === undefined ? null : Number(ctime);
+}
+
+/** `14:22:10.004`, local time. */
+export function timeOfDay(atMs: number): string {
+  const at = new Date(atMs);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, "0")}`;
+}
+
+export const severityOrder: Readonly<Record<Finding["severity"], number>> = {
+  critical: 0,
+  warning: 1,
+  info: 2,
+};
+
+/** `stuck with waiters`. */
+export function findingOf({ kind }: Finding): string {
+  return kind.replaceAll("-", " ");
+}
