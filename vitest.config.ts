@@ -31,6 +31,7 @@ const redis = [
   "packages/test-servers/test/redis/**/*.server.test.ts",
   "packages/web-locks/test/redis.server.test.ts",
   "packages/schedules/test/servers.server.test.ts",
+  "apps/cli/test/run/**/*.server.test.ts",
   "e2e/redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",
   "e2e/upgrade/red*.test.ts",
@@ -48,6 +49,7 @@ const alone = [
   "e2e/redis/crowds/**/*.test.ts",
   "e2e/zookeeper/scale.test.ts",
   "e2e/zookeeper/collector/scale.test.ts",
+  "apps/cli/test/run/rounds.server.test.ts",
 ];
 
 const full = process.env.HOLDFAST_FULL === "1";

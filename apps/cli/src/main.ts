@@ -87,7 +87,7 @@ function failed(error: unknown, name: string, io: Io): number {
   const text =
     error instanceof Error ? (known ? error.message : (error.stack ?? error.message)) : String(error);
   io.err(`holdfast: ${text}\n`);
-  return exits.failed;
+  return code === "HF_LOCK_LOST" ? exits.lost : exits.failed;
 }
 
 async function overview(): Promise<string> {

@@ -3,7 +3,10 @@ import { type Limits, monotonicMs } from "./limits.js";
 import type { Paces, Plan } from "./plan.js";
 
 /** What `run` needs of a handle, which a handle of permits has as well. */
-export type Hold = Pick<LockHandle<FencingToken>, "token" | "state" | "remainingMs" | "lost" | "release">;
+export type Hold = Pick<
+  LockHandle<FencingToken>,
+  "token" | "state" | "remainingMs" | "lost" | "confirm" | "release"
+>;
 
 /** Waits for the lock. Resolves with `null` when it was not granted in time; rejects as `acquire()` does, also when `signal` aborts. */
 export async function obtain(

@@ -74,6 +74,8 @@ async function run(given: Given, io: Io): Promise<number> {
     if (hold === null) return plan.conflictExit;
     const grantedAtMs = monotonicMs();
     try {
+      // Redis hands a lock on with a short lease at first, and this round trip makes it a whole one.
+      await hold.confirm({ signal: stop.signal });
       const paces = pacesOf(plan, sessionMs === 0 ? plan.leaseMs : Math.min(sessionMs, plan.leaseMs));
       const watch = new Watch(hold, paces, plan.killAfterMs !== undefined, (limits) =>
         supervisor.move(limits),

@@ -1,0 +1,243 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type EmbeddedZooKeeper,
+  eventually,
+  type RedisNode,
+  startEmbeddedZooKeeper,
+  startRedis,
+} from "@holdfast/test-servers";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { alive, Holdfast, writer } from "./support/holdfast.js";
+import { meeting, Resource } from "./support/resource.js";
+
+let zookeeper: EmbeddedZooKeeper;
+let redis: RedisNode;
+
+beforeAll(async () => {
+  [zookeeper, redis] = await Promise.all([startEmbeddedZooKeeper(), startRedis()]);
+});
+
+afterAll(async () => {
+  await Promise.all([zookeeper?.stop(), redis?.stop()]);
+});
+
+function started(args: readonly string[], env: Readonly<Record<string, string>>): Holdfast {
+  const holdfast = new Holdfast(args, env);
+  onTestFinished(() => holdfast[Symbol.dispose]());
+  return holdfast;
+}
+
+function resource(): Resource {
+  const made = new Resource();
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+let locks = 0;
+
+describe.each(["zookeeper", "redis"] as const)("holdfast run on %s", (kind) => {
+  const place = (): Record<string, string> =>
+    kind === "zookeeper" ? { HOLDFAST_ZOOKEEPER: zookeeper.connectString } : { HOLDFAST_REDIS: redis.url };
+  const fresh = (): string => `lock-${++locks}`;
+  /** Runs to the end. */
+  const run = async (
+    args: readonly string[],
+  ): Promise<{ code: number | string; out: string; err: string }> => {
+    const holdfast = started(["run", ...args], place());
+    const code = await holdfast.ended();
+    return { code, out: holdfast.stdout, err: holdfast.stderr };
+  };
+  const sh = (script: string): string[] => ["--", "sh", "-c", script];
+  /** A holder of `lock` that has begun to write, and what it writes into. */
+  const holding = async (lock: string, flags: readonly string[] = [], options: readonly string[] = []) => {
+    const into = resource();
+    const holder = started(
+      ["run", "--lock", lock, ...options, "--", process.execPath, writer, into.file, ...flags],
+      place(),
+    );
+    const [begin] = await into.begun(1, holder);
+    return { holder, begin, into };
+  };
+
+  it("ends with the exit code of the command, and with 128 and the number of the signal that has ended it", async () => {
+    expect((await run(["--lock", fresh(), ...sh("exit 7")])).code).toBe(7);
+    expect((await run(["--lock", fresh(), ...sh("kill -9 $$")])).code).toBe(137);
+  });
+
+  it("ends with 127 for a command that does not exist and with 126 for one that cannot be executed", async () => {
+    const missing = await run(["--lock", fresh(), "--", "/no/such/command"]);
+    expect(missing.code).toBe(127);
+    expect(missing.err).toContain("/no/such/command");
+    expect((await run(["--lock", fresh(), "--", writer])).code).toBe(126);
+  });
+
+  it("gives the command its lock and a fencing token that rises from holder to holder", async () => {
+    const lock = fresh();
+    const script = 'echo "$HOLDFAST_LOCK $HOLDFAST_TOKEN"';
+    const first = (await run(["--lock", lock, ...sh(script)])).out.trim().split(" ");
+    const second = (await run(["--lock", lock, ...sh(script)])).out.trim().split(" ");
+    expect([first[0], second[0]]).toEqual([lock, lock]);
+    expect(BigInt(second[1] as string)).toBeGreaterThan(BigInt(first[1] as string));
+  });
+
+  it("takes the name of the command for the lock when none is given", async () => {
+    expect((await run(sh("echo $HOLDFAST_LOCK"))).out).toBe("sh\n");
+  });
+
+  it("--try and --wait end with 1, or the code that was asked for, when the lock is taken", async () => {
+    const lock = fresh();
+    await holding(lock);
+    expect((await run(["--lock", lock, "--try", "--", "true"])).code).toBe(1);
+    const waited = await run(["--lock", lock, "--wait", "300ms", "-E", "99", "--", "true"]);
+    expect(waited.code).toBe(99);
+  });
+
+  it("--semaphore lets as many run as it has permits, and no more", async () => {
+    const lock = fresh();
+    await holding(lock, [], ["--semaphore", "2"]);
+    await holding(lock, [], ["--semaphore", "2"]);
+    expect((await run(["--lock", lock, "--semaphore", "2", "--try", "--", "true"])).code).toBe(1);
+  });
+
+  it("--lead runs the command of one leader, and that of the next when it has ended", async () => {
+    const lock = fresh();
+    const { holder, into } = await holding(lock, [], ["--lead"]);
+    const next = started(
+      ["run", "--lock", lock, "--lead", "--", process.execPath, writer, into.file, "--for", "50"],
+      place(),
+    );
+    await sleep(300);
+    holder.process.kill("SIGTERM");
+    expect(await holder.ended()).toBe(143);
+    expect(await next.ended()).toBe(0);
+    expect(meeting(into.lines()).overlapMs).toBe(0);
+  });
+
+  it("--at-least keeps the lock after a command that has ended early", async () => {
+    const lock = fresh();
+    const into = resource();
+    const job = [process.execPath, writer, into.file, "--for", "1"];
+    const first = started(["run", "--lock", lock, "--at-least", "2s", "--", ...job], place());
+    await into.begun(1, first);
+    const second = started(["run", "--lock", lock, "--", ...job], place());
+    expect(await first.ended()).toBe(0);
+    expect(await second.ended()).toBe(0);
+    const [one, other] = into.begins();
+    // From the grant, which is before the command begins by what its start takes.
+    expect((other?.atMs ?? 0) - (one?.atMs ?? 0)).toBeGreaterThan(1_000);
+  });
+
+  it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const)(
+    "forwards %s to all processes of the command",
+    async (name) => {
+      const script = `trap 'echo got; exit 5' ${name.slice(3)}; echo ready; while :; do sleep 0.05; done`;
+      const holdfast = started(["run", "--lock", fresh(), ...sh(script)], place());
+      await expect.poll(() => holdfast.stdout).toBe("ready\n");
+      holdfast.process.kill(name);
+      expect(await holdfast.ended()).toBe(5);
+      expect(holdfast.stdout).toBe("ready\ngot\n");
+    },
+  );
+
+  it("a signal while it waits for the lock ends the wait", async () => {
+    const lock = fresh();
+    await holding(lock);
+    const waiting = started(["run", "--lock", lock, "--", "true"], place());
+    await sleep(1_000);
+    waiting.process.kill("SIGTERM");
+    expect(await waiting.ended()).toBe(143);
+  });
+
+  it("ends what the command has left in its group before it gives the lock back", async () => {
+    const lock = fresh();
+    const into = resource();
+    const line = `"${process.execPath}" "${writer}" "${into.file}"`;
+    const leaver = started(
+      [
+        "run",
+        "--lock",
+        lock,
+        ...sh(`${line} --ignore-term & while ! grep -q begin "${into.file}"; do sleep 0.02; done`),
+      ],
+      place(),
+    );
+    expect(await leaver.ended()).toBe(0);
+    const [left] = into.begins();
+    expect(alive(left?.pid as number)).toBe(false);
+    expect(
+      (await run(["--lock", lock, "--try", "--", process.execPath, writer, into.file, "--for", "1"])).code,
+    ).toBe(0);
+    expect(into.begins().at(-1)?.alive).toEqual([]);
+  });
+
+  it("SIGKILL of holdfast itself leaves no process behind", async () => {
+    const { holder, begin } = await holding(fresh(), ["--ignore-term"]);
+    holder.process.kill("SIGKILL");
+    await eventually(() => !alive(begin.pid) && !alive(begin.ppid), {
+      what: "command and supervisor to be gone",
+    });
+  });
+
+  it("a process that has left the group outlives the lock, and its token is below that of the next holder", async () => {
+    const lock = fresh();
+    const { holder, begin, into } = await holding(lock, ["--child", "--child-leaves"]);
+    const [, left] = await into.begun(2, holder);
+    onTestFinished(() => {
+      if (left !== undefined) process.kill(left.pid, "SIGKILL");
+    });
+    holder.process.kill("SIGTERM");
+    expect(await holder.ended()).toBe(143);
+    const job = [process.execPath, writer, into.file, "--for", "100"];
+    expect((await run(["--lock", lock, "--", ...job])).code).toBe(0);
+    const next = into.begins().at(-1);
+    expect(alive(begin.pid)).toBe(false);
+    expect(next?.alive).toEqual([left?.pid]);
+    expect(BigInt(next?.token as string)).toBeGreaterThan(BigInt(left?.token as string));
+  });
+
+  it("a supervisor that stands still is replaced by the lock client, which ends the command itself", async () => {
+    const lock = fresh();
+    const { holder, begin } = await holding(lock, ["--ignore-term"], ["--lease", "2s"]);
+    process.kill(begin.ppid, "SIGSTOP");
+    onTestFinished(() => {
+      if (alive(begin.ppid)) process.kill(begin.ppid, "SIGKILL");
+    });
+    if (kind === "zookeeper") {
+      const session = zookeeper
+        .sessions()
+        .find(({ ephemerals }) => ephemerals.some((path) => path.includes(`/${lock}/`)));
+      zookeeper.expireSession(session?.id as bigint);
+    } else await redis.command("DEL", lock);
+    expect(await holder.ended()).toBe(124);
+    await eventually(() => !alive(begin.pid), { what: "the command to be gone" });
+  });
+
+  it("says what is wrong with an option, with exit code 2", async () => {
+    const wrong = async (args: readonly string[]): Promise<string> => {
+      const { code, err } = await run(args);
+      expect(code).toBe(2);
+      return err;
+    };
+    expect(await wrong(["true"])).toContain("behind --");
+    expect(await wrong(["--"])).toContain("what to run is missing");
+    expect(await wrong(["--wait", "soon", "--", "true"])).toContain("--wait");
+    expect(await wrong(["--try", "--wait", "1s", "--", "true"])).toContain("--wait");
+    expect(await wrong(["--semaphore", "0", "--", "true"])).toContain("--semaphore");
+    expect(await wrong(["--lead", "--at-least", "1s", "--", "true"])).toContain("--at-least");
+    expect(await wrong(["--lease", "3s", "--margin", "4s", "--", "true"])).toContain("--margin");
+    expect(await wrong(["--lease", "3s", "--margin", "500ms", "--kill-after", "1s", "--", "true"])).toContain(
+      "--kill-after",
+    );
+    expect(await wrong(["--conflict-exit-code", "256", "--", "true"])).toContain("--conflict-exit-code");
+  });
+
+  it("does not run the command, and ends with 125, when no server answers", async () => {
+    const address = "127.0.0.1:1";
+    const env =
+      kind === "zookeeper" ? { HOLDFAST_ZOOKEEPER: address } : { HOLDFAST_REDIS: `redis://${address}` };
+    const holdfast = started(["run", "--wait", "500ms", "--", "echo", "ran"], env);
+    expect(await holdfast.ended()).toBe(125);
+    expect(holdfast.stdout).toBe("");
+    expect(holdfast.stderr).toContain("127.0.0.1:1");
+  });
+});

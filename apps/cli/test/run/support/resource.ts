@@ -1,0 +1,81 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "@holdfast/test-servers";
+import type { Holdfast } from "./holdfast.js";
+
+/** A line that `writer.mjs` has written. */
+export type Line =
+  | { readonly what: "beat"; readonly pid: number; readonly leader: number; readonly atMs: number }
+  | {
+      readonly what: "begin";
+      readonly pid: number;
+      readonly ppid: number;
+      /** The command that `holdfast run` has started: this process, or the one that has started it. */
+      readonly leader: number;
+      readonly token: string | undefined;
+      /** Writers of other commands that were alive when this one began. */
+      readonly alive: readonly number[];
+      readonly atMs: number;
+    };
+
+export type Begin = Extract<Line, { what: "begin" }>;
+
+/** The file that the commands of one test write into. */
+export class Resource implements Disposable {
+  readonly folder: string = mkdtempSync(join(tmpdir(), "holdfast-run-"));
+  readonly file: string = join(this.folder, "lines");
+
+  constructor() {
+    appendFileSync(this.file, "");
+  }
+
+  lines(): Line[] {
+    // The last line of a writer that was killed may be cut off.
+    return readFileSync(this.file, "utf8")
+      .split("\n")
+      .filter((line) => line.endsWith("}"))
+      .map((line) => JSON.parse(line) as Line);
+  }
+
+  begins(): Begin[] {
+    return this.lines().filter((line) => line.what === "begin");
+  }
+
+  /** Waits until so many writers have begun; rejects when `by` ends before. */
+  async begun(count: number, by: Holdfast): Promise<[Begin, ...Begin[]]> {
+    const found = await eventually(() => (this.begins().length >= count || by.over) && this.begins(), {
+      what: `${count} writers to begin`,
+      detail: () => by.stderr,
+    });
+    if (found.length < count)
+      throw new Error(`holdfast run has ended before its command began: ${by.stderr}`);
+    return found as [Begin, ...Begin[]];
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** How the writers of two commands have met. */
+export interface Meeting {
+  /** Milliseconds for which a writer of the first command has written, or was alive, after the second began; 0 when it was dead. */
+  readonly overlapMs: number;
+  /** When the first command has written last. */
+  readonly lastMs: number;
+  readonly secondBeganMs: number;
+}
+
+/** The first command to begin against all later ones. */
+export function meeting(lines: readonly Line[]): Meeting {
+  const begins = lines.filter((line) => line.what === "begin");
+  const [first] = begins;
+  const second = begins.find(({ leader }) => leader !== first?.leader);
+  if (first === undefined || second === undefined) throw new Error("two commands have not begun");
+  const lastMs = Math.max(...lines.filter(({ leader }) => leader === first.leader).map(({ atMs }) => atMs));
+  const overlapMs = Math.max(0, lastMs - second.atMs);
+  // One that was alive and has not written any more may have been stopped: that is an overlap of unknown length.
+  const lived = begins.some(({ leader, alive }) => leader !== first.leader && alive.length > 0);
+  return { overlapMs: lived ? Math.max(overlapMs, 1) : overlapMs, lastMs, secondBeganMs: second.atMs };
+}
