@@ -34,6 +34,7 @@ const redis = [
   "apps/cli/test/run/**/*.server.test.ts",
   "e2e/redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",
+  "e2e/fence/**/*.test.ts",
   "e2e/upgrade/red*.test.ts",
 ];
 /** What measures times and sizes, or starves servers and processes: a core for each file, and no other stage beside it. */
