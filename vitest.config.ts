@@ -32,6 +32,7 @@ const redis = [
   "packages/web-locks/test/redis.server.test.ts",
   "packages/schedules/test/servers.server.test.ts",
   "apps/cli/test/run/**/*.server.test.ts",
+  "apps/cli/test/look/redis.server.test.ts",
   "e2e/redis/**/*.test.ts",
   "e2e/redlock/**/*.test.ts",
   "e2e/fence/**/*.test.ts",

@@ -23,6 +23,7 @@ const withinMs = 300_000;
  */
 export const limits = {
   "@holdfast/chaos": { own: 1_300, installed: 7_000 },
+  "@holdfast/cli": { own: 200, installed: 6_000 },
   "@holdfast/collectors": { own: 290, installed: 5_000 },
   "@holdfast/conformance": { own: 220, installed: 1_000 },
   "@holdfast/core": { own: 390, installed: 1_000 },

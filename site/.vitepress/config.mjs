@@ -65,6 +65,7 @@ export default withMermaid({
           page("Troubleshooting", "/docs/troubleshooting"),
           page("Upgrade and roll back", "/docs/upgrade"),
           page("Compatibility", "/docs/compatibility"),
+          page("The command holdfast", "/apps/cli/"),
           page("Dashboard", "/apps/dashboard/"),
           page("Chaos runner", "/apps/chaos/"),
         ],

@@ -1,10 +1,13 @@
 import type { ParseArgsConfig } from "node:util";
 import type { Settings } from "./settings.js";
 
+export { exits, UsageError } from "./usage.js";
+
 /** What was typed, read by the `options` of the command. */
 export interface Given {
   /** By the long name of the option. Options that were not given are left out. */
   readonly values: Record<string, unknown>;
+  /** The words that are no options, in their order. */
   readonly positionals: string[];
   /**
    * Where the locks are. Found when it is read first, so that commands that need no server work without one. Throws `UsageError` where no
@@ -27,6 +30,7 @@ export interface Io {
 
 /** One command of `holdfast`. */
 export interface Command {
+  /** What is typed behind `holdfast`. */
   readonly name: string;
   /** One line for the list of commands, without a full stop. */
   readonly summary: string;
@@ -39,19 +43,3 @@ export interface Command {
   /** Resolves with the exit code. Throws `UsageError` for what cannot be right. */
   run(given: Given, io: Io): Promise<number>;
 }
-
-/** What was typed, or a file or variable that was read, cannot be right. The message names what to change. */
-export class UsageError extends Error {
-  override readonly name: string = "UsageError";
-}
-
-/** Exit codes of `holdfast` itself, in the manner of flock(1) and timeout(1). Below 124 and above 127 are those of the command. */
-export const exits = {
-  done: 0,
-  conflict: 1,
-  usage: 2,
-  lost: 124,
-  failed: 125,
-  notExecutable: 126,
-  notFound: 127,
-} as const;

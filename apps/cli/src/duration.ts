@@ -1,4 +1,4 @@
-import { UsageError } from "./command.js";
+import { UsageError } from "./usage.js";
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** About 24 days: more is a slip of the finger, and longer than timers of Node.js run. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ParseArgsConfig } from "node:util";
 import type { RedisTargetOptions } from "@holdfast/redis-recipes";
 import type { ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
-import { UsageError } from "./command.js";
+import { UsageError } from "./usage.js";
 
 /** Where the locks are. */
 export type Settings = ZooKeeperSettings | RedisSettings;
@@ -16,6 +16,7 @@ export interface ZooKeeperSettings {
   readonly servers: string;
   /** What `zookeeperLocks()` takes: `connect`, and `root`, `namespace` and `auth` where they were given. */
   readonly zookeeper: Pick<ZooKeeperLocksOptions, "root" | "namespace" | "auth"> & {
+    /** Servers and chroot, as `zookeeperLocks()` takes them. */
     readonly connect: string;
   };
 }
@@ -29,7 +30,10 @@ export interface RedisSettings {
   readonly redis: Pick<
     RedisTargetOptions,
     "url" | "sentinels" | "cluster" | "username" | "password" | "tls" | "db"
-  > & { readonly keyPrefix?: string };
+  > & {
+    /** In front of each lock name; left out where it was not given. */
+    readonly keyPrefix?: string;
+  };
 }
 
 /** The options that all commands have. */
@@ -107,7 +111,9 @@ interface Source {
 
 /** What the settings are read from beside the options. */
 export interface Surroundings {
+  /** The variables of the environment, by their names. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where `holdfast.json` is looked for: the working directory. */
   readonly directory: string;
 }
 
