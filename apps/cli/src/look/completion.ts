@@ -53,7 +53,9 @@ function flagsOf(options: Options): string[] {
 /** Options whose value is the next word: nothing is offered there but files. */
 function valued({ commands, common }: Completed): string[] {
   const all = [common, ...commands.map(({ options }) => options)].flatMap((options) =>
-    Object.entries(options).flatMap(([name, { type }]) => (type === "string" ? [`--${name}`] : [])),
+    Object.entries(options).flatMap(([name, option]) =>
+      option.type === "string" ? flagsOf({ [name]: option }) : [],
+    ),
   );
   return [...new Set(all)];
 }
@@ -72,6 +74,7 @@ _holdfast() {
 ${takesValue.length === 0 ? "" : `  case $prev in ${takesValue.join("|")}) COMPREPLY=($(compgen -f -- "$cur")); return ;; esac\n`}  for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     case $word in
+      --) return ;;
       ${commands.map(({ name }) => name).join("|")}) command=$word; break ;;
     esac
   done
@@ -103,7 +106,7 @@ _holdfast() {
   commands=(
 ${commands.map(({ name, summary }) => `    ${single(`${name}:${summary.replaceAll(":", "\\:")}`)}`).join("\n")}
   )
-  local command=\${words[(r)${commands.map(({ name }) => name).join("|")}]}
+  local command=\${words[(r)(${commands.map(({ name }) => name).join("|")})]}
   if (( CURRENT == 2 )) || [[ -z $command ]]; then
     _describe command commands
     _arguments ${specs(common)}

@@ -40,7 +40,7 @@ export const ls: Command = {
 Lists the locks, what is wrong first, then those with the most waiters. PATTERN is a part of a name, or a glob for
 the whole of it: * is anything, ? is one character.
 
-  --all    with locks that are free
+  --all    with locks that are free, as far as the backend keeps anything of them
   --json   one document, with all that is known of each lock
 
 Ages: 01:10 is known, ≥ 01:10 is at least, ≤ 01:10 at most. conn counts connections, each with one waiter or more.`,

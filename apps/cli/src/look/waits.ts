@@ -5,7 +5,7 @@ import { jsonOfParticipant, printJson } from "./json.js";
 import { looking } from "./looking.js";
 import { matcherOf, readAll, wholeList } from "./reading.js";
 import { type Column, table, widthOf } from "./table.js";
-import { ageOf, ageText, holdersOf, shownName, span, waitersOf, whoIsShort } from "./words.js";
+import { ageOf, ageText, holdersOf, shownName, span, waitersOf, whoIs } from "./words.js";
 
 /** So many contended locks are read, those that have been waited for longest. */
 const mostLocks = 200;
@@ -106,14 +106,14 @@ function columnsOf(beganMs: number): readonly Column<Line>[] {
     { title: "LOCK", text: ({ lock }) => shownName(lock.key), least: 14, middle: true },
     {
       title: "WAITER",
-      text: ({ lock, waiter }) => (waiter === null ? waitersOf(lock) : whoIsShort(waiter)),
+      text: ({ lock, waiter }) => (waiter === null ? waitersOf(lock) : whoIs(waiter)),
       least: 10,
     },
     {
       title: "WAITING",
       text: ({ lock, waiter }) => ageText(ageOf(waiter?.since ?? lock.oldestWait, lock.readMs, beganMs)),
     },
-    { title: "BLOCKED BY", text: ({ lock }) => holdersOf(lock), least: 10 },
+    { title: "BLOCKED BY", text: ({ lock }) => holdersOf(lock, whoIs), least: 10 },
     {
       title: "GIVES UP",
       text: ({ lock, waiter }) =>
@@ -126,7 +126,7 @@ function columnsOf(beganMs: number): readonly Column<Line>[] {
 /** One sentence for each step, and how certain the circle is. */
 export function cycleText({ certainty, ring }: Cycle): string {
   const steps = ring.map(
-    ({ lock, from, to }) => `  ${whoIsShort(from)} waits at ${shownName(lock.key)} for ${whoIsShort(to)}`,
+    ({ lock, from, to }) => `  ${whoIs(from)} waits at ${shownName(lock.key)} for ${whoIs(to)}`,
   );
   const why =
     certainty === "certain"

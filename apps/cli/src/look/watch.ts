@@ -40,7 +40,8 @@ export const watch: Command = {
   usage: `Usage: holdfast watch [PATTERN] [--json]
 
 Prints a line for each grant, each release, each hold that was lost because its lease ran out, and each new waiter,
-until it is interrupted. PATTERN as of ls. On ZooKeeper an end of a session looks like a release.
+until it is interrupted. PATTERN as of ls. A release by force, and on ZooKeeper the
+end of a session, looks like a release from outside.
 
   --json   one JSON object a line`,
   options: {},
@@ -74,6 +75,8 @@ class Watcher {
   readonly #print: (change: Change) => void;
   /** Who holds, by lock and entry: at the end of a hold the backend does not tell any more. */
   readonly #holders = new Map<string, ObservedParticipant>();
+  /** The holds of which it is known that they have begun, by lock and entry. */
+  readonly #told = new Set<string>();
   readonly #waiterCounts = new Map<string, number>();
   readonly #attended = new Set<string>();
   readonly #attention: ReturnType<LockCollector["attend"]>;
@@ -95,7 +98,10 @@ class Watcher {
 
   async begin(): Promise<void> {
     const rows = [...this.#collector.locks()].filter(({ key }) => this.#fits(key));
-    for (const { key, waiterCount } of rows) this.#waiterCounts.set(key, waiterCount);
+    for (const { key, waiterCount, holders } of rows) {
+      this.#waiterCounts.set(key, waiterCount);
+      for (const { entry } of holders) this.#told.add(`${key}\0${entry}`);
+    }
     for (const { key } of rows) this.#attend(key);
     this.#off = this.#collector.onEvent((event) => this.#heard(event));
     for (const lock of await readAll(this.#collector, rows.slice(0, mostPending))) this.#remember(lock);
@@ -118,6 +124,7 @@ class Watcher {
       const before = this.#waiterCounts.get(key) ?? 0;
       this.#waiterCounts.set(key, count);
       if (count > before) this.#waits(key, count);
+      this.#look(key);
     }
     if (event.type === "removed") this.#waiterCounts.delete(key);
     if (event.type === "granted") this.#granted(event);
@@ -125,8 +132,9 @@ class Watcher {
   }
 
   #released({ key, entry, atMs, token, heldMs, ranOut }: HoldEvent): void {
+    const name = `${key}\0${entry}`;
+    this.#told.delete(name);
     this.#then(async () => {
-      const name = `${key}\0${entry}`;
       const who = this.#holders.get(name) ?? null;
       this.#holders.delete(name);
       this.#tell({
@@ -141,11 +149,20 @@ class Watcher {
     });
   }
 
+  /** A lock that a scan of Redis has just found is held without an event that it was granted: nobody saw it free. */
+  #look(key: string): void {
+    for (const { entry, since, token } of this.#collector.get(key)?.holders ?? [])
+      this.#granted({ type: "granted", key, entry, token, atMs: since.atMs ?? Date.now(), heldMs: null });
+  }
+
   #granted({ key, entry, atMs, token }: HoldEvent): void {
+    const name = `${key}\0${entry}`;
+    if (this.#told.has(name)) return;
+    this.#told.add(name);
     this.#then(async (detail) => {
       const lock = await detail(key);
       const who = lock?.holders.find((one) => one.entry === entry) ?? null;
-      if (who !== null) this.#holders.set(`${key}\0${entry}`, who);
+      if (who !== null) this.#holders.set(name, who);
       this.#tell({ event: "granted", atMs, lock: key, entry, who, token: who?.token ?? token });
     });
   }
@@ -184,7 +201,11 @@ class Watcher {
   }
 
   #remember({ key, holders }: ObservedLockDetail): void {
-    for (const one of holders) this.#holders.set(`${key}\0${one.entry}`, one);
+    for (const one of holders) {
+      const name = `${key}\0${one.entry}`;
+      this.#told.add(name);
+      this.#holders.set(name, one);
+    }
   }
 
   #contact(): void {
@@ -211,6 +232,13 @@ function lineOf(change: Change): string {
 }
 
 function printJsonOf(io: Io): (change: Change) => void {
-  return ({ who, ...change }) =>
-    printJsonLine(io, { ...change, who: who === null ? null : jsonOfParticipant(who) });
+  return ({ event, atMs, lock, entry, who, ...more }) =>
+    printJsonLine(io, {
+      event,
+      atMs,
+      lock,
+      entry,
+      ...more,
+      who: who === null ? null : jsonOfParticipant(who),
+    });
 }

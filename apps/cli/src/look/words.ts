@@ -89,31 +89,25 @@ export function aboutWaiters({
 /** Who a participant is, from what there is: its label, its host and process, its address, what it wrote, its owner, its entry. */
 export function whoIs(one: ObservedParticipant): string {
   const { identity, address, data, actor, entry } = one;
-  const process = [identity?.host, identity?.pid == null ? null : `pid ${identity.pid}`].filter(
-    (each) => each != null,
-  );
+  const pid = identity?.pid == null ? null : `pid ${identity.pid}`;
   const known = [
     identity?.label,
-    process.length === 0 ? null : process.join(" "),
+    [identity?.host, pid].filter((each) => each != null).join(" "),
     address,
-    // Where there is an identity, it was read from the data.
-    identity === null ? data : null,
+    // Where there is an identity, it was read from the data. Several clients of one host have the same address.
+    ...(identity === null ? [data, shortId(actor ?? entry)] : []),
   ].filter((each): each is string => each != null && each !== "");
-  const owner = shortId(actor ?? entry);
-  const [main = owner, ...more] = known.map(visible);
-  if (known.length > 0 && identity === null) more.push(owner);
+  const [main = shortId(actor ?? entry), ...more] = new Set(known.map(visible));
   return more.length === 0 ? main : `${main} (${more.join(", ")})`;
 }
 
 /** The same in few characters, for a column. */
 export function whoIsShort(one: ObservedParticipant): string {
   const { identity, address, data, actor, entry } = one;
-  if (identity?.label != null && identity.label !== "") return visible(identity.label);
-  if (identity?.host != null)
-    return visible(`${identity.host}${identity.pid === null ? "" : `:${identity.pid}`}`);
-  return visible(
-    address ?? (identity === null && data !== null && data !== "" ? data : shortId(actor ?? entry)),
-  );
+  const process =
+    identity?.host == null ? null : `${identity.host}${identity.pid === null ? "" : `:${identity.pid}`}`;
+  const known = [identity?.label, process, address, identity === null ? data : null];
+  return visible(known.find((each) => each != null && each !== "") ?? shortId(actor ?? entry));
 }
 
 /** A uuid by its beginning, what stands behind it whole: `3f2c91ab…:57`. */
@@ -122,14 +116,17 @@ function shortId(id: string): string {
 }
 
 /** Those who hold, in a column: the first, and how many more. */
-export function holdersOf({ kind, holders, holderCount, state, denied, limit }: ObservedLock): string {
+export function holdersOf(
+  { kind, holders, holderCount, state, denied, limit }: ObservedLock,
+  named: (one: ObservedParticipant) => string = whoIsShort,
+): string {
   const [first] = holders;
   const ofLimit = limit === null ? "" : ` of ${limit}`;
   if (denied !== null) return "not readable";
   // A permit of Redis has an id, which says nothing of its holder.
   if (kind === "permit-semaphore" && holderCount > 0) return `${holderCount}${ofLimit} permits`;
   if (first === undefined) return state === "idle" ? "-" : "not known";
-  return `${whoIsShort(first)}${holderCount > 1 ? ` +${holderCount - 1}` : ""}${ofLimit}`;
+  return `${named(first)}${holderCount > 1 ? ` +${holderCount - 1}` : ""}${ofLimit}`;
 }
 
 /** An age to be compared with others in a column: `00:41`, `1:02:03`, `3 d 04:05`. Less than nothing (clocks differ) is nothing. */
