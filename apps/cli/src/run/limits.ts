@@ -70,7 +70,7 @@ export class Enforcer {
       if (!this.#killed) this.#onKill();
       this.#killed = true;
       // Again until it is gone, for a member that joined the group a moment later.
-      this.#timer = setTimeout(() => this.#enforce(), killAgainMs);
+      this.#again(killAgainMs);
       return;
     }
     if (!this.#termed && nowMs >= termAtMs) {
@@ -78,6 +78,14 @@ export class Enforcer {
       this.#group.signal("SIGTERM");
     }
     const nextMs = this.#termed ? killAtMs : Math.min(termAtMs, killAtMs);
-    this.#timer = setTimeout(() => this.#enforce(), Math.min(Math.ceil(nextMs - nowMs), longestMs));
+    this.#again(Math.min(Math.ceil(nextMs - nowMs), longestMs));
+  }
+
+  /**
+   * Not by the timer itself: messages that came while this process stood still are read first. The group may be gone since, and its number
+   * be that of others.
+   */
+  #again(afterMs: number): void {
+    this.#timer = setTimeout(() => setImmediate(() => this.#enforce()), afterMs);
   }
 }

@@ -6,6 +6,8 @@ import { Enforcer, type Limits } from "./limits.js";
 import { type Order, type Report, superviseName } from "./messages.js";
 import { ProcessGroup } from "./process-group.js";
 
+/** How long a supervisor may take to start a command. Nothing runs until then, and the lock is held. */
+const startWithinMs = 30_000;
 /** How long a supervisor may take to report an end that the lock client sees. */
 const reportWithinMs = 500;
 
@@ -21,6 +23,9 @@ export type End =
   /** The supervisor ended, or stood still, so that the lock client has killed the group itself. `limited`: because of the limits. */
   | { readonly kind: "unsupervised"; readonly limited: boolean };
 
+/** The supervisor sends the SIGTERM, which the command is to get once. */
+const killOnly = ({ killAtMs }: Limits): Limits => ({ termAtMs: Infinity, killAtMs });
+
 /** What is to be run. */
 export type Work = Omit<Order & { do: "start" }, "do" | "limits">;
 
@@ -30,9 +35,13 @@ export class Supervisor {
   #group: ProcessGroup | undefined;
   #enforcer: Enforcer | undefined;
   #limits: Limits | undefined;
+  #startLimit: NodeJS.Timeout | undefined;
   readonly #end: Promise<End>;
 
-  /** Starts the process, which has nothing to do yet. In a session of its own: keys of the terminal and signals to the group of the lock client do not reach it. */
+  /**
+   * Starts the process, which has nothing to do yet. In a session of its own: keys of the terminal and signals to the group of the lock client
+   * do not reach it.
+   */
   constructor() {
     const program = fileURLToPath(new URL("../cli.js", import.meta.url));
     const stdio = ["inherit", "inherit", "inherit", "ipc"] as const;
@@ -44,12 +53,13 @@ export class Supervisor {
   run(work: Work, limits: Limits): Promise<End> {
     this.#limits = limits;
     this.#order({ do: "start", ...work, limits });
+    this.#startLimit = setTimeout(() => this.#process.kill("SIGKILL"), startWithinMs);
     return this.#end;
   }
 
   move(limits: Limits): void {
     this.#limits = limits;
-    this.#enforcer?.move(limits);
+    this.#enforcer?.move(killOnly(limits));
     this.#order({ do: "move", limits });
   }
 
@@ -59,6 +69,7 @@ export class Supervisor {
 
   /** Lets go of the process, which ends by itself. */
   close(): void {
+    clearTimeout(this.#startLimit);
     this.#enforcer?.stop();
     if (this.#process.connected) this.#process.disconnect();
     this.#process.unref();
@@ -77,6 +88,7 @@ export class Supervisor {
         if (this.#process.connected) await once(this.#process, "disconnect");
         this.#enforcer?.kill();
         await this.#group?.untilGone();
+        this.#enforcer?.stop();
         resolve({ kind: "unsupervised", limited });
       };
       this.#process.on("error", ended);
@@ -84,7 +96,10 @@ export class Supervisor {
       this.#process.on("message", (report: Report) => {
         if (report.said === "started") this.#guard(new ProcessGroup(report.pid));
         else if (report.said === "refused") resolve({ kind: "refused", ...report });
-        else resolve({ kind: "ended", ...report, limited: report.sent !== null || this.#limited });
+        else {
+          resolve({ kind: "ended", ...report, limited: report.sent !== null || this.#limited });
+          this.#enforcer?.stop();
+        }
       });
     });
   }
@@ -95,8 +110,10 @@ export class Supervisor {
 
   #guard(group: ProcessGroup): void {
     this.#group = group;
-    this.#enforcer = new Enforcer(group, this.#limits as Limits, async () => {
+    clearTimeout(this.#startLimit);
+    this.#enforcer = new Enforcer(group, killOnly(this.#limits as Limits), async () => {
       await group.untilGone();
+      this.#enforcer?.stop();
       await sleep(reportWithinMs);
       // It stands still: what it was there for is done.
       this.#process.kill("SIGKILL");

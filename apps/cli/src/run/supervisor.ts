@@ -31,6 +31,10 @@ interface Running {
 }
 
 function start({ command, args, env, limits, killAfterMs }: Order & { do: "start" }): Running | undefined {
+  if (monotonicMs() >= limits.killAtMs) {
+    report({ said: "ended", code: null, signal: null, sent: "SIGKILL" });
+    return undefined;
+  }
   const environment = { ...process.env };
   for (const [name, value] of Object.entries(env)) {
     if (value === null) delete environment[name];
