@@ -7,6 +7,7 @@ import {
 } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { share } from "../../../../e2e/support/share.js";
+import { EndedEarly } from "./support/resource.js";
 import {
   type Backend,
   commandKinds,
@@ -27,13 +28,14 @@ const withinMs = 60_000 + rounds * 5_000;
 
 /**
  * How long after the fault a writer may still write. A client that is gone, or a supervisor, is noticed at once. All else is known to the
- * client by its deadline alone, which is less than a lease from the fault, and the command is dead a margin before it.
+ * client by its deadline alone, which is less than a lease from the fault, and the command is dead a margin before it: half of the margin is
+ * left to a busy machine.
  */
 const deadWithinMs: Readonly<Record<Fault, number>> = {
-  "network cut": leaseMs,
-  "ended by the server": leaseMs,
-  "client blocked": leaseMs,
-  "client stopped": leaseMs,
+  "network cut": leaseMs - marginMs / 2,
+  "ended by the server": leaseMs - marginMs / 2,
+  "client blocked": leaseMs - marginMs / 2,
+  "client stopped": leaseMs - marginMs / 2,
   "client killed": marginMs,
   "supervisor killed": marginMs,
 };
@@ -56,6 +58,7 @@ afterAll(async () => {
 describe("two holdfast run on one lock", () => {
   const results: RoundResult[] = [];
   const failures: string[] = [];
+  const tooBusy: string[] = [];
 
   beforeAll(async () => {
     console.log(`seed ${seed}`);
@@ -73,18 +76,20 @@ describe("two holdfast run on one lock", () => {
         try {
           results.push(await round(next.number, next.what));
         } catch (error) {
-          failures.push(String((error as Error).stack));
+          (error instanceof EndedEarly ? tooBusy : failures).push(String((error as Error).stack));
         }
       }
     });
     await Promise.all(workers);
+    console.log(`${tooBusy.length} rounds without a fault ${tooBusy.join("; ")}`);
     for (const fault of faults)
       for (const backend of ["zookeeper", "redis"]) console.log(summary(fault, backend, results));
   }, withinMs);
 
-  it("all rounds have come to their end", () => {
+  it("all rounds have come to their end, but for a few in which a busy machine has cost the lock before the fault", () => {
     expect(failures).toEqual([]);
-    expect(results.length).toBe(rounds);
+    expect(tooBusy.slice(Math.max(1, rounds / 20))).toEqual([]);
+    expect(results.length).toBe(rounds - tooBusy.length);
   });
 
   it("no command of the second one begins before all processes of the first one's command are dead", () => {

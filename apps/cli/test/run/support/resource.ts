@@ -21,6 +21,13 @@ export type Line =
 
 export type Begin = Extract<Line, { what: "begin" }>;
 
+/** A lock of a short lease is also lost when the machine is too busy to renew it. */
+export class EndedEarly extends Error {
+  constructor({ stderr }: Holdfast) {
+    super(`holdfast run has ended too early: ${stderr}`);
+  }
+}
+
 /** The file that the commands of one test write into. */
 export class Resource implements Disposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), "holdfast-run-"));
@@ -48,8 +55,7 @@ export class Resource implements Disposable {
       what: `${count} writers to begin`,
       detail: () => by.stderr,
     });
-    if (found.length < count)
-      throw new Error(`holdfast run has ended before its command began: ${by.stderr}`);
+    if (found.length < count) throw new EndedEarly(by);
     return found as [Begin, ...Begin[]];
   }
 

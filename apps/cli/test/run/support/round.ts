@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type EmbeddedZooKeeper, type RedisNode, startProxy } from "@holdfast/test-servers";
 import { blockable, Holdfast, writer } from "./holdfast.js";
-import { meeting, Resource } from "./resource.js";
+import { EndedEarly, meeting, Resource } from "./resource.js";
 
 export const commandKinds = ["plain", "ignores SIGTERM", "has a child", "is stopped"] as const;
 export const faults = [
@@ -89,7 +89,7 @@ export async function round(
     const session = backend.kind === "zookeeper" ? sessionOf(backend.server, lock) : 0n;
     using second = run(place(`${host}:${port}`, ""), "10s", ["--for", "150"]);
     await sleep(afterMs);
-    if (first.over) throw new Error(`${name}: the first one has ended before its fault: ${first.stderr}`);
+    if (first.over) throw new EndedEarly(first);
     if (command === "is stopped") process.kill(begin.pid, "SIGSTOP");
     const faultAtMs = nowMs();
     await inject(fault, { backend, first, supervisor: begin.ppid, proxy, user, session });
