@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { tokenGate } from "@holdfast/core";
 import {
   type EmbeddedZooKeeper,
   eventually,
@@ -210,6 +211,24 @@ describe.each(["zookeeper", "redis"] as const)("holdfast run on %s", (kind) => {
     } else await redis.command("DEL", lock);
     expect(await holder.ended()).toBe(124);
     await eventually(() => !alive(begin.pid), { what: "the command to be gone" });
+  });
+
+  it("a machine on which both processes of holdfast stand still overlaps with the next holder, and the token refuses it", async () => {
+    const lock = fresh();
+    const { holder, begin, into } = await holding(lock, ["--ignore-term"], ["--lease", "2s"]);
+    for (const pid of [holder.pid, begin.ppid]) process.kill(pid, "SIGSTOP");
+    const job = [process.execPath, writer, into.file, "--for", "200"];
+    expect((await run(["--lock", lock, "--", ...job])).code).toBe(0);
+    expect(meeting(into.lines()).overlapMs).toBeGreaterThan(0);
+    const next = into.begins().at(-1);
+    expect(next?.alive).toEqual([begin.pid]);
+    const gate = tokenGate();
+    expect(gate.admit("resource", BigInt(next?.token as string))).toBe(true);
+    expect(gate.admit("resource", BigInt(begin.token as string))).toBe(false);
+    // When they run again, the command is ended at once.
+    for (const pid of [begin.ppid, holder.pid]) process.kill(pid, "SIGCONT");
+    expect(await holder.ended()).toBe(124);
+    expect(alive(begin.pid)).toBe(false);
   });
 
   it("says what is wrong with an option, with exit code 2", async () => {
