@@ -3,6 +3,7 @@ import type { Command } from "../command.js";
 import { jsonOfLock, printJson } from "./json.js";
 import { looking } from "./looking.js";
 import { findingsByObject, matcherOf, readAll, wholeList } from "./reading.js";
+import { listSchedules } from "./schedules.js";
 import { type Column, table, widthOf } from "./table.js";
 import {
   type Age,
@@ -35,42 +36,46 @@ export interface Line {
 export const ls: Command = {
   name: "ls",
   summary: "lists locks: who holds them, who waits, and what is wrong",
-  usage: `Usage: holdfast ls [PATTERN] [--all] [--json]
+  usage: `Usage: holdfast ls [PATTERN] [--all | --schedules] [--json]
 
 Lists the locks, what is wrong first, then those with the most waiters. PATTERN is a part of a name, or a glob for
 the whole of it: * is anything, ? is one character.
 
   --all    with locks that are free, as far as the backend keeps anything of them
   --json   one document, with all that is known of each lock
+  --schedules
+           the last run of each schedule of @holdfast/schedules instead of locks
 
 Ages: 01:10 is known, ≥ 01:10 is at least, ≤ 01:10 at most. conn counts connections, each with one waiter or more.`,
-  options: { all: { type: "boolean" } },
+  options: { all: { type: "boolean" }, schedules: { type: "boolean" } },
   run: (given, io) =>
-    looking(given, io, async ({ collector, address, beganMs }, pattern) => {
-      const notes = await wholeList(collector, address, io.signal);
-      const lines = await linesOf(collector, {
-        pattern,
-        all: given.values.all === true,
-        beganMs,
-      });
-      for (const note of notes) io.err(`holdfast: ${note}\n`);
-      if (given.values.json === true) {
-        printJson(io, {
-          backend: collector.backend,
-          address,
-          complete: notes.length === 0,
-          locks: lines.map(({ lock, findings }) => jsonOfLock(lock, findings)),
-        });
-        return 0;
-      }
-      if (lines.length === 0) io.out(`${nothing(pattern, given.values.all === true, collector.size)}\n`);
-      else io.out(`${table(columns, lines, widthOf(io))}\n`);
-      const unclear = new Set(
-        lines.map(({ lock }) => (lock.waiterUnit === "hidden" ? aboutWaiters(lock) : null)),
-      );
-      for (const why of unclear) if (why !== null) io.err(`holdfast: waiters "hidden": ${why}\n`);
-      return 0;
-    }),
+    given.values.schedules === true
+      ? listSchedules(given, io)
+      : looking(given, io, async ({ collector, address, beganMs }, pattern) => {
+          const notes = await wholeList(collector, address, io.signal);
+          const lines = await linesOf(collector, {
+            pattern,
+            all: given.values.all === true,
+            beganMs,
+          });
+          for (const note of notes) io.err(`holdfast: ${note}\n`);
+          if (given.values.json === true) {
+            printJson(io, {
+              backend: collector.backend,
+              address,
+              complete: notes.length === 0,
+              locks: lines.map(({ lock, findings }) => jsonOfLock(lock, findings)),
+            });
+            return 0;
+          }
+          if (lines.length === 0) io.out(`${nothing(pattern, given.values.all === true, collector.size)}\n`);
+          else io.out(`${table(columns, lines, widthOf(io))}\n`);
+          const unclear = new Set(
+            lines.map(({ lock }) => (lock.waiterUnit === "hidden" ? aboutWaiters(lock) : null)),
+          );
+          for (const why of unclear) if (why !== null) io.err(`holdfast: waiters "hidden": ${why}\n`);
+          return 0;
+        }),
 };
 
 function nothing(pattern: string | undefined, all: boolean, known: number): string {

@@ -1,0 +1,54 @@
+import type { LockProvider } from "@holdfast/core";
+import { redisLocks } from "@holdfast/redis-recipes";
+import { oncePer } from "@holdfast/schedules";
+import { eventually, startEmbeddedZooKeeper, startRedis } from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { lineOf, run, unsafeIn } from "./support.js";
+
+const backends: {
+  readonly [name: string]: () => Promise<{ readonly locks: LockProvider; readonly at: string[] }>;
+} = {
+  ZooKeeper: async () => {
+    const server = await startEmbeddedZooKeeper();
+    onTestFinished(() => server.stop());
+    const { connectString } = server;
+    return { locks: zookeeperLocks({ connect: connectString }), at: ["--zookeeper", connectString] };
+  },
+  Redis: async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    return { locks: redisLocks({ url: server.url }), at: ["--redis", server.url] };
+  },
+};
+
+describe.each(Object.keys(backends))("holdfast ls --schedules on %s", (backend) => {
+  test("shows the last run of each schedule: its due time, how it ended, where, and why it failed", async () => {
+    const { locks, at } = await (backends[backend] as () => ReturnType<(typeof backends)[string]>)();
+    onTestFinished(() => void locks.close());
+    expect(await run(["ls", "--schedules", ...at])).toMatchObject({
+      code: 0,
+      out: "There is no schedule.\n",
+    });
+
+    let runs = 0;
+    const options = { every: 50, by: "host-1/17", onRun: () => void runs++ };
+    const fine = oncePer(locks, "fine", options, () => {});
+    const broken = oncePer(locks, "broken", options, () => {
+      throw new Error("no paper\u001b[2J");
+    });
+    const later = oncePer(locks, "later", { ...options, every: 10 * 24 * 3_600_000 }, () => {});
+    await eventually(() => runs > 4, { what: "some runs" });
+    await Promise.all([fine.stop(), broken.stop(), later.stop()]);
+
+    const { out } = await run(["ls", "--schedules", ...at]);
+    expect(unsafeIn(out)).toEqual([]);
+    expect(lineOf(out, "fine")).toMatch(/^fine +done +\d{4}-\d\d-\d\dT[\d:.]+Z .*host-1\/17 +-/);
+    expect(lineOf(out, "broken")).toMatch(/failed .*no paper\\u\{1b\}\[2J/);
+    expect(lineOf(out, "later")).toMatch(/none yet/);
+    const { out: json } = await run(["ls", "brok*", "--schedules", "--json", ...at]);
+    expect(JSON.parse(json)).toMatchObject({
+      schedules: [{ name: "broken", last: { state: "failed", attempt: 1, by: "host-1/17" } }],
+    });
+  });
+});
