@@ -7,6 +7,7 @@ export {
 export type { Inside } from "./dashboard/messages.js";
 export { type EmbeddedOptions, type EmbeddedReport, measureEmbedded } from "./embedded/measure.js";
 export type { Footprint } from "./embedded/messages.js";
+export { type FenceOptions, type FenceReport, measureFence, type WriteCost } from "./fence.js";
 export { type HeartbeatCost, type HeartbeatsOptions, measureHeartbeats } from "./heartbeats.js";
 export { type HandOffCost, type HerdOptions, type HerdReport, measureHerd } from "./herd.js";
 export type { LatencySummary } from "./latencies.js";

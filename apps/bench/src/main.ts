@@ -5,6 +5,7 @@ import { help, type Options, parseOptions, UsageError } from "./cli/options.js";
 import { measureDashboard } from "./dashboard/measure.js";
 import { dashboardResults } from "./dashboard/results.js";
 import { measureEmbedded } from "./embedded/measure.js";
+import { measureFence } from "./fence.js";
 import { measureHeartbeats } from "./heartbeats.js";
 import { measureHerd } from "./herd.js";
 import { measureMemory } from "./memory.js";
@@ -143,6 +144,16 @@ async function heartbeats({ holds, waiters, phaseMs }: Options): Promise<number>
   }
 }
 
+async function fence({ database, pairs }: Options): Promise<number> {
+  const { serverVersion, costs } = await measureFence({ database, pairs, onProgress: tell });
+  console.log(`PostgreSQL ${serverVersion}, ${pairs} transactions of each kind, medians:`);
+  for (const { what, updateUs, transactionUs } of costs)
+    console.log(
+      `${what}: ${Math.round(updateUs)} µs an update, ${Math.round(transactionUs)} µs its transaction`,
+    );
+  return 0;
+}
+
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2));
   if (options.command === "help") {
@@ -152,6 +163,7 @@ async function main(): Promise<number> {
   if (options.command === "embedded") return embedded(options);
   if (options.command === "redis") return redis(options);
   if (options.command === "heartbeats") return heartbeats(options);
+  if (options.command === "fence") return fence(options);
   if (options.command === "dashboard") return dashboard(options);
   if (options.command === "peers") return comparePeers({ ...options.peers, json: options.json }, tell);
   const work = { pairs, memory, herd }[options.command];

@@ -25,6 +25,9 @@ describe("the command line", () => {
     });
     expect(parseOptions(["redis"])).toMatchObject({ command: "redis", pairs: 20_000, waiters: 200 });
     expect(parseOptions(["heartbeats"])).toMatchObject({ holds: 2_000, waiters: 2_000, phaseMs: 20_000 });
+    const database = "postgres://test@127.0.0.1:5432/postgres";
+    expect(parseOptions(["fence", "--database", database])).toMatchObject({ database, pairs: 20_000 });
+    expect(parseOptions(["fence", "--help"]).command).toBe("help");
     expect(parseOptions(["dashboard", "--streams", "0"])).toMatchObject({
       command: "dashboard",
       locks: 100_000,
@@ -87,6 +90,10 @@ describe("the command line", () => {
     [["dashboard", "--connect", "h:1"], "not for it"],
     [["dashboard", "--streams", "1900.5"], "--streams takes a whole number from 0 to 1900"],
     [["embedded", "--in-flight", "0"], "--in-flight takes"],
+    [["fence"], "fence needs --database postgres://user@host:port/database"],
+    [["fence", "--database", "redis://h:1"], 'not "redis://h:1"'],
+    [["fence", "--database", "postgres://u@h:1/d", "--nodes", "3"], "not for it"],
+    [["redis", "--database", "postgres://u@h:1/d"], "--database is for fence alone"],
     [["peers", "--nodes", "3"], "not for it"],
     [["peers", "--quick", "--write"], "leave --write out"],
     [["peers", "--backend", "memory"], "--backend: there is no memory, only zookeeper, redis"],

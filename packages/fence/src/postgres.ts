@@ -202,7 +202,7 @@ export interface PgPool<Client extends PgClient> {
 
 /**
  * Runs `body` in a transaction with the tokens of the locks. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
- * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then. Costs two statements
+ * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then. Costs one statement
  * more than a transaction without a fence.
  *
  * @example

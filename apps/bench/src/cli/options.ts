@@ -10,6 +10,7 @@ export type Command =
   | "herd"
   | "redis"
   | "heartbeats"
+  | "fence"
   | "dashboard"
   | "peers";
 
@@ -18,6 +19,8 @@ export interface Options {
   /** `null`: start servers of our own. */
   readonly connect: string | null;
   readonly nodes: number;
+  /** A PostgreSQL server, for `fence`. */
+  readonly database: string;
   readonly pairs: number;
   readonly holds: number;
   readonly waiters: number;
@@ -70,13 +73,16 @@ Commands
            and on Redis behind it and many streams in front; fails when an aim is missed
   redis    one Redis server: pairs of acquire and release in a second, and how long a hand-off takes while many wait
   heartbeats what renewals of held locks and heartbeats of waiters cost one Redis server in each second
+  fence    what a guard of @holdfast/fence adds to an update in PostgreSQL, in turns with one without a guard
   peers    our locks beside those of other libraries, in turn, on one ZooKeeper and one Redis: rates, latencies, processor
            time and requests, as tables with ratios; peers that are not on this machine are named
 
 Options
   --nodes <n>               servers to start: 1 for one on its own, else an ensemble (default: 3 for pairs, 1 for memory)
   --connect <servers>       use this ZooKeeper instead, such as h1:2181,h2:2181/app; the path must exist
-  --pairs <n>               default 200000; 100000 for embedded, 20000 for redis
+  --database <url>          for fence: postgres://user@host:port/database of a server, which fence does not start; its user
+                            makes a database for the run, which is dropped at the end
+  --pairs <n>               default 200000; 100000 for embedded, 20000 for redis and fence
   --session-timeout <ms>    for pairs (default 30000)
   --holds <n>               for memory (default 10000) and heartbeats (default 2000)
   --waiters <n>             for memory (default 1000), heartbeats (default 2000), herd and redis (default 200)
@@ -110,6 +116,7 @@ const ownServers: ReadonlySet<string> = new Set([
   "herd",
   "redis",
   "heartbeats",
+  "fence",
   "dashboard",
   "peers",
 ]);
@@ -130,6 +137,7 @@ export function parseOptions(args: readonly string[]): Options {
     command: values.help === true ? "help" : commandOf(command),
     connect: values.connect ?? null,
     nodes: count("--nodes", values.nodes ?? (command === "pairs" ? "3" : "1"), 9),
+    database: databaseOf(command, values),
     pairs: count("--pairs", values.pairs ?? defaultPairs(command), 1e9),
     holds: count("--holds", values.holds ?? (command === "heartbeats" ? "2000" : "10000"), 1e6),
     waiters: count("--waiters", values.waiters ?? defaultWaiters(command), 1e5),
@@ -145,6 +153,20 @@ export function parseOptions(args: readonly string[]): Options {
     json: values.json === true,
     peers: peersOptions(values),
   };
+}
+
+function databaseOf(command: string | undefined, { database, connect, nodes, help }: Values): string {
+  if (command !== "fence") {
+    if (database !== undefined) throw new UsageError("--database is for fence alone");
+    return "";
+  }
+  if (connect !== undefined || nodes !== undefined)
+    throw new UsageError("fence uses no ZooKeeper: --connect and --nodes are not for it");
+  const ofPostgres = /^postgres(ql)?:\/\//.test(database ?? "") && URL.canParse(database ?? "");
+  if (ofPostgres || help === true) return database ?? "";
+  throw new UsageError(
+    `fence needs --database postgres://user@host:port/database, not ${JSON.stringify(database ?? "")}`,
+  );
 }
 
 function peersOptions(values: Values): Options["peers"] {
@@ -192,6 +214,7 @@ function parse(args: readonly string[]) {
       options: {
         nodes: { type: "string" },
         connect: { type: "string" },
+        database: { type: "string" },
         pairs: { type: "string" },
         holds: { type: "string" },
         waiters: { type: "string" },
@@ -228,7 +251,7 @@ function defaultWaiters(command: string | undefined): string {
 
 function defaultPairs(command: string | undefined): string {
   if (command === "embedded") return "100000";
-  return command === "redis" ? "20000" : "200000";
+  return command === "redis" || command === "fence" ? "20000" : "200000";
 }
 
 const commands: readonly Command[] = [
@@ -238,6 +261,7 @@ const commands: readonly Command[] = [
   "herd",
   "redis",
   "heartbeats",
+  "fence",
   "dashboard",
   "peers",
 ];
