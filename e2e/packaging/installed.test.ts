@@ -222,7 +222,7 @@ redisLocks({ url: "redis://h", leaseMS: 5 });
 `,
     );
     // Conformance suites need vitest, and the apps are programs.
-    const libraries = packages.filter((name) => !/conformance|chaos|dashboard/.test(name));
+    const libraries = packages.filter((name) => !/conformance|chaos|cli|dashboard/.test(name));
     const loaded = (...flags: string[]): Promise<string> =>
       run(process.execPath, [...flags, file, ...libraries], { cwd: consumer.folder, withinMs: 20_000 });
     const lines = (required: string): string => libraries.map((name) => `${name} ${required}\n`).join("");
@@ -412,6 +412,11 @@ describe("the apps, installed", () => {
     await expect(run(command("holdfast-dashboard"), ["--config", config], { withinMs })).rejects.toThrow(
       "prot",
     );
+  });
+
+  it("holdfast starts its second process from where it is installed, and runs a command under a lock", async () => {
+    const args = ["run", "--zookeeper", server.connectString, "--", "sh", "-c", "echo $HOLDFAST_LOCK"];
+    expect(await run(command("holdfast"), args, { withinMs })).toBe("sh\n");
   });
 
   it("the chaos runner lists its scenarios and judges the histories that it brings along", async () => {
