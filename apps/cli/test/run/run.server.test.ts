@@ -5,6 +5,7 @@ import {
   eventually,
   type RedisNode,
   startEmbeddedZooKeeper,
+  startProxy,
   startRedis,
 } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -211,6 +212,29 @@ describe.each(["zookeeper", "redis"] as const)("holdfast run on %s", (kind) => {
     } else await redis.command("DEL", lock);
     expect(await holder.ended()).toBe(124);
     await eventually(() => !alive(begin.pid), { what: "the command to be gone" });
+  });
+
+  it("doubt ends the command by SIGTERM at once, and with --kill-after a doubt that passes ends nothing", async () => {
+    const target = kind === "zookeeper" ? zookeeper.connectString : { host: "127.0.0.1", port: redis.port };
+    const proxy = await startProxy({ target });
+    onTestFinished(() => proxy.close());
+    const env =
+      kind === "zookeeper"
+        ? { HOLDFAST_ZOOKEEPER: proxy.connectString }
+        : { HOLDFAST_REDIS: `redis://${proxy.connectString}` };
+    // Works for 3 s and a little.
+    const script =
+      "trap 'echo term; exit 9' TERM; echo ready; for i in $(seq 60); do sleep 0.05; done; echo done";
+    const doubted = async (options: readonly string[]): Promise<{ code: number | string; out: string }> => {
+      const holdfast = started(["run", "--lock", fresh(), "--lease", "9s", ...options, ...sh(script)], env);
+      await expect.poll(() => holdfast.stdout).toBe("ready\n");
+      await proxy.setMode("reset");
+      await sleep(700);
+      await proxy.setMode("ok");
+      return { code: await holdfast.ended(), out: holdfast.stdout };
+    };
+    expect(await doubted([])).toEqual({ code: 124, out: "ready\nterm\n" });
+    expect(await doubted(["--kill-after", "1s"])).toEqual({ code: 0, out: "ready\ndone\n" });
   });
 
   it("a machine on which both processes of holdfast stand still overlaps with the next holder, and the token refuses it", async () => {
