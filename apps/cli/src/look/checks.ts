@@ -1,10 +1,11 @@
 import { lookup } from "node:dns/promises";
 import { connect } from "node:net";
 import type { Finding, LockCollector, ObservedServer } from "@holdfast/collectors";
-import type { LockProvider } from "@holdfast/core";
+import { AcquireTimeoutError, type LockProvider } from "@holdfast/core";
 import type { Settings } from "../settings.js";
 import { addressOf, lockKeys, openCollector, openProvider, serversOf } from "./place.js";
-import { bornMs, span } from "./words.js";
+import { wholeList } from "./reading.js";
+import { bornMs, shownName, span } from "./words.js";
 
 /** One step of `holdfast doctor`. */
 export interface Check {
@@ -21,10 +22,14 @@ const slowMs = 100;
 /** Beyond this, ages of locks and times that clients write by their own clocks are off. */
 const skewFromMs = 2_000;
 /** One name for all, so that what a server keeps of it for a while is there once. */
-const probeName = "holdfast-doctor";
+export const probeName = "holdfast-doctor";
 
 /** All checks, one after the other; those that need a step that failed are left out. */
-export async function* checksOf(settings: Settings, signal: AbortSignal): AsyncGenerator<Check> {
+export async function* checksOf(
+  settings: Settings,
+  name: string,
+  signal: AbortSignal,
+): AsyncGenerator<Check> {
   yield ok("configuration", addressOf(settings));
   let answers = false;
   for (const server of serversOf(settings)) {
@@ -45,35 +50,44 @@ export async function* checksOf(settings: Settings, signal: AbortSignal): AsyncG
       advice: null,
     });
   });
-  const collector = await openCollector(settings, await lockKeys(settings, probeName));
+  const collector = await openCollector(settings, await lockKeys(settings, name));
   try {
-    yield* withLocks(settings, locks, collector, warned, signal);
+    yield* withLocks({ settings, name, locks, collector, signal }, warned);
   } finally {
     await Promise.all([locks.close(), collector.close()]);
   }
 }
 
-async function* withLocks(
-  settings: Settings,
-  locks: LockProvider,
-  collector: LockCollector,
-  warned: readonly Check[],
-  signal: AbortSignal,
-): AsyncGenerator<Check> {
+/** What the later steps have. */
+interface Bench {
+  readonly settings: Settings;
+  /** Of the lock that is tried. */
+  readonly name: string;
+  readonly locks: LockProvider;
+  readonly collector: LockCollector;
+  readonly signal: AbortSignal;
+}
+
+async function* withLocks(bench: Bench, warned: readonly Check[]): AsyncGenerator<Check> {
+  const { settings, name, locks, collector, signal } = bench;
+  // It connects by itself, and its servers tell nothing before. Where it cannot, they say why.
+  const connected = wholeList(collector, addressOf(settings), signal).catch(() => {});
   try {
     await locks.ready({ signal });
   } catch (error) {
     const why = error as Error & { readonly rights?: readonly string[] };
     yield failed(why.name === "MissingRightError" ? "rights" : "connection", why.message, adviceOf(why));
+    await connected;
     yield* serverChecks(collector);
     return;
   }
   yield ok("connection", "the servers take the credentials and serve");
+  await connected;
   yield* serverChecks(collector);
   if (signal.aborted) return;
 
   const times: number[] = [];
-  const mutex = locks.mutex(probeName);
+  const mutex = locks.mutex(name);
   try {
     for (let at = 0; at < lookups; at++) {
       const beganMs = performance.now();
@@ -98,7 +112,7 @@ async function* withLocks(
         "run close to the servers, or give leases and time-outs that are many times as long",
       );
 
-  yield* probe(settings, locks, collector);
+  yield* probe(bench);
   for (const check of warned) if (!isToldByServers(check)) yield check;
 }
 
@@ -254,23 +268,23 @@ function isBefore(version: string, wanted: readonly number[]): boolean {
 }
 
 /** Takes a lock and gives it back, and reads the server's time meanwhile. */
-async function* probe(
-  settings: Settings,
-  locks: LockProvider,
-  collector: LockCollector,
-): AsyncGenerator<Check> {
+async function* probe(bench: Bench): AsyncGenerator<Check> {
+  const { name, locks } = bench;
   const beganMs = performance.now();
   try {
     const askedMs = Date.now();
-    const handle = await locks.mutex(probeName).acquire({ waitMs: answerMs });
+    const handle = await locks.mutex(name).acquire({ waitMs: answerMs });
     const grantedMs = Date.now();
     const tookMs = performance.now() - beganMs;
-    const aheadMs = await serverAheadMs(settings, collector, (askedMs + grantedMs) / 2).catch(() => null);
+    const aheadMs = await serverAheadMs(bench, (askedMs + grantedMs) / 2).catch(() => null);
     await handle.release();
-    yield ok("lock", `the lock ${probeName} was granted after ${span(tookMs)}, and given back`);
+    yield ok("lock", `the lock ${shownName(name)} was granted after ${span(tookMs)}, and given back`);
     if (aheadMs !== null) yield clockCheck(aheadMs);
   } catch (error) {
-    yield failed("lock", (error as Error).message, adviceOf(error as Error));
+    const { message } = error as Error;
+    yield error instanceof AcquireTimeoutError
+      ? warning("lock", message, `another client holds it: holdfast show ${shownName(name)} says who`)
+      : failed("lock", message, adviceOf(error as Error));
   }
 }
 
@@ -286,12 +300,8 @@ function clockCheck(aheadMs: number): Check {
 }
 
 /** By the time at which ZooKeeper made the node of the lock, or the time that Redis tells with it. `null`: not told. */
-async function serverAheadMs(
-  settings: Settings,
-  collector: LockCollector,
-  middleMs: number,
-): Promise<number | null> {
-  for (const key of await lockKeys(settings, probeName)) {
+async function serverAheadMs({ settings, name, collector }: Bench, middleMs: number): Promise<number | null> {
+  for (const key of await lockKeys(settings, name)) {
     const sentMs = Date.now();
     const lock = await collector.detail(key, { maxWaiters: 1 });
     if (lock === null) continue;

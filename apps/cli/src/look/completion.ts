@@ -38,7 +38,7 @@ function isShell(name: string): name is Shell {
 }
 
 /** The script for one shell. Names of commands and options are words without blanks or quotes; summaries are quoted. */
-export function completionScript(shell: Shell, completed: Completed): string {
+function completionScript(shell: Shell, completed: Completed): string {
   return { bash, zsh, fish }[shell](completed);
 }
 

@@ -69,7 +69,7 @@ export function jsonOfParticipant(one: ObservedParticipant): Record<string, unkn
   };
 }
 
-export function jsonOfFinding({
+function jsonOfFinding({
   kind,
   severity,
   object,

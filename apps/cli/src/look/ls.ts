@@ -25,7 +25,7 @@ import {
 const mostRead = 200;
 
 /** One line of the list. */
-export interface Line {
+interface Line {
   readonly lock: ObservedLock;
   /** The worst first. */
   readonly findings: readonly Finding[];

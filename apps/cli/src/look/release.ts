@@ -57,7 +57,7 @@ has made.
       say(heldText(lock, beganMs));
       for (const effect of tried.effects) say(`  ${visible(effect)}`);
       if (given.values.yes !== true) {
-        if (!io.isTty)
+        if (!io.isTty || !process.stdin.isTTY)
           throw new UsageError("without a terminal release --force takes --yes; nothing was done");
         if (!(await confirmed(lock.key, io))) {
           say("Nothing was done: that is not its name.");

@@ -62,7 +62,7 @@ interface Beside {
 }
 
 /** All of one lock, for a terminal. */
-export function pageOf(lock: ObservedLockDetail, beside: Beside): string {
+function pageOf(lock: ObservedLockDetail, beside: Beside): string {
   const libraries = lock.libraries.map((each) => libraryNames[each]).join(", ");
   const parts = [
     [

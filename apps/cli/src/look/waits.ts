@@ -124,7 +124,7 @@ function columnsOf(beganMs: number): readonly Column<Line>[] {
 }
 
 /** One sentence for each step, and how certain the circle is. */
-export function cycleText({ certainty, ring }: Cycle): string {
+function cycleText({ certainty, ring }: Cycle): string {
   const steps = ring.map(
     ({ lock, from, to }) => `  ${whoIs(from)} waits at ${shownName(lock.key)} for ${whoIs(to)}`,
   );

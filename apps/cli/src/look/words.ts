@@ -130,7 +130,7 @@ export function holdersOf(
 }
 
 /** An age to be compared with others in a column: `00:41`, `1:02:03`, `3 d 04:05`. Less than nothing (clocks differ) is nothing. */
-export function clock(ms: number): string {
+function clock(ms: number): string {
   const left = Math.max(0, Math.floor(ms / 1_000));
   const two = (value: number): string => String(value).padStart(2, "0");
   const [days, hours, minutes] = [

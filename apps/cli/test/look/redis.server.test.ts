@@ -2,7 +2,7 @@ import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
 import { eventually, freePort, type RedisNode, startRedis } from "@holdfast/test-servers";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { cellsOf } from "../../src/look/table.js";
-import { begin, lineOf, printed, run, unsafeIn } from "./support.js";
+import { begin, lineOf, printed, run, stepsOf, unsafeIn } from "./support.js";
 
 let node: RedisNode;
 beforeAll(async () => {
@@ -204,6 +204,61 @@ test("holdfast release --force frees a mutex, whose next waiter is granted, a lo
   await node.command("SET", "text", "no lock");
   expect(await run(["release", "--force", "--yes", "text", ...at()])).toMatchObject({ code: 1 });
   expect(await node.command("GET", "text")).toBe("no lock");
+});
+
+describe("holdfast doctor", () => {
+  test("says ok of each step on a Redis that is as it should be", async () => {
+    await using safe = await startRedis({ appendOnly: "everysec" });
+    const { code, out, err } = await run(["doctor", "--redis", safe.url]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(stepsOf(out)).toEqual(
+      [
+        "configuration",
+        "name",
+        "port",
+        "connection",
+        "version",
+        "eviction",
+        "persistence",
+        "lock",
+        "clock",
+      ].map((name) => `ok ${name}`),
+    );
+    expect(await safe.command("EXISTS", "holdfast-doctor")).toBe(0);
+  });
+
+  test("warns once of an eviction policy that throws locks away, and of a server that forgets them at a restart", async () => {
+    await node.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+    onTestFinished(() => node.command("CONFIG", "SET", "maxmemory-policy", "noeviction").then(() => {}));
+    const { code, out } = await run(["doctor", ...at()]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/warning +server +.*maxmemory-policy is allkeys-lru.*\n +what to do: .*noeviction/);
+    expect(out.split("allkeys-lru")).toHaveLength(2);
+    expect(out).toMatch(
+      /warning +persistence +.*append only file is off.*\n +what to do: CONFIG SET appendonly yes/,
+    );
+    expect(out).not.toMatch(/^ok +eviction/m);
+  });
+
+  test("fails at a replica, at a user without the rights, and at a wrong password, and says which", async () => {
+    const replica = await startRedis({ config: { replicaof: `127.0.0.1 ${node.port}` } });
+    onTestFinished(() => replica.stop());
+    const led = await run(["doctor", "--redis", replica.url]);
+    expect(led.code).toBe(1);
+    expect(led.out).toMatch(
+      /failed +role +\S+ is a replica of 127\.0\.0\.1:\d+\n +what to do: locks need the master/,
+    );
+    const guarded = await startRedis({ users: ["default on nopass ~* &* +@all -pexpire"] });
+    onTestFinished(() => guarded.stop());
+    const denied = await run(["doctor", "--redis", guarded.url]);
+    expect(denied.code).toBe(1);
+    expect(denied.out).toMatch(/failed +rights +.*\n +what to do: ACL SETUSER \.\.\. \+pexpire/);
+    const secured = await startRedis({ password: "secret" });
+    onTestFinished(() => secured.stop());
+    const refused = await run(["doctor", "--redis", secured.url]);
+    expect(refused.code).toBe(1);
+    expect(refused.out).toMatch(/failed +connection +.*NOAUTH.*\n +what to do: correct the credentials/);
+  });
 });
 
 test("a Redis that is not there, or refuses, is one sentence with its address and without a password, and exit code 125", async () => {

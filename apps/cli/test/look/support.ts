@@ -75,3 +75,10 @@ export function lineOf(out: string, beginning: string): string {
 export function unsafeIn(text: string): string[] {
   return [...text].filter((char) => char !== "\n" && /[\p{Cc}\p{Cf}\p{Co}\u2028\u2029]/u.test(char));
 }
+
+/** The steps of `holdfast doctor` as `ok name`. Without the latency, which is that of the machine that the tests run on. */
+export function stepsOf(out: string): string[] {
+  return [...out.matchAll(/^(ok|warning|failed) +(\S+)/gm)]
+    .map(([, status, name]) => `${status} ${name}`)
+    .filter((step) => !step.endsWith(" latency"));
+}

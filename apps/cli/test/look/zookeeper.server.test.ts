@@ -1,11 +1,13 @@
 import { systemRuntime } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, freePort, startEmbeddedZooKeeper } from "@holdfast/test-servers";
-import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
-import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { openAcl, Perms, type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
 import { openSession, parseConnectString } from "@holdfast/zk-recipes/internal";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { cellsOf } from "../../src/look/table.js";
-import { begin, lineOf, printed, run, unsafeIn } from "./support.js";
+import { begin, lineOf, printed, run, stepsOf, unsafeIn } from "./support.js";
+
+/** As ZooKeeper numbers the kinds of nodes. */
+const ephemeralSequential = 3;
 
 let server: EmbeddedZooKeeper;
 beforeAll(async () => {
@@ -44,7 +46,7 @@ async function curator(path: string): Promise<void> {
     path: `${path}/_c_3f2c91ab-77aa-4b1e-9d0c-000000000057-lock-`,
     data: Buffer.from("10.2.3.4"),
     acl: openAcl,
-    flags: CreateFlags.ephemeralSequential,
+    flags: ephemeralSequential,
   });
 }
 
@@ -290,6 +292,47 @@ describe("holdfast release", () => {
     expect(await run(["release", "--force", "--yes", "missing", ...at("/unknown")])).toMatchObject({
       code: 1,
     });
+  });
+});
+
+describe("holdfast doctor", () => {
+  test("says ok of each step on a ZooKeeper that is as it should be, and leaves no lock behind", async () => {
+    const { code, out, err } = await run(["doctor", ...at("/doctor")]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(stepsOf(out)).toEqual(
+      ["configuration", "name", "port", "connection", "version", "lock", "clock"].map((name) => `ok ${name}`),
+    );
+    expect(out).toMatch(/version +127\.0\.0\.1:\d+ is ZooKeeper 3\.8\.0, standalone/);
+    expect(out).toMatch(/latency +\S+ m?s is the median of 5 reads/);
+    expect(out).toMatch(/clock +the server's clock is \S+ m?s (ahead of|behind) this machine's/);
+    expect(server.nodes("/doctor/holdfast-doctor").length).toBeLessThanOrEqual(1);
+    const json = await run(["doctor", "--json", ...at("/doctor")]);
+    expect(JSON.parse(json.out)).toMatchObject({
+      ok: true,
+      checks: expect.arrayContaining([expect.objectContaining({ name: "lock", status: "ok", advice: null })]),
+    });
+  });
+
+  test("fails where the rights for a lock are missing, and where a name or a port leads nowhere, with what to do", async () => {
+    server.operator.create("/read-only", { acl: [{ perms: Perms.READ, scheme: "world", id: "anyone" }] });
+    const denied = await run(["doctor", ...at("/read-only")]);
+    expect(denied.code).toBe(1);
+    expect(denied.out).toMatch(/failed +lock +.*NoAuth.*\n +what to do: correct the credentials/i);
+    const nameless = await run(["doctor", "--zookeeper", "no-such-host.invalid:2181"]);
+    expect(nameless.code).toBe(1);
+    expect(nameless.out).toMatch(/failed +name +no-such-host\.invalid: .*\n +what to do: correct the name/);
+    const closed = await run(["doctor", "--zookeeper", `127.0.0.1:${await freePort()}`]);
+    expect(closed.code).toBe(1);
+    expect(closed.out).toMatch(/failed +port +127\.0\.0\.1:\d+: the connection was refused\n +what to do: /);
+  });
+
+  test("warns of a server without lasting watches", async () => {
+    await using old = await startEmbeddedZooKeeper({ compat: "3.5" });
+    const { code, out } = await run(["doctor", "--zookeeper", old.connectString]);
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /warning +version +\S+ is ZooKeeper 3\.5\.\d+, standalone: it has no lasting watches.*\n +what to do: update/,
+    );
   });
 });
 
