@@ -25,7 +25,7 @@ const backends: {
 describe.each(Object.keys(backends))("holdfast ls --schedules on %s", (backend) => {
   test("shows the last run of each schedule: its due time, how it ended, where, and why it failed", async () => {
     const { locks, at } = await (backends[backend] as () => ReturnType<(typeof backends)[string]>)();
-    onTestFinished(() => void locks.close());
+    onTestFinished(async () => void (await locks.close()));
     expect(await run(["ls", "--schedules", ...at])).toMatchObject({
       code: 0,
       out: "There is no schedule.\n",

@@ -20,7 +20,7 @@ const at = (root: string): string[] => ["--zookeeper", server.connectString, "--
 
 async function client(root: string, identity = true): Promise<ZooKeeperLocks> {
   const locks = zookeeperLocks({ connect: server.connectString, root, identity });
-  onTestFinished(() => locks.close());
+  onTestFinished(async () => void (await locks.close()));
   await locks.ready();
   return locks;
 }
