@@ -28,6 +28,9 @@ async function command(): Promise<void> {
   const { main } = await import("./main.js");
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort(signal));
+  // Without the stack that Node.js prints, which is that of this program and helps no user.
+  process.removeAllListeners("warning");
+  process.on("warning", ({ message }) => writer(2)(`holdfast: ${message}\n`));
   const io = { out: writer(1), err: writer(2), isTty: isatty(1), signal: interrupted.signal };
   process.exitCode = await main(process.argv.slice(2), io, { env: process.env, directory: process.cwd() });
 }

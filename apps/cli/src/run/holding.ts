@@ -35,10 +35,10 @@ const jitterMs = 1;
  * Follows the deadline of a hold, which moves on with each renewal, and tells the limits that follow from it. The deadline is looked at
  * rather than waited for: it also moves by proofs that cause no event. A look that is late makes the command end early, never late.
  */
-export class Watch {
+export class Watch implements Disposable {
   readonly #hold: Hold;
   readonly #paces: Paces;
-  readonly #givenKillAfter: boolean;
+  readonly #rides: boolean;
   readonly #tell: (limits: Limits) => void;
   readonly #timer: NodeJS.Timeout;
   readonly #look = (): void => this.#tellChange();
@@ -49,7 +49,7 @@ export class Watch {
   constructor(hold: Hold, paces: Paces, rides: boolean, tell: (limits: Limits) => void) {
     this.#hold = hold;
     this.#paces = paces;
-    this.#givenKillAfter = rides;
+    this.#rides = rides;
     this.#tell = tell;
     this.#limits = this.#now();
     this.#timer = setInterval(this.#look, Math.min(paces.marginMs / looksInMargin, mostBetweenLooksMs));
@@ -60,7 +60,7 @@ export class Watch {
     return this.#limits;
   }
 
-  stop(): void {
+  [Symbol.dispose](): void {
     clearInterval(this.#timer);
     this.#hold.lost.removeEventListener("abort", this.#look);
   }
@@ -82,7 +82,7 @@ export class Watch {
     if (state === "held") this.#doubtedAtMs = null;
     else this.#doubtedAtMs ??= nowMs;
     const termAtMs = killAtMs - this.#paces.killAfterMs;
-    const doubtedAtMs = this.#givenKillAfter ? null : this.#doubtedAtMs;
+    const doubtedAtMs = this.#rides ? null : this.#doubtedAtMs;
     return { killAtMs, termAtMs: Math.min(termAtMs, doubtedAtMs ?? Infinity) };
   }
 }

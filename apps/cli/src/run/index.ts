@@ -1,11 +1,10 @@
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FencingToken, LockProvider } from "@holdfast/core";
-import { type Command, exits, type Given, type Io } from "../command.js";
+import { type Command, exits, type Given, type Io, UsageError } from "../command.js";
 import { openLocks } from "../open-locks.js";
 import { type Hold, obtain, Watch } from "./holding.js";
 import { monotonicMs } from "./limits.js";
-import { type Plan, pacesOf, planOf } from "./plan.js";
+import { type Paces, type Plan, pacesOf, planOf } from "./plan.js";
 import { type End, Supervisor } from "./supervised.js";
 
 const usage = `Usage: holdfast run [options] -- COMMAND [ARGUMENT...]
@@ -25,8 +24,8 @@ processes of the command are ended before another client can have it.
   --lease TIME            how long the lock stays taken when this machine is gone: Redis the lease, ZooKeeper the session time-out;
                           default 30s
   --margin TIME           how long before the end of the lease the command is killed; default a sixth of the lease, at most 2s
-  --kill-after TIME       from SIGTERM to SIGKILL. Without it SIGTERM is sent as soon as the lock is in doubt; with it a doubt
-                          that passes in time ends nothing
+  --kill-after TIME       from SIGTERM to SIGKILL; default as long as the margin, at most 2s. Without this option SIGTERM is
+                          sent as soon as the lock is in doubt; with it a doubt that passes in time ends nothing
 
 A TIME is 500ms, 30s, 5m or 1h; without a unit it is seconds. The command finds its fencing token in $HOLDFAST_TOKEN and the name of the
 lock in $HOLDFAST_LOCK.
@@ -39,36 +38,44 @@ const endsWait: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGTERM", "SIG
 
 const closeWithinMs = 5_000;
 
-/** What a signal is for, which changes while `run` goes on. */
-type OnSignal = (name: Forwarded) => void;
+/** The signals that `holdfast` gets, and what they are for: that changes while `run` goes on. */
+class Signals implements Disposable {
+  on: (name: Forwarded) => void;
+  readonly #listeners = new Map<NodeJS.Signals, () => void>();
+
+  constructor(on: (name: Forwarded) => void) {
+    this.on = on;
+    for (const name of forwarded) this.#listeners.set(name, () => this.on(name));
+    // A terminal stops its foreground group: the command is in another group, and would be ended for want of renewals.
+    this.#listeners.set("SIGTSTP", () => {});
+    for (const [name, listener] of this.#listeners) process.on(name, listener);
+  }
+
+  [Symbol.dispose](): void {
+    for (const [name, listener] of this.#listeners) process.off(name, listener);
+  }
+}
 
 async function run(given: Given, io: Io): Promise<number> {
   const plan = planOf(given);
-  const { settings } = given;
-  const locks = await openLocks(settings, {
-    leaseMs: plan.leaseMs,
-    identity: true,
-    releaseTimeoutMs: closeWithinMs,
-  });
-  let sessionMs = 0;
+  if (process.platform === "win32")
+    throw new UsageError("holdfast run needs process groups and signals, which Windows does not have");
+  const { leaseMs } = plan;
+  const locks = await openLocks(given.settings, { leaseMs, identity: true, releaseTimeoutMs: closeWithinMs });
+  let grantedLeaseMs = leaseMs;
   using _session = locks.events.on("session-state", ({ timeoutMs }) => {
-    if (timeoutMs > 0) sessionMs = timeoutMs;
+    if (timeoutMs > 0) grantedLeaseMs = Math.min(timeoutMs, leaseMs);
   });
   const supervisor = new Supervisor();
   const stop = new AbortController();
   let interrupted: Forwarded | undefined;
-  const signals = {
-    on: ((name) => {
-      if (!endsWait.has(name)) return;
-      interrupted ??= name;
-      stop.abort(name);
-    }) as OnSignal,
-  };
-  const listeners = forwarded.map((name) => [name, () => signals.on(name)] as const);
-  for (const [name, listener] of listeners) process.on(name, listener);
-  // A terminal stops its foreground group: the command is in another group, and would be ended for want of renewals.
-  const goOn = (): void => {};
-  process.on("SIGTSTP", goOn);
+  using signals = new Signals((name) => {
+    if (!endsWait.has(name)) return;
+    interrupted ??= name;
+    stop.abort(name);
+  });
+  // One that came before there were these listeners.
+  if (io.signal.aborted) signals.on(io.signal.reason as Forwarded);
   try {
     const hold = await obtain(locks, plan, stop.signal);
     if (hold === null) return plan.conflictExit;
@@ -76,19 +83,12 @@ async function run(given: Given, io: Io): Promise<number> {
     try {
       // Redis hands a lock on with a short lease at first, and this round trip makes it a whole one.
       await hold.confirm({ signal: stop.signal });
-      const paces = pacesOf(plan, sessionMs === 0 ? plan.leaseMs : Math.min(sessionMs, plan.leaseMs));
-      const watch = new Watch(hold, paces, plan.killAfterMs !== undefined, (limits) =>
-        supervisor.move(limits),
-      );
+      const paces = pacesOf(plan, grantedLeaseMs);
       signals.on = (name) => supervisor.signal(name);
-      const env = { HOLDFAST_LOCK: plan.lock, HOLDFAST_TOKEN: hold.token?.toString() ?? null };
-      const { command, args } = plan;
-      const work = { command, args, env, killAfterMs: paces.killAfterMs };
-      if (interrupted !== undefined) return codeOf(interrupted);
-      const end = await supervisor.run(work, watch.limits);
-      watch.stop();
+      const end = await underLock(hold, plan, paces, supervisor);
       const code = exitOf(end, hold, plan, io);
-      await stay(plan.atLeastMs - (monotonicMs() - grantedAtMs), hold, signals);
+      // A command that could not be started may run on another host.
+      if (end.kind === "ended") await stay(plan.atLeastMs - (monotonicMs() - grantedAtMs), hold, signals);
       return code;
     } finally {
       await giveBack(hold, plan, io);
@@ -98,10 +98,18 @@ async function run(given: Given, io: Io): Promise<number> {
     throw error;
   } finally {
     supervisor.close();
-    for (const [name, listener] of listeners) process.off(name, listener);
-    process.off("SIGTSTP", goOn);
-    await close(locks);
+    // The answer of a server that is not there is not waited for.
+    await locks.close({ releaseTimeoutMs: closeWithinMs });
   }
+}
+
+/** Runs the command to its end, within limits that follow the hold. */
+async function underLock(hold: Hold, plan: Plan, paces: Paces, supervisor: Supervisor): Promise<End> {
+  const rides = plan.killAfterMs !== undefined;
+  using watch = new Watch(hold, paces, rides, (limits) => supervisor.move(limits));
+  const { command, args, lock } = plan;
+  const env = { HOLDFAST_LOCK: lock, HOLDFAST_TOKEN: hold.token?.toString() ?? null };
+  return await supervisor.run({ command, args, env, killAfterMs: paces.killAfterMs }, watch.limits);
 }
 
 /** What `holdfast` ends with, and what it says of an end that is not the command's own. */
@@ -126,7 +134,7 @@ function exitOf(end: End, hold: Hold, { lock, command }: Plan, io: Io): number {
 const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 /** For `--at-least`. A signal ends it, and so does the loss of the lock. */
-async function stay(forMs: number, hold: Hold, signals: { on: OnSignal }): Promise<void> {
+async function stay(forMs: number, hold: Hold, signals: Signals): Promise<void> {
   if (forMs <= 0) return;
   const stop = new AbortController();
   signals.on = (name) => {
@@ -146,11 +154,6 @@ async function giveBack(hold: Hold, { lock }: Plan, io: Io): Promise<void> {
   } catch (error) {
     io.err(`holdfast: the release of ${JSON.stringify(lock)} was refused: ${(error as Error).message}\n`);
   }
-}
-
-/** The answer of a server that is not there is not waited for. */
-async function close(locks: LockProvider<FencingToken>): Promise<void> {
-  await locks.close({ releaseTimeoutMs: closeWithinMs });
 }
 
 export const runCommand: Command = {

@@ -19,7 +19,7 @@ const java = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566";
 
 async function client(identity = true): Promise<RedisLocks> {
   const locks = redisLocks({ url: node.url, identity });
-  onTestFinished(() => locks.close({ releaseTimeoutMs: 500 }));
+  onTestFinished(async () => void (await locks.close({ releaseTimeoutMs: 500 })));
   await locks.ready();
   return locks;
 }

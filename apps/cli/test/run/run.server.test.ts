@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tokenGate } from "@holdfast/core";
 import {
@@ -34,6 +35,12 @@ function resource(): Resource {
   onTestFinished(() => made[Symbol.dispose]());
   return made;
 }
+
+/** It has a handler for SIGUSR2, by the mask of its signals: Node.js has some for SIGTERM from its start. */
+const listens = (pid: number): boolean => {
+  const mask = /SigCgt:\s*(\w+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return (BigInt(`0x${mask}`) & (1n << 11n)) !== 0n;
+};
 
 let locks = 0;
 
@@ -145,7 +152,7 @@ describe.each(["zookeeper", "redis"] as const)("holdfast run on %s", (kind) => {
     const lock = fresh();
     await holding(lock);
     const waiting = started(["run", "--lock", lock, "--", "true"], place());
-    await sleep(1_000);
+    await eventually(() => listens(waiting.pid), { what: "holdfast to listen to signals" });
     waiting.process.kill("SIGTERM");
     expect(await waiting.ended()).toBe(143);
   });
