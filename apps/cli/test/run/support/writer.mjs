@@ -36,6 +36,10 @@ setInterval(() => write({ what: "beat", pid: process.pid, leader, atMs: nowMs() 
 if (has("--child")) {
   const rest = flags.filter((flag) => flag !== "--child");
   const detached = has("--child-leaves");
-  spawn(process.execPath, [process.argv[1], file, ...rest, "--leader", `${leader}`], { detached });
+  const child = spawn(process.execPath, [process.argv[1], file, ...rest, "--leader", `${leader}`], {
+    detached,
+  });
+  // Ended by a SIGTERM before it could ignore it: this is not the command that the test wants.
+  child.on("exit", () => process.exit(1));
 }
 if (has("--for")) setTimeout(() => process.exit(0), Number(value("--for")));
