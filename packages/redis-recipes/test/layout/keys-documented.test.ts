@@ -9,6 +9,7 @@ import {
   mutexKeys,
   permitKeys,
   readHoldKey,
+  recordKeys,
   semaphoreKeys,
 } from "../../src/layout/keys.js";
 import { nodeIdentityKey } from "../../src/scripts/redlock/identity.js";
@@ -25,6 +26,7 @@ const derived = [
   electionKeys(name).lock,
   electionKeys(name).labels,
   ...Object.values(barrierKeys(name)),
+  ...Object.values(recordKeys(name)),
   ...Object.values(doubleBarrierKeys(name)),
   nodeIdentityKey,
   ...Object.values(redissonChannels).map((channel) => channel(name, "<owner>")),
