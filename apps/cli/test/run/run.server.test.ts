@@ -10,6 +10,7 @@ import {
   startRedis,
 } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { drawn } from "../../../../e2e/support/share.js";
 import { alive, Holdfast, writer } from "./support/holdfast.js";
 import { meeting, Resource } from "./support/resource.js";
 
@@ -44,7 +45,15 @@ const listens = (pid: number): boolean => {
 
 let locks = 0;
 
-describe.each(["zookeeper", "redis"] as const)("holdfast run on %s", (kind) => {
+const backends = drawn("backends of holdfast run", ["zookeeper", "redis"] as const, 1, (kind) => kind);
+const signals = drawn(
+  "signals that holdfast run forwards",
+  ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const,
+  2,
+  (name) => name,
+);
+
+describe.each(backends)("holdfast run on %s", (kind) => {
   const place = (): Record<string, string> =>
     kind === "zookeeper" ? { HOLDFAST_ZOOKEEPER: zookeeper.connectString } : { HOLDFAST_REDIS: redis.url };
   const fresh = (): string => `lock-${++locks}`;
@@ -136,17 +145,14 @@ describe.each(["zookeeper", "redis"] as const)("holdfast run on %s", (kind) => {
     expect((other?.atMs ?? 0) - (one?.atMs ?? 0)).toBeGreaterThan(1_000);
   });
 
-  it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const)(
-    "forwards %s to all processes of the command",
-    async (name) => {
-      const script = `trap 'echo got; exit 5' ${name.slice(3)}; echo ready; while :; do sleep 0.05; done`;
-      const holdfast = started(["run", "--lock", fresh(), ...sh(script)], place());
-      await expect.poll(() => holdfast.stdout).toBe("ready\n");
-      holdfast.process.kill(name);
-      expect(await holdfast.ended()).toBe(5);
-      expect(holdfast.stdout).toBe("ready\ngot\n");
-    },
-  );
+  it.each(signals)("forwards %s to all processes of the command", async (name) => {
+    const script = `trap 'echo got; exit 5' ${name.slice(3)}; echo ready; while :; do sleep 0.05; done`;
+    const holdfast = started(["run", "--lock", fresh(), ...sh(script)], place());
+    await eventually(() => holdfast.stdout === "ready\n", { what: "the command to begin" });
+    holdfast.process.kill(name);
+    expect(await holdfast.ended()).toBe(5);
+    expect(holdfast.stdout).toBe("ready\ngot\n");
+  });
 
   it("a signal while it waits for the lock ends the wait", async () => {
     const lock = fresh();
@@ -234,7 +240,7 @@ describe.each(["zookeeper", "redis"] as const)("holdfast run on %s", (kind) => {
       "trap 'echo term; exit 9' TERM; echo ready; for i in $(seq 60); do sleep 0.05; done; echo done";
     const doubted = async (options: readonly string[]): Promise<{ code: number | string; out: string }> => {
       const holdfast = started(["run", "--lock", fresh(), "--lease", "9s", ...options, ...sh(script)], env);
-      await expect.poll(() => holdfast.stdout).toBe("ready\n");
+      await eventually(() => holdfast.stdout === "ready\n", { what: "the command to begin" });
       await proxy.setMode("reset");
       await sleep(700);
       await proxy.setMode("ok");
