@@ -76,7 +76,7 @@ const worlds: { readonly [backend: string]: () => Promise<World> } = {
 let emitted: Awaited<ReturnType<typeof emit>>;
 beforeAll(async () => {
   await buildPackages("@holdfast/zk-recipes", "@holdfast/redis-recipes");
-  emitted = await emit("process/big-set");
+  emitted = await emit("support/process/big-set");
 });
 afterAll(() => emitted[Symbol.asyncDispose]());
 

@@ -6,11 +6,11 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { LockHandle, LockProvider, Mutex } from "@holdfast/core";
 import { multiLock } from "@holdfast/multi-lock";
 import { redisLocks } from "@holdfast/redis-recipes";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { answerLines } from "../support/process/answer-lines.js";
 
 const waitMs = 60_000;
 const providers: { zookeeper?: LockProvider; redis?: LockProvider } = {};
@@ -108,17 +108,4 @@ function shuffled(items: readonly string[], random: () => number): string[] {
     .map(({ item }) => item);
 }
 
-function print(words: readonly string[]): void {
-  process.stdout.write(`${words.map(encodeURIComponent).join(" ")}\n`);
-}
-
-const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => {
-  const [id = "", command = "", ...args] = line.split(" ").map(decodeURIComponent);
-  run(command, args).then(
-    (values) => print([id, "ok", ...values]),
-    (error: Error) => print([id, "error", error.name, error.message]),
-  );
-});
-lines.on("close", () => process.exit(0));
-print(["!", "started"]);
+answerLines((command, ...args) => run(command, args));

@@ -1,9 +1,5 @@
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { buildPackages, compile, scratchInside } from "../support/process/emit.js";
+import { buildPackages, emit } from "../support/process/emit.js";
 import { LineProcess } from "../support/process/line-process.js";
-
-const source = fileURLToPath(new URL("set-contender.ts", import.meta.url));
 
 export interface SetContest {
   readonly how: "together" | "singly";
@@ -36,13 +32,11 @@ export async function startSetContenders(
   count: number,
 ): Promise<readonly SetContender[]> {
   await buildPackages("@holdfast/multi-lock", "@holdfast/zk-recipes");
-  await using scratch = await scratchInside();
-  // Types are checked with the rest of the tests.
-  await compile(source, scratch.dir, ["--noCheck"]);
+  await using emitted = await emit("multi-lock/set-contender");
   const started: LineProcess[] = [];
   try {
     for (let i = 0; i < count; i++) {
-      const lines = new LineProcess(process.execPath, [join(scratch.dir, "set-contender.js")]);
+      const lines = new LineProcess(process.execPath, [emitted.file]);
       started.push(lines);
       await lines.request("connect", [servers.zookeeper ?? "-", servers.redis ?? "-"], 30_000);
     }

@@ -34,7 +34,7 @@ describe("a process steered by lines", () => {
   });
 
   it.each(["running", "stopped"])("dies with a parent that is killed, also while %s", async (how) => {
-    await using emitted = await emit("process/line-process");
+    await using emitted = await emit("support/process/line-process");
     const script = `
       import { LineProcess } from ${JSON.stringify(emitted.url.href)};
       const child = new LineProcess("sleep", ["600"]);

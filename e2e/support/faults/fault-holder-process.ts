@@ -40,7 +40,7 @@ export interface HolderProgram extends AsyncDisposable {
 
 export async function holderProgram(): Promise<HolderProgram> {
   await buildPackages();
-  const emitted = await emit("faults/fault-holder");
+  const emitted = await emit("support/faults/fault-holder");
   return {
     start: async () => {
       const lines = new LineProcess(process.execPath, [emitted.file]);

@@ -2,9 +2,9 @@
  * A process that holds locks and works under them until it is told, steered by lines like `contender.ts`. Started by
  * `fault-holder-process.ts`. All times are nanoseconds of CLOCK_MONOTONIC, which every process of the machine shares.
  */
-import { createInterface } from "node:readline";
 import type { LockHandle, LockProvider } from "@holdfast/core";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { answerLines, say } from "../process/answer-lines.js";
 
 const writeEveryMs = 5;
 
@@ -89,7 +89,7 @@ class Waiter {
       .mutex(path)
       .acquire({ waitMs: 60_000 })
       .catch((error: unknown) => {
-        print(["!", "wait-failed", String(error)]);
+        say("wait-failed", String(error));
       });
   }
 
@@ -124,7 +124,7 @@ async function run(command: string, args: readonly string[]): Promise<string[]> 
   if (command === "block") {
     const beganNs = process.hrtime.bigint();
     // Into the pipe before the loop stands still.
-    print(["!", "blocked"]);
+    say("blocked");
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(args[0]));
     // The same tick: no timer has run and no byte has been read since.
     const resumedNs = process.hrtime.bigint();
@@ -146,17 +146,4 @@ async function run(command: string, args: readonly string[]): Promise<string[]> 
   throw new Error(`no such command: ${command}`);
 }
 
-function print(words: readonly string[]): void {
-  process.stdout.write(`${words.map(encodeURIComponent).join(" ")}\n`);
-}
-
-const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => {
-  const [id = "", command = "", ...args] = line.split(" ").map(decodeURIComponent);
-  run(command, args).then(
-    (values) => print([id, "ok", ...values]),
-    (error: Error) => print([id, "error", error.name, error.message]),
-  );
-});
-lines.on("close", () => process.exit(0));
-print(["!", "started"]);
+answerLines((command, ...args) => run(command, args));

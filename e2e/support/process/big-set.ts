@@ -5,12 +5,12 @@
  */
 import { openSync, readSync } from "node:fs";
 import { constants, PerformanceObserver, performance } from "node:perf_hooks";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { type LockHandle, type LockProvider, memoryLocks } from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";
 import { redisLocks } from "@holdfast/redis-recipes";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { answerLines } from "./answer-lines.js";
 
 const open: { readonly [backend: string]: (where: string, leaseMs: number) => LockProvider } = {
   memory: () => memoryLocks(),
@@ -167,18 +167,5 @@ const commands: { readonly [name: string]: (...args: string[]) => Promise<readon
   },
 };
 
-function print(words: readonly (string | number)[]): void {
-  process.stdout.write(`${words.map(encodeURIComponent).join(" ")}\n`);
-}
-
-const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => {
-  const [id = "", command = "", ...args] = line.split(" ").map(decodeURIComponent);
-  (commands[command] as (typeof commands)[string])(...args).then(
-    (values) => print([id, "ok", ...values]),
-    (error: Error) => print([id, "error", error.name, error.message]),
-  );
-});
-lines.on("close", () => process.exit(0));
 watchTurns();
-print(["!", "started"]);
+answerLines((command, ...args) => (commands[command] as (typeof commands)[string])(...args));

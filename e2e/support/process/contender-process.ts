@@ -16,7 +16,7 @@ export async function startContenderProcess(
   sessionTimeoutMs = 10_000,
 ): Promise<ContenderProcess> {
   await buildPackages();
-  const emitted = await emit("process/contender");
+  const emitted = await emit("support/process/contender");
   const lines = new LineProcess(process.execPath, [emitted.file]);
   try {
     await lines.request("connect", [connect, String(sessionTimeoutMs)], answerWithinMs);

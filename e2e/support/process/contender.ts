@@ -2,9 +2,9 @@
  * A process that contends, steered by lines like `Peer.java`: `connect <connectString> <sessionTimeoutMs>`, `contend <path>
  * <counterFile> <logFile> <grants> <label>`, `close`. It ends with its stdin. Started by `contender-process.ts`.
  */
-import { createInterface } from "node:readline";
 import type { LockProvider } from "@holdfast/core";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { answerLines } from "./answer-lines.js";
 import { contend } from "./contend.js";
 
 let locks: LockProvider | undefined;
@@ -24,17 +24,7 @@ async function run(command: string, args: readonly string[]): Promise<void> {
   throw new Error(`no such command: ${command}`);
 }
 
-function print(words: readonly string[]): void {
-  process.stdout.write(`${words.map(encodeURIComponent).join(" ")}\n`);
-}
-
-const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => {
-  const [id = "", command = "", ...args] = line.split(" ").map(decodeURIComponent);
-  run(command, args).then(
-    () => print([id, "ok"]),
-    (error: Error) => print([id, "error", error.name, error.message]),
-  );
+answerLines(async (command, ...args) => {
+  await run(command, args);
+  return [];
 });
-lines.on("close", () => process.exit(0));
-print(["!", "started"]);

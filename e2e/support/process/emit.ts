@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { run } from "./run.js";
 
@@ -30,13 +30,13 @@ export async function scratchInside(): Promise<{ dir: string } & AsyncDisposable
   return { dir, [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
 }
 
-/** A file of `e2e/support`, such as `process/contender`, as JavaScript for processes of its own: Node 20 runs no TypeScript. */
+/** A file below `e2e`, such as `support/process/contender`, with all that it imports there, as JavaScript for processes of its own: Node 20 runs no TypeScript. */
 export async function emit(name: string): Promise<{ url: URL; file: string } & AsyncDisposable> {
   const scratch = await scratchInside();
-  const source = join(root, "e2e/support", `${name}.ts`);
+  const e2e = join(root, "e2e");
   // Types are checked with the rest of the tests.
-  await compile(source, scratch.dir, ["--noCheck"]);
-  const file = join(scratch.dir, `${basename(name)}.js`);
+  await compile(join(e2e, `${name}.ts`), scratch.dir, ["--noCheck", "--rootDir", e2e]);
+  const file = join(scratch.dir, `${name}.js`);
   return { file, url: pathToFileURL(file), [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose]() };
 }
 

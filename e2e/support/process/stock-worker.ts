@@ -3,7 +3,6 @@
  * `order <library> <id>`, which answers once it holds the lock of that article and has read its stock, `write`, which writes one less than what
  * it has read and answers `sold` or `refused`, and `close`. Started by `stock-workers.ts`.
  */
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LockLostError } from "@holdfast/core";
 import { FencedOutError, withFence } from "@holdfast/fence";
@@ -11,6 +10,7 @@ import { redisLocks } from "@holdfast/redis-recipes";
 import { Redis } from "ioredis";
 import pg from "pg";
 import Redlock, { ExecutionError } from "redlock";
+import { answerLines } from "./answer-lines.js";
 
 type Outcome = "sold" | "refused";
 
@@ -154,16 +154,4 @@ async function run(command: string, args: readonly string[]): Promise<readonly s
   return [];
 }
 
-function print(words: readonly string[]): void {
-  process.stdout.write(`${words.map(encodeURIComponent).join(" ")}\n`);
-}
-
-const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => {
-  const [id = "", command = "", ...args] = line.split(" ").map(decodeURIComponent);
-  run(command, args).then(
-    (values) => print([id, "ok", ...values]),
-    (error: Error) => print([id, "error", error.name, error.message]),
-  );
-});
-lines.on("close", () => process.exit(0));
+answerLines((command, ...args) => run(command, args));

@@ -23,7 +23,7 @@ export async function startStockWorkers(
   masters: readonly string[],
 ): Promise<StockWorker[]> {
   await buildPackages("@holdfast/fence", "@holdfast/redis-recipes");
-  await using emitted = await emit("process/stock-worker");
+  await using emitted = await emit("support/process/stock-worker");
   const all = Array.from({ length: count }, () => new LineProcess(process.execPath, [emitted.file]));
   try {
     await Promise.all(all.map((lines) => lines.request("connect", [database, ...masters], answerWithinMs)));

@@ -18,7 +18,7 @@ export class RedisOwnerProcess {
     options: { readonly leaseMs: number },
   ): Promise<RedisOwnerProcess[]> {
     await buildPackages("@holdfast/redis-recipes");
-    await using emitted = await emit("redis/redis-owner");
+    await using emitted = await emit("support/redis/redis-owner");
     const all = Array.from({ length: count }, () => new LineProcess(process.execPath, [emitted.file]));
     try {
       await Promise.all(

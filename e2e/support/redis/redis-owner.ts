@@ -3,9 +3,9 @@
  * `take <name> <owner> <waitMs>` (its token, or nothing where it was not granted), `release <name>` (the last one taken; how it
  * ended), `close`. It ends with its stdin. Started by `redis-owner-process.ts`.
  */
-import { createInterface } from "node:readline";
 import type { LockHandle } from "@holdfast/core";
 import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
+import { answerLines } from "../process/answer-lines.js";
 
 let locks: RedisLocks | undefined;
 const taken = new Map<string, LockHandle[]>();
@@ -38,17 +38,4 @@ async function run(command: string, args: readonly string[]): Promise<string[]> 
   throw new Error(`no such command: ${command}`);
 }
 
-function print(words: readonly string[]): void {
-  process.stdout.write(`${words.map(encodeURIComponent).join(" ")}\n`);
-}
-
-const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => {
-  const [id = "", command = "", ...args] = line.split(" ").map(decodeURIComponent);
-  run(command, args).then(
-    (values) => print([id, "ok", ...values]),
-    (error: Error) => print([id, "error", error.name, error.message]),
-  );
-});
-lines.on("close", () => process.exit(0));
-print(["!", "started"]);
+answerLines((command, ...args) => run(command, args));

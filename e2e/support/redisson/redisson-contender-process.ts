@@ -1,7 +1,5 @@
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { RedisLocksOptions } from "@holdfast/redis-recipes";
-import { buildPackages, compile, scratchInside } from "../process/emit.js";
+import { buildPackages, emit } from "../process/emit.js";
 import { LineProcess } from "../process/line-process.js";
 import type {
   RedissonExclusive,
@@ -11,7 +9,6 @@ import type {
 } from "./redisson-contention.js";
 import type { OurContention } from "./redisson-our-turns.js";
 
-const e2e = fileURLToPath(new URL("../..", import.meta.url));
 const answerWithinMs = 30_000;
 
 export type OurReadWriteContention = RedissonReadWriteContention;
@@ -28,13 +25,8 @@ export interface HoldWanted {
 /** A Node.js process of its own that holds locks through the built packages, as an installed service would. */
 export async function startOurProcess(options: RedisLocksOptions): Promise<OurProcess> {
   await buildPackages("@holdfast/redis-recipes", "@holdfast/multi-lock");
-  await using scratch = await scratchInside();
-  // Types are checked with the rest of the tests.
-  const source = join(e2e, "support/redisson/redisson-contender.ts");
-  await compile(source, scratch.dir, ["--noCheck", "--rootDir", e2e]);
-  const lines = new LineProcess(process.execPath, [
-    join(scratch.dir, "support/redisson/redisson-contender.js"),
-  ]);
+  await using emitted = await emit("support/redisson/redisson-contender");
+  const lines = new LineProcess(process.execPath, [emitted.file]);
   const ours = new OurProcess(lines);
   try {
     // It is loaded when it answers, and needs the folder no longer.

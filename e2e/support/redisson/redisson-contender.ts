@@ -2,10 +2,10 @@
  * A process of ours beside Redisson's, steered by lines like `RedissonPeer.java`; started by
  * `redisson-contender-process.ts`, which says what each command is given. It ends with its stdin, and lets nothing go then.
  */
-import { createInterface } from "node:readline";
 import type { PermitHandle } from "@holdfast/core";
 import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
 import { contendReadWrite, contendSemaphore } from "../../interop/our-contenders.js";
+import { answerLines } from "../process/answer-lines.js";
 import type {
   HoldWanted,
   OurReadWriteContention,
@@ -63,17 +63,6 @@ async function hold(
   return { permitIds: [] };
 }
 
-function print(words: readonly string[]): void {
-  process.stdout.write(`${words.map(encodeURIComponent).join(" ")}\n`);
-}
-
-const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => {
-  const [id = "", command = "", given = "null"] = line.split(" ").map(decodeURIComponent);
-  run(command, JSON.parse(given)).then(
-    (value) => print([id, "ok", JSON.stringify(value ?? null)]),
-    (error: Error) => print([id, "error", error.name, error.message]),
-  );
-});
-lines.on("close", () => process.exit(0));
-print(["!", "started"]);
+answerLines(async (command, given = "null") => [
+  JSON.stringify((await run(command, JSON.parse(given))) ?? null),
+]);
