@@ -94,7 +94,7 @@ async function withoutFence(
   }
 }
 
-/** Reads, checks that the lock is held, and writes by what it has read once it is told so: between check and write any stop may come. */
+/** Reads the stock and checks that the lock is held; writes by what it has read when the test says so. Between check and write the test stops the process. */
 async function sell(locks: Locks, id: number, looked: () => void, mayWrite: Promise<void>): Promise<Outcome> {
   let outcome: Outcome | undefined;
   const body = async (hold: Hold): Promise<void> => {

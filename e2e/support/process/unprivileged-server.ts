@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@holdfast/test-servers";
 
-/** The numeric id of the unprivileged user `nobody`: PostgreSQL and PgBouncer refuse to run as root. */
+/** The numeric user id of Debian's user without rights. PostgreSQL and PgBouncer refuse to run as root. */
 const unprivilegedUser = 65_534;
 
 /** The server ends by the signal when the pipe to its standard input closes, which happens however this process ends. */

@@ -1,11 +1,12 @@
 import { lookup } from "node:dns/promises";
 import { connect } from "node:net";
 import type { Finding, LockCollector, ObservedServer } from "@holdfast/collectors";
+import { shownName, span } from "@holdfast/collectors/internal";
 import { AcquireTimeoutError, type LockProvider } from "@holdfast/core";
 import type { Settings } from "../settings.js";
 import { addressOf, lockKeys, openCollector, openProvider, serversOf } from "./place.js";
 import { wholeList } from "./reading.js";
-import { bornMs, shownName, span } from "./words.js";
+import { bornMs } from "./words.js";
 
 /** One step of `holdfast doctor`. */
 export interface Check {
@@ -71,18 +72,21 @@ interface Bench {
 async function* withLocks(bench: Bench, warned: readonly Check[]): AsyncGenerator<Check> {
   const { settings, name, locks, collector, signal } = bench;
   // It connects by itself, and its servers tell nothing before. Where it cannot, they say why.
-  const connected = wholeList(collector, addressOf(settings), signal).catch(() => {});
+  const unseen = wholeList(collector, addressOf(settings), signal).then(
+    (lacking) => lacking.map((text) => warning("list", text, "holdfast ls shows less than there is")),
+    (error: Error) => [warning("list", error.message, adviceOf(error))],
+  );
   try {
     await locks.ready({ signal });
   } catch (error) {
     const why = error as Error & { readonly rights?: readonly string[] };
     yield failed(why.name === "MissingRightError" ? "rights" : "connection", why.message, adviceOf(why));
-    await connected;
+    await unseen;
     yield* serverChecks(collector);
     return;
   }
   yield ok("connection", "the servers take the credentials and serve");
-  await connected;
+  yield* await unseen;
   yield* serverChecks(collector);
   if (signal.aborted) return;
 
@@ -276,10 +280,15 @@ async function* probe(bench: Bench): AsyncGenerator<Check> {
     const handle = await locks.mutex(name).acquire({ waitMs: answerMs });
     const grantedMs = Date.now();
     const tookMs = performance.now() - beganMs;
-    const aheadMs = await serverAheadMs(bench, (askedMs + grantedMs) / 2).catch(() => null);
+    const clock = await serverAheadMs(bench, (askedMs + grantedMs) / 2).then(
+      (aheadMs) => (aheadMs === null ? [] : [clockCheck(aheadMs)]),
+      (error: Error) => [
+        warning("clock", `the server's time was not read: ${error.message}`, "ages of locks may be wrong"),
+      ],
+    );
     await handle.release();
     yield ok("lock", `the lock ${shownName(name)} was granted after ${span(tookMs)}, and given back`);
-    if (aheadMs !== null) yield clockCheck(aheadMs);
+    yield* clock;
   } catch (error) {
     const { message } = error as Error;
     yield error instanceof AcquireTimeoutError

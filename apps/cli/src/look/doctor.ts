@@ -1,7 +1,7 @@
+import { visible } from "@holdfast/collectors/internal";
 import { type Command, exits, UsageError } from "../command.js";
 import { type Check, checksOf, probeName } from "./checks.js";
 import { printJson } from "./json.js";
-import { visible } from "./words.js";
 
 export const doctor: Command = {
   name: "doctor",

@@ -1,11 +1,12 @@
 import { constants } from "node:os";
 import type { LockCollector, ObservedLockDetail } from "@holdfast/collectors";
+import { shownName, typedName } from "@holdfast/collectors/internal";
 import { exits, type Given, type Io, UsageError } from "../command.js";
 import { nearest } from "../nearest.js";
 import type { Settings } from "../settings.js";
 import { addressOf, lockKeys, openCollector } from "./place.js";
 import { maxWaiters, wholeList } from "./reading.js";
-import { many, shownName, typedName } from "./words.js";
+import { many } from "./words.js";
 
 const mostSimilar = 3;
 /** So many names are compared letter by letter. */

@@ -1,4 +1,5 @@
 import type { Finding, LockCollector, ObservedLock, ObservedLockDetail } from "@holdfast/collectors";
+import { shownName } from "@holdfast/collectors/internal";
 import type { Command } from "../command.js";
 import { jsonOfLock, printJson } from "./json.js";
 import { looking } from "./looking.js";
@@ -16,7 +17,6 @@ import {
   kindOf,
   many,
   severityOrder,
-  shownName,
   stateOf,
   waitersOf,
 } from "./words.js";

@@ -6,8 +6,9 @@ import type {
   ObservedLockDetail,
   SourceStatus,
 } from "@holdfast/collectors";
+import { shownName, slowHolds, textMatcher, usualLongHoldMs } from "@holdfast/collectors/internal";
 import { BackendError } from "@holdfast/core";
-import { many, severityOrder, shownName } from "./words.js";
+import { severityOrder } from "./words.js";
 
 /** A backend that does not answer for so long is not waited for. */
 const reachMs = 8_000;
@@ -16,8 +17,6 @@ const completeMs = 60_000;
 const lookEveryMs = 20;
 /** Between two looks at why there is no contact. Redis reports the moment before its first connection as an outage, too. */
 const askEveryMs = 1_000;
-/** From here on a hold counts as long, as on the page of the dashboard. */
-const longHoldMs = 300_000;
 /** So many of a queue are read. */
 export const maxWaiters = 200;
 const atOnce = 8;
@@ -104,7 +103,8 @@ export async function readAll(
 /** The worst first; by what they are about. */
 export function findingsByObject(collector: LockCollector): ReadonlyMap<string | null, readonly Finding[]> {
   const found = new Map<string | null, Finding[]>();
-  const worstFirst = [...collector.findings(), ...slowHolds(collector, Date.now())].sort(
+  const slow = collector.backend === "redis" ? slowHolds(collector, usualLongHoldMs, Date.now()) : [];
+  const worstFirst = [...collector.findings(), ...slow].sort(
     (a, b) => severityOrder[a.severity] - severityOrder[b.severity],
   );
   for (const finding of worstFirst)
@@ -112,40 +112,8 @@ export function findingsByObject(collector: LockCollector): ReadonlyMap<string |
   return found;
 }
 
-/** The collector of ZooKeeper finds them itself; that of Redis leaves ages to those who ask. */
-function* slowHolds(collector: LockCollector, nowMs: number): Generator<Finding> {
-  if (collector.backend === "zookeeper") return;
-  for (const { key, holderCount, waiterCount, oldestHold } of collector.figures()) {
-    const { atMs, provenance } = oldestHold;
-    if (atMs === null || holderCount === 0 || nowMs - atMs < longHoldMs) continue;
-    const stuck = waiterCount > 0;
-    const kind = stuck ? "stuck-with-waiters" : "long-hold";
-    yield {
-      id: `${kind} ${key}`,
-      kind,
-      severity: stuck ? "warning" : "info",
-      object: key,
-      sinceMs: atMs + longHoldMs,
-      evidence: `held since ${new Date(atMs).toISOString()}${provenance === "exact" ? "" : " or longer"}, and ${many(waiterCount, "waiter")} ${waiterCount === 1 ? "is" : "are"} seen`,
-      advice: stuck
-        ? "see what the holder does before anything is forced"
-        : "nothing, if the work takes so long",
-    };
-  }
-}
-
-/** Part of a name, or a glob for the whole of it: `*` is anything, `?` is one character. Names as they are shown fit, too. */
-export function matcherOf(pattern: string | undefined): (key: string) => boolean {
-  if (pattern === undefined || pattern === "") return () => true;
-  const fits = /[*?]/.test(pattern) ? globOf(pattern) : (text: string) => text.includes(pattern);
+/** Part of a name, or a glob for the whole of it. Names as they are shown fit, too. */
+export function matcherOf(pattern = ""): (key: string) => boolean {
+  const fits = textMatcher(pattern);
   return (key) => fits(key) || fits(shownName(key));
-}
-
-function globOf(pattern: string): (text: string) => boolean {
-  const source = pattern
-    .replace(/[.+^${}()|[\]\\/]/g, "\\$&")
-    .replace(/\*+/g, ".*")
-    .replaceAll("?", ".");
-  const expression = new RegExp(`^${source}$`, "su");
-  return (text) => expression.test(text);
 }

@@ -1,28 +1,18 @@
 import { createInterface } from "node:readline/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActionResult, LockCollector, ObservedLockDetail } from "@holdfast/collectors";
+import { shownName, typedName, visible } from "@holdfast/collectors/internal";
 import { type Command, exits, type Io, UsageError } from "../command.js";
 import { jsonOfLock, printJson } from "./json.js";
 import { lookingAt } from "./looking.js";
-import {
-  ageOf,
-  ageText,
-  bornMs,
-  holdersOf,
-  shownName,
-  stateOf,
-  typedName,
-  visible,
-  waitersOf,
-  whoIs,
-} from "./words.js";
+import { ageOf, ageText, bornMs, holdersOf, stateOf, waitersOf, whoIs } from "./words.js";
 
 /** The next waiter is granted by its own client at times, which takes a moment. */
 const passesOnMs = 2_000;
 
 export const release: Command = {
   name: "release",
-  summary: "frees a lock by force, whoever holds it",
+  summary: "frees a lock by force, although a client holds it",
   usage: `Usage: holdfast release --force NAME [--yes] [--json]
 
 Ends the hold of a lock at the backend, as a last resort: the holder is shown first, with what it will notice. A holder

@@ -1,10 +1,10 @@
+import { shownName, span, visible } from "@holdfast/collectors/internal";
 import { type LastRun, lastRuns } from "@holdfast/schedules";
 import type { Given, Io } from "../command.js";
 import { openLocks } from "../open-locks.js";
 import { printJson } from "./json.js";
 import { matcherOf } from "./reading.js";
 import { type Column, table, widthOf } from "./table.js";
-import { shownName, span, visible } from "./words.js";
 
 interface Line {
   readonly name: string;

@@ -1,4 +1,5 @@
 import type { Finding, ObservedLockDetail, ObservedParticipant, SessionContact } from "@holdfast/collectors";
+import { shownName, span, visible } from "@holdfast/collectors/internal";
 import type { Command } from "../command.js";
 import { jsonOfLock, jsonOfParticipant, printJson } from "./json.js";
 import { lookingAt } from "./looking.js";
@@ -14,10 +15,7 @@ import {
   leaseWords,
   libraryNames,
   many,
-  shownName,
-  span,
   stateOf,
-  visible,
   whoIs,
 } from "./words.js";
 

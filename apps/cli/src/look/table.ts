@@ -11,7 +11,7 @@ export interface Column<Row> {
   readonly middle?: boolean;
 }
 
-/** Of a terminal, or of the variable COLUMNS; whoever writes into a file or a pipe gets whole lines. */
+/** The width of the terminal, or that of the variable COLUMNS. What goes into a file or a pipe has whole lines. */
 export function widthOf({ isTty }: { readonly isTty: boolean }): number {
   const told = Number(process.env.COLUMNS);
   if (Number.isInteger(told) && told > 0) return told;

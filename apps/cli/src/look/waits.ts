@@ -1,11 +1,13 @@
 import type { ObservedLockDetail, ObservedParticipant } from "@holdfast/collectors";
+import type { WaitCycle } from "@holdfast/collectors/internal";
+import { shownName, span } from "@holdfast/collectors/internal";
 import type { Command } from "../command.js";
-import { type Cycle, cyclesOf, edgesOf, standing } from "./cycles.js";
+import { circlesAmong, standing } from "./cycles.js";
 import { jsonOfParticipant, printJson } from "./json.js";
 import { looking } from "./looking.js";
 import { matcherOf, readAll, wholeList } from "./reading.js";
 import { type Column, table, widthOf } from "./table.js";
-import { ageOf, ageText, holdersOf, shownName, span, waitersOf, whoIs } from "./words.js";
+import { ageOf, ageText, holdersOf, waitersOf, whoIs } from "./words.js";
 
 /** So many contended locks are read, those that have been waited for longest. */
 const mostLocks = 200;
@@ -92,8 +94,8 @@ Circles of owners that wait for each other follow, with how certain they are.
 async function cyclesAmong(
   locks: readonly ObservedLockDetail[],
   again: (keys: ReadonlySet<string>) => Promise<readonly ObservedLockDetail[]>,
-): Promise<readonly Cycle[]> {
-  const cycles = cyclesOf(edgesOf(locks));
+): Promise<readonly WaitCycle[]> {
+  const cycles = circlesAmong(locks);
   if (cycles.length === 0) return cycles;
   return standing(
     cycles,
@@ -124,7 +126,7 @@ function columnsOf(beganMs: number): readonly Column<Line>[] {
 }
 
 /** One sentence for each step, and how certain the circle is. */
-function cycleText({ certainty, ring }: Cycle): string {
+function cycleText({ certainty, ring }: WaitCycle): string {
   const steps = ring.map(
     ({ lock, from, to }) => `  ${whoIs(from)} waits at ${shownName(lock.key)} for ${whoIs(to)}`,
   );

@@ -5,11 +5,12 @@ import type {
   ObservedLockDetail,
   ObservedParticipant,
 } from "@holdfast/collectors";
+import { shownName, span, visible } from "@holdfast/collectors/internal";
 import type { Command, Io } from "../command.js";
 import { jsonOfParticipant, printJsonLine } from "./json.js";
 import { looking, type View } from "./looking.js";
 import { matcherOf, maxWaiters, readAll, wholeList } from "./reading.js";
-import { holdersOf, many, shownName, span, timeOfDay, visible, whoIs } from "./words.js";
+import { holdersOf, many, timeOfDay, whoIs } from "./words.js";
 
 /** So many locks are kept as fresh as it goes; of the others changes are seen a little later on Redis. */
 const mostAttended = 2_000;
@@ -149,7 +150,7 @@ class Watcher {
     });
   }
 
-  /** A lock that a scan of Redis has just found is held without an event that it was granted: nobody saw it free. */
+  /** A lock that a scan of Redis has just found is held without an event that it was granted: the collector has never seen it free. */
   #look(key: string): void {
     for (const { entry, since, token } of this.#collector.get(key)?.holders ?? [])
       this.#granted({ type: "granted", key, entry, token, atMs: since.atMs ?? Date.now(), heldMs: null });
@@ -185,6 +186,7 @@ class Watcher {
   #then(work: (detail: (key: string) => Promise<ObservedLockDetail | null>) => Promise<void>): void {
     const busy = this.#pending >= mostPending;
     this.#pending += 1;
+    // Where the backend does not answer the line has less in it; that contact is lost is a line of its own.
     const detail = async (key: string): Promise<ObservedLockDetail | null> =>
       busy ? null : this.#collector.detail(key, { maxWaiters }).catch(() => null);
     this.#last = this.#last

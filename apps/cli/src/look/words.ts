@@ -6,32 +6,7 @@ import type {
   ObservedLockDetail,
   ObservedParticipant,
 } from "@holdfast/collectors";
-
-// What cannot be seen, or changes its neighbours: controls, marks that turn the direction of writing, characters without width, halves of
-// pairs, what is not assigned, and all blanks but the space.
-const unseen = /[\p{C}\p{DI}\u2800]|(?! )\p{White_Space}/gu;
-
-/** Text as it may be printed: each character that cannot be seen is written out, such as `\u{202e}`, so that no lock can write to a terminal. */
-export function visible(text: string): string {
-  return text.replace(unseen, written);
-}
-
-/** A name as it may be printed. No two names are printed alike: a backslash in front of `u{` is written out too. */
-export function shownName(name: string): string {
-  return visible(name.replace(/\\(?=u\{)/g, written));
-}
-
-/** The name that `shownName` has printed: what a user copies from the screen finds the lock again. */
-export function typedName(text: string): string {
-  return text.replace(/\\u\{([0-9a-f]{1,6})\}/gi, (all, hex: string) => {
-    const code = Number.parseInt(hex, 16);
-    return code <= 0x10ffff ? String.fromCodePoint(code) : all;
-  });
-}
-
-function written(char: string): string {
-  return `\\u{${(char.codePointAt(0) as number).toString(16)}}`;
-}
+import { clock, visible } from "@holdfast/collectors/internal";
 
 /** `1 lock`, `2 locks`. */
 export function many(count: number, one: string, more = `${one}s`): string {
@@ -115,7 +90,7 @@ function shortId(id: string): string {
   return visible(id).replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "$1…");
 }
 
-/** Those who hold, in a column: the first, and how many more. */
+/** The holders of a lock, in a column: the first, and how many more there are. */
 export function holdersOf(
   { kind, holders, holderCount, state, denied, limit }: ObservedLock,
   named: (one: ObservedParticipant) => string = whoIsShort,
@@ -127,30 +102,6 @@ export function holdersOf(
   if (kind === "permit-semaphore" && holderCount > 0) return `${holderCount}${ofLimit} permits`;
   if (first === undefined) return state === "idle" ? "-" : "not known";
   return `${named(first)}${holderCount > 1 ? ` +${holderCount - 1}` : ""}${ofLimit}`;
-}
-
-/** An age to be compared with others in a column: `00:41`, `1:02:03`, `3 d 04:05`. Less than nothing (clocks differ) is nothing. */
-function clock(ms: number): string {
-  const left = Math.max(0, Math.floor(ms / 1_000));
-  const two = (value: number): string => String(value).padStart(2, "0");
-  const [days, hours, minutes] = [
-    Math.floor(left / 86_400),
-    Math.floor(left / 3_600) % 24,
-    Math.floor(left / 60) % 60,
-  ];
-  if (days > 0) return `${days} d ${two(hours)}:${two(minutes)}`;
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(left % 60)}` : `${two(minutes)}:${two(left % 60)}`;
-}
-
-/** A length for a sentence: `0.8 ms`, `850 ms`, `12.4 s`, `5 min`, `3 h`. */
-export function span(ms: number): string {
-  const length = Math.max(0, ms);
-  const short = (value: number): string =>
-    value < 20 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value));
-  if (length < 1_000) return `${short(length)} ms`;
-  if (length < 100_000) return `${short(length / 1_000)} s`;
-  if (length < 6_000_000) return `${short(length / 60_000)} min`;
-  return length < 172_800_000 ? `${short(length / 3_600_000)} h` : `${short(length / 86_400_000)} d`;
 }
 
 /** For how long something has been so at the least and at the most, in milliseconds; `null`: there is no such bound. */

@@ -82,7 +82,7 @@ describe("holdfast ls", () => {
     await node.command("SET", "redisson_lock_token:{stuck}", String((Date.now() - 360_000) * 1_000));
     await node.command("RPUSH", "holdfast_waiters:{stuck}", "dbdc6853-93db-89b1-95e1-15ad3f9ce79d:1 30000");
     const { out } = await run(["ls", ...at()]);
-    expect(lineOf(out, "stuck")).toMatch(/ 06:\d\d .* warning: stuck with waiters$/);
+    expect(lineOf(out, "stuck")).toMatch(/ 06:\d\d .* critical: stuck with waiters$/);
   });
 
   test("prints no character of a hostile name or label that a terminal would obey, and looks behind the key prefix alone", async () => {

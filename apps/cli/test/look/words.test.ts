@@ -1,20 +1,12 @@
 import type { ObservedLockDetail, ObservedParticipant } from "@holdfast/collectors";
+import { shownName, span, typedName } from "@holdfast/collectors/internal";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cyclesOf, edgesOf, standing } from "../../src/look/cycles.js";
+import { circlesAmong, standing } from "../../src/look/cycles.js";
 import { printJsonLine } from "../../src/look/json.js";
 import { matcherOf } from "../../src/look/reading.js";
 import { cellsOf, table } from "../../src/look/table.js";
-import {
-  ageOf,
-  ageText,
-  bornMs,
-  shownName,
-  span,
-  typedName,
-  whoIs,
-  whoIsShort,
-} from "../../src/look/words.js";
+import { ageOf, ageText, bornMs, whoIs, whoIsShort } from "../../src/look/words.js";
 import { unsafeIn } from "./support.js";
 
 const hostile = "a\u001b[31m\u202egro\u0007\u200b\\u{41}\n";
@@ -196,12 +188,12 @@ describe("circles of waits", () => {
 
   it("are certain among threads of Redisson, which do nothing while they wait", () => {
     const [a, b] = [redisson("a:1"), redisson("b:1")];
-    const [cycle, ...more] = cyclesOf(edgesOf([lock("one", [a], [b]), lock("two", [b], [a])]));
+    const [cycle, ...more] = circlesAmong([lock("one", [a], [b]), lock("two", [b], [a])]);
     expect(more).toEqual([]);
     expect(cycle?.certainty).toBe("certain");
     // Two threads of one client are two owners.
     const other = redisson("a:2");
-    expect(cyclesOf(edgesOf([lock("one", [a], [other]), lock("two", [other], [a])]))[0]?.certainty).toBe(
+    expect(circlesAmong([lock("one", [a], [other]), lock("two", [other], [a])])[0]?.certainty).toBe(
       "certain",
     );
     expect(
@@ -216,7 +208,7 @@ describe("circles of waits", () => {
       lock("two", [of("b", 1)], [of("c", 1)]),
       lock("three", [of("c", 2)], [of("a", 2)]),
     ];
-    const cycles = cyclesOf(edgesOf(locks));
+    const cycles = circlesAmong(locks);
     expect(cycles.map(({ certainty, ring }) => [certainty, ring.length])).toEqual([["possible", 3]]);
     expect(standing(cycles, locks)).toHaveLength(1);
     expect(standing(cycles, locks.slice(1))).toEqual([]);
@@ -224,11 +216,11 @@ describe("circles of waits", () => {
 
   it("are none at one semaphore, within one process, or in a queue", () => {
     const [a, b] = [redisson("a:1"), redisson("b:1")];
-    expect(cyclesOf(edgesOf([lock("s", [a, b], [a, b], "semaphore")]))).toEqual([]);
+    expect(circlesAmong([lock("s", [a, b], [a, b], "semaphore")])).toEqual([]);
     const task = (entry: string) => person({ entry, session: "a" });
     expect(
-      cyclesOf(edgesOf([lock("one", [task("1")], [task("2")]), lock("two", [task("3")], [task("4")])])),
+      circlesAmong([lock("one", [task("1")], [task("2")]), lock("two", [task("3")], [task("4")])]),
     ).toEqual([]);
-    expect(cyclesOf(edgesOf([lock("one", [a], [b]), lock("two", [a], [b])]))).toEqual([]);
+    expect(circlesAmong([lock("one", [a], [b]), lock("two", [a], [b])])).toEqual([]);
   });
 });

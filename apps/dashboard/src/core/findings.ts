@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 import type { Finding, FindingKind, ObservedParticipant } from "@holdfast/collectors";
+import { slowHolds, usualLongHoldMs, type WaitEdge } from "@holdfast/collectors/internal";
 import type { FindingRow, Findings } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf, wordOf } from "./lock-id.js";
 import { type Mute, Mutes } from "./mutes.js";
-import { slowHolds, usualLongHoldMs } from "./slow-holds.js";
-import { cycleRowOf, locksOf } from "./wait-cycles.js";
-import { labelOf, type WaitEdge } from "./wait-edges.js";
 import type { WaitGraph } from "./wait-graph.js";
+import { cycleRowOf, labelOf, lockIdsOf } from "./wait-names.js";
 
 const mostPast = 200;
 /** Between two walks over all locks of a cluster whose collector leaves the ages to us. */
@@ -101,7 +100,7 @@ export class FindingsBoard {
     if (nowMs - this.#walkedMs < walkEveryMs) return;
     this.#walkedMs = nowMs;
     const left = this.#clusters.filter(({ collector }) => collector.backend === "redis");
-    this.#slow = new Map(left.map((each) => [each.name, slowHolds(each, this.#longHoldMs, nowMs)]));
+    this.#slow = new Map(left.map((each) => [each.name, slowHolds(each.collector, this.#longHoldMs, nowMs)]));
   }
 
   #collected(): Row[] {
@@ -133,7 +132,7 @@ export class FindingsBoard {
       const more = cycle.ring.length - steps.length;
       const certain = certainty === "certain";
       return {
-        id: createHash("sha256").update(locksOf(cycle.edges).join()).digest("base64url"),
+        id: createHash("sha256").update(lockIdsOf(cycle.edges).join()).digest("base64url"),
         cluster: cycle.ring[0]?.cluster ?? "",
         kind: "deadlock-suspected",
         severity: certain ? ("critical" as const) : ("warning" as const),

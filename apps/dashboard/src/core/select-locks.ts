@@ -1,8 +1,8 @@
 import type { LockFigures, ObservedLock } from "@holdfast/collectors";
+import { textMatcher } from "@holdfast/collectors/internal";
 import type { LocksQuery } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import type { Place, Sort } from "./cursor.js";
-import { textMatcher } from "./glob.js";
 import { Turns } from "./turns.js";
 
 export interface Selected {

@@ -1,10 +1,16 @@
 import type { LockFigures, ObservedLock, ObservedLockDetail } from "@holdfast/collectors";
+import {
+  type ContendedLock,
+  cyclesOf,
+  edgesOf,
+  type WaitCycle,
+  type WaitEdge,
+} from "@holdfast/collectors/internal";
 import type { Waits } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf } from "./lock-id.js";
 import { nextTurn } from "./turns.js";
-import { cycleRowOf, cyclesOf, type WaitCycle } from "./wait-cycles.js";
-import { actorIdOf, type ContendedLock, edgesOf, labelOf, type WaitEdge } from "./wait-edges.js";
+import { actorIdOf, cycleRowOf, labelOf } from "./wait-names.js";
 
 /** How long a circle must have stood, the same entries at the same locks, to be one. */
 const standsMs = 2_000;

@@ -1,5 +1,5 @@
+import { textMatcher } from "@holdfast/collectors/internal";
 import { defaultLockGroup } from "@holdfast/metrics";
-import { textMatcher } from "../core/glob.js";
 
 /** Locks whose names match the glob are one group. */
 export interface GroupRule {

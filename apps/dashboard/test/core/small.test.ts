@@ -1,9 +1,9 @@
 import type { SourceStatus } from "@holdfast/collectors";
+import { textMatcher } from "@holdfast/collectors/internal";
 import { describe, expect, it } from "vitest";
 import { FailedLogins } from "../../src/auth/failed-logins.js";
 import { hashPassword, verifyPassword } from "../../src/auth/passwords.js";
 import { clusterRowOf } from "../../src/core/cluster-row.js";
-import { textMatcher } from "../../src/core/glob.js";
 import { HistoryBook } from "../../src/core/history.js";
 import { Observatory } from "../../src/core/observatory.js";
 import { selectLocks } from "../../src/core/select-locks.js";

@@ -1,7 +1,7 @@
+import { cyclesOf, type WaitEdge } from "@holdfast/collectors/internal";
 import { describe, expect, it } from "vitest";
 import { lockIdOf } from "../../src/core/lock-id.js";
-import { cycleRowOf, cyclesOf } from "../../src/core/wait-cycles.js";
-import type { WaitEdge } from "../../src/core/wait-edges.js";
+import { cycleRowOf } from "../../src/core/wait-names.js";
 import { fakeLock, fakeParticipant } from "../fake-collector.js";
 
 function waits(from: string, key: string, to: string): WaitEdge {

@@ -1,7 +1,7 @@
 import type { ObservedParticipant } from "@holdfast/collectors";
+import { strongComponents } from "@holdfast/collectors/internal";
 import { describe, expect, it } from "vitest";
 import { Observatory } from "../../src/core/observatory.js";
-import { strongComponents } from "../../src/core/strong-components.js";
 import { FakeCollector, fakeParticipant } from "../fake-collector.js";
 
 class Scene {

@@ -1,6 +1,6 @@
+import { shownName } from "@holdfast/collectors/internal";
 import { describe, expect, it } from "vitest";
 import { asAction, hindrance, outcomeOf } from "../../page/src/actions/words.js";
-import { shownName } from "../../src/contract/shown-name.js";
 
 const ready = {
   harmless: false,

@@ -1,7 +1,7 @@
+import { shownName } from "@holdfast/collectors/internal";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ActionAnswer, LockDetail, LockRow } from "../../../src/contract/api.js";
-import { shownName } from "../../../src/contract/shown-name.js";
 import { act, pathWith } from "../api/client.js";
 import { ApiFailure } from "../api/failure.js";
 import { announce } from "../app/announce.js";

@@ -1,5 +1,5 @@
+import { shownName } from "@holdfast/collectors/internal";
 import type { ActionAnswer, ActionBody } from "../../../src/contract/api.js";
-import { shownName } from "../../../src/contract/shown-name.js";
 
 export type ActionName = ActionBody["action"];
 

@@ -1,6 +1,6 @@
+import { visible } from "@holdfast/collectors/internal";
 import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { visible } from "../../../src/contract/shown-name.js";
 import { linkTo, parseShared, type Shared } from "../url/links.js";
 import { base } from "./base.js";
 

@@ -1,5 +1,5 @@
+import { visible } from "@holdfast/collectors/internal";
 import { Fragment, options, type VNode } from "preact";
-import { visible } from "../../../src/contract/shown-name.js";
 
 /** Attributes that are read by people. */
 const read = ["title", "aria-label", "placeholder"] as const;

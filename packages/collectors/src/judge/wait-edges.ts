@@ -1,12 +1,12 @@
-import type { ObservedLockDetail, ObservedParticipant } from "@holdfast/collectors";
+import type { ObservedLockDetail, ObservedParticipant } from "../observe/observed-lock.js";
 
-/** A contended lock with everybody. */
+/** A contended lock with its holders and waiters. `cluster`: one name where there is one cluster. */
 export interface ContendedLock {
   readonly cluster: string;
   readonly lock: ObservedLockDetail;
 }
 
-/** Somebody waits for somebody, at a lock. */
+/** A waiter, and a holder that is in its way. */
 export interface WaitEdge {
   readonly from: ObservedParticipant;
   readonly to: ObservedParticipant;
@@ -14,7 +14,7 @@ export interface WaitEdge {
   readonly lock: ObservedLockDetail;
 }
 
-/** From every waiter to every holder in its way. Who has no name in the backend has no edge. */
+/** From every waiter to every holder in its way. A participant without a name in the backend has no edge. */
 export function edgesOf(locks: readonly ContendedLock[]): WaitEdge[] {
   const edges: WaitEdge[] = [];
   for (const { cluster, lock } of locks) {
@@ -40,15 +40,4 @@ export function processNode(cluster: string, one: ObservedParticipant): string {
   if (identity !== null && identity.host !== null && identity.pid !== null)
     return `process\0${identity.host}\0${identity.pid}`;
   return `${cluster}\0${session ?? actor ?? ""}`;
-}
-
-/** Of who waits, in the API. */
-export function actorIdOf({ cluster, from }: Pick<WaitEdge, "cluster" | "from">): string {
-  return `${cluster}/${from.actor}`;
-}
-
-export function labelOf(one: ObservedParticipant): string {
-  const { identity, address, session, actor } = one;
-  const name = identity?.label ?? address ?? session ?? actor ?? one.entry;
-  return identity !== null && identity.pid !== null ? `${name} pid ${identity.pid}` : name;
 }

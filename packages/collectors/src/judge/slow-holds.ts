@@ -1,14 +1,22 @@
-import type { Finding, LockFigures } from "@holdfast/collectors";
-import type { NamedCollector } from "./cluster-row.js";
+import type { Millis } from "@holdfast/core";
+import type { Finding, LockCollector } from "../observe/collector.js";
+import type { LockFigures } from "../observe/observed-lock.js";
 
 /** From here on a hold counts as long. */
-export const usualLongHoldMs = 300_000;
+export const usualLongHoldMs: Millis = 300_000;
 
 /** Of each cluster; beyond that the list of locks, sorted by age, tells more than a thousand findings. */
 const mostFindings = 100;
 
-/** Holds that have lasted for long, by what is in memory. A hold of unknown age is none. */
-export function slowHolds({ collector }: NamedCollector, longHoldMs: number, nowMs: number): Finding[] {
+/**
+ * Holds that have lasted for long, by what is in memory. A hold of unknown age is none. For locks of Redis: the collector of ZooKeeper has these
+ * findings by itself.
+ */
+export function slowHolds(
+  collector: Pick<LockCollector, "figures">,
+  longHoldMs: number,
+  nowMs: number,
+): Finding[] {
   const findings: Finding[] = [];
   for (const lock of collector.figures()) {
     const { atMs } = lock.oldestHold;

@@ -1,8 +1,6 @@
-import type { ObservedParticipant } from "@holdfast/collectors";
-import type { Waits } from "../contract/api.js";
-import { lockIdOf } from "./lock-id.js";
+import type { ObservedParticipant } from "../observe/observed-lock.js";
 import { strongComponents } from "./strong-components.js";
-import { actorIdOf, exactNode, processNode, type WaitEdge } from "./wait-edges.js";
+import { exactNode, processNode, type WaitEdge } from "./wait-edges.js";
 
 export interface WaitCycle {
   /** The same as long as the same entries wait at the same locks for the same entries. */
@@ -16,7 +14,7 @@ export interface WaitCycle {
 type Node = (cluster: string, one: ObservedParticipant) => string;
 
 /**
- * Circles in which everybody waits for the next. Certain: all in it are threads, which do one thing at a time, and each is in the
+ * Circles in which each waits for the next. Certain: all in it are threads, which do one thing at a time, and each is in the
  * way of the one before. Possible: where sessions or processes are in it, since a flow that holds need not be the one that
  * waits; across clusters, by what a process says of itself; at a semaphore, where one of several holders is enough.
  */
@@ -42,16 +40,6 @@ export function cyclesOf(edges: readonly WaitEdge[]): WaitCycle[] {
     add([...components(edges, node), ...selfWaits(edges, node)], node, "possible");
   }
   return cycles;
-}
-
-export function cycleRowOf(cycle: WaitCycle): Waits["cycles"][number] {
-  const deadlines = cycle.edges.flatMap(({ from }) => (from.deadlineMs === null ? [] : [from.deadlineMs]));
-  return {
-    actors: cycle.ring.map(actorIdOf),
-    lockIds: cycle.ring.map(lockIdOfEdge),
-    certainty: cycle.certainty,
-    resolvesMs: deadlines.length === 0 ? null : Math.min(...deadlines),
-  };
 }
 
 function components(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
@@ -88,7 +76,7 @@ function selfWaits(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
   return [...own.values()].filter((each) => locksOf(each).length > 1);
 }
 
-/** A shortest one. Where somebody is in his own way: each of the locks once. */
+/** A shortest one. Of a participant that is in its own way: each of the locks once. */
 function ringOf(members: readonly WaitEdge[], node: Node): readonly WaitEdge[] {
   // The same one at each look, in whatever order the locks were read.
   const steps = members
@@ -110,7 +98,7 @@ function ringOf(members: readonly WaitEdge[], node: Node): readonly WaitEdge[] {
   for (const first of steps) {
     if (first.start === first.end) {
       const seen = new Set<string>();
-      return edges.filter((edge) => !seen.has(lockIdOfEdge(edge)) && seen.add(lockIdOfEdge(edge)));
+      return edges.filter((edge) => !seen.has(placeOf(edge)) && seen.add(placeOf(edge)));
     }
     const ways = new Map<string, readonly WaitEdge[]>([[first.end, [first.edge]]]);
     for (const [here, way] of ways) {
@@ -126,8 +114,8 @@ function ringOf(members: readonly WaitEdge[], node: Node): readonly WaitEdge[] {
   return shortest ?? edges;
 }
 
-function lockIdOfEdge({ cluster, lock }: WaitEdge): string {
-  return lockIdOf({ cluster, backend: lock.backend, key: lock.key });
+function placeOf({ cluster, lock }: WaitEdge): string {
+  return [cluster, lock.backend, lock.key].join("\0");
 }
 
 /**
@@ -145,8 +133,8 @@ function oneOfSeveral({ lock }: WaitEdge): boolean {
 }
 
 /** In one order, whatever that of the edges is. */
-export function locksOf(edges: readonly WaitEdge[]): string[] {
-  return [...new Set(edges.map(lockIdOfEdge))].sort();
+function locksOf(edges: readonly WaitEdge[]): string[] {
+  return [...new Set(edges.map(placeOf))].sort();
 }
 
 function signatureOf({ cluster, lock, from, to }: WaitEdge): string {

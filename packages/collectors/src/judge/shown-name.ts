@@ -3,7 +3,7 @@
 const unseen = /[\p{C}\p{DI}\u2800]|(?! )\p{White_Space}/gu;
 const plain = /^[ -~]*$/;
 
-/** Text as people read it: each character that cannot be seen is written out, such as `\u{202e}`. */
+/** Text as people read it: each character that cannot be seen is written out, such as `\u{202e}`, so that no lock writes to a terminal or a page. */
 export function visible(text: string): string {
   return plain.test(text) ? text : text.replace(unseen, written);
 }
@@ -11,6 +11,14 @@ export function visible(text: string): string {
 /** A name as it can be typed. No two names are shown alike: a backslash in front of `u{` is written out too. */
 export function shownName(name: string): string {
   return visible(name.replace(/\\(?=u\{)/g, written));
+}
+
+/** The name that `shownName` has given: what a user copies from the screen finds the lock again. */
+export function typedName(text: string): string {
+  return text.replace(/\\u\{([0-9a-f]{1,6})\}/gi, (all, hex: string) => {
+    const code = Number.parseInt(hex, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : all;
+  });
 }
 
 function written(char: string): string {

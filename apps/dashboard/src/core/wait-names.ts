@@ -1,0 +1,34 @@
+import type { ObservedParticipant } from "@holdfast/collectors";
+import type { WaitCycle, WaitEdge } from "@holdfast/collectors/internal";
+import type { Waits } from "../contract/api.js";
+import { lockIdOf } from "./lock-id.js";
+
+/** Of who waits, in the API. */
+export function actorIdOf({ cluster, from }: Pick<WaitEdge, "cluster" | "from">): string {
+  return `${cluster}/${from.actor}`;
+}
+
+export function labelOf(one: ObservedParticipant): string {
+  const { identity, address, session, actor } = one;
+  const name = identity?.label ?? address ?? session ?? actor ?? one.entry;
+  return identity !== null && identity.pid !== null ? `${name} pid ${identity.pid}` : name;
+}
+
+export function cycleRowOf(cycle: WaitCycle): Waits["cycles"][number] {
+  const deadlines = cycle.edges.flatMap(({ from }) => (from.deadlineMs === null ? [] : [from.deadlineMs]));
+  return {
+    actors: cycle.ring.map(actorIdOf),
+    lockIds: cycle.ring.map(lockIdOfEdge),
+    certainty: cycle.certainty,
+    resolvesMs: deadlines.length === 0 ? null : Math.min(...deadlines),
+  };
+}
+
+/** In one order, whatever that of the edges is. */
+export function lockIdsOf(edges: readonly WaitEdge[]): string[] {
+  return [...new Set(edges.map(lockIdOfEdge))].sort();
+}
+
+function lockIdOfEdge({ cluster, lock }: WaitEdge): string {
+  return lockIdOf({ cluster, backend: lock.backend, key: lock.key });
+}
