@@ -141,7 +141,9 @@ async function stay(forMs: number, hold: Hold, signals: Signals): Promise<void> 
     if (endsWait.has(name)) stop.abort();
   };
   const signal = AbortSignal.any([stop.signal, hold.lost]);
-  await sleep(forMs, undefined, { signal }).catch(() => {});
+  await sleep(forMs, undefined, { signal }).catch((error: Error) => {
+    if (error.name !== "AbortError") throw error;
+  });
 }
 
 async function giveBack(hold: Hold, { lock }: Plan, io: Io): Promise<void> {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
-import { tokenGate } from "@holdfast/core";
+import { type LockProvider, tokenGate } from "@holdfast/core";
+import { redisLocks } from "@holdfast/redis-recipes";
 import {
   type EmbeddedZooKeeper,
   eventually,
@@ -9,6 +9,7 @@ import {
   startProxy,
   startRedis,
 } from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { drawn } from "../../../../e2e/support/share.js";
 import { alive, Holdfast, writer } from "./support/holdfast.js";
@@ -56,6 +57,14 @@ const signals = drawn(
 describe.each(backends)("holdfast run on %s", (kind) => {
   const place = (): Record<string, string> =>
     kind === "zookeeper" ? { HOLDFAST_ZOOKEEPER: zookeeper.connectString } : { HOLDFAST_REDIS: redis.url };
+  const client = (): LockProvider => {
+    const locks =
+      kind === "zookeeper"
+        ? zookeeperLocks({ connect: zookeeper.connectString })
+        : redisLocks({ url: redis.url });
+    onTestFinished(async () => void (await locks.close()));
+    return locks;
+  };
   const fresh = (): string => `lock-${++locks}`;
   /** Runs to the end. */
   const run = async (
@@ -124,7 +133,8 @@ describe.each(backends)("holdfast run on %s", (kind) => {
       ["run", "--lock", lock, "--lead", "--", process.execPath, writer, into.file, "--for", "50"],
       place(),
     );
-    await sleep(300);
+    const election = client().leaderElection(lock);
+    await eventually(async () => (await election.participants()).length === 2, { what: "two candidates" });
     holder.process.kill("SIGTERM");
     expect(await holder.ended()).toBe(143);
     expect(await next.ended()).toBe(0);
@@ -241,8 +251,10 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     const doubted = async (options: readonly string[]): Promise<{ code: number | string; out: string }> => {
       const holdfast = started(["run", "--lock", fresh(), "--lease", "9s", ...options, ...sh(script)], env);
       await eventually(() => holdfast.stdout === "ready\n", { what: "the command to begin" });
+      const before = proxy.accepted;
       await proxy.setMode("reset");
-      await sleep(700);
+      // The client has found its connection broken, and has been turned away since.
+      await eventually(() => proxy.accepted >= before + 2, { what: "attempts to connect again" });
       await proxy.setMode("ok");
       return { code: await holdfast.ended(), out: holdfast.stdout };
     };

@@ -88,6 +88,7 @@ export async function round(
     const [begin] = await resource.begun(command === "has a child" ? 2 : 1, first);
     const session = backend.kind === "zookeeper" ? sessionOf(backend.server, lock) : 0n;
     using second = run(place(`${host}:${port}`, ""), "10s", ["--for", "150"]);
+    // A moment that is drawn, for what the second one is doing: it is no state that could be awaited.
     await sleep(afterMs);
     if (first.over) throw new EndedEarly(first);
     if (command === "is stopped") process.kill(begin.pid, "SIGSTOP");
