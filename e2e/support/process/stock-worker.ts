@@ -54,6 +54,7 @@ function redlockOver(urls: readonly string[], pool: pg.Pool): Locks {
   const clients = urls.map((url) => new Redis(url));
   // It wants a lease that is longer than this threshold by 100 ms.
   const redlock = new Redlock(clients, { retryCount: 0, automaticExtensionThreshold: leaseMs - 100 });
+  // Each node that says no is an event: that the lock is taken is nothing to report.
   redlock.on("error", () => {});
   return {
     async withLock(name, body) {
@@ -67,6 +68,7 @@ function redlockOver(urls: readonly string[], pool: pg.Pool): Locks {
       } catch (error) {
         const { name } = error as Error;
         if (!(error instanceof ExecutionError) && name !== "AbortError") throw error;
+        // It was taken, or lost: the pause before it is asked for again.
         await sleep(10);
       }
     },

@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
 import type { Millis, Runtime } from "@holdfast/core";
-import { inSlices } from "@holdfast/core/internal";
 import type { Redis } from "ioredis";
 import type { Command, Flight, Outcome } from "./commands.js";
 import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
@@ -11,6 +10,7 @@ import { parseReplication, parseServerInfo, type ServerInfo } from "./server-inf
 import { answeredMs, type LinkTimes, pingMs, silenceMs } from "./settings.js";
 import { addressText } from "./target.js";
 import { AnswerWatch, type Unanswered } from "./unanswered.js";
+import { WriteQueue } from "./write-queue.js";
 
 export interface NodeConnectionOptions {
   readonly runtime: Runtime;
@@ -55,13 +55,6 @@ interface Sent extends Unanswered {
 const againMs: Millis = 200;
 
 /**
- * Commands of so many words together are without an answer at most; what more is asked is written as answers come. A client that gives back
- * 100,000 locks would else find ten thousand answers in its socket at once, and read all of them in one turn of the event loop. So many are
- * about 160 releases, or the renewals of 400 locks: with 10 ms to the server 16,000 releases a second, which is more than one client can make.
- */
-const mostWords = 2_000;
-
-/**
  * One connection to one server. It is trusted, and takes commands, from when its run id was read and its role was `master` until
  * it breaks; a command is answered on the connection on which it was written, or its outcome is unknown.
  */
@@ -81,8 +74,7 @@ export class NodeConnection {
   #attempting = false;
   #unansweredSinceMs: Millis | null = null;
   readonly #unanswered: AnswerWatch<Sent>;
-  /** What is written once there are fewer without an answer, in order. */
-  readonly #later = new Set<() => void>();
+  readonly #queue: WriteQueue;
   /** Whose write waits for the end of this turn. */
   #corked: Redis["stream"] | null = null;
   #cancelPing: (() => void) | undefined;
@@ -96,6 +88,7 @@ export class NodeConnection {
     this.#unanswered = new AnswerWatch(runtime, times.commandTimeoutMs + extraWaitMs, (sent) =>
       this.#missed(sent),
     );
+    this.#queue = new WriteQueue(runtime, () => this.#unanswered.words);
     redis.on("ready", this.#ready);
     redis.on("connecting", this.#connecting);
     redis.on("close", this.#broken);
@@ -152,8 +145,8 @@ export class NodeConnection {
 
   /** Never rejects: each outcome tells for itself. */
   flight(commands: readonly Command[]): Promise<Flight> {
-    if (!this.#full) return this.#flight(commands);
-    return new Promise((resolve) => this.#later.add(() => resolve(this.#flight(commands))));
+    if (!this.#queue.full) return this.#flight(commands);
+    return new Promise((resolve) => this.#queue.add(() => resolve(this.#flight(commands))));
   }
 
   #flight(commands: readonly Command[]): Promise<Flight> {
@@ -164,7 +157,7 @@ export class NodeConnection {
 
   /** As `flight`, of one script, which is what is asked most. `done` is called once, and at once where nothing can be sent. */
   one(run: ScriptRun, done: (result: RunResult) => void): void {
-    if (this.#full) this.#later.add(() => this.#one(run, done));
+    if (this.#queue.full) this.#queue.add(() => this.#one(run, done));
     else this.#one(run, done);
   }
 
@@ -201,18 +194,6 @@ export class NodeConnection {
 
   get #writable(): boolean {
     return takesCommands(this.redis);
-  }
-
-  get #full(): boolean {
-    return this.#later.size > 0 || this.#unanswered.words >= mostWords;
-  }
-
-  #writeMore(): void {
-    for (const write of this.#later) {
-      if (this.#unanswered.words >= mostWords) return;
-      this.#later.delete(write);
-      write();
-    }
   }
 
   readonly #ready = (): void => {
@@ -275,11 +256,7 @@ export class NodeConnection {
   #breakOff(): void {
     if (this.#info === null) return;
     this.#info = null;
-    // Each finds that there is no connection.
-    inSlices(this.#options.runtime, this.#later, (write) => {
-      this.#later.delete(write);
-      write();
-    });
+    this.#queue.giveUp();
     if (!this.#closed) this.#options.onBroken();
   }
 
@@ -459,14 +436,14 @@ export class NodeConnection {
     sent.meters?.settled(sent.what as Command, outcome, nowMs);
     if ("error" in outcome && notMaster(outcome.error)) this.#demoted();
     this.#done(sent, outcome, nowMs);
-    this.#writeMore();
+    this.#queue.writeMore();
   }
 
   #missed(sent: Sent): void {
     const { runtime, extraWaitMs, times } = this.#options;
     const limitMs = times.commandTimeoutMs + extraWaitMs;
     this.#done(sent, { error: this.#unknown(`nothing was answered for ${limitMs} ms`) }, runtime.nowMs());
-    this.#writeMore();
+    this.#queue.writeMore();
   }
 
   /** Once: an answer may still come for what was missed. */
