@@ -1,4 +1,5 @@
 import {
+  BackendError,
   InvalidArgumentError,
   LayoutConflictError,
   type LockProvider,
@@ -88,6 +89,29 @@ test("the claim alone keeps two replicas from running one due time, also where t
   }
   await runtime.advance(20.5 * everyMs);
   expect(minutes(runs)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+});
+
+test("a claim that was written although its answer was lost is run by the replica that made it, once", async () => {
+  const locks = provider();
+  const { record } = locks;
+  let lose = true;
+  locks.record = (name) => {
+    const shared = record.call(locks, name);
+    const replace = async (seen: string | null, text: string): Promise<boolean> => {
+      const replaced = await shared.replace(seen, text);
+      if (!lose || !text.includes("running")) return replaced;
+      lose = false;
+      throw new BackendError("the answer was lost", { backend: "memory" });
+    };
+    return { name, read: () => shared.read(), replace };
+  };
+  const runs: Run[] = [];
+  start((run) => runs.push(run), {}, locks);
+  start((run) => runs.push(run));
+  await runtime.advance(3.5 * everyMs);
+  expect(lose).toBe(false);
+  expect(minutes(runs)).toEqual([1, 2, 3]);
+  expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
 });
 
 test("runs that take longer than the time between them do not overlap, in whichever replica they are, and the last due time is caught up", async () => {
