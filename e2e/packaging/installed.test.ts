@@ -321,7 +321,6 @@ describe("the weight of the installed packages", () => {
     }
     expect(exact).toEqual([
       "@holdfast/chaos: node-zookeeper-client 1.1.3",
-      "@holdfast/cli: node-zookeeper-client 1.1.3",
       "@holdfast/zk-recipes: node-zookeeper-client 1.1.3",
     ]);
   });
