@@ -6,6 +6,8 @@ import type { LeaseClock } from "./lease-clock.js";
 /** An answer outstanding for this long is chased with a ping, and again at doubling intervals. */
 const nudgeAfterMs: Millis = 100;
 const leastAttemptMs: Millis = 200;
+/** The first limit of a handshake where the share of the time-out is longer; each mute server in a row doubles it. */
+const firstAttemptMs: Millis = 3_000;
 const leastTickMs: Millis = 5;
 /** A timer this late, or bytes handled this long after the timer was due, tell that the loop was blocked. */
 const blockedMs: Millis = 100;
@@ -47,6 +49,8 @@ export class Watchdog {
   #head: unknown;
   #headSinceMs: Millis = 0;
   #nudgeMs: Millis = nudgeAfterMs;
+  /** Attempts in a row that were given up because no handshake came. */
+  #muteAttempts = 0;
 
   constructor(session: Guarded, link: Link, lease: LeaseClock, runtime: Runtime) {
     this.#session = session;
@@ -89,18 +93,25 @@ export class Watchdog {
       this.#session.expire();
       return;
     }
+    if (this.#link.up) this.#muteAttempts = 0;
     const nextMs = this.#link.up ? this.#watchConnection(now) : this.#watchAttempt(now);
     this.#session.rest();
     const endMs = this.#lease.endMs();
     this.#arm(Math.max(now + leastTickMs, endMs === -Infinity ? nextMs : Math.min(nextMs, endMs)));
   }
 
+  /**
+   * A ZooKeeper server that is just starting may keep a connection open for good that it will never answer: it fails while it closes
+   * it. With a long session, the whole share of the time-out would be lost on it.
+   */
   #watchAttempt(now: Millis): Millis {
     const sinceMs = this.#link.attemptSinceMs;
     if (sinceMs === null) return now + this.#link.timeoutMs / 3;
-    const limitMs = Math.max(leastAttemptMs, this.#link.timeoutMs / this.#session.serverCount / 2);
+    const shareMs = Math.max(leastAttemptMs, this.#link.timeoutMs / this.#session.serverCount / 2);
+    const limitMs = Math.min(shareMs, firstAttemptMs * 2 ** this.#muteAttempts);
     const endMs = Math.max(sinceMs, this.#resumedMs) + limitMs;
     if (now < endMs) return endMs;
+    this.#muteAttempts += 1;
     this.#link.cut(`no handshake within ${Math.round(limitMs)} ms`);
     return now + limitMs;
   }

@@ -253,6 +253,26 @@ describe("servers that accept and stay mute", () => {
   });
 });
 
+describe("a server that leaves handshakes without an answer", () => {
+  test("is dialled again after 3 s, then 6 s, however long the session may be", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 60_000;
+    const startMs = performance.now();
+    const askedMs: number[] = [];
+    server.greet = () => {
+      askedMs.push(Math.round(performance.now() - startMs));
+      return askedMs.length < 3 ? null : "welcome";
+    };
+    const session = openTo(server, { connectTimeoutMs: 60_000 });
+    await session.whenConnected();
+    const [first = 0, second = 0, third = 0] = askedMs;
+    expect(second - first).toBeGreaterThanOrEqual(2_990);
+    expect(second - first).toBeLessThan(5_000);
+    expect(third - second).toBeGreaterThanOrEqual(5_990);
+    expect(third - second).toBeLessThan(8_000);
+  });
+});
+
 describe("a mute server that comes after a cut", () => {
   test("is left after its share of the time-out too, not at the next keep-alive", async () => {
     const servers = [
