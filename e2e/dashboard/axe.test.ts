@@ -23,6 +23,7 @@ const pages = [
   "backends",
   "findings",
   "waits",
+  "schedules",
   "audit",
   "about",
 ] as const;
@@ -88,7 +89,7 @@ it("a deadlock's circle names, for each in it, the lock at which he waits, which
 
 describe.each(themes)("in the %s theme", (theme) => {
   // In a share of the run each page is looked at in one of the themes.
-  const shown = share(`pages in the ${theme} theme`, pages.length / 2, pages.length);
+  const shown = share(`pages in the ${theme} theme`, Math.floor(pages.length / 2), pages.length);
   const looked = pages.filter(
     (_, at) => shown === pages.length || photographed || at % 2 === themes.indexOf(theme),
   );

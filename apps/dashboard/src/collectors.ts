@@ -1,4 +1,3 @@
-import type { LockCollector } from "@holdfast/collectors";
 import type { ZooKeeperCollectorOptions } from "@holdfast/collectors/zookeeper";
 import { ConfigError } from "./config/config-error.js";
 import type { ClusterConfig, DashboardConfig, Secret } from "./config/schema.js";
@@ -11,7 +10,7 @@ import { messageOf } from "./core/problems.js";
 interface Prepared {
   /** Throws what is wrong with the options. */
   check(): void;
-  make(): LockCollector;
+  make(): Omit<NamedCollector, "name">;
 }
 
 /** That each collector could be made, without making any. @throws ConfigError */
@@ -28,8 +27,8 @@ export async function makeCollectors(
   const made: NamedCollector[] = [];
   try {
     for (const cluster of config.clusters) {
-      const collector = await saying(cluster, async () => (await prepare(cluster, config, source)).make());
-      made.push({ name: cluster.name, collector });
+      const parts = await saying(cluster, async () => (await prepare(cluster, config, source)).make());
+      made.push({ name: cluster.name, ...parts });
     }
     return made;
   } catch (error) {
@@ -56,7 +55,7 @@ async function prepare(
     readSecret(`clusters: ${name}: ${what}`, from, source);
   if (zookeeper !== undefined) {
     const { checkZooKeeperCollector, zookeeperCollector } = await import("@holdfast/collectors/zookeeper");
-    const { auth = [], adminPort, tls, ...rest } = zookeeper;
+    const { auth = [], adminPort, tls, schedules, ...rest } = zookeeper;
     const options: ZooKeeperCollectorOptions = {
       ...rest,
       ...(adminPort === undefined ? {} : { adminPort: adminPort === 0 ? false : adminPort }),
@@ -66,18 +65,32 @@ async function prepare(
         auth.map(async (each) => ({ scheme: each.scheme, auth: await secret("auth", each.secret) })),
       ),
     };
-    return { check: () => checkZooKeeperCollector(options), make: () => zookeeperCollector(options) };
+    return {
+      check: () => checkZooKeeperCollector(options),
+      make: () => {
+        const collector = zookeeperCollector(options);
+        return schedules === undefined
+          ? { collector }
+          : { collector, schedules: collector.records(schedules) };
+      },
+    };
   }
   if (redis === undefined) throw new ConfigError(`clusters: ${name} must have either zookeeper or redis`);
   const { checkRedisCollector, redisCollector } = await import("@holdfast/collectors/redis");
-  const { password, sentinels, tls, ...rest } = redis;
+  const { password, sentinels, tls, schedules, ...rest } = redis;
   const own = {
     ...rest,
     ...(password === undefined ? {} : { password: await secret("password", password) }),
     ...(tls === undefined ? {} : { tls: await readTls(`clusters: ${name}: tls`, tls, source) }),
   };
   const options = { ...own, ...(sentinels === undefined ? {} : { sentinels: await sentinelsOf(sentinels) }) };
-  return { check: () => checkRedisCollector(options), make: () => redisCollector(options) };
+  return {
+    check: () => checkRedisCollector(options),
+    make: () => {
+      const collector = redisCollector(options);
+      return schedules === undefined ? { collector } : { collector, schedules: collector.records(schedules) };
+    },
+  };
 
   async function sentinelsOf({ password: theirs, tls: toThem, ...named }: NonNullable<typeof sentinels>) {
     return {

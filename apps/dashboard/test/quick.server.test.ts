@@ -3,7 +3,9 @@ import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type Server, type TLSSocket } from "node:tls";
+import type { LockProvider } from "@holdfast/core";
 import { redisLocks } from "@holdfast/redis-recipes";
+import { runDue } from "@holdfast/schedules";
 import {
   type EmbeddedZooKeeper,
   eventually,
@@ -15,7 +17,7 @@ import {
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { parseCommand } from "../src/cli/arguments.js";
-import type { LockRow } from "../src/contract/api.js";
+import type { LockRow, Schedules } from "../src/contract/api.js";
 import { type DashboardConfig, startDashboard } from "../src/index.js";
 import { checkDashboard } from "../src/start.js";
 
@@ -27,6 +29,12 @@ let secure: RedisNode;
 /** TLS in front of ZooKeeper, for clients that show the certificate. */
 let terminator: Server;
 const links = new Set<{ destroy(): void }>();
+
+/** As the README says: what looking takes, and no more. */
+const reading = [
+  ...["+@read", "+@connection", "+scan", "+info", "+time", "+dbsize", "+multi", "+exec", "+eval_ro"],
+  ...["+pubsub|channels", "+pubsub|numsub", "+pubsub|shardchannels", "+pubsub|shardnumsub"],
+];
 
 beforeAll(async () => {
   [zookeeper, redis, secure] = await Promise.all([
@@ -83,6 +91,65 @@ test("without a configuration it shows what is on a ZooKeeper and a Redis, on lo
   expect(found.sort()).toEqual(["redis order:1 held", "zookeeper /shop/orders held"]);
   expect(new URL(url).hostname).toBe("127.0.0.1");
   expect(await (await fetch(`${url}api/v1/me`)).json()).toMatchObject({ actions: false });
+});
+
+test("the last runs of schedules are shown where a cluster has the key, with no more rights at Redis than reading", async () => {
+  const zoo = zookeeperLocks({ connect: zookeeper.connectString, root: "/jobs" });
+  const red = redisLocks({ url: redis.url, password: "secret", keyPrefix: "jobs:" });
+  onTestFinished(async () => void (await Promise.all([zoo.close(), red.close()])));
+  await redis.command(
+    "ACL",
+    "SETUSER",
+    "reader",
+    "on",
+    ">look",
+    "resetkeys",
+    "~*",
+    "resetchannels",
+    ...reading,
+  );
+  // The first look at a schedule only begins its time, so that its first run is due a moment later.
+  const run = (locks: LockProvider, name: string, job: () => Promise<void>) =>
+    eventually(() => runDue(locks, name, { every: 50, by: "replica-1" }, job), { what: `a run of ${name}` });
+  await run(zoo, "report", async () => {});
+  await run(red, "invoices", () => Promise.reject(new Error("no paper")));
+  const { url } = await shown(
+    {
+      listen: { port: 0 },
+      clusters: [
+        {
+          name: "zoo",
+          zookeeper: {
+            connect: zookeeper.connectString,
+            roots: ["/jobs"],
+            adminPort: 0,
+            schedules: { root: "/jobs" },
+          },
+        },
+        {
+          name: "red",
+          redis: {
+            url: redis.url,
+            username: "reader",
+            password: { env: "P" },
+            patterns: ["*"],
+            schedules: { keyPrefix: "jobs:" },
+          },
+        },
+        { name: "without", redis: { url: redis.url, password: { env: "Q" }, patterns: ["*"] } },
+      ],
+    },
+    { P: "look", Q: "secret" },
+  );
+  const schedules = async (query = ""): Promise<Schedules> =>
+    (await (await fetch(`${url}api/v1/schedules${query}`)).json()) as Schedules;
+  const { rows, messages } = await schedules();
+  expect(messages).toEqual([]);
+  expect(rows).toMatchObject([
+    { cluster: "zoo", name: "report", last: { state: "done", by: "replica-1", attempt: 1, error: null } },
+    { cluster: "red", name: "invoices", last: { state: "failed", error: "no paper" } },
+  ]);
+  expect((await schedules("?cluster=without")).rows).toEqual([]);
 });
 
 test("TLS with files of the configuration: authorities for Redis, and a certificate of our own for ZooKeeper", async () => {

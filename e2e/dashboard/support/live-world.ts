@@ -31,7 +31,7 @@ export async function startLiveWorld(): Promise<LiveWorld> {
     clusters: [
       {
         name: "zoo",
-        zookeeper: { connect: zookeeper.connectString, roots: ["/live"], adminPort: 0 },
+        zookeeper: { connect: zookeeper.connectString, roots: ["/live"], adminPort: 0, schedules: {} },
       },
       { name: "red", redis: { url: redis.url, patterns: ["live:*", "holdfast_election:{live:*"] } },
     ],

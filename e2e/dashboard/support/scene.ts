@@ -1,3 +1,4 @@
+import { runDue } from "@holdfast/schedules";
 import { eventually } from "@holdfast/test-servers";
 import type { Findings, Sessions } from "../../../apps/dashboard/src/contract/api.js";
 import type { LiveWorld } from "./live-world.js";
@@ -9,6 +10,14 @@ export interface Scene extends AsyncDisposable {
   /** A lock that is held and waited for. */
   readonly contended: string;
 }
+
+/** Schedules, whose last runs the dashboard shows. */
+const jobs = {
+  "nightly-report": async (): Promise<void> => {},
+  "invoice-run": async (): Promise<void> => {
+    throw new Error("the mail server refuses connections");
+  },
+};
 
 /** Something of everything: contention, sharing, an election, a deadlock that ends when the scene does, and a row in the audit log. */
 export async function playScene(world: LiveWorld): Promise<Scene> {
@@ -45,6 +54,12 @@ export async function playScene(world: LiveWorld): Promise<Scene> {
   await other.mutex("live:stock:shoe-42").acquire();
   await redis.mutex("live:<img src=x onerror=alert(1)>").acquire();
 
+  await Promise.all(
+    Object.entries(jobs).map(([name, job]) =>
+      eventually(() => runDue(one, name, { every: 100, by: "billing-2" }, job), { what: `a run of ${name}` }),
+    ),
+  );
+
   const { id } = await world.dashboard.row("/live/orders/export", ({ waiterCount }) => waiterCount === 3);
   const [holder] = (await world.dashboard.detail(id)).lock.holders;
   await world.dashboard.act(id, {
@@ -74,6 +89,7 @@ export async function playScene(world: LiveWorld): Promise<Scene> {
       backends: "backends",
       findings: "findings",
       waits: "waits",
+      schedules: "schedules",
       audit: "audit",
       about: "about",
     },

@@ -26,6 +26,7 @@ export {
   permitKeyList,
   permitKeys,
   readHoldKey,
+  recordKeys,
   semaphoreKeys,
 } from "./layout/keys.js";
 export { prefixed, suffixed } from "./layout/names.js";

@@ -1,4 +1,4 @@
-import type { LockProvider } from "@holdfast/core";
+import type { RecordReader } from "@holdfast/core";
 import { listed } from "./names.js";
 import { look, recordName } from "./run-record.js";
 
@@ -31,8 +31,8 @@ export interface LastRun {
  * console.log(last === null ? "never" : `${last.state}, due ${last.due.toISOString()}, by ${last.by}`);
  * ```
  */
-export async function lastRun(locks: LockProvider, name: string): Promise<LastRun | null> {
-  const { record } = await look(locks.record(recordName(name)));
+export async function lastRun(records: RecordReader, name: string): Promise<LastRun | null> {
+  const { record } = await look(records.record(recordName(name)));
   if (record === null || record.state === "born") return null;
   const { due, state, attempt, by, at, ended, error } = record;
   return {
@@ -47,11 +47,11 @@ export async function lastRun(locks: LockProvider, name: string): Promise<LastRu
 }
 
 /**
- * The last run of each schedule of the provider's root, by name; `null` for one that has not run yet. Also what `cronCoordinator` has claimed. Beyond
+ * The last run of each schedule of a provider's root, by name; `null` for one that has not run yet. Also what `cronCoordinator` has claimed. Beyond
  * 60,000 bytes of names none are added. Rejects as `SharedRecord.read()`.
  */
-export async function lastRuns(locks: LockProvider): Promise<ReadonlyMap<string, LastRun | null>> {
-  const names = await listed(locks);
-  const runs = await Promise.all(names.map((name) => lastRun(locks, name)));
+export async function lastRuns(records: RecordReader): Promise<ReadonlyMap<string, LastRun | null>> {
+  const names = await listed(records);
+  const runs = await Promise.all(names.map((name) => lastRun(records, name)));
   return new Map(names.map((name, place) => [name, runs[place] ?? null]));
 }

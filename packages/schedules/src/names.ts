@@ -1,4 +1,4 @@
-import type { LockProvider } from "@holdfast/core";
+import type { LockProvider, RecordReader } from "@holdfast/core";
 
 /** The record that has the names of all schedules, as a JSON array. On ZooKeeper it is the parent of their records. */
 const indexName = "schedules";
@@ -17,8 +17,8 @@ export async function list(locks: LockProvider, name: string): Promise<void> {
   }
 }
 
-export async function listed(locks: LockProvider): Promise<readonly string[]> {
-  return namesIn(await locks.record(indexName).read());
+export async function listed(records: RecordReader): Promise<readonly string[]> {
+  return namesIn(await records.record(indexName).read());
 }
 
 function namesIn(text: string | null): readonly string[] {

@@ -33,7 +33,7 @@ export function recordName(name: string): string {
   return `${prefix}${name}`;
 }
 
-export async function look(record: SharedRecord): Promise<SeenRecord> {
+export async function look(record: Pick<SharedRecord, "name" | "read">): Promise<SeenRecord> {
   const text = await record.read();
   return { text, record: text === null ? null : parse(record.name, text) };
 }

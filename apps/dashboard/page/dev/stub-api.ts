@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ActionBody, LockRow, Overview, Waits } from "../../src/contract/api.js";
+import type { ActionBody, LockRow, Overview, ScheduleRow, Waits } from "../../src/contract/api.js";
 import { type Scenario, StubWorld } from "./stub-world.js";
 
 const world = new StubWorld(180);
@@ -66,6 +66,37 @@ function locks(query: URLSearchParams): unknown {
     lastFullMs: Date.now() - 41_000,
     next: at + limit < rows.length ? String(at + limit) : null,
   };
+}
+
+function schedules(nowMs: number): ScheduleRow[] {
+  const run = { attempt: 1, by: "billing-2", error: null };
+  const dueMs = nowMs - 3_600_000;
+  return [
+    {
+      cluster: "prod-eu",
+      name: "nightly-report",
+      last: { ...run, dueMs, state: "done", beganMs: dueMs + 12, endedMs: dueMs + 84_000 },
+    },
+    {
+      cluster: "prod-eu",
+      name: "invoice-run",
+      last: {
+        ...run,
+        dueMs,
+        state: "failed",
+        attempt: 2,
+        beganMs: dueMs + 40,
+        endedMs: dueMs + 2_300,
+        error: "the mail server refuses connections",
+      },
+    },
+    {
+      cluster: "prod-eu",
+      name: "reindex",
+      last: { ...run, dueMs: nowMs - 60_000, state: "running", beganMs: nowMs - 59_990, endedMs: null },
+    },
+    { cluster: "prod-eu", name: "yearly-close", last: null },
+  ];
 }
 
 function waits(): Waits {
@@ -206,6 +237,7 @@ function answerGet(path: string, query: URLSearchParams): { status: number; body
   }
   if (what === "findings") return ok({ nowMs, rows: world.findings, past: world.findings.slice(1, 2) });
   if (what === "waits") return ok(waits());
+  if (what === "schedules") return ok({ nowMs, rows: schedules(nowMs), messages: [] });
   if (what === "audit") return ok({ rows: world.audit, next: null });
   if (what === "discover")
     return ok({

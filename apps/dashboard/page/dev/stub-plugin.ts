@@ -6,7 +6,7 @@ import type { Plugin } from "vite";
 const base = process.env.STUB_BASE ?? "/";
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
-const pages = /^(|locks(\/[^/]+)?|sessions(\/[^/]+)?|backends|findings|waits|audit|about)\/?$/;
+const pages = /^(|locks(\/[^/]+)?|sessions(\/[^/]+)?|backends|findings|waits|schedules|audit|about)\/?$/;
 
 /** index.html for a page path, with the way up to the base in it, as the server writes it. */
 export function withBase(html: string, path: string): string {

@@ -9,6 +9,7 @@ import { LockPage } from "./pages/lock.js";
 import { LocksPage } from "./pages/locks.js";
 import { MissingPage } from "./pages/missing.js";
 import { OverviewPage } from "./pages/overview.js";
+import { SchedulesPage } from "./pages/schedules.js";
 import { SessionPage } from "./pages/session.js";
 import { SessionsPage } from "./pages/sessions.js";
 import { WaitsPage } from "./pages/waits.js";
@@ -32,6 +33,7 @@ export function App(): JSX.Element {
           <Route path={`${base}locks/:id`} component={LockPage} />
           <Route path={`${base}sessions`} component={SessionsPage} />
           <Route path={`${base}sessions/:id`} component={SessionPage} />
+          <Route path={`${base}schedules`} component={SchedulesPage} />
           <Route path={`${base}backends`} component={BackendsPage} />
           <Route path={`${base}findings`} component={FindingsPage} />
           <Route path={`${base}waits`} component={WaitsPage} />

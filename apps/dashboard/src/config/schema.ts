@@ -56,6 +56,19 @@ export const ZooKeeperSchema = Type.Object(
     roots: Type.Array(RootSchema, {
       description: "Where the locks are; `*` stands for one segment.",
     }),
+    schedules: Type.Optional(
+      Type.Object(
+        {
+          root: Type.Optional(Type.String({ pattern: "^(/[^/]+)+$", description: "Default /holdfast." })),
+          namespace: Type.Optional(Type.String({ minLength: 1 })),
+        },
+        {
+          ...strict,
+          description:
+            "Shows the last runs of @holdfast/schedules; `root` and `namespace` as in zookeeperLocks() of the program that runs them.",
+        },
+      ),
+    ),
     sessionTimeoutMs: Type.Optional(MillisSchema),
     maxNodes: Type.Optional(
       Type.Integer({ minimum: 1, description: "A root with more below it is not read. Default 200000." }),
@@ -98,6 +111,16 @@ export const RedisSchema = Type.Object(
     patterns: Type.Array(Type.String({ minLength: 1 }), {
       description: "Of lock names, as MATCH takes them. None: no scan.",
     }),
+    schedules: Type.Optional(
+      Type.Object(
+        { keyPrefix: Type.Optional(Type.String({ minLength: 1 })) },
+        {
+          ...strict,
+          description:
+            "Shows the last runs of @holdfast/schedules; `keyPrefix` as in redisLocks() of the program that runs them.",
+        },
+      ),
+    ),
     scanCallsPerSecond: Type.Optional(Type.Number({ minimum: 0.1, maximum: 1_000 })),
   },
   strict,

@@ -10,6 +10,7 @@ import {
   LockStateSchema,
   Nullable,
   ParticipantSchema,
+  ScheduleRowSchema,
   ServerRowSchema,
   SessionContactSchema,
   SessionRowSchema,
@@ -151,6 +152,14 @@ export const FindingsSchema = Type.Object({
   past: Type.Array(FindingRowSchema),
 });
 
+/** GET schedules: the last run of each schedule, by cluster and name. */
+export const SchedulesSchema = Type.Object({
+  nowMs: InstantSchema,
+  rows: Type.Array(ScheduleRowSchema),
+  /** Which clusters could not be asked, and why. */
+  messages: Type.Array(Type.String()),
+});
+
 /** GET waits: who waits for whom, for contended locks. */
 export const WaitsSchema = Type.Object({
   nowMs: InstantSchema,
@@ -259,6 +268,7 @@ export type Participant = Static<typeof ParticipantSchema>;
 export type ClusterRow = Static<typeof ClusterRowSchema>;
 export type FindingRow = Static<typeof FindingRowSchema>;
 export type HistoryRow = Static<typeof HistoryRowSchema>;
+export type ScheduleRow = Static<typeof ScheduleRowSchema>;
 export type SessionRow = Static<typeof SessionRowSchema>;
 export type SessionContact = Static<typeof SessionContactSchema>;
 export type ServerRow = Static<typeof ServerRowSchema>;
@@ -272,6 +282,7 @@ export type SessionDetail = Static<typeof SessionDetailSchema>;
 export type Backends = Static<typeof BackendsSchema>;
 export type Clusters = Static<typeof ClustersSchema>;
 export type Findings = Static<typeof FindingsSchema>;
+export type Schedules = Static<typeof SchedulesSchema>;
 export type Waits = Static<typeof WaitsSchema>;
 export type Audit = Static<typeof AuditSchema>;
 export type ActionBody = Static<typeof ActionBodySchema>;

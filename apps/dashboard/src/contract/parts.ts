@@ -87,6 +87,28 @@ export const ClusterRowSchema = Type.Object({
   coverage: Type.Number(),
   lastSuccessMs: Nullable(InstantSchema),
   sources: Type.Array(SourceSchema),
+  schedules: Type.Boolean({ description: "Its schedules of `@holdfast/schedules` are shown." }),
+});
+
+export const ScheduleRowSchema = Type.Object({
+  cluster: Type.String(),
+  name: Type.String(),
+  last: Nullable(
+    Type.Object(
+      {
+        dueMs: InstantSchema,
+        state: Type.Union([Type.Literal("running"), Type.Literal("done"), Type.Literal("failed")], {
+          description: "`running` also where its replica died in the middle.",
+        }),
+        attempt: Type.Number(),
+        by: Type.String({ description: "The replica." }),
+        beganMs: Type.Number({ description: "Epoch ms, by the clock of that replica." }),
+        endedMs: Nullable(Type.Number({ description: "Epoch ms, by the same clock." })),
+        error: Nullable(Type.String()),
+      },
+      { description: "`null`: it has not run yet." },
+    ),
+  ),
 });
 
 export const FindingRowSchema = Type.Object({

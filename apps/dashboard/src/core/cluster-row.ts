@@ -1,4 +1,5 @@
 import type { LockCollector, SourceStatus } from "@holdfast/collectors";
+import type { RecordReader } from "@holdfast/core";
 import type { ClusterRow } from "../contract/api.js";
 
 /** A collector under the name of its cluster. */
@@ -7,10 +8,15 @@ export interface NamedCollector {
   readonly name: string;
   /** Watches the locks of that cluster. */
   readonly collector: LockCollector;
+  /**
+   * Where the last runs of schedules of `@holdfast/schedules` are read: `records()` of the collector, or a provider. Default: none are
+   * shown.
+   */
+  readonly schedules?: RecordReader;
 }
 
 /** How a cluster is, from what its sources say. */
-export function clusterRowOf({ name, collector }: NamedCollector): ClusterRow {
+export function clusterRowOf({ name, collector, schedules }: NamedCollector): ClusterRow {
   const sources = collector.sources();
   const working = listSources(sources);
   const successes = working.flatMap(({ lastSuccessMs }) => (lastSuccessMs === null ? [] : [lastSuccessMs]));
@@ -30,6 +36,7 @@ export function clusterRowOf({ name, collector }: NamedCollector): ClusterRow {
       cost,
       message,
     })),
+    schedules: schedules !== undefined,
   };
 }
 

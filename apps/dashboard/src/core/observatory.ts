@@ -1,4 +1,5 @@
 import type { CollectorEvent, ObservedServer, ObservedSession } from "@holdfast/collectors";
+import { type LastRun, lastRuns } from "@holdfast/schedules";
 import type {
   Backends,
   ClusterRow,
@@ -7,6 +8,7 @@ import type {
   Locks,
   LocksQuery,
   Overview,
+  Schedules,
   SessionDetail,
   Sessions,
   Waits,
@@ -21,7 +23,7 @@ import { addressOf } from "./lock-id.js";
 import { listLocks } from "./lock-list.js";
 import type { Mutes } from "./mutes.js";
 import { backendFailed, messageOf, notFound } from "./problems.js";
-import { sessionRowOf } from "./rows.js";
+import { scheduleRowOf, sessionRowOf } from "./rows.js";
 import { pointEveryMs } from "./series.js";
 import { Tally } from "./tally.js";
 import { nextTurn } from "./turns.js";
@@ -46,6 +48,8 @@ export type Change =
 class Watched implements NamedCollector {
   readonly name: string;
   readonly collector: NamedCollector["collector"];
+  readonly schedules?: NonNullable<NamedCollector["schedules"]>;
+  readonly lastRuns: Kept<ReadonlyMap<string, LastRun | null>> | undefined;
   readonly history: HistoryBook;
   readonly sessions: Kept<readonly ObservedSession[]>;
   readonly servers: Kept<readonly ObservedServer[]>;
@@ -54,12 +58,16 @@ class Watched implements NamedCollector {
   readonly off: () => void;
 
   constructor(
-    { name, collector }: NamedCollector,
+    { name, collector, schedules }: NamedCollector,
     now: () => number,
     listener: (event: CollectorEvent) => void,
   ) {
     this.name = name;
     this.collector = collector;
+    if (schedules !== undefined) {
+      this.schedules = schedules;
+      this.lastRuns = new Kept(() => within(lastRuns(schedules), answerMs), keepMs, now);
+    }
     this.history = new HistoryBook({ sinceMs: now() });
     this.tally = new Tally(now());
     this.sessions = new Kept(() => within(collector.sessions(), answerMs), keepMs, now);
@@ -217,6 +225,23 @@ export class Observatory {
       }),
     );
     return { nowMs: this.now(), clusters };
+  }
+
+  async schedules(cluster?: string): Promise<Schedules> {
+    const asked = cluster === undefined ? [...this.#watched.values()] : [this.#cluster(cluster)];
+    const messages: string[] = [];
+    const rows = await Promise.all(
+      asked.map(async (each) => {
+        try {
+          const runs = [...((await each.lastRuns?.get()) ?? [])];
+          return runs.map(([name, last]) => scheduleRowOf(each.name, name, last));
+        } catch (error) {
+          messages.push(`${each.name}: ${messageOf(error)}`);
+          return [];
+        }
+      }),
+    );
+    return { nowMs: this.now(), rows: rows.flat(), messages };
   }
 
   waits(): Promise<Waits> {

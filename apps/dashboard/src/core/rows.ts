@@ -1,5 +1,6 @@
 import type { ObservedLock, ObservedParticipant, ObservedSession } from "@holdfast/collectors";
-import type { LockRow, Participant, SessionRow } from "../contract/api.js";
+import type { LastRun } from "@holdfast/schedules";
+import type { LockRow, Participant, ScheduleRow, SessionRow } from "../contract/api.js";
 import { lockIdOf } from "./lock-id.js";
 
 // Field by field: what a collector keeps for itself in its objects never gets out by accident.
@@ -74,5 +75,24 @@ export function sessionRowOf(cluster: string, session: ObservedSession, mostName
     holds: session.holds.slice(0, mostNamed).map(named),
     waits: session.waits.slice(0, mostNamed).map(named),
     state: session.state,
+  };
+}
+
+/** What the API says of a schedule. */
+export function scheduleRowOf(cluster: string, name: string, last: LastRun | null): ScheduleRow {
+  if (last === null) return { cluster, name, last };
+  const { due, state, attempt, by, began, ended, error } = last;
+  return {
+    cluster,
+    name,
+    last: {
+      dueMs: due.getTime(),
+      state,
+      attempt,
+      by,
+      beganMs: began.getTime(),
+      endedMs: ended?.getTime() ?? null,
+      error: error ?? null,
+    },
   };
 }

@@ -20,6 +20,7 @@ import {
   MuteBodySchema,
   OverviewSchema,
   ProblemSchema,
+  SchedulesSchema,
   SessionDetailSchema,
   SessionsSchema,
   WaitsSchema,
@@ -171,6 +172,13 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
       await desk.noteMute({ cluster: row.cluster, object: row.object ?? row.kind, reason }, actor);
       return row;
     },
+  );
+
+  const schedules = options("viewer", "Schedules and their last runs", SchedulesSchema);
+  scope.get(
+    "/schedules",
+    { ...schedules, schema: { ...schedules.schema, querystring: InClusterSchema } },
+    (request) => observatory.schedules(request.query.cluster),
   );
 
   scope.get("/waits", options("viewer", "Who waits for whom", WaitsSchema), () => observatory.waits());

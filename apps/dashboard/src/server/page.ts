@@ -16,6 +16,7 @@ const pages = [
   "/backends",
   "/findings",
   "/waits",
+  "/schedules",
   "/audit",
   "/about",
 ];

@@ -74,6 +74,7 @@ describe("a list without holders, locks or waits", () => {
       coverage: 1,
       lastSuccessMs: 1,
       sources: [],
+      schedules: false,
     });
     expect(notKnownNow([cluster("a", "ok"), cluster("b", "stale"), cluster("c", "down")])).toEqual([
       "b is stale",

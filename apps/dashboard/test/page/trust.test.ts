@@ -31,6 +31,7 @@ function cluster(
     coverage: 1,
     lastSuccessMs: 1_000,
     sources,
+    schedules: false,
     ...more,
   };
 }

@@ -1,4 +1,5 @@
-import type { Millis } from "@holdfast/core";
+import type { Millis, RecordReader } from "@holdfast/core";
+import { ReplyError, recordKeys } from "@holdfast/redis-recipes/internal";
 import { denied } from "../kit/action.js";
 import { Attention } from "../kit/attention.js";
 import { Listeners } from "../kit/listeners.js";
@@ -50,11 +51,19 @@ import { sessionsOf } from "./sessions.js";
  *
  * Throws `InvalidArgumentError` for unknown options and values that cannot be right.
  */
-export function redisCollector(options: RedisCollectorOptions): LockCollector {
-  return new RedisCollector(resolveCollectorOptions(options));
+export function redisCollector(options: RedisCollectorOptions): RedisCollector {
+  return new Collector(resolveCollectorOptions(options));
 }
 
-class RedisCollector implements LockCollector {
+/** What a collector of Redis can say beyond the others. */
+export interface RedisCollector extends LockCollector {
+  /** The kind of backend. */
+  readonly backend: "redis";
+  /** The records of the providers with this `keyPrefix` (default none), read over the connections of this collector. */
+  records(place?: { readonly keyPrefix?: string }): RecordReader;
+}
+
+class Collector implements RedisCollector {
   readonly backend = "redis";
   readonly #nowMs: () => Millis;
   /** Whether the patterns include the lock. A lock outside of them is neither shown nor acted upon. Without patterns every lock is included. */
@@ -169,6 +178,20 @@ class RedisCollector implements LockCollector {
   isHeldBy(key: string, text: string): boolean {
     const record = this.#book.records.get(key);
     return record !== undefined && this.#rows.isHeldBy(record, text);
+  }
+
+  records({ keyPrefix = "" } = {}): RecordReader {
+    return {
+      record: (name) => ({
+        name,
+        read: async () => {
+          const key = recordKeys(keyPrefix + name).text;
+          const [text] = await this.#master(key).send([["get", key]]);
+          if (text instanceof ReplyError) throw text;
+          return typeof text === "string" && text !== "" ? text : null;
+        },
+      }),
+    };
   }
 
   async detail(

@@ -1,2 +1,2 @@
-export { redisCollector } from "./collector.js";
+export { type RedisCollector, redisCollector } from "./collector.js";
 export { checkRedisCollector, type RedisCollectorOptions } from "./options.js";

@@ -1,6 +1,7 @@
-import type { Millis } from "@holdfast/core";
+import type { Millis, RecordReader } from "@holdfast/core";
 import { RecentMap } from "@holdfast/core/internal";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
+import { LockPaths } from "@holdfast/zk-recipes/internal";
 import { denied } from "../kit/action.js";
 import { Attention } from "../kit/attention.js";
 import { Listeners } from "../kit/listeners.js";
@@ -30,6 +31,7 @@ import { Findings } from "./findings.js";
 import { LockBook } from "./lock-book.js";
 import { NodeReads } from "./node-reads.js";
 import { resolveSettings, type Settings, type ZooKeeperCollectorOptions } from "./options.js";
+import { readText } from "./read-text.js";
 import { RootWatch } from "./root-watch.js";
 import { covers } from "./roots.js";
 import { emptyRow } from "./rows.js";
@@ -57,6 +59,11 @@ export interface ZooKeeperCollector extends LockCollector {
   compareNow(): Promise<number>;
   /** Nodes of participants, or leaves, whose data was asked for. */
   readonly nodesRead: number;
+  /**
+   * The records of the providers with this `root` (default `/holdfast`) and `namespace` (default none), read over the session of this
+   * collector. Throws `InvalidArgumentError` where a path cannot be made of them.
+   */
+  records(place?: { readonly root?: string; readonly namespace?: string }): RecordReader;
 }
 
 /**
@@ -142,6 +149,11 @@ class Collector implements ZooKeeperCollector {
 
   compareNow(): Promise<number> {
     return this.#roots.compareNow();
+  }
+
+  records({ root = "/holdfast", namespace = "" } = {}): RecordReader {
+    const paths = new LockPaths({ chroot: this.#settings.connect.chroot, namespace, root });
+    return { record: (name) => ({ name, read: () => readText(this.#line.session, paths.pathOf(name)) }) };
   }
 
   sources(): readonly SourceStatus[] {

@@ -27,3 +27,9 @@ export interface SharedRecord {
    */
   replace(seen: string | null, text: string): Promise<boolean>;
 }
+
+/** Reads records and writes none. Each `LockProvider` is one, and so is what the collectors of `@holdfast/collectors` give. */
+export interface RecordReader {
+  /** The record under this name. */
+  record(name: string): Pick<SharedRecord, "name" | "read">;
+}

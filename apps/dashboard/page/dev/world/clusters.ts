@@ -35,6 +35,7 @@ export function clustersOf(rows: readonly LockRow[], scenario: Scenario): Cluste
       locks: rows.filter((row) => row.backend === "zookeeper").length,
       coverage: 1,
       lastSuccessMs: down || scenario === "stale" ? nowMs - 42_000 : nowMs - 300,
+      schedules: true,
       sources: [
         off
           ? {
@@ -83,6 +84,7 @@ export function clustersOf(rows: readonly LockRow[], scenario: Scenario): Cluste
       locks: rows.filter((row) => row.backend === "redis").length,
       coverage: scenario === "partial" ? 0.63 : 1,
       lastSuccessMs: nowMs - 800,
+      schedules: true,
       sources: [
         off
           ? {

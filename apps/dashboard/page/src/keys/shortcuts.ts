@@ -12,6 +12,7 @@ export const places: Readonly<Record<string, readonly [path: string, name: strin
   b: ["backends", "Backends"],
   f: ["findings", "Findings"],
   w: ["waits", "Waits"],
+  c: ["schedules", "Schedules"],
   a: ["audit", "Audit"],
 };
 

@@ -100,6 +100,12 @@ function ClusterChoice({ view }: { view: View }): JSX.Element | null {
   );
 }
 
+/** Schedules are a page where a cluster shows some, or where an address has led to it. */
+function shownPlaces(here: string | undefined): (typeof places)[string][] {
+  const schedules = here === "schedules" || (clusters.value ?? []).some((each) => each.schedules);
+  return Object.values(places).filter(([path]) => path !== "schedules" || schedules);
+}
+
 function rights(): string {
   const who = me.value;
   if (who === null) return "What you may do is not known yet.";
@@ -201,7 +207,7 @@ export function Frame({ children }: { children: ComponentChildren }): JSX.Elemen
           holdfast
         </a>
         <nav aria-label="Pages">
-          {Object.values(places).map(([path, name]) => (
+          {shownPlaces(here).map(([path, name]) => (
             <a key={path} href={view.href(path)} aria-current={here === path ? "page" : undefined}>
               {name}
               {path === "findings" && open.length > 0 && (
