@@ -31,6 +31,8 @@ async function serve({ config, directory }: LoadedConfig): Promise<void> {
     dashboard.close().catch((error: unknown) => fail(error));
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, close);
+  // At a terminal the signal says that the terminal is gone, and ends the process as usual.
+  if (process.stdin.isTTY !== true) process.on("SIGHUP", () => void dashboard.reread());
 }
 
 async function main(): Promise<void> {

@@ -1,10 +1,11 @@
-export type { BasicUser, BearerToken } from "./auth/credentials.js";
+export type { BasicUser, BearerToken, Live } from "./auth/credentials.js";
 export { hashPassword } from "./auth/passwords.js";
 export type { Principal, Role } from "./auth/roles.js";
 export { ConfigError } from "./config/config-error.js";
 export { type LoadedConfig, loadConfig } from "./config/load.js";
 export { ConfigSchema, type DashboardConfig } from "./config/schema.js";
 export type { NamedCollector } from "./core/cluster-row.js";
+export type { OwnFinding, OwnFindingKind } from "./core/own-findings.js";
 export type { Authenticate } from "./server/access.js";
 export type { HoldfastOptions } from "./server/options.js";
 export { fastifyHoldfast, longestParameter } from "./server/plugin.js";

@@ -7,7 +7,8 @@ import { checkConfig } from "./config/check.js";
 import { ConfigError } from "./config/config-error.js";
 import { checkAppendable } from "./config/places.js";
 import type { DashboardConfig } from "./config/schema.js";
-import { readSecret, readUsers, type SecretSource } from "./config/secrets.js";
+import { readSecret, type SecretSource } from "./config/secrets.js";
+import { SignInFiles, type SignInLog } from "./config/sign-in-files.js";
 import type { NamedCollector } from "./core/cluster-row.js";
 import { groupByRules } from "./exporter/group-rules.js";
 import type { ExporterOptions } from "./exporter/index.js";
@@ -36,11 +37,14 @@ export interface StartOptions {
 export interface RunningDashboard {
   /** With the base path and a slash at the end. */
   readonly url: string;
+  /**
+   * Reads the users and tokens again at once. It never rejects: a file that cannot be read, or is not right, leaves what it said before in force, and is
+   * told of in the log and as a finding. Without it files that have changed are read again within two seconds.
+   */
+  reread(): Promise<void>;
   /** Ends streams and requests, then the collectors that it has made. */
   close(): Promise<void>;
 }
-
-const shortestToken = 16;
 
 /** Serves the dashboard. @throws ConfigError */
 export async function startDashboard(
@@ -50,9 +54,10 @@ export async function startDashboard(
   const source = { directory: options.directory ?? process.cwd(), env: options.env ?? process.env };
   const app = serverOf(checkConfig(config), options.log ?? false);
   const warned = { ...source, warn: (message: string) => app.log.warn(message) };
-  const { plugin, host, port } = await resolveConfig(config, options, warned);
+  const { plugin, host, port, signIn } = await resolveConfig(config, options, warned, app.log);
   const made = await makeCollectors(config, warned);
   const close = async (): Promise<void> => {
+    signIn.close();
     await app.close();
     await Promise.all(made.map(({ collector }) => collector.close()));
   };
@@ -67,7 +72,8 @@ export async function startDashboard(
     const address = app.server.address();
     const bound = typeof address === "object" && address !== null ? address.port : port;
     const name = host.includes(":") ? `[${host}]` : host;
-    return { url: `http://${name}:${bound}${prefix}/`, close };
+    signIn.start();
+    return { url: `http://${name}:${bound}${prefix}/`, reread: () => signIn.reread(), close };
   } catch (error) {
     await close();
     throw error;
@@ -76,7 +82,8 @@ export async function startDashboard(
 
 /** Everything that can be found out about a configuration without connecting to a backend. @throws ConfigError */
 export async function checkDashboard(config: DashboardConfig, source: SecretSource): Promise<void> {
-  const { host, port } = await resolveConfig(checkConfig(config), {}, source);
+  const silent = { info: () => {}, warn: () => {} };
+  const { host, port } = await resolveConfig(checkConfig(config), {}, source, silent);
   await checkCollectors(config, source);
   await canListen(host, port);
 }
@@ -85,26 +92,21 @@ interface Resolved {
   readonly plugin: Omit<HoldfastOptions, "clusters">;
   readonly host: string;
   readonly port: number;
+  readonly signIn: SignInFiles;
 }
 
 async function resolveConfig(
   config: DashboardConfig,
   options: StartOptions,
   source: SecretSource,
+  log: SignInLog,
 ): Promise<Resolved> {
   const { auth = {}, actions = false, audit = {} } = config;
   const host = config.listen?.host ?? "127.0.0.1";
   const auditFile =
     audit.file === undefined ? undefined : await checkAppendable("audit.file", audit.file, source.directory);
-  const users = auth.basic === undefined ? [] : await readUsers(auth.basic.file, source);
-  const tokens = await Promise.all(
-    (auth.bearer ?? []).map(async ({ name, role, token }) => ({
-      name,
-      role,
-      token: await readToken(`auth.bearer ${name}`, token, source),
-    })),
-  );
-  const asksNobody = options.authenticate === undefined && users.length + tokens.length === 0;
+  const signIn = await SignInFiles.open(auth, source, log);
+  const asksNobody = options.authenticate === undefined && signIn.users.length + signIn.tokens.length === 0;
   const noAuth = asksNobody && auth.anonymous === undefined;
   if (noAuth && !isLoopback(host))
     throw new ConfigError(
@@ -135,9 +137,11 @@ async function resolveConfig(
   return {
     host,
     port: config.listen?.port ?? 8080,
+    signIn,
     plugin: {
-      users,
-      tokens,
+      users: () => signIn.users,
+      tokens: () => signIn.tokens,
+      ownFindings: () => signIn.findings(),
       actions,
       ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
       ...(anonymous === undefined ? {} : { anonymous }),
@@ -161,17 +165,6 @@ function exporterOptions({ externalUrl, metrics = {} }: DashboardConfig): Export
     ...(metrics.groups === undefined ? {} : { group: groupByRules(metrics.groups) }),
     ...(externalUrl === undefined ? {} : { externalUrl: externalUrl.replace(/\/*$/, "/") }),
   };
-}
-
-async function readToken(
-  what: string,
-  secret: Parameters<typeof readSecret>[1],
-  source: SecretSource,
-): Promise<string> {
-  const token = await readSecret(what, secret, source);
-  if (token.length < shortestToken || /\s/.test(token))
-    throw new ConfigError(`${what}: a token is at least ${shortestToken} characters without blanks`);
-  return token;
 }
 
 function isLoopback(host: string): boolean {

@@ -22,6 +22,17 @@ export interface BearerToken {
   readonly token: string;
 }
 
+/** A value, or a function that gives it as it is now. */
+export type Live<T> = T | (() => T);
+
+/** What it is now. */
+export function current<T extends object>(live: Live<T>): T {
+  return typeof live === "function" ? live() : live;
+}
+
+/** What a header has proved. That stays true; whether it lets in is asked anew each time, as users and tokens may change. */
+export type Proof = { readonly user: string; readonly passwordHash: string } | { readonly digest: Buffer };
+
 /** Too many passwords are being checked at this moment. */
 export class BusyError extends Error {
   override readonly name: string = "BusyError";
@@ -35,96 +46,130 @@ const mostKept = 1_000;
 const mostAtOnce = 2;
 const mostWaiting = 32;
 
-/**
- * The box's own check of an `authorization` header. A header that was right is remembered until it was not used for 5 minutes, under a key of this process, as
- * browsers send it with every request and scrypt is slow on purpose.
- */
-export class Credentials {
+/** The users and tokens of one moment. */
+class Callers {
   readonly #users: ReadonlyMap<string, BasicUser>;
   readonly #tokens: readonly { readonly digest: Buffer; readonly principal: Principal }[];
-  readonly #now: () => number;
-  readonly #key: Buffer = randomBytes(32);
-  readonly #right: Map<string, { readonly principal: Principal; readonly untilMs: number }> = new Map();
-  readonly #underWay: Map<string, Promise<Principal | null>> = new Map();
-  readonly #queue: (() => void)[] = [];
-  #checking = 0;
 
-  constructor(
-    known: { readonly users: readonly BasicUser[]; readonly tokens: readonly BearerToken[] },
-    now: () => number,
-  ) {
-    this.#users = new Map(known.users.map((user) => [user.name, user]));
-    this.#tokens = known.tokens.map(({ name, role, token }) => ({
+  constructor(users: readonly BasicUser[], tokens: readonly BearerToken[]) {
+    this.#users = new Map(users.map((user) => [user.name, user]));
+    this.#tokens = tokens.map(({ name, role, token }) => ({
       digest: sha256(token),
       principal: { name, role },
     }));
-    this.#now = now;
-  }
-
-  /** Nobody can be known by these: what somebody sends is meant for another. */
-  get empty(): boolean {
-    return this.#users.size + this.#tokens.length === 0;
   }
 
   get offersBasic(): boolean {
     return this.#users.size > 0;
   }
 
-  /** Whose header this was lately, if it was right then, or whose token it is: to find that out costs nothing. */
-  known(authorization: string): Principal | null {
+  get empty(): boolean {
+    return this.#users.size + this.#tokens.length === 0;
+  }
+
+  user(name: string): BasicUser | undefined {
+    return this.#users.get(name);
+  }
+
+  /** `null`: it lets nobody in. */
+  holderOf(proof: Proof): Principal | null {
+    if ("digest" in proof) return this.#holderOfToken(proof.digest);
+    const user = this.#users.get(proof.user);
+    if (user === undefined || user.passwordHash !== proof.passwordHash) return null;
+    return { name: user.name, role: user.role };
+  }
+
+  /** All are compared, each in constant time: how long it takes says nothing. */
+  #holderOfToken(digest: Buffer): Principal | null {
+    let found: Principal | null = null;
+    for (const each of this.#tokens) if (timingSafeEqual(each.digest, digest)) found = each.principal;
+    return found;
+  }
+}
+
+/**
+ * The dashboard's own check of an `authorization` header. A password that was right is remembered until it was not used for 5 minutes, under a key of this
+ * process, as browsers send it with every request and scrypt is slow on purpose. What is remembered is which hash it fits: it lets in as long as the
+ * user has that hash, and with the role that the user has now.
+ */
+export class Credentials {
+  readonly #known: {
+    readonly users: Live<readonly BasicUser[]>;
+    readonly tokens: Live<readonly BearerToken[]>;
+  };
+  readonly #now: () => number;
+  readonly #key: Buffer = randomBytes(32);
+  readonly #right: Map<string, { readonly proof: Proof; readonly untilMs: number }> = new Map();
+  readonly #underWay: Map<string, Promise<Proof | null>> = new Map();
+  readonly #queue: (() => void)[] = [];
+  #checking = 0;
+  #users: readonly BasicUser[] = [];
+  #tokens: readonly BearerToken[] = [];
+  #made: Callers = new Callers([], []);
+
+  constructor(
+    known: { readonly users: Live<readonly BasicUser[]>; readonly tokens: Live<readonly BearerToken[]> },
+    now: () => number,
+  ) {
+    this.#known = known;
+    this.#now = now;
+  }
+
+  /** There are no users and no tokens: what a client sends is meant for another server. */
+  get empty(): boolean {
+    return this.#callers.empty;
+  }
+
+  get offersBasic(): boolean {
+    return this.#callers.offersBasic;
+  }
+
+  /** Whom a proof lets in now; `null`: its user, password or token is gone. */
+  holderOf(proof: Proof): Principal | null {
+    return this.#callers.holderOf(proof);
+  }
+
+  /** Of a header that was right lately, or has a token: to find that out costs nothing. `null`: it lets nobody in, or must be checked. */
+  known(authorization: string): Proof | null {
     const name = this.#nameOf(authorization);
     const known = this.#right.get(name);
-    if (known !== undefined && known.untilMs > this.#now()) {
-      this.#remember(name, known.principal);
-      return known.principal;
-    }
-    const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? [];
-    return token === undefined ? null : this.#bearer(token);
+    const proof = known !== undefined && known.untilMs > this.#now() ? known.proof : tokenOf(authorization);
+    if (proof === null || this.holderOf(proof) === null) return null;
+    if (proof === known?.proof) this.#remember(name, proof);
+    return proof;
   }
 
   /** The check of the same header that has not ended. */
-  underWay(authorization: string): Promise<Principal | null> | undefined {
+  underWay(authorization: string): Promise<Proof | null> | undefined {
     return this.#underWay.get(this.#nameOf(authorization));
   }
 
-  /** `null`: wrong. @throws BusyError */
-  check(authorization: string): Promise<Principal | null> {
+  /** `null`: wrong. Users may have changed by then, so `holderOf` has the last word. @throws BusyError */
+  check(authorization: string): Promise<Proof | null> {
     const name = this.#nameOf(authorization);
     const checked = this.#check(authorization, name).finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, checked);
     return checked;
   }
 
-  async #check(authorization: string, name: string): Promise<Principal | null> {
-    const [, scheme, value] = /^(\w+) +(\S+)$/.exec(authorization) ?? [];
-    if (scheme === undefined || value === undefined) return null;
-    const principal =
-      scheme.toLowerCase() === "bearer"
-        ? this.#bearer(value)
-        : scheme.toLowerCase() === "basic"
-          ? await this.#basic(value)
-          : null;
-    if (principal !== null) this.#remember(name, principal);
-    return principal;
+  async #check(authorization: string, name: string): Promise<Proof | null> {
+    const token = tokenOf(authorization);
+    if (token !== null) return token;
+    const [, value] = /^basic +(\S+)$/i.exec(authorization) ?? [];
+    const proof = value === undefined ? null : await this.#basic(value);
+    if (proof !== null) this.#remember(name, proof);
+    return proof;
   }
 
-  /** All are compared, each in constant time: how long it takes says nothing. */
-  #bearer(token: string): Principal | null {
-    const digest = sha256(token);
-    let found: Principal | null = null;
-    for (const each of this.#tokens) if (timingSafeEqual(each.digest, digest)) found = each.principal;
-    return found;
-  }
-
-  async #basic(value: string): Promise<Principal | null> {
+  async #basic(value: string): Promise<Proof | null> {
     const text = Buffer.from(value, "base64").toString("utf8");
     const colon = text.indexOf(":");
     if (colon === -1 || !this.offersBasic) return null;
-    const user = this.#users.get(text.slice(0, colon));
     await this.#turn();
     try {
+      const user = this.#callers.user(text.slice(0, colon));
       const right = await verifyPassword(text.slice(colon + 1), user?.passwordHash ?? nobodysHash);
-      return right && user !== undefined ? { name: user.name, role: user.role } : null;
+      return right && user !== undefined ? { user: user.name, passwordHash: user.passwordHash } : null;
     } finally {
       this.#checking -= 1;
       this.#queue.shift()?.();
@@ -139,16 +184,33 @@ export class Credentials {
     this.#checking += 1;
   }
 
-  #remember(name: string, principal: Principal): void {
+  /** Made anew when there are other users or tokens. */
+  get #callers(): Callers {
+    const users = current(this.#known.users);
+    const tokens = current(this.#known.tokens);
+    if (users !== this.#users || tokens !== this.#tokens) {
+      this.#users = users;
+      this.#tokens = tokens;
+      this.#made = new Callers(users, tokens);
+    }
+    return this.#made;
+  }
+
+  #remember(name: string, proof: Proof): void {
     this.#right.delete(name);
     const [oldest] = this.#right.keys();
     if (this.#right.size >= mostKept && oldest !== undefined) this.#right.delete(oldest);
-    this.#right.set(name, { principal, untilMs: this.#now() + keptMs });
+    this.#right.set(name, { proof, untilMs: this.#now() + keptMs });
   }
 
   #nameOf(authorization: string): string {
     return createHmac("sha256", this.#key).update(authorization).digest("base64");
   }
+}
+
+function tokenOf(authorization: string): Proof | null {
+  const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? [];
+  return token === undefined ? null : { digest: sha256(token) };
 }
 
 /** Who a header says that it comes from; empty where it says no name. */

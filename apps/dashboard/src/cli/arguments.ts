@@ -38,6 +38,7 @@ Commands
   hash-password     reads a password from the standard input and prints what belongs into the file of
                     auth.basic, behind name:role:
 
+SIGHUP reads the files of users and tokens again at once, unless it comes from a terminal that was closed.
 The exit code is 0 after SIGINT or SIGTERM and after a check that found nothing, 2 for a wrong
 configuration or option, 1 for anything else.`;
 

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import type { Finding, FindingKind, ObservedParticipant } from "@holdfast/collectors";
+import type { Finding, ObservedParticipant } from "@holdfast/collectors";
 import { slowHolds, usualLongHoldMs, type WaitEdge } from "@holdfast/collectors/internal";
 import type { FindingRow, Findings } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf, wordOf } from "./lock-id.js";
 import { type Mute, Mutes } from "./mutes.js";
+import { type AnyFindingKind, type OwnFinding, ownFindingRow } from "./own-findings.js";
 import type { WaitGraph } from "./wait-graph.js";
 import { cycleRowOf, labelOf, lockIdsOf } from "./wait-names.js";
 
@@ -13,7 +14,7 @@ const mostPast = 200;
 const walkEveryMs = 5_000;
 const weight: Readonly<Record<FindingRow["severity"], number>> = { critical: 0, warning: 1, info: 2 };
 
-type Row = FindingRow & { readonly kind: FindingKind };
+type Row = FindingRow & { readonly kind: AnyFindingKind };
 
 /** What is wrong now, in all clusters, and what was. */
 export class FindingsBoard {
@@ -22,6 +23,7 @@ export class FindingsBoard {
   readonly #now: () => number;
   readonly #mutes: Mutes;
   readonly #longHoldMs: number;
+  readonly #own: () => readonly OwnFinding[];
   #slow: ReadonlyMap<string, readonly Finding[]> = new Map();
   #walkedMs = Number.NEGATIVE_INFINITY;
   #present: Map<string, Row> = new Map();
@@ -34,7 +36,9 @@ export class FindingsBoard {
     now: () => number,
     longHoldMs: number = usualLongHoldMs,
     mutes: Mutes = new Mutes({ now }),
+    own: () => readonly OwnFinding[] = () => [],
   ) {
+    this.#own = own;
     this.#mutes = mutes;
     this.#longHoldMs = longHoldMs;
     this.#clusters = clusters;
@@ -46,7 +50,7 @@ export class FindingsBoard {
   refresh(): boolean {
     const before = this.#present;
     this.#walk();
-    const rows: Row[] = [...this.#collected(), ...this.#deadlocks()];
+    const rows: Row[] = [...this.#own().map(ownFindingRow), ...this.#collected(), ...this.#deadlocks()];
     this.#present = new Map(rows.map((row) => [row.id, row]));
     const gone = [...before.values()].filter(({ id }) => !this.#present.has(id));
     if (gone.length > 0) this.#past = [...gone, ...this.#past].slice(0, mostPast);

@@ -22,6 +22,7 @@ import { Kept } from "./kept.js";
 import { addressOf } from "./lock-id.js";
 import { listLocks } from "./lock-list.js";
 import type { Mutes } from "./mutes.js";
+import type { OwnFinding } from "./own-findings.js";
 import { backendFailed, messageOf, notFound } from "./problems.js";
 import { scheduleRowOf, sessionRowOf } from "./rows.js";
 import { pointEveryMs } from "./series.js";
@@ -95,6 +96,7 @@ export class Observatory {
       readonly now?: () => number;
       readonly longHoldMs?: number;
       readonly mutes?: Mutes;
+      readonly own?: () => readonly OwnFinding[];
     } = {},
   ) {
     this.now = options.now ?? Date.now;
@@ -108,7 +110,14 @@ export class Observatory {
     );
     this.clusters = [...this.#watched.values()];
     this.graph = new WaitGraph(this.clusters, this.now);
-    this.findings = new FindingsBoard(this.clusters, this.graph, this.now, options.longHoldMs, options.mutes);
+    this.findings = new FindingsBoard(
+      this.clusters,
+      this.graph,
+      this.now,
+      options.longHoldMs,
+      options.mutes,
+      options.own,
+    );
     this.#timer = setInterval(() => void this.#tick(), tickMs);
     this.#timer.unref();
   }

@@ -1,4 +1,3 @@
-import type { FindingKind } from "@holdfast/collectors";
 import { defaultLockGroup } from "@holdfast/metrics";
 import {
   type AnyRegistry,
@@ -7,6 +6,7 @@ import {
   labelWord,
   MetricSet,
 } from "@holdfast/metrics/internal";
+import { type AnyFindingKind, ownCluster, ownFindingKinds } from "../core/own-findings.js";
 import { collectBackends } from "./backend-gauges.js";
 import { exporterCatalogue } from "./catalogue.js";
 import { countLocks, type LockCensus, type LockRef, type NamedCollector } from "./lock-census.js";
@@ -20,7 +20,7 @@ export interface ExporterState {
   /** Those of all clusters that are not muted, the worst first. */
   findings(): Iterable<{
     readonly cluster: string;
-    readonly kind: FindingKind;
+    readonly kind: AnyFindingKind;
     /** Id of the lock in the API, where it is about one. */
     readonly lockId?: string | null;
   }>;
@@ -171,6 +171,7 @@ function collectOwn(set: MetricSet, state: ExporterState): void {
     for (const { name: cluster } of state.clusters) {
       for (const kind of findingKinds) gauge.set({ cluster, kind }, 0);
     }
+    for (const kind of ownFindingKinds) gauge.set({ cluster: ownCluster, kind: labelWord(kind) }, 0);
     for (const { cluster, kind } of state.findings()) gauge.inc({ cluster, kind: labelWord(kind) });
   });
   set.collected("stream_clients", (gauge) => gauge.set(state.stream().clients));

@@ -1,12 +1,12 @@
 import type {
   CollectorEvent,
-  FindingKind,
   LockAction,
   ObservedLock,
   ObservedServer,
   ObservedSession,
 } from "@holdfast/collectors";
 import { labelWord, recipes } from "@holdfast/metrics/internal";
+import type { AnyFindingKind } from "../core/own-findings.js";
 
 // Closed by the types, as in the metrics of clients: a word more or less in the model does not compile here.
 
@@ -33,7 +33,7 @@ const sessionStateWords: Words<ObservedSession["state"]> = {
 };
 export const observedSessionStates: readonly string[] = labelWords(sessionStateWords);
 
-const findingWords: Words<FindingKind> = {
+const findingWords: Words<AnyFindingKind> = {
   "deadlock-suspected": true,
   "stuck-with-waiters": true,
   "long-hold": true,
@@ -50,6 +50,7 @@ const findingWords: Words<FindingKind> = {
   "eviction-policy": true,
   "unauthenticated-admin": true,
   "clock-skew": true,
+  "sign-in-not-read": true,
 };
 export const findingKinds: readonly string[] = labelWords(findingWords);
 

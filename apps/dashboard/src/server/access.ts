@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { BusyError, type Credentials, claimedNameOf } from "../auth/credentials.js";
+import { BusyError, type Credentials, claimedNameOf, type Proof } from "../auth/credentials.js";
 import type { CsrfTokens } from "../auth/csrf.js";
 import type { FailedLogins } from "../auth/failed-logins.js";
 import { isCrossSite, isLoopbackName, isOwnOrigin, proxyHeaderOf } from "../auth/origin.js";
@@ -18,8 +18,24 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     holdfastPrincipal: Principal | null;
+    holdfastAdmission: Admission | null;
   }
 }
+
+/** Who was let in, and how to find out later who that is now; `null`: is not let in any more. */
+export type Admission =
+  | {
+      readonly principal: Principal;
+      /** By users and tokens, or without credentials: to find out costs nothing. */
+      readonly by: "own";
+      again(): Principal | null;
+    }
+  | {
+      readonly principal: Principal;
+      /** By `authenticate`, which may ask other servers. */
+      readonly by: "hook";
+      again(): Principal | null | Promise<Principal | null>;
+    };
 
 /** Tells who asks; `null` where it is not for it to say. */
 export type Authenticate = (request: FastifyRequest) => Principal | null | Promise<Principal | null>;
@@ -49,6 +65,7 @@ export interface Refused {
 /** Guards every route of this scope, those that are added later too. */
 export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
   scope.decorateRequest("holdfastPrincipal", null);
+  scope.decorateRequest("holdfastAdmission", null);
   scope.addHook("onRoute", ({ method, url, config }) => {
     if (config?.access === undefined)
       throw new Error(`${String(method)} ${url}: no access is declared, so nobody may be let in`);
@@ -78,7 +95,8 @@ export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
       fetchSite: headerOf(request, "sec-fetch-site"),
     };
     if (api === true && isCrossSite(from)) throw refuse(null, "cross-site", "not for pages of other sites");
-    const principal = await identify(request, reply, parts);
+    const admission = await identify(request, reply, parts);
+    const { principal } = admission;
     if (access === undefined || !atLeast(principal.role, access))
       throw refuse(principal, "forbidden", `this takes the role ${access ?? "of nobody"}`);
     if (changes) {
@@ -87,29 +105,41 @@ export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
         throw refuse(principal, "csrf", "x-csrf-token must be the csrfToken of GET me");
     }
     request.holdfastPrincipal = principal;
+    request.holdfastAdmission = admission;
   });
 }
 
 /** Behind the guard. */
 export function principalOf(request: FastifyRequest): Principal {
-  const principal = request.holdfastPrincipal;
-  if (principal === null) throw new ProblemError(401, "unauthenticated", "who are you?");
-  return principal;
+  return admissionOf(request).principal;
+}
+
+/** Behind the guard. */
+export function admissionOf(request: FastifyRequest): Admission {
+  const admission = request.holdfastAdmission;
+  if (admission === null) throw new ProblemError(401, "unauthenticated", "who are you?");
+  return admission;
 }
 
 async function identify(
   request: FastifyRequest,
   reply: FastifyReply,
   { authenticate, credentials, anonymous, failedLogins, onRefused }: AccessParts,
-): Promise<Principal> {
+): Promise<Admission> {
   const told = await authenticate?.(request);
-  if (told !== undefined && told !== null) return told;
+  if (authenticate !== undefined && told !== undefined && told !== null)
+    return { principal: told, by: "hook", again: () => authenticate(request) };
   const { authorization } = request.headers;
   if (authorization === undefined || authorization === "" || credentials.empty) {
-    if (anonymous !== null) return anonymous;
+    if (anonymous !== null) return { principal: anonymous, by: "own", again: () => anonymous };
     throw unauthenticated(reply, credentials, "credentials are needed");
   }
-  const known = credentials.known(authorization);
+  const admitted = (proof: Proof | null): Admission | null => {
+    const again = (): Principal | null => (proof === null ? null : credentials.holderOf(proof));
+    const principal = again();
+    return principal === null ? null : { principal, by: "own", again };
+  };
+  const known = admitted(credentials.known(authorization));
   if (known !== null) return known;
   const claimedName = claimedNameOf(authorization);
   const caller = JSON.stringify([claimedName, request.ip]);
@@ -124,17 +154,17 @@ async function identify(
     failedLogins.add(caller);
     check = credentials.check(authorization);
   }
-  let principal: Principal | null;
+  let admission: Admission | null;
   try {
-    principal = await check;
+    admission = admitted(await check);
   } catch (error) {
     if (!(error instanceof BusyError)) throw error;
     failedLogins.takeBack(caller);
     throw new ProblemError(503, "busy", error.message);
   }
-  if (principal !== null) {
+  if (admission !== null) {
     failedLogins.forget(caller);
-    return principal;
+    return admission;
   }
   request.log.warn({ address: request.ip, name: claimedName }, "wrong credentials");
   const problem = unauthenticated(reply, credentials, "these credentials are not right");

@@ -2,13 +2,16 @@ import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { FastifyInstance } from "fastify";
 import { EventsQuerySchema } from "../contract/api.js";
 import { ProblemError } from "../core/problems.js";
-import { principalOf } from "./access.js";
+import { admissionOf } from "./access.js";
 import { StreamClient } from "./stream-client.js";
 import type { StreamHub } from "./stream-hub.js";
+import { StreamRights } from "./stream-rights.js";
 
 const mostRows = 500;
 const mostClients = 2_000;
 
+/** For what a stream was sent before its caller was found to have lost the right to it. */
+const lastWordsMs = 2_000;
 /** More pages than that at once are no person's. */
 const usualPerCaller = 20;
 
@@ -16,6 +19,8 @@ export interface StreamLimits {
   readonly undrainedMs: number | undefined;
   /** Streams of one name at one address. */
   readonly perCaller: number | undefined;
+  /** Between two questions to the hook `authenticate` for one stream. */
+  readonly authenticateAgainMs: number | undefined;
 }
 
 /** GET events: changes as they come. */
@@ -23,6 +28,8 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: Strea
   const { undrainedMs, perCaller = usualPerCaller } = limits;
   /** By name and address, how many are open. */
   const open = new Map<string, number>();
+  const rights = new StreamRights(limits.authenticateAgainMs);
+  root.addHook("onClose", async () => rights.close());
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
   scope.get(
     "/events",
@@ -42,7 +49,8 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: Strea
       if (ids.size > mostRows) throw new ProblemError(400, "bad-request", `rows: ${mostRows} at most`);
       if (hub.totals.clients >= mostClients)
         throw new ProblemError(503, "busy", "too many streams; ask for what you need instead");
-      const caller = JSON.stringify([principalOf(request).name, request.ip]);
+      const admission = admissionOf(request);
+      const caller = JSON.stringify([admission.principal.name, request.ip]);
       const own = open.get(caller) ?? 0;
       if (own >= perCaller)
         throw new ProblemError(429, "too-many-streams", `${perCaller} streams at most for one caller`);
@@ -76,6 +84,16 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: Strea
         },
         undrainedMs,
       );
+      const unwatch = rights.watch(admission, (why) => {
+        request.log.info(
+          { address: request.ip, name: admission.principal.name },
+          `a stream is ended: ${why}`,
+        );
+        client.close();
+        // What was written before is still on its way to a client that takes it.
+        setTimeout(() => response.destroy(), lastWordsMs).unref();
+      });
+      response.once("close", unwatch);
       hub.add(client, [...ids]);
     },
   );

@@ -1,8 +1,9 @@
 import type { AuditOptions } from "../actions/audit-log.js";
 import type { WebhookOptions } from "../actions/webhook.js";
-import type { BasicUser, BearerToken } from "../auth/credentials.js";
+import type { BasicUser, BearerToken, Live } from "../auth/credentials.js";
 import type { Principal } from "../auth/roles.js";
 import type { NamedCollector } from "../core/cluster-row.js";
+import type { OwnFinding } from "../core/own-findings.js";
 import type { ExporterOptions } from "../exporter/index.js";
 import type { Authenticate } from "./access.js";
 
@@ -10,12 +11,19 @@ import type { Authenticate } from "./access.js";
 export interface HoldfastOptions {
   /** What is shown. The plugin does not close them: whoever made them does. */
   readonly clusters: readonly NamedCollector[];
-  /** Asked first, for sign-in by OIDC, a session of the host's own, or a proxy's header. `null`: the other ways are tried. */
+  /**
+   * Asked first, for sign-in by OIDC, a session of the host's own, or a proxy's header. `null`: the other ways are tried. For an open stream it is asked
+   * again with the request that has begun it, every `authenticateAgainMs`.
+   */
   readonly authenticate?: Authenticate;
-  /** By name and password (HTTP Basic). */
-  readonly users?: readonly BasicUser[];
-  /** By `authorization: Bearer`. */
-  readonly tokens?: readonly BearerToken[];
+  /** In milliseconds; default 120,000. A stream whose caller has another name or role by then, or none, ends. So it does where the hook rejects, or gives no answer for 10 s. */
+  readonly authenticateAgainMs?: number;
+  /** By name and password (HTTP Basic). A function is asked at each request, and every second for open streams: it gives another array when they have changed. */
+  readonly users?: Live<readonly BasicUser[]>;
+  /** By `authorization: Bearer`. A function is asked as that of `users`. */
+  readonly tokens?: Live<readonly BearerToken[]>;
+  /** What is wrong with the dashboard itself, shown as findings. Default: nothing. */
+  readonly ownFindings?: () => readonly OwnFinding[];
   /** Who brings no credentials. Default: is not let in. */
   readonly anonymous?: Principal;
   /** Answer only requests that call us by a loopback name. Default: false; needed where nobody is asked for credentials. */

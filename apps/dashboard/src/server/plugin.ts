@@ -6,7 +6,7 @@ import { Registry } from "prom-client";
 import { ActionDesk } from "../actions/action-desk.js";
 import { AuditLog } from "../actions/audit-log.js";
 import { Webhook } from "../actions/webhook.js";
-import { Credentials } from "../auth/credentials.js";
+import { Credentials, current } from "../auth/credentials.js";
 import { CsrfTokens } from "../auth/csrf.js";
 import { FailedLogins } from "../auth/failed-logins.js";
 import { Mutes } from "../core/mutes.js";
@@ -53,6 +53,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   const mutes = await openMutes(options.audit?.file, (why) => log.warn(why));
   const observatory = new Observatory(options.clusters, {
     mutes,
+    ...(options.ownFindings === undefined ? {} : { own: options.ownFindings }),
     ...(options.longHoldMs === undefined ? {} : { longHoldMs: options.longHoldMs }),
   });
   const hub = new StreamHub(observatory);
@@ -131,6 +132,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
       serveEvents(api, hub, {
         undrainedMs: options.undrainedMs,
         perCaller: options.streamsPerCaller,
+        authenticateAgainMs: options.authenticateAgainMs,
       });
       serveOpenApi(api);
       api.all("/*", { schema: { hide: true }, config: { access: "viewer", api: true } }, () => {
@@ -168,7 +170,8 @@ function check(scope: FastifyInstance, options: HoldfastOptions): void {
       `fastifyHoldfast: ${JSON.stringify(odd)} cannot be the name of a cluster, or is one twice`,
     );
   const { authenticate, users = [], tokens = [], anonymous } = options;
-  if (authenticate === undefined && users.length + tokens.length === 0 && anonymous === undefined)
+  const known = current(users).length + current(tokens).length;
+  if (authenticate === undefined && known === 0 && anonymous === undefined)
     throw new Error("fastifyHoldfast: say who may come in: authenticate, users, tokens or anonymous");
   const limit = scope.initialConfig.routerOptions?.maxParamLength ?? 100;
   if (limit < longestParameter)

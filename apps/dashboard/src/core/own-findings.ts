@@ -1,0 +1,38 @@
+import type { FindingKind } from "@holdfast/collectors";
+import type { FindingRow } from "../contract/api.js";
+import { wordOf } from "./lock-id.js";
+
+/** What may be wrong with the dashboard itself. */
+export type OwnFindingKind = "sign-in-not-read";
+export const ownFindingKinds: readonly OwnFindingKind[] = ["sign-in-not-read"];
+export type AnyFindingKind = FindingKind | OwnFindingKind;
+
+/** Stands in the place of a cluster. No cluster of a configuration file can have this name. */
+export const ownCluster = "(dashboard)";
+
+/** Something that is wrong with the dashboard itself, and not with a lock. */
+export interface OwnFinding {
+  readonly kind: OwnFindingKind;
+  /** What it is about, such as a file. */
+  readonly object: string;
+  /** Epoch milliseconds. */
+  readonly sinceMs: number;
+  readonly evidence: string;
+  readonly advice: string;
+}
+
+export function ownFindingRow(finding: OwnFinding): FindingRow & { readonly kind: OwnFindingKind } {
+  const { kind, object, sinceMs, evidence, advice } = finding;
+  return {
+    id: wordOf(ownCluster, kind, object),
+    cluster: ownCluster,
+    kind,
+    severity: "warning",
+    object,
+    lockId: null,
+    sinceMs,
+    evidence,
+    advice,
+    muted: null,
+  };
+}
