@@ -46,7 +46,7 @@ the whole of it: * is anything, ? is one character.
   --schedules
            the last run of each schedule of @holdfast/schedules instead of locks
 
-Ages: 01:10 is known, ≥ 01:10 is at least, ≤ 01:10 at most. conn counts connections, each with one waiter or more.`,
+Ages: 2 min is known, ≥ 2 min is at least, ≤ 2 min at most. WAITERS ≥ 2: two connections, each with one waiter or more.`,
   options: { all: { type: "boolean" }, schedules: { type: "boolean" } },
   run: (given, io) =>
     given.values.schedules === true
@@ -130,12 +130,14 @@ const columns: readonly Column<Line>[] = [
   {
     title: "HELD FOR",
     text: ({ lock, held }) => (lock.holderCount === 0 ? "-" : ageText(held)),
+    right: true,
     leaveOut: 2,
   },
   { title: "WAITERS", text: ({ lock }) => waitersOf(lock), right: true },
   {
     title: "LONGEST WAIT",
     text: ({ lock, waited }) => (lock.waiterCount === 0 ? "-" : ageText(waited)),
+    right: true,
     leaveOut: 3,
   },
   { title: "FINDING", text: ({ findings }) => findingsText(findings), least: 14, leaveOut: 1 },

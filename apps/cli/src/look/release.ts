@@ -1,11 +1,11 @@
 import { createInterface } from "node:readline/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActionResult, LockCollector, ObservedLockDetail } from "@holdfast/collectors";
-import { shownName, typedName, visible } from "@holdfast/collectors/internal";
+import { shownName, typedName, visible, whoIs } from "@holdfast/collectors/internal";
 import { type Command, exits, type Io, UsageError } from "../command.js";
 import { jsonOfLock, printJson } from "./json.js";
 import { lookingAt } from "./looking.js";
-import { ageOf, ageText, bornMs, holdersOf, stateOf, waitersOf, whoIs } from "./words.js";
+import { ageOf, ageText, bornMs, holdersOf, stateOf, waitersOf } from "./words.js";
 
 /** The next waiter is granted by its own client at times, which takes a moment. */
 const passesOnMs = 2_000;

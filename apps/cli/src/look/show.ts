@@ -1,5 +1,5 @@
 import type { Finding, ObservedLockDetail, ObservedParticipant, SessionContact } from "@holdfast/collectors";
-import { shownName, span, visible } from "@holdfast/collectors/internal";
+import { shownName, span, visible, whoIs } from "@holdfast/collectors/internal";
 import type { Command } from "../command.js";
 import { jsonOfLock, jsonOfParticipant, printJson } from "./json.js";
 import { lookingAt } from "./looking.js";
@@ -16,7 +16,6 @@ import {
   libraryNames,
   many,
   stateOf,
-  whoIs,
 } from "./words.js";
 
 const contactsMs = 2_000;
@@ -137,7 +136,7 @@ function queuePart(lock: ObservedLockDetail, { beganMs, width }: Beside): string
   const columns: readonly Column<ObservedParticipant>[] = [
     { title: "#", text: ({ position }) => (position === null ? "-" : String(position + 1)), right: true },
     { title: "WHO", text: whoIs, least: 12 },
-    { title: "WAITING", text: (one) => ageText(ageOf(one.since, lock.readMs, beganMs)) },
+    { title: "WAITING", text: (one) => ageText(ageOf(one.since, lock.readMs, beganMs)), right: true },
     {
       title: "GIVES UP",
       text: ({ deadlineMs }) => (deadlineMs === null ? "unknown" : `in ${span(deadlineMs - lock.readMs)}`),

@@ -1,13 +1,13 @@
 import type { ObservedLockDetail, ObservedParticipant } from "@holdfast/collectors";
 import type { WaitCycle } from "@holdfast/collectors/internal";
-import { shownName, span } from "@holdfast/collectors/internal";
+import { shownName, span, whoIs } from "@holdfast/collectors/internal";
 import type { Command } from "../command.js";
 import { circlesAmong, standing } from "./cycles.js";
 import { jsonOfParticipant, printJson } from "./json.js";
 import { looking } from "./looking.js";
 import { matcherOf, readAll, wholeList } from "./reading.js";
 import { type Column, table, widthOf } from "./table.js";
-import { ageOf, ageText, holdersOf, waitersOf, whoIs } from "./words.js";
+import { ageOf, ageText, holdersOf, waitersOf } from "./words.js";
 
 /** So many contended locks are read, those that have been waited for longest. */
 const mostLocks = 200;
@@ -114,6 +114,7 @@ function columnsOf(beganMs: number): readonly Column<Line>[] {
     {
       title: "WAITING",
       text: ({ lock, waiter }) => ageText(ageOf(waiter?.since ?? lock.oldestWait, lock.readMs, beganMs)),
+      right: true,
     },
     { title: "BLOCKED BY", text: ({ lock }) => holdersOf(lock, whoIs), least: 10 },
     {

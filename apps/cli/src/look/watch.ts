@@ -5,12 +5,12 @@ import type {
   ObservedLockDetail,
   ObservedParticipant,
 } from "@holdfast/collectors";
-import { shownName, span, visible } from "@holdfast/collectors/internal";
+import { shownName, span, visible, whoIs } from "@holdfast/collectors/internal";
 import type { Command, Io } from "../command.js";
 import { jsonOfParticipant, printJsonLine } from "./json.js";
 import { looking, type View } from "./looking.js";
 import { matcherOf, maxWaiters, readAll, wholeList } from "./reading.js";
-import { holdersOf, many, timeOfDay, whoIs } from "./words.js";
+import { holdersOf, many, timeOfDay } from "./words.js";
 
 /** So many locks are kept as fresh as it goes; of the others changes are seen a little later on Redis. */
 const mostAttended = 2_000;

@@ -6,7 +6,7 @@ import type {
   ObservedLockDetail,
   ObservedParticipant,
 } from "@holdfast/collectors";
-import { clock, visible } from "@holdfast/collectors/internal";
+import { duration, shortId, visible } from "@holdfast/collectors/internal";
 
 /** `1 lock`, `2 locks`. */
 export function many(count: number, one: string, more = `${one}s`): string {
@@ -48,7 +48,7 @@ export function waitersOf({
   waiterUnit,
 }: Pick<ObservedLock, "waiterCount" | "waiterUnit">): string {
   if (waiterUnit === "hidden") return "hidden";
-  return waiterUnit === "connections" && waiterCount > 0 ? `${waiterCount} conn` : String(waiterCount);
+  return waiterUnit === "connections" && waiterCount > 0 ? `≥ ${waiterCount}` : String(waiterCount);
 }
 
 /** Why a column or a list of waiters is as it is; `null` where the number says all. */
@@ -61,33 +61,13 @@ export function aboutWaiters({
   return `${many(waiterCount, "connection")} listen on its channel; each is one waiter or more, and who they are is not in the backend`;
 }
 
-/** Who a participant is, from what there is: its label, its host and process, its address, what it wrote, its owner, its entry. */
-export function whoIs(one: ObservedParticipant): string {
-  const { identity, address, data, actor, entry } = one;
-  const pid = identity?.pid == null ? null : `pid ${identity.pid}`;
-  const known = [
-    identity?.label,
-    [identity?.host, pid].filter((each) => each != null).join(" "),
-    address,
-    // Where there is an identity, it was read from the data. Several clients of one host have the same address.
-    ...(identity === null ? [data, shortId(actor ?? entry)] : []),
-  ].filter((each): each is string => each != null && each !== "");
-  const [main = shortId(actor ?? entry), ...more] = new Set(known.map(visible));
-  return more.length === 0 ? main : `${main} (${more.join(", ")})`;
-}
-
-/** The same in few characters, for a column. */
+/** Who a participant is in few characters, for a column. `whoIs` has more words. */
 export function whoIsShort(one: ObservedParticipant): string {
   const { identity, address, data, actor, entry } = one;
   const process =
     identity?.host == null ? null : `${identity.host}${identity.pid === null ? "" : `:${identity.pid}`}`;
   const known = [identity?.label, process, address, identity === null ? data : null];
   return visible(known.find((each) => each != null && each !== "") ?? shortId(actor ?? entry));
-}
-
-/** A uuid by its beginning, what stands behind it whole: `3f2c91ab…:57`. */
-function shortId(id: string): string {
-  return visible(id).replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "$1…");
 }
 
 /** The holders of a lock, in a column: the first, and how many more there are. */
@@ -126,11 +106,11 @@ export function ageOf(
   return { leastMs: sinceMs, mostMs: bornMs === null ? null : Math.max(0, nowMs - bornMs) };
 }
 
-/** `00:41`, `≥ 01:10` where it is at least so long, `≤ 02:00` where it is no more than that, `unknown`. */
+/** `41 s`, `≥ 1 min 10 s` where it is at least so long, `≤ 2 min` where it is no more than that, `unknown`. */
 export function ageText({ leastMs, mostMs }: Age): string {
-  if (leastMs !== null && leastMs === mostMs) return clock(leastMs);
-  if (leastMs !== null) return `≥ ${clock(leastMs)}`;
-  return mostMs === null ? "unknown" : `≤ ${clock(mostMs)}`;
+  if (leastMs !== null && leastMs === mostMs) return duration(leastMs);
+  if (leastMs !== null) return `≥ ${duration(leastMs)}`;
+  return mostMs === null ? "unknown" : `≤ ${duration(mostMs)}`;
 }
 
 /**

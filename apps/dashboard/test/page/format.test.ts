@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clock, span } from "../../page/src/format/duration.js";
+import { duration, span } from "../../page/src/format/duration.js";
 import { instant, timeOfDay } from "../../page/src/format/instant.js";
 import { age } from "../../page/src/format/moment.js";
 import { count, many, percent, rate } from "../../page/src/format/number.js";
@@ -36,25 +36,25 @@ function participant(changed: Partial<Participant>): Participant {
 
 describe("ages", () => {
   it("are counted in whole seconds, minutes, hours and days", () => {
-    expect([0, 999, 41_000, 61_000, 3_723_000, 86_400_000 * 3 + 14_700_000].map(clock)).toEqual([
-      "00:00",
-      "00:00",
-      "00:41",
-      "01:01",
-      "1:02:03",
-      "3 d 04:05",
+    expect([0, 999, 41_000, 61_000, 3_723_000, 86_400_000 * 3 + 14_700_000].map(duration)).toEqual([
+      "0 s",
+      "0 s",
+      "41 s",
+      "1 min 1 s",
+      "1 h 2 min",
+      "3 d 4 h",
     ]);
   });
-  it("are never below nothing, however the clocks differ", () => {
-    expect(clock(-5000)).toBe("00:00");
+  it("are never below nothing, however the durations differ", () => {
+    expect(duration(-5000)).toBe("0 s");
     expect(span(-5000)).toBe("0 ms");
   });
   it("of an exact moment say so", () => {
-    expect(age({ atMs: 1000, provenance: "exact" }, 42_000)).toMatchObject({ text: "00:41", note: "exact" });
+    expect(age({ atMs: 1000, provenance: "exact" }, 42_000)).toMatchObject({ text: "41 s", note: "exact" });
   });
   it("that are only a lower bound say so", () => {
     expect(age({ atMs: 1000, provenance: "at-least" }, 42_000)).toMatchObject({
-      text: "≥ 00:41",
+      text: "≥ 41 s",
       note: "first seen",
     });
   });

@@ -99,7 +99,7 @@ describe("the line that tells of a cluster in trouble", () => {
       "less than 1 s ago",
       "5 s ago",
     ]);
-    expect([due(-3_000), due(0), due(41_000)]).toEqual(["now", "now", "in 00:41"]);
+    expect([due(-3_000), due(0), due(41_000)]).toEqual(["now", "now", "in 41 s"]);
   });
 });
 

@@ -1,23 +1,35 @@
-/** An age to be compared with others in a column: `00:41`, `1:02:03`, `3 d 04:05`. Less than nothing (clocks differ) is nothing. */
-export function clock(ms: number): string {
-  const left = Math.max(0, Math.floor(ms / 1_000));
-  const two = (value: number): string => String(value).padStart(2, "0");
-  const [days, hours, minutes] = [
-    Math.floor(left / 86_400),
-    Math.floor(left / 3_600) % 24,
-    Math.floor(left / 60) % 60,
-  ];
-  if (days > 0) return `${days} d ${two(hours)}:${two(minutes)}`;
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(left % 60)}` : `${two(minutes)}:${two(left % 60)}`;
+const [second, minute, hour, day] = [1_000, 60_000, 3_600_000, 86_400_000] as const;
+
+/**
+ * A duration in its two largest units, rounded down to whole seconds: `0 s`, `41 s`, `2 min 20 s`, `6 min`, `1 h 2 min`, `3 d 4 h`. Less than
+ * nothing, which is what two clocks that differ can give, is `0 s`.
+ */
+export function duration(ms: number): string {
+  const length = Math.max(0, ms);
+  if (length < minute) return `${Math.floor(length / second)} s`;
+  if (length < hour) return units(length, [minute, "min"], [second, "s"]);
+  if (length < day) return units(length, [hour, "h"], [minute, "min"]);
+  return units(length, [day, "d"], [hour, "h"]);
 }
 
-/** A length for a sentence: `0.8 ms`, `850 ms`, `12.4 s`, `5 min`, `3 h`. */
+/** The same without seconds from one minute on, for sentences that must not change each second: `45 s`, `6 min`, `1 h 2 min`. */
+export function roughly(ms: number): string {
+  return duration(ms < minute ? ms : ms - (ms % minute));
+}
+
+/** A length that is measured: `0.8 ms`, `850 ms`, `12.4 s`, and from 100 s on as `duration` has it. */
 export function span(ms: number): string {
   const length = Math.max(0, ms);
   const short = (value: number): string =>
     value < 20 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value));
-  if (length < 1_000) return `${short(length)} ms`;
-  if (length < 100_000) return `${short(length / 1_000)} s`;
-  if (length < 6_000_000) return `${short(length / 60_000)} min`;
-  return length < 172_800_000 ? `${short(length / 3_600_000)} h` : `${short(length / 86_400_000)} d`;
+  if (length < second) return `${short(length)} ms`;
+  return length < 100 * second ? `${short(length / second)} s` : duration(length);
+}
+
+type Unit = readonly [lengthMs: number, name: string];
+
+function units(ms: number, [large, largeName]: Unit, [small, smallName]: Unit): string {
+  const rest = Math.floor((ms % large) / small);
+  const whole = `${Math.floor(ms / large)} ${largeName}`;
+  return rest === 0 ? whole : `${whole} ${rest} ${smallName}`;
 }

@@ -1,6 +1,9 @@
 import type { Millis } from "@holdfast/core";
+import type { Found } from "../kit/finding-times.js";
 import type { Finding, LockCollector } from "../observe/collector.js";
-import type { LockFigures } from "../observe/observed-lock.js";
+import type { Moment, ObservedLock } from "../observe/observed-lock.js";
+import { roughly } from "./durations.js";
+import { whoIs } from "./who-is.js";
 
 /** From here on a hold counts as long. */
 export const usualLongHoldMs: Millis = 300_000;
@@ -8,43 +11,77 @@ export const usualLongHoldMs: Millis = 300_000;
 /** Of each cluster; beyond that the list of locks, sorted by age, tells more than a thousand findings. */
 const mostFindings = 100;
 
+/** What of a lock decides whether a hold is long, and what is said of it. */
+export type HeldLock = Pick<
+  ObservedLock,
+  "key" | "kind" | "holders" | "holderCount" | "waiterCount" | "waiterUnit" | "oldestHold" | "oldestWait"
+>;
+
 /**
- * Holds that have lasted for long, by what is in memory. A hold of unknown age is none. For locks of Redis: the collector of ZooKeeper has these
- * findings by itself.
+ * The finding that a lock has been held for `longHoldMs` or longer, on either backend; `null` for a younger hold and for one of unknown age.
+ * Critical where others wait for it, else no more than a hint. The leader of an election is left out: it leads for as long as it lives.
  */
+export function slowHold(lock: HeldLock, longHoldMs: Millis, nowMs: Millis): Found | null {
+  const { key, oldestHold, waiterCount } = lock;
+  if (!isSlow(lock, longHoldMs, nowMs)) return null;
+  const stuck = waiterCount > 0;
+  const kind = stuck ? "stuck-with-waiters" : "long-hold";
+  return {
+    id: `${kind} ${key}`,
+    kind,
+    severity: stuck ? "critical" : "info",
+    object: key,
+    sinceMs: (oldestHold.atMs ?? nowMs) + longHoldMs,
+    evidence: `Held ${forLong(oldestHold, nowMs)}${byWhom(lock)}; ${waiting(lock, nowMs)}.`,
+    advice: stuck
+      ? "Check what the holder is doing; ask it to release the lock before you force anything."
+      : "Nothing to do if the work takes this long; mute the finding then.",
+  };
+}
+
+/** Such findings of all locks of a collector that leaves them to its reader: that of Redis. ZooKeeper's has them among its own. */
 export function slowHolds(
-  collector: Pick<LockCollector, "figures">,
-  longHoldMs: number,
-  nowMs: number,
+  collector: Pick<LockCollector, "figures" | "get">,
+  longHoldMs: Millis,
+  nowMs: Millis,
 ): Finding[] {
   const findings: Finding[] = [];
-  for (const lock of collector.figures()) {
-    const { atMs } = lock.oldestHold;
-    if (atMs === null || lock.holderCount === 0 || nowMs - atMs < longHoldMs) continue;
-    if (findings.push(describe(lock, atMs, longHoldMs)) >= mostFindings) break;
+  for (const figures of collector.figures()) {
+    if (!isSlow(figures, longHoldMs, nowMs)) continue;
+    const lock = collector.get(figures.key);
+    const found = lock === undefined ? null : slowHold(lock, longHoldMs, nowMs);
+    if (found === null) continue;
+    if (findings.push({ ...found, sinceMs: found.sinceMs ?? nowMs }) >= mostFindings) break;
   }
   return findings;
 }
 
-function describe(lock: LockFigures, atMs: number, longHoldMs: number): Finding {
-  const since = `Held since ${new Date(atMs).toISOString()}${lock.oldestHold.provenance === "at-least" ? " or longer" : ""}`;
-  if (lock.waiterCount > 0)
-    return {
-      id: `stuck-with-waiters ${lock.key}`,
-      kind: "stuck-with-waiters",
-      severity: "critical",
-      object: lock.key,
-      sinceMs: atMs + longHoldMs,
-      evidence: `${since}, and somebody waits.`,
-      advice: "Look what the holder does; ask it to give up (request revoke) before anything is forced.",
-    };
-  return {
-    id: `long-hold ${lock.key}`,
-    kind: "long-hold",
-    severity: "info",
-    object: lock.key,
-    sinceMs: atMs + longHoldMs,
-    evidence: `${since}; nobody is seen waiting.`,
-    advice: "Nothing to do if that is its purpose, as with a leader; mute it then.",
-  };
+/** Whether a lock has been held for so long, by its figures alone. */
+export function isSlow(
+  { kind, holderCount, oldestHold: { atMs } }: Pick<HeldLock, "kind" | "holderCount" | "oldestHold">,
+  longHoldMs: Millis,
+  nowMs: Millis,
+): boolean {
+  return kind !== "leader-election" && holderCount > 0 && atMs !== null && nowMs - atMs >= longHoldMs;
+}
+
+function forLong({ atMs, provenance }: Moment, nowMs: Millis): string {
+  return `for ${provenance === "exact" ? "" : "at least "}${roughly(nowMs - (atMs ?? nowMs))}`;
+}
+
+/** The one that has held for longest, and how many others hold with it. Empty where nothing but a count is known. */
+function byWhom({ holders, holderCount, oldestHold }: HeldLock): string {
+  const one = holders.find(({ since }) => since.atMs === oldestHold.atMs) ?? holders[0];
+  if (one === undefined) return "";
+  const others = holderCount - 1;
+  return ` by ${whoIs(one)}${others > 0 ? ` and ${others} ${others === 1 ? "other" : "others"}` : ""}`;
+}
+
+function waiting({ waiterCount, waiterUnit, oldestWait }: HeldLock, nowMs: Millis): string {
+  if (waiterUnit === "hidden") return "waiters cannot be seen";
+  if (waiterCount === 0) return "no waiters";
+  const count = `${waiterUnit === "connections" ? "at least " : ""}${waiterCount} waiting`;
+  if (oldestWait.atMs === null) return count;
+  const atLeast = oldestWait.provenance === "exact" ? "" : "at least ";
+  return `${count}, longest ${atLeast}${roughly(nowMs - oldestWait.atMs)}`;
 }

@@ -5,6 +5,7 @@ import type { Book } from "./book.js";
 import type { Channels } from "./channels.js";
 import type { Identities } from "./identities.js";
 import type { Link } from "./link.js";
+import type { LockRecord } from "./lock-record.js";
 import { NoConnectionError } from "./outage.js";
 import { ownerIn } from "./owner-words.js";
 import type { Places } from "./places.js";
@@ -19,6 +20,8 @@ const emptyForMs: Millis = 5_000;
 const contendedAtOnce = 2_000;
 export const serversEveryMs: Millis = 10_000;
 const attendedAtMost = 2_000;
+/** Who has held a contended lock for so long is asked for its name before the hold counts as long. */
+const namedAfterMs: Millis = 60_000;
 export const learntAtOnce = 500;
 
 export interface RoundParts {
@@ -114,6 +117,9 @@ export class Rounds {
       keys.add(contended[(this.#turn + i) % contended.length] as string);
     this.#turn = contended.length === 0 ? 0 : (this.#turn + contendedAtOnce) % contended.length;
     await reader.read(keys, "full");
+    const nowMs = this.#parts.runtime.wallMs();
+    // A finding about a long hold names the holder, and long holds with waiters are few.
+    await this.#learn([...keys].filter((key) => isOld(book.records.get(key), nowMs)));
   }
 
   async #readRows(): Promise<void> {
@@ -156,6 +162,11 @@ export class Rounds {
   #note(news: boolean): void {
     if (news) this.#parts.onStatus();
   }
+}
+
+function isOld(record: LockRecord | undefined, nowMs: Millis): boolean {
+  const sinceMs = record?.oldestHold.atMs ?? null;
+  return sinceMs !== null && nowMs - sinceMs >= namedAfterMs;
 }
 
 /** `links`: those that would have been asked. */

@@ -1,4 +1,5 @@
 import { type LayoutFinding, sequenceRefuseFrom } from "@holdfast/zk-recipes/internal";
+import { isSlow, slowHold } from "../judge/slow-holds.js";
 import { FindingTimes, type Found } from "../kit/finding-times.js";
 import type { Finding, FindingKind } from "../observe/collector.js";
 import { isEmptyParent, type LockBook } from "./lock-book.js";
@@ -86,10 +87,9 @@ export class Findings {
 
   *#quiet(place: Place, nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Told> {
     const { longHoldMs, orphanAfterMs } = this.#settings;
-    const first = place.held[0];
-    if (first?.since.atMs != null && nowMs - first.since.atMs >= longHoldMs) {
-      const kind = place.waiters > 0 ? "stuck-with-waiters" : "long-hold";
-      if (!enough(kind)) yield longHold(place, kind, first.name, first.since.atMs + longHoldMs);
+    if (isSlow(place, longHoldMs, nowMs) && !enough(place.waiters > 0 ? "stuck-with-waiters" : "long-hold")) {
+      const found = slowHold(this.#book.row(place), longHoldMs, nowMs);
+      if (found !== null) yield found;
     }
     for (const { name } of place.held) {
       if (place.known?.get(name)?.stat?.ephemeralOwner === 0n) yield noLease(place, name);
@@ -105,10 +105,8 @@ export class Findings {
   }
 }
 
-function mayBeWrong({ known, held, emptySinceMs }: Place, longSinceMs: number): boolean {
-  if (known !== null || emptySinceMs !== null) return true;
-  const since = held[0]?.since.atMs;
-  return since != null && since <= longSinceMs;
+function mayBeWrong({ known, oldestHold: { atMs }, emptySinceMs }: Place, longSinceMs: number): boolean {
+  return known !== null || emptySinceMs !== null || (atMs !== null && atMs <= longSinceMs);
 }
 
 function withRest(finding: Finding, all: readonly Finding[], counts: ReadonlyMap<string, number>): Finding {
@@ -116,7 +114,8 @@ function withRest(finding: Finding, all: readonly Finding[], counts: ReadonlyMap
   if (count <= mostOfAKind) return finding;
   const last = all.findLast(({ kind }) => kind === finding.kind);
   if (finding !== last) return finding;
-  return { ...finding, evidence: `${finding.evidence}; and ${count - mostOfAKind} more of this kind` };
+  const more = `and ${count - mostOfAKind} more of this kind`;
+  return { ...finding, evidence: `${finding.evidence.replace(/\.$/, "")}; ${more}.` };
 }
 
 function* told(place: Place, finding: LayoutFinding): Generator<Told> {
@@ -170,25 +169,6 @@ function* told(place: Place, finding: LayoutFinding): Generator<Told> {
 function effectOf(effect: "blocks" | "takes-permit" | "none"): string {
   if (effect === "blocks") return "; it sorts before a contender, who waits for as long as it is there";
   return effect === "takes-permit" ? "; it counts as a permit" : "; nobody waits for it";
-}
-
-function longHold(
-  place: Place,
-  kind: "stuck-with-waiters" | "long-hold",
-  name: string,
-  sinceMs: number,
-): Told {
-  const waited = kind === "stuck-with-waiters";
-  return {
-    kind,
-    severity: waited ? "warning" : "info",
-    object: place.path,
-    sinceMs,
-    evidence: waited ? `${name} holds and ${place.waiters} wait` : `${name} holds, nobody waits`,
-    advice: waited
-      ? "Ask its owner whether it makes progress; ask for the lock (request revoke) before anything else."
-      : "Nothing, if the work takes so long.",
-  };
 }
 
 function noLease(place: Place, name: string): Told {

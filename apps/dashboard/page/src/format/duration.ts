@@ -1,6 +1,6 @@
-import { clock, span } from "@holdfast/collectors/internal";
+import { duration, span } from "@holdfast/collectors/internal";
 
-export { clock, span };
+export { duration, span };
 
 const second = 1000;
 
@@ -11,5 +11,5 @@ export function ago(ms: number): string {
 
 /** When something is due again; what should have come already comes now. */
 export function due(ms: number): string {
-  return ms < second ? "now" : `in ${clock(ms)}`;
+  return ms < second ? "now" : `in ${duration(ms)}`;
 }

@@ -1,5 +1,5 @@
 import type { Participant } from "../../../src/contract/api.js";
-import { clock } from "./duration.js";
+import { duration } from "./duration.js";
 
 export type Moment = Participant["since"];
 
@@ -21,7 +21,7 @@ export function age(moment: Moment, nowMs: number): Age {
       why: "The backend does not tell, and the collector has not seen it begin.",
     };
   }
-  const text = clock(nowMs - moment.atMs);
+  const text = duration(nowMs - moment.atMs);
   return moment.provenance === "exact"
     ? { text, note: "exact", why: "By the backend's own time of the event." }
     : { text: `≥ ${text}`, note: "first seen", why: "At least so long: since the collector first saw it." };

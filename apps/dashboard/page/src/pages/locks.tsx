@@ -7,7 +7,7 @@ import { listen, now, stream } from "../app/store.js";
 import { throttle } from "../app/throttle.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView } from "../app/view.js";
-import { clock } from "../format/duration.js";
+import { duration } from "../format/duration.js";
 import { count, many, percent } from "../format/number.js";
 import { plain } from "../format/words.js";
 import { apply, emptyList, lose, refresh, relist } from "../live/frozen-list.js";
@@ -167,7 +167,7 @@ function Filters({
           </option>
         ))}
         {filter.minAgeMs !== null && !ages.includes(filter.minAgeMs) && (
-          <option value={filter.minAgeMs}>{clock(filter.minAgeMs)}</option>
+          <option value={filter.minAgeMs}>{duration(filter.minAgeMs)}</option>
         )}
       </Choice>
       <Choice
@@ -189,7 +189,7 @@ function Filters({
 function Coverage({ answer }: { answer: Locks }): JSX.Element {
   const { total, known, coverage, lastFullMs } = answer;
   const last =
-    lastFullMs === null ? "no full pass yet" : `last full pass ${clock(now.value - lastFullMs)} ago`;
+    lastFullMs === null ? "no full pass yet" : `last full pass ${duration(now.value - lastFullMs)} ago`;
   return (
     <p class="coverage">
       <strong>{count(total)}</strong> of {many(known, "known lock")}

@@ -5,7 +5,7 @@ import { pathWith } from "../api/client.js";
 import { heard, listen, now, stream } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
-import { ago, clock, span } from "../format/duration.js";
+import { ago, duration, span } from "../format/duration.js";
 import { count, many, percent, rate } from "../format/number.js";
 import { Chart } from "../parts/chart.js";
 import { FindingCards } from "../parts/finding-list.js";
@@ -157,7 +157,7 @@ export function OverviewPage(): JSX.Element {
         />
         <Tile
           label="Oldest wait"
-          value={oldest === null ? "none" : clock(oldest)}
+          value={oldest === null ? "none" : duration(oldest)}
           href={view.href("locks", { state: "contended", sort: "wait" })}
         />
         <Lost lost={overview.lost} nowMs={overview.nowMs} />

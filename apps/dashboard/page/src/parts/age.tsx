@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { now } from "../app/store.js";
-import { clock } from "../format/duration.js";
+import { duration } from "../format/duration.js";
 import { instant, timeOfDay, type Zone } from "../format/instant.js";
 import { age, type Moment } from "../format/moment.js";
 
@@ -18,7 +18,7 @@ export function Age({ of: moment, zone }: { of: Moment; zone: Zone }): JSX.Eleme
 
 /** How long ago something was, in one word: `12 s`. */
 export function Ago({ atMs }: { atMs: number }): JSX.Element {
-  return <span class="figure">{clock(now.value - atMs)}</span>;
+  return <span class="figure">{duration(now.value - atMs)}</span>;
 }
 
 export function At({

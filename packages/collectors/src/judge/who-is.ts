@@ -1,0 +1,26 @@
+import type { ObservedParticipant } from "../observe/observed-lock.js";
+import { visible } from "./shown-name.js";
+
+/**
+ * Who a participant is, in the words of a sentence: `billing-api (pay-7 pid 16747)`, `10.2.3.9 (0x1f)`, `3f2c91ab…:57`. By what its client says
+ * of itself; where it says nothing by its address, its data and what the backend knows it by, as several clients of one host have one address.
+ */
+export function whoIs(one: ObservedParticipant): string {
+  const { identity, address, data, actor, entry } = one;
+  const host = identity?.host === identity?.label ? null : identity?.host;
+  const pid = identity?.pid == null ? null : `pid ${identity.pid}`;
+  const known = [
+    identity?.label,
+    [host, pid].filter((each) => each != null).join(" "),
+    identity?.host == null ? address : null,
+    // Where there is an identity, it was read from the data.
+    ...(identity === null ? [data, shortId(actor ?? entry)] : []),
+  ].filter((each): each is string => each != null && each !== "");
+  const [main = shortId(actor ?? entry), ...more] = new Set(known.map(visible));
+  return more.length === 0 ? main : `${main} (${more.join(", ")})`;
+}
+
+/** A uuid by its beginning, what stands behind it whole: `3f2c91ab…:57`. Anything else unchanged. */
+export function shortId(id: string): string {
+  return visible(id).replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "$1…");
+}
