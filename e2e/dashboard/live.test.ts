@@ -92,7 +92,7 @@ describe("the page of a lock on ZooKeeper that Curator and we contend for", () =
     const { revoked } = await lock.makeRevocable();
     await lock.acquire();
     await view.open(await world.dashboard.urlOf(key));
-    await view.ask("Request revoke");
+    await view.ask("Ask to release");
     await view.fill({ reason: "maintenance at noon" });
     await view.dialog.getByRole("button", { name: "Send the request" }).click();
     await view.dialog.getByText("Done.").waitFor();
@@ -154,7 +154,7 @@ describe("the page of a lock on Redis that Redisson and we contend for", () => {
     expect((await view.shows(truth)).holders).toEqual(all.queue.slice(2));
     await (await fourth).release();
     // Redis has no key for a lock that nobody wants.
-    await view.page.getByText("It is gone: nobody holds it and nobody waits.").waitFor();
+    await view.page.getByText("The lock is gone: no holder, no waiters.").waitFor();
     expect(tab.trouble()).toEqual([]);
   });
 
@@ -164,7 +164,7 @@ describe("the page of a lock on Redis that Redisson and we contend for", () => {
     await first.lock();
     const waiting = second.tryLock({ waitMs: 60_000 });
     await view.open(await world.dashboard.urlOf(key));
-    await view.page.getByRole("heading", { name: "Queue (1 conn)" }).waitFor();
+    await view.page.getByRole("heading", { name: "Queue (at least 1)" }).waitFor();
     const truth = async (): Promise<Standing> => ({ holders: await list("HKEYS", key), queue: [] });
     expect((await view.shows(truth)).holders).toEqual([await first.owner()]);
     await first.unlock();
@@ -243,7 +243,7 @@ describe.each(drawn("backends before the page", Object.entries(sides), 1, ([titl
       const button = view.dialog.getByRole("button", { name: "Release by force" });
       await view.dialog.locator(".effects li").first().waitFor();
       await view.fill({ typed: key.slice(0, -1), reason: "stuck since noon" });
-      await view.dialog.getByText("The name is not typed yet, or not the same.").waitFor();
+      await view.dialog.getByText("The confirmation is not typed yet, or differs.").waitFor();
       expect(await button.isDisabled()).toBe(true);
       await view.fill({ typed: key, reason: "stuck since noon" });
       await button.click();
@@ -294,7 +294,7 @@ describe.each(drawn("backends before the page", Object.entries(sides), 1, ([titl
       const held = await one.acquire({ revocable: true });
       const asked = once(held.revokeRequested, "abort");
       await view.open(await world.dashboard.urlOf(key));
-      await view.ask("Request revoke");
+      await view.ask("Ask to release");
       await view.fill({ reason: "maintenance at noon" });
       await view.dialog.getByRole("button", { name: "Send the request" }).click();
       await view.dialog.getByText("Done.").waitFor();

@@ -32,7 +32,7 @@ it("keeps the dashboard's own process small and its event loop turning, with man
   expect(report.phases.map(({ what }) => what)).toEqual([
     "start",
     "sync",
-    "nobody looks",
+    "no rows on screen",
     "one viewer",
     `${streams} streams`,
   ]);

@@ -119,7 +119,7 @@ describe("a server whose AdminServer answers anybody", () => {
       AdminServer: `answers anybody at port ${world.admin.adminPort}`,
     });
     await tab.page.goto(`${world.dashboard.url}findings?cluster=admin`);
-    await tab.page.getByText("AdminServer answers without authentication").first().waitFor();
+    await tab.page.getByText("AdminServer is open to everyone").first().waitFor();
     expect(tab.trouble()).toEqual([]);
   });
 });

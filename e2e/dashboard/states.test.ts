@@ -116,7 +116,7 @@ describe("hostile names and data", () => {
 });
 
 describe("a name with what cannot be seen", () => {
-  it("is shown with it written out in list, title and dialog, and is confirmed as it is shown", async () => {
+  it("is shown with it written out in list, title and dialog, and is confirmed by words that can be typed", async () => {
     const key = "live:\u202egnp.exe\nline";
     const shown = "live:\\u{202e}gnp.exe\\u{a}line";
     const client = await world.redisClient();
@@ -132,7 +132,7 @@ describe("a name with what cannot be seen", () => {
     const view = new LockView(page);
     await view.ask("Force release");
     await view.dialog.locator(".effects li").first().waitFor();
-    await view.fill({ typed: shown, reason: "the name is odd" });
+    await view.fill({ typed: "release lock", reason: "the name is odd" });
     await view.dialog.getByRole("button", { name: "Release by force" }).click();
     await view.dialog.getByText("Done.").waitFor();
     await lost;
@@ -175,7 +175,7 @@ describe("a keyboard alone", () => {
     expect(await page.locator("dialog[open]").count()).toBe(0);
     await page.locator(`#${field}`).blur();
     await keyboard.press("p");
-    await page.getByRole("button", { name: "Go on" }).waitFor();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
     await keyboard.press("p");
     await page.getByRole("button", { name: "Pause" }).waitFor();
     await keyboard.press("?");
@@ -236,7 +236,7 @@ describe("where there is nothing", () => {
     });
     await shows(dashboard, "No roots and no key patterns are configured");
     await tab.page.getByRole("link", { name: "Discover in zoo" }).click();
-    await tab.page.getByRole("button", { name: "Look around once" }).click();
+    await tab.page.getByRole("button", { name: "Look through once" }).click();
     await tab.page.getByRole("rowheader", { name: "/live", exact: true }).waitFor();
     expect(held.state).toBe("held");
   });
@@ -249,7 +249,7 @@ describe("where there is nothing", () => {
       ],
     });
     await shows(dashboard, "No roots and no key patterns are configured");
-    await tab.page.getByText("Looking around for places takes the role operator.").waitFor();
+    await tab.page.getByText("Discovering places requires the role operator.").waitFor();
     expect(await tab.page.getByText("Discover").count()).toBe(0);
     await tab.page.goto(`${dashboard.url}backends?discover=zoo`);
     await tab.page
@@ -288,10 +288,13 @@ it("the overview of one cluster has its figures, and what was lost in it", async
   const held = tab.page.locator(".tile", { hasText: "Held" }).locator(".tile-value");
   await tab.page.goto(dashboard.url);
   await held.getByText("2", { exact: true }).waitFor();
-  await tab.page.getByText("Nobody waits for a lock that is held").waitFor();
-  await tab.page.locator(".tile", { hasText: "Lost (" }).getByText("0", { exact: true }).waitFor();
+  await tab.page.getByText("No lock has waiters").waitFor();
+  await tab.page
+    .locator(".tile", { hasText: "Lost in the last hour" })
+    .getByText("0", { exact: true })
+    .waitFor();
   await tab.page.goto(`${dashboard.url}?cluster=red`);
-  await tab.page.getByText("Of red alone.").waitFor();
+  await tab.page.getByText("Cluster red only.").waitFor();
   await held.getByText("1", { exact: true }).waitFor();
   await tab.page.goto(`${dashboard.url}backends`);
   await tab.page.getByText("not due yet").waitFor();
@@ -350,7 +353,7 @@ describe("a backend that goes away while somebody looks", () => {
     await page.context().setOffline(true);
     // A stream that is open stays open offline: a new one is asked for after this.
     await page.getByRole("button", { name: "Pause" }).click();
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("reconnecting", { exact: true }).waitFor();
     expect(await row.count()).toBe(1);
     await page.context().setOffline(false);

@@ -87,7 +87,7 @@ export class LockView {
   }
 
   async fill({ typed, reason }: { typed?: string; reason: string }): Promise<void> {
-    if (typed !== undefined) await this.dialog.getByLabel(/Type the name of the lock/).fill(typed);
+    if (typed !== undefined) await this.dialog.getByLabel(/^Type/).fill(typed);
     await this.dialog.getByLabel(/Reason/).fill(reason);
   }
 }

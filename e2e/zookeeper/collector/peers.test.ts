@@ -100,7 +100,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
       await row(key, ({ waiterCount }) => waiterCount === 1);
       const forced = await act("force-release", key);
       expect(forced.outcome).toBe("done");
-      expect(forced.effects[0]).toMatch(/Curator\) will NOT be told/);
+      expect(forced.effects[0]).toMatch(/Curator\) is NOT notified/);
       expect(await waiting).not.toBeNull();
       expect(await first.holding(), "the old holder believes in it").toBe(true);
       await second.release();
@@ -160,7 +160,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
     expect((await act("request-revoke", key)).outcome).toBe("unsupported");
     const forced = await act("force-release", key);
     expect(forced).toMatchObject({ outcome: "done" });
-    expect(forced.effects[0]).toMatch(/kazoo\) will NOT be told/);
+    expect(forced.effects[0]).toMatch(/kazoo\) is NOT notified/);
     expect(await waiting).not.toBeNull();
     expect(await first.release()).toBe(true);
     await second.release();

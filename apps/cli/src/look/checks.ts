@@ -185,7 +185,7 @@ function* serverCheck(
   if (!reachable) {
     yield warning(
       "server",
-      `${name} does not answer: ${fact("not reachable") ?? fact("not told") ?? "no answer"}`,
+      `${name} does not answer: ${fact("not reachable") ?? fact("not reported") ?? "no answer"}`,
       "see why this server is down; the others have to do without it",
     );
     return;
@@ -193,7 +193,7 @@ function* serverCheck(
   if (version === null && backend === "zookeeper") {
     yield warning(
       "version",
-      `${name} does not tell its version: ${fact("not told") ?? "no answer"}`,
+      `${name} does not tell its version: ${fact("not reported") ?? "no answer"}`,
       "put srvr on 4lw.commands.whitelist of the server, or start its AdminServer",
     );
   } else yield versionCheck(backend, name, role, version);
@@ -204,7 +204,7 @@ function* serverCheck(
       "locks need the master: name it, or its sentinels",
     );
   for (const { name: what, value, warning: bad } of facts) {
-    if (!bad || saidByFinding.has(what) || what === "not told") continue;
+    if (!bad || saidByFinding.has(what) || what === "not reported") continue;
     yield warning(
       "server",
       `${name}: ${what} is ${value}`,

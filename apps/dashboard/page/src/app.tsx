@@ -1,19 +1,22 @@
 import type { JSX } from "preact";
 import { LocationProvider, Route, Router } from "preact-iso";
 import { base } from "./app/base.js";
-import { AboutPage } from "./pages/about.js";
-import { AuditPage } from "./pages/audit.js";
-import { BackendsPage } from "./pages/backends.js";
 import { FindingsPage } from "./pages/findings.js";
 import { LockPage } from "./pages/lock.js";
 import { LocksPage } from "./pages/locks.js";
 import { MissingPage } from "./pages/missing.js";
 import { OverviewPage } from "./pages/overview.js";
-import { SchedulesPage } from "./pages/schedules.js";
-import { SessionPage } from "./pages/session.js";
-import { SessionsPage } from "./pages/sessions.js";
-import { WaitsPage } from "./pages/waits.js";
 import { Frame } from "./parts/frame.js";
+import { later } from "./parts/later.js";
+
+// What an operator does not open first comes in scripts of its own.
+const AboutPage = later(async () => (await import("./pages/about.js")).AboutPage);
+const AuditPage = later(async () => (await import("./pages/audit.js")).AuditPage);
+const BackendsPage = later(async () => (await import("./pages/backends.js")).BackendsPage);
+const SchedulesPage = later(async () => (await import("./pages/schedules.js")).SchedulesPage);
+const SessionPage = later(async () => (await import("./pages/session.js")).SessionPage);
+const SessionsPage = later(async () => (await import("./pages/sessions.js")).SessionsPage);
+const WaitsPage = later(async () => (await import("./pages/waits.js")).WaitsPage);
 
 /** Where the keyboard goes on after another page has come. */
 function focusMain(): void {

@@ -24,7 +24,7 @@ Options
   --check           read it and the secrets that it names, see that the port is free, and exit
   --help            this text
 
-Without a configuration: on 127.0.0.1, for whoever sits there, and nobody can change a lock
+Without a configuration: on 127.0.0.1, for users of this machine, and no lock can be changed
   --zookeeper <servers>        host:2181,host:2181/chroot; again for another ensemble
   --root <path>                where its locks are, * is one segment; again for more. Default /,
                                which does not go with --actions
@@ -32,7 +32,7 @@ Without a configuration: on 127.0.0.1, for whoever sits there, and nobody can ch
   --redis-password-env <name>  the variable that has its password
   --pattern <glob>             of its lock names; again for more. Default *, a scan of all keys
   --port <number>              default 8080; 0: any
-  --actions                    whoever opens the page may change locks; takes --root with --zookeeper
+  --actions                    users of the page may change locks; takes --root with --zookeeper
 
 Commands
   hash-password     reads a password from the standard input and prints what belongs into the file of

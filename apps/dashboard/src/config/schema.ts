@@ -197,7 +197,7 @@ export const ConfigSchema = Type.Object(
       ),
     ),
     /** Whether locks can be changed by this dashboard. Default false. */
-    actions: Type.Optional(Type.Boolean({ description: "Default false: nobody can change a lock." })),
+    actions: Type.Optional(Type.Boolean({ description: "Default false: no lock can be changed." })),
     /** Where acts are written down: a file of JSON lines, a webhook, or both. Default: neither. */
     audit: Type.Optional(
       Type.Object(

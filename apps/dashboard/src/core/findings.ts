@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import type { Finding, ObservedParticipant } from "@holdfast/collectors";
-import { slowHolds, usualLongHoldMs, type WaitEdge } from "@holdfast/collectors/internal";
+import type { Finding } from "@holdfast/collectors";
+import { slowHolds, usualLongHoldMs, type WaitEdge, whoIs } from "@holdfast/collectors/internal";
 import type { FindingRow, Findings } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import { lockIdOf, wordOf } from "./lock-id.js";
 import { type Mute, Mutes } from "./mutes.js";
 import { type AnyFindingKind, type OwnFinding, ownFindingRow } from "./own-findings.js";
 import type { WaitGraph } from "./wait-graph.js";
-import { cycleRowOf, labelOf, lockIdsOf } from "./wait-names.js";
+import { cycleRowOf, lockIdsOf } from "./wait-names.js";
 
 const mostPast = 200;
 /** Between two walks over all locks of a cluster whose collector leaves the ages to us. */
@@ -132,7 +132,7 @@ export class FindingsBoard {
       const { certainty, resolvesMs, lockIds } = cycleRowOf(cycle);
       const steps = cycle.ring
         .slice(0, 8)
-        .map(({ from, to, lock }) => `${named(from)} waits at ${lock.key} for ${named(to)}`);
+        .map(({ from, to, lock }) => `${whoIs(from)} waits for ${lock.key}, held by ${whoIs(to)}`);
       const more = cycle.ring.length - steps.length;
       const certain = certainty === "certain";
       return {
@@ -145,13 +145,13 @@ export class FindingsBoard {
         sinceMs,
         evidence: `${steps.join("; ")}${more > 0 ? `; and ${more} more` : ""}. ${
           certain
-            ? "Certain: each of them is one thread, which does nothing while it waits, and they stood so in two looks."
+            ? "Certain: each of them is one thread, which does nothing else while it waits, and two looks have seen the same."
             : possibleOnly(cycle.ring)
         }`,
         advice:
           resolvesMs === null
-            ? "Ask one of them to give up (request revoke), or end the process; forcing a lock free leaves its holder at work."
-            : "It ends by itself when the first wait runs out; take the locks in one order everywhere.",
+            ? "Ask one of the holders to release, or end its process: a forced release leaves the holder at work."
+            : "It ends by itself when the first wait runs out. Take the locks in the same order everywhere.",
         muted: null,
       };
     });
@@ -165,15 +165,9 @@ function possibleOnly(ring: readonly WaitEdge[]): string {
       if (lock.kind === "semaphore" || lock.kind === "permit-semaphore")
         return "one of several permits would do";
       return from.session !== null && from.session === to.session
-        ? "threads and tasks of one process cannot be told apart, and those that hold need not be those that wait"
-        : "whoever holds may be another thread or task of its process than the one that waits, and go on";
+        ? "threads and tasks of one process look the same, and those that hold need not be those that wait"
+        : "the holder may be another thread or task of its process than the one that waits, and go on";
     }),
   );
   return `Possible only: ${[...why].join("; ")}.`;
-}
-
-/** Several clients of one host have the same address: with what the backend knows each by, too. */
-function named(one: ObservedParticipant): string {
-  const label = labelOf(one);
-  return one.identity !== null || one.actor === null || one.actor === label ? label : `${label} ${one.actor}`;
 }

@@ -174,7 +174,7 @@ export class WaitGraph {
       }
       if (unseen > 0)
         blind.push(
-          `${cluster.name}: ${unseen} contended ${unseen === 1 ? "lock" : "locks"} whose waiters leave no name in the backend (plain Redisson locks): they cannot take part`,
+          `${cluster.name}: ${unseen} contended ${unseen === 1 ? "lock" : "locks"} whose waiters leave no name in the backend (plain Redisson locks): not shown here`,
         );
     }
     found.sort((a, b) => (a.lock.oldestWait.atMs ?? 0) - (b.lock.oldestWait.atMs ?? 0));

@@ -96,7 +96,7 @@ export const exporterCatalogue: Catalogue = {
       labels: perGroup,
       buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600],
       from: "events of the collector",
-      help: "From the grant to the end of a hold, where the backend told of both as they happened. Nothing sampled.",
+      help: "From the grant to the end of a hold, where the backend reported both as they happened. Nothing sampled.",
     },
     {
       name: "sessions",
@@ -145,7 +145,7 @@ export const exporterCatalogue: Catalogue = {
       type: "gauge",
       labels: perSource,
       from: "`sources()`",
-      help: "When the source last told something; 0 for never.",
+      help: "When the source was last read; 0 for never.",
     },
     {
       name: "collector_duration_seconds",
@@ -160,7 +160,7 @@ export const exporterCatalogue: Catalogue = {
       type: "counter",
       labels: [cluster],
       from: "events of the collector",
-      help: "Changes of locks that the collector told.",
+      help: "Changes of locks that the collector reported.",
     },
     {
       name: "collector_resyncs_total",

@@ -68,7 +68,7 @@ export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
   scope.decorateRequest("holdfastAdmission", null);
   scope.addHook("onRoute", ({ method, url, config }) => {
     if (config?.access === undefined)
-      throw new Error(`${String(method)} ${url}: no access is declared, so nobody may be let in`);
+      throw new Error(`${String(method)} ${url}: no access is declared, so no request may pass`);
   });
   scope.addHook("onRequest", async (request, reply) => {
     const { access, api } = request.routeOptions.config;

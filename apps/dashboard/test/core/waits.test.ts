@@ -74,8 +74,8 @@ describe("waits and deadlocks", () => {
     expect(edges).toHaveLength(2);
     expect(actors.map(({ waiters }) => waiters)).toEqual([1, 1]);
     expect(scene.findings()).toMatchObject([{ kind: "deadlock-suspected", severity: "warning" }]);
-    expect(scene.findings()[0]?.evidence).toContain("waits at /1 for");
-    expect(scene.findings()[0]?.evidence).toContain("Possible only: whoever holds may be another thread");
+    expect(scene.findings()[0]?.evidence).toContain("waits for /1, held by ");
+    expect(scene.findings()[0]?.evidence).toContain("Possible only: the holder may be another thread");
   });
 
   it("two threads of Redisson that wait for each other are a certain one, also of one process", async () => {

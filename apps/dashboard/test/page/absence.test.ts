@@ -21,7 +21,7 @@ function detail(lock: Partial<LockRow>, more: Partial<LockDetail> = {}): LockDet
 
 describe("an empty queue on a lock's page", () => {
   it("is called empty only where the backend was read and no one waits", () => {
-    expect(whyNoWaiters(detail({}))).toBe("Nobody waits.");
+    expect(whyNoWaiters(detail({}))).toBe("No waiters.");
     const unread: LockDetail[] = [
       detail({ waiterCount: 2 }, { fromMemory: true }),
       detail({ waiterCount: 0 }, { fromMemory: true }),
@@ -30,7 +30,7 @@ describe("an empty queue on a lock's page", () => {
       detail({ denied: "the right to read is missing" }),
       detail({ waiterCount: 2 }),
     ];
-    for (const each of unread) expect(whyNoWaiters(each)).not.toContain("Nobody waits");
+    for (const each of unread) expect(whyNoWaiters(each)).not.toBe("No waiters.");
   });
 
   it("says how many waited when its backend could be read last", () => {
@@ -45,7 +45,7 @@ describe("an empty queue on a lock's page", () => {
 
 describe("a lock's page without a holder", () => {
   it("says that the lock is free only where the backend was read", () => {
-    expect(whyNoHolders(detail({}))).toBe("Nobody holds it.");
+    expect(whyNoHolders(detail({}))).toBe("Not held.");
     expect(whyNoHolders(detail({}, { fromMemory: true }))).toBe(
       "Its backend cannot be read now. When it could be read last, it was not held.",
     );
@@ -58,8 +58,8 @@ describe("a lock's page without a holder", () => {
 describe("a list without holders, locks or waits", () => {
   const row = (more: Partial<LockRow>): LockRow => ({ ...detail({}).lock, ...more });
 
-  it("says nobody of a lock that is known to be idle, and of no other", () => {
-    expect(noHolderWord(row({ state: "idle" }), false)).toBe("nobody");
+  it("says none of a lock that is known to be idle, and of no other", () => {
+    expect(noHolderWord(row({ state: "idle" }), false)).toBe("none");
     expect(noHolderWord(row({ state: "idle" }), true)).toBe("not known now");
     expect(noHolderWord(row({ state: "held", kind: "semaphore" }), false)).toBe("not known");
     expect(noHolderWord(row({ denied: "the right to read is missing" }), false)).toBe("not readable");

@@ -1,9 +1,9 @@
 import { shownName } from "@holdfast/collectors/internal";
 import { describe, expect, it } from "vitest";
-import { asAction, hindrance, outcomeOf } from "../../page/src/actions/words.js";
+import { asAction, confirmation, hindrance, outcomeOf } from "../../page/src/actions/words.js";
 
 const ready = {
-  harmless: false,
+  action: "force-release" as const,
   key: "/locks/a",
   typed: "/locks/a",
   unknownLibrary: false,
@@ -41,6 +41,15 @@ describe("a name that cannot be typed as it is", () => {
       expect(hindrance({ ...ready, key, typed: `${typed}x` })).toEqual(expect.any(String));
     },
   );
+  it("is confirmed by the words that the dialog names, and by no others", () => {
+    const key = "/locks/a\nb";
+    expect(confirmation("force-release", key)).toBe("release lock");
+    expect(confirmation("force-release", "/locks/a")).toBe("/locks/a");
+    expect(hindrance({ ...ready, key, typed: "release lock" })).toBeNull();
+    expect(hindrance({ ...ready, key, typed: "release" })).toEqual(expect.any(String));
+    expect(hindrance({ ...ready, typed: "release lock" })).toEqual(expect.any(String));
+    expect(hindrance({ ...ready, action: "evict-waiter", key, typed: "evict waiter" })).toBeNull();
+  });
   it("is never shown as another name is", () => {
     const names = ["a\nb", "a\\u{a}b", "a\\u{5c}u{a}b", "a\\nb", "ab", "a b", "a\u00a0b"];
     expect(new Set(names.map(shownName)).size).toBe(names.length);
@@ -49,7 +58,7 @@ describe("a name that cannot be typed as it is", () => {
 
 describe("what is made by no known library", () => {
   it("takes a word more, to ask the holder too", () => {
-    const unknown = { ...ready, harmless: true, unknownLibrary: true };
+    const unknown = { ...ready, action: "request-revoke" as const, unknownLibrary: true };
     expect(hindrance(unknown)).toContain("unknown");
     expect(hindrance({ ...unknown, library: "unknown" })).toBeNull();
   });
@@ -57,8 +66,10 @@ describe("what is made by no known library", () => {
 
 describe("a request to leave", () => {
   it("needs no typed name, but a reason", () => {
-    expect(hindrance({ ...ready, harmless: true, typed: "" })).toBeNull();
-    expect(hindrance({ ...ready, harmless: true, typed: "", reason: "" })).toEqual(expect.any(String));
+    expect(hindrance({ ...ready, action: "request-revoke", typed: "" })).toBeNull();
+    expect(hindrance({ ...ready, action: "request-revoke", typed: "", reason: "" })).toEqual(
+      expect.any(String),
+    );
   });
 });
 

@@ -158,7 +158,7 @@ describe("long texts", () => {
 describe("waiters", () => {
   it("are counted in the unit in which they can be seen", () => {
     expect(waitersOf({ waiterCount: 61, waiterUnit: "participants" }).text).toBe("61");
-    expect(waitersOf({ waiterCount: 18, waiterUnit: "connections" }).text).toBe("18 conn");
+    expect(waitersOf({ waiterCount: 18, waiterUnit: "connections" }).text).toBe("at least 18");
     expect(waitersOf({ waiterCount: 0, waiterUnit: "hidden" }).text).toBe("hidden");
   });
   it("belong to a lock whose kind may be unknown", () => {
@@ -207,7 +207,7 @@ describe("sources", () => {
     expect(["compare", "sessions", "rows", "servers"].map((name) => idle(name))).toEqual([
       "not due yet",
       "not asked yet",
-      "nobody looks",
+      "no rows on screen",
       "not asked yet",
     ]);
     expect(["watch /locks", "scan", "pubsub"].map((name) => idle(name))).toEqual([null, null, null]);

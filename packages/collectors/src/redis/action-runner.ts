@@ -24,6 +24,8 @@ export interface Acting {
   readonly record: LockRecord;
   /** The row of `record` before the act. */
   readonly lock: ObservedLock;
+  /** A name for people, of an owner as the backend has it. */
+  readonly whoIs: (owner: string) => string;
 }
 
 /** Where the scripts of actions run. Rejects where the backend cannot be asked, or refuses. */

@@ -10,6 +10,7 @@ export interface ActionParts {
   /** Reads the lock with all that is beside it, at its master. */
   readonly reread: (key: string) => Promise<LockRecord | null>;
   readonly rowOf: Act<LockRecord>["rowOf"];
+  readonly whoIs: Acting["whoIs"];
 }
 
 type RedisAction = (acting: Acting) => Promise<Outcome>;
@@ -25,7 +26,10 @@ const actions: Readonly<Record<LockAction, RedisAction>> = {
  * What an operator may do. Each is one script at the master, which compares what the operator saw with what is there and acts in the same
  * moment. Rejects where the backend cannot be asked within 5,000 ms, or refuses.
  */
-export function act({ runner, reread, rowOf }: ActionParts, request: ActionRequest): Promise<ActionResult> {
+export function act(
+  { runner, reread, rowOf, whoIs }: ActionParts,
+  request: ActionRequest,
+): Promise<ActionResult> {
   const { key, dryRun } = request;
   return actUpon([], {
     read: () => runner.read(key, () => reread(key)),
@@ -34,7 +38,7 @@ export function act({ runner, reread, rowOf }: ActionParts, request: ActionReque
       if (record.shape.is === "nothing" && before.state === "idle")
         return { outcome: "nothing-there", effects: [], tried: false };
       // The row may be of a moment before: what was read now is not what the scripts compare, that is `expectedVersion`.
-      const done = await actions[request.action]({ runner, request, record, lock: before });
+      const done = await actions[request.action]({ runner, request, record, lock: before, whoIs });
       return { ...done, tried: !dryRun && done.outcome === "done" };
     },
   });

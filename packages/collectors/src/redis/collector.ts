@@ -1,5 +1,6 @@
 import type { Millis, RecordReader } from "@holdfast/core";
 import { ReplyError, recordKeys } from "@holdfast/redis-recipes/internal";
+import { whoIs } from "../judge/who-is.js";
 import { denied } from "../kit/action.js";
 import { Attention } from "../kit/attention.js";
 import { Listeners } from "../kit/listeners.js";
@@ -126,13 +127,14 @@ class Collector implements RedisCollector {
     });
     if (patterns.length === 0) {
       this.#sources.scan.off(
-        "no patterns are configured, so only locks that somebody waits for are found; locks can be looked up by name",
+        "no patterns are configured, so only locks with waiters are found; any lock can be looked up by its name",
       );
     } else if (scanCallsPerSecond === 0) this.#sources.scan.off("switched off: scanCallsPerSecond is 0");
     this.#actions = {
       runner: new ActionRunner(this.#places, runtime, options.fairLockWaitTimeoutMs),
       reread: (key) => this.#reread(key),
       rowOf: (record) => this.#rows.lock(record),
+      whoIs: (owner) => whoIs(this.#rows.person(owner)),
     };
     this.#rounds = new Rounds({
       runtime,

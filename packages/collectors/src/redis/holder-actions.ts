@@ -16,13 +16,13 @@ import { plainName } from "./key-names.js";
 import type { LockRecord } from "./lock-record.js";
 
 /** Frees the lock, or gives one permit back, under any holder. */
-export async function force({ runner, request, record, lock }: Acting): Promise<Outcome> {
+export async function force({ runner, request, record, lock, whoIs }: Acting): Promise<Outcome> {
   if (record.kind === "permit-semaphore") return givePermit(runner, request);
   const held = heldLock(record, request);
   if ("outcome" in held) return held;
   const call = held.kind.force(held.keys, runner, held.mode);
   const reply = await runner.act(request, { ...call, lua: guarded(call.script) });
-  return outcomeOf(reply, "forced", effectsOfForce(lock, held.fields));
+  return outcomeOf(reply, "forced", effectsOfForce(lock, held.fields, whoIs));
 }
 
 async function givePermit(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
@@ -36,12 +36,12 @@ async function givePermit(runner: ActionRunner, request: ActionRequest): Promise
 }
 
 /** Asks the holders for the lock. */
-export async function revoke({ runner, request, record }: Acting): Promise<Outcome> {
+export async function revoke({ runner, request, record, whoIs }: Acting): Promise<Outcome> {
   const { kind } = record;
   if (kind === "semaphore" || kind === "permit-semaphore") return revokePermits(runner, request);
   const held = heldLock(record, request);
   if ("outcome" in held) return held;
-  const effects = effectsOfRevoke(held.fields);
+  const effects = effectsOfRevoke(held.fields, whoIs);
   const call = held.kind.requestRevoke(held.keys, runner, held.mode);
   // The token is read by the condition in front.
   const reply = await runner.act(request, {
@@ -56,7 +56,7 @@ export async function revoke({ runner, request, record }: Acting): Promise<Outco
 
 async function revokePermits(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
   const effects = [
-    'Holders of holdfast that took permits with revocable: true hear "revokeRequested" and decide for themselves, all of them, as permits do not say whose they are. Redisson has no such request.',
+    'Holders of holdfast that took permits with revocable: true hear "revokeRequested" and decide for themselves; all of them, as permits have no owner in the backend. Redisson has no such request.',
   ];
   const { key } = request;
   const { clustered } = runner.places;
@@ -94,8 +94,8 @@ function heldLock({ shape, kind }: LockRecord, { key, entry }: ActionRequest): H
   if (shape.is !== "lock")
     return unsupported(
       kind === "semaphore"
-        ? "Permits of a semaphore without leases belong to nobody: RSemaphore.addPermits() puts lost ones back."
-        : "Nobody holds it.",
+        ? "Permits of a semaphore without leases have no owner: RSemaphore.addPermits() puts lost ones back."
+        : "It is not held.",
     );
   const fields = shape.fields.map(({ field }) => field);
   if (entry !== null && !fields.includes(entry)) return { outcome: "conflict", effects: [] };

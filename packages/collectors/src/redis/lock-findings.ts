@@ -1,3 +1,5 @@
+import { span } from "../judge/durations.js";
+import { shortId } from "../judge/who-is.js";
 import { dated, type Found } from "../kit/finding-times.js";
 import type { Finding, FindingKind } from "../observe/collector.js";
 import type { Listeners } from "./channels.js";
@@ -26,8 +28,8 @@ export function findingsOf(record: LockRecord, listeners: Listeners | undefined)
     tell(
       "no-lease",
       "critical",
-      "the key of the lock has no TTL: it stays held when its holder dies",
-      "find out who removed it (PERSIST, or a command that writes the key anew); free the lock by force once its holder is known to be gone",
+      "The key of the lock has no TTL: it stays held when its holder dies.",
+      "Find out what removed it (PERSIST, or a command that writes the key anew); free the lock by force once its holder is known to be gone.",
     );
   }
   for (const { field, lease } of record.followed) {
@@ -35,8 +37,8 @@ export function findingsOf(record: LockRecord, listeners: Listeners | undefined)
     tell(
       "not-renewing",
       "warning",
-      `the lease of ${field} was renewed to ${lease.leaseMs} ms and then not in time; ${Math.max(0, leftMs)} ms are left`,
-      "the holder is paused, cut off or dead: the lock falls free when the lease is over",
+      `The lease of ${shortId(field)} was renewed${lease.leaseMs === null ? "" : ` to ${span(lease.leaseMs)}`} and then not in time; ${span(leftMs)} left.`,
+      "The holder is paused, cut off or dead: the lock becomes free when the lease is over.",
     );
   }
   const mixed = mixture(record);
@@ -45,18 +47,18 @@ export function findingsOf(record: LockRecord, listeners: Listeners | undefined)
       "mixed-kinds",
       "critical",
       mixed,
-      "one name is used as locks of several kinds, which do not exclude each other: give each kind a name of its own",
+      "One name is used for locks of several kinds, which do not exclude each other: give each kind a name of its own.",
     );
   }
   if (record.ownerlessSinceMs !== null && atMs - record.ownerlessSinceMs >= ownerlessForMs) {
     const first = queue.first?.split(" ")[0] ?? "";
     const unheard = fair && listeners !== undefined && !listeners.fair.has(first);
-    const heard = fair ? (unheard ? ", and no client listens for it" : "") : "";
+    const heard = fair ? (unheard ? ", for which no client listens" : "") : "";
     tell(
       "queue-without-holder",
       "warning",
-      `nobody holds the lock and ${queued} wait; the first is ${first}${heard}`,
-      "the first in the queue is most likely dead: clean up dead entries, or remove that entry if its client is known to be gone",
+      `${queued} waiting and no holder; the first is ${shortId(first)}${heard}.`,
+      "The first in the queue is most likely dead: clean up dead entries, or remove that entry if its client is known to be gone.",
       record.ownerlessSinceMs,
     );
   }
@@ -64,8 +66,8 @@ export function findingsOf(record: LockRecord, listeners: Listeners | undefined)
     tell(
       "token-regressed",
       "critical",
-      `the fencing token is ${token}, and ${highestToken} was seen before`,
-      "data was lost or an older snapshot restored, or the clock of a new master is behind: resources that compare tokens refuse the present holder",
+      `The fencing token is ${token}, and ${highestToken} was seen before.`,
+      "Data was lost, an older snapshot was restored, or the clock of a new master is behind: resources that compare tokens refuse the present holder.",
     );
   }
   return found.length === 0 ? nothingWrong : dated(found, record.findings, atMs);
@@ -73,13 +75,13 @@ export function findingsOf(record: LockRecord, listeners: Listeners | undefined)
 
 function mixture({ shape, queue, queued, fair }: LockRecord): string | null {
   if (shape.is === "permits" && queued > 0)
-    return "the key holds the number of a semaphore, and a queue of a lock stands beside it";
+    return "The key holds the number of a semaphore, and a queue of a lock stands beside it.";
   if (shape.is !== "lock") return null;
   if (shape.mode === null && shape.fields.some(({ field }) => field.endsWith(":write")))
-    return "the hash of a mutex has the field of a writer";
+    return "The hash of a mutex has the field of a writer.";
   if (shape.mode === null && shape.fields.length > 1)
-    return `the hash of a mutex names ${shape.fields.length} holders`;
-  if (shape.mode !== null && fair) return "a read-write lock has the queue of a fair lock beside it";
-  if (fair && queue.ours > 0) return "the queues of a fair lock and of a plain one stand beside each other";
+    return `The hash of a mutex names ${shape.fields.length} holders.`;
+  if (shape.mode !== null && fair) return "A read-write lock has the queue of a fair lock beside it.";
+  if (fair && queue.ours > 0) return "The queues of a fair lock and of a plain one stand beside each other.";
   return null;
 }

@@ -6,21 +6,21 @@ import { takeOut } from "./action-scripts.js";
 import { effectsOfCleaning, effectsOfEviction } from "./effects.js";
 
 /** Takes one waiter out of the queue. */
-export async function evict({ runner, request }: Acting): Promise<Outcome> {
+export async function evict({ runner, request, whoIs }: Acting): Promise<Outcome> {
   const { entry } = request;
   if (entry === null) return unsupported("Say which waiter.");
   // The lock has changed hands, or it has got it meanwhile, or gone.
   const none: Outcome = { outcome: "conflict", effects: [] };
-  return await takeOutOf(runner, request, "one", none, () => effectsOfEviction(entry));
+  return await takeOutOf(runner, request, "one", none, () => effectsOfEviction(entry, whoIs));
 }
 
 /** Takes those out of the queue that are dead. */
-export async function clean({ runner, request }: Acting): Promise<Outcome> {
-  const none: Outcome = { outcome: "nothing-there", effects: effectsOfCleaning([]) };
-  return await takeOutOf(runner, request, "dead", none, effectsOfCleaning);
+export async function clean({ runner, request, whoIs }: Acting): Promise<Outcome> {
+  const none: Outcome = { outcome: "nothing-there", effects: effectsOfCleaning([], whoIs) };
+  return await takeOutOf(runner, request, "dead", none, (owners) => effectsOfCleaning(owners, whoIs));
 }
 
-/** `none`: where nobody was there to be taken out. */
+/** `none`: where there was no such entry. */
 async function takeOutOf(
   runner: ActionRunner,
   request: ActionRequest,

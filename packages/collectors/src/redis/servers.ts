@@ -1,4 +1,5 @@
 import type { Millis } from "@holdfast/core";
+import { span } from "../judge/durations.js";
 import { dated, type Found } from "../kit/finding-times.js";
 import type { Finding, ObservedServer } from "../observe/collector.js";
 import { infoFields, type Link } from "./link.js";
@@ -122,22 +123,22 @@ export class Servers {
         kind: "eviction-policy",
         severity: maxMemory > 0 ? "critical" : "warning",
         object: name,
-        evidence: `maxmemory-policy is ${policy}${maxMemory > 0 ? ` and maxmemory ${info.get("maxmemory_human")}` : ", and no limit of memory is set yet"}`,
+        evidence: `maxmemory-policy is ${policy}${maxMemory > 0 ? ` and maxmemory ${info.get("maxmemory_human")}` : ", and no limit of memory is set yet"}.`,
         advice:
-          "a server that is short of memory throws away locks that are held: CONFIG SET maxmemory-policy noeviction, or keep locks on a server of their own",
+          "A server that is short of memory deletes locks that are held: CONFIG SET maxmemory-policy noeviction, or keep locks on a server of their own.",
       });
     }
     if (behindMs !== null && Math.abs(behindMs) > skewMs) {
-      const how = `${Math.round(Math.abs(behindMs))} ms ${behindMs > 0 ? "behind" : "ahead of"}`;
-      tell("clock", `${how} the collector's`, true);
+      const how = `${span(Math.abs(behindMs))} ${behindMs > 0 ? "behind" : "ahead of"}`;
+      tell("clock", `${how} that of the dashboard`, true);
       found.push({
         id: `clock-skew ${name}`,
         kind: "clock-skew",
         severity: "warning",
         object: name,
-        evidence: `the server's clock is ${how} the collector's`,
+        evidence: `The clock of the server is ${how} that of the dashboard.`,
         advice:
-          "fencing tokens go by the server's clock, Redisson's fair queues and permits by those of its clients: synchronise all of them",
+          "Fencing tokens go by the clock of the server, fair queues and permits of Redisson by those of its clients: synchronise all of them.",
       });
     }
     return { name, role, reachable: true, version: info.get("redis_version") ?? null, facts };

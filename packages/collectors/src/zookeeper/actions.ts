@@ -7,11 +7,13 @@ import {
   writeBase,
   type ZooKeeperSession,
 } from "@holdfast/zk-recipes/internal";
+import { whoIs } from "../judge/who-is.js";
 import { actUpon, type Outcome } from "../kit/action.js";
 import type { ActionRequest, ActionResult, LockAction } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 import { detailOf, type FreshLock, readFresh } from "./detail.js";
 import {
+  type Concerned,
   electionEffect,
   evictEffect,
   forceEffect,
@@ -20,6 +22,7 @@ import {
   revokeEffect,
 } from "./effects.js";
 import { isLockKind, type LockBook } from "./lock-book.js";
+import { participantOf } from "./participants.js";
 import { nodesOf } from "./rows.js";
 import { isVague } from "./versions.js";
 
@@ -100,14 +103,14 @@ function compared({ expectedVersion }: ActionRequest, before: ObservedLock): Ver
 function revoke({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
   const holders = found.holders.filter(({ name }) => entry === null || name === entry);
   if (holders.length === 0) return noHolder(entry);
+  const nodes = nodesOf(tree);
   const heard = holders.flatMap((holder) => {
-    const effect = revokeEffect(holder);
+    const effect = revokeEffect(concerned(holder, nodes));
     return effect === null ? [] : [{ holder, effect }];
   });
   if (heard.length === 0) {
-    return refused("unsupported", "Holders of this library have no way to be asked: nobody would hear.");
+    return refused("unsupported", "Holders of this library cannot be asked: it has no such request.");
   }
-  const nodes = nodesOf(tree);
   return {
     steps: heard.map(({ holder }) => ({
       op: "setData",
@@ -130,12 +133,13 @@ function evict({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
     return refused("nothing-there", "There is no such waiter.");
   }
   const blocker = blockerOf(found, waiter);
+  const nodes = nodesOf(tree);
   const check: MultiOp[] =
     blocker === undefined ? [] : [{ op: "check", request: { path: blocker.path, version: -1 } }];
   return {
     // While the one that it waits for is there, it has not been granted.
-    steps: [...check, deletion(nodesOf(tree), waiter)],
-    effects: [evictEffect(waiter)],
+    steps: [...check, deletion(nodes, waiter)],
+    effects: [evictEffect(concerned(waiter, nodes))],
     unknown: isUnknown(waiter),
   };
 }
@@ -148,10 +152,14 @@ function force({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
     return refused("conflict", "A holder went while it was read: look again.");
   }
   const left = found.holders.length - holders.length;
-  const rest = left > 0 ? `${left} others go on holding.` : nextEffect(found.waiters[0]);
+  const next = found.waiters[0];
+  const rest =
+    left > 0
+      ? `${left} ${left === 1 ? "other goes" : "others go"} on holding.`
+      : nextEffect(next === undefined ? undefined : concerned(next, nodes));
   return {
     steps: holders.map((holder) => deletion(nodes, holder)),
-    effects: [...holders.map(forceEffect), rest],
+    effects: [...holders.map((holder) => forceEffect(concerned(holder, nodes))), rest],
     unknown: holders.some(isUnknown),
   };
 }
@@ -185,13 +193,18 @@ function blockerOf(
   return holders[0] ?? ahead[0];
 }
 
+function concerned(person: TreeParticipant, nodes: ReadonlyMap<string, TreeNode>): Concerned {
+  const who = whoIs(participantOf(person, nodes.get(person.name), null, null));
+  return { who, recognisedAs: person.recognisedAs };
+}
+
 function isUnknown({ recognisedAs }: TreeParticipant): boolean {
   return recognisedAs === "unknown";
 }
 
 function noHolder(entry: string | null): Verdict {
   return entry === null
-    ? refused("nothing-there", "Nobody holds it.")
+    ? refused("nothing-there", "It is not held.")
     : refused("conflict", "That one does not hold (any more): nothing was done.");
 }
 

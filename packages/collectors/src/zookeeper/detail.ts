@@ -133,7 +133,7 @@ function explain({ kind, guessed }: RecognisedTree): string[] {
     "Waiting since: ctime of the waiter's node, by the servers' clock.",
     "Token: czxid of the holder's node.",
     "Held since: exact where the collector has seen the one before go or the holder come; otherwise at least since the collector first saw it. The backend does not keep it.",
-    "Session: owner of the ephemeral node. Two threads of one process cannot be told apart.",
+    "Session: owner of the ephemeral node. Two threads of one process look the same.",
   ];
   if (guessed) lines.push("Kind: a guess, as the node alone does not tell.");
   if (kind === "semaphore") {
@@ -141,6 +141,6 @@ function explain({ kind, guessed }: RecognisedTree): string[] {
       "Permits: the nodes below `leases`. Curator keeps the limit in its clients, so it is not known, and one lease more than the limit may be there while the head of the queue waits.",
     );
   }
-  if (kind === "naive-mutex") lines.push("Waiters: they have no nodes, so nobody can see them.");
+  if (kind === "naive-mutex") lines.push("Waiters: they have no nodes, so they cannot be seen.");
   return lines;
 }

@@ -1,49 +1,54 @@
 import type { Recognised } from "@holdfast/core";
-import type { TreeParticipant } from "@holdfast/zk-recipes/internal";
+
+/** Whom an action is about: a name for people, and the library that has made its node. */
+export interface Concerned {
+  readonly who: string;
+  readonly recognisedAs: Recognised;
+}
 
 /** A name that Curator and holdfast without `identity` make alike. */
 const alike =
-  "Its name is one that Curator and holdfast without `identity` make alike: if it is of holdfast,";
+  "The names of its nodes are those of Curator and of holdfast without `identity` alike: if it is of holdfast,";
 
 /** What it does to a holder that its node is deleted, for the library that made it. */
-export function forceEffect({ name, recognisedAs }: TreeParticipant): string {
-  const told: Readonly<Record<Recognised, string>> = {
-    holdfast: `Holder ${name} (holdfast) is told: its handle is lost with the reason "stolen".`,
-    curator: `Holder ${name} (Curator) will NOT be told: it goes on as the holder, takes the lock again from within, and its release throws nothing. Until it is stopped there are two holders. ${alike} it is told, with the reason "stolen".`,
-    kazoo: `Holder ${name} (kazoo) will NOT be told: is_acquired stays true and release() returns true. Until it is stopped there are two holders.`,
-    redisson: `Holder ${name} will NOT be told.`,
-    unknown: `Holder ${name}, of an unknown library, must be taken as one that will NOT be told. Until it is stopped there may be two holders.`,
+export function forceEffect({ who, recognisedAs }: Concerned): string {
+  const effects: Readonly<Record<Recognised, string>> = {
+    holdfast: `Holder ${who} (holdfast) is notified: its handle is lost with the reason "stolen".`,
+    curator: `Holder ${who} (Curator) is NOT notified: it goes on as the holder, takes the lock again from within, and its release throws nothing. Until it is stopped there are two holders. ${alike} it is notified, with the reason "stolen".`,
+    kazoo: `Holder ${who} (kazoo) is NOT notified: is_acquired stays true and release() returns true. Until it is stopped there are two holders.`,
+    redisson: `Holder ${who} is NOT notified.`,
+    unknown: `Holder ${who}, of an unknown library, must be taken as one that is NOT notified. Until it is stopped there may be two holders.`,
   };
-  return told[recognisedAs];
+  return effects[recognisedAs];
 }
 
-export function nextEffect(next: TreeParticipant | undefined): string {
+export function nextEffect(next: Concerned | undefined): string {
   return next === undefined
-    ? "Nobody waits: the lock is free afterwards."
-    : `The next, ${next.name}, is granted within moments.`;
+    ? "No waiters: the lock is free afterwards."
+    : `The next waiter, ${next.who}, is granted the lock within moments.`;
 }
 
 /** What it does to a waiter that its node is deleted. */
-export function evictEffect({ name, recognisedAs }: TreeParticipant): string {
-  const told: Readonly<Record<Recognised, string>> = {
-    holdfast: `Waiter ${name} (holdfast) gives up with EvictedError (HF_EVICTED).`,
-    curator: `Waiter ${name} (Curator) is NOT evicted: it makes its node anew at the tail and still acquires. ${alike} it gives up with EvictedError.`,
-    kazoo: `Waiter ${name} (kazoo) is NOT evicted: once it wakes it makes its node anew at the tail and still acquires.`,
-    redisson: `Waiter ${name} may stand again at the tail.`,
-    unknown: `Waiter ${name}, of an unknown library, may fail or stand again at the tail.`,
+export function evictEffect({ who, recognisedAs }: Concerned): string {
+  const effects: Readonly<Record<Recognised, string>> = {
+    holdfast: `Waiter ${who} (holdfast) gives up with EvictedError (HF_EVICTED).`,
+    curator: `Waiter ${who} (Curator) is NOT evicted: it makes its node anew at the tail and still acquires. ${alike} it gives up with EvictedError.`,
+    kazoo: `Waiter ${who} (kazoo) is NOT evicted: once it wakes it makes its node anew at the tail and still acquires.`,
+    redisson: `Waiter ${who} may stand again at the tail.`,
+    unknown: `Waiter ${who}, of an unknown library, may fail or stand again at the tail.`,
   };
-  return told[recognisedAs];
+  return effects[recognisedAs];
 }
 
-/** `null`: no holder would hear. */
-export function revokeEffect({ name, recognisedAs }: TreeParticipant): string | null {
+/** `null`: the library of this holder has no such request. */
+export function revokeEffect({ who, recognisedAs }: Concerned): string | null {
   if (recognisedAs === "kazoo" || recognisedAs === "redisson") return null;
-  const told: Readonly<Record<"holdfast" | "curator" | "unknown", string>> = {
-    holdfast: `Holder ${name} (holdfast) is asked to let go; it hears only if it was acquired with \`revocable: true\`.`,
-    curator: `Holder ${name} (Curator) is asked to let go; it hears only if it called makeRevocable. ${alike} only if it was acquired with \`revocable: true\`.`,
-    unknown: `Holder ${name}, of an unknown library, gets Curator's marker; whether it hears is not known.`,
+  const effects: Readonly<Record<"holdfast" | "curator" | "unknown", string>> = {
+    holdfast: `Holder ${who} (holdfast) is asked to release; it hears only if it was acquired with \`revocable: true\`.`,
+    curator: `Holder ${who} (Curator) is asked to release; it hears only if it called makeRevocable. ${alike} only if it was acquired with \`revocable: true\`.`,
+    unknown: `Holder ${who}, of an unknown library, gets Curator's marker; whether it hears is not known.`,
   };
-  return `${told[recognisedAs]} The data of its node is overwritten in any case.`;
+  return `${effects[recognisedAs]} The data of its node is overwritten in any case.`;
 }
 
 export function electionEffect(): string {
@@ -51,6 +56,6 @@ export function electionEffect(): string {
 }
 
 export const orphanEffects: readonly string[] = [
-  "The empty parent is deleted, unless somebody comes meanwhile: then nothing is done.",
+  "The empty parent is deleted, unless a client uses it meanwhile: then nothing is done.",
   "Curator and holdfast make it anew when they need it. A kazoo Lock object that was used before does not: its next acquire fails with NoNodeError.",
 ];

@@ -1,4 +1,5 @@
 import { type LayoutFinding, sequenceRefuseFrom } from "@holdfast/zk-recipes/internal";
+import { span } from "../judge/durations.js";
 import { isSlow, slowHold } from "../judge/slow-holds.js";
 import { FindingTimes, type Found } from "../kit/finding-times.js";
 import type { Finding, FindingKind } from "../observe/collector.js";
@@ -78,9 +79,9 @@ export class Findings {
         kind: "queue-without-holder",
         severity: "warning",
         object: place.path,
-        evidence: `${place.waiters} contenders wait and nobody holds`,
+        evidence: `${place.waiters} waiting and no holder.`,
         advice:
-          "Look for a child that sorts before them and that nobody will delete; otherwise the head has not noticed that it is its turn.",
+          "Look for a child that sorts before the waiters and stays; if there is none, the first waiter has not noticed that it is its turn.",
       };
     }
   }
@@ -126,9 +127,9 @@ function* told(place: Place, finding: LayoutFinding): Generator<Told> {
         severity: finding.effect === "none" ? "info" : "critical",
         object: place.path,
         part: finding.child,
-        evidence: `${finding.path}/${finding.child} was made by no recipe of this lock${effectOf(finding.effect)}`,
+        evidence: `${finding.path}/${finding.child} was made by no recipe of this lock${effectOf(finding.effect)}.`,
         advice:
-          "Find out who made it, and delete it if nobody needs it. Never keep other nodes below a lock.",
+          "Find out which program made it, and delete it if it is not needed. Never keep other nodes below a lock.",
       };
       return;
     case "mixed-kinds":
@@ -136,7 +137,7 @@ function* told(place: Place, finding: LayoutFinding): Generator<Told> {
         kind: "mixed-kinds",
         severity: "critical",
         object: place.path,
-        evidence: `${finding.families.join(" and ")} on one path: ${finding.children.join(", ")}`,
+        evidence: `Locks of ${finding.families.join(" and ")} on one path: ${finding.children.join(", ")}.`,
         advice:
           "They do not exclude each other. Give each kind of lock, and each library, a path of its own.",
       };
@@ -147,7 +148,7 @@ function* told(place: Place, finding: LayoutFinding): Generator<Told> {
         severity: finding.level === "refuse" ? "critical" : "warning",
         object: place.path,
         part: finding.path,
-        evidence: `the next child of ${finding.path} gets number ${finding.sequence} or later, of ${2 ** 31 - 1}`,
+        evidence: `The next child of ${finding.path} gets number ${finding.sequence} or later, of ${2 ** 31 - 1}.`,
         advice: `Let the lock fall idle and delete its parent, or use another path, before ${sequenceRefuseFrom}: from there on holdfast refuses, and at the end Curator lets several hold.`,
       };
       return;
@@ -157,7 +158,7 @@ function* told(place: Place, finding: LayoutFinding): Generator<Told> {
         severity: "warning",
         object: place.path,
         part: finding.read,
-        evidence: `${finding.read} waits behind the write of its own session, as a read taken by the writer does up to Curator 5.4.0`,
+        evidence: `${finding.read} waits behind the write of its own session, as a read lock taken by the writer does up to Curator 5.4.0.`,
         advice:
           "Suspected, never certain: a reader of another thread looks the same. Update Curator to 5.5.0 or later.",
       };
@@ -167,8 +168,8 @@ function* told(place: Place, finding: LayoutFinding): Generator<Told> {
 }
 
 function effectOf(effect: "blocks" | "takes-permit" | "none"): string {
-  if (effect === "blocks") return "; it sorts before a contender, who waits for as long as it is there";
-  return effect === "takes-permit" ? "; it counts as a permit" : "; nobody waits for it";
+  if (effect === "blocks") return "; it sorts before a waiter, which waits for as long as it is there";
+  return effect === "takes-permit" ? "; it counts as a permit" : "; it blocks no waiter";
 }
 
 function noLease(place: Place, name: string): Told {
@@ -177,8 +178,8 @@ function noLease(place: Place, name: string): Told {
     severity: "warning",
     object: place.path,
     part: name,
-    evidence: `${name} is no ephemeral node: it stays when whoever made it is gone`,
-    advice: "No recipe makes such a node. Delete it once it is clear that nobody relies on it.",
+    evidence: `${name} is not an ephemeral node: it stays when its client is gone.`,
+    advice: "No recipe makes such a node. Delete it once it is clear that no program relies on it.",
   };
 }
 
@@ -188,8 +189,8 @@ function orphan(place: Place, sinceMs: number): Told {
     severity: "info",
     object: place.path,
     sinceMs,
-    evidence: "an empty parent that no server has reaped: it is no container",
-    advice: "Clean it when nobody uses the lock any more; a client that comes later makes it anew.",
+    evidence: "An empty lock node that no server removes: it is not a container.",
+    advice: "Clean it up once no client uses the lock any more; a client that comes later makes it anew.",
   };
 }
 
@@ -198,9 +199,9 @@ function tokenRegressed(place: Place): Told {
     kind: "token-regressed",
     severity: "critical",
     object: place.path,
-    evidence: `its holder's token is below ${tokenText(place.lastToken ?? 0n)}, which was seen before`,
+    evidence: `The token of its holder is below ${tokenText(place.lastToken ?? 0n)}, which was seen before.`,
     advice:
-      "An older state was restored, or this is another ensemble. Whoever compares tokens refuses this holder: find out which.",
+      "An older state was restored, or this is another ensemble. Resources that compare tokens refuse this holder: find out which.",
   };
 }
 
@@ -209,7 +210,7 @@ function openAdmin(server: string): Told {
     kind: "unauthenticated-admin",
     severity: "warning",
     object: server,
-    evidence: "its AdminServer answers without authentication",
+    evidence: "Its AdminServer is open to everyone: it answers without authentication.",
     advice:
       "Set admin.serverAddress to an inner address, or admin.enableServer=false, or put it behind a proxy.",
   };
@@ -220,8 +221,8 @@ function skewed(skewMs: number): Told {
     kind: "clock-skew",
     severity: "warning",
     object: null,
-    evidence: `the servers' clock is ${Math.abs(Math.round(skewMs))} ms ${skewMs < 0 ? "behind" : "ahead of"} the collector's`,
+    evidence: `The clock of the servers is ${span(Math.abs(skewMs))} ${skewMs < 0 ? "behind" : "ahead of"} that of the dashboard.`,
     advice:
-      "Waits are counted from the servers' clock and are wrong by as much: let both follow the same time source.",
+      "Waits are counted from the clock of the servers and are wrong by as much: let both follow the same time source.",
   };
 }

@@ -45,7 +45,7 @@ export function askWord(
         done({ failure: "refused", why: `${word} is not in the server's 4lw.commands.whitelist` });
       } else if (/^\s*This ZooKeeper instance is not currently serving requests/.test(text)) {
         // The answer to each word: taken for a list of sessions it would be an empty one.
-        done({ failure: "refused", why: "the server serves nobody now: it is not part of a quorum" });
+        done({ failure: "refused", why: "the server serves no client now: it is not part of a quorum" });
       } else done({ text });
     });
   });

@@ -144,7 +144,7 @@ export class RootWatch {
     const message =
       this.drift === 0
         ? null
-        : `${this.drift} differences in ${this.passes} passes that no event had told of: they are put right; nodes that the collector may not read do so`;
+        : `${this.drift} differences in ${this.passes} checks that no event had reported: they are corrected; nodes that the collector may not read cause such`;
     this.compared.set({ state: "ok", coverage: 1, lastSuccessMs: runtime.wallMs(), message });
     return found;
   }
@@ -251,7 +251,7 @@ export class RootWatch {
 
   #ok(status: SourceState): void {
     const lastSuccessMs = this.#desk.settings.runtime.wallMs();
-    const message = this.#old ? "the server is older than 3.6: asked again and again, not told" : null;
+    const message = this.#old ? "the server is older than 3.6, so it is polled instead of watched" : null;
     status.set({ state: "ok", coverage: 1, lastSuccessMs, nextTryMs: null, message });
   }
 

@@ -62,7 +62,7 @@ async function readServer(address: ServerAddress, settings: Settings): Promise<S
     ["watches", more.get("zk_watch_count")],
     ["ephemeral nodes", more.get("zk_ephemerals_count")],
     ["AdminServer", admin === null ? undefined : adminText(admin, adminPort), answers],
-    ["not told", serves ? undefined : refusalOf(srvr), true],
+    ["not reported", serves ? undefined : refusalOf(srvr), true],
   ];
   const reachable = "text" in srvr || srvr.failure === "refused" || answers;
   return {
@@ -89,8 +89,8 @@ function monitored(told: Readonly<Record<string, unknown>>): Map<string, string>
 }
 
 function adminText(answer: AdminAnswer, port: number | false): string {
-  if ("told" in answer) return `answers anybody at port ${port}`;
-  return answer.failure === "refused" ? `answers anybody: ${answer.why}` : answer.why;
+  if ("told" in answer) return `open to everyone at port ${port}`;
+  return answer.failure === "refused" ? `open to everyone: ${answer.why}` : answer.why;
 }
 
 function refusalOf(answer: Awaited<ReturnType<typeof askWord>>): string {

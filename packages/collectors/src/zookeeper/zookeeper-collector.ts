@@ -115,7 +115,7 @@ class Collector implements ZooKeeperCollector {
       },
     });
     this.#findings = new Findings(settings, this.#book);
-    this.#sessions = new SourceState("sessions", "asked when somebody looks", () => this.#statusChanged());
+    this.#sessions = new SourceState("sessions", "asked when the page is open", () => this.#statusChanged());
     this.#sessions.set({ state: "off" });
     this.#line = this.#makeLine();
     this.#roots = new RootWatch(this.#rootDesk());

@@ -38,12 +38,12 @@ it("a server without a quorum has told nothing, neither by words nor by its Admi
   const { connections, silent, openAdmins } = await readConnections(settings);
   const server = `127.0.0.1:${settings.connect.servers[0]?.port}`;
   expect({ connections, openAdmins }).toEqual({ connections: [], openAdmins: [server] });
-  const why = `the AdminServer does not answer connections: ${notServing}; the server serves nobody now: it is not part of a quorum`;
+  const why = `the AdminServer does not answer connections: ${notServing}; the server serves no client now: it is not part of a quorum`;
   expect(silent).toEqual([{ server, why }]);
   expect(await readEphemerals(settings)).toBe(null);
   const [read] = (await readServers(settings)).servers;
   expect(read).toMatchObject({ role: "unknown", reachable: true });
-  expect(read?.facts.map(({ name }) => name)).toEqual(["AdminServer", "not told"]);
+  expect(read?.facts.map(({ name }) => name)).toEqual(["AdminServer", "not reported"]);
 });
 
 it("something else at the AdminServer's port is none, and the words are asked", async () => {

@@ -13,7 +13,7 @@ import { Age } from "../parts/age.js";
 import { Dialog } from "../parts/dialog.js";
 import { Icon } from "../parts/icon.js";
 import { Who } from "../parts/who.js";
-import { type ActionName, actionNames, hindrance, outcomeOf } from "./words.js";
+import { type ActionName, actionNames, confirmation, hindrance, outcomeOf } from "./words.js";
 
 export interface Chosen {
   readonly action: ActionName;
@@ -25,7 +25,7 @@ function Holders({ title, lock, view }: { title: string; lock: LockRow | null; v
     <div class="compare">
       <h3>{title}</h3>
       {lock === null || lock.holders.length === 0 ? (
-        <p>{lock === null ? "not there" : "nobody"}</p>
+        <p>{lock === null ? "not there" : "none"}</p>
       ) : (
         lock.holders.map((each) => (
           <p key={each.entry}>
@@ -110,7 +110,7 @@ export function ActionDialog(props: {
   const current = data?.actions.find((each) => each.action === action && each.entry === entry);
   const revoke = data?.actions.find((each) => each.action === "request-revoke");
   const changed = version !== null && shown.version !== version;
-  // Whoever holds now was not meant; to mean them takes another decision.
+  // The present holder was not meant; to mean it takes another decision.
   const other =
     current === undefined && action !== "evict-waiter"
       ? data?.actions.find((each) => each.action === action)
@@ -118,9 +118,9 @@ export function ActionDialog(props: {
   const key = shown.key;
   const why =
     data !== null && current === undefined
-      ? "Whom it was about is no longer there."
+      ? "The holder or waiter it was about is no longer there."
       : hindrance({
-          harmless: words.harmless,
+          action,
           key,
           typed,
           unknownLibrary: current?.unknownLibrary === true,
@@ -141,8 +141,8 @@ export function ActionDialog(props: {
         action,
         entry,
         expectedVersion: looked.version,
-        // As it was shown is as good: there are names that no input takes.
-        confirmation: dryRun || words.harmless || typed === shownName(key) ? key : typed,
+        // What was typed has been compared: there are names that no input takes.
+        confirmation: key,
         ...(!dryRun && library === "unknown" ? { library } : {}),
         reason: dryRun && reason.trim().length < 3 ? "dry run" : reason.trim(),
         dryRun,
@@ -210,13 +210,14 @@ export function ActionDialog(props: {
           {failure !== null && (
             <p class="notice warn" role="alert">
               <Icon name="warning" />
-              <span>The lock cannot be read anew: {failure.message}</span>
+              <span>The lock cannot be read again: {failure.message}</span>
             </p>
           )}
           {changed && answer === null && data !== null && (
             <div class="result warn" role="alert">
               <p>
-                <strong>It has changed hands while you looked.</strong> What follows is about who holds now.
+                <strong>The holder has changed since you looked.</strong> What follows is about the present
+                holder.
               </p>
               <div class="two">
                 <Holders title="When you looked" lock={shown} view={view} />
@@ -234,14 +235,14 @@ export function ActionDialog(props: {
           <h3>What it does</h3>
           {current === undefined ? (
             <p>
-              {data === null ? "Reading…" : "Nothing: whom it was about is no longer there."}{" "}
+              {data === null ? "Reading…" : "Nothing: the holder or waiter it was about is no longer there."}{" "}
               {data !== null && other !== undefined && (
                 <button
                   type="button"
                   class="link"
                   onClick={() => onChoose({ action, entry: other.entry }, data.lock)}
                 >
-                  Look at it for who is there now
+                  Look at it for the present one
                 </button>
               )}
             </p>
@@ -260,7 +261,7 @@ export function ActionDialog(props: {
                     onChoose({ action: "request-revoke", entry: revoke.entry }, data?.lock ?? shown)
                   }
                 >
-                  Request revoke instead
+                  Ask the holder to release instead
                 </button>
               </span>
             </p>
@@ -268,9 +269,13 @@ export function ActionDialog(props: {
           {!words.harmless && (
             <label class="field">
               <span>
-                Type the name of the lock: <code>{shownName(key)}</code>
+                {confirmation(action, key) === key
+                  ? "Type the name of the lock"
+                  : "Type, as the name cannot be typed"}
+                : <code>{confirmation(action, key)}</code>
               </span>
               <input
+                data-first
                 value={typed}
                 autocomplete="off"
                 spellcheck={false}
@@ -281,7 +286,7 @@ export function ActionDialog(props: {
           {current?.unknownLibrary === true && (
             <label class="field">
               <span>
-                No known library has made it, so it may be no lock at all. If you know what it is, type{" "}
+                No known library has made it, so it may not be a lock at all. If you are sure, type{" "}
                 <code>unknown</code>
               </span>
               <input
@@ -295,6 +300,7 @@ export function ActionDialog(props: {
           <label class="field">
             <span>Reason, for the audit log</span>
             <textarea
+              {...(words.harmless && { "data-first": true })}
               rows={2}
               maxLength={500}
               value={reason}

@@ -8,12 +8,12 @@ export const actionNames: Record<
   { button: string; title: string; verb: string; harmless: boolean }
 > = {
   "request-revoke": {
-    button: "Request revoke",
-    title: "Ask the holder to leave",
+    button: "Ask to release…",
+    title: "Ask the holder to release",
     verb: "Send the request",
     harmless: true,
   },
-  "evict-waiter": { button: "Evict", title: "Evict a waiter", verb: "Evict the waiter", harmless: false },
+  "evict-waiter": { button: "Evict…", title: "Evict a waiter", verb: "Evict the waiter", harmless: false },
   "force-release": {
     button: "Force release…",
     title: "Force the release",
@@ -32,7 +32,7 @@ export function asAction(name: string): ActionName | null {
   return Object.hasOwn(actionNames, name) ? (name as ActionName) : null;
 }
 
-/** What came of it, for whoever asked for it. */
+/** What came of it, for the user who asked for it. */
 export function outcomeOf(answer: Pick<ActionAnswer, "outcome">): {
   text: string;
   tone: "good" | "warn" | "info";
@@ -47,15 +47,29 @@ export function outcomeOf(answer: Pick<ActionAnswer, "outcome">): {
     case "nothing-there":
       return { text: "Nothing was done: it is no longer there.", tone: "warn" };
     case "unsupported":
-      return { text: "Nothing was done: nobody would hear it.", tone: "warn" };
+      return { text: "Nothing was done: this holder cannot be asked.", tone: "warn" };
     default:
       return { text: `The server says: ${answer.outcome}.`, tone: "warn" };
   }
 }
 
+/**
+ * What has to be typed before something is forced: the name of the lock. A name with a line break, or with another character that cannot be
+ * typed, is confirmed by words instead.
+ */
+export function confirmation(action: ActionName, key: string): string {
+  if (shownName(key) === key) return key;
+  return action === "evict-waiter" ? "evict waiter" : action === "clean-orphan" ? "clean up" : "release lock";
+}
+
+/** Whether that was typed, or the name as it is shown. */
+function isConfirmed(action: ActionName, key: string, typed: string): boolean {
+  return [key, shownName(key), confirmation(action, key)].includes(typed);
+}
+
 /** Why the button cannot be pressed yet; `null`: it can. */
 export function hindrance(asked: {
-  readonly harmless: boolean;
+  readonly action: ActionName;
   readonly key: string;
   readonly typed: string;
   /** Whether no known library has made what it is about, and what was typed to say that this is known. */
@@ -67,13 +81,13 @@ export function hindrance(asked: {
   /** How old what is shown is; `null`: nothing is. */
   readonly readAgoMs: number | null;
 }): string | null {
-  if (asked.readAgoMs === null) return "Reading the lock anew.";
+  if (asked.readAgoMs === null) return "Reading the lock.";
   if (asked.readAgoMs > 10_000) return "What is shown is older than 10 s.";
-  if (asked.reason.trim().length < 3) return "A reason is needed: it goes into the audit log.";
-  if (!asked.harmless && asked.typed !== asked.key && asked.typed !== shownName(asked.key))
-    return "The name is not typed yet, or not the same.";
+  if (asked.reason.trim().length < 3) return "A reason is required, for the audit log.";
+  if (!actionNames[asked.action].harmless && !isConfirmed(asked.action, asked.key, asked.typed))
+    return "The confirmation is not typed yet, or differs.";
   if (asked.unknownLibrary && asked.library !== "unknown")
-    return "No known library has made it: the word unknown is not typed yet.";
-  if (asked.openMs < 2000) return "One moment: read what it does.";
+    return "Made by no known library: the word unknown is not typed yet.";
+  if (asked.openMs < 2000) return "Read what it does first: the button is on after 2 s.";
   return null;
 }

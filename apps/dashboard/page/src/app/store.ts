@@ -61,9 +61,9 @@ export function listen(hears: Partial<Hears>): () => void {
   return () => listeners.delete(hears);
 }
 
-function tell<K extends keyof Hears>(what: K, ...told: Parameters<Hears[K]>): void {
+function tell<K extends keyof Hears>(what: K, ...heard: Parameters<Hears[K]>): void {
   for (const each of [...listeners])
-    (each[what] as ((...all: Parameters<Hears[K]>) => void) | undefined)?.(...told);
+    (each[what] as ((...all: Parameters<Hears[K]>) => void) | undefined)?.(...heard);
 }
 
 export const stream: LiveStream = new LiveStream(

@@ -7,7 +7,7 @@ import { waitersOf } from "./words.js";
 export function whyNoHolders({ lock, raw, fromMemory }: LockDetail): string {
   if (lock.denied !== null) return "Who holds it cannot be read.";
   if (fromMemory) return "Its backend cannot be read now. When it could be read last, it was not held.";
-  if (lock.kind !== "semaphore" || lock.backend !== "redis") return "Nobody holds it.";
+  if (lock.kind !== "semaphore" || lock.backend !== "redis") return "Not held.";
   const free = raw.find(({ name }) => name === "permits free")?.value ?? "An unknown number of";
   return `${free} ${free === "1" ? "permit is" : "permits are"} free. Who has taken others, and how many, is not in the backend.`;
 }
@@ -19,11 +19,11 @@ export function whyNoWaiters({ lock, fromMemory }: LockDetail): string {
       lock.waiterUnit === "hidden" ? "" : ` At the last reading: ${waitersOf(lock).why.replace(/\.$/, "")}.`;
     return `Its backend cannot be read now, so who waits is not known.${before}`;
   }
-  if (lock.waiterUnit === "hidden") return "Nobody can be seen waiting on this kind of lock from outside.";
+  if (lock.waiterUnit === "hidden") return "Waiters of this kind of lock cannot be seen from outside.";
   if (lock.waiterUnit === "connections" && lock.waiterCount > 0)
     return `${waitersOf(lock).why} Who they are, and in which order, is not in the backend.`;
   if (lock.denied !== null) return "Who waits cannot be read.";
-  return lock.waiterCount > 0 ? `${waitersOf(lock).why}. Who they are could not be read.` : "Nobody waits.";
+  return lock.waiterCount > 0 ? `${waitersOf(lock).why}. Who they are could not be read.` : "No waiters.";
 }
 
 /** In place of the holder in a row of the list. `stale`: its backend cannot be read now. */
@@ -31,7 +31,7 @@ export function noHolderWord({ denied, state }: LockRow, stale: boolean): string
   if (denied !== null) return "not readable";
   if (stale) return "not known now";
   // Permits that are taken do not say by which client.
-  return state === "idle" ? "nobody" : "not known";
+  return state === "idle" ? "none" : "not known";
 }
 
 /** Names of the clusters of which not everything is known now: that nothing was found there proves nothing. */

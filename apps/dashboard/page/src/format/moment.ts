@@ -4,7 +4,7 @@ import { duration } from "./duration.js";
 export type Moment = Participant["since"];
 
 export interface Age {
-  /** `00:41`, `≥ 01:10`, or `unknown`. */
+  /** `41 s`, `≥ 1 min 10 s`, or `unknown`. */
   readonly text: string;
   /** How it is known, in one or two words; empty where there is nothing to be known. */
   readonly note: string;
@@ -18,11 +18,11 @@ export function age(moment: Moment, nowMs: number): Age {
     return {
       text: "unknown",
       note: "",
-      why: "The backend does not tell, and the collector has not seen it begin.",
+      why: "The backend does not keep it, and the dashboard has not seen it begin.",
     };
   }
   const text = duration(nowMs - moment.atMs);
   return moment.provenance === "exact"
     ? { text, note: "exact", why: "By the backend's own time of the event." }
-    : { text: `≥ ${text}`, note: "first seen", why: "At least so long: since the collector first saw it." };
+    : { text: `≥ ${text}`, note: "first seen", why: "At least so long: since the dashboard first saw it." };
 }

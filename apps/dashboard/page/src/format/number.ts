@@ -14,6 +14,10 @@ export function percent(share: number): string {
   return `${Math.floor(Math.max(0, share) * 100)} %`;
 }
 
+/** `complete`, or how much of what there is has been read. */
+export const readSoFar = (share: number): string =>
+  share >= 1 ? "complete" : `${percent(share)} read so far`;
+
 /** `1 lock`, `2 locks` */
 export const many = (value: number, one: string, more = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : more}`;

@@ -24,7 +24,7 @@ const meanings: readonly (readonly [RegExp, Meaning])[] = [
     /^sessions\b/,
     { what: "addresses and time-outs of clients", idle: "not asked yet", share: "of the servers tell" },
   ],
-  [/^rows\b/, { what: "the rows on screen", idle: "nobody looks", share: null }],
+  [/^rows\b/, { what: "the rows on screen", idle: "no rows on screen", share: null }],
   [/^servers\b/, { what: "the table above", idle: "not asked yet", share: null }],
 ];
 

@@ -9,6 +9,25 @@ export const sentence = (word: string): string => {
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
 
+const findingTitles: Record<string, string> = {
+  "not-renewing": "Lease not renewed",
+  "no-lease": "Held without a lease",
+  "orphan-parent": "Empty lock node left over",
+  "queue-without-holder": "Waiters without a holder",
+  "registry-drift": "List differs from the backend",
+  "foreign-child": "Foreign node in a lock",
+  "mixed-kinds": "One name, several kinds of lock",
+  "sequence-high": "Sequence numbers run out",
+  "old-downgrade-possible": "Downgraded read lock of old Curator",
+  "token-regressed": "Fencing token went backwards",
+  "eviction-policy": "Unsafe eviction policy",
+  "unauthenticated-admin": "AdminServer is open",
+  "clock-skew": "Clocks differ",
+};
+
+/** What a finding is called; `deadlock-suspected` is `Deadlock suspected`. */
+export const findingTitle = (kind: string): string => findingTitles[kind] ?? sentence(kind);
+
 /** The kind, or that it is none that is known. */
 export const kindOf = (lock: Pick<LockRow, "kind">): string =>
   lock.kind === null ? "unknown kind" : plain(lock.kind);
@@ -26,11 +45,11 @@ export const libraryOf = (name: string): string => libraryNames[name] ?? name;
 /** How many wait, in the unit in which that can be seen at all. */
 export function waitersOf(lock: Pick<LockRow, "waiterCount" | "waiterUnit">): { text: string; why: string } {
   if (lock.waiterUnit === "hidden") {
-    return { text: "hidden", why: "Nobody can be seen waiting on this kind of lock from outside." };
+    return { text: "hidden", why: "Waiters of this kind of lock cannot be seen from outside." };
   }
-  if (lock.waiterUnit === "connections") {
+  if (lock.waiterUnit === "connections" && lock.waiterCount > 0) {
     return {
-      text: `${count(lock.waiterCount)} conn`,
+      text: `at least ${count(lock.waiterCount)}`,
       why: `${many(lock.waiterCount, "connection")} subscribed to its channel; each is one waiter or more.`,
     };
   }
@@ -39,15 +58,15 @@ export function waitersOf(lock: Pick<LockRow, "waiterCount" | "waiterUnit">): { 
 
 export const leaseWords: Record<Participant["lease"], { text: string; why: string; bad: boolean }> = {
   session: { text: "session", why: "Held as long as the session lives.", bad: false },
-  renewing: { text: "renewing", why: "Its lease was raised within its last third.", bad: false },
-  fixed: { text: "fixed lease", why: "A lease that nobody raises: it ends by itself.", bad: false },
+  renewing: { text: "renewing", why: "Its lease is renewed in time.", bad: false },
+  fixed: { text: "fixed lease", why: "A lease that is not renewed: it ends by itself.", bad: false },
   "not-renewing": {
     text: "not renewing",
-    why: "Its lease used to be raised, and was not in time.",
+    why: "Its lease was renewed before, and is overdue now.",
     bad: true,
   },
   "never-expires": {
-    text: "never expires",
+    text: "no lease",
     why: "It has no TTL: if its holder dies, it stays held.",
     bad: true,
   },

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { apiUrl, base } from "../app/base.js";
 import { clusters, me } from "../app/store.js";
 import { useTitle, useView } from "../app/view.js";
-import { many, percent } from "../format/number.js";
+import { many, readSoFar } from "../format/number.js";
 import { SourceState } from "../parts/marks.js";
 
 export function AboutPage(): JSX.Element {
@@ -28,7 +28,11 @@ export function AboutPage(): JSX.Element {
         <div>
           <dt>Actions</dt>
           <dd>
-            {who === null ? "unknown" : who.actions ? "on, as far as your role goes" : "off for everybody"}
+            {who === null
+              ? "unknown"
+              : who.actions
+                ? "on, within the rights of your role"
+                : "off in the configuration"}
           </dd>
         </div>
         <div>
@@ -40,11 +44,10 @@ export function AboutPage(): JSX.Element {
       </dl>
       <div class="two">
         <section>
-          <h2>What is shown, and how sure it is</h2>
+          <h2>How values are known</h2>
           <p>
-            The dashboard looks at the backends from outside, at locks of Curator, kazoo, Redisson and
-            holdfast alike. What it shows is a picture, already a little old; the server keeps it and all
-            browsers read the same one.
+            The dashboard reads the backends from outside: locks of Curator, kazoo, Redisson and holdfast
+            alike. What it shows is a moment old. Its server keeps one picture for all browsers.
           </p>
           <dl class="terms">
             <dt>exact</dt>
@@ -54,16 +57,18 @@ export function AboutPage(): JSX.Element {
               At least so long: the backend keeps no such time, and this is when the dashboard first saw it.
             </dd>
             <dt>unknown</dt>
-            <dd>Nobody measured it, so no number stands there.</dd>
-            <dt>conn</dt>
+            <dd>It was not measured, so no number is shown.</dd>
+            <dt>at least 2</dt>
             <dd>
-              Connections that wait on a lock of Redisson's that is not fair. Each is one waiter or more.
+              Of a Redisson lock that is not fair, connections that wait are counted. Each is one waiter or
+              more.
             </dd>
             <dt>hidden</dt>
             <dd>Waiters of this kind of lock leave no trace in the backend.</dd>
-            <dt>coverage</dt>
+            <dt>complete</dt>
             <dd>
-              How much of what there is has been looked at since the start. Below 100 % a list may lack rows.
+              Everything has been read since the start. Before that a share is shown, and a list may lack
+              rows.
             </dd>
           </dl>
         </section>
@@ -74,7 +79,7 @@ export function AboutPage(): JSX.Element {
               <li key={each.name}>
                 <SourceState state={each.state} /> <a href={view.href("backends")}>{each.name}</a>{" "}
                 <span class="note">
-                  {each.backend}, {many(each.locks, "lock")}, coverage {percent(each.coverage)}
+                  {each.backend}, {many(each.locks, "lock")}, {readSoFar(each.coverage)}
                 </span>
               </li>
             ))}

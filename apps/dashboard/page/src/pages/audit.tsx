@@ -73,8 +73,7 @@ export function AuditPage(): JSX.Element {
       <div class="page-head">
         <h1>Audit</h1>
         <p class="note">
-          What was done from here or tried, wrong sign-ins and refused changes too (60 in a minute at most),
-          newest first.
+          Actions, attempts, failed sign-ins and refused changes (at most 60 a minute), newest first.
         </p>
         <span class="actions">
           <button type="button" class="small" disabled={exporting === "yes"} onClick={() => void download()}>
@@ -92,11 +91,8 @@ export function AuditPage(): JSX.Element {
       {failure !== null &&
         (data === null ? <Failed failure={failure} retry={reload} /> : <OldNews failure={failure} />)}
       {data !== null && rows.length === 0 && (
-        <Nothing
-          title={cursor === undefined ? "Nobody has done anything from here" : "There is nothing older"}
-          icon="ok"
-        >
-          {wanted !== null && <p>No row {wanted} is among them.</p>}
+        <Nothing title={cursor === undefined ? "No actions yet" : "Nothing older"} icon="ok">
+          {wanted !== null && <p>Row {wanted} is not among them.</p>}
         </Nothing>
       )}
       {rows.length > 0 && (

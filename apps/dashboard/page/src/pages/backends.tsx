@@ -6,7 +6,7 @@ import { mayDiscover, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { ago, due } from "../format/duration.js";
-import { many, percent } from "../format/number.js";
+import { many, readSoFar } from "../format/number.js";
 import { isWithoutPlaces } from "../format/places.js";
 import { momentIn, standingOf } from "../format/sources.js";
 import { libraryOf } from "../format/words.js";
@@ -59,7 +59,9 @@ function Servers({
         <tbody>
           {servers.map((server) => (
             <tr key={server.name}>
-              <th scope="row">{server.name}</th>
+              <th scope="row">
+                <span class="id">{server.name}</span>
+              </th>
               <td>
                 {["leader", "master"].includes(server.role) ? <strong>{server.role}</strong> : server.role}
               </td>
@@ -95,15 +97,15 @@ function Servers({
 
 function Sources({ cluster, view }: { cluster: Cluster["cluster"]; view: View }): JSX.Element {
   return (
-    <Scroll label={`What the dashboard asks of ${cluster.name}`}>
+    <Scroll label={`What the dashboard reads of ${cluster.name}`}>
       <table>
-        <caption class="hidden-text">What the dashboard asks of {cluster.name}</caption>
+        <caption class="hidden-text">What the dashboard reads of {cluster.name}</caption>
         <thead>
           <tr>
             <th scope="col">Source</th>
             <th scope="col">State</th>
             <th scope="col" class="number">
-              Coverage
+              Read
             </th>
             <th scope="col">Last contact</th>
             <th scope="col">Next try</th>
@@ -117,7 +119,7 @@ function Sources({ cluster, view }: { cluster: Cluster["cluster"]; view: View })
             return (
               <tr key={each.source}>
                 <th scope="row">
-                  <span class="key">{each.source}</span>
+                  <span class="key id">{each.source}</span>
                   <span class="note below">{what}</span>
                 </th>
                 <td>
@@ -168,12 +170,12 @@ function Discover({ cluster, view }: { cluster: string; view: View }): JSX.Eleme
     <section class="card">
       <h3>Discover places in {cluster}</h3>
       <p>
-        Looks through what is there now, once, and proposes roots or key patterns to write into the
-        configuration. Nothing is changed. On a large ensemble it is felt for a moment.
+        Reads through what is there now, once, and proposes roots or key patterns for the configuration. It
+        changes nothing. A large ensemble feels the load for a moment.
       </p>
       {!asked && (
         <button type="button" onClick={() => setAsked(true)}>
-          Look around once
+          Look through once
         </button>
       )}
       {loading && <Loading rows={2} />}
@@ -244,7 +246,7 @@ export function BackendsPage(): JSX.Element {
             <span class="note">{cluster.backend}</span>
             <SourceState state={cluster.state} />
             <span class="note">
-              {many(cluster.locks, "lock")}, coverage {percent(cluster.coverage)}
+              {many(cluster.locks, "lock")}, {readSoFar(cluster.coverage)}
             </span>
           </div>
           {message !== null && (
@@ -258,7 +260,7 @@ export function BackendsPage(): JSX.Element {
           ) : (
             <p class="note">Its servers are not known.</p>
           )}
-          <h3>What the dashboard asks, and what that costs</h3>
+          <h3>What the dashboard reads, and its cost</h3>
           <Sources cluster={cluster} view={view} />
           {discover === cluster.name && mayDiscover.value && <Discover cluster={cluster.name} view={view} />}
         </section>

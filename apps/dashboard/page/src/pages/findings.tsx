@@ -4,14 +4,16 @@ import type { FindingRow, Findings } from "../../../src/contract/api.js";
 import { mute } from "../api/client.js";
 import { ApiFailure } from "../api/failure.js";
 import { announce } from "../app/announce.js";
+import { narrow } from "../app/narrow.js";
 import { findings as live, may, me, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { many } from "../format/number.js";
-import { sentence } from "../format/words.js";
+import { sorted, tally, worstFirst } from "../format/problems.js";
+import { findingTitle } from "../format/words.js";
 import { Ago, At } from "../parts/age.js";
 import { Dialog } from "../parts/dialog.js";
-import { FindingObject, worstFirst } from "../parts/finding-list.js";
+import { FindingCards, FindingObject } from "../parts/finding-list.js";
 import { Icon } from "../parts/icon.js";
 import { Severity } from "../parts/marks.js";
 import { Scroll } from "../parts/scroll.js";
@@ -50,12 +52,9 @@ function MuteDialog({
     }
   };
   return (
-    <Dialog title={`Mute: ${sentence(finding.kind)}`} onClose={onClose}>
+    <Dialog title={`Mute: ${findingTitle(finding.kind)}`} onClose={onClose}>
       <p class="lead key">{finding.object ?? finding.cluster}</p>
-      <p>
-        It stays in the list and in the metrics of the collector, but no longer counts as open until the time
-        is over.
-      </p>
+      <p>Until the time is over it is listed as muted, and neither the badge nor the metrics count it.</p>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -101,9 +100,17 @@ function Table(props: {
   label: string;
   rows: readonly FindingRow[];
   view: View;
+  wanted: string | null;
   onMute: ((row: FindingRow) => void) | null;
 }): JSX.Element {
-  const { label, rows, view, onMute } = props;
+  const { label, rows, view, wanted, onMute } = props;
+  const muteButton = (each: FindingRow): JSX.Element | null =>
+    onMute !== null && each.muted === null ? (
+      <button type="button" class="small" onClick={() => onMute(each)}>
+        Mute…
+      </button>
+    ) : null;
+  if (narrow.value) return <FindingCards rows={rows} view={view} wanted={wanted} more={muteButton} />;
   return (
     <Scroll label={label}>
       <table class="findings" aria-rowcount={rows.length + 1}>
@@ -114,7 +121,7 @@ function Table(props: {
             <th scope="col">What</th>
             <th scope="col">Where</th>
             <th scope="col">Since</th>
-            <th scope="col">Evidence and advice</th>
+            <th scope="col">What was seen, what to do</th>
             {onMute !== null && (
               <th scope="col">
                 <span class="hidden-text">Mute</span>
@@ -124,11 +131,11 @@ function Table(props: {
         </thead>
         <tbody>
           {worstFirst(rows).map((each) => (
-            <tr key={each.id}>
+            <tr key={each.id} class={each.id === wanted ? "wanted" : ""}>
               <td>
                 <Severity severity={each.severity} />
               </td>
-              <th scope="row">{sentence(each.kind)}</th>
+              <th scope="row">{findingTitle(each.kind)}</th>
               <td>
                 <FindingObject finding={each} view={view} /> <span class="note">{each.cluster}</span>
               </td>
@@ -148,15 +155,7 @@ function Table(props: {
                   </span>
                 )}
               </td>
-              {onMute !== null && (
-                <td>
-                  {each.muted === null && (
-                    <button type="button" class="small" onClick={() => onMute(each)}>
-                      Mute…
-                    </button>
-                  )}
-                </td>
-              )}
+              {onMute !== null && <td>{muteButton(each)}</td>}
             </tr>
           ))}
         </tbody>
@@ -173,39 +172,44 @@ export function FindingsPage(): JSX.Element {
     if (data !== null) live.value = data.rows;
   }, [data]);
   const [muting, setMuting] = useState<FindingRow | null>(null);
-  const rows = (live.value ?? data?.rows ?? []).filter(
-    ({ cluster }) => view.cluster === null || cluster === view.cluster,
-  );
+  const { problems, hints, muted } = sorted(live.value ?? data?.rows ?? [], view.cluster);
   const past = (data?.past ?? []).filter(({ cluster }) => view.cluster === null || cluster === view.cluster);
-  const open = rows.filter(({ muted }) => muted === null);
-  const muted = rows.filter((each) => each.muted !== null);
+  const wanted = new URLSearchParams(view.search).get("id");
+  const there = data !== null;
+  useEffect(() => document.querySelector(".wanted")?.scrollIntoView({ block: "center" }), [there, wanted]);
+  const onMute = may("operator") ? setMuting : null;
   return (
     <>
       <div class="page-head">
         <h1>Findings</h1>
         <p class="coverage">
-          <strong>{open.length}</strong> open, {muted.length} muted
+          <strong>{problems.length}</strong> {problems.length === 1 ? "problem" : "problems"}
+          {problems.length > 0 && ` (${tally(problems)})`}, {many(hints.length, "hint")}, {muted.length} muted
         </p>
       </div>
       {loading && <Loading />}
       {failure !== null &&
         (data === null ? <Failed failure={failure} retry={reload} /> : <OldNews failure={failure} />)}
-      {data !== null && open.length === 0 && (
-        <Nothing title="Nothing is wrong that the dashboard could see" icon="ok" />
+      {data !== null && problems.length === 0 && <Nothing title="No problems found" icon="ok" />}
+      {problems.length > 0 && (
+        <Table label="Problems" rows={problems} view={view} wanted={wanted} onMute={onMute} />
       )}
-      {open.length > 0 && (
-        <Table label="Open findings" rows={open} view={view} onMute={may("operator") ? setMuting : null} />
+      {hints.length > 0 && (
+        <section>
+          <h2>Hints</h2>
+          <Table label="Hints" rows={hints} view={view} wanted={wanted} onMute={onMute} />
+        </section>
       )}
       {muted.length > 0 && (
         <section>
           <h2>Muted</h2>
-          <Table label="Muted findings" rows={muted} view={view} onMute={null} />
+          <Table label="Muted findings" rows={muted} view={view} wanted={wanted} onMute={null} />
         </section>
       )}
       {past.length > 0 && (
         <details class="more">
-          <summary>{many(past.length, "finding")} of the past</summary>
-          <Table label="Findings of the past" rows={past} view={view} onMute={null} />
+          <summary>{many(past.length, "past finding")}</summary>
+          <Table label="Past findings" rows={past} view={view} wanted={null} onMute={null} />
         </details>
       )}
       {muting !== null && <MuteDialog finding={muting} onClose={() => setMuting(null)} done={reload} />}

@@ -3,7 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import type { LockDetail, LockHistory, LockRow } from "../../../src/contract/api.js";
 import { ActionDialog, type Chosen } from "../actions/action-dialog.js";
-import { now } from "../app/store.js";
+import { actionNames, asAction } from "../actions/words.js";
+import { may, me, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView } from "../app/view.js";
 import { whyNoHolders } from "../format/absence.js";
@@ -30,7 +31,7 @@ const polledMs = 3_000;
 /** One permit for another is no change of the row: only the ids differ, and those are read here alone. */
 const permitsPolledMs = 500;
 
-/** Of a semaphore on ZooKeeper that somebody waits for. */
+/** Of a semaphore on ZooKeeper that has waiters. */
 function mayShowNext({ kind, backend, limit, waiterCount }: LockRow): boolean {
   return kind === "semaphore" && backend === "zookeeper" && limit === null && waiterCount > 0;
 }
@@ -47,6 +48,14 @@ export function LockPage(): JSX.Element {
   const wishedMs = data?.lock.kind === "permit-semaphore" ? permitsPolledMs : polledMs;
   useEffect(() => setEveryMs(wishedMs), [wishedMs]);
   useHandOffAnnounced(data?.lock);
+  const wished = asAction(new URLSearchParams(view.search).get("act") ?? "");
+  const offered = data?.actions.find(({ action, role }) => action === wished && may(role));
+  useEffect(() => {
+    // A link of a finding asks for an action: its dialog opens once the lock is read, where this holder and this user can have it.
+    if (wished === null || data === null || offered === undefined) return;
+    setChosen({ action: wished, entry: offered.entry, shown: data.lock });
+    view.go(path, {}, true);
+  }, [offered !== undefined]);
   useLockChanges(id, () => {
     reload();
     history.reload();
@@ -64,8 +73,8 @@ export function LockPage(): JSX.Element {
     return failure.kind === "missing" ? (
       <Nothing title="No such lock" whole>
         <p>
-          Nothing is there now. Locks on ZooKeeper and Redis exist only while somebody holds, waits, or left
-          something behind.
+          Nothing is there now. A lock on ZooKeeper or Redis exists only while a client holds it or waits for
+          it, or has left something behind.
         </p>
         <p>
           <button type="button" onClick={reload}>
@@ -85,7 +94,7 @@ export function LockPage(): JSX.Element {
   const old = now.value - lock.readMs;
   const stale = isStale(lock) || old > oldestForActionsMs || failure !== null;
   const off = stale
-    ? `What is shown was read ${span(old)} ago: actions need something fresher than 10 s.`
+    ? `Read ${span(old)} ago. Actions are off until it can be read again: they need a reading of the last 10 s.`
     : null;
   const choose = (wish: Chosen, shown: LockRow = lock): void => setChosen({ ...wish, shown });
   const button = (offered: Offered): JSX.Element => (
@@ -121,9 +130,7 @@ export function LockPage(): JSX.Element {
         (failure.kind === "missing" ? (
           <p class="notice warn" role="status">
             <Icon name="warning" />
-            <span>
-              It is gone: nobody holds it and nobody waits. What stands below is the last that was seen.
-            </span>
+            <span>The lock is gone: no holder, no waiters. Below is what was seen last.</span>
           </p>
         ) : (
           <OldNews failure={failure} />
@@ -132,6 +139,15 @@ export function LockPage(): JSX.Element {
         <p class="notice warn">
           <Icon name="stale" />
           <span>{off}</span>
+        </p>
+      )}
+      {wished !== null && offered === undefined && me.value !== null && (
+        <p class="notice info" role="status">
+          <Icon name="info" />
+          <span>
+            {actionNames[wished].title}: not possible here now. The holder's library may have no such request,
+            or your role does not allow it.
+          </span>
         </p>
       )}
       {lock.denied !== null && (
@@ -159,7 +175,7 @@ export function LockPage(): JSX.Element {
           )}
           {mayShowNext(lock) && (
             <p class="note">
-              Curator keeps the limit in its clients, and whoever is first in the queue may have made a permit
+              Curator keeps the limit in its clients, and the first in the queue may have made a permit
               already: then the newest of these is not granted yet.
             </p>
           )}
@@ -193,7 +209,7 @@ export function LockPage(): JSX.Element {
         </section>
       </div>
       <details class="more">
-        <summary>Raw: what the backend says</summary>
+        <summary>Raw: what the backend has</summary>
         <dl class="raw">
           {data.raw.map(({ name, value }) => (
             <div key={name}>

@@ -3,12 +3,13 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Locks } from "../../../src/contract/api.js";
 import { pathWith } from "../api/client.js";
 import { announce } from "../app/announce.js";
+import { narrow } from "../app/narrow.js";
 import { listen, now, stream } from "../app/store.js";
 import { throttle } from "../app/throttle.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView } from "../app/view.js";
 import { duration } from "../format/duration.js";
-import { count, many, percent } from "../format/number.js";
+import { count, many, percent, readSoFar } from "../format/number.js";
 import { plain } from "../format/words.js";
 import { apply, emptyList, lose, refresh, relist } from "../live/frozen-list.js";
 import { Icon } from "../parts/icon.js";
@@ -65,7 +66,7 @@ function Choice(props: {
   );
 }
 
-/** A text filter that waits until somebody has stopped writing. */
+/** A text filter that waits until the user has stopped writing. */
 function Text(props: {
   id: string;
   label: string;
@@ -74,7 +75,7 @@ function Text(props: {
   onWrite: (value: string) => void;
 }): JSX.Element {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  // The page is drawn again while somebody writes: what is written counts, not what was filtered by so far.
+  // The page is drawn again while the user writes: what is written counts, not what was filtered by so far.
   const [draft, setDraft] = useState<string | null>(null);
   const write = props.onWrite;
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -110,15 +111,8 @@ function Filters({
   filter: LocksView;
   change: (changed: Partial<LocksView>) => void;
 }): JSX.Element {
-  return (
-    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
-      <Text
-        id="filter-q"
-        label="Name"
-        value={filter.q}
-        placeholder="part, or glob: * and ?"
-        onWrite={(q) => change({ q })}
-      />
+  const rest = (
+    <>
       <Text
         id="filter-owner"
         label="Owner"
@@ -136,7 +130,7 @@ function Filters({
           <option key={each}>{each}</option>
         ))}
       </Choice>
-      <Choice label="Recipe" value={filter.kind ?? ""} onChoose={(value) => change({ kind: value || null })}>
+      <Choice label="Kind" value={filter.kind ?? ""} onChoose={(value) => change({ kind: value || null })}>
         <option value="">any</option>
         {kinds.map((each) => (
           <option key={each} value={each}>
@@ -181,6 +175,25 @@ function Filters({
           </option>
         ))}
       </Choice>
+    </>
+  );
+  return (
+    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+      <Text
+        id="filter-q"
+        label="Name"
+        value={filter.q}
+        placeholder="part, or glob: * and ?"
+        onWrite={(q) => change({ q })}
+      />
+      {narrow.value ? (
+        <details class="more-filters" open={isFiltered({ ...filter, q: "" })}>
+          <summary>More filters, order</summary>
+          <div class="filters">{rest}</div>
+        </details>
+      ) : (
+        rest
+      )}
     </form>
   );
 }
@@ -189,17 +202,15 @@ function Filters({
 function Coverage({ answer }: { answer: Locks }): JSX.Element {
   const { total, known, coverage, lastFullMs } = answer;
   const last =
-    lastFullMs === null ? "no full pass yet" : `last full pass ${duration(now.value - lastFullMs)} ago`;
+    lastFullMs === null ? "not yet read in full" : `checked ${duration(now.value - lastFullMs)} ago`;
   return (
     <p class="coverage">
       <strong>{count(total)}</strong> of {many(known, "known lock")}
       <span class={coverage < 1 ? "mark warn badge" : "badge"} title={last}>
         {coverage < 1 && <Icon name="syncing" />}
-        coverage {percent(coverage)}, {last}
+        {readSoFar(coverage)}, {last}
       </span>
-      {coverage < 1 && (
-        <span class="note">An exact name in the filter is looked up at the backend, seen or not.</span>
-      )}
+      {coverage < 1 && <span class="note">An exact name in the filter is looked up at the backend.</span>}
     </p>
   );
 }
@@ -263,7 +274,7 @@ export function LocksPage(): JSX.Element {
         {data !== null && <Coverage answer={data} />}
         {list.pending > 0 && (
           <button type="button" class="pending" onClick={applyNow}>
-            {many(list.pending, "change")} - apply
+            Show {many(list.pending, "change")}
           </button>
         )}
       </div>
@@ -278,7 +289,7 @@ export function LocksPage(): JSX.Element {
           <Nothing title="The filters hide all" icon="search">
             <p>
               {many(data.known, "lock")} known, none matches.{" "}
-              {data.coverage < 1 && `Not all has been looked at: coverage ${percent(data.coverage)}.`}
+              {data.coverage < 1 && `Not all of them are read: ${percent(data.coverage)} so far.`}
             </p>
             <p>
               <a class="button" href={view.href("locks")}>

@@ -1,17 +1,18 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ClusterRow, FindingRow, Overview } from "../../../src/contract/api.js";
+import type { ClusterRow, Overview } from "../../../src/contract/api.js";
 import { pathWith } from "../api/client.js";
-import { heard, listen, now, stream } from "../app/store.js";
+import { clustersOf, heard, listen, findings as live, now, stream } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
-import { ago, duration, span } from "../format/duration.js";
-import { count, many, percent, rate } from "../format/number.js";
+import { ago, duration } from "../format/duration.js";
+import { timeOfDay } from "../format/instant.js";
+import { count, many, rate, readSoFar } from "../format/number.js";
 import { Chart } from "../parts/chart.js";
-import { FindingCards } from "../parts/finding-list.js";
 import { LockTable } from "../parts/lock-table.js";
 import { SourceState } from "../parts/marks.js";
-import { Failed, Loading, NoLocks, Nothing, NoWaits, OldNews } from "../parts/states.js";
+import { Problems } from "../parts/problems.js";
+import { Failed, Loading, NoLocks, NoWaits, OldNews } from "../parts/states.js";
 
 function Tile(props: {
   label: string;
@@ -35,13 +36,13 @@ function Tile(props: {
 }
 
 /** A session of ZooKeeper that ends looks from outside like a release, so this is not all that may have been lost. */
-function Lost({ lost, nowMs }: { lost: Overview["lost"]; nowMs: number }): JSX.Element {
-  const forMs = nowMs - lost.sinceMs;
+function Lost({ lost, nowMs, view }: { lost: Overview["lost"]; nowMs: number; view: View }): JSX.Element {
+  const short = nowMs - lost.sinceMs < 3_600_000;
   return (
     <Tile
-      label={forMs >= 3_600_000 ? "Lost (1 h)" : `Lost (${span(forMs)})`}
+      label="Lost in the last hour"
       value={count(lost.count)}
-      note="leases that ran out, forced releases"
+      note={short ? `seen since ${timeOfDay(lost.sinceMs, view.zone).slice(0, 5)}` : "expired or forced"}
       {...(lost.count > 0 && { tone: "bad" })}
     />
   );
@@ -58,11 +59,13 @@ function ClusterCard({ cluster, view }: { cluster: ClusterRow; view: View }): JS
         <span class="note">{cluster.backend}</span>
       </p>
       <p>
-        {many(cluster.locks, "lock")} known, coverage {percent(cluster.coverage)}
+        {many(cluster.locks, "lock")}, {readSoFar(cluster.coverage)}
       </p>
       {cluster.state !== "ok" && (
         <p class="note">
-          {cluster.lastSuccessMs === null ? "never heard" : `heard ${ago(now.value - cluster.lastSuccessMs)}`}
+          {cluster.lastSuccessMs === null
+            ? "never reached"
+            : `last contact ${ago(now.value - cluster.lastSuccessMs)}`}
         </p>
       )}
     </li>
@@ -71,21 +74,11 @@ function ClusterCard({ cluster, view }: { cluster: ClusterRow; view: View }): JS
 
 function Hot({ overview, view }: { overview: Overview; view: View }): JSX.Element {
   const { hot: rows, held, clusters } = overview;
-  if (rows.length === 0 && held > 0)
-    return <NoWaits title="Nobody waits for a lock that is held" clusters={clusters} />;
+  if (rows.length === 0 && held > 0) return <NoWaits title="No lock has waiters" clusters={clusters} />;
   return rows.length === 0 ? (
     <NoLocks view={view} />
   ) : (
     <LockTable label="Hot locks" rows={rows} view={view} brief />
-  );
-}
-
-function OpenFindings({ rows, view }: { rows: readonly FindingRow[]; view: View }): JSX.Element {
-  const open = rows.filter(({ muted }) => muted === null);
-  return open.length === 0 ? (
-    <Nothing title="Nothing is wrong that the dashboard could see" icon="ok" />
-  ) : (
-    <FindingCards rows={open.slice(0, 6)} view={view} />
   );
 }
 
@@ -138,9 +131,14 @@ export function OverviewPage(): JSX.Element {
     <>
       <div class="page-head">
         <h1>Overview</h1>
-        {one !== null && <p class="note">Of {one} alone.</p>}
+        {one !== null && <p class="note">Cluster {one} only.</p>}
       </div>
       {failure !== null && <OldNews failure={failure} />}
+      <Problems
+        rows={live.value ?? overview.findings}
+        clusters={clustersOf(one) ?? overview.clusters}
+        view={view}
+      />
       <ul class="tiles">
         <Tile label="Held" value={count(overview.held)} href={view.href("locks", { state: "held" })} />
         <Tile
@@ -150,45 +148,37 @@ export function OverviewPage(): JSX.Element {
           {...(overview.contended > 0 && { tone: "warn" })}
         />
         <Tile
-          label="Waiting"
+          label="Waiters"
           value={count(overview.waiting)}
           href={view.href("locks", { state: "contended" })}
-          note="callers that can be seen"
+          note="that can be seen"
         />
         <Tile
-          label="Oldest wait"
+          label="Longest wait"
           value={oldest === null ? "none" : duration(oldest)}
           href={view.href("locks", { state: "contended", sort: "wait" })}
         />
-        <Lost lost={overview.lost} nowMs={overview.nowMs} />
+        <Lost lost={overview.lost} nowMs={overview.nowMs} view={view} />
         <Tile label="Grants per second" value={rate(overview.grantsPerSecond)} note="that were seen" />
       </ul>
-      <div class="two">
-        <Chart title="Waiting callers" unit="callers" points={waiting} tone={1} zone={view.zone} />
-        <Chart title="Grants per second" unit="grants/s" points={grants} tone={2} zone={view.zone} />
-      </div>
       <section>
         <h2>Hot locks</h2>
         <Hot overview={overview} view={view} />
       </section>
       <div class="two">
-        <section>
-          <h2>
-            <a href={view.href("findings")}>Findings</a>
-          </h2>
-          <OpenFindings rows={overview.findings} view={view} />
-        </section>
-        <section>
-          <h2>
-            <a href={view.href("backends")}>Clusters</a>
-          </h2>
-          <ul class="cards">
-            {overview.clusters.map((each) => (
-              <ClusterCard key={each.name} cluster={each} view={view} />
-            ))}
-          </ul>
-        </section>
+        <Chart title="Waiters" unit="waiters" points={waiting} tone={1} zone={view.zone} />
+        <Chart title="Grants per second" unit="grants/s" points={grants} tone={2} zone={view.zone} />
       </div>
+      <section>
+        <h2>
+          <a href={view.href("backends")}>Clusters</a>
+        </h2>
+        <ul class="cards">
+          {overview.clusters.map((each) => (
+            <ClusterCard key={each.name} cluster={each} view={view} />
+          ))}
+        </ul>
+      </section>
     </>
   );
 }

@@ -71,10 +71,7 @@ export function SessionPage(): JSX.Element {
     }
     return failure.kind === "missing" ? (
       <Nothing title="No such session" whole>
-        <p>
-          It has ended, or the servers do not tell of it. Its locks, if it had any, have gone to those who
-          waited.
-        </p>
+        <p>It has ended, or the servers do not report it. Its locks, if any, have passed to their waiters.</p>
         <p>
           <a class="button" href={view.href("sessions")}>
             All sessions
@@ -95,7 +92,7 @@ export function SessionPage(): JSX.Element {
         <span>{session.cluster}</span>
       </nav>
       <div class="page-head">
-        <h1 class="key">{session.id}</h1>
+        <h1 class="key id">{session.id}</h1>
         <Mark {...sessionTones[session.state]} text={session.state} />
         <span class="actions">
           <Copy text={session.id} what="id" />
@@ -105,7 +102,7 @@ export function SessionPage(): JSX.Element {
       <dl class="facts boxed">
         <div>
           <dt>Name</dt>
-          <dd>{identity?.label ?? <span class="note">it gives none</span>}</dd>
+          <dd>{identity?.label ?? <span class="note">none given</span>}</dd>
         </div>
         <div>
           <dt>Host, pid</dt>
@@ -116,7 +113,7 @@ export function SessionPage(): JSX.Element {
         </div>
         <div>
           <dt>Address</dt>
-          <dd>{session.address ?? <span class="note">unknown</span>}</dd>
+          <dd class="id">{session.address ?? <span class="note">unknown</span>}</dd>
         </div>
         <div>
           <dt>Connected to</dt>
@@ -149,24 +146,12 @@ export function SessionPage(): JSX.Element {
         <Icon name="info" />
         <span>
           If it ends: {many(released, "lock")} {released === 1 ? "is" : "are"} released,{" "}
-          {many(movedUp, "caller")} {movedUp === 1 ? "moves" : "move"} up.
+          {many(movedUp, "waiter")} {movedUp === 1 ? "moves" : "move"} up.
         </span>
       </p>
       <div class="two">
-        <Locks
-          title="Holds"
-          none="It holds nothing."
-          locks={session.holds}
-          all={session.holdCount}
-          view={view}
-        />
-        <Locks
-          title="Waits for"
-          none="It waits for nothing."
-          locks={session.waits}
-          all={session.waitCount}
-          view={view}
-        />
+        <Locks title="Holds" none="No locks." locks={session.holds} all={session.holdCount} view={view} />
+        <Locks title="Waits for" none="No locks." locks={session.waits} all={session.waitCount} view={view} />
       </div>
     </>
   );

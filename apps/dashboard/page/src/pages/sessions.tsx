@@ -35,7 +35,7 @@ function Row({ row, view }: { row: SessionRow; view: View }): JSX.Element {
       <th scope="row">
         <a
           data-row
-          class="key"
+          class="key id"
           href={view.href(`sessions/${encodeURIComponent(id)}`, { of: cluster })}
           title={id}
         >
@@ -46,7 +46,7 @@ function Row({ row, view }: { row: SessionRow; view: View }): JSX.Element {
         {identity?.label ?? (identity?.pid == null && <span class="note">no name</span>)}
         {identity?.pid != null && <span class="note"> pid {identity.pid}</span>}
       </td>
-      <td>{address ?? identity?.host ?? <span class="note">unknown</span>}</td>
+      <td class="whole">{address ?? identity?.host ?? <span class="note">unknown</span>}</td>
       <td>
         {cluster} <span class="note">{row.server ?? backend}</span>
       </td>
@@ -131,7 +131,7 @@ export function SessionsPage(): JSX.Element {
               Clear the filters
             </a>
           ) : (
-            <p>Either nobody is connected, or the servers do not tell who is.</p>
+            <p>No client is connected, or the servers do not report their clients.</p>
           )}
         </Nothing>
       )}

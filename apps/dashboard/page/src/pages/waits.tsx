@@ -20,7 +20,7 @@ function Actor({ id, names }: { id: string; names: Names }): JSX.Element {
   return (
     <span class="who" title={id}>
       <span class="name">{actor?.label || short(id)}</span>
-      {actor !== undefined && actor.label !== id && <span class="note key"> {short(id)}</span>}
+      {actor !== undefined && actor.label !== id && <span class="note key id"> {short(id)}</span>}
     </span>
   );
 }
@@ -43,7 +43,7 @@ function Behind({ held, names, view }: { held: Held; names: Names; view: View })
         <a data-row class="key" href={view.href(`locks/${held.lockId}`)} title={held.key}>
           {middle(held.key, 60)}
         </a>
-        <span class="tag">{many(held.blocked.length, "caller")} waiting</span>
+        <span class="tag">{held.blocked.length} waiting</span>
       </span>
       {open && (
         <ul>
@@ -70,7 +70,7 @@ function Branch(props: {
         {deadlineMs !== null && <span class="note">gives up in {span(deadlineMs - now.value)}</span>}
         {blocker.again && <span class="note">shown elsewhere</span>}
         {!blocker.again && blocker.behind > 0 && (
-          <span class="note">{many(blocker.behind, "caller")} behind</span>
+          <span class="note">{many(blocker.behind, "waiter")} behind</span>
         )}
       </span>
       {blocker.holds.length > 0 && (
@@ -84,7 +84,7 @@ function Branch(props: {
   );
 }
 
-/** The ring as a picture, for whoever likes pictures: the list beside it says the same. */
+/** The ring as a picture; the list beside it says the same. */
 function Ring({ actors, names }: { actors: readonly string[]; names: Names }): JSX.Element | null {
   if (actors.length > 8) return null;
   const place = (at: number): { x: number; y: number } => {
@@ -153,12 +153,12 @@ function Cycle({
           <Mark
             icon={certain ? "critical" : "warning"}
             tone={certain ? "bad" : "warn"}
-            text={`${certainty} deadlock`}
+            text={certain ? "deadlock" : "possible deadlock"}
           />
           <span class="note">
             {certain
-              ? "Each in it is one thread, and it has stayed."
-              : "Whoever holds may be another thread or task of its process than the one that waits."}
+              ? "Each of them is one thread, and it has stayed."
+              : "The holder may be another thread or task of its process than the one that waits."}
           </span>
         </p>
         <ol>
@@ -180,7 +180,7 @@ function Cycle({
         </ol>
         <p>
           {resolvesMs === null
-            ? "Nobody in it has a deadline that can be seen: it does not end by itself."
+            ? "No deadline can be seen: it does not end by itself."
             : `It ends by itself in ${span(resolvesMs - now.value)}, when the first of them gives up.`}
         </p>
       </div>
@@ -208,7 +208,8 @@ export function WaitsPage(): JSX.Element {
         <h1>Waits</h1>
         {data !== null && (
           <p class="coverage">
-            <strong>{count(data.edges.length)}</strong> waits, {many(data.cycles.length, "circle")}
+            <strong>{count(data.edges.length)}</strong> {data.edges.length === 1 ? "wait" : "waits"},{" "}
+            {many(data.cycles.length, "deadlock")}
           </p>
         )}
       </div>
@@ -217,7 +218,7 @@ export function WaitsPage(): JSX.Element {
         (data === null ? <Failed failure={failure} retry={reload} /> : <OldNews failure={failure} />)}
       {data !== null && data.cycles.length > 0 && (
         <section>
-          <h2>Circles</h2>
+          <h2>Deadlocks</h2>
           <ul class="cards">
             {data.cycles.map((each) => (
               <Cycle key={each.lockIds.join(" ")} cycle={each} waits={data} names={names} view={view} />
@@ -229,10 +230,7 @@ export function WaitsPage(): JSX.Element {
         <section>
           <h2>Who blocks whom</h2>
           {forest.length === 0 ? (
-            <NoWaits
-              title="Nobody waits for anybody that can be seen"
-              clusters={clustersOf(view.cluster) ?? []}
-            />
+            <NoWaits title="No waits can be seen" clusters={clustersOf(view.cluster) ?? []} />
           ) : (
             <ul class="forest">
               {forest.map((each) => (
@@ -240,7 +238,7 @@ export function WaitsPage(): JSX.Element {
               ))}
             </ul>
           )}
-          {left > 0 && <p class="note">{many(left, "caller")} more, not shown.</p>}
+          {left > 0 && <p class="note">{many(left, "waiter")} more, not shown.</p>}
         </section>
       )}
       {data?.blind.map((each) => (

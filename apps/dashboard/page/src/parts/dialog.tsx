@@ -9,9 +9,13 @@ export function Dialog(props: {
   children: ComponentChildren;
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
+  const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
+    // The first field, or the title: what is read and written first. Without scrolling, since what stands above a field has to be read.
+    const first = dialog.current?.querySelector<HTMLElement>("[data-first]") ?? title.current;
+    first?.focus({ preventScroll: true });
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
@@ -24,7 +28,9 @@ export function Dialog(props: {
       onClose={props.onClose}
     >
       <header>
-        <h2 id="dialog-title">{props.title}</h2>
+        <h2 id="dialog-title" ref={title} tabIndex={-1}>
+          {props.title}
+        </h2>
         <button type="button" class="plain-button" aria-label="Close" onClick={() => dialog.current?.close()}>
           <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
             <path d="m4 4 8 8m0-8-8 8" />

@@ -1,14 +1,11 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import type { FindingRow } from "../../../src/contract/api.js";
 import type { View } from "../app/view.js";
 import { middle } from "../format/participant.js";
-import { sentence } from "../format/words.js";
+import { worstFirst } from "../format/problems.js";
+import { findingTitle } from "../format/words.js";
 import { Ago, At } from "./age.js";
 import { Severity } from "./marks.js";
-
-const ranks = { critical: 0, warning: 1, info: 2 } as const;
-export const worstFirst = (rows: readonly FindingRow[]): FindingRow[] =>
-  [...rows].sort((a, b) => ranks[a.severity] - ranks[b.severity] || a.sinceMs - b.sinceMs);
 
 export function FindingObject({ finding, view }: { finding: FindingRow; view: View }): JSX.Element | null {
   const { object, lockId } = finding;
@@ -23,15 +20,21 @@ export function FindingObject({ finding, view }: { finding: FindingRow; view: Vi
   );
 }
 
-/** Findings as short cards: what, since when, why it is believed, what to do. */
-export function FindingCards({ rows, view }: { rows: readonly FindingRow[]; view: View }): JSX.Element {
+/** Findings as short cards: what, since when, why it is believed, what to do. `more`: what stands below each. */
+export function FindingCards(props: {
+  rows: readonly FindingRow[];
+  view: View;
+  wanted?: string | null;
+  more?: (row: FindingRow) => ComponentChildren;
+}): JSX.Element {
+  const { rows, view, wanted, more } = props;
   return (
     <ul class="cards">
       {worstFirst(rows).map((each) => (
-        <li key={each.id} class={`card ${each.severity}`}>
+        <li key={each.id} class={`card ${each.severity}${each.id === wanted ? " wanted" : ""}`}>
           <p class="card-head">
             <Severity severity={each.severity} />
-            <strong>{sentence(each.kind)}</strong>
+            <strong>{findingTitle(each.kind)}</strong>
             <span class="note">
               {each.cluster}, for <Ago atMs={each.sinceMs} />
             </span>
@@ -47,6 +50,7 @@ export function FindingCards({ rows, view }: { rows: readonly FindingRow[]; view
               {each.muted.reason}
             </p>
           )}
+          {more?.(each)}
         </li>
       ))}
     </ul>

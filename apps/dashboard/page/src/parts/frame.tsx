@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useCallback, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { FindingRow } from "../../../src/contract/api.js";
 import { silenceMs } from "../../../src/contract/stream.js";
 import { announce, announced } from "../app/announce.js";
 import { base } from "../app/base.js";
@@ -7,6 +8,7 @@ import { theme } from "../app/preferences.js";
 import { clusters, clustersOf, findings, me, paused, quietMs, stream, streamState } from "../app/store.js";
 import { useView, type View } from "../app/view.js";
 import { lampOf } from "../format/lamp.js";
+import { sorted } from "../format/problems.js";
 import { places } from "../keys/shortcuts.js";
 import { useShortcuts } from "../keys/use-shortcuts.js";
 import { linkTo } from "../url/links.js";
@@ -17,7 +19,7 @@ import { StatusLine } from "./status-line.js";
 function togglePause(): void {
   if (paused.peek()) stream.resume();
   else stream.pause();
-  announce(paused.peek() ? "Paused: nothing on the page changes" : "Live again");
+  announce(paused.peek() ? "Paused: the page does not change" : "Live again");
 }
 
 function Live({ view }: { view: View }): JSX.Element {
@@ -29,9 +31,15 @@ function Live({ view }: { view: View }): JSX.Element {
         <Icon name={icon} />
         {word}
       </span>
-      <button type="button" class="small" aria-pressed={still} onClick={togglePause}>
+      <button
+        type="button"
+        class="small"
+        aria-pressed={still}
+        aria-label={still ? "Resume" : "Pause"}
+        onClick={togglePause}
+      >
         <Icon name={still ? "play" : "pause"} />
-        {still ? "Go on" : "Pause"}
+        <span class="wide-only">{still ? "Resume" : "Pause"}</span>
       </button>
     </span>
   );
@@ -56,7 +64,7 @@ function Search({ view }: { view: View }): JSX.Element {
         name="q"
         type="search"
         placeholder="Find a lock"
-        aria-label="Find a lock by name or glob"
+        aria-label="Find a lock by its name or a glob"
         autocomplete="off"
         spellcheck={false}
       />
@@ -108,13 +116,13 @@ function shownPlaces(here: string | undefined): (typeof places)[string][] {
 
 function rights(): string {
   const who = me.value;
-  if (who === null) return "What you may do is not known yet.";
-  if (!who.actions) return "Read-only: actions are switched off for everybody in the configuration.";
+  if (who === null) return "Your role is not known yet.";
+  if (!who.actions) return "Read-only: actions are switched off in the configuration.";
   if (who.role === "viewer")
-    return "Read-only: the role viewer may look. Asking a holder to leave needs operator, forcing needs admin.";
+    return "Read-only. Asking a holder to release requires the role operator, a forced release the role admin.";
   if (who.role === "operator")
-    return "May ask holders to leave and mute findings. Forcing needs the role admin.";
-  return "May do everything, forced releases too.";
+    return "You may ask holders to release and mute findings. A forced release requires the role admin.";
+  return "You may use all actions, forced releases included.";
 }
 
 function Menu({ view }: { view: View }): JSX.Element {
@@ -139,10 +147,12 @@ function Menu({ view }: { view: View }): JSX.Element {
         if (to instanceof Node && !event.currentTarget.contains(to)) event.currentTarget.open = false;
       }}
     >
-      <summary>
+      <summary
+        aria-label={who === null ? "not signed in" : `${who.name} ${who.actions ? who.role : "read-only"}`}
+      >
         <Icon name="user" />
-        <span>{who?.name ?? "not signed in"}</span>
-        {who !== null && <span class="tag">{who.actions ? who.role : "read-only"}</span>}
+        <span class="wide-only">{who?.name ?? "not signed in"}</span>
+        {who !== null && <span class="tag wide-only">{who.actions ? who.role : "read-only"}</span>}
       </summary>
       <div class="menu-body">
         <p class="note">{rights()}</p>
@@ -170,6 +180,71 @@ function Menu({ view }: { view: View }): JSX.Element {
   );
 }
 
+/** How many problems are open; the page Findings counts the same. */
+function Badge({ problems }: { problems: readonly FindingRow[] }): JSX.Element | null {
+  if (problems.length === 0) return null;
+  const bad = problems.some(({ severity }) => severity === "critical");
+  return (
+    <span class={bad ? "count bad" : "count warn"}>
+      {problems.length}
+      <span class="hidden-text"> {problems.length === 1 ? "problem" : "problems"}</span>
+    </span>
+  );
+}
+
+/** The pages, the choice of a cluster and the search: in a row, or behind one button where the window is too narrow for that. */
+function Pages({ view, here }: { view: View; here: string }): JSX.Element {
+  const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const { problems } = sorted(findings.value ?? [], view.cluster);
+  const name = Object.values(places).find(([path]) => path === here)?.[1] ?? "Pages";
+  useEffect(() => setOpen(false), [view]);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
+    <div
+      role="group"
+      aria-label="Pages and search"
+      class={open ? "pages open" : "pages"}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !open) return;
+        setOpen(false);
+        button.current?.focus();
+      }}
+      onFocusOut={(event) => {
+        const to = event.relatedTarget;
+        if (to instanceof Node && !event.currentTarget.contains(to)) setOpen(false);
+      }}
+    >
+      <button
+        ref={button}
+        type="button"
+        class="pages-button"
+        aria-expanded={open}
+        aria-controls="pages"
+        onClick={() => setOpen(!open)}
+      >
+        <Icon name="menu" />
+        {name}
+        <Badge problems={problems} />
+      </button>
+      <div id="pages" class="pages-body">
+        <nav aria-label="Pages">
+          {shownPlaces(here).map(([path, each]) => (
+            <a key={path} href={view.href(path)} aria-current={here === path ? "page" : undefined}>
+              {each}
+              {path === "findings" && <Badge problems={problems} />}
+            </a>
+          ))}
+        </nav>
+        <div class="finders">
+          <ClusterChoice view={view} />
+          <Search view={view} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
 /** What stands around every page. */
 export function Frame({ children }: { children: ComponentChildren }): JSX.Element {
   const view = useView();
@@ -181,52 +256,40 @@ export function Frame({ children }: { children: ComponentChildren }): JSX.Elemen
       if (command.do === "help") setHelp(true);
       else if (command.do === "pause") togglePause();
       else if (command.do === "go") latest.current.go(command.path);
-      else
-        (
+      else {
+        const filter =
           document.querySelector<HTMLInputElement>("#filter-q") ??
-          document.querySelector<HTMLInputElement>("#search")
-        )?.select();
+          document.querySelector<HTMLInputElement>("#search");
+        // In a narrow window the search lies behind the button of the pages; the list of locks has a filter of its own.
+        if (filter?.offsetParent == null) latest.current.go("locks");
+        else filter.select();
+      }
     }, []),
   );
-  const open = (findings.value ?? []).filter(
-    ({ muted, severity, cluster }) =>
-      muted === null && severity !== "info" && (view.cluster === null || cluster === view.cluster),
-  );
-  const here = view.path.split("/", 1)[0];
+  const here = view.path.split("/", 1)[0] ?? "";
   return (
     <>
       <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>("main")?.focus()}>
         Skip to the content
       </button>
       <header class="top">
-        <a class="brand" href={view.href("")}>
+        <a class="brand" href={view.href("")} aria-label="holdfast, overview">
           <svg viewBox="0 0 32 32" aria-hidden="true">
             <circle cx="16" cy="8" r="3.5" />
             <path d="M16 11.5V27M10 17h12M6.5 18.5C7 23.5 10.5 27 16 27s9-3.5 9.5-8.5" />
           </svg>
-          holdfast
+          <span class="wide-only">holdfast</span>
         </a>
-        <nav aria-label="Pages">
-          {shownPlaces(here).map(([path, name]) => (
-            <a key={path} href={view.href(path)} aria-current={here === path ? "page" : undefined}>
-              {name}
-              {path === "findings" && open.length > 0 && (
-                <span
-                  class={open.some(({ severity }) => severity === "critical") ? "count bad" : "count warn"}
-                >
-                  {open.length}
-                  <span class="hidden-text"> open</span>
-                </span>
-              )}
-            </a>
-          ))}
-        </nav>
+        <Pages view={view} here={here} />
         <div class="tools">
-          <ClusterChoice view={view} />
-          <Search view={view} />
           <Live view={view} />
           <Menu view={view} />
-          <button type="button" class="small" aria-label="Keyboard help" onClick={() => setHelp(true)}>
+          <button
+            type="button"
+            class="small wide-only"
+            aria-label="Keyboard help"
+            onClick={() => setHelp(true)}
+          >
             ?
           </button>
         </div>

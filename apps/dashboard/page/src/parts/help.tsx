@@ -7,7 +7,7 @@ const others = [
   ["/", "Search locks"],
   ["j, k", "Next and previous row"],
   ["Enter", "Open the row"],
-  ["p", "Pause and go on"],
+  ["p", "Pause and resume"],
   ["?", "This list"],
   ["Esc", "Close"],
 ] as const;
@@ -41,7 +41,7 @@ export function Help({ onClose }: { onClose: () => void }): JSX.Element {
             shortcuts.value = event.currentTarget.checked ? "on" : "off";
           }}
         />
-        Single keys do something (Enter and Esc always do)
+        Enable single-key shortcuts
       </label>
     </Dialog>
   );

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-// Drawn for 16 x 16. Each shape differs, so that none is told from another by colour alone.
+// Drawn for 16 x 16. Each shape differs, so that no two differ by colour alone.
 const shapes = {
   held: <circle cx="8" cy="8" r="5.5" fill="currentColor" />,
   contended: (
@@ -42,6 +42,7 @@ const shapes = {
       <path d="M2.75 14c.5-3 2.5-4.25 5.25-4.25S12.75 11 13.25 14" />
     </>
   ),
+  menu: <path d="M2.5 4.5h11m-11 3.5h11m-11 3.5h11" />,
   next: <path d="m6 3 5 5-5 5" />,
   denied: <path d="M4 7.5h8v6H4Zm1.75 0V5a2.25 2.25 0 0 1 4.5 0v2.5" />,
   muted: <path d="M2.5 6v4H5l3.5 3V3L5 6Zm8.5.5 3 3m0-3-3 3" />,

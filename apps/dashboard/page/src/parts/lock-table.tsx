@@ -1,9 +1,11 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { LockRow } from "../../../src/contract/api.js";
+import { narrow } from "../app/narrow.js";
 import { clusters, now } from "../app/store.js";
 import type { View } from "../app/view.js";
 import { noHolderWord } from "../format/absence.js";
+import { duration } from "../format/duration.js";
 import { instant } from "../format/instant.js";
 import { count } from "../format/number.js";
 import { middle, short } from "../format/participant.js";
@@ -15,7 +17,7 @@ import { Lease, LockState } from "./marks.js";
 import { Scroll } from "./scroll.js";
 import { Libraries, Who } from "./who.js";
 
-/** `true` for 2 s after `version` has changed: somebody else holds now. */
+/** `true` for 2 s after `version` has changed: another client holds now. */
 function useHandOff(version: string): boolean {
   const before = useRef(version);
   const [fresh, setFresh] = useState(false);
@@ -35,26 +37,112 @@ export function isStale(row: LockRow): boolean {
   return cluster !== undefined && (cluster.state === "stale" || cluster.state === "down");
 }
 
-function Row(props: { row: LockRow; index: number; view: View; gone: boolean; brief: boolean }): JSX.Element {
-  const { row, index, view, gone, brief } = props;
-  const fresh = useHandOff(row.version);
-  const stale = isStale(row);
+interface RowProps {
+  row: LockRow;
+  index: number;
+  view: View;
+  gone: boolean;
+  brief: boolean;
+}
+
+function Name({ row, view, gone }: RowProps): JSX.Element {
+  return (
+    <>
+      <a class="key" data-row href={view.href(`locks/${row.id}`)} title={row.key}>
+        {middle(row.key, 64)}
+      </a>
+      {gone && <span class="tag">gone</span>}
+      {row.denied !== null && (
+        <span class="mark bad denied" title={row.denied}>
+          <Icon name="denied" />
+          Not readable: {row.denied}
+        </span>
+      )}
+    </>
+  );
+}
+
+function State({ row, view }: RowProps): JSX.Element {
+  return (
+    <>
+      <LockState state={row.state} />
+      {isStale(row) && (
+        <span class="note" title={instant(row.readMs, view.zone)}>
+          {" "}
+          as of {duration(now.value - row.readMs)} ago
+        </span>
+      )}
+    </>
+  );
+}
+
+function HeldBy({ row }: RowProps): JSX.Element {
   const [holder] = row.holders;
-  const waiters = waitersOf(row);
-  const classes = [fresh && "fresh", gone && "gone", stale && "stale"].filter(Boolean).join(" ");
+  if (holder === undefined) return <span class="note">{noHolderWord(row, isStale(row))}</span>;
+  return (
+    <>
+      <Who participant={holder} cluster={row.cluster} />
+      {row.holderCount > 1 && (
+        <span class="tag">
+          +{count(row.holderCount - 1)}
+          {row.limit !== null && ` of ${count(row.limit)}`}
+        </span>
+      )}
+    </>
+  );
+}
+
+function Waiters({ row }: RowProps): JSX.Element {
+  return row.waiterCount === 0 && row.waiterUnit !== "hidden" ? (
+    <span class="note">0</span>
+  ) : (
+    <span>{waitersOf(row).text}</span>
+  );
+}
+
+/** In a narrow window: what an operator asks first stands below the name. */
+function NarrowCells(props: RowProps): JSX.Element {
+  const { row, view } = props;
+  return (
+    <>
+      <th scope="row" class="lock-name">
+        <Name {...props} />
+        <span class="second-line">
+          <State {...props} />
+          <span class="holder">
+            <HeldBy {...props} />
+          </span>
+          {row.holderCount > 0 && row.oldestHold.atMs !== null && (
+            <Age of={row.oldestHold} zone={view.zone} />
+          )}
+        </span>
+      </th>
+      <td class="number waiters" title={waitersOf(row).why}>
+        <Waiters {...props} />
+        {row.waiterCount > 0 && row.oldestWait.atMs !== null && <Age of={row.oldestWait} zone={view.zone} />}
+      </td>
+    </>
+  );
+}
+
+function Row(props: RowProps): JSX.Element {
+  const { row, index } = props;
+  const fresh = useHandOff(row.version);
+  const classes = [fresh && "fresh", props.gone && "gone", isStale(row) && "stale"].filter(Boolean).join(" ");
   return (
     <tr class={classes} aria-rowindex={index}>
+      {narrow.value ? <NarrowCells {...props} /> : <WideCells {...props} />}
+    </tr>
+  );
+}
+
+function WideCells(props: RowProps): JSX.Element {
+  const { row, view, brief } = props;
+  const [holder] = row.holders;
+  return (
+    <>
       <th scope="row" class="lock-name">
-        <a class="key" data-row href={view.href(`locks/${row.id}`)} title={row.key}>
-          {middle(row.key, 64)}
-        </a>
-        {gone && <span class="tag">gone</span>}
-        {row.denied !== null && (
-          <span class="mark bad denied" title={row.denied}>
-            <Icon name="denied" />
-            Not readable: {row.denied}
-          </span>
-        )}
+        <Name {...props} />
       </th>
       <td>
         {row.backend} <span class="note block">{row.cluster}</span>
@@ -63,31 +151,13 @@ function Row(props: { row: LockRow; index: number; view: View; gone: boolean; br
         {kindOf(row)} <Libraries names={row.libraries} />
       </td>
       <td>
-        <LockState state={row.state} />
-        {stale && (
-          <span class="note" title={instant(row.readMs, view.zone)}>
-            {" "}
-            as of {Math.round((now.value - row.readMs) / 1000)} s ago
-          </span>
-        )}
+        <State {...props} />
       </td>
       <td class="holder">
-        {holder === undefined ? (
-          <span class="note">{noHolderWord(row, stale)}</span>
-        ) : (
-          <>
-            <Who participant={holder} cluster={row.cluster} />
-            {row.holderCount > 1 && (
-              <span class="tag">
-                +{count(row.holderCount - 1)}
-                {row.limit !== null && ` of ${count(row.limit)}`}
-              </span>
-            )}
-          </>
-        )}
+        <HeldBy {...props} />
       </td>
-      <td class="number" title={waiters.why}>
-        {row.waiterCount === 0 && row.waiterUnit !== "hidden" ? <span class="note">0</span> : waiters.text}
+      <td class="number waiters" title={waitersOf(row).why}>
+        <Waiters {...props} />
       </td>
       <td>
         {row.waiterCount > 0 ? <Age of={row.oldestWait} zone={view.zone} /> : <span class="note">none</span>}
@@ -101,7 +171,7 @@ function Row(props: { row: LockRow; index: number; view: View; gone: boolean; br
             {row.token === null ? (
               <span class="note">none</span>
             ) : (
-              <span class="key" title={row.token}>
+              <span class="key id" title={row.token}>
                 {middle(short(row.token), 22)}
               </span>
             )}
@@ -109,22 +179,28 @@ function Row(props: { row: LockRow; index: number; view: View; gone: boolean; br
           <td>{holder === undefined ? <span class="note">none</span> : <Lease participant={holder} />}</td>
         </>
       )}
-    </tr>
+    </>
   );
 }
 
 const columns = [
-  { name: "Lock", sort: "name" },
+  { name: "Lock", sort: "name", narrow: true },
   { name: "Backend" },
-  { name: "Recipe" },
+  { name: "Kind" },
   { name: "State" },
   { name: "Held by" },
-  { name: "Waiters", sort: "waiters", number: true },
-  { name: "Oldest wait", sort: "wait" },
+  { name: "Waiters", sort: "waiters", number: true, narrow: true },
+  { name: "Longest wait", sort: "wait" },
   { name: "Held for", sort: "hold" },
   { name: "Token", full: true },
   { name: "Lease", full: true },
-] as const satisfies readonly { name: string; sort?: LocksView["sort"]; number?: boolean; full?: boolean }[];
+] as const satisfies readonly {
+  name: string;
+  sort?: LocksView["sort"];
+  number?: boolean;
+  full?: boolean;
+  narrow?: boolean;
+}[];
 
 /** Locks, a row each. `sorting`: what the server sorted by, and the link that asks for another order. */
 export function LockTable(props: {
@@ -146,6 +222,7 @@ export function LockTable(props: {
           <tr aria-rowindex={1}>
             {columns.map((column) => {
               if (brief && "full" in column) return null;
+              if (narrow.value && !("narrow" in column)) return null;
               const by = "sort" in column ? column.sort : null;
               const sorted = by !== null && sorting?.by === by;
               return (

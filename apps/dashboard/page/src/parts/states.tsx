@@ -146,8 +146,8 @@ export function NoLocks({ view }: { view: View }): JSX.Element {
         <p>
           The dashboard does not know where to look for locks.{" "}
           {mayDiscover.value
-            ? "It can look around once and propose places."
-            : "Looking around for places takes the role operator."}
+            ? "It can look through the backend once and propose places."
+            : "Discovering places requires the role operator."}
         </p>
         {mayDiscover.value && (
           <p>
@@ -164,9 +164,9 @@ export function NoLocks({ view }: { view: View }): JSX.Element {
   const partial = known.filter(({ coverage }) => coverage < 1);
   if (partial.length > 0) {
     return (
-      <Nothing title="None seen so far" icon="syncing">
+      <Nothing title="No locks seen so far" icon="syncing">
         <p>
-          Not everything has been looked at yet:{" "}
+          Not everything has been read yet:{" "}
           {partial.map(({ name, coverage }) => `${name} ${percent(coverage)}`).join(", ")}.
         </p>
       </Nothing>
@@ -177,8 +177,8 @@ export function NoLocks({ view }: { view: View }): JSX.Element {
   return (
     <Nothing title="There are no locks" icon="ok">
       <p>
-        {known.map(({ name }) => name).join(", ")}: everything configured has been looked at, and no lock
-        exists now.
+        {known.map(({ name }) => name).join(", ")}: everything configured has been read, and no lock exists
+        now.
       </p>
     </Nothing>
   );

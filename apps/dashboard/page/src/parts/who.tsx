@@ -9,7 +9,7 @@ export function Who(props: { participant: Participant; cluster: string; view?: V
   const { participant, cluster, view } = props;
   const { main, more } = nameOf(participant);
   const { session, identity, address, data } = participant;
-  const look = identity === null && address === null ? "key" : "name";
+  const look = identity === null && address === null ? "key id" : "name";
   return (
     <span class="who" title={[main, ...more].join(" · ")}>
       {view !== undefined && session !== null ? (

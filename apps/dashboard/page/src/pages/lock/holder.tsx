@@ -41,7 +41,13 @@ export function Holder(props: {
           {holder.mayBeKept && <span class="note"> its client may keep it for its next owner</span>}
         </Fact>
         <Fact name="Token">
-          {holder.token === null ? <span class="note">none</span> : <span class="key">{holder.token}</span>}
+          {holder.token === null ? (
+            <span class="note">none</span>
+          ) : (
+            <span class="key id" title={holder.token}>
+              {holder.token}
+            </span>
+          )}
         </Fact>
         <Fact name="Lease">
           <Lease participant={holder} />
@@ -53,7 +59,7 @@ export function Holder(props: {
         {holder.session !== null && (
           <Fact name="Session">
             <a
-              class="key"
+              class="key id"
               href={view.href(`sessions/${encodeURIComponent(holder.session)}`, { of: lock.cluster })}
             >
               {holder.session}
@@ -62,7 +68,9 @@ export function Holder(props: {
         )}
         {timeout !== null && <Fact name="Time-out">{timeout}</Fact>}
         <Fact name="Entry">
-          <span class="key">{holder.entry}</span>
+          <span class="key id" title={holder.entry}>
+            {holder.entry}
+          </span>
         </Fact>
         {holder.data !== null && (
           <Fact name="Data">

@@ -5,7 +5,7 @@ import { listen, stream } from "../../app/store.js";
 import { throttle } from "../../app/throttle.js";
 import { nameOf } from "../../format/participant.js";
 
-/** Says aloud when the lock has passed to somebody else. */
+/** Says aloud when the lock has passed to another client. */
 export function useHandOffAnnounced(lock: LockRow | undefined): void {
   const before = useRef<LockRow | undefined>(undefined);
   useEffect(() => {

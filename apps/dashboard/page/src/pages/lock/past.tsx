@@ -11,7 +11,7 @@ import { Scroll } from "../../parts/scroll.js";
 export function Histogram({ history, view }: { history: LockHistory; view: View }): JSX.Element {
   const most = Math.max(1, ...history.holdHistogram.map(({ count: each }) => each));
   const seen = history.holdHistogram.some(({ count: each }) => each > 0);
-  if (!seen) return <p class="note">No hold has been seen from its grant to its end yet.</p>;
+  if (!seen) return <p class="note">No whole hold has been seen yet.</p>;
   return (
     <table class="histogram">
       <caption class="note">
@@ -41,10 +41,10 @@ export function Histogram({ history, view }: { history: LockHistory; view: View 
 }
 
 function Token({ text }: { text: string | null }): JSX.Element {
-  return text === null ? <span class="note">not known</span> : <span class="key">{text}</span>;
+  return text === null ? <span class="note">not known</span> : <span class="key id">{text}</span>;
 }
 
-/** `holders`: of the lock now. A grant is told before anybody has read its token. */
+/** `holders`: of the lock now. A grant is reported before its token is read. */
 export function Past(props: {
   history: LockHistory;
   holders: readonly Participant[];
@@ -55,7 +55,7 @@ export function Past(props: {
   if (history.rows.length === 0) {
     return (
       <p class="note">
-        Nothing has been seen since <At ms={history.sinceMs} zone={view.zone} />.
+        No grants since <At ms={history.sinceMs} zone={view.zone} />.
       </p>
     );
   }
@@ -85,7 +85,7 @@ export function Past(props: {
                 </span>
               </td>
               <td>
-                <span class="key" title={each.entry}>
+                <span class="key id" title={each.entry}>
                   {middle(each.entry, 44)}
                 </span>
               </td>

@@ -69,7 +69,7 @@ export function Queue(props: {
               </td>
               <td>{libraryOf(each.library)}</td>
               <td>
-                <span class="key" title={each.entry}>
+                <span class="key id" title={each.entry}>
                   {middle(each.entry, 34)}
                 </span>
               </td>

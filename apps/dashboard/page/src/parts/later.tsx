@@ -1,0 +1,51 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ApiFailure } from "../api/failure.js";
+import { Failed, Loading } from "./states.js";
+
+type Page = () => JSX.Element;
+
+// A newer server has other scripts than the page that is open.
+const unloaded = new ApiFailure(
+  "unreachable",
+  0,
+  "",
+  "The script of this page could not be loaded. If trying again does not help, reload the page in the browser.",
+);
+
+/** A page whose script is loaded when the page is opened; one that cannot be loaded says so and is tried again by a button. */
+export function later(load: () => Promise<Page>): Page {
+  let page: Page | null = null;
+  return function Later() {
+    const [state, setState] = useState<"loading" | "loaded" | "failed">(page === null ? "loading" : "loaded");
+    useEffect(() => {
+      if (state !== "loading") return;
+      let left = false;
+      const become = (next: "loaded" | "failed"): void => {
+        if (!left) setState(next);
+      };
+      load().then(
+        (loaded) => {
+          page = loaded;
+          become("loaded");
+        },
+        () => become("failed"),
+      );
+      return () => {
+        left = true;
+      };
+    }, [state]);
+    if (page !== null && state === "loaded") {
+      const Loaded = page;
+      return <Loaded />;
+    }
+    return state === "failed" ? (
+      <Failed failure={unloaded} retry={() => setState("loading")} whole />
+    ) : (
+      <>
+        <h1 class="hidden-text">Loading</h1>
+        <Loading />
+      </>
+    );
+  };
+}
