@@ -1,7 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@holdfast/test-servers";
-import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Overview, Waits } from "../../apps/dashboard/src/contract/api.js";
@@ -10,6 +9,7 @@ import type { Theme } from "./support/browser.js";
 import { type LiveWorld, startLiveWorld } from "./support/live-world.js";
 import { LockView } from "./support/lock-view.js";
 import { playScene, type Scene } from "./support/scene.js";
+import { filled, stumbles } from "./support/stumbles.js";
 
 const screenshots = fileURLToPath(new URL("../../apps/dashboard/docs/screenshots/", import.meta.url));
 const photographed = process.env.HOLDFAST_SCREENSHOTS === "1";
@@ -45,24 +45,6 @@ afterAll(async () => {
   await scene?.[Symbol.asyncDispose]();
   await world?.[Symbol.asyncDispose]();
 });
-
-/** What a person with other eyes or hands than ours would stumble over, one line each. */
-async function stumbles(page: Page): Promise<string[]> {
-  // Not as a script of the page, which its content security policy would refuse.
-  await page.evaluate(axe.source);
-  const found = await page.evaluate<{ id: string; help: string; nodes: { html: string }[] }[]>(
-    "axe.run({ runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }).then(({ violations }) => violations)",
-  );
-  return found.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
-}
-
-/** Full of what it has to say: nothing is being loaded, and nothing has gone wrong. */
-async function filled(page: Page): Promise<void> {
-  await page.getByRole("heading", { level: 1 }).waitFor();
-  await page.locator(".loading, main [aria-busy=true]").waitFor({ state: "detached" });
-  await page.getByText("live", { exact: true }).first().waitFor();
-  await page.waitForLoadState("load");
-}
 
 async function picture(page: Page, name: string): Promise<void> {
   if (!photographed) return;

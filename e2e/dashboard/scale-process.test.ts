@@ -32,7 +32,7 @@ it("keeps the dashboard's own process small and its event loop turning, with man
   expect(report.phases.map(({ what }) => what)).toEqual([
     "start",
     "sync",
-    "no rows on screen",
+    "nobody looks",
     "one viewer",
     `${streams} streams`,
   ]);

@@ -1,3 +1,4 @@
+import type { DashboardConfig } from "@holdfast/dashboard";
 import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
 import {
   type EmbeddedZooKeeper,
@@ -20,7 +21,8 @@ export interface LiveWorld extends AsyncDisposable {
   redisClient(options?: Pick<RedisLocksOptions, "identity">): Promise<RedisLocks>;
 }
 
-export async function startLiveWorld(): Promise<LiveWorld> {
+/** `thresholds`: from when on the dashboard calls a hold long; its default where it is left out. */
+export async function startLiveWorld(thresholds?: DashboardConfig["thresholds"]): Promise<LiveWorld> {
   const [zookeeper, redis, browser] = await Promise.all([
     startEmbeddedZooKeeper({ tickTimeMs: 500, words: "all" }),
     startRedis(),
@@ -28,6 +30,7 @@ export async function startLiveWorld(): Promise<LiveWorld> {
   ]);
   console.log(`embedded server with HOLDFAST_SEED=${zookeeper.seed}`);
   const dashboard = await Dashboard.start({
+    ...(thresholds !== undefined && { thresholds }),
     clusters: [
       {
         name: "zoo",

@@ -20,7 +20,7 @@ import { sessionsOf } from "./world/sessions.js";
 
 export type { Scenario } from "./world/clusters.js";
 
-// Locks that nobody holds, for working at the page without servers. Everything moves, and some of it is ugly on purpose.
+// Locks that no program holds, for working at the page without servers. Everything moves, and some of it is ugly on purpose.
 
 export class StubWorld {
   scenario: Scenario = "plain";

@@ -4,6 +4,7 @@ import { hostile } from "./participants.js";
 export function detailOf(row: LockRow, waiters: Participant[], findings: readonly FindingRow[]): LockDetail {
   const [holder] = row.holders;
   const name = holder?.library === "curator" ? "Curator" : holder?.library;
+  const who = holder?.identity?.label ?? holder?.address ?? holder?.entry;
   return {
     nowMs: Date.now(),
     lock: row,
@@ -27,7 +28,7 @@ export function detailOf(row: LockRow, waiters: Participant[], findings: readonl
         role: "operator",
         unknownLibrary: false,
         effects: [
-          `The holder (${name}) is asked to leave. It is told only if its program made the lock revocable.`,
+          `Holder ${who} (${name}) is asked to release; it hears only if its program made the lock revocable.`,
         ],
       },
       {
@@ -36,8 +37,8 @@ export function detailOf(row: LockRow, waiters: Participant[], findings: readonl
         role: "admin",
         unknownLibrary: false,
         effects: [
-          `The holder (${name}) will NOT be told: it goes on believing that it holds the lock.`,
-          "The next waiter is granted within a second. Until the old holder stops, there are two.",
+          `Holder ${who} (${name}) is NOT notified: it goes on as if it held the lock.`,
+          "The next waiter is granted the lock within a second. Until the old holder stops, there are two.",
           "Writes that check the fencing token refuse the old holder.",
         ],
       },

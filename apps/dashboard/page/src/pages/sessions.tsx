@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { SessionRow, Sessions } from "../../../src/contract/api.js";
 import { pathWith } from "../api/client.js";
+import { narrow } from "../app/narrow.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { span } from "../format/duration.js";
@@ -30,18 +31,34 @@ function matches(row: SessionRow, q: string): boolean {
 
 function Row({ row, view }: { row: SessionRow; view: View }): JSX.Element {
   const { id, cluster, backend, identity, address } = row;
+  const link = (
+    <a
+      data-row
+      class="key id"
+      href={view.href(`sessions/${encodeURIComponent(id)}`, { of: cluster })}
+      title={id}
+    >
+      {short(id)}
+    </a>
+  );
+  if (narrow.value) {
+    return (
+      <tr>
+        <th scope="row">
+          {link}
+          <span class="second-line">
+            <Mark {...sessionTones[row.state]} text={row.state} />
+            <span>{identity?.label ?? identity?.host ?? address ?? "no name"}</span>
+          </span>
+        </th>
+        <td class="number">{count(row.holdCount)}</td>
+        <td class="number">{count(row.waitCount)}</td>
+      </tr>
+    );
+  }
   return (
     <tr>
-      <th scope="row">
-        <a
-          data-row
-          class="key id"
-          href={view.href(`sessions/${encodeURIComponent(id)}`, { of: cluster })}
-          title={id}
-        >
-          {short(id)}
-        </a>
-      </th>
+      <th scope="row">{link}</th>
       <td>
         {identity?.label ?? (identity?.pid == null && <span class="note">no name</span>)}
         {identity?.pid != null && <span class="note"> pid {identity.pid}</span>}
@@ -142,15 +159,19 @@ export function SessionsPage(): JSX.Element {
             <thead>
               <tr aria-rowindex={1}>
                 <th scope="col">Session</th>
-                <th scope="col">Name</th>
-                <th scope="col">Address</th>
-                <th scope="col">Cluster, server</th>
-                <th scope="col">State</th>
-                <th scope="col" class="number">
-                  Time-out
-                </th>
-                <th scope="col">Established</th>
-                <th scope="col">Last seen</th>
+                {!narrow.value && (
+                  <>
+                    <th scope="col">Name</th>
+                    <th scope="col">Address</th>
+                    <th scope="col">Cluster, server</th>
+                    <th scope="col">State</th>
+                    <th scope="col" class="number">
+                      Time-out
+                    </th>
+                    <th scope="col">Established</th>
+                    <th scope="col">Last seen</th>
+                  </>
+                )}
                 <th scope="col" class="number">
                   Holds
                 </th>

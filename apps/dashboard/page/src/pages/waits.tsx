@@ -19,8 +19,8 @@ function Actor({ id, names }: { id: string; names: Names }): JSX.Element {
   const actor = names.get(id);
   return (
     <span class="who" title={id}>
-      <span class="name">{actor?.label || short(id)}</span>
-      {actor !== undefined && actor.label !== id && <span class="note key id"> {short(id)}</span>}
+      <span class="name">{actor?.label || short(id)}</span>{" "}
+      {actor !== undefined && actor.label !== id && <span class="note key id">{short(id)}</span>}
     </span>
   );
 }

@@ -113,7 +113,9 @@ function NarrowCells(props: RowProps): JSX.Element {
             <HeldBy {...props} />
           </span>
           {row.holderCount > 0 && row.oldestHold.atMs !== null && (
-            <Age of={row.oldestHold} zone={view.zone} />
+            <span>
+              held <Age of={row.oldestHold} zone={view.zone} />
+            </span>
           )}
         </span>
       </th>
@@ -144,10 +146,10 @@ function WideCells(props: RowProps): JSX.Element {
       <th scope="row" class="lock-name">
         <Name {...props} />
       </th>
-      <td>
+      <td class="extra">
         {row.backend} <span class="note block">{row.cluster}</span>
       </td>
-      <td>
+      <td class="extra">
         {kindOf(row)} <Libraries names={row.libraries} />
       </td>
       <td>
@@ -185,8 +187,8 @@ function WideCells(props: RowProps): JSX.Element {
 
 const columns = [
   { name: "Lock", sort: "name", narrow: true },
-  { name: "Backend" },
-  { name: "Kind" },
+  { name: "Backend", extra: true },
+  { name: "Kind", extra: true },
   { name: "State" },
   { name: "Held by" },
   { name: "Waiters", sort: "waiters", number: true, narrow: true },
@@ -200,6 +202,7 @@ const columns = [
   number?: boolean;
   full?: boolean;
   narrow?: boolean;
+  extra?: boolean;
 }[];
 
 /** Locks, a row each. `sorting`: what the server sorted by, and the link that asks for another order. */
@@ -229,7 +232,7 @@ export function LockTable(props: {
                 <th
                   key={column.name}
                   scope="col"
-                  class={"number" in column ? "number" : ""}
+                  class={"number" in column ? "number" : "extra" in column ? "extra" : ""}
                   aria-sort={sorted ? (by === "name" ? "ascending" : "descending") : undefined}
                 >
                   {by !== null && sorting !== undefined ? (
