@@ -1,6 +1,8 @@
 import type { Millis } from "@holdfast/core";
 import type {
+  ClientIdentity,
   LockFigures,
+  Moment,
   ObservedLock,
   ObservedLockDetail,
   ObservedSession,
@@ -96,8 +98,46 @@ export interface Finding {
   readonly advice: string;
 }
 
+/** What an earlier process has seen of a hold that had not ended by then. */
+export interface EarlierSight {
+  /** Epoch ms at which it was first seen. */
+  readonly atMs: Millis;
+  /** `HoldOwner.token`. */
+  readonly token: string | null;
+}
+
+/** What a collector takes that shall tell whole stories of holds. */
+export interface StoryOptions {
+  /**
+   * Reads of each hold who has it, and tells by an event `identified`. Default false: only holders of contended locks and of those on screen
+   * are read. On ZooKeeper it costs one read for each grant, batched; on Redis one for each client and 30 s.
+   */
+  readonly identifyHolders?: boolean;
+  /**
+   * Asked of each hold that has begun before the collector looked. The answer counts only where the hold is surely the same: by the unique
+   * name of a node of ZooKeeper, or by the token. Default: not asked.
+   */
+  readonly earlierSight?: (key: string, entry: string) => EarlierSight | undefined;
+}
+
 /** Why a collector reads everything anew. */
 export type ResyncReason = "reconnected" | "new-session" | "overflow" | "requested";
+
+/**
+ * How a hold ended, as far as a collector sees it by itself. `"released"`: its holder, or an operator, ended it while its lease had time
+ * left. `"expired"`: its lease was over. On ZooKeeper `"unknown"`, as a node that is deleted looks the same as one whose session ended.
+ */
+export type HoldEnd = "released" | "expired" | "unknown";
+
+/** Who has a hold. */
+export interface HoldOwner {
+  /** ZooKeeper session, Redis client uuid; the key of `ObservedSession`. */
+  readonly session: string | null;
+  /** What the client says of itself; `null` where it says nothing. */
+  readonly identity: ClientIdentity | null;
+  /** The fencing token of the hold, as `ObservedParticipant.token`; `null` where it is not known. */
+  readonly token: string | null;
+}
 
 /** What a collector tells its listeners. */
 export type CollectorEvent =
@@ -128,6 +168,34 @@ export type CollectorEvent =
       readonly heldMs: Millis | null;
       /** Of an end: the holder did not give it back, its lease was over and had not been raised in time. Left out where that cannot be seen. */
       readonly ranOut?: boolean;
+      /** Of an end: how it came. */
+      readonly end?: HoldEnd;
+      /** Who has or had the hold; left out where that has not been read. */
+      readonly owner?: HoldOwner;
+      /** Of a grant: how long it was waited for, 0 for a lock that was free; left out where that was not seen. */
+      readonly waitedMs?: Millis;
+    }
+  | {
+      /** A hold was found that has begun before the collector looked, so that no grant is told. */
+      readonly type: "found";
+      /** `LockFigures.key`. */
+      readonly key: string;
+      /** `ObservedParticipant.entry` of the holder. */
+      readonly entry: string;
+      /** Since when it is held, as far as that is known. */
+      readonly since: Moment;
+      /** Who has the hold; left out where that has not been read. */
+      readonly owner?: HoldOwner;
+    }
+  | {
+      /** It has become known who has a hold that was told of before. */
+      readonly type: "identified";
+      /** `LockFigures.key`. */
+      readonly key: string;
+      /** `ObservedParticipant.entry` of the holder. */
+      readonly entry: string;
+      /** Who it is. */
+      readonly owner: HoldOwner;
     }
   /** One walk, scan or round of reads is done. */
   | {

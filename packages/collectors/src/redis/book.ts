@@ -1,9 +1,8 @@
 import type { Millis } from "@holdfast/core";
 import { RecentMap } from "@holdfast/core/internal";
 import { earliest, unknownMoment } from "../kit/moment.js";
-import type { CollectorEvent } from "../observe/collector.js";
 import type { Listeners } from "./channels.js";
-import { followHolders, followQueue } from "./following.js";
+import { type FollowingParts, followHolders, followQueue, ownerOf } from "./following.js";
 import { findingsOf } from "./lock-findings.js";
 import { LockRecord } from "./lock-record.js";
 import { isBelow } from "./owner-words.js";
@@ -13,11 +12,10 @@ import { foreignListeners, hidesWaiters, kindOf } from "./waiting-kinds.js";
 /** How many locks that are gone have their highest token remembered. */
 const rememberedTokens = 10_000;
 
-export interface BookParts {
+export interface BookParts extends FollowingParts {
   readonly listeners: (key: string) => Listeners | undefined;
   /** Whether anything is known of listeners at all. */
   readonly listening: () => boolean;
-  readonly emit: (event: CollectorEvent) => void;
   readonly attended: (key: string) => boolean;
 }
 
@@ -61,7 +59,7 @@ export class Book {
     if (known !== undefined && atMs < known.atMs) return known;
     const record = known ?? this.#begin(key);
     const before = known === undefined ? null : lookOf(known);
-    const raised = followHolders(record, reading, known !== undefined, this.#parts.emit);
+    const raised = followHolders(record, reading, known !== undefined, this.#parts);
     if (beside !== null) followQueue(record, beside, atMs);
     record.atMs = atMs;
     record.leftMs = leftMs;
@@ -83,7 +81,13 @@ export class Book {
 
   /** One of its holders or waiters has said who it is. */
   introduced(key: string): void {
-    if (this.records.has(key)) this.#parts.emit({ type: "changed", key });
+    const record = this.records.get(key);
+    if (record === undefined) return;
+    for (const { field } of record.followed) {
+      const owner = ownerOf(field, record.token, this.#parts.identityOf);
+      if (owner.identity !== null) this.#parts.emit({ type: "identified", key, entry: field, owner });
+    }
+    this.#parts.emit({ type: "changed", key });
   }
 
   remove(key: string): void {

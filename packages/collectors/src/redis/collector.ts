@@ -99,8 +99,15 @@ class Collector implements RedisCollector {
     this.#book = new Book({
       listeners: (key) => this.#channels.of(key),
       listening: () => this.#channels.known,
-      emit: (event) => this.#listeners.emit(event),
+      emit: (event) => {
+        if (options.identifyHolders && (event.type === "granted" || event.type === "found"))
+          this.#rounds.meet(event.key);
+        this.#listeners.emit(event);
+      },
       attended: (key) => this.#attention.has(key),
+      identityOf: (uuid) => this.#identities.of(uuid).identity,
+      contactSinceMs: (key) => this.#places.masterOf(key)?.readySinceMs ?? Number.POSITIVE_INFINITY,
+      earlierSight: options.earlierSight,
     });
     this.#rows = new Rows((uuid) => this.#identities.of(uuid).identity);
     this.#reader = new Reader(this.#places, runtime, (reading) => this.#took(reading));

@@ -1,25 +1,37 @@
 import type { Millis } from "@holdfast/core";
-import { isOurs } from "@holdfast/redis-recipes/internal";
+import { isOurs, parseOwner } from "@holdfast/redis-recipes/internal";
 import { heldForMs } from "../kit/moment.js";
-import type { CollectorEvent } from "../observe/collector.js";
-import type { Moment } from "../observe/observed-lock.js";
+import type { CollectorEvent, HoldOwner, StoryOptions } from "../observe/collector.js";
+import type { ClientIdentity, Moment } from "../observe/observed-lock.js";
 import { LeaseHistory } from "./lease-history.js";
 import { type Followed, type LockRecord, noQueue, type Queue } from "./lock-record.js";
 import { grantedAt, ownerIn } from "./owner-words.js";
 import type { Beside, HashField, Reading } from "./reading.js";
+
+/** What following takes from the rest of the collector. */
+export interface FollowingParts {
+  readonly emit: (event: CollectorEvent) => void;
+  readonly identityOf: (uuid: string) => ClientIdentity | null;
+  /** Wall time since which the connection to the master of this lock has not been interrupted. */
+  readonly contactSinceMs: (key: string) => Millis;
+  readonly earlierSight: NonNullable<StoryOptions["earlierSight"]>;
+}
 
 /** Takes holders over from a reading and tells who came and who went. Whether a lease was raised. */
 export function followHolders(
   record: LockRecord,
   reading: Reading,
   known: boolean,
-  emit: (event: CollectorEvent) => void,
+  { emit, identityOf, contactSinceMs, earlierSight }: FollowingParts,
 ): boolean {
   const { shape, atMs, leftMs, token } = reading;
   const before = record.followed;
   const fields: readonly HashField[] = shape.is === "lock" ? shape.fields : [];
   for (const gone of before) {
     if (fields.some((each) => each.field === gone.field)) continue;
+    const expired = ranOut(record, gone, atMs);
+    // A server that was started again or took over may have lost the key, whatever the holder did.
+    const watched = record.atMs >= contactSinceMs(record.key);
     emit({
       type: "released",
       key: record.key,
@@ -27,7 +39,9 @@ export function followHolders(
       atMs,
       token: record.token,
       heldMs: heldForMs(gone.since, atMs),
-      ranOut: ranOut(record, gone, atMs),
+      ranOut: expired,
+      end: expired ? "expired" : watched && hadTimeLeft(record, atMs) ? "released" : "unknown",
+      owner: ownerOf(gone.field, record.token, identityOf),
     });
   }
   let raised = false;
@@ -40,22 +54,52 @@ export function followHolders(
       return old;
     }
     const alone = shape.is === "lock" && (shape.mode === null || field.endsWith(":write"));
-    const since = (alone ? grantedAt(field, token, atMs) : null) ?? seenAt(atMs);
+    const owner = ownerOf(field, token, identityOf);
+    const granted = alone ? grantedAt(field, token, atMs) : null;
+    const since = granted ?? (known ? seenAt(atMs) : foundAt(record.key, field, owner.token, atMs));
+    const told = { key: record.key, entry: field, owner };
     if (known) {
-      const of = isOurs(ownerIn(field)) ? token : null;
+      const waitedMs = waitOf(record.queue, field, since.atMs ?? atMs);
       emit({
         type: "granted",
-        key: record.key,
-        entry: field,
+        ...told,
         atMs: since.atMs ?? atMs,
-        token: of,
+        token: owner.token,
         heldMs: null,
+        ...(waitedMs === null ? {} : { waitedMs }),
       });
-    }
+    } else emit({ type: "found", ...told, since });
     return { field, count, since, lease: new LeaseHistory(leftMs, atMs) };
   });
   record.shape = shape.is === "lock" ? { is: "lock", fields: followed, mode: shape.mode } : shape;
   return raised;
+
+  /** An owner of Redisson may take the same lock again: only a token tells that the grant is the same. */
+  function foundAt(key: string, field: string, own: string | null, nowMs: Millis): Moment {
+    const earlier = own === null ? undefined : earlierSight(key, field);
+    const same = earlier !== undefined && earlier.token === own && earlier.atMs < nowMs;
+    return same ? { atMs: earlier.atMs, provenance: "at-least" } : seenAt(nowMs);
+  }
+}
+
+/** `lockToken`: of the newest grant, which is that of the owner only where it is one of ours. */
+export function ownerOf(
+  field: string,
+  lockToken: string | null,
+  identityOf: (uuid: string) => ClientIdentity | null,
+): HoldOwner {
+  const session = parseOwner(ownerIn(field))?.uuid ?? null;
+  return {
+    session,
+    identity: session === null ? null : identityOf(session),
+    token: isOurs(ownerIn(field)) ? lockToken : null,
+  };
+}
+
+/** How long the owner had been the first in the list, at least; `null` where it was not seen there. */
+function waitOf({ first, since }: Queue, field: string, atMs: Millis): Millis | null {
+  if (first === null || since.atMs === null || first.split(" ")[0] !== ownerIn(field)) return null;
+  return Math.max(0, atMs - since.atMs);
 }
 
 /** A lease that was about to end may have been given back in its very last moment. */
@@ -68,6 +112,11 @@ const lastMomentMs: Millis = 1_000;
 function ranOut({ followed, atMs: readMs, leftMs }: LockRecord, gone: Followed, atMs: Millis): boolean {
   if (followed.length !== 1 || leftMs < 0 || atMs < readMs + leftMs) return false;
   return leftMs <= lastMomentMs || gone.lease.state === "not-renewing";
+}
+
+/** Whether the lease of the only holder cannot have been over. A lease is only ever raised beyond what was read. */
+function hadTimeLeft({ followed, atMs: readMs, leftMs }: LockRecord, atMs: Millis): boolean {
+  return followed.length === 1 && (leftMs === -1 || atMs < readMs + leftMs);
 }
 
 export function followQueue(record: LockRecord, { waiters, ...beside }: Beside, atMs: Millis): void {

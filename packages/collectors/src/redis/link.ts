@@ -32,12 +32,14 @@ export class Link {
   readonly #runtime: Runtime;
   readonly #name: string | null;
   #lastCause: Cause | null = null;
+  #readySinceMs: Millis;
   #cancelAgain = (): void => {};
 
   constructor(redis: Redis, runtime: Runtime, name: string | null = null) {
     this.redis = redis;
     this.#runtime = runtime;
     this.#name = name;
+    this.#readySinceMs = runtime.wallMs();
     redis.on("error", this.#failed);
     redis.on("end", this.#over);
     redis.on("ready", this.#ready);
@@ -54,6 +56,11 @@ export class Link {
   /** Commands that are sent in this turn are written. */
   get open(): boolean {
     return takesCommands(this.redis);
+  }
+
+  /** Wall time since which the connection has not been interrupted. The server may have lost or emptied its keys before. */
+  get readySinceMs(): Millis {
+    return this.#readySinceMs;
   }
 
   /** Why there is no connection. */
@@ -150,6 +157,7 @@ export class Link {
 
   readonly #ready = (): void => {
     this.#lastCause = null;
+    this.#readySinceMs = this.#runtime.wallMs();
   };
 
   readonly #failed = (error: unknown): void => {

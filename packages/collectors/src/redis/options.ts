@@ -2,6 +2,7 @@ import { InvalidArgumentError, type Millis, type Runtime, systemRuntime } from "
 import { checkKnownKeys, checkObject, show } from "@holdfast/core/internal";
 import type { RedisLocksOptions } from "@holdfast/redis-recipes";
 import { type RedisTarget, targetOf } from "@holdfast/redis-recipes/internal";
+import type { StoryOptions } from "../observe/collector.js";
 
 type ConnectionKey = "url" | "sentinels" | "cluster" | "client" | "username" | "password" | "tls" | "db";
 
@@ -17,7 +18,7 @@ const connectionKeys: readonly ConnectionKey[] = [
 ];
 
 /** Where the locks are and how hard to look; exactly one of `url`, `sentinels`, `cluster` and `client`, as for `redisLocks`. */
-export interface RedisCollectorOptions extends Pick<RedisLocksOptions, ConnectionKey> {
+export interface RedisCollectorOptions extends Pick<RedisLocksOptions, ConnectionKey>, StoryOptions {
   /**
    * Which keys are locks, as globs of SCAN over the lock's own key, such as `order:*`. All other keys are neither shown nor acted upon,
    * even where a client waits for them or a caller names them. Without a pattern there is no scan: the collector then sees locks with a
@@ -47,6 +48,8 @@ export interface ResolvedCollectorOptions {
   readonly channelsEveryMs: Millis;
   readonly rowsEveryMs: Millis;
   readonly fairLockWaitTimeoutMs: Millis;
+  readonly identifyHolders: boolean;
+  readonly earlierSight: NonNullable<StoryOptions["earlierSight"]>;
   readonly runtime: Runtime;
 }
 
@@ -57,6 +60,8 @@ const ownKeys = [
   "channelsEveryMs",
   "rowsEveryMs",
   "fairLockWaitTimeoutMs",
+  "identifyHolders",
+  "earlierSight",
   "runtime",
 ] as const satisfies readonly (keyof RedisCollectorOptions)[];
 
@@ -86,6 +91,8 @@ export function resolveCollectorOptions(given: RedisCollectorOptions): ResolvedC
     channelsEveryMs: number("channelsEveryMs", 2_000, 50),
     rowsEveryMs: number("rowsEveryMs", 500, 50),
     fairLockWaitTimeoutMs: number("fairLockWaitTimeoutMs", 300_000, 1),
+    identifyHolders: options.identifyHolders ?? false,
+    earlierSight: options.earlierSight ?? (() => undefined),
     runtime: options.runtime ?? systemRuntime,
   };
 }

@@ -22,6 +22,7 @@ export const serversEveryMs: Millis = 10_000;
 const attendedAtMost = 2_000;
 /** Who has held a contended lock for so long is asked for its name before the hold counts as long. */
 const namedAfterMs: Millis = 60_000;
+const mostMet = 10_000;
 export const learntAtOnce = 500;
 
 export interface RoundParts {
@@ -52,6 +53,8 @@ export class Rounds {
   readonly #cancels = new Set<() => void>();
   /** Where the round through the contended locks has got. */
   #turn = 0;
+  /** Locks with a holder whose client has not been asked who it is. */
+  #met = new Set<string>();
   #closed = false;
 
   constructor(parts: RoundParts) {
@@ -62,6 +65,11 @@ export class Rounds {
     this.#every(this.#parts.channelsEveryMs, () => this.#look());
     this.#every(this.#parts.rowsEveryMs, () => this.#readRows());
     this.#every(serversEveryMs, () => this.#readServers());
+  }
+
+  /** Who holds this lock now is looked up in the next round. */
+  meet(key: string): void {
+    if (this.#met.size < mostMet) this.#met.add(key);
   }
 
   close(): void {
@@ -129,7 +137,9 @@ export class Rounds {
     try {
       const keys = attention.keys(attendedAtMost);
       await reader.read(keys, "full");
-      if (keys.length > 0) await this.#learn(keys);
+      const met = this.#met;
+      this.#met = new Set();
+      if (keys.length + met.size > 0) await this.#learn(new Set([...keys, ...met]));
       if (places.masters().some((link) => link.open)) this.#note(rows.ok(runtime.wallMs()));
       else this.#note(rows.failed(noConnectionOf(places.masters()), nowMs + rowsEveryMs));
     } catch (error) {
@@ -137,13 +147,16 @@ export class Rounds {
     }
   }
 
-  async #learn(keys: readonly string[]): Promise<void> {
+  async #learn(keys: Iterable<string>): Promise<void> {
     const { book, identities } = this.#parts;
     const uuids = new Map<string, string[]>();
     for (const key of keys) {
       for (const { field } of book.records.get(key)?.followed ?? []) {
         const uuid = parseOwner(ownerIn(field))?.uuid;
-        if (uuid !== undefined) uuids.set(uuid, [...(uuids.get(uuid) ?? []), key]);
+        if (uuid === undefined) continue;
+        const own = uuids.get(uuid);
+        if (own === undefined) uuids.set(uuid, [key]);
+        else own.push(key);
       }
     }
     const news = await identities.learn(uuids.keys(), learntAtOnce);

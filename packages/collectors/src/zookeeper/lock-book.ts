@@ -1,19 +1,21 @@
 import type { Runtime } from "@holdfast/core";
 import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
 import {
+  isKazooName,
   type LayoutFinding,
+  parseProtectedName,
   type RecognisedTree,
   recogniseTree,
   type TreeNode,
 } from "@holdfast/zk-recipes/internal";
 import { heldForMs, unknownMoment } from "../kit/moment.js";
-import type { CollectorEvent } from "../observe/collector.js";
+import type { CollectorEvent, HoldOwner, StoryOptions } from "../observe/collector.js";
 import type { Moment, ObservedLock } from "../observe/observed-lock.js";
 import { KnownNodes } from "./known-nodes.js";
 import type { NodeWish } from "./node-reads.js";
 import { childWish, wishFor } from "./node-reads.js";
-import { isToldBy, tokenText } from "./participants.js";
-import { noHolders, type Place } from "./place.js";
+import { isToldBy, participantOf } from "./participants.js";
+import { type Held, noHolders, type Place } from "./place.js";
 import {
   emptyRow,
   loneKind,
@@ -37,6 +39,9 @@ export interface LockBookDesk {
   want(place: Place): void;
   wantSelf(place: Place): void;
   forget(place: Place): void;
+  /** All holders are to be read, not those of contended locks alone. */
+  readonly identifyHolders: boolean;
+  earlierSight: NonNullable<StoryOptions["earlierSight"]>;
 }
 
 /** Above so many contenders, changes of one turn are looked at together. */
@@ -129,7 +134,7 @@ export class LockBook implements MirrorListener {
     this.#desk.forget(place);
     this.suspicious.delete(place);
     this.contended.delete(place);
-    for (const { name, since } of place.held) this.#released(place, name, since);
+    for (const held of place.held) this.#released(place, held);
     place.held = noHolders;
     if (!place.isLock) return;
     place.isLock = false;
@@ -174,7 +179,7 @@ export class LockBook implements MirrorListener {
     else this.contended.delete(place);
     this.#findings(place, known ? found.findings : []);
     if (place.size === 0) place.emptySinceMs ??= this.#desk.runtime.wallMs();
-    if (place.waiters > 0 || place.attended) this.#desk.want(place);
+    if (place.waiters > 0 || place.attended || this.#hasStrangers(place)) this.#desk.want(place);
     if (place.size === 0 && place.self === null && !place.denied && (!place.wasLock || place.attended)) {
       this.#desk.wantSelf(place);
     }
@@ -206,6 +211,7 @@ export class LockBook implements MirrorListener {
     place.known ??= new KnownNodes();
     place.known.set(this.#shared.node(node));
     this.#compareToken(place, node);
+    this.#identify(place, name);
     // A read beside the write of its own session shows only in stats.
     if (place.waiters > 0) this.#mark(place);
     place.row = null;
@@ -270,37 +276,80 @@ export class LockBook implements MirrorListener {
     const before = place.held;
     const only = names.length === 1 && before.length === 1 && before[0]?.name === names[0];
     if (only || (names.length === 0 && before.length === 0)) return;
-    const since = new Map(before.map((held) => [held.name, held.since]));
+    const known = new Map(before.map((held) => [held.name, held]));
     const wanted = new Set(names);
-    for (const held of before) if (!wanted.has(held.name)) this.#released(place, held.name, held.since);
-    place.held = names.map((name) => {
-      const already = since.get(name);
-      return { name, since: already ?? this.#granted(place, name) };
-    });
+    for (const held of before) if (!wanted.has(held.name)) this.#released(place, held);
+    place.held = names.map((name) => known.get(name) ?? this.#granted(place, name, before.length));
   }
 
-  #granted(place: Place, entry: string): Moment {
-    const atMs = this.#desk.runtime.wallMs();
+  /** `heldBefore`: how many held it until now. */
+  #granted(place: Place, entry: string, heldBefore: number): Held {
+    const nowMs = this.#desk.runtime.wallMs();
+    const owner = this.#ownerOf(place, entry);
+    const told = { key: place.path, entry, ...(owner === null ? {} : { owner }) };
     if (!this.#live || this.#listing) {
-      if (this.#moment.atMs !== atMs) this.#moment = { atMs, provenance: "at-least" };
-      return this.#moment;
+      const since = this.#foundAt(place.path, entry, nowMs);
+      this.#desk.emit({ type: "found", ...told, since });
+      return { name: entry, since, owner };
     }
-    const token = place.known?.get(entry)?.stat?.czxid;
+    const madeMs = place.known?.get(entry)?.stat?.ctime;
+    // What nobody had or waited for was granted as it was asked for.
+    const free = heldBefore === 0 && place.waiters === 0;
+    const waitedMs = free ? 0 : madeMs === undefined ? null : Math.max(0, nowMs - Number(madeMs));
     this.#desk.emit({
       type: "granted",
-      key: place.path,
-      entry,
-      atMs,
-      token: token === undefined ? null : tokenText(token),
+      ...told,
+      atMs: nowMs,
+      token: owner?.token ?? null,
       heldMs: null,
+      ...(waitedMs === null ? {} : { waitedMs }),
     });
-    return { atMs, provenance: "exact" };
+    return { name: entry, since: { atMs: nowMs, provenance: "exact" }, owner };
   }
 
-  #released(place: Place, entry: string, since: Moment): void {
+  /** Since now, unless an earlier process has seen this very node: its name is like no other's. */
+  #foundAt(path: string, entry: string, nowMs: number): Moment {
+    const unique = parseProtectedName(entry) !== null || isKazooName(entry);
+    const earlier = unique ? this.#desk.earlierSight(path, entry) : undefined;
+    if (earlier !== undefined && earlier.atMs < nowMs) return { atMs: earlier.atMs, provenance: "at-least" };
+    if (this.#moment.atMs !== nowMs) this.#moment = { atMs: nowMs, provenance: "at-least" };
+    return this.#moment;
+  }
+
+  #released(place: Place, { name, since, owner }: Held): void {
     const atMs = this.#desk.runtime.wallMs();
-    const heldMs = heldForMs(since, atMs);
-    this.#desk.emit({ type: "released", key: place.path, entry, atMs, token: null, heldMs });
+    this.#desk.emit({
+      type: "released",
+      key: place.path,
+      entry: name,
+      atMs,
+      token: owner?.token ?? null,
+      heldMs: heldForMs(since, atMs),
+      end: "unknown",
+      ...(owner === null ? {} : { owner }),
+    });
+  }
+
+  /** Of its node, where that has been read. */
+  #ownerOf(place: Place, name: string): HoldOwner | null {
+    const node = place.known?.get(name);
+    if (node?.stat == null) return null;
+    const person = recognisePlace(this.mirror, place)?.holders.find((each) => each.name === name);
+    if (person === undefined) return null;
+    const { session, identity, token } = participantOf(person, node, null, null);
+    return { session, identity, token };
+  }
+
+  #identify(place: Place, name: string): void {
+    const held = place.held.find((each) => each.name === name && each.owner === null);
+    if (held === undefined) return;
+    held.owner = this.#ownerOf(place, name);
+    if (held.owner !== null)
+      this.#desk.emit({ type: "identified", key: place.path, entry: name, owner: held.owner });
+  }
+
+  #hasStrangers({ held }: Place): boolean {
+    return this.#desk.identifyHolders && held.some(({ owner }) => owner === null);
   }
 
   #findings(place: Place, findings: readonly LayoutFinding[]): void {

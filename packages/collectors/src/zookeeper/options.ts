@@ -2,10 +2,11 @@ import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError, type Millis, type Runtime, systemRuntime } from "@holdfast/core";
 import { checkKnownKeys, checkMillis, checkObject, checkString, show } from "@holdfast/core/internal";
 import { type ConnectString, type Credential, parseConnectString } from "@holdfast/zk-recipes/internal";
+import type { StoryOptions } from "../observe/collector.js";
 import { type CollectorRoot, parseRoot, type RootPattern } from "./roots.js";
 
 /** What `zookeeperCollector()` takes. */
-export interface ZooKeeperCollectorOptions {
+export interface ZooKeeperCollectorOptions extends StoryOptions {
   /** Servers and, behind the last one, a chroot: `h1:2181,h2:2181/app`. */
   readonly connect: string;
   /**
@@ -58,6 +59,8 @@ const known: ReadonlySet<string> = new Set([
   "longHoldMs",
   "orphanAfterMs",
   "adminPort",
+  "identifyHolders",
+  "earlierSight",
   "runtime",
 ]);
 
@@ -73,6 +76,8 @@ export interface Settings {
   readonly longHoldMs: Millis;
   readonly orphanAfterMs: Millis;
   readonly adminPort: number | false;
+  readonly identifyHolders: boolean;
+  readonly earlierSight: NonNullable<StoryOptions["earlierSight"]>;
   readonly runtime: Runtime;
 }
 
@@ -111,6 +116,8 @@ export function resolveSettings(options: ZooKeeperCollectorOptions): Settings {
     longHoldMs: options.longHoldMs ?? 300_000,
     orphanAfterMs: options.orphanAfterMs ?? 600_000,
     adminPort,
+    identifyHolders: options.identifyHolders ?? false,
+    earlierSight: options.earlierSight ?? (() => undefined),
     runtime: options.runtime ?? systemRuntime,
   };
 }

@@ -1,6 +1,7 @@
 import type { PrimitiveKind } from "@holdfast/core";
 import { familyOf, type LayoutFinding, type TreeNode } from "@holdfast/zk-recipes/internal";
 import { unknownMoment } from "../kit/moment.js";
+import type { HoldOwner } from "../observe/collector.js";
 import type { LockFigures, Moment, ObservedLock } from "../observe/observed-lock.js";
 import type { KnownNodes } from "./known-nodes.js";
 import { NameSet } from "./name-set.js";
@@ -9,6 +10,8 @@ import { NameSet } from "./name-set.js";
 export interface Held {
   readonly name: string;
   readonly since: Moment;
+  /** `null`: its node has not been read. Read while it was there, as nothing tells of it afterwards. */
+  owner: HoldOwner | null;
 }
 
 export const noHolders: readonly Held[] = [];

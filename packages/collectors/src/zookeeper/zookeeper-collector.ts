@@ -106,6 +106,8 @@ class Collector implements ZooKeeperCollector {
       want: (place) => this.#reads.want(place),
       wantSelf: (place) => this.#reads.wantSelf(place),
       forget: (place) => this.#reads.forget(place),
+      identifyHolders: settings.identifyHolders,
+      earlierSight: settings.earlierSight,
     });
     this.#attention = new Attention({
       looked: (key) => this.#readAllOf(key),

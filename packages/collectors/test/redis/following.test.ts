@@ -7,7 +7,10 @@ import type { Reading, Shape } from "../../src/redis/reading.js";
 const holder = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
 
 /** Readings of one lock, as [moment, left of the lease]; the last one finds it gone. What is told of its end. */
-function endOf(...readings: readonly (readonly [atMs: number, leftMs: number])[]): boolean | undefined {
+function releaseOf(
+  readings: readonly (readonly [atMs: number, leftMs: number])[],
+  contactSinceMs = 0,
+): Extract<CollectorEvent, { type: "released" }> | undefined {
   const record = new LockRecord("k", null);
   const events: CollectorEvent[] = [];
   for (const [at, [atMs, leftMs]] of readings.entries()) {
@@ -26,12 +29,22 @@ function endOf(...readings: readonly (readonly [atMs: number, leftMs: number])[]
       denied: null,
       beside: null,
     };
-    followHolders(record, reading, true, (event) => events.push(event));
+    followHolders(record, reading, true, {
+      emit: (event) => events.push(event),
+      identityOf: () => null,
+      contactSinceMs: () => contactSinceMs,
+      earlierSight: () => undefined,
+    });
     record.atMs = atMs;
     record.leftMs = leftMs;
   }
-  const [end] = events.filter((event) => event.type === "released");
-  return end?.type === "released" ? end.ranOut : undefined;
+  return events.find((event) => event.type === "released") as
+    | Extract<CollectorEvent, { type: "released" }>
+    | undefined;
+}
+
+function endOf(...readings: readonly (readonly [atMs: number, leftMs: number])[]): boolean | undefined {
+  return releaseOf(readings)?.ranOut;
 }
 
 test("a hold that was seen in its last moment, and is gone after its end, ran out", () => {
@@ -60,4 +73,117 @@ test("one that used to be raised, and was not in time, ran out however long nobo
 
 test("one without an end never runs out", () => {
   expect(endOf([0, -1], [100_000, -2])).toBe(false);
+});
+
+const parts = {
+  identityOf: () => ({ label: "billing", host: "h1", pid: 7 }),
+  contactSinceMs: () => 0,
+  earlierSight: () => undefined,
+};
+
+test("the end of a hold is a release while its lease had time left, an expiry when it ran out, and else unknown", () => {
+  expect(
+    releaseOf([
+      [0, 30_000],
+      [1_000, -2],
+    ])?.end,
+  ).toBe("released");
+  expect(
+    releaseOf([
+      [0, 1_500],
+      [900, 600],
+      [1_500, -2],
+    ])?.end,
+  ).toBe("expired");
+  expect(
+    releaseOf([
+      [0, 30_000],
+      [40_000, -2],
+    ])?.end,
+  ).toBe("unknown");
+  expect(
+    releaseOf([
+      [0, -1],
+      [40_000, -2],
+    ])?.end,
+  ).toBe("released");
+});
+
+test("what is gone after an interruption of the connection may have been lost by the server: its end is unknown", () => {
+  expect(
+    releaseOf(
+      [
+        [0, 30_000],
+        [1_000, -2],
+      ],
+      500,
+    )?.end,
+  ).toBe("unknown");
+});
+
+/** The second reading finds the lock held by the one that was first in the list, if any. */
+function grantTo(
+  first: string | null,
+  token: string | null,
+  earlier?: { atMs: number; token: string | null },
+) {
+  const record = new LockRecord("k", null);
+  const events: CollectorEvent[] = [];
+  if (first !== null) {
+    record.queue = { ours: 1, java: 0, first, since: { atMs: 400, provenance: "at-least" } };
+  }
+  const reading: Reading = {
+    ...{ key: "k", atMs: 1_000, blurMs: 0, depth: "slim", leftMs: 30_000, token, denied: null, beside: null },
+    shape: { is: "lock", fields: [{ field: holder, count: 1 }], mode: null },
+  };
+  followHolders(record, reading, first !== null, {
+    ...parts,
+    earlierSight: () => earlier,
+    emit: (event) => events.push(event),
+  });
+  return events[0];
+}
+
+test("a grant to the first in the list tells how long it had waited there, and to another it does not", () => {
+  expect(grantTo(holder, null)).toMatchObject({
+    type: "granted",
+    waitedMs: 600,
+    owner: { identity: { label: "billing" } },
+  });
+  expect(grantTo("0c1b9c2e-3b0a-4c5d-9e6f-112233445566:2", null)).not.toHaveProperty("waitedMs");
+});
+
+const ofOurs = "0c1b9c2e-3b0a-8c5d-9e6f-112233445566:1";
+
+test("a hold that was there before is as old as an earlier process has seen it only where the token is the same", () => {
+  const record = new LockRecord("k", null);
+  const found = (token: string, earlierToken: string | null) => {
+    const events: CollectorEvent[] = [];
+    const reading: Reading = {
+      ...{
+        key: "k",
+        atMs: 1_000,
+        blurMs: 0,
+        depth: "slim",
+        leftMs: 30_000,
+        token,
+        denied: null,
+        beside: null,
+      },
+      shape: { is: "lock", fields: [{ field: ofOurs, count: 1 }], mode: "read" },
+    };
+    followHolders(Object.assign(record, { shape: { is: "nothing" } }), reading, false, {
+      ...parts,
+      earlierSight: () => ({ atMs: 10, token: earlierToken }),
+      emit: (event) => events.push(event),
+    });
+    return events[0];
+  };
+  expect(found("5", "5")).toMatchObject({ type: "found", since: { atMs: 10, provenance: "at-least" } });
+  expect(found("5", "4")).toMatchObject({ type: "found", since: { atMs: 1_000, provenance: "at-least" } });
+  // One of Redisson has no token of its own.
+  expect(grantTo(null, null, { atMs: 10, token: null })).toMatchObject({
+    type: "found",
+    since: { atMs: 1_000 },
+  });
 });
