@@ -18,7 +18,7 @@ const mostAttended = 2_000;
 const mostPending = 200;
 
 /** A hold has begun or ended. */
-type HoldEvent = Extract<CollectorEvent, { readonly entry: string }>;
+type HoldEvent = Extract<CollectorEvent, { type: "granted" | "released" }>;
 
 /** What has happened to a lock. */
 interface Change {

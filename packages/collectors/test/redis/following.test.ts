@@ -10,7 +10,7 @@ const holder = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
 function releaseOf(
   readings: readonly (readonly [atMs: number, leftMs: number])[],
   contactSinceMs = 0,
-): Extract<CollectorEvent, { type: "released" }> | undefined {
+): Extract<CollectorEvent, { type: "granted" | "released" }> | undefined {
   const record = new LockRecord("k", null);
   const events: CollectorEvent[] = [];
   for (const [at, [atMs, leftMs]] of readings.entries()) {
@@ -39,7 +39,7 @@ function releaseOf(
     record.leftMs = leftMs;
   }
   return events.find((event) => event.type === "released") as
-    | Extract<CollectorEvent, { type: "released" }>
+    | Extract<CollectorEvent, { type: "granted" | "released" }>
     | undefined;
 }
 
