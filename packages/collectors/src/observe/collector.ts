@@ -168,7 +168,10 @@ export type CollectorEvent =
       readonly heldMs: Millis | null;
       /** Of an end: the holder did not give it back, its lease was over and had not been raised in time. Left out where that cannot be seen. */
       readonly ranOut?: boolean;
-      /** Of an end: how it came. */
+      /**
+       * Of an end: how it came. Left out on ZooKeeper where the end was seen as it happened: a node that was deleted looks the same as one
+       * whose session ended, and only whether `owner.session` lives on tells.
+       */
       readonly end?: HoldEnd;
       /** Who has or had the hold; left out where that has not been read. */
       readonly owner?: HoldOwner;

@@ -318,14 +318,15 @@ export class LockBook implements MirrorListener {
 
   #released(place: Place, { name, since, owner }: Held): void {
     const atMs = this.#desk.runtime.wallMs();
+    const seen = this.#live && !this.#listing;
     this.#desk.emit({
       type: "released",
       key: place.path,
       entry: name,
       atMs,
       token: owner?.token ?? null,
-      heldMs: heldForMs(since, atMs),
-      end: "unknown",
+      heldMs: seen ? heldForMs(since, atMs) : null,
+      ...(seen ? {} : { end: "unknown" }),
       ...(owner === null ? {} : { owner }),
     });
   }
