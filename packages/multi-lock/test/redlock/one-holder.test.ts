@@ -35,7 +35,7 @@ async function schedules(part: number, full: number, what: string, options: Sche
 
 it(
   "never two that may rely on their hold at one instant, whatever happens to nodes, connections and processes",
-  () => schedules(75, 10_000, "schedules of crashes, empty restarts, pauses and lost replies", {}),
+  () => schedules(75, 2_500, "schedules of crashes, empty restarts, pauses and lost replies", {}),
   3_600_000,
 );
 
