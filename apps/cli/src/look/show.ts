@@ -110,7 +110,7 @@ function whyNoHolders({ denied, state, raw, kind }: ObservedLockDetail): string 
   const free = raw.find(({ name }) => name === "permits free")?.value;
   if (kind === "semaphore" && free !== undefined)
     return `held by  not known: ${free} ${free === "1" ? "permit is" : "permits are"} free, and who has taken others is not in the backend`;
-  return state === "held" ? "held by  not known" : "held by  nobody";
+  return state === "held" ? "held by  not known" : "held by  none";
 }
 
 function leaseText({ lease, remainingMs }: ObservedParticipant): string {

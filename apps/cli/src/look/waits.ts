@@ -20,11 +20,11 @@ interface Line {
 
 export const waits: Command = {
   name: "waits",
-  summary: "shows who waits for whom, and circles of waits",
+  summary: "shows who waits for whom, and deadlocks",
   usage: `Usage: holdfast waits [PATTERN] [--json]
 
 Lists the waiters of each lock with the holder that blocks them, the locks that have been waited for longest first.
-Circles of owners that wait for each other follow, with how certain they are.
+Deadlocks follow: owners that wait for each other, with how certain that is.
 
   --json   one document with locks and cycles`,
   options: {},
@@ -129,11 +129,11 @@ function columnsOf(beganMs: number): readonly Column<Line>[] {
 /** One sentence for each step, and how certain the circle is. */
 function cycleText({ certainty, ring }: WaitCycle): string {
   const steps = ring.map(
-    ({ lock, from, to }) => `  ${whoIs(from)} waits at ${shownName(lock.key)} for ${whoIs(to)}`,
+    ({ lock, from, to }) => `  ${whoIs(from)} waits for ${shownName(lock.key)}, held by ${whoIs(to)}`,
   );
   const why =
     certainty === "certain"
       ? "each of them is one thread, which does nothing while it waits"
-      : "threads and tasks of one process cannot be told apart, and the one that holds need not be the one that waits";
-  return [`A circle of waits, ${certainty}: ${why}.`, ...steps].join("\n");
+      : "threads and tasks of one process look the same, and the one that holds need not be the one that waits";
+  return [`A deadlock, ${certainty}: ${why}.`, ...steps].join("\n");
 }

@@ -39,7 +39,7 @@ export const leaseWords: Readonly<Record<ObservedParticipant["lease"], string>> 
   fixed: "a lease that is not renewed: it ends by itself",
   "not-renewing": "a lease that used to be renewed, and was not in time",
   "never-expires": "no lease: it stays held when its holder dies",
-  unknown: "not told by the backend",
+  unknown: "not known: the backend does not keep it",
 };
 
 /** How many wait, in the unit in which that can be seen at all. */

@@ -150,9 +150,9 @@ test("holdfast waits calls a circle of two threads of Redisson certain, and that
   expect(code).toBe(0);
   expect(lineOf(out, "left")).toMatch(/0c1b9c2e…:2 +unknown +0c1b9c2e…:1 +in \d+ s/);
   expect(out).toMatch(
-    /A circle of waits, certain: .*\n {2}0c1b9c2e…:[12] waits at (left|right) for 0c1b9c2e…:[12]\n/,
+    /A deadlock, certain: .*\n {2}0c1b9c2e…:[12] waits for (left|right), held by 0c1b9c2e…:[12]\n/,
   );
-  expect(out).toMatch(/A circle of waits, possible: .*\n {2}\S+ waits at [ab] for /);
+  expect(out).toMatch(/A deadlock, possible: .*\n {2}\S+ waits for [ab], held by /);
 });
 
 test("holdfast watch prints grants, a hold whose lease ran out, and as JSON one object a line", async () => {

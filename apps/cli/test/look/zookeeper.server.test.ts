@@ -193,9 +193,9 @@ describe("holdfast waits", () => {
     waits(two, "a");
     await queued("/waits/a", 2);
     const { out } = await run(["waits", ...at("/waits")]);
-    expect(out).toContain("A circle of waits, possible:");
-    expect(out).toMatch(/waits at \/waits\/a for /);
-    expect(out).toMatch(/waits at \/waits\/b for /);
+    expect(out).toContain("A deadlock, possible:");
+    expect(out).toMatch(/waits for \/waits\/a, held by /);
+    expect(out).toMatch(/waits for \/waits\/b, held by /);
     const json = JSON.parse((await run(["waits", "--json", ...at("/waits")])).out) as {
       cycles: { waits: unknown[] }[];
     };
