@@ -92,9 +92,9 @@ function ClusterChoice({ view }: { view: View }): JSX.Element | null {
   };
   return (
     <label class="choice">
-      <span>Cluster</span>
+      <span class="hidden-text">Cluster</span>
       <select value={view.cluster ?? ""} onChange={(event) => choose(event.currentTarget.value)}>
-        <option value="">all</option>
+        <option value="">all clusters</option>
         {known.map(({ name }) => (
           <option key={name} value={name}>
             {name}
@@ -125,7 +125,7 @@ function rights(): string {
   return "You may use all actions, forced releases included.";
 }
 
-function Menu({ view }: { view: View }): JSX.Element {
+function Menu({ view, onHelp }: { view: View; onHelp: () => void }): JSX.Element {
   const who = me.value;
   const zoneLink = (): void => {
     const query = new URLSearchParams(view.search);
@@ -147,9 +147,7 @@ function Menu({ view }: { view: View }): JSX.Element {
         if (to instanceof Node && !event.currentTarget.contains(to)) event.currentTarget.open = false;
       }}
     >
-      <summary
-        aria-label={who === null ? "not signed in" : `${who.name} ${who.actions ? who.role : "read-only"}`}
-      >
+      <summary>
         <Icon name="user" />
         <span class="wide-only">{who?.name ?? "not signed in"}</span>
         {who !== null && <span class="tag wide-only">{who.actions ? who.role : "read-only"}</span>}
@@ -174,6 +172,9 @@ function Menu({ view }: { view: View }): JSX.Element {
           <input type="checkbox" checked={view.zone === "utc"} onChange={zoneLink} />
           Times in UTC
         </label>
+        <button type="button" class="small" onClick={onHelp}>
+          Keyboard shortcuts
+        </button>
         <a href={view.href("about")}>About this dashboard</a>
       </div>
     </details>
@@ -224,7 +225,7 @@ function Pages({ view, here }: { view: View; here: string }): JSX.Element {
         onClick={() => setOpen(!open)}
       >
         <Icon name="menu" />
-        {name}
+        <span class="shorten">{name}</span>
         <Badge problems={problems} />
       </button>
       <div id="pages" class="pages-body">
@@ -283,15 +284,7 @@ export function Frame({ children }: { children: ComponentChildren }): JSX.Elemen
         <Pages view={view} here={here} />
         <div class="tools">
           <Live view={view} />
-          <Menu view={view} />
-          <button
-            type="button"
-            class="small wide-only"
-            aria-label="Keyboard help"
-            onClick={() => setHelp(true)}
-          >
-            ?
-          </button>
+          <Menu view={view} onHelp={() => setHelp(true)} />
         </div>
       </header>
       <StatusLine view={view} />
