@@ -4,6 +4,7 @@ export type { Principal, Role } from "./auth/roles.js";
 export { ConfigError } from "./config/config-error.js";
 export { type LoadedConfig, loadConfig } from "./config/load.js";
 export { ConfigSchema, type DashboardConfig } from "./config/schema.js";
+export type { LinkPlace, LinkTemplate } from "./contract/link-templates.js";
 export type { NamedCollector } from "./core/cluster-row.js";
 export type { OwnFinding, OwnFindingKind } from "./core/own-findings.js";
 export type { Authenticate } from "./server/access.js";

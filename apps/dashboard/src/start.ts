@@ -102,6 +102,8 @@ async function resolveConfig(
   log: SignInLog,
 ): Promise<Resolved> {
   const { auth = {}, actions = false, audit = {} } = config;
+  if (config.metrics?.groups !== undefined)
+    source.warn?.("metrics.groups: the rules belong to groups, beside metrics; here they work for now");
   const host = config.listen?.host ?? "127.0.0.1";
   const auditFile =
     audit.file === undefined ? undefined : await checkAppendable("audit.file", audit.file, source.directory);
@@ -152,6 +154,7 @@ async function resolveConfig(
       },
       ...(config.thresholds?.longHoldMs === undefined ? {} : { longHoldMs: config.thresholds.longHoldMs }),
       ...(config.streamsPerCaller === undefined ? {} : { streamsPerCaller: config.streamsPerCaller }),
+      ...(config.links === undefined ? {} : { links: config.links }),
       publicMetrics: config.metrics?.public ?? false,
       metrics: exporterOptions(config),
       ...(options.pageDirectory === undefined ? {} : { pageDirectory: options.pageDirectory }),
@@ -159,10 +162,14 @@ async function resolveConfig(
   };
 }
 
-function exporterOptions({ externalUrl, metrics = {} }: DashboardConfig): ExporterOptions {
+function exporterOptions({
+  externalUrl,
+  metrics = {},
+  groups = metrics.groups,
+}: DashboardConfig): ExporterOptions {
   return {
     ...(metrics.topLocks === undefined ? {} : { topLocks: metrics.topLocks }),
-    ...(metrics.groups === undefined ? {} : { group: groupByRules(metrics.groups) }),
+    ...(groups === undefined ? {} : { group: groupByRules(groups) }),
     ...(externalUrl === undefined ? {} : { externalUrl: externalUrl.replace(/\/*$/, "/") }),
   };
 }

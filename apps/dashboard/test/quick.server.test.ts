@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
@@ -18,7 +20,7 @@ import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { parseCommand } from "../src/cli/arguments.js";
 import type { LockRow, Schedules } from "../src/contract/api.js";
-import { type DashboardConfig, startDashboard } from "../src/index.js";
+import { type DashboardConfig, hashPassword, startDashboard } from "../src/index.js";
 import { checkDashboard } from "../src/start.js";
 
 const { certificate, key } = makeRedisCertificate();
@@ -189,4 +191,41 @@ test("TLS with files of the configuration: authorities for Redis, and a certific
     async () => JSON.stringify(Object.fromEntries(await states())) === JSON.stringify(expected),
     { withinMs: 30_000, what: "the two to be seen, and the two to be refused" },
   );
+});
+
+test("the command reads users again on SIGHUP, and ends with 0 on SIGTERM", async () => {
+  const passwordHash = await hashPassword("correct horse");
+  const users = join(directory, "users");
+  const lineOf = (role: string): string => `ada:${role}:${passwordHash}\n`;
+  await writeFile(users, lineOf("admin"), { mode: 0o600 });
+  const file = join(directory, "hangup.yaml");
+  const clusters = [{ name: "red", redis: { url: redis.url, patterns: ["*"] } }];
+  await writeFile(file, JSON.stringify({ listen: { port: 0 }, auth: { basic: { file: users } }, clusters }));
+  const cli = new URL("../dist/cli.js", import.meta.url).pathname;
+  const child = spawn(process.execPath, [cli, "--config", file], { stdio: ["ignore", "pipe", "pipe"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let told = "";
+  child.stdout.on("data", (text) => {
+    told += text;
+  });
+  child.stderr.on("data", (text) => {
+    told += text;
+  });
+  const url = (): string | undefined => /^holdfast-dashboard: (http.*)$/m.exec(told)?.[1];
+  await eventually(() => url() !== undefined, { what: "the server to listen" });
+  const authorization = `Basic ${Buffer.from("ada:correct horse").toString("base64")}`;
+  const role = async (): Promise<string> =>
+    ((await (await fetch(`${url()}api/v1/me`, { headers: { authorization } })).json()) as { role: string })
+      .role;
+  expect(await role()).toBe("admin");
+  await writeFile(users, lineOf("viewer"));
+  child.kill("SIGHUP");
+  await eventually(async () => (await role()) === "viewer", { what: "the new role" });
+  await writeFile(users, "ada:viewer:nonsense\n");
+  child.kill("SIGHUP");
+  await eventually(() => told.includes("what was read before stays in force"), { what: "a line in the log" });
+  expect(await role()).toBe("viewer");
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
 });

@@ -147,7 +147,7 @@ export const alertRules: readonly AlertRule[] = [
     summary: "{{ $labels.job }} has more values of {{ $labels.label }} than it keeps apart",
     description: "The rest are counted together as `__other__`.",
     advice:
-      "Give lockMetrics() a function `group` that makes fewer groups of the names, and the dashboard rules in metrics.groups.",
+      "Give lockMetrics() a function `group` that makes fewer groups of the names, and the dashboard rules in groups.",
   },
   {
     alert: "RedisReplicationLag",

@@ -85,6 +85,16 @@ const now: readonly Draft[] = [
     width: 12,
     height: 8,
   }),
+  table({
+    title: "Locks with findings",
+    description:
+      "The address leads to the lock's page in the dashboard, where that knows its own address (externalUrl).",
+    queries: [{ expr: seen("finding_page"), legend: "" }],
+    unit: "short",
+    width: 24,
+    height: 7,
+    addresses: "page",
+  }),
   timeSeries({
     title: "Grants seen",
     description: "By group of locks.",

@@ -102,15 +102,34 @@ export function timeSeries(options: PanelOptions): Draft {
   return { width, height, panel };
 }
 
+/** The value of the cell itself. */
+// biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana puts it in.
+const cellValue = "${__value.raw}";
+
+export interface TableOptions extends PanelOptions {
+  /** Of the column whose values are addresses. */
+  readonly addresses?: string;
+}
+
 /** One row for each series, the largest value first. */
-export function table(options: PanelOptions): Draft {
-  const { unit, width, height } = options;
+export function table(options: TableOptions): Draft {
+  const { unit, width, height, addresses } = options;
+  const overrides =
+    addresses === undefined
+      ? []
+      : [
+          {
+            matcher: { id: "byName", options: addresses },
+
+            properties: [{ id: "links", value: [{ title: "Open", url: cellValue, targetBlank: true }] }],
+          },
+        ];
   const { targets, ...rest } = common(options, true);
   const panel: TablePanel = {
     type: "table",
     ...rest,
     targets: targets.map((target) => ({ ...target, format: "table" })),
-    fieldConfig: { defaults: { unit }, overrides: [] },
+    fieldConfig: { defaults: { unit }, overrides },
     options: { frameIndex: 0, showHeader: true, sortBy: [{ displayName: "Value", desc: true }] },
     transformations: [
       {

@@ -196,6 +196,7 @@ function answerGet(path: string, query: URLSearchParams): { status: number; body
       role,
       actions: world.scenario !== "read-only",
       csrfToken: "t",
+      links: [{ title: "Logs", url: "https://logs.example/?host={host}", on: "owner" }],
       version: "0.1.0",
     });
   }

@@ -62,8 +62,13 @@ export class AuditLog {
     return true;
   }
 
+  /** Those that are kept, newest first. */
+  all(): AuditRow[] {
+    return [...this.#rows.values()].toReversed();
+  }
+
   page(limit: number, after?: string): Audit {
-    const newest = [...this.#rows.values()].toReversed();
+    const newest = this.all();
     const from = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
     const rows = newest.slice(from, from + limit);
     return { rows, next: from + limit < newest.length ? (rows.at(-1)?.id ?? null) : null };

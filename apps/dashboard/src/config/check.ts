@@ -2,6 +2,7 @@ import { InvalidArgumentError } from "@holdfast/core";
 import { checkKnownKeys } from "@holdfast/core/internal";
 import type { TSchema } from "typebox";
 import { Check, Errors } from "typebox/value";
+import { linkProblem } from "../core/link-check.js";
 import { ConfigError } from "./config-error.js";
 import { checkProxies } from "./places.js";
 import { ConfigSchema, type DashboardConfig, longestMs, type Root } from "./schema.js";
@@ -35,7 +36,13 @@ export function checkConfig(value: unknown): DashboardConfig {
         );
     }
   }
+  if (value.groups !== undefined && value.metrics?.groups !== undefined)
+    throw new ConfigError("groups: they are in metrics.groups as well; give them here alone");
   checkProxies(value.trustProxy ?? []);
+  for (const [index, link] of (value.links ?? []).entries()) {
+    const problem = linkProblem(link);
+    if (problem !== null) throw new ConfigError(`links[${index}] (${link.title}): ${problem}`);
+  }
   if (value.actions === true)
     for (const { name, zookeeper } of value.clusters)
       for (const root of zookeeper?.roots ?? [])

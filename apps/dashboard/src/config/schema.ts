@@ -135,6 +135,23 @@ export const ClusterSchema = Type.Object(
   strict,
 );
 
+const GroupsSchema = Type.Array(
+  Type.Object(
+    {
+      match: Type.String({
+        minLength: 1,
+        description: "Glob for whole names of locks: * is anything, ? one character.",
+      }),
+      group: Type.String({
+        pattern: "^.{1,64}$",
+        description: "Their group; in metrics the label lock_group.",
+      }),
+    },
+    strict,
+  ),
+  { maxItems: 100, description: "The first that matches; of other names what varies becomes *." },
+);
+
 /** The configuration file as a JSON schema. Unknown keys are refused. */
 export const ConfigSchema = Type.Object(
   {
@@ -161,6 +178,28 @@ export const ConfigSchema = Type.Object(
         pattern: "^https?://[^\\s?#]+$",
         description: "Under which people open the dashboard, basePath included. Alerts link to it.",
       }),
+    ),
+    /**
+     * Links beside locks, their holders (`owner`) and sessions that lead out of the dashboard, to logs or a ticket
+     * system. Default: none.
+     */
+    links: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            title: Type.String({ pattern: "^.{1,64}$", description: "Its text." }),
+            url: Type.String({
+              minLength: 1,
+              maxLength: 2_048,
+              description:
+                "https:// or http://, with placeholders such as {host} behind the name of the server.",
+            }),
+            on: Type.Enum(["lock", "owner", "session"], { description: "What it stands beside." }),
+          },
+          strict,
+        ),
+        { maxItems: 20 },
+      ),
     ),
     /** Addresses or networks whose X-Forwarded headers are believed. Default none. */
     trustProxy: Type.Optional(
@@ -221,7 +260,9 @@ export const ConfigSchema = Type.Object(
         description: "Open pages of one name at one address. Default 20.",
       }),
     ),
-    /** Who may scrape `/metrics`, and which names of locks it shows. */
+    /** Which locks belong together. Default: names that differ in numbers and ids alone. */
+    groups: Type.Optional(GroupsSchema),
+    /** Who may scrape `/metrics`, and which names of locks it shows. Groups here are those of `groups`, at their former place. */
     metrics: Type.Optional(
       Type.Object(
         {
@@ -234,21 +275,7 @@ export const ConfigSchema = Type.Object(
                 "Rows of each top_ metric, which have names of locks as labels; 0: none. Default 20.",
             }),
           ),
-          groups: Type.Optional(
-            Type.Array(
-              Type.Object(
-                {
-                  match: Type.String({
-                    minLength: 1,
-                    description: "Glob for whole names of locks: * is anything, ? one character.",
-                  }),
-                  group: Type.String({ pattern: "^.{1,64}$", description: "Their label lock_group." }),
-                },
-                strict,
-              ),
-              { maxItems: 100, description: "The first that matches; of other names what varies becomes *." },
-            ),
-          ),
+          groups: Type.Optional(GroupsSchema),
         },
         strict,
       ),

@@ -27,6 +27,10 @@ export const MeSchema = Type.Object({
   /** To be sent as `x-csrf-token` with everything but GET. */
   csrfToken: Type.String(),
   version: Type.String(),
+  links: Type.Array(
+    Type.Object({ title: Type.String(), url: Type.String(), on: Type.Enum(["lock", "owner", "session"]) }),
+    { description: "Templates of links that lead out of the dashboard, with placeholders such as {host}." },
+  ),
 });
 
 /** GET clusters */

@@ -1,10 +1,10 @@
-import type { Locks, LocksQuery } from "../contract/api.js";
+import type { LockRow, Locks, LocksQuery } from "../contract/api.js";
 import { within } from "./bounded.js";
 import { coverageOf, lastFullMsOf, type NamedCollector } from "./cluster-row.js";
 import { cursorOf, placeOf } from "./cursor.js";
 import { badRequest } from "./problems.js";
 import { rowOf } from "./rows.js";
-import { selectLocks } from "./select-locks.js";
+import { selectAllLocks, selectLocks } from "./select-locks.js";
 
 const usualLimit = 100;
 const lookUpMs = 1_000;
@@ -40,6 +40,25 @@ export async function listLocks(
       last === undefined
         ? null
         : cursorOf({ sort, value: last.value, key: last.lock.key, cluster: last.cluster }),
+  };
+}
+
+/** All rows of the list, of which each is read when it is come to; one that is gone by then is left out. */
+export async function everyLock(
+  clusters: readonly NamedCollector[],
+  query: LocksQuery,
+  nowMs: number,
+): Promise<{ readonly total: number; readonly coverage: number; readonly rows: Iterable<LockRow | null> }> {
+  const { total, rows } = await selectAllLocks(clusters, query, { sort: query.sort ?? "waiters", nowMs });
+  const asked = chosen(clusters, query);
+  const unlisted = total === 0 ? await lookUp(asked, query) : [];
+  return {
+    total: total + unlisted.length,
+    coverage: Math.min(1, ...asked.map(({ collector }) => coverageOf(collector.sources()))),
+    rows: (function* () {
+      for (const found of rows()) yield found === null ? null : rowOf(found.cluster, found.lock);
+      yield* unlisted;
+    })(),
   };
 }
 

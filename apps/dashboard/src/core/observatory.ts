@@ -193,6 +193,20 @@ export class Observatory {
     return { nowMs: this.now(), rows, messages: [...messages] };
   }
 
+  /** All that are known, not yet as rows. */
+  async everySession(cluster?: string): Promise<{
+    readonly found: readonly { readonly cluster: string; readonly session: ObservedSession }[];
+    readonly messages: readonly string[];
+  }> {
+    const { found, messages } = await this.#askSessions(cluster);
+    return { found: found.map(({ from, session }) => ({ cluster: from.name, session })), messages };
+  }
+
+  /** @throws ProblemError */
+  checkCluster(name: string): void {
+    this.#cluster(name);
+  }
+
   async session(id: string, cluster?: string): Promise<SessionDetail> {
     const { found, messages } = await this.#askSessions(cluster);
     const one = found.find(({ session }) => session.id === id);

@@ -3,6 +3,7 @@ import { textMatcher } from "@holdfast/collectors/internal";
 import type { LocksQuery } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
 import type { Place, Sort } from "./cursor.js";
+import { sortInTurns } from "./sort-in-turns.js";
 import { Turns } from "./turns.js";
 
 export interface Selected {
@@ -35,11 +36,7 @@ export async function selectLocks(
   page: { readonly sort: Sort; readonly count: number; readonly after: Place | null; readonly nowMs: number },
 ): Promise<Selection> {
   const { count, after } = page;
-  const { owner = "" } = query;
-  const sortValueOf = sortValues[page.sort];
-  const matches = matcherOf(query, page.nowMs);
   const room = count * 4 + 1_000;
-  const turns = new Turns();
   let candidates: Candidate[] = [];
   let worst: Candidate | null = null;
   let total = 0;
@@ -48,6 +45,52 @@ export async function selectLocks(
     candidates = candidates.slice(0, count);
     worst = candidates.length === count ? (candidates.at(-1) ?? null) : null;
   };
+  await eachMatch(clusters, query, page, (from, key, value) => {
+    total += 1;
+    if (after !== null && compare(value, key, from.name, after) <= 0) return;
+    if (worst !== null && compare(value, key, from.name, placed(worst)) >= 0) return;
+    candidates.push({ from, key, value });
+    if (candidates.length >= room) cut();
+  });
+  cut();
+  const rows = candidates.map(selectedOf).filter((row) => row !== null);
+  return { rows, total };
+}
+
+/** All that match, in order, each as what it is when it is come to. */
+export async function selectAllLocks(
+  clusters: Iterable<NamedCollector>,
+  query: LocksQuery,
+  { sort, nowMs }: { readonly sort: Sort; readonly nowMs: number },
+): Promise<{ readonly total: number; rows(): Iterable<Selected | null> }> {
+  const found: Candidate[] = [];
+  await eachMatch(clusters, query, { sort, nowMs }, (from, key, value) => found.push({ from, key, value }));
+  const inOrderOfAll = await sortInTurns(found, inOrder);
+  return {
+    total: inOrderOfAll.length,
+    *rows() {
+      for (const candidate of inOrderOfAll) yield selectedOf(candidate);
+    },
+  };
+}
+
+/** `null`: it is gone. */
+function selectedOf({ from, key, value }: Candidate): Selected | null {
+  const lock = from.collector.get(key);
+  return lock === undefined ? null : { cluster: from.name, lock, value };
+}
+
+/** One walk over all locks, in turns. */
+async function eachMatch(
+  clusters: Iterable<NamedCollector>,
+  query: LocksQuery,
+  { sort, nowMs }: { readonly sort: Sort; readonly nowMs: number },
+  take: (from: NamedCollector, key: string, value: number | null) => void,
+): Promise<void> {
+  const { owner = "" } = query;
+  const sortValueOf = sortValues[sort];
+  const matches = matcherOf(query, nowMs);
+  const turns = new Turns();
   for (const from of clusters) {
     const { name, collector } = from;
     if (query.cluster !== undefined && query.cluster !== name) continue;
@@ -57,20 +100,9 @@ export async function selectLocks(
       if (!matches(lock)) continue;
       const { key } = lock;
       if (owner !== "" && !collector.isHeldBy(key, owner)) continue;
-      total += 1;
-      const value = sortValueOf(lock);
-      if (after !== null && compare(value, key, name, after) <= 0) continue;
-      if (worst !== null && compare(value, key, name, placed(worst)) >= 0) continue;
-      candidates.push({ from, key, value });
-      if (candidates.length >= room) cut();
+      take(from, key, sortValueOf(lock));
     }
   }
-  cut();
-  const rows = candidates.flatMap(({ from, key, value }): Selected[] => {
-    const lock = from.collector.get(key);
-    return lock === undefined ? [] : [{ cluster: from.name, lock, value }];
-  });
-  return { rows, total };
 }
 
 /** Smallest first in each. */

@@ -8,7 +8,9 @@ export function actorIdOf({ cluster, from }: Pick<WaitEdge, "cluster" | "from">)
   return `${cluster}/${from.actor}`;
 }
 
-export function labelOf(one: ObservedParticipant): string {
+export function labelOf(
+  one: Pick<ObservedParticipant, "identity" | "address" | "session" | "actor" | "entry">,
+): string {
   const { identity, address, session, actor } = one;
   const name = identity?.label ?? address ?? session ?? actor ?? one.entry;
   return identity !== null && identity.pid !== null ? `${name} pid ${identity.pid}` : name;

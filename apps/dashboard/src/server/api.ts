@@ -25,6 +25,7 @@ import {
   SessionsSchema,
   WaitsSchema,
 } from "../contract/api.js";
+import type { LinkTemplate } from "../contract/link-templates.js";
 import { FindingRowSchema } from "../contract/parts.js";
 import { detailOf } from "../core/lock-detail.js";
 import type { Observatory } from "../core/observatory.js";
@@ -41,10 +42,11 @@ export interface ApiParts {
   readonly csrf: CsrfTokens;
   readonly actions: boolean;
   readonly version: string;
+  readonly links: readonly LinkTemplate[];
 }
 
 /** Requests of one name, a minute; for what is dear to a backend, or changes something. */
-const sparingly = (max: number) => ({
+export const sparingly = (max: number) => ({
   max,
   timeWindow: 60_000,
   keyGenerator: (request: FastifyRequest) => `${request.holdfastPrincipal?.name ?? ""} ${request.ip}`,
@@ -72,6 +74,7 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
       actions: parts.actions,
       csrfToken: parts.csrf.of(principal),
       version: parts.version,
+      links: parts.links.map(({ title, url, on }) => ({ title, url, on })),
     };
   });
 

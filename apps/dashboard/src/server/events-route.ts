@@ -5,7 +5,7 @@ import { ProblemError } from "../core/problems.js";
 import { admissionOf } from "./access.js";
 import { StreamClient } from "./stream-client.js";
 import type { StreamHub } from "./stream-hub.js";
-import { StreamRights } from "./stream-rights.js";
+import type { StreamRights } from "./stream-rights.js";
 
 const mostRows = 500;
 const mostClients = 2_000;
@@ -19,17 +19,14 @@ export interface StreamLimits {
   readonly undrainedMs: number | undefined;
   /** Streams of one name at one address. */
   readonly perCaller: number | undefined;
-  /** Between two questions to the hook `authenticate` for one stream. */
-  readonly authenticateAgainMs: number | undefined;
+  readonly rights: StreamRights;
 }
 
 /** GET events: changes as they come. */
 export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: StreamLimits): void {
-  const { undrainedMs, perCaller = usualPerCaller } = limits;
+  const { undrainedMs, perCaller = usualPerCaller, rights } = limits;
   /** By name and address, how many are open. */
   const open = new Map<string, number>();
-  const rights = new StreamRights(limits.authenticateAgainMs);
-  root.addHook("onClose", async () => rights.close());
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
   scope.get(
     "/events",

@@ -2,6 +2,7 @@ import type { AuditOptions } from "../actions/audit-log.js";
 import type { WebhookOptions } from "../actions/webhook.js";
 import type { BasicUser, BearerToken, Live } from "../auth/credentials.js";
 import type { Principal } from "../auth/roles.js";
+import type { LinkTemplate } from "../contract/link-templates.js";
 import type { NamedCollector } from "../core/cluster-row.js";
 import type { OwnFinding } from "../core/own-findings.js";
 import type { ExporterOptions } from "../exporter/index.js";
@@ -38,6 +39,8 @@ export interface HoldfastOptions {
   readonly publicMetrics?: boolean;
   /** What of the metrics is chosen: groups, rows of the `top_` metrics, and the address that alerts link to. */
   readonly metrics?: ExporterOptions;
+  /** Links that lead out of the dashboard, beside locks, their holders and sessions. Default: none. */
+  readonly links?: readonly LinkTemplate[];
   /** The built page; default: the one in this package. */
   readonly pageDirectory?: string;
   /** A viewer that takes nothing for so long is disconnected; default 30,000. */

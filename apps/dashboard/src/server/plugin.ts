@@ -9,6 +9,7 @@ import { Webhook } from "../actions/webhook.js";
 import { Credentials, current } from "../auth/credentials.js";
 import { CsrfTokens } from "../auth/csrf.js";
 import { FailedLogins } from "../auth/failed-logins.js";
+import { linkProblem } from "../core/link-check.js";
 import { Mutes } from "../core/mutes.js";
 import { Observatory } from "../core/observatory.js";
 import { messageOf, notFound, ProblemError } from "../core/problems.js";
@@ -17,6 +18,7 @@ import { version } from "../version.js";
 import { guardAccess } from "./access.js";
 import { serveApi } from "./api.js";
 import { serveEvents } from "./events-route.js";
+import { serveExports } from "./export-routes.js";
 import { serveHealth } from "./health.js";
 import { describeApi, serveOpenApi } from "./open-api.js";
 import type { HoldfastOptions } from "./options.js";
@@ -25,6 +27,7 @@ import { answerProblems } from "./problems.js";
 import { refusalRow } from "./refusals.js";
 import { secureHeaders } from "./secure-headers.js";
 import { StreamHub } from "./stream-hub.js";
+import { StreamRights } from "./stream-rights.js";
 
 /** A lock's id is made of its name, which may be long; fastify's own limit for a part of a path is 100. */
 export const longestParameter = 16_384;
@@ -57,6 +60,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     ...(options.longHoldMs === undefined ? {} : { longHoldMs: options.longHoldMs }),
   });
   const hub = new StreamHub(observatory);
+  const rights = new StreamRights(options.authenticateAgainMs);
   const registry = new Registry();
   const exporter = exporterMetrics(
     registry,
@@ -71,6 +75,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   scope.addHook("preClose", async () => hub.close());
   scope.addHook("onClose", async () => {
     hub.close();
+    rights.close();
     observatory.close();
     exporter.close();
     await webhook?.drained();
@@ -128,12 +133,13 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
         onOutcome: (what) => exporter.onAction(what),
         onLostLine: (row, error) => log.error({ err: error, audit: row }, "a line of the audit is lost"),
       });
-      serveApi(api, { observatory, desk, audit, csrf, actions, version });
+      serveApi(api, { observatory, desk, audit, csrf, actions, version, links: options.links ?? [] });
       serveEvents(api, hub, {
         undrainedMs: options.undrainedMs,
         perCaller: options.streamsPerCaller,
-        authenticateAgainMs: options.authenticateAgainMs,
+        rights,
       });
+      serveExports(api, { observatory, audit, rights });
       serveOpenApi(api);
       api.all("/*", { schema: { hide: true }, config: { access: "viewer", api: true } }, () => {
         throw notFound("there is no such thing in the API; see openapi.json");
@@ -173,6 +179,10 @@ function check(scope: FastifyInstance, options: HoldfastOptions): void {
   const known = current(users).length + current(tokens).length;
   if (authenticate === undefined && known === 0 && anonymous === undefined)
     throw new Error("fastifyHoldfast: say who may come in: authenticate, users, tokens or anonymous");
+  for (const link of options.links ?? []) {
+    const problem = linkProblem(link);
+    if (problem !== null) throw new Error(`fastifyHoldfast: links: ${link.title}: ${problem}`);
+  }
   const limit = scope.initialConfig.routerOptions?.maxParamLength ?? 100;
   if (limit < longestParameter)
     throw new Error(

@@ -10,7 +10,7 @@ import { readSecret, readUsers } from "../../src/config/secrets.js";
 import { hashPassword, startDashboard } from "../../src/index.js";
 import { serverOf } from "../../src/server/http-server.js";
 import { checkDashboard } from "../../src/start.js";
-import { FakeCollector } from "../fake-collector.js";
+import { FakeCollector, fakeParticipant } from "../fake-collector.js";
 import { soon } from "../soon.js";
 
 let directory: string;
@@ -77,6 +77,15 @@ clusters:
     [{ clusters: [{ name: "a" }] }, "must have either zookeeper or redis"],
     [{ clusters: [{ name: "a", redis: { patterns: [] } }] }, "exactly one of url, sentinels and cluster"],
     [{ clusters: [], basePath: "no-slash" }, "basePath"],
+    [
+      { clusters: [], links: [{ title: "Logs", url: "https://l.example/{hots}", on: "owner" }] },
+      'links[0] (Logs): url does not know the placeholder "hots"; did you mean host?',
+    ],
+    [
+      { clusters: [], links: [{ title: "Logs", url: "ftp://l.example/", on: "lock" }] },
+      "links[0] (Logs): url must",
+    ],
+    [{ clusters: [], links: [{ title: "Logs", url: "https://l.example/", on: "finding" }] }, "links.0.on"],
     ...[["/"], ["/locks", "/"], ["/*"], [{ path: "/" }]].map((roots): [object, string] => [
       { actions: true, clusters: [{ name: "a", zookeeper: { connect: "h:1", roots } }] },
       "clusters: a: zookeeper: roots: / does not go with actions: true (--actions)",
@@ -302,6 +311,37 @@ describe("starting", () => {
       `auth.basic: ${file} can be read by every user of this machine: chmod o-r`,
       `auth.bearer a: ${token} can be read by every user of this machine: chmod o-r`,
     ]);
+  });
+
+  it("takes the rules of groups at their former place too, with a warning, and at one of the two", async () => {
+    const groups = [{ match: "user:*", group: "users" }];
+    const warned = async (config: object): Promise<string[]> => {
+      const messages: string[] = [];
+      const source = { directory, env: {}, warn: (message: string) => messages.push(message) };
+      await checkDashboard(checkConfig({ listen: { port: 0 }, clusters: [], ...config }), source);
+      return messages;
+    };
+    expect(await warned({ groups })).toEqual([]);
+    expect(await warned({ metrics: { groups } })).toEqual([
+      expect.stringContaining("metrics.groups: the rules belong"),
+    ]);
+    await expect(warned({ groups, metrics: { groups } })).rejects.toThrow(
+      "groups: they are in metrics.groups as well",
+    );
+    for (const config of [{ groups }, { metrics: { groups } }]) {
+      const collector = new FakeCollector("redis");
+      for (const name of ["user:alice", "user:bob"])
+        collector.put({ key: name, waiters: [fakeParticipant({ entry: name })] });
+      const dashboard = await startDashboard(
+        { listen: { port: 0 }, clusters: [], ...config },
+        { collectors: [{ name: "red", collector }] },
+      );
+      const metrics = await (await fetch(`${dashboard.url}metrics`)).text();
+      await dashboard.close();
+      expect(metrics).toContain(
+        'holdfast_dashboard_lock_waiters{cluster="red",backend="redis",lock_group="users"} 2',
+      );
+    }
   });
 
   it("cuts a request whose body does not come, and leaves streams alone", async () => {

@@ -237,7 +237,7 @@ describe("REST", () => {
     expect(document.openapi).toBe("3.1.0");
     const paths = Object.keys(document.paths);
     expect(paths).toContain("/api/v1/locks/{id}/actions");
-    expect(paths.length).toBe(17);
+    expect(paths.length).toBe(22);
     const list = document.paths["/api/v1/locks"].get;
     expect(list.parameters.map(({ name }: { name: string }) => name)).toContain("cursor");
     expect(Object.keys(list.responses["200"].content["application/json"].schema.properties)).toContain(

@@ -41,6 +41,11 @@ const routes: readonly Route[] = [
   get(`/api/v1/locks/${idOf("/made/up")}`, 404),
   get(`/api/v1/locks/${lockIdOf({ cluster: "other", backend: "zookeeper", key: "/locks/a" })}`, 404),
   get(`/api/v1/locks/${lockIdOf({ cluster: "zoo", backend: "redis", key: "/locks/a" })}/history`, 404),
+  ...["locks", "sessions", "findings", "audit", "waits"].flatMap((list) => [
+    get(`/api/v1/export/${list}?format=csv`, 200),
+    get(`/api/v1/export/${list}?format=json&cluster=none`, 404),
+  ]),
+  get("/api/v1/export/nothing?format=csv", 404),
   get("/api/v1/discover?cluster=zoo", 200, "operator"),
   {
     ...{ method: "POST", url: `/api/v1/locks/${idOf("/locks/a")}/actions`, needs: "admin", api: true },

@@ -9,6 +9,7 @@ import { count } from "../format/number.js";
 import { middle } from "../format/participant.js";
 import { plain } from "../format/words.js";
 import { At } from "../parts/age.js";
+import { ExportLinks } from "../parts/export-links.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/marks.js";
 import { Scroll } from "../parts/scroll.js";
@@ -75,6 +76,7 @@ export function AuditPage(): JSX.Element {
         <p class="note">
           Actions, attempts, failed sign-ins and refused changes (at most 60 a minute), newest first.
         </p>
+        <ExportLinks list="audit" query={{ cluster: view.cluster ?? undefined }} />
         <span class="actions">
           <button type="button" class="small" disabled={exporting === "yes"} onClick={() => void download()}>
             {exporting === "yes" ? "Collecting…" : "Save as JSON lines"}

@@ -13,6 +13,7 @@ import { sorted, tally, worstFirst } from "../format/problems.js";
 import { findingTitle } from "../format/words.js";
 import { Ago, At } from "../parts/age.js";
 import { Dialog } from "../parts/dialog.js";
+import { ExportLinks } from "../parts/export-links.js";
 import { FindingCards, FindingObject } from "../parts/finding-list.js";
 import { Icon } from "../parts/icon.js";
 import { Severity } from "../parts/marks.js";
@@ -186,6 +187,7 @@ export function FindingsPage(): JSX.Element {
           <strong>{problems.length}</strong> {problems.length === 1 ? "problem" : "problems"}
           {problems.length > 0 && ` (${tally(problems)})`}, {many(hints.length, "hint")}, {muted.length} muted
         </p>
+        <ExportLinks list="findings" query={{ cluster: view.cluster ?? undefined }} />
       </div>
       {loading && <Loading />}
       {failure !== null &&

@@ -17,6 +17,7 @@ import { FindingCards } from "../parts/finding-list.js";
 import { Icon } from "../parts/icon.js";
 import { isStale } from "../parts/lock-table.js";
 import { LockState } from "../parts/marks.js";
+import { lockValues, OutsideLinks } from "../parts/outside-links.js";
 import { Failed, Loading, Nothing, OldNews } from "../parts/states.js";
 import { Libraries } from "../parts/who.js";
 import { Act, type Offered } from "./lock/act.js";
@@ -120,6 +121,7 @@ export function LockPage(): JSX.Element {
         <LockState state={lock.state} />
         <span>{kindOf(lock)}</span>
         <Libraries names={lock.libraries} />
+        <OutsideLinks on="lock" values={lockValues(lock)} />
         <span class="actions">
           <Copy text={lock.key} what={lock.backend === "zookeeper" ? "path" : "key"} />
           <Copy text={location.href} what="link" />

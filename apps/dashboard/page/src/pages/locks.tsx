@@ -12,11 +12,13 @@ import { duration } from "../format/duration.js";
 import { count, many, percent, readSoFar } from "../format/number.js";
 import { plain } from "../format/words.js";
 import { apply, emptyList, lose, refresh, relist } from "../live/frozen-list.js";
+import { ExportLinks } from "../parts/export-links.js";
 import { Icon } from "../parts/icon.js";
 import { LockTable } from "../parts/lock-table.js";
 import { Failed, Loading, NoLocks, Nothing, OldNews } from "../parts/states.js";
 import {
   backends,
+  exportQuery,
   isFiltered,
   type LocksView,
   locksApiQuery,
@@ -272,6 +274,7 @@ export function LocksPage(): JSX.Element {
       <div class="page-head">
         <h1>Locks</h1>
         {data !== null && <Coverage answer={data} />}
+        <ExportLinks list="locks" query={exportQuery(filter)} />
         {list.pending > 0 && (
           <button type="button" class="pending" onClick={applyNow}>
             Show {many(list.pending, "change")}

@@ -11,6 +11,7 @@ import { Age } from "../parts/age.js";
 import { Copy } from "../parts/copy.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/marks.js";
+import { OutsideLinks, sessionValues } from "../parts/outside-links.js";
 import { Failed, Loading, Nothing, OldNews } from "../parts/states.js";
 import { sessionTones } from "./sessions.js";
 
@@ -94,6 +95,7 @@ export function SessionPage(): JSX.Element {
       <div class="page-head">
         <h1 class="key id">{session.id}</h1>
         <Mark {...sessionTones[session.state]} text={session.state} />
+        <OutsideLinks on="session" values={sessionValues(session)} />
         <span class="actions">
           <Copy text={session.id} what="id" />
         </span>

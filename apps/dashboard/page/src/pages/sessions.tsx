@@ -9,6 +9,7 @@ import { span } from "../format/duration.js";
 import { count, many } from "../format/number.js";
 import { short } from "../format/participant.js";
 import { Age } from "../parts/age.js";
+import { ExportLinks } from "../parts/export-links.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/marks.js";
 import { Scroll } from "../parts/scroll.js";
@@ -109,6 +110,7 @@ export function SessionsPage(): JSX.Element {
             <strong>{count(rows.length)}</strong> of {many(data.rows.length, "session")}
           </p>
         )}
+        <ExportLinks list="sessions" query={{ cluster: view.cluster ?? undefined, q: q || undefined }} />
       </div>
       <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
         <label class="choice grow">

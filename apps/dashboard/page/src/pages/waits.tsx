@@ -8,6 +8,7 @@ import { span } from "../format/duration.js";
 import { count, many } from "../format/number.js";
 import { middle, short } from "../format/participant.js";
 import { type Blocker, type Held, waitForest } from "../format/wait-tree.js";
+import { ExportLinks } from "../parts/export-links.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/marks.js";
 import { Failed, Loading, NoWaits, OldNews } from "../parts/states.js";
@@ -212,6 +213,7 @@ export function WaitsPage(): JSX.Element {
             {many(data.cycles.length, "deadlock")}
           </p>
         )}
+        <ExportLinks list="waits" query={{ cluster: view.cluster ?? undefined }} />
       </div>
       {loading && <Loading />}
       {failure !== null &&

@@ -1,22 +1,30 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { FindingRow } from "../../../src/contract/api.js";
+import { clusters } from "../app/store.js";
 import type { View } from "../app/view.js";
 import { middle } from "../format/participant.js";
 import { worstFirst } from "../format/problems.js";
 import { findingTitle } from "../format/words.js";
 import { Ago, At } from "./age.js";
 import { Severity } from "./marks.js";
+import { lockValues, OutsideLinks } from "./outside-links.js";
 
 export function FindingObject({ finding, view }: { finding: FindingRow; view: View }): JSX.Element | null {
   const { object, lockId } = finding;
   if (object === null) return null;
   const text = <span class="key">{middle(object, 72)}</span>;
-  return lockId === null ? (
-    text
-  ) : (
-    <a data-row href={view.href(`locks/${lockId}`)} title={object}>
-      {text}
-    </a>
+  if (lockId === null) return text;
+  const backend = clusters.value?.find(({ name }) => name === finding.cluster)?.backend ?? "";
+  return (
+    <>
+      <a data-row href={view.href(`locks/${lockId}`)} title={object}>
+        {text}
+      </a>{" "}
+      <OutsideLinks
+        on="lock"
+        values={lockValues({ cluster: finding.cluster, backend, key: object, kind: null })}
+      />
+    </>
   );
 }
 

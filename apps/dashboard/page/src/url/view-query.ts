@@ -96,6 +96,12 @@ export function locksApiQuery(view: LocksView): LocksQuery {
   };
 }
 
+/** What to ask the export for: the same rows, of all pages. */
+export function exportQuery(view: LocksView): Omit<LocksQuery, "limit" | "cursor"> {
+  const { limit, cursor, ...query } = locksApiQuery(view);
+  return query;
+}
+
 /** Whether anything but the cluster hides rows. */
 export function isFiltered(view: LocksView): boolean {
   const { q, backend, state, kind, owner, minAgeMs } = view;

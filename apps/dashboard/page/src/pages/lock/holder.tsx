@@ -7,6 +7,7 @@ import { count, many } from "../../format/number.js";
 import { libraryOf } from "../../format/words.js";
 import { Age } from "../../parts/age.js";
 import { Lease, Mark } from "../../parts/marks.js";
+import { OutsideLinks, ownerValues } from "../../parts/outside-links.js";
 import { Who } from "../../parts/who.js";
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
@@ -33,6 +34,7 @@ export function Holder(props: {
       <p class="holder-name">
         <Who participant={holder} cluster={lock.cluster} view={view} />
         {lost !== null && <Mark icon="warning" tone="warn" text={lost} />}
+        <OutsideLinks on="owner" values={ownerValues(holder, lock)} />
         <span class="actions">{actions}</span>
       </p>
       <dl class="facts">

@@ -1,0 +1,37 @@
+import { Turns } from "./turns.js";
+
+/** Sorted at a stretch: some tenths of a millisecond. */
+const runLength = 256;
+
+/** As `toSorted`, for very many: others get their turn meanwhile. */
+export async function sortInTurns<T>(items: readonly T[], compare: (a: T, b: T) => number): Promise<T[]> {
+  const turns = new Turns();
+  const count = items.length;
+  let from: T[] = [];
+  for (let at = 0; at < count; at += runLength) {
+    for (const item of items.slice(at, at + runLength).sort(compare)) from.push(item);
+    if (turns.isOver()) await turns.next();
+  }
+  for (let width = runLength; width < count; width *= 2) {
+    const to: T[] = [];
+    for (let left = 0; left < count; left += 2 * width) {
+      const middle = Math.min(left + width, count);
+      const end = Math.min(left + 2 * width, count);
+      let [a, b] = [left, middle];
+      while (a < middle || b < end) {
+        const one = from[a] as T;
+        const other = from[b] as T;
+        if (b >= end || (a < middle && compare(one, other) <= 0)) {
+          to.push(one);
+          a += 1;
+        } else {
+          to.push(other);
+          b += 1;
+        }
+        if (turns.isOver()) await turns.next();
+      }
+    }
+    from = to;
+  }
+  return from;
+}
