@@ -4,8 +4,11 @@ import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, posix, relative } from "node:path";
 import { rolldown } from "rolldown";
 
-/** What is started as a process of its own without being a command: by package, without `.js`. */
-const programs = { "@holdfast/chaos": ["workload/worker-main", "service/load-main"] };
+/** What is started as a process or a thread of its own without being a command: by package, without `.js`. */
+const programs = {
+  "@holdfast/chaos": ["workload/worker-main", "service/load-main"],
+  "@holdfast/dashboard": ["history/worker"],
+};
 
 /** What is served or read from `dist`, and is no module of it. */
 const assets = { "@holdfast/dashboard": ["page"] };
@@ -20,7 +23,8 @@ const mapComment = (file) => `//# sourceMappingURL=${posix.basename(file)}.map\n
 export async function bundlePackage({ manifest, from, to, debug }) {
   const entries = entriesOf(manifest);
   const dist = join(from, "dist");
-  const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+  const { dependencies, optionalDependencies, peerDependencies } = manifest;
+  const external = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [entry, join(dist, `${entry}.js`)])),
     cwd: from,

@@ -1,3 +1,4 @@
+import type { StoryOptions } from "@holdfast/collectors";
 import type { ZooKeeperCollectorOptions } from "@holdfast/collectors/zookeeper";
 import { ConfigError } from "./config/config-error.js";
 import type { ClusterConfig, DashboardConfig, Secret } from "./config/schema.js";
@@ -5,6 +6,7 @@ import { readSecret, type SecretSource } from "./config/secrets.js";
 import { readTls } from "./config/tls.js";
 import type { NamedCollector } from "./core/cluster-row.js";
 import { messageOf } from "./core/problems.js";
+import type { LastingHistory } from "./history/lasting-history.js";
 
 /** What a collector takes, with its secrets and certificates read, and nothing opened yet. */
 interface Prepared {
@@ -23,11 +25,14 @@ export async function checkCollectors(config: DashboardConfig, source: SecretSou
 export async function makeCollectors(
   config: DashboardConfig,
   source: SecretSource,
+  history?: LastingHistory,
 ): Promise<NamedCollector[]> {
   const made: NamedCollector[] = [];
   try {
     for (const cluster of config.clusters) {
-      const parts = await saying(cluster, async () => (await prepare(cluster, config, source)).make());
+      const parts = await saying(cluster, async () =>
+        (await prepare(cluster, config, source, history)).make(),
+      );
       made.push({ name: cluster.name, ...parts });
     }
     return made;
@@ -50,7 +55,15 @@ async function prepare(
   { name, zookeeper, redis }: ClusterConfig,
   { thresholds }: DashboardConfig,
   source: SecretSource,
+  history?: LastingHistory,
 ): Promise<Prepared> {
+  const story: StoryOptions =
+    history === undefined
+      ? {}
+      : {
+          identifyHolders: true,
+          earlierSight: (key, entry) => history.earlierSight(name, key, entry),
+        };
   const secret = (what: string, from: Secret): Promise<string> =>
     readSecret(`clusters: ${name}: ${what}`, from, source);
   if (zookeeper !== undefined) {
@@ -60,6 +73,7 @@ async function prepare(
       ...rest,
       ...(adminPort === undefined ? {} : { adminPort: adminPort === 0 ? false : adminPort }),
       ...thresholds,
+      ...story,
       ...(tls === undefined ? {} : { tls: await readTls(`clusters: ${name}: tls`, tls, source) }),
       auth: await Promise.all(
         auth.map(async (each) => ({ scheme: each.scheme, auth: await secret("auth", each.secret) })),
@@ -80,6 +94,7 @@ async function prepare(
   const { password, sentinels, tls, schedules, ...rest } = redis;
   const own = {
     ...rest,
+    ...story,
     ...(password === undefined ? {} : { password: await secret("password", password) }),
     ...(tls === undefined ? {} : { tls: await readTls(`clusters: ${name}: tls`, tls, source) }),
   };

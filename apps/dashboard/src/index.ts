@@ -7,6 +7,7 @@ export { ConfigSchema, type DashboardConfig } from "./config/schema.js";
 export type { LinkPlace, LinkTemplate } from "./contract/link-templates.js";
 export type { NamedCollector } from "./core/cluster-row.js";
 export type { OwnFinding, OwnFindingKind } from "./core/own-findings.js";
+export { type HistoryOptions, LastingHistory } from "./history/lasting-history.js";
 export type { Authenticate } from "./server/access.js";
 export type { HoldfastOptions } from "./server/options.js";
 export { fastifyHoldfast, longestParameter } from "./server/plugin.js";

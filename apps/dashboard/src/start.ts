@@ -12,6 +12,7 @@ import { SignInFiles, type SignInLog } from "./config/sign-in-files.js";
 import type { NamedCollector } from "./core/cluster-row.js";
 import { groupByRules } from "./exporter/group-rules.js";
 import type { ExporterOptions } from "./exporter/index.js";
+import { LastingHistory } from "./history/lasting-history.js";
 import type { Authenticate } from "./server/access.js";
 import { serverOf } from "./server/http-server.js";
 import type { HoldfastOptions } from "./server/options.js";
@@ -55,17 +56,23 @@ export async function startDashboard(
   const app = serverOf(checkConfig(config), options.log ?? false);
   const warned = { ...source, warn: (message: string) => app.log.warn(message) };
   const { plugin, host, port, signIn } = await resolveConfig(config, options, warned, app.log);
-  const made = await makeCollectors(config, warned);
+  const history = await openHistory(config, warned.directory);
+  const made = await makeCollectors(config, warned, history).catch(async (error: unknown) => {
+    await history?.close();
+    throw error;
+  });
   const close = async (): Promise<void> => {
     signIn.close();
     await app.close();
     await Promise.all(made.map(({ collector }) => collector.close()));
+    await history?.close();
   };
   try {
     const prefix = (config.basePath ?? "/").replace(/\/$/, "");
     await app.register(fastifyHoldfast, {
       ...plugin,
       ...(prefix === "" ? {} : { prefix }),
+      ...(history === undefined ? {} : { history }),
       clusters: [...made, ...(options.collectors ?? [])],
     });
     await app.listen({ host, port });
@@ -84,8 +91,24 @@ export async function startDashboard(
 export async function checkDashboard(config: DashboardConfig, source: SecretSource): Promise<void> {
   const silent = { info: () => {}, warn: () => {} };
   const { host, port } = await resolveConfig(checkConfig(config), {}, source, silent);
+  if (config.history !== undefined)
+    await checkAppendable("history.file", config.history.file, source.directory);
   await checkCollectors(config, source);
   await canListen(host, port);
+}
+
+/** @throws ConfigError */
+async function openHistory(
+  { history, metrics = {} }: DashboardConfig,
+  directory: string,
+): Promise<LastingHistory | undefined> {
+  if (history === undefined) return undefined;
+  const file = await checkAppendable("history.file", history.file, directory);
+  return await LastingHistory.open({
+    file,
+    ...(history.maxMegabytes === undefined ? {} : { maxMegabytes: history.maxMegabytes }),
+    ...(metrics.groups === undefined ? {} : { groups: metrics.groups }),
+  });
 }
 
 interface Resolved {

@@ -195,6 +195,7 @@ function answerGet(path: string, query: URLSearchParams): { status: number; body
       name: "anna",
       role,
       actions: world.scenario !== "read-only",
+      history: false,
       csrfToken: "t",
       links: [{ title: "Logs", url: "https://logs.example/?host={host}", on: "owner" }],
       version: "0.1.0",

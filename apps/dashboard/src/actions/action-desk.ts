@@ -28,6 +28,8 @@ export interface ActionDeskParts {
     action: LockAction | "mute";
     outcome: CountedOutcome;
   }) => void;
+  /** Holds of a lock were ended by force from here. */
+  readonly onForced?: (cluster: string, key: string, entries: readonly string[]) => void;
   /** A line of the audit that could not be written after the fact. */
   readonly onLostLine: (row: AuditRow, error: unknown) => void;
 }
@@ -91,8 +93,11 @@ export class ActionDesk {
     );
     const { outcome, effects, before, after } = result;
     if (outcome === "denied") throw await this.#deny(row, body.action, "denied", effects.join(" "));
-    if (outcome === "done" && body.action === "force-release")
+    if (outcome === "done" && body.action === "force-release") {
       observatory.forced(cluster.name, row.entry === null ? (before?.holderCount ?? 1) : 1);
+      const entries = row.entry === null ? (before?.holders.map(({ entry }) => entry) ?? []) : [row.entry];
+      this.#parts.onForced?.(cluster.name, key, entries);
+    }
     await this.#end({ ...row, before: before?.version ?? null, after: after?.version ?? null, outcome });
     this.#count(row, body.action, countedAs(outcome));
     return {

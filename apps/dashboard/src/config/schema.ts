@@ -252,6 +252,25 @@ export const ConfigSchema = Type.Object(
         strict,
       ),
     ),
+    /** What locks did, kept in a file that outlasts the process. Default: the last turns of each lock, in memory. */
+    history: Type.Optional(
+      Type.Object(
+        {
+          file: Type.String({
+            minLength: 1,
+            description: "Made where it is not there. One for each dashboard.",
+          }),
+          maxMegabytes: Type.Optional(
+            Type.Integer({
+              minimum: 16,
+              maximum: 65_536,
+              description: "What it may take, its log included; old rows make room. Default 256.",
+            }),
+          ),
+        },
+        strict,
+      ),
+    ),
     /** How many pages one name may have open at one address, from 1 to 2,000. Default 20. */
     streamsPerCaller: Type.Optional(
       Type.Integer({

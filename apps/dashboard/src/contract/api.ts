@@ -24,6 +24,8 @@ export const MeSchema = Type.Object({
   role: Type.Union([Type.Literal("viewer"), Type.Literal("operator"), Type.Literal("admin")]),
   /** `false`: actions are switched off for everybody. */
   actions: Type.Boolean(),
+  /** `true`: what locks did is kept in a file, and `ranking` and `locks/:id/story` answer. */
+  history: Type.Boolean(),
   /** To be sent as `x-csrf-token` with everything but GET. */
   csrfToken: Type.String(),
   version: Type.String(),

@@ -3,8 +3,8 @@ import type { FindingRow } from "../contract/api.js";
 import { wordOf } from "./lock-id.js";
 
 /** What may be wrong with the dashboard itself. */
-export type OwnFindingKind = "sign-in-not-read";
-export const ownFindingKinds: readonly OwnFindingKind[] = ["sign-in-not-read"];
+export type OwnFindingKind = "sign-in-not-read" | "history-failing";
+export const ownFindingKinds: readonly OwnFindingKind[] = ["sign-in-not-read", "history-failing"];
 export type AnyFindingKind = FindingKind | OwnFindingKind;
 
 /** Stands in the place of a cluster. No cluster of a configuration file can have this name. */

@@ -51,6 +51,7 @@ const findingWords: Words<AnyFindingKind> = {
   "unauthenticated-admin": true,
   "clock-skew": true,
   "sign-in-not-read": true,
+  "history-failing": true,
 };
 export const findingKinds: readonly string[] = labelWords(findingWords);
 

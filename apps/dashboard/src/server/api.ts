@@ -41,6 +41,7 @@ export interface ApiParts {
   readonly audit: AuditLog;
   readonly csrf: CsrfTokens;
   readonly actions: boolean;
+  readonly history: boolean;
   readonly version: string;
   readonly links: readonly LinkTemplate[];
 }
@@ -72,6 +73,7 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     return {
       ...principal,
       actions: parts.actions,
+      history: parts.history,
       csrfToken: parts.csrf.of(principal),
       version: parts.version,
       links: parts.links.map(({ title, url, on }) => ({ title, url, on })),

@@ -17,6 +17,7 @@ const pages = [
   "/findings",
   "/waits",
   "/schedules",
+  "/ranking",
   "/audit",
   "/about",
 ];

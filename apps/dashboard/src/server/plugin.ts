@@ -14,12 +14,14 @@ import { Mutes } from "../core/mutes.js";
 import { Observatory } from "../core/observatory.js";
 import { messageOf, notFound, ProblemError } from "../core/problems.js";
 import { exporterMetrics } from "../exporter/index.js";
+import { HistoryFeed } from "../history/feed.js";
 import { version } from "../version.js";
 import { guardAccess } from "./access.js";
 import { serveApi } from "./api.js";
 import { serveEvents } from "./events-route.js";
 import { serveExports } from "./export-routes.js";
 import { serveHealth } from "./health.js";
+import { serveHistory } from "./history-routes.js";
 import { describeApi, serveOpenApi } from "./open-api.js";
 import type { HoldfastOptions } from "./options.js";
 import { BuiltPage, servePage } from "./page.js";
@@ -54,11 +56,17 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     },
   });
   const mutes = await openMutes(options.audit?.file, (why) => log.warn(why));
+  const { history, ownFindings } = options;
   const observatory = new Observatory(options.clusters, {
     mutes,
-    ...(options.ownFindings === undefined ? {} : { own: options.ownFindings }),
+    own: () => [...(ownFindings?.() ?? []), ...(history?.findings() ?? [])],
     ...(options.longHoldMs === undefined ? {} : { longHoldMs: options.longHoldMs }),
   });
+  const feeds = new Map(
+    history === undefined
+      ? []
+      : options.clusters.map((cluster) => [cluster.name, new HistoryFeed(history, cluster)]),
+  );
   const hub = new StreamHub(observatory);
   const rights = new StreamRights(options.authenticateAgainMs);
   const registry = new Registry();
@@ -76,6 +84,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   scope.addHook("onClose", async () => {
     hub.close();
     rights.close();
+    for (const feed of feeds.values()) feed.close();
     observatory.close();
     exporter.close();
     await webhook?.drained();
@@ -130,10 +139,21 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
         observatory,
         audit,
         enabled: actions,
+        onForced: (cluster, key, entries) => feeds.get(cluster)?.forced(key, entries),
         onOutcome: (what) => exporter.onAction(what),
         onLostLine: (row, error) => log.error({ err: error, audit: row }, "a line of the audit is lost"),
       });
-      serveApi(api, { observatory, desk, audit, csrf, actions, version, links: options.links ?? [] });
+      serveApi(api, {
+        observatory,
+        desk,
+        audit,
+        csrf,
+        actions,
+        history: history !== undefined,
+        version,
+        links: options.links ?? [],
+      });
+      serveHistory(api, observatory, history);
       serveEvents(api, hub, {
         undrainedMs: options.undrainedMs,
         perCaller: options.streamsPerCaller,

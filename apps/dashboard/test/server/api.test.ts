@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { share } from "../../../../e2e/support/share.js";
 import type { HistoryRow, LockRow } from "../../src/contract/api.js";
 import * as contract from "../../src/contract/api.js";
+import { HistoryStateSchema } from "../../src/contract/history.js";
 import { lockIdOf } from "../../src/core/lock-id.js";
 import { type FakeCollector, fakeParticipant } from "../fake-collector.js";
 import { soon } from "../soon.js";
@@ -90,6 +91,7 @@ describe("REST", () => {
       findings: contract.FindingsSchema,
       waits: contract.WaitsSchema,
       schedules: contract.SchedulesSchema,
+      history: HistoryStateSchema,
       audit: contract.AuditSchema,
     };
     for (const [url, schema] of Object.entries(answers))
@@ -237,7 +239,7 @@ describe("REST", () => {
     expect(document.openapi).toBe("3.1.0");
     const paths = Object.keys(document.paths);
     expect(paths).toContain("/api/v1/locks/{id}/actions");
-    expect(paths.length).toBe(22);
+    expect(paths.length).toBe(25);
     const list = document.paths["/api/v1/locks"].get;
     expect(list.parameters.map(({ name }: { name: string }) => name)).toContain("cursor");
     expect(Object.keys(list.responses["200"].content["application/json"].schema.properties)).toContain(

@@ -46,6 +46,10 @@ const routes: readonly Route[] = [
     get(`/api/v1/export/${list}?format=json&cluster=none`, 404),
   ]),
   get("/api/v1/export/nothing?format=csv", 404),
+  get("/api/v1/history", 200),
+  // Without a history; with one test/history/routes.test.ts asks them.
+  get("/api/v1/ranking", 404),
+  get(`/api/v1/locks/${idOf("/locks/a")}/story`, 404),
   get("/api/v1/discover?cluster=zoo", 200, "operator"),
   {
     ...{ method: "POST", url: `/api/v1/locks/${idOf("/locks/a")}/actions`, needs: "admin", api: true },

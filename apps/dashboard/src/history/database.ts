@@ -1,0 +1,185 @@
+import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+
+/** What is used of the package `libsql`, which has SQLite in it for the machines that it knows. */
+export interface Database {
+  prepare(sql: string): Statement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+export interface Statement {
+  run(...values: readonly unknown[]): { readonly changes: number };
+  get(...values: readonly unknown[]): Readonly<Record<string, unknown>> | undefined;
+  all(...values: readonly unknown[]): Readonly<Record<string, unknown>>[];
+}
+
+/** Why a file is not taken, in a sentence for people that names it. */
+export class RefusedFileError extends Error {
+  override readonly name: string = "RefusedFileError";
+}
+
+const pageBytes = 4_096;
+/** Of a page in the log that is written first (WAL). */
+const frameBytes = pageBytes + 24;
+/** "hfLH", so that the file of another program is not taken for a history. */
+const applicationId = 0x68664c48;
+const schemaVersion = 1;
+/** Distinct pages that one row may touch, with its indexes. */
+const pagesPerRow = 3;
+const mostPerTransaction = 4_000;
+
+const schema = `
+CREATE TABLE subject(
+  id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, cluster TEXT NOT NULL, name TEXT NOT NULL, backend TEXT,
+  grp INTEGER, first_ms INTEGER NOT NULL, hour INTEGER NOT NULL, UNIQUE(kind, cluster, name));
+CREATE INDEX subject_hour ON subject(hour);
+CREATE TABLE hold(
+  id INTEGER PRIMARY KEY, lock INTEGER NOT NULL, entry TEXT NOT NULL, owner TEXT, token TEXT, since_ms INTEGER, exact INTEGER,
+  waited_ms INTEGER, end_ms INTEGER NOT NULL, reason INTEGER NOT NULL, held_ms INTEGER);
+CREATE INDEX hold_lock ON hold(lock, end_ms, id);
+CREATE TABLE open_hold(
+  lock INTEGER NOT NULL, entry TEXT NOT NULL, owner TEXT, token TEXT, since_ms INTEGER NOT NULL, exact INTEGER NOT NULL,
+  waited_ms INTEGER, PRIMARY KEY(lock, entry)) WITHOUT ROWID;
+CREATE TABLE stat(
+  level INTEGER NOT NULL, start INTEGER NOT NULL, subject INTEGER NOT NULL, grants INTEGER, ends INTEGER, lost INTEGER, held INTEGER,
+  hold_max INTEGER, waits INTEGER, waited INTEGER, wait_max INTEGER, load INTEGER, holds TEXT, wait_times TEXT,
+  PRIMARY KEY(level, start, subject)) WITHOUT ROWID;
+`;
+
+/** A history that this process alone has open. */
+export interface OpenedDatabase {
+  readonly db: Database;
+  /** The database and its log are never larger together. */
+  readonly maxBytes: number;
+  /** Pages that the database may have, so that there is room for the log. */
+  readonly mostPages: number;
+  /** Rows that go in one transaction: the log has room for the pages that they touch. */
+  readonly rowsAtOnce: number;
+}
+
+/** @throws RefusedFileError */
+export function openDatabase(file: string, maxBytes: number): OpenedDatabase {
+  const LibSql = loadLibSql();
+  const isNew = prepareFile(file);
+  let db: Database | undefined;
+  try {
+    db = new LibSql(file);
+    // One process alone: then there is no third file beside the database, and a second one is refused at once.
+    db.exec("PRAGMA locking_mode=EXCLUSIVE");
+    if (isNew) db.exec(`PRAGMA page_size=${pageBytes}; PRAGMA auto_vacuum=INCREMENTAL`);
+    db.prepare("PRAGMA journal_mode=WAL").all();
+    prepareSchema(db, file);
+    return withLimits(db, maxBytes);
+  } catch (error) {
+    if (db !== undefined) closeDatabase(db);
+    throw error instanceof RefusedFileError ? error : new RefusedFileError(wordsFor(file, error));
+  }
+}
+
+/**
+ * Writes the log back and gives the file up. The package keeps a file open as long as a statement of it has not been collected as garbage, so
+ * the lock is given up by leaving the modes that hold it.
+ */
+export function closeDatabase(db: Database): void {
+  try {
+    db.prepare("PRAGMA journal_mode=DELETE").all();
+    db.prepare("PRAGMA locking_mode=NORMAL").all();
+    db.prepare("SELECT count(*) FROM sqlite_master").all();
+  } catch {
+    // What was written is in the log, which the next one to open the file reads.
+  }
+  db.close();
+}
+
+/** All pages of the file that are in use. */
+export function usedPages(db: Database): number {
+  return numberOf(db, "PRAGMA page_count") - numberOf(db, "PRAGMA freelist_count");
+}
+
+/** What both files take now. */
+export function bytesOf(file: string): number {
+  return [file, `${file}-wal`].reduce((sum, each) => sum + (existsSync(each) ? statSync(each).size : 0), 0);
+}
+
+export function numberOf(db: Database, sql: string): number {
+  const [value] = Object.values(db.prepare(sql).get() ?? {});
+  return Number(value ?? 0);
+}
+
+/** What SQLite said of a failed write, for people. */
+export function failureWords(error: unknown): string {
+  const { code, message } = error as { readonly code?: string; readonly message?: string };
+  if (code === "SQLITE_FULL") return "there is no room: the disk is full";
+  if (code?.startsWith("SQLITE_IOERR") === true) return "the disk cannot be written or read";
+  if (code === "SQLITE_READONLY") return "the file can only be read";
+  if (code === "SQLITE_CORRUPT") return "the file is damaged: move it away and start the dashboard again";
+  return message ?? String(error);
+}
+
+/** A file with the right of its owner alone, from its first byte. Whether it is empty. */
+function prepareFile(file: string): boolean {
+  try {
+    const handle = openSync(file, "a+", 0o600);
+    try {
+      const head = Buffer.alloc(16);
+      const read = readSync(handle, head, 0, head.length, 0);
+      if (read > 0 && head.toString("latin1") !== "SQLite format 3\0")
+        throw new RefusedFileError(`${file} is no history: it is a file of something else`);
+      chmodSync(file, 0o600);
+      return read === 0;
+    } finally {
+      closeSync(handle);
+    }
+  } catch (error) {
+    if (error instanceof RefusedFileError) throw error;
+    throw new RefusedFileError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+function prepareSchema(db: Database, file: string): void {
+  const owner = numberOf(db, "PRAGMA application_id");
+  const version = numberOf(db, "PRAGMA user_version");
+  if (owner === applicationId && version > schemaVersion)
+    throw new RefusedFileError(
+      `${file} was written by a newer dashboard (schema ${version}, this one knows ${schemaVersion}): use that one, or another file`,
+    );
+  if (owner === applicationId) return;
+  if (numberOf(db, "SELECT count(*) FROM sqlite_master") > 0)
+    throw new RefusedFileError(`${file} is no history: it is a database of another program`);
+  db.exec(
+    `BEGIN; ${schema} PRAGMA application_id=${applicationId}; PRAGMA user_version=${schemaVersion}; COMMIT`,
+  );
+}
+
+/** A quarter is for the log: half of that when it is written back, and as much again for one transaction. */
+function withLimits(db: Database, maxBytes: number): OpenedDatabase {
+  const logPages = Math.floor(maxBytes / 4 / frameBytes);
+  const mostPages = Math.floor((maxBytes - logPages * frameBytes) / pageBytes) - 1;
+  const half = Math.floor(logPages / 2);
+  db.exec(`PRAGMA wal_autocheckpoint=${half}; PRAGMA max_page_count=${mostPages}`);
+  // What was written is in the system's hands when a transaction ends: the end of the process loses none of it.
+  db.exec("PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384");
+  const rowsAtOnce = Math.min(mostPerTransaction, Math.max(1, Math.floor(half / pagesPerRow)));
+  return { db, maxBytes, mostPages, rowsAtOnce };
+}
+
+function loadLibSql(): new (file: string) => Database {
+  try {
+    return createRequire(import.meta.url)("libsql");
+  } catch (error) {
+    const { code, message } = error as { readonly code?: string; readonly message?: string };
+    const why = code === "MODULE_NOT_FOUND" ? "it is not installed" : message;
+    throw new RefusedFileError(
+      `history takes the package libsql with its binary for ${process.platform} ${process.arch}: ${why}; install it (npm install libsql), or leave history out of the configuration`,
+    );
+  }
+}
+
+function wordsFor(file: string, error: unknown): string {
+  const { code, message } = error as { readonly code?: string; readonly message?: string };
+  if (code === "SQLITE_BUSY")
+    return `${file} is in use by another dashboard: give each one a file of its own`;
+  if (code === "SQLITE_NOTADB") return `${file} is no history: it is a file of something else, or damaged`;
+  return `${file} cannot be opened: ${code === undefined ? message : failureWords(error)}`;
+}

@@ -1,0 +1,222 @@
+import type { CollectorEvent, HoldOwner, SessionContact } from "@holdfast/collectors";
+import { clusterRowOf, type NamedCollector } from "../core/cluster-row.js";
+import { Turns } from "../core/turns.js";
+import type { LastingHistory } from "./lasting-history.js";
+import type { EndReason, HoldAddress, KnownOwner } from "./messages.js";
+
+/** Waiters are counted, and the sessions of holders looked at, so often. */
+const lookEveryMs = 5_000;
+/** Of contended locks, in one look. */
+const mostContended = 5_000;
+/** Sessions of holds that are watched, so that an end can be explained; and ends that wait for an explanation. */
+const mostSessions = 20_000;
+const mostUnexplained = 5_000;
+/** A collector may answer with what it read up to 2 s ago: an end is explained by what was read after it. */
+const explainAfterMs = 2_500;
+const explainWithinMs = 30_000;
+/** The event of an end may come so much later than the end. */
+const eventDelayMs = 2_000;
+const forgetSuspendedMs = 600_000;
+/** An act and the event of what it did may come in either order. */
+const forcedWithinMs = 30_000;
+
+interface Unexplained {
+  readonly address: HoldAddress;
+  readonly session: string;
+  readonly atMs: number;
+}
+
+/** What one collector tells, as changes for the history. */
+export class HistoryFeed {
+  readonly #history: LastingHistory;
+  readonly #cluster: NamedCollector;
+  readonly #off: () => void;
+  readonly #timer: NodeJS.Timeout;
+  /** By session of a hold: since which look it has been without a connection; `null` while it has one. */
+  readonly #sessions = new Map<string, number | null>();
+  #unexplained: Unexplained[] = [];
+  /** Holds that this dashboard has ended by force, and when. */
+  readonly #forced = new Map<string, number>();
+  #complete = false;
+  #looking = false;
+  #closed = false;
+  #lookedMs: number = Date.now();
+
+  constructor(history: LastingHistory, cluster: NamedCollector) {
+    this.#history = history;
+    this.#cluster = cluster;
+    this.#off = cluster.collector.onEvent((event) => this.#heard(event));
+    this.#timer = setInterval(() => void this.#look(), lookEveryMs);
+    this.#timer.unref();
+    void this.#survey();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#off();
+  }
+
+  /** This dashboard has ended these holds. */
+  forced(key: string, entries: readonly string[]): void {
+    for (const entry of entries) {
+      const address = this.#address(key, entry);
+      this.#forced.set(nameOf(key, entry), Date.now());
+      // Its end may have been told of already.
+      this.#history.add({ type: "explained", ...address, reason: "forced" });
+    }
+  }
+
+  #address(key: string, entry: string): HoldAddress {
+    const { name, collector } = this.#cluster;
+    return { cluster: name, backend: collector.backend, key, entry };
+  }
+
+  #heard(event: CollectorEvent): void {
+    switch (event.type) {
+      case "granted":
+        this.#history.add({
+          ...{ type: "begun", ...this.#address(event.key, event.entry), found: false },
+          ...{ sinceMs: event.atMs, exact: true, waitedMs: event.waitedMs ?? null },
+          owner: ownerOf(event.owner),
+        });
+        this.#met(event.owner);
+        return;
+      case "found":
+        this.#history.add({
+          ...{ type: "begun", ...this.#address(event.key, event.entry), found: true, waitedMs: null },
+          sinceMs: event.since.atMs ?? Date.now(),
+          exact: event.since.provenance === "exact",
+          owner: ownerOf(event.owner),
+        });
+        this.#met(event.owner);
+        return;
+      case "identified":
+        this.#history.add({
+          ...{ type: "identified", ...this.#address(event.key, event.entry) },
+          owner: knownOwner(event.owner),
+        });
+        this.#met(event.owner);
+        return;
+      case "released":
+        this.#ended(event);
+        return;
+    }
+  }
+
+  #ended(event: Extract<CollectorEvent, { type: "granted" | "released" }>): void {
+    const { key, entry, atMs, heldMs, owner } = event;
+    const address = this.#address(key, entry);
+    const forcedMs = this.#forced.get(nameOf(key, entry));
+    this.#forced.delete(nameOf(key, entry));
+    const forced = forcedMs !== undefined && Date.now() - forcedMs < forcedWithinMs;
+    const reason: EndReason = forced ? "forced" : (event.end ?? "unknown");
+    const seen = event.end !== "unknown";
+    this.#history.add({ type: "ended", ...address, atMs, seen, heldMs, reason, owner: ownerOf(owner) });
+    const session = owner?.session ?? null;
+    if (forced || event.end !== undefined || session === null) return;
+    if (this.#unexplained.length < mostUnexplained)
+      this.#unexplained.push({ address, session, atMs: Date.now() });
+  }
+
+  #met(owner: HoldOwner | undefined): void {
+    const session = owner?.session ?? null;
+    if (session === null || this.#sessions.has(session) || this.#cluster.collector.backend !== "zookeeper")
+      return;
+    if (this.#sessions.size < mostSessions) this.#sessions.set(session, null);
+  }
+
+  /** What was found before anything listened. */
+  async #survey(): Promise<void> {
+    const turns = new Turns();
+    for (const { key, holders } of this.#cluster.collector.locks()) {
+      for (const { entry, since, session, identity, token } of holders)
+        this.#heard({
+          type: "found",
+          key,
+          entry,
+          since,
+          ...(session !== null && { owner: { session, identity, token } }),
+        });
+      if (turns.isOver()) await turns.next();
+      if (this.#closed) return;
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { collector } = this.#cluster;
+    const nowMs = Date.now();
+    const forMs = Math.min(nowMs - this.#lookedMs, 2 * lookEveryMs);
+    this.#lookedMs = nowMs;
+    let contended = 0;
+    for (const { key, waiterCount } of collector.figures("contended")) {
+      if (++contended > mostContended) break;
+      const { cluster, backend } = this.#address(key, "");
+      this.#history.add({ type: "waiting", cluster, backend, key, waiters: waiterCount, forMs });
+    }
+    for (const [name, atMs] of this.#forced) if (nowMs - atMs > forcedWithinMs) this.#forced.delete(name);
+    if (!this.#complete) this.#lookWhetherComplete();
+    if (this.#looking) return;
+    this.#looking = true;
+    await this.#lookAtSessions().finally(() => {
+      this.#looking = false;
+    });
+  }
+
+  /** Once everything has been listed, what an earlier process saw and this one did not find is over. */
+  #lookWhetherComplete(): void {
+    const { state, coverage, name } = clusterRowOf(this.#cluster);
+    if (state !== "ok" || coverage < 1) return;
+    this.#complete = true;
+    this.#history.add({ type: "complete", cluster: name, atMs: Date.now() });
+  }
+
+  /**
+   * A node of ZooKeeper is gone: its session is connected still, so its client, or an operator, has deleted it; or it had no connection
+   * before and has none now, so that its client could not delete anything, and the session ended. Between these nothing is known.
+   */
+  async #lookAtSessions(): Promise<void> {
+    const nowMs = Date.now();
+    const due = this.#unexplained.filter(({ atMs }) => nowMs - atMs >= explainAfterMs);
+    const asked = new Set([...this.#sessions.keys(), ...due.map(({ session }) => session)]);
+    if (asked.size === 0) return;
+    const contacts = await this.#cluster.collector.contacts([...asked]).catch(() => null);
+    const states = new Map(contacts?.map(({ id, state }) => [id, state]));
+    const explained = new Set<Unexplained>();
+    for (const each of due) {
+      const reason = this.#reasonOf(each, states.get(each.session));
+      if (reason !== null) this.#history.add({ type: "explained", ...each.address, reason });
+      if (contacts !== null || nowMs - each.atMs >= explainWithinMs) explained.add(each);
+    }
+    this.#unexplained = this.#unexplained.filter((each) => !explained.has(each));
+    for (const [session, sinceMs] of this.#sessions) {
+      const state = states.get(session);
+      if (state === "connected") this.#sessions.set(session, null);
+      if (state === "suspended" && sinceMs === null) this.#sessions.set(session, Date.now());
+      if (sinceMs !== null && nowMs - sinceMs > forgetSuspendedMs) this.#sessions.delete(session);
+    }
+  }
+
+  /** A client that released and left at once is as gone as one whose session ended: only one that was away before could not release. */
+  #reasonOf({ session, atMs }: Unexplained, state: SessionContact["state"] | undefined): EndReason | null {
+    if (state === "connected") return "released";
+    const sinceMs = this.#sessions.get(session) ?? null;
+    const wasAway = sinceMs !== null && sinceMs < atMs - eventDelayMs;
+    return state === "suspended" && wasAway ? "session-ended" : null;
+  }
+}
+
+function nameOf(key: string, entry: string): string {
+  return `${key}\0${entry}`;
+}
+
+function ownerOf(owner: HoldOwner | undefined): KnownOwner | null {
+  return owner === undefined ? null : knownOwner(owner);
+}
+
+function knownOwner({ session, identity, token }: HoldOwner): KnownOwner {
+  return {
+    ...{ session, token, label: identity?.label ?? null },
+    ...{ host: identity?.host ?? null, pid: identity?.pid ?? null },
+  };
+}

@@ -1,0 +1,252 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import type { EarlierSight } from "@holdfast/collectors";
+import { ConfigError } from "../config/config-error.js";
+import type { OwnFinding } from "../core/own-findings.js";
+import { ProblemError } from "../core/problems.js";
+import type { GroupRule } from "../exporter/group-rules.js";
+import type {
+  AnswerTo,
+  Change,
+  FromWorker,
+  OpenHold,
+  Question,
+  StoreStatus,
+  ToWorker,
+  WorkerOptions,
+} from "./messages.js";
+import { addressName } from "./records.js";
+
+/** Where the history is kept. */
+export interface HistoryOptions {
+  /** One file, with a second one beside it whose name ends in `-wal`. Made with the right of its owner alone. */
+  readonly file: string;
+  /** What both may take together; default 256, least 16. */
+  readonly maxMegabytes?: number;
+  /** Groups of locks by their names, as for the metrics. Default: what varies becomes `*`. */
+  readonly groups?: readonly GroupRule[];
+}
+
+const usualMegabytes = 256;
+const openMs = 20_000;
+const closeMs = 5_000;
+/** Changes are written together, this long after the first of them. */
+const writeEveryMs = 500;
+/** Changes in one message, and those that wait; what is beyond is counted and lost. */
+const mostInMessage = 5_000;
+const mostWaiting = 50_000;
+const mostQuestions = 16;
+const answerMs = 2_000;
+
+interface Asked {
+  readonly resolve: (answer: never) => void;
+  readonly reject: (error: ProblemError) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * What locks did, in a file that outlasts the process. A thread of its own has the file; here is a queue with a bound, so that neither a slow
+ * disk nor a full one holds anything up. The end of the process loses what is younger than about half a second.
+ */
+export class LastingHistory {
+  readonly #file: string;
+  readonly #worker: Worker;
+  readonly #left: Map<string, OpenHold>;
+  readonly #asked = new Map<number, Asked>();
+  #waiting: Change[] = [];
+  #dropped = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** A message of changes is under way. */
+  #writing = false;
+  #status: StoreStatus;
+  #lastId = 0;
+  #closed: Promise<void> | undefined;
+  #failingSinceMs: number | null = null;
+
+  private constructor(file: string, worker: Worker, open: readonly OpenHold[], status: StoreStatus) {
+    this.#file = file;
+    this.#worker = worker;
+    this.#left = new Map(open.map((each) => [addressName(each), each]));
+    this.#status = status;
+    worker.on("message", (message: FromWorker) => this.#heard(message));
+    worker.on("error", (error: Error) => this.#over(`its thread has ended: ${error.message}`));
+    worker.on("exit", () => this.#over("its thread has ended"));
+    worker.unref();
+  }
+
+  /**
+   * Opens the file in a thread of its own, or makes it. Rejects with `ConfigError`, which names the file, where that is no history, of a newer
+   * dashboard, in use or cannot be written, and where the package `libsql` is not there.
+   */
+  static open({ file, maxMegabytes = usualMegabytes, groups = [] }: HistoryOptions): Promise<LastingHistory> {
+    const workerData: WorkerOptions = { file, maxBytes: maxMegabytes * 1_048_576, groups };
+    const worker = new Worker(workerFile(), { workerData, execArgv: [] });
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        clearTimeout(timer);
+        worker.off("message", answered).off("error", failed).off("exit", ended);
+      };
+      const refuse = (why: string): void => {
+        settle();
+        // What it does until it has ended is of no interest.
+        worker.on("error", () => {});
+        void worker.terminate();
+        reject(new ConfigError(`history.file: ${why}`));
+      };
+      const answered = (message: FromWorker): void => {
+        if (message.type !== "opened")
+          return refuse(message.type === "refused" ? message.message : `${file} cannot be opened`);
+        settle();
+        resolve(new LastingHistory(file, worker, message.open, message.status));
+      };
+      const failed = (error: Error): void => refuse(`${file} cannot be opened: ${error.message}`);
+      const ended = (): void => refuse(`${file} cannot be opened: the thread for it has ended`);
+      const timer = setTimeout(() => refuse(`${file} could not be opened within ${openMs} ms`), openMs);
+      worker.on("message", answered).on("error", failed).on("exit", ended);
+    });
+  }
+
+  /** How the file is, as of the last write, and what was lost. */
+  get status(): StoreStatus {
+    return { ...this.#status, dropped: this.#status.dropped + this.#dropped };
+  }
+
+  /** What an operator should look at: that something is not recorded. */
+  findings(): OwnFinding[] {
+    const { failure, dropped } = this.status;
+    if (failure === null) {
+      this.#failingSinceMs = null;
+      return [];
+    }
+    this.#failingSinceMs ??= Date.now();
+    const lost = dropped === 0 ? "" : `; ${dropped} changes were not recorded`;
+    return [
+      {
+        kind: "history-failing",
+        object: this.#file,
+        sinceMs: this.#failingSinceMs,
+        evidence: `The history cannot be written: ${failure}${lost}.`,
+        advice:
+          "Locks are watched as before. Make room on the disk or mend it; what waits in memory is written then, and what does not fit there is lost.",
+      },
+    ];
+  }
+
+  /** What the process before saw of a hold of this cluster. The hold is asked for once. */
+  earlierSight(cluster: string, key: string, entry: string): EarlierSight | undefined {
+    const name = addressName({ cluster, key, entry });
+    const left = this.#left.get(name);
+    if (left === undefined) return undefined;
+    this.#left.delete(name);
+    return { atMs: left.sinceMs, token: left.token };
+  }
+
+  /** To be written within about half a second. */
+  add(change: Change): void {
+    if (this.#closed !== undefined || this.#waiting.length >= mostWaiting) {
+      this.#dropped += 1;
+      return;
+    }
+    this.#waiting.push(change);
+    this.#writeLater();
+  }
+
+  /** Rejects with `ProblemError` where 16 questions wait already, or there is no answer within 2,000 ms. */
+  async ask<Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
+    if (this.#closed !== undefined) throw unanswered("the history is closed");
+    if (this.#asked.size >= mostQuestions)
+      throw unanswered("too many ask the history at the same time; try again");
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#asked.delete(id);
+        reject(unanswered("the history did not answer in time"));
+      }, answerMs);
+      this.#asked.set(id, { resolve, reject, timer });
+      this.#send({ type: "question", id, question, untilMs: Date.now() + answerMs });
+    });
+  }
+
+  /** Writes what waits. Resolves after 5 s at the latest. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    clearTimeout(this.#timer);
+    const ended = new Promise<void>((resolve) => this.#worker.once("exit", () => resolve()));
+    while (this.#waiting.length > 0) this.#sendChanges();
+    this.#send({ type: "close" });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, closeMs);
+    });
+    await Promise.race([ended, late]);
+    clearTimeout(timer);
+    await this.#worker.terminate();
+    this.#over("the history is closed");
+  }
+
+  #writeLater(): void {
+    if (this.#writing || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#writing = true;
+      this.#sendChanges();
+    }, writeEveryMs);
+    this.#timer.unref();
+  }
+
+  #sendChanges(): void {
+    const changes = this.#waiting.splice(0, mostInMessage);
+    this.#send({ type: "changes", changes, dropped: this.#dropped });
+    this.#dropped = 0;
+  }
+
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #heard(message: FromWorker): void {
+    switch (message.type) {
+      case "written":
+        this.#status = message.status;
+        this.#writing = false;
+        if (this.#waiting.length > 0 && this.#closed === undefined) this.#writeLater();
+        return;
+      case "answer":
+        this.#settle(message.id, ({ resolve }) => resolve(message.answer as never));
+        return;
+      case "unanswered":
+        this.#settle(message.id, ({ reject }) => reject(unanswered(message.message)));
+    }
+  }
+
+  #settle(id: number, end: (asked: Asked) => void): void {
+    const asked = this.#asked.get(id);
+    if (asked === undefined) return;
+    this.#asked.delete(id);
+    clearTimeout(asked.timer);
+    end(asked);
+  }
+
+  /** Nothing is written any more. What waits is bounded, and counted from there on. */
+  #over(why: string): void {
+    this.#status = { ...this.#status, failure: why };
+    for (const id of [...this.#asked.keys()]) this.#settle(id, ({ reject }) => reject(unanswered(why)));
+  }
+}
+
+function unanswered(why: string): ProblemError {
+  return new ProblemError(503, "history-busy", why);
+}
+
+/** Beside this module; of the sources, which Node.js does not run, the built one. */
+function workerFile(): URL {
+  const beside = new URL("./worker.js", import.meta.url);
+  return existsSync(fileURLToPath(beside))
+    ? beside
+    : new URL("../../dist/history/worker.js", import.meta.url);
+}

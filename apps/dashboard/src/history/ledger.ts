@@ -1,0 +1,469 @@
+import {
+  bytesOf,
+  closeDatabase,
+  type Database,
+  failureWords,
+  numberOf,
+  type OpenedDatabase,
+} from "./database.js";
+import {
+  type Change,
+  type EndReason,
+  endReasons,
+  type HoldAddress,
+  type KnownOwner,
+  type OpenHold,
+  type StoreStatus,
+  type SubjectKind,
+  subjectKinds,
+} from "./messages.js";
+import { Pending } from "./pending.js";
+import { addressName, cut, isLoss, type OpenRecord, ownerName, ownerOfRow, ownerText } from "./records.js";
+import { hourMs, type Level, levelMs, readTallies } from "./stretches.js";
+import { bucketOf, countIn, Tally } from "./tally.js";
+import { trimStep } from "./trim.js";
+
+const mostOpen = 200_000;
+const mostTallies = 200_000;
+const mostGroups = 2_000;
+const otherGroup = "__other__";
+/** Why a hold ended may be found out a little later. */
+const explainedWithinMs = 60_000;
+const mostExplainable = 20_000;
+const subjectsInMemory = 50_000;
+/** Rows that a change may make. */
+const rowsPerChange = 8;
+/** Steps of deleting between two writes. */
+const stepsAtOnce = 20;
+
+interface Subject {
+  readonly id: number;
+  hour: number;
+  group: number | null;
+}
+
+interface Ended {
+  readonly id: number;
+  readonly atMs: number;
+  readonly lost: boolean;
+  readonly address: HoldAddress;
+  readonly owner: KnownOwner | null;
+}
+
+/**
+ * All that the worker knows, and the only one that writes the file. What has happened goes into memory at once, and from there into the
+ * file in transactions that its log has room for; while the file cannot be written, what waits is bounded and the rest is counted.
+ */
+export class Ledger {
+  readonly db: Database;
+  /** Holds that have not ended, by address. */
+  readonly open = new Map<string, OpenRecord>();
+  readonly #file: string;
+  readonly #opened: OpenedDatabase;
+  readonly #groupOf: (key: string) => string;
+  /** Those that an earlier process left, and that this one has not been told of. */
+  readonly #stale = new Map<string, OpenRecord>();
+  /** Of the stretches that run. */
+  readonly #tallies: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
+  readonly #starts: [number, number] = [0, 0];
+  readonly #subjects = new Map<string, Subject>();
+  /** Groups with a name of their own, and the hour in which something was counted last; that of longest ago first. */
+  readonly #groups = new Map<number, number>();
+  readonly #ended = new Map<string, Ended>();
+  readonly #pending = new Pending();
+  #nextSubject: number;
+  #nextHold: number;
+  #dropped = 0;
+  #failure: string | null = null;
+
+  constructor(file: string, opened: OpenedDatabase, groupOf: (key: string) => string, nowMs: number) {
+    this.#file = file;
+    this.#opened = opened;
+    this.#groupOf = groupOf;
+    this.db = opened.db;
+    this.#nextSubject = numberOf(this.db, "SELECT max(id) FROM subject") + 1;
+    this.#nextHold = numberOf(this.db, "SELECT max(id) FROM hold") + 1;
+    this.#readOpen();
+    for (const level of [0, 1] as const) {
+      this.#starts[level] = nowMs - (nowMs % levelMs[level]);
+      const until = this.#starts[level] + 1;
+      for (const [subject, tally] of readTallies(this.db, level, this.#starts[level], until, mostTallies)
+        .tallies)
+        this.#tallies[level].set(subject, tally);
+    }
+    for (const { id, hour } of this.db
+      .prepare("SELECT id, hour FROM subject WHERE kind = 1 AND hour > ? ORDER BY hour LIMIT ?")
+      .all(nowMs - 2 * hourMs, mostGroups))
+      this.#groups.set(Number(id), Number(hour));
+  }
+
+  get status(): StoreStatus {
+    const momentOf = (sql: string): number | null => numberOf(this.db, sql) || null;
+    return {
+      usedBytes: bytesOf(this.#file),
+      maxBytes: this.#opened.maxBytes,
+      holdsSinceMs: momentOf("SELECT end_ms FROM hold ORDER BY id LIMIT 1"),
+      hoursSinceMs: momentOf("SELECT min(start) FROM stat WHERE level = 2"),
+      dropped: this.#dropped,
+      failure: this.#failure,
+    };
+  }
+
+  /** For a dashboard that starts: what was held when the one before wrote last. */
+  left(): OpenHold[] {
+    return [...this.#stale.values()].map(({ address: { cluster, key, entry }, owner, sinceMs }) => ({
+      ...{ cluster, key, entry },
+      sinceMs: sinceMs ?? 0,
+      token: owner?.token ?? null,
+    }));
+  }
+
+  /** The running stretch of a level: when it began, and what is counted in it. */
+  running(level: Level): { readonly startMs: number; readonly tallies: ReadonlyMap<number, Tally> } {
+    return { startMs: this.#starts[level], tallies: this.#tallies[level] };
+  }
+
+  /** Of a lock or its group, or of an owner; `null` of what has never been told of. */
+  find(
+    kind: SubjectKind,
+    cluster: string,
+    name: string,
+  ): { readonly id: number; readonly group: number | null } | null {
+    return (
+      this.#subjects.get(subjectKey(kind, cluster, cut(name))) ?? this.#read(kind, cluster, cut(name)) ?? null
+    );
+  }
+
+  /**
+   * Takes changes in and writes them. `onTurn`: a stretch is over and written, and nothing of the next is counted yet. `dropped`: changes
+   * that were not even sent.
+   */
+  record(changes: readonly Change[], dropped: number, nowMs: number, onTurn: (level: Level) => void): void {
+    this.#dropped += dropped;
+    const atOnce = Math.max(1, Math.floor(this.#opened.rowsAtOnce / rowsPerChange));
+    for (let at = 0; at === 0 || at < changes.length; at += atOnce) {
+      this.#turn(nowMs, onTurn);
+      for (const change of changes.slice(at, at + atOnce)) this.#take(change, nowMs);
+      this.#write();
+    }
+    this.#trim(nowMs);
+  }
+
+  close(): void {
+    this.#write();
+    closeDatabase(this.db);
+  }
+
+  // ---- what happened
+
+  #take(change: Change, nowMs: number): void {
+    if (this.#pending.isFull) {
+      this.#dropped += 1;
+      // What has ended is not shown as held, though the file cannot be told.
+      if (change.type === "ended") this.open.delete(addressName(change));
+      return;
+    }
+    switch (change.type) {
+      case "begun":
+        return this.#begun(change, nowMs);
+      case "identified":
+        return this.#identified(change, nowMs);
+      case "ended":
+        return this.#endedNow(change, nowMs);
+      case "explained":
+        return this.#explained(change, nowMs);
+      case "waiting": {
+        const load = change.waiters * change.forMs;
+        for (const tally of this.#talliesOf(change, null, nowMs)) tally.loadMs += load;
+        return;
+      }
+      case "complete":
+        for (const [name, record] of this.#stale)
+          if (record.address.cluster === change.cluster)
+            this.#end(
+              name,
+              record,
+              { atMs: change.atMs, reason: "unknown", heldMs: null, seen: false },
+              nowMs,
+            );
+    }
+  }
+
+  #begun(change: Extract<Change, { type: "begun" }>, nowMs: number): void {
+    const name = addressName(change);
+    const { cluster, backend, key, entry, sinceMs, exact, waitedMs, owner, found } = change;
+    const before = this.open.get(name);
+    if (before !== undefined && found) return;
+    const left = before ?? this.#stale.get(name);
+    // Only its collector knows whether it is the same grant, and then gives it the age that it had.
+    if (left !== undefined && found && left.sinceMs !== null && sinceMs <= left.sinceMs) {
+      this.#stale.delete(name);
+      this.open.set(name, left);
+      return;
+    }
+    if (left !== undefined)
+      this.#end(name, left, { atMs: nowMs, reason: "unknown", heldMs: null, seen: false }, nowMs);
+    if (this.open.size >= mostOpen) {
+      this.#dropped += 1;
+      return;
+    }
+    const record: OpenRecord = {
+      address: { cluster, backend, key, entry },
+      owner,
+      sinceMs,
+      exact,
+      waitedMs,
+      granted: !found,
+    };
+    this.open.set(name, record);
+    this.#pending.opened(name, this.#lockOf(record.address, nowMs).id, record);
+    if (found) return;
+    for (const tally of this.#talliesOf(change, owner, nowMs)) {
+      tally.grants += 1;
+      if (waitedMs === null) continue;
+      countIn(tally.waitTimes, bucketOf(waitedMs), 1);
+      if (waitedMs === 0) continue;
+      tally.waits += 1;
+      tally.waitedMs += waitedMs;
+      tally.waitMaxMs = Math.max(tally.waitMaxMs, waitedMs);
+    }
+  }
+
+  #identified(change: Extract<Change, { type: "identified" }>, nowMs: number): void {
+    const name = addressName(change);
+    const record = this.open.get(name);
+    if (record === undefined) return;
+    const known = record.owner === null ? null : ownerName(record.owner);
+    record.owner = change.owner;
+    this.#pending.opened(name, this.#lockOf(record.address, nowMs).id, record);
+    const owner = ownerName(change.owner);
+    if (known !== null || owner === null || !record.granted) return;
+    for (const tally of this.#talliesOfSubject("owner", change.cluster, owner, nowMs)) tally.grants += 1;
+  }
+
+  #endedNow(change: Extract<Change, { type: "ended" }>, nowMs: number): void {
+    const name = addressName(change);
+    const { cluster, backend, key, entry, atMs, reason, heldMs, seen } = change;
+    const record: OpenRecord = this.open.get(name) ??
+      this.#stale.get(name) ?? {
+        address: { cluster, backend, key, entry },
+        owner: null,
+        sinceMs: null,
+        exact: false,
+        waitedMs: null,
+        granted: false,
+      };
+    record.owner ??= change.owner;
+    this.#end(name, record, { atMs, reason, heldMs, seen }, nowMs);
+  }
+
+  /** `seen`: its end came at that moment, and was not found later. */
+  #end(
+    name: string,
+    { address, owner, sinceMs, exact, waitedMs }: OpenRecord,
+    end: {
+      readonly atMs: number;
+      readonly reason: EndReason;
+      readonly heldMs: number | null;
+      readonly seen: boolean;
+    },
+    nowMs: number,
+  ): void {
+    this.open.delete(name);
+    this.#stale.delete(name);
+    const lock = this.#lockOf(address, nowMs);
+    this.#pending.closed(name, lock.id, address.entry);
+    const lastedMs = sinceMs === null || !end.seen ? null : Math.max(0, end.atMs - sinceMs);
+    // Between both ends that were seen, whichever process saw the first one.
+    const heldMs = end.seen ? (end.heldMs ?? (exact ? lastedMs : null)) : null;
+    const id = this.#nextHold++;
+    this.#pending.holds.push([
+      ...[id, lock.id, cut(address.entry), ownerText(owner), owner?.token ?? null, sinceMs, exact ? 1 : 0],
+      ...[waitedMs, end.atMs, endReasons.indexOf(end.reason), heldMs],
+    ]);
+    const lost = isLoss(end.reason);
+    const atLeastMs = heldMs ?? lastedMs ?? 0;
+    for (const tally of this.#talliesOf(address, owner, nowMs)) {
+      tally.ends += 1;
+      if (lost) tally.lost += 1;
+      tally.heldMs += atLeastMs;
+      tally.holdMaxMs = Math.max(tally.holdMaxMs, atLeastMs);
+      if (heldMs !== null) countIn(tally.holds, bucketOf(heldMs), 1);
+    }
+    this.#ended.delete(name);
+    this.#ended.set(name, { id, atMs: nowMs, lost, address, owner });
+    if (this.#ended.size <= mostExplainable) return;
+    const [oldest] = this.#ended.keys();
+    if (oldest !== undefined) this.#ended.delete(oldest);
+  }
+
+  #explained(change: Extract<Change, { type: "explained" }>, nowMs: number): void {
+    const name = addressName(change);
+    const ended = this.#ended.get(name);
+    // An owner may have the lock again, and then it is about a hold whose end has not been told of.
+    if (this.open.has(name)) return;
+    if (ended === undefined || nowMs - ended.atMs > explainedWithinMs) return;
+    this.#pending.reasons.push([ended.id, endReasons.indexOf(change.reason)]);
+    if (ended.lost || !isLoss(change.reason)) return;
+    for (const tally of this.#talliesOf(ended.address, ended.owner, nowMs)) tally.lost += 1;
+  }
+
+  // ---- subjects, and what is counted of them
+
+  #lockOf({ cluster, backend, key }: Omit<HoldAddress, "entry">, nowMs: number): Subject {
+    return this.#subject("lock", cluster, key, nowMs, backend);
+  }
+
+  #subject(
+    kind: SubjectKind,
+    cluster: string,
+    name: string,
+    nowMs: number,
+    backend: string | null = null,
+  ): Subject {
+    const text = cut(name);
+    const key = subjectKey(kind, cluster, text);
+    const hour = nowMs - (nowMs % hourMs);
+    let subject = this.#subjects.get(key) ?? this.#read(kind, cluster, text);
+    if (subject === undefined) {
+      const group = kind === "lock" ? this.#group(cluster, name, nowMs) : null;
+      subject = { id: this.#nextSubject++, hour, group };
+      this.#pending.subjects.push([
+        ...[subject.id, subjectKinds.indexOf(kind), cluster, text, backend, group, nowMs, hour],
+      ]);
+    } else if (subject.hour < hour) {
+      subject.hour = hour;
+      if (kind === "lock") subject.group = this.#group(cluster, name, nowMs);
+      this.#pending.seen.set(subject.id, [subject.id, hour, subject.group]);
+    }
+    if (!this.#subjects.has(key)) {
+      // What is not written yet can be read from nowhere else.
+      if (this.#subjects.size >= subjectsInMemory && this.#pending.subjects.length === 0)
+        this.#subjects.clear();
+      this.#subjects.set(key, subject);
+    }
+    return subject;
+  }
+
+  #read(kind: SubjectKind, cluster: string, name: string): Subject | undefined {
+    const row = this.db
+      .prepare("SELECT id, hour, grp FROM subject WHERE kind = ? AND cluster = ? AND name = ?")
+      .get(subjectKinds.indexOf(kind), cluster, name);
+    if (row === undefined) return undefined;
+    return { id: Number(row.id), hour: Number(row.hour), group: row.grp === null ? null : Number(row.grp) };
+  }
+
+  /** Those beyond the limit are one; a group in which nothing was counted for an hour makes room. */
+  #group(cluster: string, key: string, nowMs: number): number {
+    const name = this.#groupOf(key);
+    const known = this.find("group", cluster, name);
+    if ((known === null || !this.#groups.has(known.id)) && this.#groups.size >= mostGroups) {
+      const [oldest] = this.#groups;
+      if (oldest === undefined || oldest[1] > nowMs - 2 * hourMs)
+        return this.#subject("group", cluster, otherGroup, nowMs).id;
+      this.#groups.delete(oldest[0]);
+    }
+    const { id, hour } = this.#subject("group", cluster, name, nowMs);
+    this.#groups.delete(id);
+    this.#groups.set(id, hour);
+    return id;
+  }
+
+  /** Of both running stretches: those of the lock, of its group, and of the owner. */
+  #talliesOf(address: Omit<HoldAddress, "entry">, owner: KnownOwner | null, nowMs: number): Tally[] {
+    const { cluster } = address;
+    const { id, group } = this.#lockOf(address, nowMs);
+    const tallies = this.#both(id, { kind: "lock", cluster, group });
+    if (group !== null) tallies.push(...this.#both(group, { kind: "group", cluster, group: null }));
+    const name = owner === null ? null : ownerName(owner);
+    if (name !== null) tallies.push(...this.#talliesOfSubject("owner", cluster, name, nowMs));
+    return tallies;
+  }
+
+  #talliesOfSubject(kind: SubjectKind, cluster: string, name: string, nowMs: number): Tally[] {
+    return this.#both(this.#subject(kind, cluster, name, nowMs).id, { kind, cluster, group: null });
+  }
+
+  #both(subject: number, of: Pick<Tally, "kind" | "cluster" | "group">): Tally[] {
+    const tallies: Tally[] = [];
+    for (const level of [0, 1] as const) {
+      const own = this.#tallies[level];
+      let tally = own.get(subject);
+      if (tally === undefined) {
+        if (own.size >= mostTallies) {
+          this.#dropped += 1;
+          continue;
+        }
+        tally = new Tally(of);
+        own.set(subject, tally);
+      }
+      this.#pending.counted(level, subject, tally);
+      tallies.push(tally);
+    }
+    return tallies;
+  }
+
+  #turn(nowMs: number, onTurn: (level: Level) => void): void {
+    for (const level of [0, 1] as const) {
+      const start = nowMs - (nowMs % levelMs[level]);
+      if (start <= this.#starts[level]) continue;
+      this.#write();
+      onTurn(level);
+      this.#tallies[level].clear();
+      this.#pending.forget(level);
+      this.#starts[level] = start;
+    }
+  }
+
+  // ---- the file
+
+  #readOpen(): void {
+    const rows = this.db.prepare(
+      `SELECT o.entry, o.owner, o.token, o.since_ms, o.exact, o.waited_ms, s.cluster, s.backend, s.name
+       FROM open_hold o JOIN subject s ON s.id = o.lock`,
+    );
+    for (const row of rows.all()) {
+      const address: HoldAddress = {
+        cluster: String(row.cluster),
+        backend: row.backend === "redis" ? "redis" : "zookeeper",
+        key: String(row.name),
+        entry: String(row.entry),
+      };
+      this.#stale.set(addressName(address), {
+        address,
+        owner: ownerOfRow(row),
+        sinceMs: Number(row.since_ms),
+        exact: row.exact === 1,
+        waitedMs: row.waited_ms === null ? null : Number(row.waited_ms),
+        granted: false,
+      });
+    }
+  }
+
+  /** What cannot be written now waits for the next time. */
+  #write(): void {
+    try {
+      while (this.#pending.write(this.db, this.#starts, this.#opened.rowsAtOnce));
+      this.#failure = null;
+    } catch (error) {
+      this.#failure = failureWords(error);
+      this.#dropped += this.#pending.shed();
+    }
+  }
+
+  #trim(nowMs: number): void {
+    try {
+      for (let step = 0; step < stepsAtOnce; step++) {
+        const done = trimStep(this.#opened, nowMs);
+        if (done === "subjects") this.#subjects.clear();
+        if (done === null) return;
+      }
+    } catch (error) {
+      this.#failure = failureWords(error);
+    }
+  }
+}
+
+function subjectKey(kind: SubjectKind, cluster: string, name: string): string {
+  return `${kind}\0${cluster}\0${name}`;
+}

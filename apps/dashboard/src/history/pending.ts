@@ -1,0 +1,145 @@
+import type { Database } from "./database.js";
+import { cut, type OpenRecord, ownerText } from "./records.js";
+import { type Level, storedLevel } from "./stretches.js";
+import { rowOfTally, type Tally } from "./tally.js";
+
+type Row = readonly unknown[];
+
+/** Holds and new subjects that wait while the file cannot be written. */
+const mostWaiting = 50_000;
+
+/** A statement for many rows in one call, which costs a tenth of as many calls. */
+const each = (columns: number): string =>
+  Array.from({ length: columns }, (_, at) => `value->>${at}`).join(", ");
+const sql = {
+  subjects: `INSERT INTO subject SELECT ${each(8)} FROM json_each(?)`,
+  seen: `UPDATE subject SET hour = n.value->>1, grp = n.value->>2 FROM json_each(?) AS n WHERE subject.id = n.value->>0`,
+  holds: `INSERT INTO hold SELECT ${each(11)} FROM json_each(?)`,
+  reasons: `UPDATE hold SET reason = n.value->>1 FROM json_each(?) AS n WHERE hold.id = n.value->>0`,
+  opened: `INSERT OR REPLACE INTO open_hold SELECT ${each(7)} FROM json_each(?)`,
+  closed: `DELETE FROM open_hold WHERE (lock, entry) IN (SELECT ${each(2)} FROM json_each(?))`,
+  counted: `INSERT OR REPLACE INTO stat SELECT ${each(14)} FROM json_each(?)`,
+} as const;
+
+/** What is in memory and not in the file. */
+export class Pending {
+  /** As the table has them. */
+  readonly subjects: Row[] = [];
+  /** Id, hour and group. */
+  readonly seen = new Map<number, Row>();
+  /** As the table has them. */
+  readonly holds: Row[] = [];
+  /** Id and reason. */
+  readonly reasons: Row[] = [];
+  /** By name: what is to be written of it, or what is to be deleted. */
+  readonly #open = new Map<string, { readonly opened: Row } | { readonly closed: Row }>();
+  readonly #counted: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
+
+  get isFull(): boolean {
+    return this.subjects.length >= mostWaiting;
+  }
+
+  opened(name: string, lock: number, { address, owner, sinceMs, exact, waitedMs }: OpenRecord): void {
+    const row = [
+      lock,
+      cut(address.entry),
+      ownerText(owner),
+      owner?.token ?? null,
+      sinceMs,
+      exact ? 1 : 0,
+      waitedMs,
+    ];
+    this.#open.set(name, { opened: row });
+  }
+
+  closed(name: string, lock: number, entry: string): void {
+    this.#open.set(name, { closed: [lock, cut(entry)] });
+  }
+
+  counted(level: Level, subject: number, tally: Tally): void {
+    this.#counted[level].set(subject, tally);
+  }
+
+  /** Of a stretch that is over. What could not be written of it is lost. */
+  forget(level: Level): void {
+    this.#counted[level].clear();
+  }
+
+  /** One transaction of so many rows. Whether there is more. Throws when the file cannot be written, and then all of it waits still. */
+  write(db: Database, starts: readonly [number, number], rowsAtOnce: number): boolean {
+    let room = rowsAtOnce;
+    const take = <T>(from: Iterable<T>): T[] => {
+      const taken: T[] = [];
+      for (const one of from) {
+        if (room === 0) break;
+        room -= 1;
+        taken.push(one);
+      }
+      return taken;
+    };
+    const subjects = take(this.subjects);
+    const seen = take(this.seen.values());
+    const holds = take(this.holds);
+    const reasons = take(this.reasons);
+    const open = take(this.#open);
+    const counted = ([0, 1] as const).map((level) => take(this.#counted[level]));
+    if (room === rowsAtOnce) return false;
+    db.exec("BEGIN IMMEDIATE");
+    try {
+      run(db, sql.subjects, subjects);
+      run(db, sql.seen, seen);
+      run(db, sql.holds, holds);
+      run(db, sql.reasons, reasons);
+      run(
+        db,
+        sql.closed,
+        open.flatMap(([, one]) => ("closed" in one ? [one.closed] : [])),
+      );
+      run(
+        db,
+        sql.opened,
+        open.flatMap(([, one]) => ("opened" in one ? [one.opened] : [])),
+      );
+      for (const level of [0, 1] as const)
+        run(
+          db,
+          sql.counted,
+          (counted[level] ?? []).map(([subject, tally]) => [
+            ...[storedLevel(level, tally.kind), starts[level], subject],
+            ...rowOfTally(tally),
+          ]),
+        );
+      db.exec("COMMIT");
+    } catch (error) {
+      rollBack(db);
+      throw error;
+    }
+    this.subjects.splice(0, subjects.length);
+    for (const [id] of seen) this.seen.delete(id as number);
+    this.holds.splice(0, holds.length);
+    this.reasons.splice(0, reasons.length);
+    for (const [name] of open) this.#open.delete(name);
+    for (const level of [0, 1] as const)
+      for (const [subject] of counted[level] ?? []) this.#counted[level].delete(subject);
+    return room === 0;
+  }
+
+  /** The oldest holds beyond what may wait; the result is how many those were. */
+  shed(): number {
+    const tooMany = Math.max(0, this.holds.length - mostWaiting);
+    this.holds.splice(0, tooMany);
+    this.reasons.splice(0, Math.max(0, this.reasons.length - mostWaiting));
+    return tooMany;
+  }
+}
+
+function run(db: Database, statement: string, rows: readonly Row[]): void {
+  if (rows.length > 0) db.prepare(statement).run(JSON.stringify(rows));
+}
+
+/** A failed statement may have ended the transaction already. */
+function rollBack(db: Database): void {
+  try {
+    db.exec("ROLLBACK");
+  } catch {}
+}

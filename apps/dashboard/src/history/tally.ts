@@ -1,0 +1,156 @@
+import type { SubjectKind } from "./messages.js";
+
+// What is counted of a lock, a group or an owner in a stretch of time.
+
+/** Bounds of the histograms in ms: four in each doubling, so that a percentile is at most 19 % above what was measured. */
+const perDoubling = 4;
+/** 2 ** 31 ms, about 25 days: all that is longer is in the last one. */
+const lastBucket = 31 * perDoubling;
+
+/** Bucket and count, bucket and count, and so on, in order of the buckets. Nearly every lock has a few. */
+export type Buckets = number[];
+
+export function bucketOf(ms: number): number {
+  return ms <= 1 ? 0 : Math.min(lastBucket, Math.ceil(perDoubling * Math.log2(ms) - 1e-9));
+}
+
+/** Ms: no measurement of the bucket is above it. */
+export function boundOf(bucket: number): number {
+  return 2 ** (bucket / perDoubling);
+}
+
+export function countIn(buckets: Buckets, bucket: number, count: number): void {
+  let at = 0;
+  while (at < buckets.length && (buckets[at] as number) < bucket) at += 2;
+  if (buckets[at] === bucket) buckets[at + 1] = (buckets[at + 1] as number) + count;
+  else buckets.splice(at, 0, bucket, count);
+}
+
+/** The bound of the bucket in which the measurement of that rank is; `null` where there is none. */
+export function percentileOf(buckets: Buckets, share: number): number | null {
+  const total = totalOf(buckets);
+  if (total === 0) return null;
+  let left = Math.max(1, Math.ceil(total * share));
+  for (let at = 0; at < buckets.length; at += 2) {
+    left -= buckets[at + 1] as number;
+    if (left <= 0) return boundOf(buckets[at] as number);
+  }
+  return boundOf(lastBucket);
+}
+
+/** Of two histograms together, from the top: without making a third one for each of 100,000 locks. */
+export function percentileOfBoth(one: Buckets, other: Buckets, share: number): number | null {
+  if (other.length === 0) return percentileOf(one, share);
+  if (one.length === 0) return percentileOf(other, share);
+  let above = Math.floor(
+    totalOf(one) + totalOf(other) - Math.max(1, Math.ceil((totalOf(one) + totalOf(other)) * share)),
+  );
+  let a = one.length - 2;
+  let b = other.length - 2;
+  while (a >= 0 || b >= 0) {
+    const bucket = Math.max(a < 0 ? -1 : (one[a] as number), b < 0 ? -1 : (other[b] as number));
+    if (a >= 0 && one[a] === bucket) {
+      above -= one[a + 1] as number;
+      a -= 2;
+    }
+    if (b >= 0 && other[b] === bucket) {
+      above -= other[b + 1] as number;
+      b -= 2;
+    }
+    if (above < 0) return boundOf(bucket);
+  }
+  return null;
+}
+
+function totalOf(buckets: Buckets): number {
+  let total = 0;
+  for (let at = 1; at < buckets.length; at += 2) total += buckets[at] as number;
+  return total;
+}
+
+/** Sums, the longest, and histograms of what was measured from both ends. */
+export class Tally {
+  readonly kind: SubjectKind;
+  readonly cluster: string;
+  /** Of a lock: the subject that is its group. */
+  readonly group: number | null;
+  grants = 0;
+  ends = 0;
+  /** Ends that were no release. */
+  lost = 0;
+  /** All that was held, also where only a lower bound is known. */
+  heldMs = 0;
+  holdMaxMs = 0;
+  /** Grants that were waited for, as far as that was seen. */
+  waits = 0;
+  waitedMs = 0;
+  waitMaxMs = 0;
+  /** Waiters times the time that they were there: what shows contention where single waits are hidden. */
+  loadMs = 0;
+  readonly holds: Buckets = [];
+  readonly waitTimes: Buckets = [];
+  /** Not written as it is now. */
+  dirty = false;
+
+  constructor({ kind, cluster, group }: Pick<Tally, "kind" | "cluster" | "group">) {
+    this.kind = kind;
+    this.cluster = cluster;
+    this.group = group;
+  }
+
+  add(other: Tally): void {
+    this.grants += other.grants;
+    this.ends += other.ends;
+    this.lost += other.lost;
+    this.heldMs += other.heldMs;
+    this.holdMaxMs = Math.max(this.holdMaxMs, other.holdMaxMs);
+    this.waits += other.waits;
+    this.waitedMs += other.waitedMs;
+    this.waitMaxMs = Math.max(this.waitMaxMs, other.waitMaxMs);
+    this.loadMs += other.loadMs;
+    addAll(this.holds, other.holds);
+    addAll(this.waitTimes, other.waitTimes);
+  }
+}
+
+function addAll(to: Buckets, from: Buckets): void {
+  for (let at = 0; at < from.length; at += 2) countIn(to, from[at] as number, from[at + 1] as number);
+}
+
+/** As one row of the store has it. */
+export type TallyRow = readonly [
+  ...figures: [number, number, number, number, number, number, number, number, number],
+  holds: string,
+  waitTimes: string,
+];
+
+export function rowOfTally(tally: Tally): TallyRow {
+  const { grants, ends, lost, heldMs, holdMaxMs, waits, waitedMs, waitMaxMs, loadMs } = tally;
+  return [
+    ...([grants, ends, lost, heldMs, holdMaxMs, waits, waitedMs, waitMaxMs, loadMs] as const),
+    tally.holds.join(" "),
+    tally.waitTimes.join(" "),
+  ];
+}
+
+export function tallyOfRow(of: Pick<Tally, "kind" | "cluster" | "group">, row: TallyRow): Tally {
+  const tally = new Tally(of);
+  [
+    tally.grants,
+    tally.ends,
+    tally.lost,
+    tally.heldMs,
+    tally.holdMaxMs,
+    tally.waits,
+    tally.waitedMs,
+    tally.waitMaxMs,
+    tally.loadMs,
+  ] = row;
+  tally.holds.push(...numbersIn(row[9]));
+  tally.waitTimes.push(...numbersIn(row[10]));
+  return tally;
+}
+
+function numbersIn(text: string): number[] {
+  return text === "" ? [] : text.split(" ").map(Number);
+}

@@ -1,0 +1,57 @@
+import { numberOf, type OpenedDatabase, usedPages } from "./database.js";
+import { hourMs, levelMs } from "./stretches.js";
+
+const monthMs = 30 * 24 * hourMs;
+/** Of the short stretches, which the last hour and the history of two hours are made of. */
+const shortKeptMs = 16 * levelMs[0];
+/** Shares of the room: above it old rows are deleted. What is left takes what is written until the next time. */
+const full = 0.9;
+/** Holds may have this share of the room; beyond, they go first. */
+const holdsShare = 0.5;
+/** What a hold takes with its index, about. */
+const holdBytes = 200;
+
+const oldestHolds = "DELETE FROM hold WHERE id IN (SELECT id FROM hold ORDER BY id LIMIT ?)";
+const oldestStretches = `DELETE FROM stat WHERE (level, start, subject) IN
+  (SELECT level, start, subject FROM stat WHERE level = ? AND start < ? ORDER BY start, subject LIMIT ?)`;
+/** Those of which nothing is kept any more, and that hold nothing. */
+const goneSubjects = `DELETE FROM subject WHERE id IN
+  (SELECT id FROM subject WHERE hour < ? AND NOT EXISTS (SELECT 1 FROM open_hold WHERE lock = subject.id) ORDER BY hour LIMIT ?)`;
+
+/** Deletes some rows that are too old, or the oldest where there is no room. What it deleted; `null`: there is nothing to do. */
+export function trimStep(opened: OpenedDatabase, nowMs: number): "rows" | "subjects" | null {
+  const { db, mostPages, rowsAtOnce, maxBytes } = opened;
+  const run = (sql: string, ...values: readonly unknown[]): boolean =>
+    db.prepare(sql).run(...values).changes > 0;
+  const firstOf = (level: number): number =>
+    numberOf(db, `SELECT min(start) FROM stat WHERE level = ${level}`) || Number.POSITIVE_INFINITY;
+  const stretches = (level: number, beforeMs: number): boolean =>
+    firstOf(level) < beforeMs && run(oldestStretches, level, beforeMs, rowsAtOnce);
+  const runningHour = nowMs - (nowMs % hourMs);
+  if (stretches(0, nowMs - shortKeptMs) || stretches(1, nowMs - monthMs) || stretches(2, nowMs - monthMs))
+    return "rows";
+  const oldestHoldMs = numberOf(db, "SELECT end_ms FROM hold ORDER BY id LIMIT 1");
+  if (oldestHoldMs !== 0 && oldestHoldMs < nowMs - monthMs && run(oldestHolds, rowsAtOnce)) return "rows";
+  if (usedPages(db) <= full * mostPages) {
+    // A file that was allowed to be larger gives back what it does not need.
+    if (numberOf(db, "PRAGMA page_count") > mostPages) {
+      db.prepare(`PRAGMA incremental_vacuum(${rowsAtOnce})`).all();
+      db.exec(`PRAGMA max_page_count=${mostPages}`);
+      return numberOf(db, "PRAGMA freelist_count") > 0 ? "rows" : null;
+    }
+    return null;
+  }
+  const holds = numberOf(db, "SELECT coalesce(max(id) - min(id) + 1, 0) FROM hold");
+  if (holds * holdBytes > holdsShare * maxBytes && run(oldestHolds, rowsAtOnce)) return "rows";
+  const floorMs = Math.min(
+    ...[0, 1, 2].map(firstOf),
+    oldestHoldMs === 0 ? runningHour : oldestHoldMs - (oldestHoldMs % hourMs),
+  );
+  if (run(goneSubjects, floorMs, rowsAtOnce)) return "subjects";
+  return stretches(1, runningHour) ||
+    run(oldestHolds, rowsAtOnce) ||
+    stretches(0, nowMs - (nowMs % levelMs[0])) ||
+    stretches(2, runningHour)
+    ? "rows"
+    : null;
+}

@@ -1,0 +1,111 @@
+import type { ObservedSession } from "@holdfast/collectors";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { HistoryFeed } from "../../src/history/feed.js";
+import type { LastingHistory } from "../../src/history/lasting-history.js";
+import type { Change } from "../../src/history/messages.js";
+import { FakeCollector, fakeParticipant } from "../fake-collector.js";
+
+let collector: FakeCollector;
+let changes: Change[];
+let feed: HistoryFeed;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_700_000_000_000 });
+  collector = new FakeCollector();
+  changes = [];
+  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
+  feed = new HistoryFeed(history, { name: "zoo", collector });
+});
+afterEach(() => {
+  feed.close();
+  vi.useRealTimers();
+});
+
+const owner = { session: "0x1", identity: null, token: null };
+
+function session(state: ObservedSession["state"]): void {
+  collector.contactList = [{ id: "0x1", state, timeoutMs: 10_000, endsMs: null }];
+}
+
+function hold(): void {
+  collector.emit({
+    type: "granted",
+    key: "/a",
+    entry: "e1",
+    atMs: Date.now(),
+    token: null,
+    heldMs: null,
+    owner,
+  });
+}
+
+function release(end?: "unknown"): void {
+  const told = { key: "/a", entry: "e1", atMs: Date.now(), token: null, heldMs: 1, owner };
+  collector.emit({ type: "released", ...told, ...(end === undefined ? {} : { end }) });
+}
+
+/** What was found out after the end. */
+async function explained(): Promise<unknown> {
+  await vi.advanceTimersByTimeAsync(40_000);
+  return changes.find(({ type }) => type === "explained");
+}
+
+it("a node that went while its session lived on was released", async () => {
+  session("connected");
+  hold();
+  await vi.advanceTimersByTimeAsync(20_000);
+  release();
+  expect(await explained()).toMatchObject({ key: "/a", reason: "released" });
+});
+
+it("a node whose session had no connection for a while before it went, and has none now, ended with its session", async () => {
+  session("connected");
+  hold();
+  await vi.advanceTimersByTimeAsync(10_000);
+  session("suspended");
+  await vi.advanceTimersByTimeAsync(10_000);
+  release();
+  expect(await explained()).toMatchObject({ key: "/a", reason: "session-ended" });
+});
+
+it("a client that released and left at once is not taken for one whose session ended", async () => {
+  session("connected");
+  hold();
+  await vi.advanceTimersByTimeAsync(9_000);
+  release();
+  session("suspended");
+  expect(await explained()).toBeUndefined();
+});
+
+it("where the servers do not tell of sessions, or the end was found by listing, the reason stays unknown", async () => {
+  session("unknown");
+  hold();
+  await vi.advanceTimersByTimeAsync(10_000);
+  release();
+  expect(await explained()).toBeUndefined();
+  session("suspended");
+  hold();
+  await vi.advanceTimersByTimeAsync(20_000);
+  release("unknown");
+  expect(await explained()).toBeUndefined();
+});
+
+it("holds that were there before anything listened are told of, and that all has been told comes after them", async () => {
+  feed.close();
+  const early = new FakeCollector();
+  early.put({ key: "/early", holders: [fakeParticipant({ entry: "h1", session: "0x2" })] });
+  changes = [];
+  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
+  feed = new HistoryFeed(history, { name: "zoo", collector: early });
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(changes.map(({ type }) => type)).toEqual(["begun", "complete"]);
+  expect(changes[0]).toMatchObject({ key: "/early", entry: "h1", found: true, owner: { session: "0x2" } });
+});
+
+it("waiters are counted every five seconds", async () => {
+  collector.put({ key: "/q", waiterCount: 3, state: "contended" });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(changes).toContainEqual({
+    ...{ type: "waiting", cluster: "zoo", backend: "zookeeper", key: "/q", waiters: 3, forMs: 5_000 },
+  });
+});

@@ -1,0 +1,317 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { groupByRules } from "../../src/exporter/group-rules.js";
+import { Boards } from "../../src/history/boards.js";
+import { bytesOf, closeDatabase, openDatabase } from "../../src/history/database.js";
+import { Ledger } from "../../src/history/ledger.js";
+import type { Change, KnownOwner, RankingQuestion, StoryQuestion } from "../../src/history/messages.js";
+import { storyOf } from "../../src/history/story.js";
+
+const hourMs = 3_600_000;
+const megabyte = 1_048_576;
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-history-"));
+  file = join(folder, "history.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** In the middle of an hour that is long over. */
+const t0 = 1_700_000_000_000 - (1_700_000_000_000 % hourMs) + 5 * 60_000;
+const billing: KnownOwner = { session: "0x1", label: "billing", host: "h1", pid: 7, token: "0x5" };
+const at = (key: string, entry = "e1") => ({ cluster: "zoo", backend: "zookeeper" as const, key, entry });
+
+function begun(key: string, more: Partial<Extract<Change, { type: "begun" }>> = {}): Change {
+  const known = { sinceMs: t0, exact: true, waitedMs: 0, found: false, owner: billing };
+  return { type: "begun", ...at(key), ...known, ...more };
+}
+
+function ended(key: string, atMs: number, more: Partial<Extract<Change, { type: "ended" }>> = {}): Change {
+  return {
+    ...{ type: "ended", ...at(key), atMs, seen: true, heldMs: null },
+    ...{ reason: "released", owner: null, ...more },
+  };
+}
+
+class Kept implements Disposable {
+  readonly ledger: Ledger;
+  readonly boards: Boards;
+
+  constructor(nowMs = t0, maxBytes = 32 * megabyte) {
+    this.ledger = new Ledger(file, openDatabase(file, maxBytes), groupByRules([]), nowMs);
+    this.boards = new Boards(this.ledger);
+  }
+
+  record(nowMs: number, ...changes: Change[]): void {
+    this.ledger.record(changes, 0, nowMs, (level) => this.boards.turned(level));
+  }
+
+  story(key: string, more: Partial<StoryQuestion> = {}) {
+    const range = { fromMs: t0 - hourMs, toMs: t0 + hourMs, limit: 100, after: null };
+    return storyOf(this.ledger, { ask: "story", cluster: "zoo", key, ...range, ...more });
+  }
+
+  async rank(nowMs: number, more: Partial<RankingQuestion> = {}) {
+    const question = {
+      ...({ ask: "ranking", kind: "lock", window: "day", sort: "held", limit: 10 } as const),
+      ...{ cluster: null, group: null, ...more },
+    };
+    await expect.poll(() => this.boards.rank(question, nowMs)).not.toBeNull();
+    return this.boards.rank(question, nowMs)?.rows ?? [];
+  }
+
+  [Symbol.dispose](): void {
+    this.boards.end();
+    this.ledger.close();
+  }
+}
+
+describe("the history of a lock", () => {
+  it("has of each hold who had it, how long it was waited for, how long it lasted and why it ended", () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/order/1", { waitedMs: 250 }));
+    kept.record(t0 + 900, ended("/order/1", t0 + 900, { reason: "expired" }));
+    expect(kept.story("/order/1")).toMatchObject({
+      ...{ open: [], next: null, firstSeenMs: t0 },
+      holds: [
+        {
+          ...{ entry: "e1", owner: billing, sinceMs: t0, exact: true, waitedMs: 250 },
+          ...{ endMs: t0 + 900, reason: "expired", heldMs: 900 },
+        },
+      ],
+      steps: [{ grants: 1, ends: 1, lost: 1, holdMs: { max: 900 }, waitMs: { max: 250 } }],
+    });
+  });
+
+  it("shows what goes on as open, and what began in the range and ended after it", () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/a"), begun("/b"));
+    kept.record(t0 + 1_000, ended("/a", t0 + 5_000));
+    expect(kept.story("/b").open).toMatchObject([{ entry: "e1", endMs: null }]);
+    expect(kept.story("/a", { toMs: t0 + 2_000 }).holds).toMatchObject([{ endMs: t0 + 5_000 }]);
+    expect(kept.story("/a", { toMs: t0 }).holds).toEqual([]);
+  });
+
+  it("comes in pages, each hold once", () => {
+    using kept = new Kept();
+    for (let n = 0; n < 25; n++) {
+      const entry = `e${n}`;
+      kept.record(t0, begun("/p", { entry }), ended("/p", t0 + 1_000 + (n >> 2), { entry }));
+    }
+    const seen: string[] = [];
+    let after: StoryQuestion["after"] = null;
+    do {
+      const page = kept.story("/p", { limit: 4, after });
+      seen.push(...page.holds.map(({ entry }) => entry));
+      after = page.next as StoryQuestion["after"];
+    } while (after !== null);
+    expect(seen).toHaveLength(25);
+    expect(new Set(seen).size).toBe(25);
+  });
+
+  it("takes in later why a hold ended, and counts a loss then; but not while the same owner has it again", () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/x"), ended("/x", t0 + 100, { reason: "unknown" }));
+    kept.record(t0 + 200, { type: "explained", ...at("/x"), reason: "session-ended" });
+    expect(kept.story("/x")).toMatchObject({ holds: [{ reason: "session-ended" }], steps: [{ lost: 1 }] });
+    kept.record(t0 + 300, begun("/x"));
+    kept.record(t0 + 400, { type: "explained", ...at("/x"), reason: "forced" });
+    expect(kept.story("/x").holds).toMatchObject([{ reason: "session-ended" }]);
+  });
+
+  it("names an owner that became known after the grant", async () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/late", { owner: null }));
+    kept.record(t0 + 10, { type: "identified", ...at("/late"), owner: billing });
+    kept.record(t0 + 500, ended("/late", t0 + 500));
+    expect(kept.story("/late").holds).toMatchObject([{ owner: billing }]);
+    expect(await kept.rank(t0 + 600, { kind: "owner" })).toMatchObject([
+      { name: "billing", grants: 1, ends: 1, heldMs: 500 },
+    ]);
+  });
+});
+
+describe("after a restart", () => {
+  it("a hold that is surely the same keeps its beginning and its owner, and its length is measured from there", () => {
+    {
+      using kept = new Kept();
+      kept.record(t0, begun("/old"));
+    }
+    using kept = new Kept(t0 + hourMs);
+    expect(kept.ledger.left()).toEqual([
+      { cluster: "zoo", key: "/old", entry: "e1", token: "0x5", sinceMs: t0 },
+    ]);
+    const found = { found: true, exact: false, waitedMs: null, owner: null };
+    kept.record(t0 + hourMs, begun("/old", { ...found, sinceMs: t0 }));
+    kept.record(t0 + hourMs, { type: "complete", cluster: "zoo", atMs: t0 + hourMs });
+    expect(kept.story("/old").open).toMatchObject([{ sinceMs: t0, owner: billing }]);
+    kept.record(t0 + hourMs + 1, ended("/old", t0 + hourMs + 1));
+    expect(kept.story("/old", { toMs: t0 + 2 * hourMs }).holds).toMatchObject([
+      { sinceMs: t0, heldMs: hourMs + 1, reason: "released" },
+    ]);
+  });
+
+  it("what is not held any more has ended for an unknown reason, after no known time", () => {
+    {
+      using kept = new Kept();
+      kept.record(t0, begun("/gone"), begun("/other"));
+    }
+    using kept = new Kept(t0 + 1_000);
+    // Of a hold of the same entry that is younger it is not the same grant.
+    kept.record(t0 + 1_000, begun("/other", { found: true, exact: false, sinceMs: t0 + 1_000 }));
+    kept.record(t0 + 2_000, { type: "complete", cluster: "zoo", atMs: t0 + 2_000 });
+    for (const key of ["/gone", "/other"])
+      expect(kept.story(key).holds).toMatchObject([{ reason: "unknown", heldMs: null }]);
+    expect(kept.story("/gone").open).toEqual([]);
+    expect(kept.story("/other").open).toMatchObject([{ sinceMs: t0 + 1_000 }]);
+  });
+
+  it("the ranking is as it was, of the running hour as of those before", async () => {
+    const now = t0 + 3 * hourMs;
+    {
+      using kept = new Kept();
+      kept.record(t0, begun("/r/1"), ended("/r/1", t0 + 7_000));
+      kept.record(now, begun("/r/2"), ended("/r/2", now, { heldMs: 3_000 }));
+      expect(await kept.rank(now)).toMatchObject([{ name: "/r/1" }, { name: "/r/2" }]);
+    }
+    using kept = new Kept(now + 1);
+    expect(await kept.rank(now + 1)).toMatchObject([
+      { name: "/r/1", heldMs: 7_000, holdMs: { max: 7_000 } },
+      { name: "/r/2", heldMs: 3_000 },
+    ]);
+    expect(await kept.rank(now + 1, { window: "hour" })).toMatchObject([{ name: "/r/2" }]);
+  });
+});
+
+describe("the ranking", () => {
+  it("goes by what is asked for: held, longest, slowest, waits, contention and losses", async () => {
+    using kept = new Kept();
+    for (let n = 0; n < 10; n++) kept.record(t0, begun("/many/1"), ended("/many/1", t0, { heldMs: 1_000 }));
+    kept.record(
+      t0,
+      begun("/long/1", { waitedMs: 90 }),
+      ended("/long/1", t0, { heldMs: 8_000, reason: "expired" }),
+    );
+    kept.record(t0, { type: "waiting", ...at("/queue/1"), waiters: 3, forMs: 5_000 });
+    const first = async (more: Partial<RankingQuestion>) => (await kept.rank(t0 + 1_000, more))[0]?.name;
+    expect(await first({ sort: "held" })).toBe("/many/1");
+    expect(await first({ sort: "hold-max" })).toBe("/long/1");
+    expect(await first({ sort: "hold-p99" })).toBe("/long/1");
+    expect(await first({ sort: "wait-max" })).toBe("/long/1");
+    expect(await first({ sort: "contended" })).toBe("/queue/1");
+    expect(await first({ sort: "lost" })).toBe("/long/1");
+    expect(await first({ sort: "grants" })).toBe("/many/1");
+    expect(await first({ kind: "group", sort: "held" })).toBe("many/*");
+    expect(await first({ kind: "owner", sort: "held" })).toBe("billing");
+    expect(await kept.rank(t0, { group: "long/*" })).toMatchObject([{ name: "/long/1", group: "long/*" }]);
+    expect(await kept.rank(t0, { cluster: "other" })).toEqual([]);
+  });
+
+  it("counts holds that go on, for as long as they are in the window", async () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/leader"));
+    const now = t0 + 50 * hourMs;
+    kept.record(now, begun("/short"), ended("/short", now, { heldMs: 60_000 }));
+    const [first] = await kept.rank(now);
+    expect(first).toMatchObject({ name: "/leader", open: 1, holdMs: { max: 50 * hourMs } });
+    expect(first?.heldMs).toBeLessThanOrEqual(25 * hourMs);
+    expect((await kept.rank(now, { kind: "owner" }))[0]).toMatchObject({ name: "billing", open: 1 });
+  });
+
+  it("leaves out what was before the window, though the process has run all the time", async () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/w"), ended("/w", t0, { heldMs: 5_000 }));
+    const later = t0 + 2 * hourMs;
+    kept.record(later, begun("/v"), ended("/v", later, { heldMs: 1_000 }));
+    await expect
+      .poll(async () => (await kept.rank(later, { window: "hour" })).map(({ name }) => name))
+      .toEqual(["/v"]);
+    expect((await kept.rank(later)).map(({ name }) => name)).toEqual(["/w", "/v"]);
+  });
+});
+
+describe("the size of the store", () => {
+  it("is never passed by database and log together, however much is written", async () => {
+    const maxBytes = 16 * megabyte;
+    using kept = new Kept(t0, maxBytes);
+    let most = 0;
+    // About ten times what fits, over four days, with names of their own for most locks.
+    for (let batch = 0; batch < 400; batch++) {
+      const nowMs = t0 + batch * (hourMs / 4);
+      const changes: Change[] = [];
+      for (let n = 0; n < 1_000; n++) {
+        const key = `/job/${n % 3 === 0 ? n : batch * 1_000 + n}`;
+        const entry = `_c_${"x".repeat(40)}-${batch}-${n}`;
+        changes.push(begun(key, { entry, sinceMs: nowMs }), ended(key, nowMs + n, { entry, heldMs: n }));
+      }
+      kept.record(nowMs, ...changes);
+      most = Math.max(most, bytesOf(file));
+    }
+    expect(kept.ledger.status.failure).toBeNull();
+    expect(most).toBeLessThanOrEqual(maxBytes);
+    expect(most).toBeGreaterThan(maxBytes / 2);
+    const { holdsSinceMs, hoursSinceMs } = kept.ledger.status;
+    const now = t0 + 399 * (hourMs / 4);
+    expect(holdsSinceMs).toBeGreaterThan(t0);
+    // Groups, which are few, are kept for longest.
+    expect(hoursSinceMs).toBeLessThanOrEqual(t0);
+    // The newest is there.
+    expect(kept.story("/job/3", { fromMs: now - 1, toMs: now + hourMs }).holds).toHaveLength(1);
+  });
+
+  it("is given back where it was larger before", () => {
+    {
+      using kept = new Kept(t0, 64 * megabyte);
+      for (let batch = 0; batch < 60; batch++) {
+        const changes = Array.from({ length: 3_000 }, (_, n) => {
+          const entry = `_c_${"x".repeat(60)}-${batch}-${n}`;
+          return [begun(`/k/${n}`, { entry }), ended(`/k/${n}`, t0, { entry, heldMs: 1 })];
+        });
+        kept.record(t0, ...changes.flat());
+      }
+    }
+    expect(statSync(file).size).toBeGreaterThan(20 * megabyte);
+    using kept = new Kept(t0, 16 * megabyte);
+    for (let n = 0; n < 200 && bytesOf(file) > 16 * megabyte; n++) kept.record(t0 + n, begun("/one"));
+    expect(bytesOf(file)).toBeLessThanOrEqual(16 * megabyte);
+  });
+});
+
+describe("a file", () => {
+  it("is for its owner alone", () => {
+    using _ = new Kept();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(`${file}-wal`).mode & 0o777).toBe(0o600);
+  });
+
+  it("of something else, of another program, of a newer dashboard or in use is refused by a sentence that names it", () => {
+    writeFileSync(file, "these are my notes, and no database");
+    expect(() => openDatabase(file, 16 * megabyte)).toThrow(
+      `${file} is no history: it is a file of something else`,
+    );
+    rmSync(file);
+    {
+      const { db } = openDatabase(file, 16 * megabyte);
+      expect(() => openDatabase(file, 16 * megabyte)).toThrow(`${file} is in use by another dashboard`);
+      db.exec("PRAGMA user_version=7");
+      closeDatabase(db);
+    }
+    expect(() => openDatabase(file, 16 * megabyte)).toThrow(
+      `${file} was written by a newer dashboard (schema 7, this one knows 1)`,
+    );
+    rmSync(file);
+    const other = openDatabase(file, 16 * megabyte).db;
+    other.exec("PRAGMA application_id=1");
+    closeDatabase(other);
+    expect(() => openDatabase(file, 16 * megabyte)).toThrow(
+      `${file} is no history: it is a database of another program`,
+    );
+    expect(() => openDatabase(join(folder, "none", "h.db"), 16 * megabyte)).toThrow(
+      "cannot be written (ENOENT)",
+    );
+  });
+});
