@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { LocationProvider, Route, Router } from "preact-iso";
+import { LocationProvider, lazy, Route, Router } from "preact-iso";
 import { base } from "./app/base.js";
 import { FindingsPage } from "./pages/findings.js";
 import { LockPage } from "./pages/lock.js";
@@ -17,6 +17,9 @@ const SchedulesPage = later(async () => (await import("./pages/schedules.js")).S
 const SessionPage = later(async () => (await import("./pages/session.js")).SessionPage);
 const SessionsPage = later(async () => (await import("./pages/sessions.js")).SessionsPage);
 const WaitsPage = later(async () => (await import("./pages/waits.js")).WaitsPage);
+
+// Only dashboards that keep a history have it.
+const RankingPage = lazy(() => import("./pages/ranking.js").then((page) => page.RankingPage));
 
 /** Where the keyboard goes on after another page has come. */
 function focusMain(): void {
@@ -40,6 +43,7 @@ export function App(): JSX.Element {
           <Route path={`${base}backends`} component={BackendsPage} />
           <Route path={`${base}findings`} component={FindingsPage} />
           <Route path={`${base}waits`} component={WaitsPage} />
+          <Route path={`${base}ranking`} component={RankingPage} />
           <Route path={`${base}audit`} component={AuditPage} />
           <Route path={`${base}about`} component={AboutPage} />
           <Route default component={MissingPage} />

@@ -13,6 +13,7 @@ export const places: Readonly<Record<string, readonly [path: string, name: strin
   f: ["findings", "Findings"],
   w: ["waits", "Waits"],
   c: ["schedules", "Schedules"],
+  r: ["ranking", "Ranking"],
   a: ["audit", "Audit"],
 };
 

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useRoute } from "preact-iso";
+import { lazy, useRoute } from "preact-iso";
 import type { LockDetail, LockHistory, LockRow } from "../../../src/contract/api.js";
 import { ActionDialog, type Chosen } from "../actions/action-dialog.js";
 import { actionNames, asAction } from "../actions/words.js";
@@ -25,6 +25,9 @@ import { Holder } from "./lock/holder.js";
 import { useHandOffAnnounced, useLockChanges } from "./lock/live.js";
 import { Histogram, Past } from "./lock/past.js";
 import { Queue } from "./lock/queue.js";
+
+// Only dashboards that keep a history have it.
+const Story = lazy(() => import("./lock/story.js").then((part) => part.Story));
 
 const oldestForActionsMs = 10_000;
 /** The stream tells of changes; this is for what it may have missed. */
@@ -72,20 +75,23 @@ export function LockPage(): JSX.Element {
       );
     }
     return failure.kind === "missing" ? (
-      <Nothing title="No such lock" whole>
-        <p>
-          Nothing is there now. A lock on ZooKeeper or Redis exists only while a client holds it or waits for
-          it, or has left something behind.
-        </p>
-        <p>
-          <button type="button" onClick={reload}>
-            Look again
-          </button>{" "}
-          <a class="button" href={view.href("locks")}>
-            All locks
-          </a>
-        </p>
-      </Nothing>
+      <>
+        <Nothing title="No such lock" whole>
+          <p>
+            Nothing is there now. A lock on ZooKeeper or Redis exists only while a client holds it or waits
+            for it, or has left something behind.
+          </p>
+          <p>
+            <button type="button" onClick={reload}>
+              Look again
+            </button>{" "}
+            <a class="button" href={view.href("locks")}>
+              All locks
+            </a>
+          </p>
+        </Nothing>
+        {me.value?.history === true && <Story id={id} view={view} />}
+      </>
     ) : (
       <Failed failure={failure} retry={reload} whole />
     );
@@ -192,6 +198,7 @@ export function LockPage(): JSX.Element {
           <Queue detail={data} view={view} actionsOf={of} />
         </section>
       </div>
+      {me.value?.history === true && <Story id={id} view={view} />}
       <div class="two wide-left">
         <section>
           <h2>History</h2>

@@ -108,10 +108,13 @@ function ClusterChoice({ view }: { view: View }): JSX.Element | null {
   );
 }
 
-/** Schedules are a page where a cluster shows some, or where an address has led to it. */
+/** Schedules are a page where a cluster shows some, and the ranking where a history is kept, or where an address has led to it. */
 function shownPlaces(here: string | undefined): (typeof places)[string][] {
   const schedules = here === "schedules" || (clusters.value ?? []).some((each) => each.schedules);
-  return Object.values(places).filter(([path]) => path !== "schedules" || schedules);
+  const ranking = here === "ranking" || me.value?.history === true;
+  return Object.values(places).filter(
+    ([path]) => (path !== "schedules" || schedules) && (path !== "ranking" || ranking),
+  );
 }
 
 function rights(): string {

@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { seededRandom } from "@holdfast/core/testing";
+import { LastingHistory } from "@holdfast/dashboard";
+import { expect, it } from "vitest";
+import { buildPackages } from "../support/process/emit.js";
+import { share } from "../support/share.js";
+
+const kills = share("kills of a process that writes a history", 8, 100);
+/** What is younger may be lost: half a second until it is written, and some for a machine that is busy. */
+const mayBeLostMs = 1_000;
+const writer = fileURLToPath(new URL("support/history-writer.mjs", import.meta.url));
+
+/** Lines of the writer until it was killed. */
+async function writtenUntilKilled(
+  file: string,
+  run: number,
+  afterMs: number,
+): Promise<{ entry: string; atMs: number }[]> {
+  const child: ChildProcess = spawn(process.execPath, [writer, file, String(run)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  let began: () => void = () => {};
+  const beginning = new Promise<void>((resolve) => {
+    began = resolve;
+  });
+  child.stdout?.setEncoding("utf8").on("data", (part: string) => {
+    text += part;
+    began();
+  });
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  await Promise.race([beginning, ended]);
+  await new Promise((resolve) => setTimeout(resolve, afterMs));
+  child.kill("SIGKILL");
+  await ended;
+  // The last line may be a part of one.
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => {
+      const [entry = "", atMs = ""] = line.split(" ");
+      return { entry, atMs: Number(atMs) };
+    });
+}
+
+it("a history whose writer is killed at any moment opens again, and has all that is older than a second", {
+  timeout: 60_000 + kills * 15_000,
+}, async () => {
+  await buildPackages("@holdfast/dashboard");
+  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  console.log(`HOLDFAST_SEED=${seed}`);
+  const random = seededRandom(seed);
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-killed-"));
+  const file = join(folder, "history.db");
+  try {
+    for (let run = 0; run < kills; run++) {
+      const told = await writtenUntilKilled(file, run, 200 + Math.floor(random() * 1_800));
+      const killedMs = Date.now();
+      const history = await LastingHistory.open({ file, maxMegabytes: 64 });
+      try {
+        const kept = await entriesOf(history, run);
+        const due = told.filter(({ atMs }) => atMs < killedMs - mayBeLostMs);
+        const lost = due.filter(({ entry }) => !kept.has(entry));
+        expect(lost, `of ${due.length} in run ${run}`).toEqual([]);
+        expect(told.length, `run ${run}`).toBeGreaterThan(0);
+      } finally {
+        await history.close();
+      }
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+async function entriesOf(history: LastingHistory, run: number): Promise<Set<string>> {
+  const entries = new Set<string>();
+  let after: readonly [number, number] | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof ask>> = await ask(history, run, after);
+    for (const { entry } of page.holds) entries.add(entry);
+    after = page.next;
+  } while (after !== null);
+  return entries;
+}
+
+function ask(history: LastingHistory, run: number, after: readonly [number, number] | null) {
+  const range = { fromMs: 0, toMs: Date.now() + 60_000, limit: 500 };
+  return history.ask({ ask: "story", cluster: "zoo", key: `/run/${run}`, ...range, after });
+}

@@ -1,0 +1,122 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
+import { expect, it } from "vitest";
+import type { LockRow } from "../../apps/dashboard/src/contract/api.js";
+import type { Ranking, Story } from "../../apps/dashboard/src/contract/history.js";
+import { Browser } from "./support/browser.js";
+import { Dashboard } from "./support/dashboard.js";
+
+async function inFolder(work: (file: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-history-"));
+  try {
+    await work(join(folder, "history.db"));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+it("leads in three clicks to what a lock did yesterday and to who holds most and longest, on a phone without a scroll to the side", async () => {
+  await inFolder(async (file) => {
+    await using server = await startEmbeddedZooKeeper();
+    await using locks = zookeeperLocks({ connect: server.connectString, identity: true });
+    const zookeeper = { connect: server.connectString, roots: ["/order"], adminPort: 0 };
+    await using dashboard = await Dashboard.start({
+      clusters: [{ name: "zoo", zookeeper }],
+      history: { file },
+    });
+    const first = await locks.mutex("/order/17").acquire({ label: "billing" });
+    const next = locks.mutex("/order/17").acquire({ label: "shipping" });
+    await dashboard.row("/order/17", ({ state }) => state === "contended");
+    await first.release();
+    const handle = await next;
+    const waiting = locks.mutex("/order/17").acquire();
+    const row: LockRow = await dashboard.row("/order/17", ({ state }) => state === "contended");
+    await eventually(
+      async () => {
+        const { holds, open } = await dashboard.get<Story>(`locks/${row.id}/story`);
+        return holds[0]?.identity?.label === "billing" && open[0]?.identity?.label === "shipping";
+      },
+      { what: "the story of the lock", withinMs: 30_000 },
+    );
+    await eventually(async () => (await dashboard.get<Ranking>("ranking?by=owner")).rows.length === 2, {
+      ...{ what: "the ranking of owners", withinMs: 30_000 },
+    });
+
+    await using browser = await Browser.open();
+    await using tab = await browser.tab();
+    const { page } = tab;
+    let clicks = 0;
+    const click = async (name: string | RegExp): Promise<void> => {
+      clicks += 1;
+      await page.getByRole("link", { name }).first().click();
+    };
+    const fits = async (): Promise<void> =>
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+
+    await page.goto(dashboard.url);
+    await click(/order\/17/);
+    await page.getByRole("heading", { name: "Timeline" }).waitFor();
+    await page.getByRole("table", { name: /Holds/ }).getByText("billing").first().waitFor();
+    await click("Earlier");
+    await page.getByText("Nothing of this lock is known in this time.").waitFor();
+    expect(clicks).toBeLessThanOrEqual(3);
+
+    await page.goto(dashboard.url);
+    clicks = 0;
+    await click("Ranking");
+    await click("Owners");
+    await page.getByRole("table").getByText("shipping").waitFor();
+    await page.getByRole("columnheader", { name: "Longest hold" }).waitFor();
+    expect(clicks).toBeLessThanOrEqual(3);
+    await click("Groups");
+    await click("order/*");
+    await page.getByRole("table").getByText("/order/17").waitFor();
+
+    await page.setViewportSize({ width: 390, height: 844 });
+    await fits();
+    await page.goto(`${dashboard.url}locks/${row.id}`);
+    await page.getByRole("heading", { name: "Timeline" }).waitFor();
+    await page.getByRole("table", { name: /Holds/ }).getByText("billing").first().waitFor();
+    await fits();
+    expect(tab.trouble()).toEqual([]);
+    await handle.release();
+    await (await waiting).release();
+  });
+});
+
+it("shows a hold's age over a restart of the dashboard, and the page is as before where no history is kept", async () => {
+  await inFolder(async (file) => {
+    await using server = await startEmbeddedZooKeeper();
+    await using locks = zookeeperLocks({ connect: server.connectString });
+    const zookeeper = { connect: server.connectString, roots: ["/order"], adminPort: 0 };
+    const clusters = [{ name: "zoo", zookeeper }];
+    const handle = await locks.mutex("/order/18").acquire();
+    let firstSeenMs: number | null = null;
+    {
+      await using dashboard = await Dashboard.start({ clusters, history: { file } });
+      const row = await dashboard.row("/order/18", ({ state }) => state === "held");
+      firstSeenMs = row.oldestHold.atMs;
+      await eventually(async () => (await dashboard.get<Story>(`locks/${row.id}/story`)).open.length === 1, {
+        ...{ what: "the hold in the history", withinMs: 30_000 },
+      });
+    }
+    {
+      await using dashboard = await Dashboard.start({ clusters, history: { file } });
+      const row = await dashboard.row("/order/18", ({ state }) => state === "held");
+      expect(row.oldestHold).toEqual({ atMs: firstSeenMs, provenance: "at-least" });
+    }
+    await using dashboard = await Dashboard.start({ clusters });
+    const row = await dashboard.row("/order/18", ({ state }) => state === "held");
+    expect(row.oldestHold.atMs).toBeGreaterThan(firstSeenMs ?? 0);
+    await using browser = await Browser.open();
+    await using tab = await browser.tab();
+    await tab.page.goto(`${dashboard.url}locks/${row.id}`);
+    await tab.page.getByRole("heading", { name: "Hold times" }).waitFor();
+    expect(await tab.page.getByRole("heading", { name: "Timeline" }).count()).toBe(0);
+    expect(await tab.page.getByRole("link", { name: "Ranking" }).count()).toBe(0);
+    await handle.release();
+  });
+});
