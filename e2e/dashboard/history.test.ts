@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { expect, it } from "vitest";
@@ -8,6 +10,8 @@ import type { LockRow } from "../../apps/dashboard/src/contract/api.js";
 import type { Ranking, Story } from "../../apps/dashboard/src/contract/history.js";
 import { Browser } from "./support/browser.js";
 import { Dashboard } from "./support/dashboard.js";
+
+const holder = fileURLToPath(new URL("support/history-holder.mjs", import.meta.url));
 
 async function inFolder(work: (file: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-history-"));
@@ -118,5 +122,54 @@ it("shows a hold's age over a restart of the dashboard, and the page is as befor
     expect(await tab.page.getByRole("heading", { name: "Timeline" }).count()).toBe(0);
     expect(await tab.page.getByRole("link", { name: "Ranking" }).count()).toBe(0);
     await handle.release();
+  });
+});
+
+it("says why holds ended: released, forced from here, and ended with the session of a client that was killed", async () => {
+  await inFolder(async (file) => {
+    await using server = await startEmbeddedZooKeeper({ words: "all" });
+    await using locks = zookeeperLocks({ connect: server.connectString, identity: true });
+    const zookeeper = { connect: server.connectString, roots: ["/end"], adminPort: 0 };
+    await using dashboard = await Dashboard.start({
+      clusters: [{ name: "zoo", zookeeper }],
+      history: { file },
+    });
+    const killed = spawn(process.execPath, [holder, server.connectString, "/end/killed"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await new Promise((resolve) => killed.stdout.once("data", resolve));
+    const released = await locks.mutex("/end/released").acquire();
+    const forced = await locks.mutex("/end/forced").acquire();
+    const identified = async (key: string): Promise<string> => {
+      const { id } = await dashboard.row(key, ({ state }) => state === "held");
+      await eventually(
+        async () => (await dashboard.get<Story>(`locks/${id}/story`)).open[0]?.session != null,
+        { what: `the holder of ${key} identified`, withinMs: 30_000 },
+      );
+      return id;
+    };
+    const ids = {
+      "session-ended": await identified("/end/killed"),
+      released: await identified("/end/released"),
+      forced: await identified("/end/forced"),
+    };
+    killed.kill("SIGKILL");
+    await released.release();
+    const { lock } = await dashboard.detail(ids.forced);
+    await dashboard.act(ids.forced, {
+      ...{ action: "force-release", entry: lock.holders[0]?.entry ?? null },
+      ...{ confirmation: "/end/forced", reason: "a test" },
+    });
+    for (const [reason, id] of Object.entries(ids)) {
+      let seen: Story | undefined;
+      await eventually(
+        async () => {
+          seen = await dashboard.get<Story>(`locks/${id}/story`);
+          return seen.holds[0]?.reason === reason;
+        },
+        { what: `an end that is ${reason}`, withinMs: 60_000, detail: () => JSON.stringify(seen?.holds) },
+      );
+    }
+    await forced.release().catch(() => {});
   });
 });

@@ -8,6 +8,7 @@ export type { LinkPlace, LinkTemplate } from "./contract/link-templates.js";
 export type { NamedCollector } from "./core/cluster-row.js";
 export type { OwnFinding, OwnFindingKind } from "./core/own-findings.js";
 export { type HistoryOptions, LastingHistory } from "./history/lasting-history.js";
+export type { Change } from "./history/messages.js";
 export type { Authenticate } from "./server/access.js";
 export type { HoldfastOptions } from "./server/options.js";
 export { fastifyHoldfast, longestParameter } from "./server/plugin.js";

@@ -33,9 +33,10 @@ const openMs = 20_000;
 const closeMs = 5_000;
 /** Changes are written together, this long after the first of them. */
 const writeEveryMs = 500;
-/** Changes in one message, and those that wait; what is beyond is counted and lost. */
+/** Changes in one message. More are not let wait for the next half second. */
 const mostInMessage = 5_000;
-const mostWaiting = 50_000;
+/** Changes that wait, as the holds of 100,000 locks that are found at the start do; what is beyond is counted and lost. */
+const mostWaiting = 200_000;
 const mostQuestions = 16;
 const answerMs = 2_000;
 
@@ -191,11 +192,12 @@ export class LastingHistory {
 
   #writeLater(): void {
     if (this.#writing || this.#timer !== undefined) return;
+    const delayMs = this.#waiting.length >= mostInMessage ? 0 : writeEveryMs;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#writing = true;
       this.#sendChanges();
-    }, writeEveryMs);
+    }, delayMs);
     this.#timer.unref();
   }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { groupByRules } from "../../src/exporter/group-rules.js";
 import { Boards } from "../../src/history/boards.js";
-import { bytesOf, closeDatabase, openDatabase } from "../../src/history/database.js";
+import { bytesOf, closeDatabase, type Database, openDatabase } from "../../src/history/database.js";
 import { Ledger } from "../../src/history/ledger.js";
 import type { Change, KnownOwner, RankingQuestion, StoryQuestion } from "../../src/history/messages.js";
 import { storyOf } from "../../src/history/story.js";
@@ -237,13 +237,14 @@ describe("the ranking", () => {
 describe("the size of the store", () => {
   it("is never passed by database and log together, however much is written", async () => {
     const maxBytes = 16 * megabyte;
+    const batches = 200;
     using kept = new Kept(t0, maxBytes);
     let most = 0;
-    // About ten times what fits, over four days, with names of their own for most locks.
-    for (let batch = 0; batch < 400; batch++) {
+    // Several times what fits, over two days, with names of their own for most locks.
+    for (let batch = 0; batch < batches; batch++) {
       const nowMs = t0 + batch * (hourMs / 4);
       const changes: Change[] = [];
-      for (let n = 0; n < 1_000; n++) {
+      for (let n = 0; n < 500; n++) {
         const key = `/job/${n % 3 === 0 ? n : batch * 1_000 + n}`;
         const entry = `_c_${"x".repeat(40)}-${batch}-${n}`;
         changes.push(begun(key, { entry, sinceMs: nowMs }), ended(key, nowMs + n, { entry, heldMs: n }));
@@ -255,7 +256,7 @@ describe("the size of the store", () => {
     expect(most).toBeLessThanOrEqual(maxBytes);
     expect(most).toBeGreaterThan(maxBytes / 2);
     const { holdsSinceMs, hoursSinceMs } = kept.ledger.status;
-    const now = t0 + 399 * (hourMs / 4);
+    const now = t0 + (batches - 1) * (hourMs / 4);
     expect(holdsSinceMs).toBeGreaterThan(t0);
     // Groups, which are few, are kept for longest.
     expect(hoursSinceMs).toBeLessThanOrEqual(t0);
@@ -278,6 +279,43 @@ describe("the size of the store", () => {
     using kept = new Kept(t0, 16 * megabyte);
     for (let n = 0; n < 200 && bytesOf(file) > 16 * megabyte; n++) kept.record(t0 + n, begun("/one"));
     expect(bytesOf(file)).toBeLessThanOrEqual(16 * megabyte);
+  });
+});
+
+describe("a disk that is full", () => {
+  it("is a status and holds nothing up; what fits into memory is written when there is room again", () => {
+    const opened = openDatabase(file, 32 * megabyte);
+    let full = false;
+    const db: Database = {
+      prepare: (sql) => opened.db.prepare(sql),
+      close: () => opened.db.close(),
+      exec: (sql) => {
+        if (full && sql === "COMMIT") throw Object.assign(new Error("no"), { code: "SQLITE_FULL" });
+        opened.db.exec(sql);
+      },
+    };
+    const ledger = new Ledger(file, { ...opened, db }, groupByRules([]), t0);
+    const record = (...changes: Change[]) => ledger.record(changes, 0, t0, () => {});
+    const story = () =>
+      storyOf(ledger, {
+        ...{ ask: "story", cluster: "zoo", key: "/full", limit: 500, after: null },
+        ...{ fromMs: t0 - hourMs, toMs: t0 + hourMs },
+      });
+    record(begun("/full"));
+    full = true;
+    record(ended("/full", t0 + 10), begun("/full", { entry: "e2" }));
+    expect(ledger.status.failure).toBe("there is no room: the disk is full");
+    expect(story().open).toMatchObject([{ entry: "e2" }]);
+    // More holds than may wait.
+    for (let n = 0; n < 55_000; n += 1_000)
+      record(...Array.from({ length: 1_000 }, (_, at) => ended("/full", t0, { entry: `x${n + at}` })));
+    expect(ledger.status.dropped).toBeGreaterThan(5_000);
+    expect(ledger.status.dropped).toBeLessThan(7_000);
+    full = false;
+    record();
+    expect(ledger.status.failure).toBeNull();
+    expect(story().holds).toHaveLength(500);
+    ledger.close();
   });
 });
 
