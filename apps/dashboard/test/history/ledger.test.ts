@@ -225,6 +225,7 @@ describe("the ranking", () => {
   it("leaves out what was before the window, though the process has run all the time", async () => {
     using kept = new Kept();
     kept.record(t0, begun("/w"), ended("/w", t0, { heldMs: 5_000 }));
+    expect(await kept.rank(t0, { window: "hour" })).toMatchObject([{ name: "/w" }]);
     const later = t0 + 2 * hourMs;
     kept.record(later, begun("/v"), ended("/v", later, { heldMs: 1_000 }));
     await expect
