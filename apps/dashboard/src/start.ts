@@ -10,6 +10,7 @@ import type { DashboardConfig } from "./config/schema.js";
 import { readSecret, type SecretSource } from "./config/secrets.js";
 import { SignInFiles, type SignInLog } from "./config/sign-in-files.js";
 import type { NamedCollector } from "./core/cluster-row.js";
+import { messageOf } from "./core/problems.js";
 import { groupByRules } from "./exporter/group-rules.js";
 import type { ExporterOptions } from "./exporter/index.js";
 import { LastingHistory } from "./history/lasting-history.js";
@@ -91,8 +92,16 @@ export async function startDashboard(
 export async function checkDashboard(config: DashboardConfig, source: SecretSource): Promise<void> {
   const silent = { info: () => {}, warn: () => {} };
   const { host, port } = await resolveConfig(checkConfig(config), {}, source, silent);
-  if (config.history !== undefined)
-    await checkAppendable("history.file", config.history.file, source.directory);
+  if (config.history !== undefined) {
+    const file = await checkAppendable("history.file", config.history.file, source.directory);
+    // Only here on this thread: what it loads is for those alone that keep a history.
+    const { checkDatabase } = await import("./history/database.js");
+    try {
+      checkDatabase(file);
+    } catch (error) {
+      throw new ConfigError(`history.file: ${messageOf(error)}`);
+    }
+  }
   await checkCollectors(config, source);
   await canListen(host, port);
 }

@@ -58,6 +58,18 @@ export interface OpenedDatabase {
   readonly rowsAtOnce: number;
 }
 
+/** What can be found out without opening or making the file. @throws RefusedFileError */
+export function checkDatabase(file: string): void {
+  loadLibSql();
+  if (!existsSync(file)) return;
+  const handle = openSync(file, "r");
+  try {
+    checkHead(file, handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
 /** @throws RefusedFileError */
 export function openDatabase(file: string, maxBytes: number): OpenedDatabase {
   const LibSql = loadLibSql();
@@ -122,12 +134,9 @@ function prepareFile(file: string): boolean {
   try {
     const handle = openSync(file, "a+", 0o600);
     try {
-      const head = Buffer.alloc(16);
-      const read = readSync(handle, head, 0, head.length, 0);
-      if (read > 0 && head.toString("latin1") !== "SQLite format 3\0")
-        throw new RefusedFileError(`${file} is no history: it is a file of something else`);
+      const isEmpty = checkHead(file, handle);
       chmodSync(file, 0o600);
-      return read === 0;
+      return isEmpty;
     } finally {
       closeSync(handle);
     }
@@ -135,6 +144,15 @@ function prepareFile(file: string): boolean {
     if (error instanceof RefusedFileError) throw error;
     throw new RefusedFileError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`);
   }
+}
+
+/** Whether there is nothing in it. */
+function checkHead(file: string, handle: number): boolean {
+  const head = Buffer.alloc(16);
+  const read = readSync(handle, head, 0, head.length, 0);
+  if (read > 0 && head.toString("latin1") !== "SQLite format 3\0")
+    throw new RefusedFileError(`${file} is no history: it is a file of something else`);
+  return read === 0;
 }
 
 function prepareSchema(db: Database, file: string): void {

@@ -180,11 +180,15 @@ clusters:
     [{ trustProxy: ["::/0"] }, 'trustProxy: "::/0" is every address'],
     [{ audit: { file: "missing/audit.jsonl" } }, "cannot be written (ENOENT)"],
     [{ audit: { file: "." } }, "is a folder"],
+    [{ history: { file: "missing/history.db" } }, "history.file: "],
+    [{ history: { file: "history.db", maxMegabytes: 8 } }, "history.maxMegabytes must be >= 16"],
+    [{ history: { file: "notes.txt" } }, "notes.txt is no history: it is a file of something else"],
   ])("%j is refused by a check and at the start, in one sentence", async (part, message) => {
     const cluster = { name: "a", redis: { url: "redis://127.0.0.1:1", patterns: [] } };
     const config = { listen: { port: 0 }, clusters: [cluster], ...part };
     const check = () => checkDashboard(config, { directory, env: {} });
     const start = () => startDashboard(config, { directory });
+    await put("notes.txt", "these are notes, and no database");
     // One after the other: a rejection that waits for its turn to be looked at counts as unhandled.
     for (const tried of [check, start]) {
       const refused = expect.objectContaining({

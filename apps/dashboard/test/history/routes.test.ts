@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lockIdOf } from "../../src/core/lock-id.js";
 import { LastingHistory } from "../../src/history/lasting-history.js";
@@ -187,4 +188,16 @@ describe("a second dashboard", () => {
     expect(history.earlierSight("zoo", "/held", "e1")).toEqual({ atMs, token: "0x5" });
     expect(history.earlierSight("zoo", "/held", "e1")).toBeUndefined();
   });
+});
+
+it("without the package that has SQLite the start says which one, and how to do without", async () => {
+  // Beside no node_modules, as where npm has left an optional dependency out.
+  const alone = join(folder, "database.mjs");
+  copyFileSync(new URL("../../dist/history/database.js", import.meta.url), alone);
+  const { openDatabase } = (await import(
+    /* @vite-ignore */ pathToFileURL(alone).href
+  )) as typeof import("../../src/history/database.js");
+  expect(() => openDatabase(join(folder, "other.db"), 16_777_216)).toThrow(
+    /history takes the package libsql with its binary for \w+ \w+: it is not installed; .*leave history out of the configuration/,
+  );
 });
