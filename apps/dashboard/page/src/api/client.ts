@@ -15,13 +15,15 @@ export function pathWith(path: string, query: Query = {}): string {
 
 async function ask(path: string, init: RequestInit): Promise<{ status: number; body: unknown }> {
   let response: Response;
+  let text: string;
   try {
     response = await fetch(apiUrl(path), { credentials: "same-origin", ...init });
+    // The head of an answer may come, and the rest of it never.
+    text = await response.text();
   } catch (error) {
     if (init.signal?.aborted === true && init.signal.reason?.name !== "TimeoutError") throw error;
     throw new ApiFailure("unreachable", 0, "", "The dashboard's server does not answer.");
   }
-  const text = await response.text();
   let body: unknown;
   try {
     body = JSON.parse(text);
