@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { LocationProvider, lazy, Route, Router } from "preact-iso";
+import { LocationProvider, Route, Router } from "preact-iso";
 import { base } from "./app/base.js";
 import { FindingsPage } from "./pages/findings.js";
 import { LockPage } from "./pages/lock.js";
@@ -13,13 +13,11 @@ import { later } from "./parts/later.js";
 const AboutPage = later(async () => (await import("./pages/about.js")).AboutPage);
 const AuditPage = later(async () => (await import("./pages/audit.js")).AuditPage);
 const BackendsPage = later(async () => (await import("./pages/backends.js")).BackendsPage);
+const RankingPage = later(async () => (await import("./pages/ranking.js")).RankingPage);
 const SchedulesPage = later(async () => (await import("./pages/schedules.js")).SchedulesPage);
 const SessionPage = later(async () => (await import("./pages/session.js")).SessionPage);
 const SessionsPage = later(async () => (await import("./pages/sessions.js")).SessionsPage);
 const WaitsPage = later(async () => (await import("./pages/waits.js")).WaitsPage);
-
-// Only dashboards that keep a history have it.
-const RankingPage = lazy(() => import("./pages/ranking.js").then((page) => page.RankingPage));
 
 /** Where the keyboard goes on after another page has come. */
 function focusMain(): void {

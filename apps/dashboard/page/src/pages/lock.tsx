@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { lazy, useRoute } from "preact-iso";
+import { useRoute } from "preact-iso";
 import type { LockDetail, LockHistory, LockRow } from "../../../src/contract/api.js";
 import { ActionDialog, type Chosen } from "../actions/action-dialog.js";
 import { actionNames, asAction } from "../actions/words.js";
@@ -15,6 +15,7 @@ import { At } from "../parts/age.js";
 import { Copy } from "../parts/copy.js";
 import { FindingCards } from "../parts/finding-list.js";
 import { Icon } from "../parts/icon.js";
+import { later } from "../parts/later.js";
 import { isStale } from "../parts/lock-table.js";
 import { LockState } from "../parts/marks.js";
 import { lockValues, OutsideLinks } from "../parts/outside-links.js";
@@ -27,7 +28,7 @@ import { Histogram, Past } from "./lock/past.js";
 import { Queue } from "./lock/queue.js";
 
 // Only dashboards that keep a history have it.
-const Story = lazy(() => import("./lock/story.js").then((part) => part.Story));
+const Story = later(async () => (await import("./lock/story.js")).Story);
 
 const oldestForActionsMs = 10_000;
 /** The stream tells of changes; this is for what it may have missed. */
@@ -90,7 +91,7 @@ export function LockPage(): JSX.Element {
             </a>
           </p>
         </Nothing>
-        {me.value?.history === true && <Story id={id} view={view} />}
+        {me.value?.history === true && <Story />}
       </>
     ) : (
       <Failed failure={failure} retry={reload} whole />
@@ -198,7 +199,7 @@ export function LockPage(): JSX.Element {
           <Queue detail={data} view={view} actionsOf={of} />
         </section>
       </div>
-      {me.value?.history === true && <Story id={id} view={view} />}
+      {me.value?.history === true && <Story />}
       <div class="two wide-left">
         <section>
           <h2>History</h2>

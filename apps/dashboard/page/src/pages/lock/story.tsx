@@ -1,10 +1,11 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { useRoute } from "preact-iso";
 import type { PastHoldRow, Story as StoryAnswer, StoryQuery } from "../../../../src/contract/history.js";
 import { get, pathWith } from "../../api/client.js";
 import { ApiFailure } from "../../api/failure.js";
 import { useResource } from "../../app/use-resource.js";
-import type { View } from "../../app/view.js";
+import { useView, type View } from "../../app/view.js";
 import { duration } from "../../format/duration.js";
 import { endWords } from "../../format/endings.js";
 import { instant } from "../../format/instant.js";
@@ -37,7 +38,9 @@ function shownOf(search: string): Shown {
 }
 
 /** What the lock did in an hour, a day or a week, as the dashboard's history has it. */
-export function Story({ id, view }: { id: string; view: View }): JSX.Element {
+export function Story(): JSX.Element {
+  const id = useRoute().params.id ?? "";
+  const view = useView();
   const { range, untilMs } = shownOf(view.search);
   const query: StoryQuery = { range, limit: pageSize, ...(untilMs !== null && { untilMs }) };
   const path = `locks/${encodeURIComponent(id)}/story`;
@@ -152,11 +155,7 @@ function Track({
   const share = (ms: number): string => `${(at(ms) * 100).toFixed(3)}%`;
   const most = Math.max(1, ...steps.map(({ grants }) => grants));
   return (
-    <div
-      class="track"
-      role="img"
-      aria-label={`${many(holds.length, "hold")} in this ${toMs - fromMs <= ranges.hour ? "hour" : "time"}, listed below`}
-    >
+    <div class="track" role="img" aria-label={`${many(holds.length, "hold")}, listed below`}>
       <div class="bars">
         {holds.map((each, index) => {
           const begin = each.since.atMs ?? each.endMs ?? toMs;
