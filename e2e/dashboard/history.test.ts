@@ -10,6 +10,7 @@ import type { LockRow } from "../../apps/dashboard/src/contract/api.js";
 import type { Ranking, Story } from "../../apps/dashboard/src/contract/history.js";
 import { Browser } from "./support/browser.js";
 import { Dashboard } from "./support/dashboard.js";
+import { stumbles } from "./support/stumbles.js";
 
 const holder = fileURLToPath(new URL("support/history-holder.mjs", import.meta.url));
 
@@ -64,6 +65,7 @@ it("leads in three clicks to what a lock did yesterday and to who holds most and
     await click(/order\/17/);
     await page.getByRole("heading", { name: "Timeline" }).waitFor();
     await page.getByRole("table", { name: /Holds/ }).getByText("billing").first().waitFor();
+    expect(await stumbles(page)).toEqual([]);
     await click("Earlier");
     await page.getByText("Nothing of this lock is known in this time.").waitFor();
     expect(clicks).toBeLessThanOrEqual(3);
@@ -75,6 +77,7 @@ it("leads in three clicks to what a lock did yesterday and to who holds most and
     await page.getByRole("table").getByText("shipping").waitFor();
     await page.getByRole("columnheader", { name: "Longest hold" }).waitFor();
     expect(clicks).toBeLessThanOrEqual(3);
+    expect(await stumbles(page)).toEqual([]);
     await click("Groups");
     await click("order/*");
     await page.getByRole("table").getByText("/order/17").waitFor();
