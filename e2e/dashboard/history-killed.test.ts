@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { seededRandom } from "@holdfast/core/testing";
-import { LastingHistory } from "@holdfast/dashboard";
 import { expect, it } from "vitest";
+import { LastingHistory } from "../../apps/dashboard/src/history/lasting-history.js";
 import { buildPackages } from "../support/process/emit.js";
 import { share } from "../support/share.js";
 

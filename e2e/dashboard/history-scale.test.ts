@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Change, LastingHistory } from "@holdfast/dashboard";
 import { eventually } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LastingHistory } from "../../apps/dashboard/src/history/lasting-history.js";
+import type { Change } from "../../apps/dashboard/src/history/messages.js";
 import { buildPackages } from "../support/process/emit.js";
 import { share } from "../support/share.js";
 

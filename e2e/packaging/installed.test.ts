@@ -297,7 +297,7 @@ describe("the weight of the installed packages", () => {
       expect(files.filter((file) => /\.map$|(?<!\.d)\.[mc]?ts$|^src/.test(file))).toEqual([]);
       const entries = Object.values(exports).map(({ default: file }) => file?.replace("./dist/", ""));
       // Commands and workers are programs, and the page of the dashboard is not imported by Node.js.
-      const programs = /^(cli|workload|service|page)\b/;
+      const programs = /^(cli|workload|service|history|page)\b/;
       const others = (await modules(name)).filter((file) => file.endsWith(".js") && !entries.includes(file));
       expect(others.filter((file) => !/^shared-[\w-]+\.js$/.test(file) && !programs.test(file))).toEqual([]);
     },

@@ -1,5 +1,5 @@
 // Writes holds of one lock into a history, as fast as a busy cluster does, and a line for each, until it is killed.
-import { LastingHistory } from "@holdfast/dashboard";
+import { LastingHistory } from "../../../apps/dashboard/dist/history/lasting-history.js";
 
 const [, , file, run] = process.argv;
 const history = await LastingHistory.open({ file, maxMegabytes: 64 });

@@ -12,12 +12,15 @@ export const ownCluster = "(dashboard)";
 
 /** Something that is wrong with the dashboard itself, and not with a lock. */
 export interface OwnFinding {
+  /** What kind of thing it is. */
   readonly kind: OwnFindingKind;
   /** What it is about, such as a file. */
   readonly object: string;
   /** Epoch milliseconds. */
   readonly sinceMs: number;
+  /** What was seen, in a sentence for people. */
   readonly evidence: string;
+  /** What to do, in a sentence for people. */
   readonly advice: string;
 }
 

@@ -28,7 +28,32 @@ export interface HistoryOptions {
   readonly groups?: readonly GroupRule[];
 }
 
+/** What locks did, in a file that outlasts the process. */
+export interface History {
+  /**
+   * What the process before saw of a hold of this cluster, for the option `earlierSight` of a collector. A hold is told of once.
+   */
+  earlierSight(cluster: string, key: string, entry: string): EarlierSight | undefined;
+  /** Writes what waits. Resolves after 5 s at the latest. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the file of a history in a thread of its own, or makes it. Rejects with `ConfigError`, which names the file, where that is no history, of a
+ * newer dashboard, in use or cannot be written, and where the package `libsql` is not there.
+ */
+export function openHistory(options: HistoryOptions): Promise<History> {
+  return LastingHistory.open(options);
+}
+
+/** Of `openHistory`. @throws ConfigError for anything else */
+export function lastingHistory(history: History | undefined): LastingHistory | undefined {
+  if (history === undefined || history instanceof LastingHistory) return history;
+  throw new ConfigError("history: must come from openHistory() of this copy of @holdfast/dashboard");
+}
+
 const usualMegabytes = 256;
+const leastMegabytes = 16;
 const openMs = 20_000;
 const closeMs = 5_000;
 /** Changes are written together, this long after the first of them. */
@@ -50,7 +75,7 @@ interface Asked {
  * What locks did, in a file that outlasts the process. A thread of its own has the file; here is a queue with a bound, so that neither a slow
  * disk nor a full one holds anything up. The end of the process loses what is younger than about half a second.
  */
-export class LastingHistory {
+export class LastingHistory implements History {
   readonly #file: string;
   readonly #worker: Worker;
   readonly #left: Map<string, OpenHold>;
@@ -76,11 +101,14 @@ export class LastingHistory {
     worker.unref();
   }
 
-  /**
-   * Opens the file in a thread of its own, or makes it. Rejects with `ConfigError`, which names the file, where that is no history, of a newer
-   * dashboard, in use or cannot be written, and where the package `libsql` is not there.
-   */
-  static open({ file, maxMegabytes = usualMegabytes, groups = [] }: HistoryOptions): Promise<LastingHistory> {
+  /** As `openHistory`. */
+  static async open({
+    file,
+    maxMegabytes = usualMegabytes,
+    groups = [],
+  }: HistoryOptions): Promise<LastingHistory> {
+    if (!(maxMegabytes >= leastMegabytes))
+      throw new ConfigError(`history.maxMegabytes: must be a number, ${leastMegabytes} or more`);
     const workerData: WorkerOptions = { file, maxBytes: maxMegabytes * 1_048_576, groups };
     const worker = new Worker(workerFile(), { workerData, execArgv: [] });
     return new Promise((resolve, reject) => {
@@ -134,7 +162,6 @@ export class LastingHistory {
     ];
   }
 
-  /** What the process before saw of a hold of this cluster. The hold is asked for once. */
   earlierSight(cluster: string, key: string, entry: string): EarlierSight | undefined {
     const name = addressName({ cluster, key, entry });
     const left = this.#left.get(name);
@@ -169,7 +196,6 @@ export class LastingHistory {
     });
   }
 
-  /** Writes what waits. Resolves after 5 s at the latest. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;

@@ -28,7 +28,7 @@ try {
         return;
       case "question":
         if (Date.now() > message.untilMs)
-          say({ type: "unanswered", id: message.id, why: "late", message: "nobody waits for it any more" });
+          say({ type: "unanswered", id: message.id, why: "late", message: "its answer would come too late" });
         else answer(message.id, message.question);
         return;
       case "close":

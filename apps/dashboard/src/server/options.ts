@@ -6,7 +6,7 @@ import type { LinkTemplate } from "../contract/link-templates.js";
 import type { NamedCollector } from "../core/cluster-row.js";
 import type { OwnFinding } from "../core/own-findings.js";
 import type { ExporterOptions } from "../exporter/index.js";
-import type { LastingHistory } from "../history/lasting-history.js";
+import type { History } from "../history/lasting-history.js";
 import type { Authenticate } from "./access.js";
 
 /** Options of `fastifyHoldfast`. At least one of `authenticate`, `users`, `tokens` and `anonymous` says who may come in. */
@@ -34,8 +34,8 @@ export interface HoldfastOptions {
   readonly actions?: boolean;
   /** Where acts are written down: a file of JSON lines, a webhook, or both. Default: neither. */
   readonly audit?: Pick<AuditOptions, "file"> & { readonly webhook?: Omit<WebhookOptions, "onFailure"> };
-  /** What locks did, from `LastingHistory.open`. The plugin does not close it. Default: the last turns of each lock, in memory. */
-  readonly history?: LastingHistory;
+  /** What locks did, from `openHistory()`. The plugin does not close it. Default: the last turns of each lock, in memory. */
+  readonly history?: History;
   /** From here on a hold on Redis is a finding; default 300,000. For ZooKeeper its collector is told. */
   readonly longHoldMs?: number;
   /** /metrics without credentials. Default false. */

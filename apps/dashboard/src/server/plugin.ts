@@ -15,6 +15,7 @@ import { Observatory } from "../core/observatory.js";
 import { messageOf, notFound, ProblemError } from "../core/problems.js";
 import { exporterMetrics } from "../exporter/index.js";
 import { HistoryFeed } from "../history/feed.js";
+import { lastingHistory } from "../history/lasting-history.js";
 import { version } from "../version.js";
 import { guardAccess } from "./access.js";
 import { serveApi } from "./api.js";
@@ -56,7 +57,8 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     },
   });
   const mutes = await openMutes(options.audit?.file, (why) => log.warn(why));
-  const { history, ownFindings } = options;
+  const { ownFindings } = options;
+  const history = lastingHistory(options.history);
   const observatory = new Observatory(options.clusters, {
     mutes,
     own: () => [...(ownFindings?.() ?? []), ...(history?.findings() ?? [])],

@@ -83,7 +83,8 @@ describe("what a collector is told by, and what it does without", () => {
     const keptMs = source()?.lastSuccessMs ?? 0;
     expect(keptMs).toBeGreaterThanOrEqual(walkedMs + 1_500);
     expect(keptMs).toBeLessThanOrEqual(stoppedMs + 500);
-    expect(watched.collector.get("/locks/a")?.readMs).toBe(keptMs);
+    // Both are reckoned back from a wall clock of whole milliseconds, at two moments.
+    expect(Math.abs((watched.collector.get("/locks/a")?.readMs ?? 0) - keptMs)).toBeLessThanOrEqual(1);
   });
 
   it("calls what it shows stale within two thirds of the session time-out after a cut, by default within 7 s", async () => {
