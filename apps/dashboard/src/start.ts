@@ -108,7 +108,7 @@ export async function checkDashboard(config: DashboardConfig, source: SecretSour
 
 /** @throws ConfigError */
 async function openHistory(
-  { history, metrics = {} }: DashboardConfig,
+  { history, metrics = {}, groups = metrics.groups }: DashboardConfig,
   directory: string,
 ): Promise<LastingHistory | undefined> {
   if (history === undefined) return undefined;
@@ -116,7 +116,7 @@ async function openHistory(
   return await LastingHistory.open({
     file,
     ...(history.maxMegabytes === undefined ? {} : { maxMegabytes: history.maxMegabytes }),
-    ...(metrics.groups === undefined ? {} : { groups: metrics.groups }),
+    ...(groups === undefined ? {} : { groups }),
   });
 }
 
