@@ -33,7 +33,8 @@ it("leads in three clicks to what a lock did yesterday and to who holds most and
       history: { file },
     });
     const first = await locks.mutex("/order/17").acquire({ label: "billing" });
-    const next = locks.mutex("/order/17").acquire({ label: "shipping" });
+    await using others = zookeeperLocks({ connect: server.connectString, identity: true });
+    const next = others.mutex("/order/17").acquire({ label: "shipping" });
     await dashboard.row("/order/17", ({ state }) => state === "contended");
     await first.release();
     const handle = await next;

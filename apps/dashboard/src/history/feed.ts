@@ -62,7 +62,10 @@ export class HistoryFeed {
     for (const entry of entries) {
       const address = this.#address(key, entry);
       this.#forced.set(nameOf(key, entry), Date.now());
-      // Its end may have been told of already.
+      // Its end may have been told of already, and then no session says more of it.
+      this.#unexplained = this.#unexplained.filter(
+        (each) => nameOf(each.address.key, each.address.entry) !== nameOf(key, entry),
+      );
       this.#history.add({ type: "explained", ...address, reason: "forced" });
     }
   }

@@ -90,6 +90,21 @@ it("where the servers do not tell of sessions, or the end was found by listing, 
   expect(await explained()).toBeUndefined();
 });
 
+it("an end that was forced from here stays one, though its session lives on", async () => {
+  session("connected");
+  hold();
+  release();
+  feed.forced("/a", ["e1"]);
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(changes.filter(({ type }) => type === "explained")).toMatchObject([{ reason: "forced" }]);
+  hold();
+  feed.forced("/a", ["e1"]);
+  release();
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(changes.filter(({ type }) => type === "ended").at(-1)).toMatchObject({ reason: "forced" });
+  expect(changes.some((each) => each.type === "explained" && each.reason === "released")).toBe(false);
+});
+
 it("holds that were there before anything listened are told of, and that all has been told comes after them", async () => {
   feed.close();
   const early = new FakeCollector();

@@ -238,10 +238,10 @@ describe("the ranking", () => {
 describe("the size of the store", () => {
   it("is never passed by database and log together, however much is written", async () => {
     const maxBytes = 16 * megabyte;
-    const batches = 200;
+    const batches = 100;
     using kept = new Kept(t0, maxBytes);
     let most = 0;
-    // Several times what fits, over two days, with names of their own for most locks.
+    // Several times what fits, over a day, with names of their own for most locks.
     for (let batch = 0; batch < batches; batch++) {
       const nowMs = t0 + batch * (hourMs / 4);
       const changes: Change[] = [];
