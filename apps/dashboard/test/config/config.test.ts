@@ -78,8 +78,8 @@ clusters:
     [{ clusters: [{ name: "a", redis: { patterns: [] } }] }, "exactly one of url, sentinels and cluster"],
     [{ clusters: [], basePath: "no-slash" }, "basePath"],
     [
-      { clusters: [], links: [{ title: "Logs", url: "https://l.example/{hots}", on: "owner" }] },
-      'links[0] (Logs): url does not know the placeholder "hots"; did you mean host?',
+      { clusters: [], links: [{ title: "Logs", url: "https://l.example/{hst}", on: "owner" }] },
+      'links[0] (Logs): url does not know the placeholder "hst"; did you mean host?',
     ],
     [
       { clusters: [], links: [{ title: "Logs", url: "ftp://l.example/", on: "lock" }] },

@@ -29,6 +29,7 @@ const Target = Type.Object(
   strict,
 );
 const Step = Type.Object({ color: Type.Enum(["green", "red"]), value: Type.Number() }, strict);
+const DataLink = Type.Object({ title: Text, url: Text, targetBlank: Type.Boolean() }, strict);
 const Fields = Type.Object(
   {
     defaults: Type.Object(
@@ -42,7 +43,18 @@ const Fields = Type.Object(
       },
       strict,
     ),
-    overrides: Type.Array(Type.Unknown(), { maxItems: 0 }),
+    overrides: Type.Array(
+      Type.Object(
+        {
+          matcher: Type.Object({ id: Type.Literal("byName"), options: Text }, strict),
+          properties: Type.Array(
+            Type.Object({ id: Type.Literal("links"), value: Type.Array(DataLink, { minItems: 1 }) }, strict),
+            { minItems: 1 },
+          ),
+        },
+        strict,
+      ),
+    ),
   },
   strict,
 );
