@@ -73,12 +73,15 @@ async function embedded(options: Options): Promise<number> {
 }
 
 async function dashboard({ longHoldMs, json, ...options }: Options): Promise<number> {
-  const { locks, others, streams, phaseMs } = options;
+  const { locks, others, streams, phaseMs, historyMegabytes, users, changesPerSecond } = options;
   const report = await measureDashboard({
     locks,
     others,
     streams,
     phaseMs,
+    historyMegabytes,
+    users,
+    ...(changesPerSecond === 0 ? {} : { changesPerSecond }),
     ...(longHoldMs === null ? {} : { longHoldMs }),
     onProgress: tell,
   });

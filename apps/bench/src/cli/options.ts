@@ -31,6 +31,10 @@ export interface Options {
   readonly locks: number;
   readonly others: number;
   readonly streams: number;
+  readonly historyMegabytes: number;
+  readonly users: number;
+  /** 0: as fast as it goes. */
+  readonly changesPerSecond: number;
   readonly phaseMs: number;
   /** `null`: as the dashboard has it. */
   readonly longHoldMs: number | null;
@@ -92,6 +96,9 @@ Options
   --locks <n>               for dashboard, on each of the two (default 100000)
   --others <n>              keys on Redis that are no locks, for dashboard (default 0)
   --streams <n>             clients of the stream, for dashboard; 0 for none (default 500)
+  --users <n>               viewers who share these streams, for dashboard (default 0: one without credentials)
+  --changes <n>             changes a second while streams are open, for dashboard (default 0: as fast as it goes)
+  --history <MB>            size of the store of a history, for dashboard (default 0: none is kept)
   --phase <ms>              of looking, and of streams, for dashboard; of each workload, for heartbeats (default 20000)
   --long-hold <ms>          age from which holds are findings and their nodes are read, for dashboard (default: its own)
   --backend <name>          zookeeper or redis, for peers (default: both)
@@ -147,6 +154,9 @@ export function parseOptions(args: readonly string[]): Options {
     sessions: count("--sessions", values.sessions ?? "1000", 1e4),
     locks: count("--locks", values.locks ?? "100000", 1e6),
     others: count("--others", values.others ?? "0", 1e8, 0),
+    historyMegabytes: count("--history", values.history ?? "0", 1e6, 0),
+    users: count("--users", values.users ?? "0", 1_000, 0),
+    changesPerSecond: count("--changes", values.changes ?? "0", 1e6, 0),
     streams: count("--streams", values.streams ?? "500", 1_900, 0),
     phaseMs: count("--phase", values.phase ?? "20000", 1e7),
     longHoldMs: values["long-hold"] === undefined ? null : count("--long-hold", values["long-hold"], 1e9),
@@ -225,6 +235,9 @@ function parse(args: readonly string[]) {
         locks: { type: "string" },
         others: { type: "string" },
         streams: { type: "string" },
+        history: { type: "string" },
+        users: { type: "string" },
+        changes: { type: "string" },
         phase: { type: "string" },
         "long-hold": { type: "string" },
         backend: { type: "string" },

@@ -14,25 +14,35 @@ export class DashboardProcess implements AsyncDisposable {
   readonly url: string;
   readonly #child: ChildProcess;
   readonly #folder: string;
+  readonly #token: string | undefined;
 
-  private constructor(child: ChildProcess, folder: string, url: string) {
+  private constructor(child: ChildProcess, folder: string, url: string, token: string | undefined) {
     this.#child = child;
     this.#folder = folder;
+    this.#token = token;
     this.url = url;
   }
 
-  static async start(config: object): Promise<DashboardProcess> {
+  /** `tokens`: of its viewers, who come in without any where there are none. */
+  static async start(config: object, tokens: readonly string[] = []): Promise<DashboardProcess> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
     const file = join(folder, "dashboard.json");
-    await writeFile(file, JSON.stringify({ listen: { host: "127.0.0.1", port: 0 }, ...config }));
+    const bearer = tokens.map((_, at) => ({
+      name: `viewer-${at}`,
+      role: "viewer",
+      token: { env: `BENCH_TOKEN_${at}` },
+    }));
+    const auth = tokens.length === 0 ? {} : { auth: { bearer } };
+    await writeFile(file, JSON.stringify({ listen: { host: "127.0.0.1", port: 0 }, ...auth, ...config }));
     const program = fileURLToPath(new URL("./cli.js", import.meta.resolve("@holdfast/dashboard")));
     const watch = new URL("./watch-loop.js", import.meta.url).href;
     const child = fork(program, ["--config", file], {
       execArgv: ["--import", watch],
+      env: { ...process.env, ...Object.fromEntries(tokens.map((token, at) => [`BENCH_TOKEN_${at}`, token])) },
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
     try {
-      return new DashboardProcess(child, folder, await urlOf(child));
+      return new DashboardProcess(child, folder, await urlOf(child), tokens[0]);
     } catch (error) {
       child.kill("SIGKILL");
       await rm(folder, { recursive: true });
@@ -41,7 +51,8 @@ export class DashboardProcess implements AsyncDisposable {
   }
 
   async get<T>(path: string): Promise<T> {
-    const response = await fetch(`${this.url}${path}`);
+    const headers = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` };
+    const response = await fetch(`${this.url}${path}`, { headers });
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
     const text = await response.text();
     return (response.headers.get("content-type")?.includes("json") === true ? JSON.parse(text) : text) as T;

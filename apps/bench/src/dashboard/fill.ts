@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { systemRuntime } from "@holdfast/core";
 import type { RedisNode } from "@holdfast/test-servers";
 import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
@@ -62,12 +63,21 @@ export class ZooKeeperLocks implements AsyncDisposable {
     await Promise.all(this.#sessions.map(work));
   }
 
-  /** Contenders come to and leave the first `rows` locks until it is told to stop. The result is how many did. */
-  async churn(rows: number, going: () => boolean): Promise<number> {
+  /**
+   * Contenders come to and leave the first `rows` locks until it is told to stop, `perSecond` of them at most. The result is how many
+   * did.
+   */
+  async churn(rows: number, perSecond: number, going: () => boolean): Promise<number> {
     let pairs = 0;
+    let begun = 0;
+    const fromMs = performance.now();
+    const aheadMs = (): number => (1_000 * begun) / perSecond - (performance.now() - fromMs);
     await Promise.all(
       this.#sessions.map(async (session, at) => {
         for (let round = at; going(); round++) {
+          const pauseMs = aheadMs();
+          begun += 1;
+          if (pauseMs > 0) await sleep(pauseMs);
           const { request } = this.#contender(lockPath(round % rows));
           const { path } = await session.request("create", request);
           await session.request("delete", { path, version: -1 });

@@ -26,6 +26,12 @@ export interface DashboardOptions {
   readonly phaseMs?: Millis;
   /** From which age on a hold counts as long: all of these, if it is short. Default: that of the dashboard. */
   readonly longHoldMs?: Millis;
+  /** Of the store of a history that the dashboard keeps. Default 0: it keeps none. */
+  readonly historyMegabytes?: number;
+  /** Viewers with tokens of their own, who share the streams. Default 0: all streams are of one caller without credentials. */
+  readonly users?: number;
+  /** Contenders that come or leave in a second, at most, while streams are open. Default: as fast as it goes. */
+  readonly changesPerSecond?: number;
   readonly onProgress?: (what: string) => void;
 }
 
@@ -34,6 +40,9 @@ export const startPhase = "start";
 
 export interface DashboardPhase extends Inside {
   readonly what: string;
+  /** What the dashboard has asked of the backends in a second; the contenders' own requests are subtracted. */
+  readonly zookeeperPerSecond: number;
+  readonly redisPerSecond: number;
 }
 
 export interface DashboardReport {
@@ -51,6 +60,12 @@ export interface DashboardReport {
     readonly pairs: number;
     readonly received: number;
     readonly least: number;
+  } | null;
+  /** The store of its history, at the end. */
+  readonly history: {
+    readonly usedBytes: number;
+    readonly maxBytes: number;
+    readonly dropped: number;
   } | null;
 }
 
@@ -89,10 +104,14 @@ class Measuring {
   readonly #streams: number;
   readonly #phaseMs: Millis;
   readonly #longHoldMs: Millis | undefined;
+  readonly #historyMegabytes: number;
+  readonly #tokens: readonly string[];
+  readonly #changesPerSecond: number;
   readonly #tell: (what: string) => void;
   readonly #zookeeper: ZooKeeperNode;
   readonly #redis: RedisNode;
   readonly #phases: DashboardPhase[] = [];
+  #before: { readonly zookeeper: number; readonly redis: number } = { zookeeper: 0, redis: 0 };
 
   constructor(options: DashboardOptions, zookeeper: ZooKeeperNode, redis: RedisNode) {
     const { locks = 100_000, others = 0, streams = 500, phaseMs = 20_000, onProgress = () => {} } = options;
@@ -101,6 +120,9 @@ class Measuring {
     this.#streams = streams;
     this.#phaseMs = phaseMs;
     this.#longHoldMs = options.longHoldMs;
+    this.#historyMegabytes = options.historyMegabytes ?? 0;
+    this.#tokens = Array.from({ length: options.users ?? 0 }, (_, at) => `bench-${at}-0123456789abcdef`);
+    this.#changesPerSecond = options.changesPerSecond ?? Number.POSITIVE_INFINITY;
     this.#tell = onProgress;
     this.#zookeeper = zookeeper;
     this.#redis = redis;
@@ -110,24 +132,31 @@ class Measuring {
     await fillRedis(this.#redis, this.#locks, this.#others);
     await using contenders = await ZooKeeperLocks.make(this.#zookeeper.connectString, this.#locks);
     this.#tell(`${this.#locks} locks on each`);
+    this.#before = await this.#asked();
     const beganMs = performance.now();
-    await using dashboard = await DashboardProcess.start({
-      clusters: [
-        {
-          name: "zoo",
-          zookeeper: {
-            connect: this.#zookeeper.connectString,
-            roots: [root],
-            adminPort: 0,
-            maxNodes: 300_000,
+    await using dashboard = await DashboardProcess.start(
+      {
+        clusters: [
+          {
+            name: "zoo",
+            zookeeper: {
+              connect: this.#zookeeper.connectString,
+              roots: [root],
+              adminPort: 0,
+              maxNodes: 300_000,
+            },
           },
-        },
-        { name: "red", redis: { url: this.#redis.url, patterns: [pattern] } },
-      ],
-      // One process reads them all.
-      ...(this.#streams === 0 ? {} : { streamsPerCaller: this.#streams }),
-      ...(this.#longHoldMs === undefined ? {} : { thresholds: { longHoldMs: this.#longHoldMs } }),
-    });
+          { name: "red", redis: { url: this.#redis.url, patterns: [pattern] } },
+        ],
+        // One process reads them all.
+        ...(this.#streams === 0 ? {} : { streamsPerCaller: this.#streams }),
+        ...(this.#longHoldMs === undefined ? {} : { thresholds: { longHoldMs: this.#longHoldMs } }),
+        ...(this.#historyMegabytes === 0
+          ? {}
+          : { history: { file: "history.db", maxMegabytes: this.#historyMegabytes } }),
+      },
+      this.#tokens,
+    );
     // Loading the modules and making the server: nobody is served yet.
     await this.#phase(dashboard, startPhase);
     const known = await this.#sync(dashboard, beganMs);
@@ -137,7 +166,7 @@ class Measuring {
     const pages = await this.#view(dashboard);
     await this.#phase(dashboard, "one viewer");
     const streams = this.#streams === 0 ? null : await this.#stream(dashboard, contenders);
-    if (streams !== null) await this.#phase(dashboard, `${streams.clients} streams`);
+    if (streams !== null) await this.#phase(dashboard, `${streams.clients} streams`, 2 * streams.pairs);
     return {
       locks: this.#locks,
       others: this.#others,
@@ -146,13 +175,35 @@ class Measuring {
       pages,
       phases: this.#phases,
       streams,
+      history: (await dashboard.get<{ history: DashboardReport["history"] }>("api/v1/history")).history,
     };
   }
 
-  async #phase(dashboard: DashboardProcess, what: string): Promise<void> {
+  /** `others`: requests at ZooKeeper that were not the dashboard's. */
+  async #phase(dashboard: DashboardProcess, what: string, others = 0): Promise<void> {
     const inside = await dashboard.inside();
-    this.#phases.push({ what, ...inside });
+    const { zookeeper, redis } = await this.#asked();
+    this.#phases.push({
+      what,
+      ...inside,
+      zookeeperPerSecond: (1_000 * (zookeeper - this.#before.zookeeper - others)) / inside.forMs,
+      redisPerSecond: (1_000 * (redis - this.#before.redis)) / inside.forMs,
+    });
+    this.#before = { zookeeper, redis };
     this.#tell(what);
+  }
+
+  /** Requests that each server has had. */
+  async #asked(): Promise<{ readonly zookeeper: number; readonly redis: number }> {
+    const number = (text: string, line: RegExp): number => Number(line.exec(text)?.[1] ?? Number.NaN);
+    const [words, info] = await Promise.all([
+      this.#zookeeper.fourLetter("mntr"),
+      this.#redis.command("INFO", "stats"),
+    ]);
+    return {
+      zookeeper: number(words, /^zk_packets_received\s+(\d+)/m),
+      redis: number(String(info), /^total_commands_processed:(\d+)/m),
+    };
   }
 
   async #sync(dashboard: DashboardProcess, beganMs: Millis): Promise<Map<string, Millis>> {
@@ -173,7 +224,7 @@ class Measuring {
   /** As the page does: a stream of the rows on screen, and pages, one after the other. */
   async #view(dashboard: DashboardProcess): Promise<DashboardReport["pages"]> {
     const { rows } = await dashboard.get<Locks>("api/v1/locks");
-    await using _ = await Readers.open(dashboard, rows.slice(0, rowsOnScreen), 1, false);
+    await using _ = await Readers.open(dashboard, rows.slice(0, rowsOnScreen), 1, false, this.#tokens);
     const pages = new Map<string, { latencies: Latencies; firstMs: Millis }>();
     const endMs = performance.now() + this.#phaseMs;
     do {
@@ -209,11 +260,14 @@ class Measuring {
     contenders: ZooKeeperLocks,
   ): Promise<DashboardReport["streams"]> {
     const { rows } = await dashboard.get<Locks>("api/v1/locks?cluster=zoo&sort=name");
-    await using readers = await Readers.open(dashboard, rows.slice(0, rowsOnScreen), this.#streams, true);
+    const shown = rows.slice(0, rowsOnScreen);
+    await using readers = await Readers.open(dashboard, shown, this.#streams, true, this.#tokens);
     this.#tell(`${this.#streams} streams are open`);
     await dashboard.inside();
+    this.#before = await this.#asked();
     const endMs = performance.now() + this.#phaseMs;
-    const pairs = await contenders.churn(rowsOnScreen, () => performance.now() < endMs);
+    const perSecond = this.#changesPerSecond / 2;
+    const pairs = await contenders.churn(rowsOnScreen, perSecond, () => performance.now() < endMs);
     return { clients: this.#streams, pairs, ...(await readers.report()) };
   }
 }
@@ -231,10 +285,13 @@ class Readers implements AsyncDisposable {
     rows: readonly { readonly id: string }[],
     count: number,
     stalling: boolean,
+    tokens: readonly string[],
   ): Promise<Readers> {
     const asked = `${url}api/v1/events?rows=${rows.map(({ id }) => id).join()}&overview=1&findings=1`;
     const program = fileURLToPath(new URL("./readers.js", import.meta.url));
-    const child = fork(program, [asked, String(count), stalling ? "stalling" : ""], { execArgv: [] });
+    const child = fork(program, [asked, String(count), stalling ? "stalling" : "", ...tokens], {
+      execArgv: [],
+    });
     await told<string>(child);
     return new Readers(child);
   }

@@ -15,6 +15,9 @@ export interface Inside {
   readonly delayMs: Millis;
   /** How many turns took 20 ms of processor time or more. */
   readonly over20: number;
+  /** Processor time of all its threads, ms, and the time in which it was used. */
+  readonly cpuMs: Millis;
+  readonly forMs: Millis;
   /** The longest that the garbage collector stopped everything, by the wall clock. */
   readonly longestGcMs: Millis;
 }

@@ -2,14 +2,16 @@
 import { request } from "node:http";
 import type { ReadersReport } from "./messages.js";
 
-const [, , url = "", count = "0", stalling = ""] = process.argv;
+const [, , url = "", count = "0", stalling = "", ...tokens] = process.argv;
 const stalledEvery = 10;
 const readers: { chunks: number; readonly stalled: boolean }[] = [];
 let received = 0;
 
 for (let n = 0; n < Number(count); n++) {
   await new Promise<void>((resolve, reject) => {
-    const asked = request(url, { agent: false }, (response) => {
+    const token = tokens[n % tokens.length];
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const asked = request(url, { agent: false, headers }, (response) => {
       if (response.statusCode !== 200) return reject(new Error(`the stream answered ${response.statusCode}`));
       const reader = { chunks: 0, stalled: stalling !== "" && n % stalledEvery === 0 };
       readers.push(reader);

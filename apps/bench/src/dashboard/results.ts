@@ -21,7 +21,7 @@ const whole = (ms: number): string => `${ms.toFixed(0)} ms`;
 
 /** What was found, and what it should have been. */
 export function dashboardResults(report: DashboardReport): readonly Result[] {
-  const { locks, others, pages, phases, streams } = report;
+  const { locks, others, pages, phases, streams, history } = report;
   const results: Result[] = [];
   const timed = (what: string, ms: number, aimMs: number): void => {
     results.push({ what: `${what}: ${whole(ms)}`, aim: whole(aimMs), met: ms < aimMs });
@@ -51,6 +51,11 @@ export function dashboardResults(report: DashboardReport): readonly Result[] {
       aim: what === startPhase ? null : whole(aims.stallMs),
       met: what === startPhase || loop.longestWorkMs < aims.stallMs,
     });
+    results.push({
+      what: `${what}: ${((100 * loop.cpuMs) / loop.forMs).toFixed(1)} % of a core for ${(loop.forMs / 1_000).toFixed(0)} s; ${loop.zookeeperPerSecond.toFixed(0)} requests/s at ZooKeeper, ${loop.redisPerSecond.toFixed(0)} commands/s at Redis`,
+      aim: null,
+      met: true,
+    });
   }
   if (streams !== null) {
     const { clients, pairs, received, least } = streams;
@@ -58,6 +63,14 @@ export function dashboardResults(report: DashboardReport): readonly Result[] {
       what: `${clients} streams, a tenth of them stalled, with ${pairs} contenders that came and left: ${mb(received)} received, ${least} pieces by the slowest who reads`,
       aim: null,
       met: true,
+    });
+  }
+  if (history !== null) {
+    const { usedBytes, maxBytes, dropped } = history;
+    results.push({
+      what: `history: ${mb(usedBytes)} in its file, ${dropped} changes not recorded`,
+      aim: `${mb(maxBytes)}, 0`,
+      met: usedBytes <= maxBytes && dropped === 0,
     });
   }
   return results;

@@ -34,6 +34,8 @@ let over20 = 0;
 let highestBytes = 0;
 let rounds = 0;
 let longestGcMs = 0;
+let cpu = process.cpuUsage();
+let sinceMs = performance.now();
 
 new PerformanceObserver((list) => {
   for (const { duration } of list.getEntries()) longestGcMs = Math.max(longestGcMs, duration);
@@ -53,6 +55,10 @@ setInterval(() => {
 }, everyMs).unref();
 
 process.on("message", () => {
+  const used = process.cpuUsage(cpu);
+  cpu = process.cpuUsage();
+  const forMs = performance.now() - sinceMs;
+  sinceMs = performance.now();
   const told: Inside = {
     rssBytes: process.memoryUsage.rss(),
     highestBytes,
@@ -63,6 +69,8 @@ process.on("message", () => {
     delayMs: delays.max / 1e6,
     over20,
     longestGcMs,
+    cpuMs: (used.user + used.system) / 1_000,
+    forMs,
   };
   process.send?.(told);
   delays.reset();
