@@ -41,7 +41,8 @@ const rendered = (program: string, values: string, version = "1.30") =>
 
 async function withValues(values: object): Promise<string> {
   const file = join(directory, "values.yaml");
-  await writeFile(file, stringify(values));
+  // JSON: Helm reads YAML 1.1, in which `yes` and `on` are true.
+  await writeFile(file, JSON.stringify(values));
   return file;
 }
 
@@ -94,6 +95,10 @@ describe("the Helm chart", () => {
       [{ config: { clusters: [{ name: "a" }] } }, "clusters/0"],
       [{ config: { clusters: [cluster], listen: { port: 1 } } }, "/config"],
       [{ config: { clusters: [cluster], actions: "yes" } }, "actions"],
+      [
+        { config: { clusters: [cluster], links: [{ title: "a", url: "https://l.example/", true: "lock" }] } },
+        "'on'",
+      ],
       [{ ...good, replicas: 3 }, "replicas"],
       [{ ...good, ingress: { enabled: true } }, "ingress/host"],
       [{ ...good, auth: { usersKey: "", tokens: [] } }, "nobody can come in"],
