@@ -88,6 +88,6 @@ async function entriesOf(history: LastingHistory, run: number): Promise<Set<stri
 }
 
 function ask(history: LastingHistory, run: number, after: readonly [number, number] | null) {
-  const range = { fromMs: 0, toMs: Date.now() + 60_000, limit: 500 };
+  const range = { fromMs: Date.now() - 3_600_000, toMs: Date.now() + 60_000, limit: 500 };
   return history.ask({ ask: "story", cluster: "zoo", key: `/run/${run}`, ...range, after });
 }

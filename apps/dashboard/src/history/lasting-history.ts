@@ -34,7 +34,10 @@ export interface History {
    * What the process before saw of a hold of this cluster, for the option `earlierSight` of a collector. A hold is told of once.
    */
   earlierSight(cluster: string, key: string, entry: string): EarlierSight | undefined;
-  /** Writes what waits. Resolves after 5 s at the latest. */
+  /**
+   * Writes what waits. Resolves after 5,000 ms at the latest: a thread that hangs on the disk is left alone then, as one that is ended within
+   * SQLite takes the whole process along.
+   */
   close(): Promise<void>;
 }
 
@@ -118,9 +121,9 @@ export class LastingHistory implements History {
       };
       const refuse = (why: string): void => {
         settle();
-        // What it does until it has ended is of no interest.
-        worker.on("error", () => {});
-        void worker.terminate();
+        // It ends by itself: a thread that is ended within SQLite takes the whole process along.
+        worker.on("error", () => {}).unref();
+        worker.postMessage({ type: "close" } satisfies ToWorker);
         reject(new ConfigError(`history.file: ${why}`));
       };
       const answered = (message: FromWorker): void => {
@@ -212,7 +215,6 @@ export class LastingHistory implements History {
     });
     await Promise.race([ended, late]);
     clearTimeout(timer);
-    await this.#worker.terminate();
     this.#over("the history is closed");
   }
 

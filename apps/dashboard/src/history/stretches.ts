@@ -59,6 +59,9 @@ export function tallyOf(row: Readonly<Record<string, unknown>>): Tally {
   );
 }
 
+/** Hours of a month and a day: no more are kept, and a lookup for each of many years would take seconds. */
+const mostStretches = 31 * 24;
+
 /** Of one subject: the stretches in which something was counted, oldest first. */
 export function stretchesOf(
   db: Database,
@@ -71,7 +74,8 @@ export function stretchesOf(
   const one = db.prepare(`SELECT ${columns} FROM stat WHERE level = ? AND start = ? AND subject = ?`);
   const found: { startMs: number; tally: Tally }[] = [];
   const length = levelMs[level];
-  for (let startMs = fromMs - (fromMs % length); startMs < toMs; startMs += length) {
+  const firstMs = Math.max(fromMs, toMs - mostStretches * length);
+  for (let startMs = firstMs - (firstMs % length); startMs < toMs; startMs += length) {
     const row = one.get(storedLevel(level, kind), startMs, subject);
     if (row !== undefined)
       found.push({
