@@ -14,12 +14,12 @@ const kills = share("kills of a process that writes a history", 8, 100);
 const mayBeLostMs = 1_000;
 const writer = fileURLToPath(new URL("support/history-writer.mjs", import.meta.url));
 
-/** Lines of the writer until it was killed. */
+/** What the writer said that it has added until it was killed, and when that was. */
 async function writtenUntilKilled(
   file: string,
   run: number,
   afterMs: number,
-): Promise<{ entry: string; atMs: number }[]> {
+): Promise<{ told: readonly { entry: string; atMs: number }[]; killedMs: number }> {
   const child: ChildProcess = spawn(process.execPath, [writer, file, String(run)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -35,20 +35,20 @@ async function writtenUntilKilled(
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   await Promise.race([beginning, ended]);
   await new Promise((resolve) => setTimeout(resolve, afterMs));
+  const killedMs = Date.now();
   child.kill("SIGKILL");
   await ended;
   // The last line may be a part of one.
-  return text
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => {
-      const [entry = "", atMs = ""] = line.split(" ");
-      return { entry, atMs: Number(atMs) };
-    });
+  const lines = text.split("\n").slice(0, -1);
+  const told = lines.map((line) => {
+    const [entry = "", atMs = ""] = line.split(" ");
+    return { entry, atMs: Number(atMs) };
+  });
+  return { told, killedMs };
 }
 
 it("a history whose writer is killed at any moment opens again, and has all that is older than a second", {
-  timeout: 60_000 + kills * 15_000,
+  timeout: 120_000 + kills * 30_000,
 }, async () => {
   await buildPackages("@holdfast/dashboard");
   const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -58,8 +58,7 @@ it("a history whose writer is killed at any moment opens again, and has all that
   const file = join(folder, "history.db");
   try {
     for (let run = 0; run < kills; run++) {
-      const told = await writtenUntilKilled(file, run, 200 + Math.floor(random() * 1_800));
-      const killedMs = Date.now();
+      const { told, killedMs } = await writtenUntilKilled(file, run, 200 + Math.floor(random() * 1_800));
       const history = await LastingHistory.open({ file, maxMegabytes: 64 });
       try {
         const kept = await entriesOf(history, run);
