@@ -14,12 +14,12 @@ const kills = share("kills of a process that writes a history", 8, 100);
 const mayBeLostMs = 1_000;
 const writer = fileURLToPath(new URL("support/history-writer.mjs", import.meta.url));
 
-/** What the writer said that it has added until it was killed, and when that was. */
+/** What the writer said that it has added until it was killed. */
 async function writtenUntilKilled(
   file: string,
   run: number,
   afterMs: number,
-): Promise<{ told: readonly { entry: string; atMs: number }[]; killedMs: number }> {
+): Promise<readonly { entry: string; atMs: number }[]> {
   const child: ChildProcess = spawn(process.execPath, [writer, file, String(run)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -35,16 +35,14 @@ async function writtenUntilKilled(
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   await Promise.race([beginning, ended]);
   await new Promise((resolve) => setTimeout(resolve, afterMs));
-  const killedMs = Date.now();
   child.kill("SIGKILL");
   await ended;
   // The last line may be a part of one.
   const lines = text.split("\n").slice(0, -1);
-  const told = lines.map((line) => {
+  return lines.map((line) => {
     const [entry = "", atMs = ""] = line.split(" ");
     return { entry, atMs: Number(atMs) };
   });
-  return { told, killedMs };
 }
 
 it("a history whose writer is killed at any moment opens again, and has all that is older than a second", {
@@ -58,11 +56,13 @@ it("a history whose writer is killed at any moment opens again, and has all that
   const file = join(folder, "history.db");
   try {
     for (let run = 0; run < kills; run++) {
-      const { told, killedMs } = await writtenUntilKilled(file, run, 200 + Math.floor(random() * 1_800));
+      const told = await writtenUntilKilled(file, run, 200 + Math.floor(random() * 1_800));
       const history = await LastingHistory.open({ file, maxMegabytes: 64 });
       try {
         const kept = await entriesOf(history, run);
-        const due = told.filter(({ atMs }) => atMs < killedMs - mayBeLostMs);
+        // On a machine that is busy the kill may come long after the writer was last scheduled, and that time gave it no chance to write.
+        const lastMs = told.at(-1)?.atMs ?? 0;
+        const due = told.filter(({ atMs }) => atMs < lastMs - mayBeLostMs);
         const lost = due.filter(({ entry }) => !kept.has(entry));
         expect(lost, `of ${due.length} in run ${run}`).toEqual([]);
         expect(told.length, `run ${run}`).toBeGreaterThan(0);
