@@ -32,7 +32,7 @@ let world: LiveWorld;
 let scene: Scene;
 
 beforeAll(async () => {
-  world = await startLiveWorld();
+  world = await startLiveWorld({ longHoldMs: 10_000 });
   scene = await playScene(world);
   // A chart with nothing in it makes a poor picture.
   if (photographed)
@@ -82,6 +82,10 @@ describe.each(themes)("in the %s theme", (theme) => {
     expect(await tab.page.evaluate(`matchMedia("(prefers-color-scheme: ${theme})").matches`)).toBe(true);
     expect(await stumbles(tab.page)).toEqual([]);
     await picture(tab.page, `${name}-${theme}`);
+    if (photographed && name === "overview") {
+      await tab.page.setViewportSize({ width: 390, height: 844 });
+      await picture(tab.page, `phone-${theme}`);
+    }
     expect(tab.trouble()).toEqual([]);
   });
 

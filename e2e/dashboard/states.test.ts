@@ -249,8 +249,8 @@ describe("where there is nothing", () => {
       ],
     });
     await shows(dashboard, "No roots and no key patterns are configured");
-    await tab.page.getByText("Discovering places requires the role operator.").waitFor();
-    expect(await tab.page.getByText("Discover in").count()).toBe(0);
+    await tab.page.getByText("Looking for places requires the role operator.").waitFor();
+    expect(await tab.page.getByText("Discover").count()).toBe(0);
     await tab.page.goto(`${dashboard.url}backends?discover=zoo`);
     await tab.page
       .getByText("not asked yet")

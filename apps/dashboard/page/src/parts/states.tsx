@@ -147,7 +147,7 @@ export function NoLocks({ view }: { view: View }): JSX.Element {
           The dashboard does not know where to look for locks.{" "}
           {mayDiscover.value
             ? "It can look through the backend once and propose places."
-            : "Discovering places requires the role operator."}
+            : "Looking for places requires the role operator."}
         </p>
         {mayDiscover.value && (
           <p>
