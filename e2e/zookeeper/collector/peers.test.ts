@@ -100,7 +100,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
       await row(key, ({ waiterCount }) => waiterCount === 1);
       const forced = await act("force-release", key);
       expect(forced.outcome).toBe("done");
-      expect(forced.effects[0]).toMatch(/Curator\) is NOT notified/);
+      expect(forced.effects[0]).toMatch(/of Curator, is NOT notified/);
       expect(await waiting).not.toBeNull();
       expect(await first.holding(), "the old holder believes in it").toBe(true);
       await second.release();
@@ -116,7 +116,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
       const entry = (await collector.detail(key, { maxWaiters: 1 }))?.waiters[0]?.entry ?? "";
       const evicted = await act("evict-waiter", key, entry);
       expect(evicted.outcome).toBe("done");
-      expect(evicted.effects[0]).toMatch(/Curator\) is NOT evicted/);
+      expect(evicted.effects[0]).toMatch(/of Curator, is NOT evicted/);
       await first.release();
       const again = await waiting;
       expect(again?.path.endsWith(entry)).toBe(false);
@@ -160,7 +160,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
     expect((await act("request-revoke", key)).outcome).toBe("unsupported");
     const forced = await act("force-release", key);
     expect(forced).toMatchObject({ outcome: "done" });
-    expect(forced.effects[0]).toMatch(/kazoo\) is NOT notified/);
+    expect(forced.effects[0]).toMatch(/of kazoo, is NOT notified/);
     expect(await waiting).not.toBeNull();
     expect(await first.release()).toBe(true);
     await second.release();
@@ -177,7 +177,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
     await row(key, ({ waiterCount }) => waiterCount === 1);
     const entry = (await collector.detail(key, { maxWaiters: 1 }))?.waiters[0]?.entry ?? "";
     const evicted = await act("evict-waiter", key, entry);
-    expect(evicted.effects[0]).toMatch(/kazoo\) is NOT evicted/);
+    expect(evicted.effects[0]).toMatch(/of kazoo, is NOT evicted/);
     await row(key, ({ waiterCount }) => waiterCount === 0);
     await first.release();
     expect((await waiting)?.path.endsWith(entry)).toBe(false);

@@ -193,7 +193,7 @@ test("holdfast release --force frees a mutex, whose next waiter is granted, a lo
   await redissonHolds("java");
   const javas = await run(["release", "--force", "--yes", "java", ...at()]);
   expect(javas.code).toBe(0);
-  expect(javas.out).toContain("(Redisson) is NOT notified");
+  expect(javas.out).toContain("of Redisson, is NOT notified");
   expect(await node.command("EXISTS", "java")).toBe(0);
   const permits = locks.permitSemaphore("permits");
   await permits.setLimit(2);

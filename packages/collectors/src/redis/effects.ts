@@ -17,12 +17,12 @@ export function effectsOfForce(
     switch (libraryOf(owner)) {
       case "holdfast":
         effects.push(
-          `Holder ${who} (holdfast) is notified: its handle is lost with the reason "stolen". What it has begun goes on until its code looks; a fenced resource refuses it once the next holder has written.`,
+          `Holder ${who}, of holdfast, is notified: its handle is lost with the reason "stolen". What it has begun goes on until its code looks; a fenced resource refuses it once the next holder has written.`,
         );
         break;
       case "redisson":
         effects.push(
-          `Holder ${who} (Redisson) is NOT notified: it goes on as if it held the lock until its unlock() throws IllegalMonitorStateException, so there can be two holders meanwhile.`,
+          `Holder ${who}, of Redisson, is NOT notified: it goes on as if it held the lock until its unlock() throws IllegalMonitorStateException, so there can be two holders meanwhile.`,
         );
         break;
       default:
@@ -67,8 +67,8 @@ export function effectsOfRevoke(holders: readonly string[], whoIs: WhoIs): reado
     const owner = ownerIn(field);
     const who = whoIs(owner);
     return libraryOf(owner) === "holdfast"
-      ? `Holder ${who} (holdfast) hears "revokeRequested" if it took the lock with revocable: true, and decides for itself; else nothing happens.`
-      : `Holder ${who} (Redisson) has no such request and hears nothing.`;
+      ? `Holder ${who}, of holdfast, hears "revokeRequested" if it took the lock with revocable: true, and decides for itself; else nothing happens.`
+      : `Holder ${who}, of Redisson, has no such request and hears nothing.`;
   });
 }
 
@@ -76,10 +76,10 @@ export function effectsOfEviction(owner: string, whoIs: WhoIs): readonly string[
   const who = whoIs(owner);
   return libraryOf(owner) === "holdfast"
     ? [
-        `Waiter ${who} (holdfast) loses its place and stands again at the tail with its next heartbeat (event "requeued").`,
+        `Waiter ${who}, of holdfast, loses its place and stands again at the tail with its next heartbeat (event "requeued").`,
       ]
     : [
-        `Waiter ${who} (Redisson) loses its place in the fair queue. If it is alive it stands again at the tail with its next attempt; it is not notified.`,
+        `Waiter ${who}, of Redisson, loses its place in the fair queue. If it is alive it stands again at the tail with its next attempt; it is not notified.`,
       ];
 }
 

@@ -13,9 +13,9 @@ const alike =
 /** What it does to a holder that its node is deleted, for the library that made it. */
 export function forceEffect({ who, recognisedAs }: Concerned): string {
   const effects: Readonly<Record<Recognised, string>> = {
-    holdfast: `Holder ${who} (holdfast) is notified: its handle is lost with the reason "stolen".`,
-    curator: `Holder ${who} (Curator) is NOT notified: it goes on as the holder, takes the lock again from within, and its release throws nothing. Until it is stopped there are two holders. ${alike} it is notified, with the reason "stolen".`,
-    kazoo: `Holder ${who} (kazoo) is NOT notified: is_acquired stays true and release() returns true. Until it is stopped there are two holders.`,
+    holdfast: `Holder ${who}, of holdfast, is notified: its handle is lost with the reason "stolen".`,
+    curator: `Holder ${who}, of Curator, is NOT notified: it goes on as the holder, takes the lock again from within, and its release throws nothing. Until it is stopped there are two holders. ${alike} it is notified, with the reason "stolen".`,
+    kazoo: `Holder ${who}, of kazoo, is NOT notified: is_acquired stays true and release() returns true. Until it is stopped there are two holders.`,
     redisson: `Holder ${who} is NOT notified.`,
     unknown: `Holder ${who}, of an unknown library, must be taken as one that is NOT notified. Until it is stopped there may be two holders.`,
   };
@@ -31,9 +31,9 @@ export function nextEffect(next: Concerned | undefined): string {
 /** What it does to a waiter that its node is deleted. */
 export function evictEffect({ who, recognisedAs }: Concerned): string {
   const effects: Readonly<Record<Recognised, string>> = {
-    holdfast: `Waiter ${who} (holdfast) gives up with EvictedError (HF_EVICTED).`,
-    curator: `Waiter ${who} (Curator) is NOT evicted: it makes its node anew at the tail and still acquires. ${alike} it gives up with EvictedError.`,
-    kazoo: `Waiter ${who} (kazoo) is NOT evicted: once it wakes it makes its node anew at the tail and still acquires.`,
+    holdfast: `Waiter ${who}, of holdfast, gives up with EvictedError (HF_EVICTED).`,
+    curator: `Waiter ${who}, of Curator, is NOT evicted: it makes its node anew at the tail and still acquires. ${alike} it gives up with EvictedError.`,
+    kazoo: `Waiter ${who}, of kazoo, is NOT evicted: once it wakes it makes its node anew at the tail and still acquires.`,
     redisson: `Waiter ${who} may stand again at the tail.`,
     unknown: `Waiter ${who}, of an unknown library, may fail or stand again at the tail.`,
   };
@@ -44,8 +44,8 @@ export function evictEffect({ who, recognisedAs }: Concerned): string {
 export function revokeEffect({ who, recognisedAs }: Concerned): string | null {
   if (recognisedAs === "kazoo" || recognisedAs === "redisson") return null;
   const effects: Readonly<Record<"holdfast" | "curator" | "unknown", string>> = {
-    holdfast: `Holder ${who} (holdfast) is asked to release; it hears only if it was acquired with \`revocable: true\`.`,
-    curator: `Holder ${who} (Curator) is asked to release; it hears only if it called makeRevocable. ${alike} only if it was acquired with \`revocable: true\`.`,
+    holdfast: `Holder ${who}, of holdfast, is asked to release; it hears only if it was acquired with \`revocable: true\`.`,
+    curator: `Holder ${who}, of Curator, is asked to release; it hears only if it called makeRevocable. ${alike} only if it was acquired with \`revocable: true\`.`,
     unknown: `Holder ${who}, of an unknown library, gets Curator's marker; whether it hears is not known.`,
   };
   return `${effects[recognisedAs]} The data of its node is overwritten in any case.`;

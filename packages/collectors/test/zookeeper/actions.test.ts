@@ -37,7 +37,7 @@ describe("actions of an operator", () => {
     await watched.row(key, ({ waiterCount }) => waiterCount === 1);
     const dry = await watched.collector.act(await request(key, "force-release", { dryRun: true }));
     expect(dry.outcome).toBe("would-do");
-    expect(dry.effects.join(" ")).toMatch(/holdfast\) is notified.*is granted/s);
+    expect(dry.effects.join(" ")).toMatch(/of holdfast, is notified.*is granted/s);
     expect(held.state).toBe("held");
 
     const lost = new Promise((resolve) => held.lost.addEventListener("abort", resolve));
