@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -193,7 +193,8 @@ describe("a second dashboard", () => {
 it("without the package that has SQLite the start says which one, and how to do without", async () => {
   // Beside no node_modules, as where npm has left an optional dependency out.
   const alone = join(folder, "database.mjs");
-  copyFileSync(new URL("../../dist/history/database.js", import.meta.url), alone);
+  const built = readFileSync(new URL("../../dist/history/database.js", import.meta.url), "utf8");
+  writeFileSync(alone, built.replace(/\n\/\/# sourceMappingURL=.*/, ""));
   const { openDatabase } = (await import(
     /* @vite-ignore */ pathToFileURL(alone).href
   )) as typeof import("../../src/history/database.js");
