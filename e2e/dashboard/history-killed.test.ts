@@ -9,7 +9,7 @@ import { LastingHistory } from "../../apps/dashboard/src/history/lasting-history
 import { buildPackages } from "../support/process/emit.js";
 import { share } from "../support/share.js";
 
-const kills = share("kills of a process that writes a history", 8, 100);
+const kills = share("kills of a process that writes a history", 4, 100);
 /** What is younger may be lost: half a second until it is written, and some for a machine that is busy. */
 const mayBeLostMs = 1_000;
 const writer = fileURLToPath(new URL("support/history-writer.mjs", import.meta.url));
