@@ -99,7 +99,8 @@ Options
   --users <n>               viewers who share these streams, for dashboard (default 0: one without credentials)
   --changes <n>             changes a second while streams are open, for dashboard (default 0: as fast as it goes)
   --history <MB>            size of the store of a history, for dashboard (default 0: none is kept)
-  --phase <ms>              of looking, and of streams, for dashboard; of each workload, for heartbeats (default 20000)
+  --phase <ms>              of streams, and of looking but 20000 at most, for dashboard; of each workload, for heartbeats
+                            (default 20000)
   --long-hold <ms>          age from which holds are findings and their nodes are read, for dashboard (default: its own)
   --backend <name>          zookeeper or redis, for peers (default: both)
   --peers <names>           for peers, with commas between (default: all)
