@@ -167,8 +167,11 @@ function openBySubject(
 ): Map<number, Open> {
   const opens = new Map<number, Open>();
   const groups = group === null ? null : groupsNamed(ledger.db, group);
-  for (const { address, owner, sinceMs } of ledger.open.values()) {
-    if (sinceMs === null || (cluster !== null && address.cluster !== cluster)) continue;
+  for (const record of ledger.open.values()) {
+    const { owner, sinceMs } = record;
+    if (sinceMs === null || (kind === "owner" && owner === null)) continue;
+    const { address } = record;
+    if (cluster !== null && address.cluster !== cluster) continue;
     const name = kind === "owner" ? (owner === null ? null : ownerName(owner)) : address.key;
     const found =
       name === null ? null : ledger.find(kind === "owner" ? "owner" : "lock", address.cluster, name);

@@ -5,6 +5,7 @@ import {
   failureWords,
   numberOf,
   type OpenedDatabase,
+  type Statement,
 } from "./database.js";
 import {
   type Change,
@@ -18,7 +19,7 @@ import {
   subjectKinds,
 } from "./messages.js";
 import { Pending } from "./pending.js";
-import { addressName, cut, isLoss, type OpenRecord, ownerName, ownerOfRow, ownerText } from "./records.js";
+import { addressName, cut, isLoss, OpenRecord, ownerName, ownerOfRow, ownerText } from "./records.js";
 import { hourMs, type Level, levelMs, readTallies } from "./stretches.js";
 import { bucketOf, countIn, Tally } from "./tally.js";
 import { trimStep } from "./trim.js";
@@ -35,6 +36,8 @@ const subjectsInMemory = 50_000;
 const rowsPerChange = 8;
 /** Steps of deleting between two writes. */
 const stepsAtOnce = 20;
+
+const neverSeen = { owner: null, sinceMs: null, exact: false, waitedMs: null, granted: false };
 
 interface Subject {
   readonly id: number;
@@ -71,6 +74,8 @@ export class Ledger {
   readonly #groups = new Map<number, number>();
   readonly #ended = new Map<string, Ended>();
   readonly #pending = new Pending();
+  /** Prepared once: what each call prepares is freed with the garbage, and there is one of these for each new lock. */
+  readonly #subjectRows: Statement;
   #nextSubject: number;
   #nextHold: number;
   #dropped = 0;
@@ -81,6 +86,9 @@ export class Ledger {
     this.#opened = opened;
     this.#groupOf = groupOf;
     this.db = opened.db;
+    this.#subjectRows = this.db.prepare(
+      "SELECT id, hour, grp FROM subject WHERE kind = ? AND cluster = ? AND name = ?",
+    );
     this.#nextSubject = numberOf(this.db, "SELECT max(id) FROM subject") + 1;
     this.#nextHold = numberOf(this.db, "SELECT max(id) FROM hold") + 1;
     this.#readOpen();
@@ -111,11 +119,10 @@ export class Ledger {
 
   /** For a dashboard that starts: what was held when the one before wrote last. */
   left(): OpenHold[] {
-    return [...this.#stale.values()].map(({ address: { cluster, key, entry }, owner, sinceMs }) => ({
-      ...{ cluster, key, entry },
-      sinceMs: sinceMs ?? 0,
-      token: owner?.token ?? null,
-    }));
+    return [...this.#stale.values()].map((record) => {
+      const { cluster, key, entry } = record.address;
+      return { cluster, key, entry, sinceMs: record.sinceMs ?? 0, token: record.owner?.token ?? null };
+    });
   }
 
   /** The running stretch of a level: when it began, and what is counted in it. */
@@ -179,7 +186,7 @@ export class Ledger {
       }
       case "complete":
         for (const [name, record] of this.#stale)
-          if (record.address.cluster === change.cluster)
+          if (record.cluster === change.cluster)
             this.#end(
               name,
               record,
@@ -191,7 +198,7 @@ export class Ledger {
 
   #begun(change: Extract<Change, { type: "begun" }>, nowMs: number): void {
     const name = addressName(change);
-    const { cluster, backend, key, entry, sinceMs, exact, waitedMs, owner, found } = change;
+    const { backend, sinceMs, exact, waitedMs, owner, found } = change;
     const before = this.open.get(name);
     if (before !== undefined && found) return;
     const left = before ?? this.#stale.get(name);
@@ -207,16 +214,9 @@ export class Ledger {
       this.#dropped += 1;
       return;
     }
-    const record: OpenRecord = {
-      address: { cluster, backend, key, entry },
-      owner,
-      sinceMs,
-      exact,
-      waitedMs,
-      granted: !found,
-    };
+    const record = new OpenRecord(name, backend, { owner, sinceMs, exact, waitedMs, granted: !found });
     this.open.set(name, record);
-    this.#pending.opened(name, this.#lockOf(record.address, nowMs).id, record);
+    this.#pending.opened(this.#lockOf(change, nowMs).id, record);
     if (found) return;
     for (const tally of this.#talliesOf(change, owner, nowMs)) {
       tally.grants += 1;
@@ -235,7 +235,7 @@ export class Ledger {
     if (record === undefined) return;
     const known = record.owner === null ? null : ownerName(record.owner);
     record.owner = change.owner;
-    this.#pending.opened(name, this.#lockOf(record.address, nowMs).id, record);
+    this.#pending.opened(this.#lockOf(change, nowMs).id, record);
     const owner = ownerName(change.owner);
     if (known !== null || owner === null || !record.granted) return;
     for (const tally of this.#talliesOfSubject("owner", change.cluster, owner, nowMs)) tally.grants += 1;
@@ -243,16 +243,8 @@ export class Ledger {
 
   #endedNow(change: Extract<Change, { type: "ended" }>, nowMs: number): void {
     const name = addressName(change);
-    const { cluster, backend, key, entry, atMs, reason, heldMs, seen } = change;
-    const record: OpenRecord = this.open.get(name) ??
-      this.#stale.get(name) ?? {
-        address: { cluster, backend, key, entry },
-        owner: null,
-        sinceMs: null,
-        exact: false,
-        waitedMs: null,
-        granted: false,
-      };
+    const { backend, atMs, reason, heldMs, seen } = change;
+    const record = this.open.get(name) ?? this.#stale.get(name) ?? new OpenRecord(name, backend, neverSeen);
     record.owner ??= change.owner;
     this.#end(name, record, { atMs, reason, heldMs, seen }, nowMs);
   }
@@ -260,7 +252,7 @@ export class Ledger {
   /** `seen`: its end came at that moment, and was not found later. */
   #end(
     name: string,
-    { address, owner, sinceMs, exact, waitedMs }: OpenRecord,
+    record: OpenRecord,
     end: {
       readonly atMs: number;
       readonly reason: EndReason;
@@ -269,6 +261,7 @@ export class Ledger {
     },
     nowMs: number,
   ): void {
+    const { address, owner, sinceMs, exact, waitedMs } = record;
     this.open.delete(name);
     this.#stale.delete(name);
     const lock = this.#lockOf(address, nowMs);
@@ -346,9 +339,8 @@ export class Ledger {
   }
 
   #read(kind: SubjectKind, cluster: string, name: string): Subject | undefined {
-    const row = this.db
-      .prepare("SELECT id, hour, grp FROM subject WHERE kind = ? AND cluster = ? AND name = ?")
-      .get(subjectKinds.indexOf(kind), cluster, name);
+    // Read to its end: a statement that stands in the middle would keep the log from being written back.
+    const [row] = this.#subjectRows.all(subjectKinds.indexOf(kind), cluster, name);
     if (row === undefined) return undefined;
     return { id: Number(row.id), hour: Number(row.hour), group: row.grp === null ? null : Number(row.grp) };
   }
@@ -423,20 +415,19 @@ export class Ledger {
        FROM open_hold o JOIN subject s ON s.id = o.lock`,
     );
     for (const row of rows.all()) {
-      const address: HoldAddress = {
+      const name = addressName({
         cluster: String(row.cluster),
-        backend: row.backend === "redis" ? "redis" : "zookeeper",
         key: String(row.name),
         entry: String(row.entry),
-      };
-      this.#stale.set(addressName(address), {
-        address,
+      });
+      const facts = {
         owner: ownerOfRow(row),
         sinceMs: Number(row.since_ms),
         exact: row.exact === 1,
         waitedMs: row.waited_ms === null ? null : Number(row.waited_ms),
         granted: false,
-      });
+      };
+      this.#stale.set(name, new OpenRecord(name, row.backend === "redis" ? "redis" : "zookeeper", facts));
     }
   }
 

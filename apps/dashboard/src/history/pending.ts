@@ -39,7 +39,7 @@ export class Pending {
     return this.subjects.length >= mostWaiting;
   }
 
-  opened(name: string, lock: number, { address, owner, sinceMs, exact, waitedMs }: OpenRecord): void {
+  opened(lock: number, { name, address, owner, sinceMs, exact, waitedMs }: OpenRecord): void {
     const row = [
       lock,
       cut(address.entry),

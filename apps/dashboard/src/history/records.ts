@@ -1,8 +1,7 @@
 import type { EndReason, HoldAddress, KnownOwner } from "./messages.js";
 
-/** A hold that has not ended. */
-export interface OpenRecord {
-  readonly address: HoldAddress;
+/** What is known of a hold that has not ended, but for where it is. */
+export interface OpenFacts {
   owner: KnownOwner | null;
   /** `null`: neither its grant nor it was ever seen. */
   readonly sinceMs: number | null;
@@ -13,8 +12,51 @@ export interface OpenRecord {
   readonly granted: boolean;
 }
 
+/** A hold that has not ended. There may be 200,000 of them, so each has its address once, as the name under which it is kept. */
+export class OpenRecord implements OpenFacts {
+  readonly name: string;
+  readonly backend: HoldAddress["backend"];
+  owner: KnownOwner | null;
+  readonly sinceMs: number | null;
+  readonly exact: boolean;
+  readonly waitedMs: number | null;
+  readonly granted: boolean;
+
+  constructor(
+    name: string,
+    backend: HoldAddress["backend"],
+    { owner, sinceMs, exact, waitedMs, granted }: OpenFacts,
+  ) {
+    this.name = name;
+    // The text that came with the message would be one more for each.
+    this.backend = backend === "redis" ? "redis" : "zookeeper";
+    this.owner = owner;
+    this.sinceMs = sinceMs;
+    this.exact = exact;
+    this.waitedMs = waitedMs;
+    this.granted = granted;
+  }
+
+  get cluster(): string {
+    return this.name.slice(0, this.name.indexOf("\0"));
+  }
+
+  /** Made anew each time. */
+  get address(): HoldAddress {
+    const { name, backend } = this;
+    const [first, last] = [name.indexOf("\0"), name.lastIndexOf("\0")];
+    return {
+      cluster: name.slice(0, first),
+      backend,
+      key: name.slice(first + 1, last),
+      entry: name.slice(last + 1),
+    };
+  }
+}
+
 const longestText = 512;
 
+/** Only the key of a lock can have a zero in it. */
 export function addressName({ cluster, key, entry }: Pick<HoldAddress, "cluster" | "key" | "entry">): string {
   return `${cluster}\0${key}\0${entry}`;
 }

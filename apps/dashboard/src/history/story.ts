@@ -8,7 +8,7 @@ import {
   type StoryAnswer,
   type StoryQuestion,
 } from "./messages.js";
-import { ownerOfRow } from "./records.js";
+import { addressName, ownerOfRow } from "./records.js";
 import { levelMs, stretchesOf } from "./stretches.js";
 
 const shortRangeMs = 2 * levelMs[1];
@@ -24,11 +24,13 @@ export function storyOf(ledger: Ledger, question: StoryQuestion): StoryAnswer {
   const lock = ledger.find("lock", cluster, key);
   if (lock === null) return { firstSeenMs: null, open: [], holds: [], next: null, steps: [] };
   const open: PastHold[] = [];
-  for (const { address, owner, sinceMs, exact, waitedMs } of ledger.open.values()) {
-    if (address.key !== key || address.cluster !== cluster || open.length === mostOpen) continue;
+  const ofLock = addressName({ cluster, key, entry: "" });
+  for (const { name, owner, sinceMs, exact, waitedMs } of ledger.open.values()) {
+    const entry = name.slice(ofLock.length);
+    if (!name.startsWith(ofLock) || entry.includes("\0") || open.length === mostOpen) continue;
     if (sinceMs !== null && sinceMs >= toMs) continue;
     open.push({
-      ...{ entry: address.entry, owner: owner ?? nobody, sinceMs, exact, waitedMs },
+      ...{ entry, owner: owner ?? nobody, sinceMs, exact, waitedMs },
       ...{ endMs: null, reason: null, heldMs: null },
     });
   }

@@ -110,7 +110,8 @@ export interface EarlierSight {
 export interface StoryOptions {
   /**
    * Reads of each hold who has it, and tells by an event `identified`. Default false: only holders of contended locks and of those on screen
-   * are read. On ZooKeeper it costs one read for each grant, batched; on Redis one for each client and 30 s.
+   * are read. On ZooKeeper it costs one read for each grant, batched, and one for each of 5,000 holds that had begun before; on Redis one for each client and
+   * 30 s.
    */
   readonly identifyHolders?: boolean;
   /**

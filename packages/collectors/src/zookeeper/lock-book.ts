@@ -44,6 +44,12 @@ export interface LockBookDesk {
   earlierSight: NonNullable<StoryOptions["earlierSight"]>;
 }
 
+/**
+ * Of holds that had begun before they were seen so many are read for their owners. A start may find 100,000 of them, and what is read of each
+ * stays in memory: of the others it is read once they have waiters or are looked at.
+ */
+const mostFoundIdentified = 5_000;
+
 /** Above so many contenders, changes of one turn are looked at together. */
 const smallQueue = 32;
 const shownWaiters = 20;
@@ -65,6 +71,7 @@ export class LockBook implements MirrorListener {
   readonly #shared = new SharedValues();
   #scheduled = false;
   #listing = false;
+  #foundIdentified = 0;
   #moment: Moment = { atMs: 0, provenance: "at-least" };
 
   constructor(desk: LockBookDesk) {
@@ -290,7 +297,9 @@ export class LockBook implements MirrorListener {
     if (!this.#live || this.#listing) {
       const since = this.#foundAt(place.path, entry, nowMs);
       this.#desk.emit({ type: "found", ...told, since });
-      return { name: entry, since, owner };
+      const identify = this.#desk.identifyHolders && this.#foundIdentified < mostFoundIdentified;
+      if (identify) this.#foundIdentified += 1;
+      return { name: entry, since, owner, identify };
     }
     const madeMs = place.known?.get(entry)?.stat?.ctime;
     // What nobody had or waited for was granted as it was asked for.
@@ -304,7 +313,8 @@ export class LockBook implements MirrorListener {
       heldMs: null,
       ...(waitedMs === null ? {} : { waitedMs }),
     });
-    return { name: entry, since: { atMs: nowMs, provenance: "exact" }, owner };
+    const since: Moment = { atMs: nowMs, provenance: "exact" };
+    return { name: entry, since, owner, identify: this.#desk.identifyHolders };
   }
 
   /** Since now, unless an earlier process has seen this very node: its name is like no other's. */
@@ -316,7 +326,8 @@ export class LockBook implements MirrorListener {
     return this.#moment;
   }
 
-  #released(place: Place, { name, since, owner }: Held): void {
+  #released(place: Place, { name, since, owner, identify }: Held): void {
+    if (identify && since.provenance !== "exact") this.#foundIdentified -= 1;
     const atMs = this.#desk.runtime.wallMs();
     const seen = this.#live && !this.#listing;
     this.#desk.emit({
@@ -350,7 +361,7 @@ export class LockBook implements MirrorListener {
   }
 
   #hasStrangers({ held }: Place): boolean {
-    return this.#desk.identifyHolders && held.some(({ owner }) => owner === null);
+    return held.some(({ owner, identify }) => identify && owner === null);
   }
 
   #findings(place: Place, findings: readonly LayoutFinding[]): void {

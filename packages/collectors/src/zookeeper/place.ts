@@ -12,6 +12,8 @@ export interface Held {
   readonly since: Moment;
   /** `null`: its node has not been read. Read while it was there, as nothing tells of it afterwards. */
   owner: HoldOwner | null;
+  /** Its node is to be read for its owner, though the lock has no waiters. */
+  readonly identify: boolean;
 }
 
 export const noHolders: readonly Held[] = [];
