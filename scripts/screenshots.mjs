@@ -18,7 +18,8 @@ if (made.status !== 0) process.exit(made.status ?? 1);
 const pictures = readdirSync(folder).map((name) => `${folder}${name}`);
 const options = ["--force", "--skip-if-larger", "--speed", "1", "--quality", "80-98", "--ext", ".png"];
 const smaller = spawnSync("pngquant", [...options, ...pictures], { stdio: "inherit" });
-if (smaller.error !== undefined) console.log("pngquant is not there, so the pictures stay as large as they are");
+if (smaller.error !== undefined)
+  console.log("pngquant is not there, so the pictures stay as large as they are");
 let large = 0;
 for (const name of readdirSync(folder).sort()) {
   const bytes = statSync(`${folder}${name}`).size;
