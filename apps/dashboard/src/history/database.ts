@@ -177,7 +177,7 @@ function withLimits(db: Database, maxBytes: number): OpenedDatabase {
   const half = Math.floor(logPages / 2);
   db.exec(`PRAGMA wal_autocheckpoint=${half}; PRAGMA max_page_count=${mostPages}`);
   // What was written is in the system's hands when a transaction ends: the end of the process loses none of it.
-  db.exec("PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384");
+  db.exec("PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096");
   const rowsAtOnce = Math.min(mostPerTransaction, Math.max(1, Math.floor(half / pagesPerRow)));
   return { db, maxBytes, mostPages, rowsAtOnce };
 }

@@ -66,6 +66,8 @@ const mostInMessage = 5_000;
 /** Changes that wait, as the holds of 100,000 locks that are found at the start do; what is beyond is counted and lost. */
 const mostWaiting = 200_000;
 const mostQuestions = 16;
+/** What a message leaves behind is collected soon: by default the thread would take 48 MB for that. */
+const youngMegabytes = 4;
 const answerMs = 2_000;
 
 interface Asked {
@@ -113,7 +115,8 @@ export class LastingHistory implements History {
     if (!(maxMegabytes >= leastMegabytes))
       throw new ConfigError(`history.maxMegabytes: must be a number, ${leastMegabytes} or more`);
     const workerData: WorkerOptions = { file, maxBytes: maxMegabytes * 1_048_576, groups };
-    const worker = new Worker(workerFile(), { workerData, execArgv: [] });
+    const resourceLimits = { maxYoungGenerationSizeMb: youngMegabytes };
+    const worker = new Worker(workerFile(), { workerData, execArgv: [], resourceLimits });
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(timer);
