@@ -8,25 +8,12 @@ import { share } from "../support/share.js";
 import type { Theme } from "./support/browser.js";
 import { type LiveWorld, startLiveWorld } from "./support/live-world.js";
 import { LockView } from "./support/lock-view.js";
-import { playScene, type Scene } from "./support/scene.js";
+import { pageNames as pages, playScene, type Scene } from "./support/scene.js";
 import { filled, stumbles } from "./support/stumbles.js";
 
 const screenshots = fileURLToPath(new URL("../../apps/dashboard/docs/screenshots/", import.meta.url));
 const photographed = process.env.HOLDFAST_SCREENSHOTS === "1";
 const themes: readonly Theme[] = ["light", "dark"];
-const pages = [
-  "overview",
-  "locks",
-  "lock",
-  "sessions",
-  "session",
-  "backends",
-  "findings",
-  "waits",
-  "schedules",
-  "audit",
-  "about",
-] as const;
 
 let world: LiveWorld;
 let scene: Scene;

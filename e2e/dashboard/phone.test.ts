@@ -5,23 +5,11 @@ import { drawn } from "../support/share.js";
 import type { Tab, Theme } from "./support/browser.js";
 import { type LiveWorld, startLiveWorld } from "./support/live-world.js";
 import { LockView } from "./support/lock-view.js";
-import { playScene, type Scene } from "./support/scene.js";
+import { pageNames as pages, playScene, type Scene } from "./support/scene.js";
 import { filled, stumbles } from "./support/stumbles.js";
 
 const long = `/live/${"a-segment-that-does-not-end-".repeat(6)}end`;
 const hostile = "live:<b>\u202egnp.exe\nline</b>";
-const pages = [
-  "overview",
-  "locks",
-  "lock",
-  "sessions",
-  "session",
-  "backends",
-  "findings",
-  "waits",
-  "audit",
-  "about",
-];
 const themes: readonly Theme[] = ["light", "dark"];
 
 let world: LiveWorld;

@@ -3,6 +3,21 @@ import { eventually } from "@holdfast/test-servers";
 import type { Findings, Sessions } from "../../../apps/dashboard/src/contract/api.js";
 import type { LiveWorld } from "./live-world.js";
 
+/** Each page, one of a kind. */
+export const pageNames = [
+  "overview",
+  "locks",
+  "lock",
+  "sessions",
+  "session",
+  "backends",
+  "findings",
+  "waits",
+  "schedules",
+  "audit",
+  "about",
+] as const;
+
 /** What there is to see, and under which paths. */
 export interface Scene extends AsyncDisposable {
   /** Name of the page and its path below the dashboard's base. */

@@ -71,7 +71,7 @@ class Callers {
     return this.#users.get(name);
   }
 
-  /** `null`: it lets nobody in. */
+  /** The caller that a proof stands for now; `null`: its user, password or token is gone. */
   holderOf(proof: Proof): Principal | null {
     if ("digest" in proof) return this.#holderOfToken(proof.digest);
     const user = this.#users.get(proof.user);
@@ -129,7 +129,7 @@ export class Credentials {
     return this.#callers.holderOf(proof);
   }
 
-  /** Of a header that was right lately, or has a token: to find that out costs nothing. `null`: it lets nobody in, or must be checked. */
+  /** The proof of a header that was right lately or has a token, without a check. `null`: the header is wrong, or must be checked first. */
   known(authorization: string): Proof | null {
     const name = this.#nameOf(authorization);
     const known = this.#right.get(name);

@@ -82,7 +82,7 @@ export class SignInFiles {
         const value = await read();
         tokens.push({ name, role, token: () => value });
       } else {
-        // Whoever takes the file of a token away takes the token back.
+        // An operator who removes the file of a token takes the token back.
         const live = await opened(what, token.file, read, null);
         tokens.push({ name, role, token: () => live.value });
       }

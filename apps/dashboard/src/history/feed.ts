@@ -183,6 +183,7 @@ export class HistoryFeed {
     const due = this.#unexplained.filter(({ atMs }) => nowMs - atMs >= explainAfterMs);
     const asked = new Set([...this.#sessions.keys(), ...due.map(({ session }) => session)]);
     if (asked.size === 0) return;
+    // A backend that does not answer has said so in its sources; the ends wait for the next look.
     const contacts = await this.#cluster.collector.contacts([...asked]).catch(() => null);
     const states = new Map(contacts?.map(({ id, state }) => [id, state]));
     const explained = new Set<Unexplained>();

@@ -31,7 +31,7 @@ export interface HistoryOptions {
 /** What locks did, in a file that outlasts the process. */
 export interface History {
   /**
-   * What the process before saw of a hold of this cluster, for the option `earlierSight` of a collector. A hold is told of once.
+   * What the process before saw of a hold of this cluster, for the option `earlierSight` of a collector. Answers for each hold once.
    */
   earlierSight(cluster: string, key: string, entry: string): EarlierSight | undefined;
   /**

@@ -180,7 +180,7 @@ export type CollectorEvent =
       readonly waitedMs?: Millis;
     }
   | {
-      /** A hold was found that has begun before the collector looked, so that no grant is told. */
+      /** A hold that had begun before the collector looked: there is no event `granted` for it. */
       readonly type: "found";
       /** `LockFigures.key`. */
       readonly key: string;

@@ -302,7 +302,7 @@ export class LockBook implements MirrorListener {
       return { name: entry, since, owner, identify };
     }
     const madeMs = place.known?.get(entry)?.stat?.ctime;
-    // What nobody had or waited for was granted as it was asked for.
+    // A lock without a holder and without waiters was granted in the moment of the request.
     const free = heldBefore === 0 && place.waiters === 0;
     const waitedMs = free ? 0 : madeMs === undefined ? null : Math.max(0, nowMs - Number(madeMs));
     this.#desk.emit({

@@ -1,4 +1,5 @@
 import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { CreateFlags } from "@holdfast/zk-protocol";
 import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ours, Watched } from "./support.js";
@@ -48,6 +49,30 @@ describe("a collector that identifies holders", () => {
     await eventually(() => watched.of("granted", key).length === 2, { what: "both grants" });
     const [, second] = watched.of("granted", key);
     expect(second?.type === "granted" && second.waitedMs !== undefined && second.waitedMs >= 0).toBe(true);
+  });
+});
+
+describe("a collector that finds very many holds at its start", () => {
+  it("reads 5,000 of them for their owners, and any other once it is looked at", async () => {
+    const count = 5_020;
+    server.operator.create("/many");
+    for (let at = 0; at < count; at++) {
+      server.operator.create(`/many/${at}`);
+      server.operator.create(`/many/${at}/_c_0b5d6f3a-71c2-4e8f-9a40-${String(at).padStart(12, "0")}-lock-`, {
+        flags: CreateFlags.persistentSequential,
+      });
+    }
+    const identified = (): readonly string[] =>
+      watched.events.flatMap((event) => (event.type === "identified" ? [event.key] : []));
+    await using watched = await Watched.start({ ...options(), roots: ["/many"], identifyHolders: true });
+    await eventually(() => identified().length >= 5_000, { what: "5,000 owners", withinMs: 20_000 });
+    await watched.collector.compareNow();
+    expect(identified().length).toBe(5_000);
+    const known = new Set(identified());
+    const other = Array.from({ length: count }, (_, at) => `/many/${at}`).find((key) => !known.has(key));
+    const looking = watched.collector.attend([other ?? ""]);
+    await eventually(() => identified().includes(other ?? ""), { what: "the owner of a lock on screen" });
+    looking.end();
   });
 });
 
