@@ -86,7 +86,7 @@ export class AuditLog {
     const written = this.#writing.then(async () => {
       await file.appendFile(`${JSON.stringify(row)}\n`);
     });
-    // The next line is tried whether or not this one went through; whoever wrote this one is told.
+    // The next line is tried whether or not this one went through; the caller of this one gets its error.
     this.#writing = written.catch(() => {});
     return written;
   }

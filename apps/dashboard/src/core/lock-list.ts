@@ -62,7 +62,7 @@ export async function everyLock(
   };
 }
 
-/** Who types a whole name is told what is there, even where the list has not come to it yet. */
+/** The lock of a whole name that a user has typed, also where the list has not come to it yet. */
 async function lookUp(clusters: readonly NamedCollector[], query: LocksQuery): Promise<Locks["rows"]> {
   const { q } = query;
   if (q === undefined || q === "" || /[*?]/.test(q)) return [];
@@ -73,7 +73,7 @@ async function lookUp(clusters: readonly NamedCollector[], query: LocksQuery): P
       // ZooKeeper has no name that does not begin with a slash.
       .filter(({ collector }) => collector.backend === "redis" || /^\/.*[^/]$/.test(q))
       .map(async ({ name, collector }) => {
-        // Beside the list this is a courtesy: a backend that is silent or refuses has said so in its sources.
+        // The list does not depend on it: a backend that is silent or refuses has said so in its sources.
         const detail = await within(collector.detail(q, { maxWaiters: 0 }), lookUpMs).catch(() => null);
         return detail === null ? [] : [rowOf(name, detail)];
       }),

@@ -137,7 +137,7 @@ function run(db: Database, statement: string, rows: readonly Row[]): void {
   if (rows.length > 0) db.prepare(statement).run(JSON.stringify(rows));
 }
 
-/** A failed statement may have ended the transaction already. */
+/** Ends a transaction of which a statement has failed, and whose error the caller throws. It may be over already: SQLite says so by an error. */
 function rollBack(db: Database): void {
   try {
     db.exec("ROLLBACK");
