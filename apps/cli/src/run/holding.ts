@@ -34,6 +34,7 @@ const jitterMs = 1;
 /**
  * Follows the deadline of a hold, which moves on with each renewal, and tells the limits that follow from it. The deadline is looked at
  * rather than waited for: it also moves by proofs that cause no event. A look that is late makes the command end early, never late.
+ * Doubt is heard of by its event, since it may come and pass between two looks.
  */
 export class Watch implements Disposable {
   readonly #hold: Hold;
@@ -41,17 +42,28 @@ export class Watch implements Disposable {
   readonly #rides: boolean;
   readonly #tell: (limits: Limits) => void;
   readonly #timer: NodeJS.Timeout;
-  readonly #look = (): void => this.#tellChange();
+  readonly #look = (): void => this.#tellChange(this.#hold.state !== "held");
+  readonly #doubts: Disposable;
   #limits: Limits;
   #doubtedAtMs: number | null = null;
 
-  /** `rides`: doubt alone does not end the command, the time of `killAfterMs` before the SIGKILL does. */
-  constructor(hold: Hold, paces: Paces, rides: boolean, tell: (limits: Limits) => void) {
+  /**
+   * `events`: of the provider, which has this hold alone. `rides`: doubt alone does not end the command, the time of `killAfterMs` before
+   * the SIGKILL does.
+   */
+  constructor(
+    hold: Hold,
+    events: LockProvider["events"],
+    paces: Paces,
+    rides: boolean,
+    tell: (limits: Limits) => void,
+  ) {
     this.#hold = hold;
     this.#paces = paces;
     this.#rides = rides;
     this.#tell = tell;
-    this.#limits = this.#now();
+    this.#limits = this.#now(hold.state !== "held");
+    this.#doubts = events.on("uncertain", () => this.#tellChange(true));
     this.#timer = setInterval(this.#look, Math.min(paces.marginMs / looksInMargin, mostBetweenLooksMs));
     hold.lost.addEventListener("abort", this.#look);
   }
@@ -62,25 +74,25 @@ export class Watch implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    this.#doubts[Symbol.dispose]();
     this.#hold.lost.removeEventListener("abort", this.#look);
   }
 
-  #tellChange(): void {
+  #tellChange(doubted: boolean): void {
     const before = this.#limits;
-    const limits = this.#now();
+    const limits = this.#now(doubted);
     const moved = (key: keyof Limits): boolean => Math.abs(limits[key] - before[key]) > jitterMs;
     if (!moved("killAtMs") && !moved("termAtMs")) return;
     this.#limits = limits;
     this.#tell(limits);
   }
 
-  #now(): Limits {
+  #now(doubted: boolean): Limits {
     // Before the hold is asked, so that the sum is never later than its deadline.
     const nowMs = monotonicMs();
-    const { state } = this.#hold;
     const killAtMs = nowMs + this.#hold.remainingMs() - this.#paces.marginMs;
-    if (state === "held") this.#doubtedAtMs = null;
-    else this.#doubtedAtMs ??= nowMs;
+    if (doubted) this.#doubtedAtMs ??= nowMs;
+    else this.#doubtedAtMs = null;
     const termAtMs = killAtMs - this.#paces.killAfterMs;
     const doubtedAtMs = this.#rides ? null : this.#doubtedAtMs;
     return { killAtMs, termAtMs: Math.min(termAtMs, doubtedAtMs ?? Infinity) };

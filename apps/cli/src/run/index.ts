@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { LockProvider } from "@holdfast/core";
 import { type Command, exits, type Given, type Io, UsageError } from "../command.js";
 import { openLocks } from "../open-locks.js";
 import { type Hold, obtain, Watch } from "./holding.js";
@@ -85,7 +86,7 @@ async function run(given: Given, io: Io): Promise<number> {
       await hold.confirm({ signal: stop.signal });
       const paces = pacesOf(plan, grantedLeaseMs);
       signals.on = (name) => supervisor.signal(name);
-      const end = await underLock(hold, plan, paces, supervisor);
+      const end = await underLock(hold, locks.events, plan, paces, supervisor);
       const code = exitOf(end, hold, plan, io);
       // A command that could not be started may run on another host.
       if (end.kind === "ended") await stay(plan.atLeastMs - (monotonicMs() - grantedAtMs), hold, signals);
@@ -104,9 +105,15 @@ async function run(given: Given, io: Io): Promise<number> {
 }
 
 /** Runs the command to its end, within limits that follow the hold. */
-async function underLock(hold: Hold, plan: Plan, paces: Paces, supervisor: Supervisor): Promise<End> {
+async function underLock(
+  hold: Hold,
+  events: LockProvider["events"],
+  plan: Plan,
+  paces: Paces,
+  supervisor: Supervisor,
+): Promise<End> {
   const rides = plan.killAfterMs !== undefined;
-  using watch = new Watch(hold, paces, rides, (limits) => supervisor.move(limits));
+  using watch = new Watch(hold, events, paces, rides, (limits) => supervisor.move(limits));
   const { command, args, lock } = plan;
   const env = { HOLDFAST_LOCK: lock, HOLDFAST_TOKEN: hold.token?.toString() ?? null };
   return await supervisor.run({ command, args, env, killAfterMs: paces.killAfterMs }, watch.limits);
