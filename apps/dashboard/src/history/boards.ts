@@ -8,7 +8,7 @@ import {
   type Spread,
   subjectKinds,
 } from "./messages.js";
-import { ownerName } from "./records.js";
+import { type OpenSum, sumOpen } from "./open-holds.js";
 import { type Level, levelMs, readTallies } from "./stretches.js";
 import { percentileOfBoth, Tally } from "./tally.js";
 
@@ -94,23 +94,15 @@ function addAll(to: Map<number, Tally>, from: Iterable<readonly [number, Tally]>
   }
 }
 
-/** Holds that have not ended, of one subject. */
-interface Open {
-  count: number;
-  /** Within the window. */
-  heldMs: number;
-  longestMs: number;
-}
-
 interface Candidate {
   readonly subject: number;
   readonly closed: Tally;
   readonly running: Tally;
-  readonly open: Open;
+  readonly open: OpenSum;
   readonly score: number;
 }
 
-const noOpen: Open = { count: 0, heldMs: 0, longestMs: 0 };
+const noOpen: OpenSum = { count: 0, heldMs: 0, longestMs: 0 };
 const nothing = new Tally({ kind: "lock", cluster: "", group: null });
 
 function rank(
@@ -124,7 +116,8 @@ function rank(
   const running = ledger.running(level);
   const fromMs = windowFrom(level, running.startMs);
   const groups = group === null ? null : groupsNamed(ledger.db, group);
-  const opens = openBySubject(ledger, question, fromMs, nowMs);
+  const ownerId = (of: string, name: string): number | null => ledger.find("owner", of, name)?.id ?? null;
+  const opens = sumOpen(ledger.db, question, { fromMs, nowMs }, ownerId);
   const best: Candidate[] = [];
   let total = 0;
   const meet = (subject: number, one: Tally | undefined, other: Tally | undefined): void => {
@@ -156,35 +149,6 @@ function rank(
 function groupsNamed(db: Database, name: string): ReadonlySet<number> {
   const rows = db.prepare("SELECT id FROM subject WHERE kind = 1 AND name = ?").all(name);
   return new Set(rows.map(({ id }) => Number(id)));
-}
-
-/** By subject of the kind that is asked for, and only of the clusters and groups that are. */
-function openBySubject(
-  ledger: Ledger,
-  { kind, cluster, group }: RankingQuestion,
-  fromMs: number,
-  nowMs: number,
-): Map<number, Open> {
-  const opens = new Map<number, Open>();
-  const groups = group === null ? null : groupsNamed(ledger.db, group);
-  for (const record of ledger.open.values()) {
-    const { owner, sinceMs } = record;
-    if (sinceMs === null || (kind === "owner" && owner === null)) continue;
-    const { address } = record;
-    if (cluster !== null && address.cluster !== cluster) continue;
-    const name = kind === "owner" ? (owner === null ? null : ownerName(owner)) : address.key;
-    const found =
-      name === null ? null : ledger.find(kind === "owner" ? "owner" : "lock", address.cluster, name);
-    if (found === null || (groups !== null && (found.group === null || !groups.has(found.group)))) continue;
-    const subject = kind === "group" ? found.group : found.id;
-    if (subject === null) continue;
-    const open = opens.get(subject) ?? { count: 0, heldMs: 0, longestMs: 0 };
-    opens.set(subject, open);
-    open.count += 1;
-    open.heldMs += Math.max(0, nowMs - Math.max(sinceMs, fromMs));
-    open.longestMs = Math.max(open.longestMs, nowMs - sinceMs);
-  }
-  return opens;
 }
 
 function scoreOf(

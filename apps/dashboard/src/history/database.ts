@@ -12,6 +12,8 @@ export interface Statement {
   run(...values: readonly unknown[]): { readonly changes: number };
   get(...values: readonly unknown[]): Readonly<Record<string, unknown>> | undefined;
   all(...values: readonly unknown[]): Readonly<Record<string, unknown>>[];
+  /** To be read to its end: a statement that stands in the middle keeps the log from being written back. */
+  iterate(...values: readonly unknown[]): Iterable<Readonly<Record<string, unknown>>>;
 }
 
 /** Why a file is not taken, in a sentence for people that names it. */
@@ -40,7 +42,7 @@ CREATE TABLE hold(
 CREATE INDEX hold_lock ON hold(lock, end_ms, id);
 CREATE TABLE open_hold(
   lock INTEGER NOT NULL, entry TEXT NOT NULL, owner TEXT, token TEXT, since_ms INTEGER NOT NULL, exact INTEGER NOT NULL,
-  waited_ms INTEGER, PRIMARY KEY(lock, entry)) WITHOUT ROWID;
+  waited_ms INTEGER, granted INTEGER NOT NULL, PRIMARY KEY(lock, entry)) WITHOUT ROWID;
 CREATE TABLE stat(
   level INTEGER NOT NULL, start INTEGER NOT NULL, subject INTEGER NOT NULL, grants INTEGER, ends INTEGER, lost INTEGER, held INTEGER,
   hold_max INTEGER, waits INTEGER, waited INTEGER, wait_max INTEGER, load INTEGER, holds TEXT, wait_times TEXT,

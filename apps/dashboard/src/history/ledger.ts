@@ -13,13 +13,13 @@ import {
   endReasons,
   type HoldAddress,
   type KnownOwner,
-  type OpenHold,
   type StoreStatus,
   type SubjectKind,
   subjectKinds,
 } from "./messages.js";
+import { OpenHolds } from "./open-holds.js";
 import { Pending } from "./pending.js";
-import { addressName, cut, isLoss, OpenRecord, ownerName, ownerOfRow, ownerText } from "./records.js";
+import { addressName, addressNamed, cut, isLoss, OpenRecord, ownerName, ownerText } from "./records.js";
 import { hourMs, type Level, levelMs, readTallies } from "./stretches.js";
 import { bucketOf, countIn, Tally } from "./tally.js";
 import { trimStep } from "./trim.js";
@@ -31,13 +31,20 @@ const otherGroup = "__other__";
 /** Why a hold ended may be found out a little later. */
 const explainedWithinMs = 60_000;
 const mostExplainable = 20_000;
-const subjectsInMemory = 50_000;
+const subjectsInMemory = 20_000;
 /** Rows that a change may make. */
 const rowsPerChange = 8;
 /** Steps of deleting between two writes. */
 const stepsAtOnce = 20;
 
 const neverSeen = { owner: null, sinceMs: null, exact: false, waitedMs: null, granted: false };
+
+interface SubjectName {
+  readonly kind: SubjectKind;
+  readonly cluster: string;
+  /** As it is cut. */
+  readonly name: string;
+}
 
 interface Subject {
   readonly id: number;
@@ -59,22 +66,20 @@ interface Ended {
  */
 export class Ledger {
   readonly db: Database;
-  /** Holds that have not ended, by address. */
-  readonly open = new Map<string, OpenRecord>();
+  readonly open: OpenHolds;
   readonly #file: string;
   readonly #opened: OpenedDatabase;
   readonly #groupOf: (key: string) => string;
-  /** Those that an earlier process left, and that this one has not been told of. */
-  readonly #stale = new Map<string, OpenRecord>();
   /** Of the stretches that run. */
   readonly #tallies: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
   readonly #starts: [number, number] = [0, 0];
-  readonly #subjects = new Map<string, Subject>();
+  /** `null`: there is none in the file. */
+  readonly #subjects = new Map<string, Subject | null>();
   /** Groups with a name of their own, and the hour in which something was counted last; that of longest ago first. */
   readonly #groups = new Map<number, number>();
   readonly #ended = new Map<string, Ended>();
-  readonly #pending = new Pending();
-  /** Prepared once: what each call prepares is freed with the garbage, and there is one of these for each new lock. */
+  readonly #pending: Pending;
+  /** Prepared once: what is prepared for one call takes memory until it is collected as garbage, and so do the rows of each call. */
   readonly #subjectRows: Statement;
   #nextSubject: number;
   #nextHold: number;
@@ -87,11 +92,13 @@ export class Ledger {
     this.#groupOf = groupOf;
     this.db = opened.db;
     this.#subjectRows = this.db.prepare(
-      "SELECT id, hour, grp FROM subject WHERE kind = ? AND cluster = ? AND name = ?",
+      `SELECT a.key AS at, s.id, s.hour, s.grp FROM json_each(?) AS a
+       CROSS JOIN subject s ON s.kind = a.value->>0 AND s.cluster = a.value->>1 AND s.name = a.value->>2`,
     );
+    this.#pending = new Pending(this.db);
     this.#nextSubject = numberOf(this.db, "SELECT max(id) FROM subject") + 1;
     this.#nextHold = numberOf(this.db, "SELECT max(id) FROM hold") + 1;
-    this.#readOpen();
+    this.open = new OpenHolds(this.db, this.#pending);
     for (const level of [0, 1] as const) {
       this.#starts[level] = nowMs - (nowMs % levelMs[level]);
       const until = this.#starts[level] + 1;
@@ -117,14 +124,6 @@ export class Ledger {
     };
   }
 
-  /** For a dashboard that starts: what was held when the one before wrote last. */
-  left(): OpenHold[] {
-    return [...this.#stale.values()].map((record) => {
-      const { cluster, key, entry } = record.address;
-      return { cluster, key, entry, sinceMs: record.sinceMs ?? 0, token: record.owner?.token ?? null };
-    });
-  }
-
   /** The running stretch of a level: when it began, and what is counted in it. */
   running(level: Level): { readonly startMs: number; readonly tallies: ReadonlyMap<number, Tally> } {
     return { startMs: this.#starts[level], tallies: this.#tallies[level] };
@@ -136,9 +135,13 @@ export class Ledger {
     cluster: string,
     name: string,
   ): { readonly id: number; readonly group: number | null } | null {
-    return (
-      this.#subjects.get(subjectKey(kind, cluster, cut(name))) ?? this.#read(kind, cluster, cut(name)) ?? null
-    );
+    const named = { kind, cluster, name: cut(name) };
+    const key = subjectKey(named);
+    const isNear = this.#subjects.has(key);
+    const found = this.#known(named);
+    // Those of questions would be kept without a limit.
+    if (!isNear) this.#subjects.delete(key);
+    return found;
   }
 
   /**
@@ -147,13 +150,32 @@ export class Ledger {
    */
   record(changes: readonly Change[], dropped: number, nowMs: number, onTurn: (level: Level) => void): void {
     this.#dropped += dropped;
-    const atOnce = Math.max(1, Math.floor(this.#opened.rowsAtOnce / rowsPerChange));
+    const atOnce = this.#changesAtOnce;
+    // What has just failed is not tried again for each piece.
+    let isWritable = true;
     for (let at = 0; at === 0 || at < changes.length; at += atOnce) {
       this.#turn(nowMs, onTurn);
-      for (const change of changes.slice(at, at + atOnce)) this.#take(change, nowMs);
-      this.#write();
+      const these = changes.slice(at, at + atOnce);
+      this.#load(these);
+      for (const change of these) this.#take(change, nowMs);
+      if (isWritable) isWritable = this.#write();
     }
+    if (!isWritable) this.#dropped += this.#pending.shed();
     this.#trim(nowMs);
+  }
+
+  #load(changes: readonly Change[]): void {
+    this.open.load(changes.filter((change) => "entry" in change));
+    this.#readSubjects(
+      changes.flatMap((change) =>
+        "key" in change ? [{ kind: "lock", cluster: change.cluster, name: cut(change.key) }] : [],
+      ),
+    );
+  }
+
+  /** So that the rows of all fit into one transaction. */
+  get #changesAtOnce(): number {
+    return Math.max(1, Math.floor(this.#opened.rowsAtOnce / rowsPerChange));
   }
 
   close(): void {
@@ -166,8 +188,9 @@ export class Ledger {
   #take(change: Change, nowMs: number): void {
     if (this.#pending.isFull) {
       this.#dropped += 1;
-      // What has ended is not shown as held, though the file cannot be told.
-      if (change.type === "ended") this.open.delete(addressName(change));
+      // What has ended is not shown as held when the file can be written again.
+      const over = change.type === "ended" ? this.open.get(addressName(change)) : undefined;
+      if (over !== undefined) this.open.end(this.#lockOf(over.address, nowMs).id, over);
       return;
     }
     switch (change.type) {
@@ -185,14 +208,23 @@ export class Ledger {
         return;
       }
       case "complete":
-        for (const [name, record] of this.#stale)
-          if (record.cluster === change.cluster)
-            this.#end(
-              name,
-              record,
-              { atMs: change.atMs, reason: "unknown", heldMs: null, seen: false },
-              nowMs,
-            );
+        return this.#completed(change, nowMs);
+    }
+  }
+
+  /** Nothing has told of what is still left of the cluster. */
+  #completed({ cluster, atMs }: Extract<Change, { type: "complete" }>, nowMs: number): void {
+    const names = this.open.leftOf(cluster);
+    const atOnce = this.#changesAtOnce;
+    for (let at = 0; at < names.length; at += atOnce) {
+      const these = names.slice(at, at + atOnce);
+      this.open.load(these.map(addressNamed));
+      for (const name of these) {
+        const record = this.open.get(name);
+        if (record !== undefined)
+          this.#end(name, record, { atMs, reason: "unknown", heldMs: null, seen: false }, nowMs);
+      }
+      this.#write();
     }
   }
 
@@ -200,23 +232,22 @@ export class Ledger {
     const name = addressName(change);
     const { backend, sinceMs, exact, waitedMs, owner, found } = change;
     const before = this.open.get(name);
-    if (before !== undefined && found) return;
-    const left = before ?? this.#stale.get(name);
     // Only its collector knows whether it is the same grant, and then gives it the age that it had.
-    if (left !== undefined && found && left.sinceMs !== null && sinceMs <= left.sinceMs) {
-      this.#stale.delete(name);
-      this.open.set(name, left);
+    const isSame =
+      before !== undefined &&
+      (!this.open.isLeft(name) || (before.sinceMs !== null && sinceMs <= before.sinceMs));
+    if (found && isSame) {
+      this.open.met(name);
       return;
     }
-    if (left !== undefined)
-      this.#end(name, left, { atMs: nowMs, reason: "unknown", heldMs: null, seen: false }, nowMs);
-    if (this.open.size >= mostOpen) {
+    if (before !== undefined)
+      this.#end(name, before, { atMs: nowMs, reason: "unknown", heldMs: null, seen: false }, nowMs);
+    if (this.open.count >= mostOpen) {
       this.#dropped += 1;
       return;
     }
     const record = new OpenRecord(name, backend, { owner, sinceMs, exact, waitedMs, granted: !found });
-    this.open.set(name, record);
-    this.#pending.opened(this.#lockOf(change, nowMs).id, record);
+    this.open.set(this.#lockOf(change, nowMs).id, record);
     if (found) return;
     for (const tally of this.#talliesOf(change, owner, nowMs)) {
       tally.grants += 1;
@@ -235,7 +266,7 @@ export class Ledger {
     if (record === undefined) return;
     const known = record.owner === null ? null : ownerName(record.owner);
     record.owner = change.owner;
-    this.#pending.opened(this.#lockOf(change, nowMs).id, record);
+    this.open.set(this.#lockOf(change, nowMs).id, record);
     const owner = ownerName(change.owner);
     if (known !== null || owner === null || !record.granted) return;
     for (const tally of this.#talliesOfSubject("owner", change.cluster, owner, nowMs)) tally.grants += 1;
@@ -244,7 +275,7 @@ export class Ledger {
   #endedNow(change: Extract<Change, { type: "ended" }>, nowMs: number): void {
     const name = addressName(change);
     const { backend, atMs, reason, heldMs, seen } = change;
-    const record = this.open.get(name) ?? this.#stale.get(name) ?? new OpenRecord(name, backend, neverSeen);
+    const record = this.open.get(name) ?? new OpenRecord(name, backend, neverSeen);
     record.owner ??= change.owner;
     this.#end(name, record, { atMs, reason, heldMs, seen }, nowMs);
   }
@@ -262,10 +293,8 @@ export class Ledger {
     nowMs: number,
   ): void {
     const { address, owner, sinceMs, exact, waitedMs } = record;
-    this.open.delete(name);
-    this.#stale.delete(name);
     const lock = this.#lockOf(address, nowMs);
-    this.#pending.closed(name, lock.id, address.entry);
+    this.open.end(lock.id, record);
     const lastedMs = sinceMs === null || !end.seen ? null : Math.max(0, end.atMs - sinceMs);
     // Between both ends that were seen, whichever process saw the first one.
     const heldMs = end.seen ? (end.heldMs ?? (exact ? lastedMs : null)) : null;
@@ -294,7 +323,7 @@ export class Ledger {
     const name = addressName(change);
     const ended = this.#ended.get(name);
     // An owner may have the lock again, and then it is about a hold whose end has not been told of.
-    if (this.open.has(name)) return;
+    if (this.open.get(name) !== undefined) return;
     if (ended === undefined || nowMs - ended.atMs > explainedWithinMs) return;
     this.#pending.reasons.push([ended.id, endReasons.indexOf(change.reason)]);
     if (ended.lost || !isLoss(change.reason)) return;
@@ -315,12 +344,12 @@ export class Ledger {
     backend: string | null = null,
   ): Subject {
     const text = cut(name);
-    const key = subjectKey(kind, cluster, text);
     const hour = nowMs - (nowMs % hourMs);
-    let subject = this.#subjects.get(key) ?? this.#read(kind, cluster, text);
-    if (subject === undefined) {
+    let subject = this.#known({ kind, cluster, name: text });
+    if (subject === null) {
       const group = kind === "lock" ? this.#group(cluster, name, nowMs) : null;
       subject = { id: this.#nextSubject++, hour, group };
+      this.#subjects.set(subjectKey({ kind, cluster, name: text }), subject);
       this.#pending.subjects.push([
         ...[subject.id, subjectKinds.indexOf(kind), cluster, text, backend, group, nowMs, hour],
       ]);
@@ -329,20 +358,27 @@ export class Ledger {
       if (kind === "lock") subject.group = this.#group(cluster, name, nowMs);
       this.#pending.seen.set(subject.id, [subject.id, hour, subject.group]);
     }
-    if (!this.#subjects.has(key)) {
-      // What is not written yet can be read from nowhere else.
-      if (this.#subjects.size >= subjectsInMemory && this.#pending.subjects.length === 0)
-        this.#subjects.clear();
-      this.#subjects.set(key, subject);
-    }
     return subject;
   }
 
-  #read(kind: SubjectKind, cluster: string, name: string): Subject | undefined {
-    // Read to its end: a statement that stands in the middle would keep the log from being written back.
-    const [row] = this.#subjectRows.all(subjectKinds.indexOf(kind), cluster, name);
-    if (row === undefined) return undefined;
-    return { id: Number(row.id), hour: Number(row.hour), group: row.grp === null ? null : Number(row.grp) };
+  #known(named: SubjectName): Subject | null {
+    const key = subjectKey(named);
+    if (!this.#subjects.has(key)) this.#readSubjects([named]);
+    return this.#subjects.get(key) ?? null;
+  }
+
+  #readSubjects(names: readonly SubjectName[]): void {
+    const asked = names.filter((named) => !this.#subjects.has(subjectKey(named)));
+    if (asked.length === 0) return;
+    const found = this.#subjectRows.all(
+      JSON.stringify(asked.map(({ kind, cluster, name }) => [subjectKinds.indexOf(kind), cluster, name])),
+    );
+    for (const named of asked) this.#subjects.set(subjectKey(named), null);
+    for (const { at, id, hour, grp } of found) {
+      const group = grp === null ? null : Number(grp);
+      const subject = { id: Number(id), hour: Number(hour), group };
+      this.#subjects.set(subjectKey(asked[Number(at)] as SubjectName), subject);
+    }
   }
 
   /** Those beyond the limit are one; a group in which nothing was counted for an hour makes room. */
@@ -409,37 +445,19 @@ export class Ledger {
 
   // ---- the file
 
-  #readOpen(): void {
-    const rows = this.db.prepare(
-      `SELECT o.entry, o.owner, o.token, o.since_ms, o.exact, o.waited_ms, s.cluster, s.backend, s.name
-       FROM open_hold o JOIN subject s ON s.id = o.lock`,
-    );
-    for (const row of rows.all()) {
-      const name = addressName({
-        cluster: String(row.cluster),
-        key: String(row.name),
-        entry: String(row.entry),
-      });
-      const facts = {
-        owner: ownerOfRow(row),
-        sinceMs: Number(row.since_ms),
-        exact: row.exact === 1,
-        waitedMs: row.waited_ms === null ? null : Number(row.waited_ms),
-        granted: false,
-      };
-      this.#stale.set(name, new OpenRecord(name, row.backend === "redis" ? "redis" : "zookeeper", facts));
-    }
-  }
-
-  /** What cannot be written now waits for the next time. */
-  #write(): void {
+  /** Whether all was written. What cannot be written now waits for the next time. */
+  #write(): boolean {
     try {
-      while (this.#pending.write(this.db, this.#starts, this.#opened.rowsAtOnce));
+      while (this.#pending.write(this.#starts, this.#opened.rowsAtOnce));
       this.#failure = null;
     } catch (error) {
       this.#failure = failureWords(error);
-      this.#dropped += this.#pending.shed();
     }
+    this.open.settle();
+    // What is not written yet can be read from nowhere else.
+    if (this.#subjects.size >= subjectsInMemory && this.#pending.subjects.length === 0)
+      this.#subjects.clear();
+    return this.#failure === null;
   }
 
   #trim(nowMs: number): void {
@@ -455,6 +473,6 @@ export class Ledger {
   }
 }
 
-function subjectKey(kind: SubjectKind, cluster: string, name: string): string {
+function subjectKey({ kind, cluster, name }: SubjectName): string {
   return `${kind}\0${cluster}\0${name}`;
 }

@@ -1,11 +1,11 @@
-import type { Database } from "./database.js";
+import type { Database, Statement } from "./database.js";
 import { cut, type OpenRecord, ownerText } from "./records.js";
 import { type Level, storedLevel } from "./stretches.js";
 import { rowOfTally, type Tally } from "./tally.js";
 
 type Row = readonly unknown[];
 
-/** Holds and new subjects that wait while the file cannot be written. */
+/** Holds and new subjects that wait while the file cannot be written, each. */
 const mostWaiting = 50_000;
 
 /** A statement for many rows in one call, which costs a tenth of as many calls. */
@@ -16,13 +16,16 @@ const sql = {
   seen: `UPDATE subject SET hour = n.value->>1, grp = n.value->>2 FROM json_each(?) AS n WHERE subject.id = n.value->>0`,
   holds: `INSERT INTO hold SELECT ${each(11)} FROM json_each(?)`,
   reasons: `UPDATE hold SET reason = n.value->>1 FROM json_each(?) AS n WHERE hold.id = n.value->>0`,
-  opened: `INSERT OR REPLACE INTO open_hold SELECT ${each(7)} FROM json_each(?)`,
+  opened: `INSERT OR REPLACE INTO open_hold SELECT ${each(8)} FROM json_each(?)`,
   closed: `DELETE FROM open_hold WHERE (lock, entry) IN (SELECT ${each(2)} FROM json_each(?))`,
   counted: `INSERT OR REPLACE INTO stat SELECT ${each(14)} FROM json_each(?)`,
 } as const;
 
 /** What is in memory and not in the file. */
 export class Pending {
+  readonly #db: Database;
+  /** Prepared once: one that is not used any more keeps its megabyte of rows until it is collected as garbage. */
+  readonly #statements: Readonly<Record<keyof typeof sql, Statement>>;
   /** As the table has them. */
   readonly subjects: Row[] = [];
   /** Id, hour and group. */
@@ -35,25 +38,35 @@ export class Pending {
   readonly #open = new Map<string, { readonly opened: Row } | { readonly closed: Row }>();
   readonly #counted: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
 
-  get isFull(): boolean {
-    return this.subjects.length >= mostWaiting;
+  constructor(db: Database) {
+    this.#db = db;
+    const prepared = Object.entries(sql).map(([name, text]) => [name, db.prepare(text)] as const);
+    this.#statements = Object.fromEntries(prepared) as Record<keyof typeof sql, Statement>;
   }
 
-  opened(lock: number, { name, address, owner, sinceMs, exact, waitedMs }: OpenRecord): void {
+  get isFull(): boolean {
+    return this.subjects.length >= mostWaiting || this.#open.size >= mostWaiting;
+  }
+
+  opened(lock: number, { name, address, owner, sinceMs, exact, waitedMs, granted }: OpenRecord): void {
     const row = [
-      lock,
-      cut(address.entry),
-      ownerText(owner),
-      owner?.token ?? null,
-      sinceMs,
-      exact ? 1 : 0,
-      waitedMs,
+      ...[lock, cut(address.entry), ownerText(owner), owner?.token ?? null, sinceMs, exact ? 1 : 0],
+      ...[waitedMs, granted ? 1 : 0],
     ];
     this.#open.set(name, { opened: row });
   }
 
   closed(name: string, lock: number, entry: string): void {
     this.#open.set(name, { closed: [lock, cut(entry)] });
+  }
+
+  /** It ended before it was written. */
+  neverOpened(name: string): void {
+    this.#open.delete(name);
+  }
+
+  hasOpen(name: string): boolean {
+    return this.#open.has(name);
   }
 
   counted(level: Level, subject: number, tally: Tally): void {
@@ -66,7 +79,7 @@ export class Pending {
   }
 
   /** One transaction of so many rows. Whether there is more. Throws when the file cannot be written, and then all of it waits still. */
-  write(db: Database, starts: readonly [number, number], rowsAtOnce: number): boolean {
+  write(starts: readonly [number, number], rowsAtOnce: number): boolean {
     let room = rowsAtOnce;
     const take = <T>(from: Iterable<T>): T[] => {
       const taken: T[] = [];
@@ -84,34 +97,31 @@ export class Pending {
     const open = take(this.#open);
     const counted = ([0, 1] as const).map((level) => take(this.#counted[level]));
     if (room === rowsAtOnce) return false;
-    db.exec("BEGIN IMMEDIATE");
+    this.#db.exec("BEGIN IMMEDIATE");
     try {
-      run(db, sql.subjects, subjects);
-      run(db, sql.seen, seen);
-      run(db, sql.holds, holds);
-      run(db, sql.reasons, reasons);
-      run(
-        db,
-        sql.closed,
+      this.#run("subjects", subjects);
+      this.#run("seen", seen);
+      this.#run("holds", holds);
+      this.#run("reasons", reasons);
+      this.#run(
+        "closed",
         open.flatMap(([, one]) => ("closed" in one ? [one.closed] : [])),
       );
-      run(
-        db,
-        sql.opened,
+      this.#run(
+        "opened",
         open.flatMap(([, one]) => ("opened" in one ? [one.opened] : [])),
       );
       for (const level of [0, 1] as const)
-        run(
-          db,
-          sql.counted,
+        this.#run(
+          "counted",
           (counted[level] ?? []).map(([subject, tally]) => [
             ...[storedLevel(level, tally.kind), starts[level], subject],
             ...rowOfTally(tally),
           ]),
         );
-      db.exec("COMMIT");
+      this.#db.exec("COMMIT");
     } catch (error) {
-      rollBack(db);
+      rollBack(this.#db);
       throw error;
     }
     this.subjects.splice(0, subjects.length);
@@ -131,10 +141,10 @@ export class Pending {
     this.reasons.splice(0, Math.max(0, this.reasons.length - mostWaiting));
     return tooMany;
   }
-}
 
-function run(db: Database, statement: string, rows: readonly Row[]): void {
-  if (rows.length > 0) db.prepare(statement).run(JSON.stringify(rows));
+  #run(name: keyof typeof sql, rows: readonly Row[]): void {
+    if (rows.length > 0) this.#statements[name].run(JSON.stringify(rows));
+  }
 }
 
 /** Ends a transaction of which a statement has failed, and whose error the caller throws. It may be over already: SQLite says so by an error. */

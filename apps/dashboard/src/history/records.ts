@@ -12,7 +12,7 @@ export interface OpenFacts {
   readonly granted: boolean;
 }
 
-/** A hold that has not ended. There may be 200,000 of them, so each has its address once, as the name under which it is kept. */
+/** A hold that has not ended, with its address as the name under which it is kept. */
 export class OpenRecord implements OpenFacts {
   readonly name: string;
   readonly backend: HoldAddress["backend"];
@@ -28,8 +28,7 @@ export class OpenRecord implements OpenFacts {
     { owner, sinceMs, exact, waitedMs, granted }: OpenFacts,
   ) {
     this.name = name;
-    // The text that came with the message would be one more for each.
-    this.backend = backend === "redis" ? "redis" : "zookeeper";
+    this.backend = backend;
     this.owner = owner;
     this.sinceMs = sinceMs;
     this.exact = exact;
@@ -37,20 +36,8 @@ export class OpenRecord implements OpenFacts {
     this.granted = granted;
   }
 
-  get cluster(): string {
-    return this.name.slice(0, this.name.indexOf("\0"));
-  }
-
-  /** Made anew each time. */
   get address(): HoldAddress {
-    const { name, backend } = this;
-    const [first, last] = [name.indexOf("\0"), name.lastIndexOf("\0")];
-    return {
-      cluster: name.slice(0, first),
-      backend,
-      key: name.slice(first + 1, last),
-      entry: name.slice(last + 1),
-    };
+    return { backend: this.backend, ...addressNamed(this.name) };
   }
 }
 
@@ -61,10 +48,17 @@ export function addressName({ cluster, key, entry }: Pick<HoldAddress, "cluster"
   return `${cluster}\0${key}\0${entry}`;
 }
 
+export function addressNamed(name: string): Pick<HoldAddress, "cluster" | "key" | "entry"> {
+  const [first, last] = [name.indexOf("\0"), name.lastIndexOf("\0")];
+  return { cluster: name.slice(0, first), key: name.slice(first + 1, last), entry: name.slice(last + 1) };
+}
+
 /** Names of a megabyte are not kept whole. */
 export function cut(text: string): string {
   return text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`;
 }
+
+export const noOwner: KnownOwner = { session: null, label: null, host: null, pid: null, token: null };
 
 /** Ends that the holder has not brought about. */
 export function isLoss(reason: EndReason): boolean {

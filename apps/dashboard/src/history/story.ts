@@ -3,19 +3,17 @@ import type { Ledger } from "./ledger.js";
 import {
   type EndReason,
   endReasons,
-  type KnownOwner,
   type PastHold,
   type StoryAnswer,
   type StoryQuestion,
 } from "./messages.js";
-import { addressName, ownerOfRow } from "./records.js";
+import { noOwner, ownerOfRow } from "./records.js";
 import { levelMs, stretchesOf } from "./stretches.js";
 
 const shortRangeMs = 2 * levelMs[1];
 /** Of a semaphore there may be many that began in the range and ended after it. */
 const mostOverlapping = 50;
 const mostOpen = 100;
-const nobody: KnownOwner = { session: null, label: null, host: null, pid: null, token: null };
 
 /** What one lock did in a range of time: its holds, newest end first, and what is counted by stretches. */
 export function storyOf(ledger: Ledger, question: StoryQuestion): StoryAnswer {
@@ -23,17 +21,7 @@ export function storyOf(ledger: Ledger, question: StoryQuestion): StoryAnswer {
   const { db } = ledger;
   const lock = ledger.find("lock", cluster, key);
   if (lock === null) return { firstSeenMs: null, open: [], holds: [], next: null, steps: [] };
-  const open: PastHold[] = [];
-  const ofLock = addressName({ cluster, key, entry: "" });
-  for (const { name, owner, sinceMs, exact, waitedMs } of ledger.open.values()) {
-    const entry = name.slice(ofLock.length);
-    if (!name.startsWith(ofLock) || entry.includes("\0") || open.length === mostOpen) continue;
-    if (sinceMs !== null && sinceMs >= toMs) continue;
-    open.push({
-      ...{ entry, owner: owner ?? nobody, sinceMs, exact, waitedMs },
-      ...{ endMs: null, reason: null, heldMs: null },
-    });
-  }
+  const open = ledger.open.ofLock(lock.id, { cluster, key }, toMs, mostOpen);
   const columns = "id, entry, owner, token, since_ms, exact, waited_ms, end_ms, reason, held_ms";
   const later =
     after === null
@@ -75,7 +63,7 @@ function holdOf(row: Readonly<Record<string, unknown>>): PastHold {
   const number = (value: unknown): number | null => (value === null ? null : Number(value));
   return {
     entry: String(row.entry),
-    owner: ownerOfRow(row) ?? nobody,
+    owner: ownerOfRow(row) ?? noOwner,
     sinceMs: number(row.since_ms),
     exact: row.exact === 1,
     waitedMs: number(row.waited_ms),

@@ -4,6 +4,7 @@ import { Boards } from "./boards.js";
 import { failureWords, openDatabase } from "./database.js";
 import { Ledger } from "./ledger.js";
 import type { FromWorker, Question, ToWorker, WorkerOptions } from "./messages.js";
+import { leftHolds } from "./open-holds.js";
 import { storyOf } from "./story.js";
 
 // The thread that keeps the history: the dashboard's own never waits for the disk.
@@ -19,7 +20,7 @@ function say(message: FromWorker): void {
 try {
   const ledger = new Ledger(file, openDatabase(file, maxBytes), groupByRules(groups), Date.now());
   const boards = new Boards(ledger);
-  say({ type: "opened", open: ledger.left(), status: ledger.status });
+  say({ type: "opened", open: leftHolds(ledger.db), status: ledger.status });
   port.on("message", (message: ToWorker) => {
     switch (message.type) {
       case "changes":

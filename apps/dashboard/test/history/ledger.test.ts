@@ -7,6 +7,7 @@ import { Boards } from "../../src/history/boards.js";
 import { bytesOf, closeDatabase, type Database, openDatabase } from "../../src/history/database.js";
 import { Ledger } from "../../src/history/ledger.js";
 import type { Change, KnownOwner, RankingQuestion, StoryQuestion } from "../../src/history/messages.js";
+import { leftHolds } from "../../src/history/open-holds.js";
 import { storyOf } from "../../src/history/story.js";
 
 const hourMs = 3_600_000;
@@ -154,7 +155,7 @@ describe("after a restart", () => {
       kept.record(t0, begun("/old"));
     }
     using kept = new Kept(t0 + hourMs);
-    expect(kept.ledger.left()).toEqual([
+    expect(leftHolds(kept.ledger.db)).toEqual([
       { cluster: "zoo", key: "/old", entry: "e1", token: "0x5", sinceMs: t0 },
     ]);
     const found = { found: true, exact: false, waitedMs: null, owner: null };
@@ -295,14 +296,14 @@ describe("the size of the store", () => {
 });
 
 describe("a disk that is full", () => {
-  it("is a status and holds nothing up; what fits into memory is written when there is room again", () => {
+  function onFullDisk() {
     const opened = openDatabase(file, 32 * megabyte);
-    let full = false;
+    const disk = { full: false };
     const db: Database = {
       prepare: (sql) => opened.db.prepare(sql),
       close: () => opened.db.close(),
       exec: (sql) => {
-        if (full && sql === "COMMIT") throw Object.assign(new Error("no"), { code: "SQLITE_FULL" });
+        if (disk.full && sql === "COMMIT") throw Object.assign(new Error("no"), { code: "SQLITE_FULL" });
         opened.db.exec(sql);
       },
     };
@@ -313,20 +314,42 @@ describe("a disk that is full", () => {
         ...{ ask: "story", cluster: "zoo", key: "/full", limit: 500, after: null },
         ...{ fromMs: t0 - hourMs, toMs: t0 + hourMs },
       });
+    return { disk, ledger, record, story };
+  }
+  const thousand = (change: (entry: string) => Change, from: number): Change[] =>
+    Array.from({ length: 1_000 }, (_, at) => change(`x${from + at}`));
+
+  it("is a status and holds nothing up; what fits into memory is written when there is room again", () => {
+    const { disk, ledger, record, story } = onFullDisk();
     record(begun("/full"));
-    full = true;
+    disk.full = true;
     record(ended("/full", t0 + 10), begun("/full", { entry: "e2" }));
     expect(ledger.status.failure).toBe("there is no room: the disk is full");
     expect(story().open).toMatchObject([{ entry: "e2" }]);
     // More holds than may wait.
-    for (let n = 0; n < 55_000; n += 1_000)
-      record(...Array.from({ length: 1_000 }, (_, at) => ended("/full", t0, { entry: `x${n + at}` })));
+    for (let n = 0; n < 55_000; n += 1_000) record(...thousand((entry) => ended("/full", t0, { entry }), n));
     expect(ledger.status.dropped).toBeGreaterThan(5_000);
     expect(ledger.status.dropped).toBeLessThan(7_000);
-    full = false;
+    disk.full = false;
     record();
     expect(ledger.status.failure).toBeNull();
     expect(story().holds).toHaveLength(500);
+    expect(story().open).toMatchObject([{ entry: "e2" }]);
+    ledger.close();
+  });
+
+  it("on which as many holds begin as may wait: what ends from then on is not held when there is room again", () => {
+    const { disk, ledger, record, story } = onFullDisk();
+    record(begun("/full"));
+    disk.full = true;
+    for (let n = 0; n < 50_000; n += 1_000) record(...thousand((entry) => begun("/full", { entry }), n));
+    record(begun("/full", { entry: "one too many" }), ended("/full", t0 + 10));
+    expect(ledger.status.dropped).toBe(2);
+    for (let n = 0; n < 50_000; n += 1_000) record(...thousand((entry) => ended("/full", t0, { entry }), n));
+    disk.full = false;
+    record();
+    expect(story().open).toEqual([]);
+    expect(leftHolds(ledger.db)).toEqual([]);
     ledger.close();
   });
 });
