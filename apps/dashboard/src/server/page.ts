@@ -79,11 +79,10 @@ export function servePage(scope: FastifyInstance, page: BuiltPage, version: stri
     const path = (request.url.split("?")[0] ?? "").slice(root.length);
     // `/a/b` without the slash: everything relative would be looked for in `/a`.
     if (path === "" && root !== "") return reply.redirect(`${root.split("/").at(-1)}/`, 302);
-    const depth = path.split("/").length - 2;
     return reply
       .type("text/html; charset=utf-8")
       .header("cache-control", "no-store")
-      .send(page.shell(depth <= 0 ? "./" : "../".repeat(depth), { version }));
+      .send(page.shell(wayUp(path), { version }));
   };
   for (const url of pages) scope.get(url, options, shell);
   scope.get<{ Params: { "*": string } }>("/assets/*", options, (request, reply) => {
@@ -97,6 +96,12 @@ export function servePage(scope: FastifyInstance, page: BuiltPage, version: stri
       .header("cache-control", "private, max-age=31536000, immutable")
       .send(zip ? asset.zipped : asset.bytes);
   });
+}
+
+/** From a path below the base of the dashboard to that base. */
+export function wayUp(path: string): string {
+  const depth = path.split("/").length - 2;
+  return depth <= 0 ? "./" : "../".repeat(depth);
 }
 
 async function loadAssets(directory: string): Promise<Map<string, Asset>> {

@@ -81,4 +81,31 @@ describe("the page", () => {
       ).toBe(true);
     }
   });
+
+  it.each(["", "/a/b"])(
+    "under base path %j/ an error is a page with a way back for a person, and JSON for a program",
+    async (prefix) => {
+      await using dashboard = await serving({ pageDirectory, ...(prefix === "" ? {} : { prefix }) });
+      const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+      const ask = (path: string, headers: Record<string, string>) =>
+        dashboard.app.inject({ url: prefix + path, headers });
+      for (const [path, headers, status] of [
+        ["/no/such/page", as("viewer"), 404],
+        ["/", {}, 401],
+        ["/metrics", {}, 401],
+      ] as const) {
+        const page = await ask(path, { ...headers, ...browser });
+        expect([page.statusCode, page.headers["content-type"]], path).toEqual([
+          status,
+          "text/html; charset=utf-8",
+        ]);
+        const way = /<a href="([^"]+)">/.exec(page.body)?.[1] ?? "none";
+        expect(new URL(way, `http://host${prefix}${path}`).pathname).toBe(`${prefix}/`);
+        const program = await ask(path, headers);
+        expect([program.statusCode, Object.keys(program.json())]).toEqual([status, ["error", "message"]]);
+      }
+      const api = await ask("/api/v1/nothing", { ...as("viewer"), ...browser });
+      expect(api.json()).toMatchObject({ error: "not-found" });
+    },
+  );
 });
