@@ -1,12 +1,14 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { redisLocks } from "@holdfast/redis-recipes";
+import { eventually, startEmbeddedZooKeeper, startRedis } from "@holdfast/test-servers";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
-import { expect, it } from "vitest";
-import type { LockRow } from "../../apps/dashboard/src/contract/api.js";
+import { expect, it, onTestFinished } from "vitest";
+import type { ClusterRow, LockRow } from "../../apps/dashboard/src/contract/api.js";
 import type { Ranking, Story } from "../../apps/dashboard/src/contract/history.js";
 import { Browser } from "./support/browser.js";
 import { Dashboard } from "./support/dashboard.js";
@@ -129,21 +131,45 @@ it("shows a hold's age over a restart of the dashboard, and the page is as befor
   });
 });
 
-it("says why holds ended: released, forced from here, and ended with the session of a client that was killed", async () => {
+it("says why holds ended, on both backends: released, forced from here, at the end of a killed client's session, and by expiry", async () => {
   await inFolder(async (file) => {
-    await using server = await startEmbeddedZooKeeper({ words: "all" });
+    const [server, redis] = await Promise.all([startEmbeddedZooKeeper({ words: "all" }), startRedis()]);
+    await using _server = server;
+    await using _redis = redis;
     await using locks = zookeeperLocks({ connect: server.connectString, identity: true });
+    await using onRedis = redisLocks({ url: redis.url, identity: true });
     const zookeeper = { connect: server.connectString, roots: ["/end"], adminPort: 0 };
     await using dashboard = await Dashboard.start({
-      clusters: [{ name: "zoo", zookeeper }],
+      clusters: [
+        { name: "zoo", zookeeper },
+        { name: "red", redis: { url: redis.url, patterns: ["end:*"] } },
+      ],
       history: { file },
     });
-    const killed = spawn(process.execPath, [holder, server.connectString, "/end/killed"], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    await new Promise((resolve) => killed.stdout.once("data", resolve));
-    const released = await locks.mutex("/end/released").acquire();
-    const forced = await locks.mutex("/end/forced").acquire();
+    // A hold that is there before all has been looked for is found, and its grant is not counted.
+    await eventually(
+      async () =>
+        (await dashboard.get<{ clusters: ClusterRow[] }>("clusters")).clusters.every(
+          ({ coverage }) => coverage === 1,
+        ),
+      { what: "everything looked for once", withinMs: 30_000 },
+    );
+    const held = async (address: string, key: string): Promise<ChildProcess> => {
+      const child = spawn(process.execPath, [holder, address, key], { stdio: ["ignore", "pipe", "inherit"] });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      await once(child.stdout, "data");
+      return child;
+    };
+    const killed = await Promise.all([
+      held(server.connectString, "/end/killed"),
+      held(redis.url, "end:killed"),
+    ]);
+    const handles = {
+      "/end/released": await locks.mutex("/end/released").acquire(),
+      "/end/forced": await locks.mutex("/end/forced").acquire(),
+      "end:released": await onRedis.mutex("end:released").acquire(),
+      "end:forced": await onRedis.mutex("end:forced").acquire(),
+    };
     const identified = async (key: string): Promise<string> => {
       const { id } = await dashboard.row(key, ({ state }) => state === "held");
       await eventually(
@@ -152,28 +178,51 @@ it("says why holds ended: released, forced from here, and ended with the session
       );
       return id;
     };
-    const ids = {
-      "session-ended": await identified("/end/killed"),
-      released: await identified("/end/released"),
-      forced: await identified("/end/forced"),
+    const ids = new Map<string, string>();
+    for (const key of [...Object.keys(handles), "/end/killed", "end:killed"])
+      ids.set(key, await identified(key));
+    // Its lease was seen to be raised, and so it can be seen that it is raised no more.
+    await dashboard.row("end:killed", ({ holders }) => holders[0]?.lease === "renewing");
+    for (const child of killed) child.kill("SIGKILL");
+    await Promise.all([handles["/end/released"].release(), handles["end:released"].release()]);
+    for (const key of ["/end/forced", "end:forced"] as const) {
+      const id = ids.get(key) ?? "";
+      const { lock } = await dashboard.detail(id);
+      await dashboard.act(id, {
+        ...{ action: "force-release", entry: lock.holders[0]?.entry ?? null },
+        ...{ confirmation: key, reason: "a test" },
+      });
+    }
+    const reasons: Readonly<Record<string, string>> = {
+      "/end/killed": "session-ended",
+      "end:killed": "expired",
     };
-    killed.kill("SIGKILL");
-    await released.release();
-    const { lock } = await dashboard.detail(ids.forced);
-    await dashboard.act(ids.forced, {
-      ...{ action: "force-release", entry: lock.holders[0]?.entry ?? null },
-      ...{ confirmation: "/end/forced", reason: "a test" },
-    });
-    for (const [reason, id] of Object.entries(ids)) {
+    for (const [key, id] of ids) {
+      const reason = reasons[key] ?? key.split(/[/:]/).at(-1);
       let seen: Story | undefined;
       await eventually(
         async () => {
           seen = await dashboard.get<Story>(`locks/${id}/story`);
           return seen.holds[0]?.reason === reason;
         },
-        { what: `an end that is ${reason}`, withinMs: 60_000, detail: () => JSON.stringify(seen?.holds) },
+        {
+          what: `an end of ${key} that is ${reason}`,
+          withinMs: 60_000,
+          detail: () => JSON.stringify(seen?.holds),
+        },
       );
     }
-    await forced.release().catch(() => {});
+    const { rows } = await dashboard.get<Ranking>("ranking?by=owner&cluster=red");
+    const counts = rows.map(({ name, grants, ends, lost }) => [
+      name === basename(holder),
+      grants,
+      ends,
+      lost,
+    ]);
+    expect(counts.toSorted()).toEqual([
+      [false, 2, 2, 1],
+      [true, 1, 1, 1],
+    ]);
+    await Promise.allSettled([handles["/end/forced"].release(), handles["end:forced"].release()]);
   });
 });

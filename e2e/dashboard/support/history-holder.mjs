@@ -1,8 +1,11 @@
 // Holds a lock until it is killed.
+import { redisLocks } from "@holdfast/redis-recipes";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 
-const [, , connect, key] = process.argv;
-const locks = zookeeperLocks({ connect, identity: true, sessionTimeoutMs: 14_000 });
+const [, , address, key] = process.argv;
+const locks = address.startsWith("redis:")
+  ? redisLocks({ url: address, identity: true, leaseMs: 6_000 })
+  : zookeeperLocks({ connect: address, identity: true, sessionTimeoutMs: 14_000 });
 await locks.mutex(key).acquire({ label: "killed" });
 process.stdout.write("held\n");
 setInterval(() => {}, 60_000);

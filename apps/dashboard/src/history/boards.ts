@@ -116,7 +116,8 @@ function rank(
   const running = ledger.running(level);
   const fromMs = windowFrom(level, running.startMs);
   const groups = group === null ? null : groupsNamed(ledger.db, group);
-  const ownerId = (of: string, name: string): number | null => ledger.find("owner", of, name)?.id ?? null;
+  const ownerId = (of: string, name: string): number | null =>
+    ledger.subjects.find("owner", of, name)?.id ?? null;
   const opens = sumOpen(ledger.db, question, { fromMs, nowMs }, ownerId);
   const best: Candidate[] = [];
   let total = 0;

@@ -5,7 +5,6 @@ import {
   failureWords,
   numberOf,
   type OpenedDatabase,
-  type Statement,
 } from "./database.js";
 import {
   type Change,
@@ -14,43 +13,38 @@ import {
   type HoldAddress,
   type KnownOwner,
   type StoreStatus,
-  type SubjectKind,
-  subjectKinds,
 } from "./messages.js";
 import { OpenHolds } from "./open-holds.js";
 import { Pending } from "./pending.js";
-import { addressName, addressNamed, cut, isLoss, OpenRecord, ownerName, ownerText } from "./records.js";
-import { hourMs, type Level, levelMs, readTallies } from "./stretches.js";
+import {
+  addressName,
+  addressNamed,
+  cut,
+  isLoss,
+  OpenRecord,
+  ownerName,
+  ownerText,
+  tokenText,
+} from "./records.js";
+import { type Level, levelMs, readTallies } from "./stretches.js";
+import { Subjects } from "./subjects.js";
 import { bucketOf, countIn, Tally } from "./tally.js";
 import { trimStep } from "./trim.js";
 
 const mostOpen = 200_000;
 const mostTallies = 200_000;
-const mostGroups = 2_000;
-const otherGroup = "__other__";
 /** Why a hold ended may be found out a little later. */
 const explainedWithinMs = 60_000;
 const mostExplainable = 20_000;
-const subjectsInMemory = 20_000;
 /** Rows that a change may make. */
 const rowsPerChange = 8;
 /** Steps of deleting between two writes. */
 const stepsAtOnce = 20;
 
+const mostPeople = 20_000;
+const levels: readonly Level[] = [0, 1];
+
 const neverSeen = { owner: null, sinceMs: null, exact: false, waitedMs: null, granted: false };
-
-interface SubjectName {
-  readonly kind: SubjectKind;
-  readonly cluster: string;
-  /** As it is cut. */
-  readonly name: string;
-}
-
-interface Subject {
-  readonly id: number;
-  hour: number;
-  group: number | null;
-}
 
 interface Ended {
   readonly id: number;
@@ -69,19 +63,14 @@ export class Ledger {
   readonly open: OpenHolds;
   readonly #file: string;
   readonly #opened: OpenedDatabase;
-  readonly #groupOf: (key: string) => string;
   /** Of the stretches that run. */
   readonly #tallies: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
   readonly #starts: [number, number] = [0, 0];
-  /** `null`: there is none in the file. */
-  readonly #subjects = new Map<string, Subject | null>();
-  /** Groups with a name of their own, and the hour in which something was counted last; that of longest ago first. */
-  readonly #groups = new Map<number, number>();
+  readonly subjects: Subjects;
   readonly #ended = new Map<string, Ended>();
+  /** By session, of which it became known whose it is. */
+  readonly #people = new Map<string, KnownOwner>();
   readonly #pending: Pending;
-  /** Prepared once: what is prepared for one call takes memory until it is collected as garbage, and so do the rows of each call. */
-  readonly #subjectRows: Statement;
-  #nextSubject: number;
   #nextHold: number;
   #dropped = 0;
   #failure: string | null = null;
@@ -89,27 +78,18 @@ export class Ledger {
   constructor(file: string, opened: OpenedDatabase, groupOf: (key: string) => string, nowMs: number) {
     this.#file = file;
     this.#opened = opened;
-    this.#groupOf = groupOf;
     this.db = opened.db;
-    this.#subjectRows = this.db.prepare(
-      `SELECT a.key AS at, s.id, s.hour, s.grp FROM json_each(?) AS a
-       CROSS JOIN subject s ON s.kind = a.value->>0 AND s.cluster = a.value->>1 AND s.name = a.value->>2`,
-    );
     this.#pending = new Pending(this.db);
-    this.#nextSubject = numberOf(this.db, "SELECT max(id) FROM subject") + 1;
+    this.subjects = new Subjects(this.db, this.#pending, groupOf, nowMs);
     this.#nextHold = numberOf(this.db, "SELECT max(id) FROM hold") + 1;
     this.open = new OpenHolds(this.db, this.#pending);
-    for (const level of [0, 1] as const) {
+    for (const level of levels) {
       this.#starts[level] = nowMs - (nowMs % levelMs[level]);
       const until = this.#starts[level] + 1;
       for (const [subject, tally] of readTallies(this.db, level, this.#starts[level], until, mostTallies)
         .tallies)
         this.#tallies[level].set(subject, tally);
     }
-    for (const { id, hour } of this.db
-      .prepare("SELECT id, hour FROM subject WHERE kind = 1 AND hour > ? ORDER BY hour LIMIT ?")
-      .all(nowMs - 2 * hourMs, mostGroups))
-      this.#groups.set(Number(id), Number(hour));
   }
 
   get status(): StoreStatus {
@@ -127,21 +107,6 @@ export class Ledger {
   /** The running stretch of a level: when it began, and what is counted in it. */
   running(level: Level): { readonly startMs: number; readonly tallies: ReadonlyMap<number, Tally> } {
     return { startMs: this.#starts[level], tallies: this.#tallies[level] };
-  }
-
-  /** Of a lock or its group, or of an owner; `null` of what has never been told of. */
-  find(
-    kind: SubjectKind,
-    cluster: string,
-    name: string,
-  ): { readonly id: number; readonly group: number | null } | null {
-    const named = { kind, cluster, name: cut(name) };
-    const key = subjectKey(named);
-    const isNear = this.#subjects.has(key);
-    const found = this.#known(named);
-    // Those of questions would be kept without a limit.
-    if (!isNear) this.#subjects.delete(key);
-    return found;
   }
 
   /**
@@ -166,11 +131,7 @@ export class Ledger {
 
   #load(changes: readonly Change[]): void {
     this.open.load(changes.filter((change) => "entry" in change));
-    this.#readSubjects(
-      changes.flatMap((change) =>
-        "key" in change ? [{ kind: "lock", cluster: change.cluster, name: cut(change.key) }] : [],
-      ),
-    );
+    this.subjects.load(changes.filter((change) => "key" in change));
   }
 
   /** So that the rows of all fit into one transaction. */
@@ -190,7 +151,7 @@ export class Ledger {
       this.#dropped += 1;
       // What has ended is not shown as held when the file can be written again.
       const over = change.type === "ended" ? this.open.get(addressName(change)) : undefined;
-      if (over !== undefined) this.open.end(this.#lockOf(over.address, nowMs).id, over);
+      if (over !== undefined) this.open.end(this.subjects.lock(over.address, nowMs).id, over);
       return;
     }
     switch (change.type) {
@@ -230,7 +191,8 @@ export class Ledger {
 
   #begun(change: Extract<Change, { type: "begun" }>, nowMs: number): void {
     const name = addressName(change);
-    const { backend, sinceMs, exact, waitedMs, owner, found } = change;
+    const { sinceMs, exact, waitedMs, found } = change;
+    const owner = this.#introduced(change.cluster, change.owner, nowMs);
     const before = this.open.get(name);
     // Only its collector knows whether it is the same grant, and then gives it the age that it had.
     const isSame =
@@ -246,18 +208,9 @@ export class Ledger {
       this.#dropped += 1;
       return;
     }
-    const record = new OpenRecord(name, backend, { owner, sinceMs, exact, waitedMs, granted: !found });
-    this.open.set(this.#lockOf(change, nowMs).id, record);
-    if (found) return;
-    for (const tally of this.#talliesOf(change, owner, nowMs)) {
-      tally.grants += 1;
-      if (waitedMs === null) continue;
-      countIn(tally.waitTimes, bucketOf(waitedMs), 1);
-      if (waitedMs === 0) continue;
-      tally.waits += 1;
-      tally.waitedMs += waitedMs;
-      tally.waitMaxMs = Math.max(tally.waitMaxMs, waitedMs);
-    }
+    const record = new OpenRecord(change, { owner, sinceMs, exact, waitedMs, granted: !found });
+    this.open.set(this.subjects.lock(change, nowMs).id, record);
+    if (!found) countGrant(this.#talliesOf(change, owner, nowMs), waitedMs);
   }
 
   #identified(change: Extract<Change, { type: "identified" }>, nowMs: number): void {
@@ -265,18 +218,19 @@ export class Ledger {
     const record = this.open.get(name);
     if (record === undefined) return;
     const known = record.owner === null ? null : ownerName(record.owner);
-    record.owner = change.owner;
-    this.open.set(this.#lockOf(change, nowMs).id, record);
+    record.owner = this.#introduced(change.cluster, change.owner, nowMs);
+    this.open.set(this.subjects.lock(change, nowMs).id, record);
     const owner = ownerName(change.owner);
     if (known !== null || owner === null || !record.granted) return;
-    for (const tally of this.#talliesOfSubject("owner", change.cluster, owner, nowMs)) tally.grants += 1;
+    countGrant(this.#talliesOfOwner(change.cluster, owner, nowMs), record.waitedMs);
   }
 
   #endedNow(change: Extract<Change, { type: "ended" }>, nowMs: number): void {
     const name = addressName(change);
-    const { backend, atMs, reason, heldMs, seen } = change;
-    const record = this.open.get(name) ?? new OpenRecord(name, backend, neverSeen);
-    record.owner ??= change.owner;
+    const { atMs, reason, heldMs, seen } = change;
+    const record = this.open.get(name) ?? new OpenRecord(change, neverSeen);
+    const owner = this.#introduced(change.cluster, change.owner, nowMs);
+    record.owner = this.#introduced(change.cluster, record.owner ?? owner, nowMs);
     this.#end(name, record, { atMs, reason, heldMs, seen }, nowMs);
   }
 
@@ -293,14 +247,14 @@ export class Ledger {
     nowMs: number,
   ): void {
     const { address, owner, sinceMs, exact, waitedMs } = record;
-    const lock = this.#lockOf(address, nowMs);
+    const lock = this.subjects.lock(address, nowMs);
     this.open.end(lock.id, record);
     const lastedMs = sinceMs === null || !end.seen ? null : Math.max(0, end.atMs - sinceMs);
     // Between both ends that were seen, whichever process saw the first one.
     const heldMs = end.seen ? (end.heldMs ?? (exact ? lastedMs : null)) : null;
     const id = this.#nextHold++;
     this.#pending.holds.push([
-      ...[id, lock.id, cut(address.entry), ownerText(owner), owner?.token ?? null, sinceMs, exact ? 1 : 0],
+      ...[id, lock.id, cut(address.entry), ownerText(owner), tokenText(owner), sinceMs, exact ? 1 : 0],
       ...[waitedMs, end.atMs, endReasons.indexOf(end.reason), heldMs],
     ]);
     const lost = isLoss(end.reason);
@@ -332,107 +286,73 @@ export class Ledger {
 
   // ---- subjects, and what is counted of them
 
-  #lockOf({ cluster, backend, key }: Omit<HoldAddress, "entry">, nowMs: number): Subject {
-    return this.#subject("lock", cluster, key, nowMs, backend);
-  }
-
-  #subject(
-    kind: SubjectKind,
-    cluster: string,
-    name: string,
-    nowMs: number,
-    backend: string | null = null,
-  ): Subject {
-    const text = cut(name);
-    const hour = nowMs - (nowMs % hourMs);
-    let subject = this.#known({ kind, cluster, name: text });
-    if (subject === null) {
-      const group = kind === "lock" ? this.#group(cluster, name, nowMs) : null;
-      subject = { id: this.#nextSubject++, hour, group };
-      this.#subjects.set(subjectKey({ kind, cluster, name: text }), subject);
-      this.#pending.subjects.push([
-        ...[subject.id, subjectKinds.indexOf(kind), cluster, text, backend, group, nowMs, hour],
-      ]);
-    } else if (subject.hour < hour) {
-      subject.hour = hour;
-      if (kind === "lock") subject.group = this.#group(cluster, name, nowMs);
-      this.#pending.seen.set(subject.id, [subject.id, hour, subject.group]);
-    }
-    return subject;
-  }
-
-  #known(named: SubjectName): Subject | null {
-    const key = subjectKey(named);
-    if (!this.#subjects.has(key)) this.#readSubjects([named]);
-    return this.#subjects.get(key) ?? null;
-  }
-
-  #readSubjects(names: readonly SubjectName[]): void {
-    const asked = names.filter((named) => !this.#subjects.has(subjectKey(named)));
-    if (asked.length === 0) return;
-    const found = this.#subjectRows.all(
-      JSON.stringify(asked.map(({ kind, cluster, name }) => [subjectKinds.indexOf(kind), cluster, name])),
-    );
-    for (const named of asked) this.#subjects.set(subjectKey(named), null);
-    for (const { at, id, hour, grp } of found) {
-      const group = grp === null ? null : Number(grp);
-      const subject = { id: Number(id), hour: Number(hour), group };
-      this.#subjects.set(subjectKey(asked[Number(at)] as SubjectName), subject);
-    }
-  }
-
-  /** Those beyond the limit are one; a group in which nothing was counted for an hour makes room. */
-  #group(cluster: string, key: string, nowMs: number): number {
-    const name = this.#groupOf(key);
-    const known = this.find("group", cluster, name);
-    if ((known === null || !this.#groups.has(known.id)) && this.#groups.size >= mostGroups) {
-      const [oldest] = this.#groups;
-      if (oldest === undefined || oldest[1] > nowMs - 2 * hourMs)
-        return this.#subject("group", cluster, otherGroup, nowMs).id;
-      this.#groups.delete(oldest[0]);
-    }
-    const { id, hour } = this.#subject("group", cluster, name, nowMs);
-    this.#groups.delete(id);
-    this.#groups.set(id, hour);
-    return id;
-  }
-
   /** Of both running stretches: those of the lock, of its group, and of the owner. */
   #talliesOf(address: Omit<HoldAddress, "entry">, owner: KnownOwner | null, nowMs: number): Tally[] {
     const { cluster } = address;
-    const { id, group } = this.#lockOf(address, nowMs);
+    const { id, group } = this.subjects.lock(address, nowMs);
     const tallies = this.#both(id, { kind: "lock", cluster, group });
     if (group !== null) tallies.push(...this.#both(group, { kind: "group", cluster, group: null }));
     const name = owner === null ? null : ownerName(owner);
-    if (name !== null) tallies.push(...this.#talliesOfSubject("owner", cluster, name, nowMs));
+    if (name !== null) tallies.push(...this.#talliesOfOwner(cluster, name, nowMs));
     return tallies;
   }
 
-  #talliesOfSubject(kind: SubjectKind, cluster: string, name: string, nowMs: number): Tally[] {
-    return this.#both(this.#subject(kind, cluster, name, nowMs).id, { kind, cluster, group: null });
+  #talliesOfOwner(cluster: string, name: string, nowMs: number): Tally[] {
+    const { id } = this.subjects.named("owner", cluster, name, nowMs);
+    return this.#both(id, { kind: "owner", cluster, group: null });
   }
 
   #both(subject: number, of: Pick<Tally, "kind" | "cluster" | "group">): Tally[] {
-    const tallies: Tally[] = [];
-    for (const level of [0, 1] as const) {
-      const own = this.#tallies[level];
-      let tally = own.get(subject);
-      if (tally === undefined) {
-        if (own.size >= mostTallies) {
-          this.#dropped += 1;
-          continue;
-        }
-        tally = new Tally(of);
-        own.set(subject, tally);
+    return levels.flatMap((level) => this.#tally(level, subject, of) ?? []);
+  }
+
+  /** `null`: there are too many. */
+  #tally(level: Level, subject: number, of: Pick<Tally, "kind" | "cluster" | "group">): Tally | null {
+    const own = this.#tallies[level];
+    let tally = own.get(subject);
+    if (tally === undefined) {
+      if (own.size >= mostTallies) {
+        this.#dropped += 1;
+        return null;
       }
-      this.#pending.counted(level, subject, tally);
-      tallies.push(tally);
+      tally = new Tally(of);
+      own.set(subject, tally);
     }
-    return tallies;
+    this.#pending.counted(level, subject, tally);
+    return tally;
+  }
+
+  /**
+   * What is known of an owner by now. A session may have done things before it was known whose it is, and those were counted under its own
+   * name: they are the owner's from then on.
+   */
+  #introduced(cluster: string, owner: KnownOwner | null, nowMs: number): KnownOwner | null {
+    const session = owner?.session ?? null;
+    if (owner === null || session === null) return owner;
+    const key = `${cluster}\0${session}`;
+    const name = ownerName(owner);
+    const known = this.#people.get(key);
+    if (name === session) return known === undefined ? owner : { ...known, token: owner.token };
+    if (name === null || known !== undefined) return owner;
+    if (this.#people.size >= mostPeople) this.#people.clear();
+    this.#people.set(key, owner);
+    const before = this.subjects.find("owner", cluster, session);
+    if (before === null) return owner;
+    const of = { kind: "owner", cluster, group: null } as const;
+    const { id } = this.subjects.named("owner", cluster, name, nowMs);
+    for (const level of levels) {
+      const from = this.#tallies[level].get(before.id);
+      const to = from === undefined ? null : this.#tally(level, id, of);
+      if (from === undefined || to === null) continue;
+      to.add(from);
+      this.#tallies[level].set(before.id, new Tally(of));
+      this.#tally(level, before.id, of);
+    }
+    return owner;
   }
 
   #turn(nowMs: number, onTurn: (level: Level) => void): void {
-    for (const level of [0, 1] as const) {
+    for (const level of levels) {
       const start = nowMs - (nowMs % levelMs[level]);
       if (start <= this.#starts[level]) continue;
       this.#write();
@@ -454,9 +374,7 @@ export class Ledger {
       this.#failure = failureWords(error);
     }
     this.open.settle();
-    // What is not written yet can be read from nowhere else.
-    if (this.#subjects.size >= subjectsInMemory && this.#pending.subjects.length === 0)
-      this.#subjects.clear();
+    this.subjects.settle();
     return this.#failure === null;
   }
 
@@ -464,7 +382,7 @@ export class Ledger {
     try {
       for (let step = 0; step < stepsAtOnce; step++) {
         const done = trimStep(this.#opened, nowMs);
-        if (done === "subjects") this.#subjects.clear();
+        if (done === "subjects") this.subjects.forget();
         if (done === null) return;
       }
     } catch (error) {
@@ -473,6 +391,14 @@ export class Ledger {
   }
 }
 
-function subjectKey({ kind, cluster, name }: SubjectName): string {
-  return `${kind}\0${cluster}\0${name}`;
+function countGrant(tallies: readonly Tally[], waitedMs: number | null): void {
+  for (const tally of tallies) {
+    tally.grants += 1;
+    if (waitedMs === null) continue;
+    countIn(tally.waitTimes, bucketOf(waitedMs), 1);
+    if (waitedMs === 0) continue;
+    tally.waits += 1;
+    tally.waitedMs += waitedMs;
+    tally.waitMaxMs = Math.max(tally.waitMaxMs, waitedMs);
+  }
 }

@@ -54,8 +54,8 @@ export class OpenHolds {
     );
     for (const each of asked) this.#near.set(addressName(each), { record: null, stored: false });
     for (const row of found) {
-      const name = addressName(asked[Number(row.at)] as Named);
-      this.#near.set(name, { record: recordOfRow(name, row), stored: true });
+      const record = recordOfRow(asked[Number(row.at)] as Named, row);
+      this.#near.set(record.name, { record, stored: true });
     }
   }
 
@@ -100,8 +100,8 @@ export class OpenHolds {
   ofLock(lock: number, { cluster, key }: Omit<Named, "entry">, beforeMs: number, limit: number): PastHold[] {
     const records: OpenRecord[] = [];
     for (const row of this.#ofLock.all(lock, beforeMs, limit)) {
-      const name = addressName({ cluster, key, entry: String(row.entry) });
-      if (!this.#near.has(name)) records.push(recordOfRow(name, row));
+      const record = recordOfRow({ cluster, key, entry: String(row.entry) }, row);
+      if (!this.#near.has(record.name)) records.push(record);
     }
     for (const { record } of this.#near.values()) {
       if (record === null || record.sinceMs === null || record.sinceMs >= beforeMs) continue;
@@ -184,12 +184,16 @@ function addressOfRow(row: Row): Named {
   return { cluster: String(row.cluster), key: String(row.name), entry: String(row.entry) };
 }
 
-function recordOfRow(name: string, row: Row): OpenRecord {
-  return new OpenRecord(name, row.backend === "redis" ? "redis" : "zookeeper", {
-    owner: ownerOfRow(row),
-    sinceMs: Number(row.since_ms),
-    exact: row.exact === 1,
-    waitedMs: row.waited_ms === null ? null : Number(row.waited_ms),
-    granted: row.granted === 1,
-  });
+function recordOfRow({ cluster, key, entry }: Named, row: Row): OpenRecord {
+  const backend = row.backend === "redis" ? "redis" : "zookeeper";
+  return new OpenRecord(
+    { cluster, backend, key, entry },
+    {
+      owner: ownerOfRow(row),
+      sinceMs: Number(row.since_ms),
+      exact: row.exact === 1,
+      waitedMs: row.waited_ms === null ? null : Number(row.waited_ms),
+      granted: row.granted === 1,
+    },
+  );
 }

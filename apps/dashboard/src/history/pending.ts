@@ -1,5 +1,5 @@
 import type { Database, Statement } from "./database.js";
-import { cut, type OpenRecord, ownerText } from "./records.js";
+import { cut, type OpenRecord, ownerText, tokenText } from "./records.js";
 import { type Level, storedLevel } from "./stretches.js";
 import { rowOfTally, type Tally } from "./tally.js";
 
@@ -50,7 +50,7 @@ export class Pending {
 
   opened(lock: number, { name, address, owner, sinceMs, exact, waitedMs, granted }: OpenRecord): void {
     const row = [
-      ...[lock, cut(address.entry), ownerText(owner), owner?.token ?? null, sinceMs, exact ? 1 : 0],
+      ...[lock, cut(address.entry), ownerText(owner), tokenText(owner), sinceMs, exact ? 1 : 0],
       ...[waitedMs, granted ? 1 : 0],
     ];
     this.#open.set(name, { opened: row });

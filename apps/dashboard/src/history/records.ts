@@ -12,23 +12,18 @@ export interface OpenFacts {
   readonly granted: boolean;
 }
 
-/** A hold that has not ended, with its address as the name under which it is kept. */
+/** A hold that has not ended. */
 export class OpenRecord implements OpenFacts {
-  readonly name: string;
-  readonly backend: HoldAddress["backend"];
+  readonly address: HoldAddress;
   owner: KnownOwner | null;
   readonly sinceMs: number | null;
   readonly exact: boolean;
   readonly waitedMs: number | null;
   readonly granted: boolean;
 
-  constructor(
-    name: string,
-    backend: HoldAddress["backend"],
-    { owner, sinceMs, exact, waitedMs, granted }: OpenFacts,
-  ) {
-    this.name = name;
-    this.backend = backend;
+  constructor(address: HoldAddress, { owner, sinceMs, exact, waitedMs, granted }: OpenFacts) {
+    const { cluster, backend, key, entry } = address;
+    this.address = { cluster, backend, key, entry };
     this.owner = owner;
     this.sinceMs = sinceMs;
     this.exact = exact;
@@ -36,16 +31,16 @@ export class OpenRecord implements OpenFacts {
     this.granted = granted;
   }
 
-  get address(): HoldAddress {
-    return { backend: this.backend, ...addressNamed(this.name) };
+  get name(): string {
+    return addressName(this.address);
   }
 }
 
 const longestText = 512;
 
-/** Only the key of a lock can have a zero in it. */
+/** Only the key of a lock has zeros in it, if any. */
 export function addressName({ cluster, key, entry }: Pick<HoldAddress, "cluster" | "key" | "entry">): string {
-  return `${cluster}\0${key}\0${entry}`;
+  return `${cluster}\0${key}\0${cut(entry)}`;
 }
 
 export function addressNamed(name: string): Pick<HoldAddress, "cluster" | "key" | "entry"> {
@@ -53,9 +48,17 @@ export function addressNamed(name: string): Pick<HoldAddress, "cluster" | "key" 
   return { cluster: name.slice(0, first), key: name.slice(first + 1, last), entry: name.slice(last + 1) };
 }
 
-/** Names of a megabyte are not kept whole. */
+/** Halves of characters, and zeros. */
+const unstorable = /[\0\ud800-\udfff]/;
+
+/**
+ * As the store has a text: names of a megabyte are not kept whole. Half a character, which a cut or a hostile name may leave, is replaced:
+ * reading it back would end the process within SQLite's package. A zero would end the text.
+ */
 export function cut(text: string): string {
-  return text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`;
+  const short = text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`;
+  if (!unstorable.test(short)) return short;
+  return Buffer.from(short).toString().replaceAll("\0", "\u2400");
 }
 
 export const noOwner: KnownOwner = { session: null, label: null, host: null, pid: null, token: null };
@@ -78,6 +81,11 @@ export function ownerText(owner: KnownOwner | null): string | null {
   const { session, label, host, pid } = owner;
   const part = (text: string | null): string | null => (text === null ? null : cut(text));
   return JSON.stringify([part(session), part(label), part(host), pid]);
+}
+
+export function tokenText(owner: KnownOwner | null): string | null {
+  const token = owner?.token ?? null;
+  return token === null ? null : cut(token);
 }
 
 export function ownerOfRow(row: Readonly<Record<string, unknown>>): KnownOwner | null {

@@ -19,7 +19,7 @@ const mostOpen = 100;
 export function storyOf(ledger: Ledger, question: StoryQuestion): StoryAnswer {
   const { cluster, key, fromMs, toMs, limit, after } = question;
   const { db } = ledger;
-  const lock = ledger.find("lock", cluster, key);
+  const lock = ledger.subjects.find("lock", cluster, key);
   if (lock === null) return { firstSeenMs: null, open: [], holds: [], next: null, steps: [] };
   const open = ledger.open.ofLock(lock.id, { cluster, key }, toMs, mostOpen);
   const columns = "id, entry, owner, token, since_ms, exact, waited_ms, end_ms, reason, held_ms";

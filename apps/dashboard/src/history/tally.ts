@@ -89,8 +89,6 @@ export class Tally {
   loadMs = 0;
   readonly holds: Buckets = [];
   readonly waitTimes: Buckets = [];
-  /** Not written as it is now. */
-  dirty = false;
 
   constructor({ kind, cluster, group }: Pick<Tally, "kind" | "cluster" | "group">) {
     this.kind = kind;

@@ -146,6 +146,38 @@ describe("the history of a lock", () => {
       { name: "billing", grants: 1, ends: 1, heldMs: 500 },
     ]);
   });
+
+  it("counts for an owner also what its session did before it was known whose it is", async () => {
+    using kept = new Kept();
+    const unknown = { ...billing, label: null, host: null, pid: null };
+    kept.record(t0, begun("/a", { owner: unknown, waitedMs: 40 }));
+    kept.record(t0, ended("/a", t0 + 300, { owner: unknown }));
+    kept.record(t0, begun("/b", { owner: unknown }));
+    expect(await kept.rank(t0 + 400, { kind: "owner" })).toMatchObject([{ name: "0x1", grants: 2 }]);
+    kept.record(t0 + 500, { type: "identified", ...at("/b"), owner: billing });
+    kept.record(t0 + 900, ended("/b", t0 + 900));
+    const whole = [{ name: "billing", grants: 2, ends: 2, heldMs: 1_200, waits: 1 }];
+    expect(await kept.rank(t0 + 1_000, { kind: "owner" })).toMatchObject(whole);
+    kept[Symbol.dispose]();
+    using again = new Kept(t0 + 2_000);
+    expect(await again.rank(t0 + 2_000, { kind: "owner" })).toMatchObject(whole);
+  });
+
+  it("takes names of any text: half characters, zeros, and long ones that differ at their end", async () => {
+    using kept = new Kept();
+    const half = "\ud83d";
+    const names = [`/a${half}`, "/z\0x", "/z\0y", `/${"🔒".repeat(600)}`, `/x${"🔒".repeat(600)}`];
+    const owner = { session: `s${half}`, label: `l${half}\0`, host: null, pid: null, token: half };
+    for (const name of names)
+      kept.record(t0, begun(name, { ...at(name, `e${half}\0`), owner }), ended("/other", t0));
+    expect(kept.ledger.status.failure).toBeNull();
+    for (const name of names) expect(kept.story(name).open).toMatchObject([{ owner: { label: "l�␀" } }]);
+    expect(leftHolds(kept.ledger.db)).toHaveLength(names.length);
+    for (const name of names) kept.record(t0 + 9, ended(name, t0 + 9, at(name, `e${half}\0`)));
+    for (const name of names)
+      expect(kept.story(name)).toMatchObject({ open: [], holds: [{ owner: { session: "s�" } }] });
+    expect(await kept.rank(t0 + 10, { kind: "owner" })).toMatchObject([{ name: "l�␀", ends: names.length }]);
+  });
 });
 
 describe("after a restart", () => {

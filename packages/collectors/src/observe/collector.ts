@@ -180,7 +180,10 @@ export type CollectorEvent =
       readonly waitedMs?: Millis;
     }
   | {
-      /** A hold that had begun before the collector looked: there is no event `granted` for it. */
+      /**
+       * A hold that had begun before the collector looked, or on Redis one of Redisson on a lock that is new: there is no event `granted` for
+       * it.
+       */
       readonly type: "found";
       /** `LockFigures.key`. */
       readonly key: string;

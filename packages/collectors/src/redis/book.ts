@@ -83,11 +83,11 @@ export class Book {
   introduced(key: string): void {
     const record = this.records.get(key);
     if (record === undefined) return;
-    for (const { field } of record.followed) {
-      const owner = ownerOf(field, record.token, this.#parts.identityOf);
-      if (owner.identity !== null) this.#parts.emit({ type: "identified", key, entry: field, owner });
-    }
-    this.#parts.emit({ type: "changed", key });
+    const known = record.followed
+      .map(({ field }) => ({ field, owner: ownerOf(field, record.token, this.#parts.identityOf) }))
+      .filter(({ owner }) => owner.identity !== null);
+    for (const { field, owner } of known) this.#parts.emit({ type: "identified", key, entry: field, owner });
+    if (known.length > 0) this.#parts.emit({ type: "changed", key });
   }
 
   remove(key: string): void {

@@ -86,6 +86,8 @@ class Collector implements RedisCollector {
     readonly servers: PolledSource;
   };
   readonly #listeners = new Listeners();
+  /** When the first whole pass over the keys of a master began. */
+  readonly #watchedSinceMs = new WeakMap<Link, Millis>();
   readonly #attention = new Attention();
   #closed = false;
 
@@ -100,13 +102,17 @@ class Collector implements RedisCollector {
       listeners: (key) => this.#channels.of(key),
       listening: () => this.#channels.known,
       emit: (event) => {
-        if (options.identifyHolders && (event.type === "granted" || event.type === "found"))
-          this.#rounds.meet(event.key);
+        const begins = event.type === "granted" || event.type === "found";
+        if (options.identifyHolders && begins && !event.owner?.identity) this.#rounds.meet(event.key);
         this.#listeners.emit(event);
       },
       attended: (key) => this.#attention.has(key),
       identityOf: (uuid) => this.#identities.of(uuid).identity,
       contactSinceMs: (key) => this.#places.masterOf(key)?.readySinceMs ?? Number.POSITIVE_INFINITY,
+      watchedSinceMs: (key) => {
+        const master = this.#places.masterOf(key);
+        return (master && this.#watchedSinceMs.get(master)) ?? Number.POSITIVE_INFINITY;
+      },
       earlierSight: options.earlierSight,
     });
     this.#rows = new Rows((uuid) => this.#identities.of(uuid).identity);
@@ -274,6 +280,7 @@ class Collector implements RedisCollector {
 
   /** What one master serves and the pass has not met is read again: it is gone, or was missed. */
   async #passed(link: Link, fromMs: Millis): Promise<void> {
+    if (!this.#watchedSinceMs.has(link)) this.#watchedSinceMs.set(link, fromMs);
     const missed: string[] = [];
     for (const { key, atMs } of this.#book.records.values())
       if (atMs < fromMs && this.#places.masterOf(key) === link) missed.push(key);

@@ -14,6 +14,8 @@ export interface FollowingParts {
   readonly identityOf: (uuid: string) => ClientIdentity | null;
   /** Wall time since which the connection to the master of this lock has not been interrupted. */
   readonly contactSinceMs: (key: string) => Millis;
+  /** Wall time since which all keys of the master of this lock have been looked for; `Infinity` before the first pass over them. */
+  readonly watchedSinceMs: (key: string) => Millis;
   readonly earlierSight: NonNullable<StoryOptions["earlierSight"]>;
 }
 
@@ -22,7 +24,7 @@ export function followHolders(
   record: LockRecord,
   reading: Reading,
   known: boolean,
-  { emit, identityOf, contactSinceMs, earlierSight }: FollowingParts,
+  { emit, identityOf, contactSinceMs, watchedSinceMs, earlierSight }: FollowingParts,
 ): boolean {
   const { shape, atMs, leftMs, token } = reading;
   const before = record.followed;
@@ -58,7 +60,8 @@ export function followHolders(
     const granted = alone ? grantedAt(field, token, atMs) : null;
     const since = granted ?? (known ? seenAt(atMs) : foundAt(record.key, field, owner.token, atMs));
     const told = { key: record.key, entry: field, owner };
-    if (known) {
+    // A lock that is new was not there before, where its token tells when it was granted.
+    if (known || (granted !== null && (granted.atMs ?? 0) >= watchedSinceMs(record.key))) {
       const waitedMs = waitOf(record.queue, field, since.atMs ?? atMs);
       emit({
         type: "granted",

@@ -139,7 +139,7 @@ export class Rounds {
       await reader.read(keys, "full");
       const met = this.#met;
       this.#met = new Set();
-      if (keys.length + met.size > 0) await this.#learn(new Set([...keys, ...met]));
+      if (keys.length + met.size > 0) await this.#learn(new Set([...keys, ...met]), met);
       if (places.masters().some((link) => link.open)) this.#note(rows.ok(runtime.wallMs()));
       else this.#note(rows.failed(noConnectionOf(places.masters()), nowMs + rowsEveryMs));
     } catch (error) {
@@ -147,7 +147,8 @@ export class Rounds {
     }
   }
 
-  async #learn(keys: Iterable<string>): Promise<void> {
+  /** `met`: whose holders are told of also where a page or another lock has learnt who they are. */
+  async #learn(keys: Iterable<string>, met: ReadonlySet<string> = new Set()): Promise<void> {
     const { book, identities } = this.#parts;
     const uuids = new Map<string, string[]>();
     for (const key of keys) {
@@ -160,7 +161,8 @@ export class Rounds {
       }
     }
     const news = await identities.learn(uuids.keys(), learntAtOnce);
-    for (const uuid of news) for (const key of uuids.get(uuid) ?? []) book.introduced(key);
+    for (const [uuid, own] of uuids)
+      for (const key of own) if (news.has(uuid) || met.has(key)) book.introduced(key);
   }
 
   async #readServers(): Promise<void> {

@@ -33,6 +33,7 @@ function releaseOf(
       emit: (event) => events.push(event),
       identityOf: () => null,
       contactSinceMs: () => contactSinceMs,
+      watchedSinceMs: () => Number.POSITIVE_INFINITY,
       earlierSight: () => undefined,
     });
     record.atMs = atMs;
@@ -78,6 +79,7 @@ test("one without an end never runs out", () => {
 const parts = {
   identityOf: () => ({ label: "billing", host: "h1", pid: 7 }),
   contactSinceMs: () => 0,
+  watchedSinceMs: () => Number.POSITIVE_INFINITY,
   earlierSight: () => undefined,
 };
 
@@ -186,4 +188,26 @@ test("a hold that was there before is as old as an earlier process has seen it o
     type: "found",
     since: { atMs: 1_000 },
   });
+});
+
+test("a hold of a lock that is new was granted where its token is younger than the first look at all keys, and else found", () => {
+  const grantMs = 1_795_000_000_000;
+  const told = (field: string, token: string | null, watchedSinceMs: number) => {
+    const events: CollectorEvent[] = [];
+    const reading: Reading = {
+      ...{ key: "k", atMs: grantMs + 900, blurMs: 0, depth: "slim", leftMs: 30_000, token, denied: null },
+      ...{ beside: null, shape: { is: "lock", fields: [{ field, count: 1 }], mode: null } },
+    };
+    followHolders(new LockRecord("k", null), reading, false, {
+      ...{ ...parts, watchedSinceMs: () => watchedSinceMs },
+      emit: (event) => events.push(event),
+    });
+    return events;
+  };
+  const token = `${grantMs}000`;
+  expect(told(ofOurs, token, grantMs)).toMatchObject([{ type: "granted", atMs: grantMs, token }]);
+  expect(told(ofOurs, token, grantMs + 1)).toMatchObject([{ type: "found", since: { atMs: grantMs } }]);
+  // Redisson's owner, whose grants have no token.
+  expect(told(holder, token, 0)).toMatchObject([{ type: "found" }]);
+  expect(told(holder, null, 0)).toMatchObject([{ type: "found" }]);
 });

@@ -1,0 +1,145 @@
+import { type Database, numberOf, type Statement } from "./database.js";
+import { type HoldAddress, type SubjectKind, subjectKinds } from "./messages.js";
+import type { Pending } from "./pending.js";
+import { cut } from "./records.js";
+import { hourMs } from "./stretches.js";
+
+const mostGroups = 2_000;
+const otherGroup = "__other__";
+const mostInMemory = 20_000;
+
+interface SubjectName {
+  readonly kind: SubjectKind;
+  readonly cluster: string;
+  /** As it is cut. */
+  readonly name: string;
+}
+
+/** What is counted: a lock, a group of locks, or an owner. */
+interface Subject {
+  readonly id: number;
+  /** In which it was met last. */
+  hour: number;
+  /** Of a lock. */
+  group: number | null;
+}
+
+/** The numbers that locks, groups and owners have in the file. In memory are those that were asked for last. */
+export class Subjects {
+  readonly #pending: Pending;
+  readonly #groupOf: (key: string) => string;
+  /** `null`: there is none in the file. */
+  readonly #known = new Map<string, Subject | null>();
+  /** Groups with a name of their own, and the hour in which something was counted last; that of longest ago first. */
+  readonly #groups = new Map<number, number>();
+  /** Prepared once: what is prepared for one call takes memory until it is collected as garbage, and so do the rows of each call. */
+  readonly #rows: Statement;
+  #next: number;
+
+  constructor(db: Database, pending: Pending, groupOf: (key: string) => string, nowMs: number) {
+    this.#pending = pending;
+    this.#groupOf = groupOf;
+    this.#rows = db.prepare(
+      `SELECT a.key AS at, s.id, s.hour, s.grp FROM json_each(?) AS a
+       CROSS JOIN subject s ON s.kind = a.value->>0 AND s.cluster = a.value->>1 AND s.name = a.value->>2`,
+    );
+    this.#next = numberOf(db, "SELECT max(id) FROM subject") + 1;
+    for (const { id, hour } of db
+      .prepare("SELECT id, hour FROM subject WHERE kind = 1 AND hour > ? ORDER BY hour LIMIT ?")
+      .all(nowMs - 2 * hourMs, mostGroups))
+      this.#groups.set(Number(id), Number(hour));
+  }
+
+  /** Reads many at once that will be asked for. */
+  load(locks: readonly Pick<HoldAddress, "cluster" | "key">[]): void {
+    this.#read(locks.map(({ cluster, key }) => ({ kind: "lock", cluster, name: cut(key) })));
+  }
+
+  /** `null` of what has never been told of. */
+  find(kind: SubjectKind, cluster: string, name: string): Readonly<Subject> | null {
+    const named = { kind, cluster, name: cut(name) };
+    const isNear = this.#known.has(keyOf(named));
+    const found = this.#get(named);
+    // Those of questions would be kept without a limit.
+    if (!isNear) this.#known.delete(keyOf(named));
+    return found;
+  }
+
+  lock({ cluster, backend, key }: Omit<HoldAddress, "entry">, nowMs: number): Readonly<Subject> {
+    return this.named("lock", cluster, key, nowMs, backend);
+  }
+
+  /** Made where there is none. */
+  named(
+    kind: SubjectKind,
+    cluster: string,
+    name: string,
+    nowMs: number,
+    backend: string | null = null,
+  ): Readonly<Subject> {
+    const named = { kind, cluster, name: cut(name) };
+    const hour = nowMs - (nowMs % hourMs);
+    let subject = this.#get(named);
+    if (subject === null) {
+      const group = kind === "lock" ? this.#group(cluster, name, nowMs) : null;
+      subject = { id: this.#next++, hour, group };
+      this.#known.set(keyOf(named), subject);
+      this.#pending.subjects.push([
+        ...[subject.id, subjectKinds.indexOf(kind), cluster, named.name, backend, group, nowMs, hour],
+      ]);
+    } else if (subject.hour < hour) {
+      subject.hour = hour;
+      if (kind === "lock") subject.group = this.#group(cluster, name, nowMs);
+      this.#pending.seen.set(subject.id, [subject.id, hour, subject.group]);
+    }
+    return subject;
+  }
+
+  /** After a write. What is not written yet can be read from nowhere else. */
+  settle(): void {
+    if (this.#known.size >= mostInMemory && this.#pending.subjects.length === 0) this.#known.clear();
+  }
+
+  /** Some may not be in the file any more. */
+  forget(): void {
+    this.#known.clear();
+  }
+
+  #get(named: SubjectName): Subject | null {
+    this.#read([named]);
+    return this.#known.get(keyOf(named)) ?? null;
+  }
+
+  #read(names: readonly SubjectName[]): void {
+    const asked = names.filter((named) => !this.#known.has(keyOf(named)));
+    if (asked.length === 0) return;
+    const found = this.#rows.all(
+      JSON.stringify(asked.map(({ kind, cluster, name }) => [subjectKinds.indexOf(kind), cluster, name])),
+    );
+    for (const named of asked) this.#known.set(keyOf(named), null);
+    for (const { at, id, hour, grp } of found) {
+      const group = grp === null ? null : Number(grp);
+      this.#known.set(keyOf(asked[Number(at)] as SubjectName), { id: Number(id), hour: Number(hour), group });
+    }
+  }
+
+  /** Those beyond the limit are one; a group in which nothing was counted for an hour makes room. */
+  #group(cluster: string, key: string, nowMs: number): number {
+    const name = this.#groupOf(key);
+    const known = this.find("group", cluster, name);
+    if ((known === null || !this.#groups.has(known.id)) && this.#groups.size >= mostGroups) {
+      const [oldest] = this.#groups;
+      if (oldest === undefined || oldest[1] > nowMs - 2 * hourMs)
+        return this.named("group", cluster, otherGroup, nowMs).id;
+      this.#groups.delete(oldest[0]);
+    }
+    const { id, hour } = this.named("group", cluster, name, nowMs);
+    this.#groups.delete(id);
+    this.#groups.set(id, hour);
+    return id;
+  }
+}
+
+function keyOf({ kind, cluster, name }: SubjectName): string {
+  return `${kind}\0${cluster}\0${name}`;
+}
