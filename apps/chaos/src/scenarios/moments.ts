@@ -281,6 +281,19 @@ const moments: Readonly<Record<string, Moment>> = {
       ),
     pass: ["advertised", "lost-notice"],
   },
+  "late-release": {
+    words: "A holder's link stands still for longer than its lease, and its release comes while another has the lock",
+    faults: ["answers late"],
+    subjects: ["redis-fair"],
+    besides: ["redis-mutex", "redis-reentrant", "redis-read-write", "redis-semaphore"],
+    // Longer than the link stands still after the lease, so that the next one is inside when the release comes.
+    workers: { holdMs: [600, 900], proxied: true },
+    runMs: 12_000,
+    minGrants: 6,
+    plan: () =>
+      each(3, 3, () => ({ fault: "link.stall", target: "holder(k1)", atMs: 100, forMs: 1.25 * leaseMs })),
+    pass: ["advertised", "lost-notice"],
+  },
   downgrades: {
     words: "Writers become readers while other writers wait",
     faults: ["none"],

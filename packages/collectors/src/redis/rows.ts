@@ -8,7 +8,7 @@ import type {
   ObservedLock,
   ObservedParticipant,
 } from "../observe/observed-lock.js";
-import type { LockRecord } from "./lock-record.js";
+import type { Followed, LockRecord } from "./lock-record.js";
 import { libraryOf, ownerIn } from "./owner-words.js";
 import { versionOf } from "./reading.js";
 
@@ -20,6 +20,8 @@ export interface HoldFigures {
   readonly leftMs: Millis | null;
   readonly mode: "exclusive" | "shared";
 }
+
+const uuidLength = 36;
 
 /** Makes what is shown of what is kept. */
 export class Rows {
@@ -63,14 +65,17 @@ export class Rows {
     };
   }
 
+  /** Asked of very many in a row. */
   isHeldBy({ followed }: LockRecord, text: string): boolean {
-    return followed.slice(0, holdersInRow).some(({ field }) => {
+    for (let at = 0; at < followed.length && at < holdersInRow; at++) {
+      const { field } = followed[at] as Followed;
       // Owner and session are parts of the field.
       if (field.includes(text)) return true;
-      const parsed = parseOwner(ownerIn(field));
-      const identity = parsed === null ? null : this.#identityOf(parsed.uuid);
-      return identity?.label?.includes(text) === true || identity?.host?.includes(text) === true;
-    });
+      // The field of an owner that has said who it is begins with its UUID.
+      const identity = this.#identityOf(field.slice(0, uuidLength));
+      if (identity?.label?.includes(text) === true || identity?.host?.includes(text) === true) return true;
+    }
+    return false;
   }
 
   holder(record: LockRecord, field: string, { count, leftMs, mode }: HoldFigures): ObservedParticipant {

@@ -9,7 +9,9 @@ import { tokenText } from "./participants.js";
 import type { Place } from "./place.js";
 
 /** Of one kind; the last says how many more there are. */
-const mostOfAKind = 200;
+const mostOfAKind = 100;
+/** A walk over all locks waits for so many times as long as the one before took, so that very many cost a fiftieth of a core. */
+const walkRest = 50;
 /** A queue without a holder is normal for a moment. */
 const settlesWithinMs = 5_000;
 const skewFromMs = 2_000;
@@ -21,6 +23,11 @@ type Told = Omit<Found, "id"> & { readonly part?: string };
 export class Findings {
   readonly #settings: Settings;
   readonly #book: LockBook;
+  /** Locks without waiters and findings of their own of which there is something to tell, as of the last walk. */
+  #quietPlaces: readonly Place[] = [];
+  /** How many there were of a kind, those included that are not told of. */
+  #quietCounts: ReadonlyMap<FindingKind, number> = new Map();
+  #walkAgainMs = Number.NEGATIVE_INFINITY;
   /** By id: since when. */
   #since: ReadonlyMap<string, number> = new Map();
   /** Server and what it said. */
@@ -38,13 +45,9 @@ export class Findings {
     const nowMs = this.#settings.runtime.wallMs();
     const look = new FindingTimes(nowMs, this.#since);
     const findings: Finding[] = [];
-    const counts = new Map<string, number>();
-    const enough = (kind: FindingKind): boolean => {
-      const count = counts.get(kind) ?? 0;
-      if (count >= mostOfAKind) counts.set(kind, count + 1);
-      return count >= mostOfAKind;
-    };
-    for (const { part, ...found } of this.#all(nowMs, enough)) {
+    this.#walk(nowMs);
+    const counts = new Map<FindingKind, number>();
+    for (const { part, ...found } of this.#all(nowMs)) {
       const id = [found.kind, found.object ?? "", part ?? ""].join(" ");
       if (look.times.has(id)) continue;
       const finding = look.date({ ...found, id });
@@ -53,24 +56,44 @@ export class Findings {
       counts.set(found.kind, count);
       if (count <= mostOfAKind) findings.push(finding);
     }
+    for (const [kind, count] of this.#quietCounts) counts.set(kind, Math.max(count, counts.get(kind) ?? 0));
     this.#since = look.times;
     return findings.map((finding) => withRest(finding, findings, counts));
   }
 
-  /** `enough`: there are so many of the kind that one more is counted and that is all. */
-  *#all(nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Told> {
+  *#all(nowMs: number): Generator<Told> {
     for (const place of this.#book.suspicious) {
       for (const finding of place.findings ?? []) yield* told(place, finding);
       if (place.tokenRegressed) yield tokenRegressed(place);
     }
     for (const place of this.#book.contended) yield* this.#stuck(place);
-    const longSinceMs = nowMs - this.#settings.longHoldMs;
-    for (const place of this.#book.mirror.places()) {
-      // Each second all of them: nearly every one is turned away here.
-      if (place.isLock && mayBeWrong(place, longSinceMs)) yield* this.#quiet(place, nowMs, enough);
-    }
+    for (const place of this.#quietPlaces) if (place.isLock) yield* this.#quiet(place, nowMs);
     for (const server of this.openAdmins) yield openAdmin(server);
     if (this.skewMs !== null && Math.abs(this.skewMs) >= skewFromMs) yield skewed(this.skewMs);
+  }
+
+  #walk(nowMs: number): void {
+    const { runtime, longHoldMs } = this.#settings;
+    const beganMs = runtime.nowMs();
+    if (beganMs < this.#walkAgainMs) return;
+    const places: Place[] = [];
+    const counts = new Map<FindingKind, number>();
+    for (const place of this.#book.mirror.places()) {
+      // Nearly every one is turned away by the first few conditions.
+      if (!place.isLock) continue;
+      const kind = isSlow(place, longHoldMs, nowMs)
+        ? kindOfLong(place)
+        : this.#isOrphan(place, nowMs)
+          ? "orphan-parent"
+          : null;
+      const count = kind === null ? 0 : (counts.get(kind) ?? 0) + 1;
+      if (kind !== null) counts.set(kind, count);
+      if ((count > 0 && count <= mostOfAKind) || leaseless(place).length > 0) places.push(place);
+    }
+    this.#quietPlaces = places;
+    this.#quietCounts = counts;
+    const nowAfterMs = runtime.nowMs();
+    this.#walkAgainMs = nowAfterMs + walkRest * (nowAfterMs - beganMs);
   }
 
   *#stuck(place: Place): Generator<Told> {
@@ -86,31 +109,38 @@ export class Findings {
     }
   }
 
-  *#quiet(place: Place, nowMs: number, enough: (kind: FindingKind) => boolean): Generator<Told> {
-    const { longHoldMs, orphanAfterMs } = this.#settings;
-    if (isSlow(place, longHoldMs, nowMs) && !enough(place.waiters > 0 ? "stuck-with-waiters" : "long-hold")) {
+  *#quiet(place: Place, nowMs: number): Generator<Told> {
+    const { longHoldMs } = this.#settings;
+    if (isSlow(place, longHoldMs, nowMs)) {
       const found = slowHold(this.#book.row(place), longHoldMs, nowMs);
       if (found !== null) yield found;
     }
-    for (const { name } of place.held) {
-      if (place.known?.get(name)?.stat?.ephemeralOwner === 0n) yield noLease(place, name);
-    }
-    if (
-      place.emptySinceMs !== null &&
-      nowMs - place.emptySinceMs >= orphanAfterMs &&
-      isEmptyParent(place) &&
-      !enough("orphan-parent")
-    ) {
-      yield orphan(place, place.emptySinceMs);
-    }
+    for (const { name } of leaseless(place)) yield noLease(place, name);
+    if (this.#isOrphan(place, nowMs)) yield orphan(place, place.emptySinceMs as number);
+  }
+
+  #isOrphan(place: Place, nowMs: number): boolean {
+    const { emptySinceMs } = place;
+    return (
+      emptySinceMs !== null && nowMs - emptySinceMs >= this.#settings.orphanAfterMs && isEmptyParent(place)
+    );
   }
 }
 
-function mayBeWrong({ known, oldestHold: { atMs }, emptySinceMs }: Place, longSinceMs: number): boolean {
-  return known !== null || emptySinceMs !== null || (atMs !== null && atMs <= longSinceMs);
+function kindOfLong({ waiters }: Place): FindingKind {
+  return waiters > 0 ? "stuck-with-waiters" : "long-hold";
 }
 
-function withRest(finding: Finding, all: readonly Finding[], counts: ReadonlyMap<string, number>): Finding {
+/** Holders whose node stays when its client is gone. */
+function leaseless({ known, held }: Place): Place["held"] {
+  return known === null ? [] : held.filter(({ name }) => known.get(name)?.stat?.ephemeralOwner === 0n);
+}
+
+function withRest(
+  finding: Finding,
+  all: readonly Finding[],
+  counts: ReadonlyMap<FindingKind, number>,
+): Finding {
   const count = counts.get(finding.kind) ?? 0;
   if (count <= mostOfAKind) return finding;
   const last = all.findLast(({ kind }) => kind === finding.kind);

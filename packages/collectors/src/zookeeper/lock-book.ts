@@ -237,8 +237,11 @@ export class LockBook implements MirrorListener {
     if (!place.isLock) return false;
     // Of most locks nothing is known but the name of who holds.
     const { held, known, self } = place;
-    if (known === null && self === null)
-      return held.slice(0, shownInRow).some(({ name }) => name.includes(text));
+    if (known === null && self === null) {
+      for (let at = 0; at < held.length && at < shownInRow; at++)
+        if (held[at]?.name.includes(text) === true) return true;
+      return false;
+    }
     return this.row(place).holders.some((holder) => isToldBy(holder, text));
   }
 
