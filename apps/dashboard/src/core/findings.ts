@@ -109,21 +109,22 @@ export class FindingsBoard {
 
   #collected(): Row[] {
     return this.#clusters.flatMap(({ name, collector }) =>
-      [...collector.findings(), ...(this.#slow.get(name) ?? [])].map((finding) => ({
-        id: wordOf(name, finding.id),
-        cluster: name,
-        kind: finding.kind,
-        severity: finding.severity,
-        object: finding.object,
-        lockId:
-          finding.object !== null && collector.get(finding.object) !== undefined
-            ? lockIdOf({ cluster: name, backend: collector.backend, key: finding.object })
-            : null,
-        sinceMs: finding.sinceMs,
-        evidence: finding.evidence,
-        advice: finding.advice,
-        muted: null,
-      })),
+      [...collector.findings(), ...(this.#slow.get(name) ?? [])].map((finding) => {
+        const id = wordOf(name, finding.id);
+        return {
+          id,
+          cluster: name,
+          kind: finding.kind,
+          severity: finding.severity,
+          object: finding.object,
+          // A row is made for the look, and hundreds of them each second would be too many.
+          lockId: this.#present.get(id)?.lockId ?? lockIdOfObject(name, collector, finding.object),
+          sinceMs: finding.sinceMs,
+          evidence: finding.evidence,
+          advice: finding.advice,
+          muted: null,
+        };
+      }),
     );
   }
 
@@ -170,4 +171,14 @@ function possibleOnly(ring: readonly WaitEdge[]): string {
     }),
   );
   return `Possible only: ${[...why].join("; ")}.`;
+}
+
+/** `null`: what the finding is about is no lock. */
+function lockIdOfObject(
+  cluster: string,
+  collector: NamedCollector["collector"],
+  key: string | null,
+): string | null {
+  if (key === null || collector.get(key) === undefined) return null;
+  return lockIdOf({ cluster, backend: collector.backend, key });
 }

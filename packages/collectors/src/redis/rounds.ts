@@ -161,8 +161,10 @@ export class Rounds {
       }
     }
     const news = await identities.learn(uuids.keys(), learntAtOnce);
-    for (const [uuid, own] of uuids)
+    for (const [uuid, own] of uuids) {
+      if (identities.of(uuid).identity === null) continue;
       for (const key of own) if (news.has(uuid) || met.has(key)) book.introduced(key);
+    }
   }
 
   async #readServers(): Promise<void> {

@@ -302,6 +302,24 @@ describe("findings", () => {
     expect(again.map(({ id }) => id)).toEqual(ids);
     looking.end();
   });
+
+  it("are a hundred of a kind at most, and the last says how many more there are, until those end", async () => {
+    const server = await start();
+    server.operator.create("/locks");
+    const queue = { flags: CreateFlags.persistentSequential };
+    const names = Array.from({ length: 130 }, (_, at) => `/locks/l${at}`);
+    for (const name of names) server.operator.create(name);
+    const holders = names.map((name) => server.operator.create(`${name}/lock-`, queue));
+    const watched = await watch(server, { longHoldMs: 1 });
+    await watched.synced();
+    const long = () => watched.collector.findings().filter(({ kind }) => kind === "long-hold");
+    await eventually(() => long().length === 100, { what: "a hundred findings" });
+    expect(long().at(-1)?.evidence).toMatch(/; and 30 more of this kind\.$/);
+    expect(new Set(long().map(({ object }) => object)).size).toBe(100);
+    for (const holder of holders.slice(0, 40)) server.operator.delete(holder);
+    await eventually(() => long().length === 90, { what: "the findings of those that are held" });
+    expect(long().at(-1)?.evidence).not.toContain("more of this kind");
+  });
 });
 
 async function eventuallySettled(watched: Watched): Promise<ReturnType<Watched["collector"]["sources"]>> {
