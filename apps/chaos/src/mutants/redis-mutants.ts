@@ -148,7 +148,7 @@ export const redisMutants: readonly Mutant[] = [
     file: "scripts/fair/release",
     find: "if state == 'held' and holder == ARGV[1] then",
     replace: "if state == 'held' then",
-    scenarios: ["redis-fair-late"],
+    scenarios: ["redis-fair-late-release"],
     convicts: ["mutex", "belief"],
   },
   {
