@@ -282,7 +282,8 @@ const moments: Readonly<Record<string, Moment>> = {
     pass: ["advertised", "lost-notice"],
   },
   "late-release": {
-    words: "A holder's link stands still for longer than its lease, and its release comes while another has the lock",
+    words:
+      "A holder's link stands still for longer than its lease, and its release comes while another has the lock",
     faults: ["answers late"],
     subjects: ["redis-fair"],
     besides: ["redis-mutex", "redis-reentrant", "redis-read-write", "redis-semaphore"],
