@@ -192,7 +192,7 @@ export class Ledger {
   #begun(change: Extract<Change, { type: "begun" }>, nowMs: number): void {
     const name = addressName(change);
     const { sinceMs, exact, waitedMs, found } = change;
-    const owner = this.#introduced(change.cluster, change.owner, nowMs);
+    const owner = this.#introduced(change, change.owner, nowMs);
     const before = this.open.get(name);
     // Only its collector knows whether it is the same grant, and then gives it the age that it had.
     const isSame =
@@ -218,7 +218,7 @@ export class Ledger {
     const record = this.open.get(name);
     if (record === undefined) return;
     const known = record.owner === null ? null : ownerName(record.owner);
-    record.owner = this.#introduced(change.cluster, change.owner, nowMs);
+    record.owner = this.#introduced(change, change.owner, nowMs);
     this.open.set(this.subjects.lock(change, nowMs).id, record);
     const owner = ownerName(change.owner);
     if (known !== null || owner === null || !record.granted) return;
@@ -229,8 +229,8 @@ export class Ledger {
     const name = addressName(change);
     const { atMs, reason, heldMs, seen } = change;
     const record = this.open.get(name) ?? new OpenRecord(change, neverSeen);
-    const owner = this.#introduced(change.cluster, change.owner, nowMs);
-    record.owner = this.#introduced(change.cluster, record.owner ?? owner, nowMs);
+    const owner = this.#introduced(change, change.owner, nowMs);
+    record.owner = this.#introduced(change, record.owner ?? owner, nowMs);
     this.#end(name, record, { atMs, reason, heldMs, seen }, nowMs);
   }
 
@@ -323,12 +323,16 @@ export class Ledger {
   }
 
   /**
-   * What is known of an owner by now. A session may have done things before it was known whose it is, and those were counted under its own
-   * name: they are the owner's from then on.
+   * What is known of an owner by now. A client of Redis may have done things before it was known whose it is, and those were counted under the
+   * name of its session: they are the owner's from then on. On ZooKeeper each node says who it is, and two of one session may differ.
    */
-  #introduced(cluster: string, owner: KnownOwner | null, nowMs: number): KnownOwner | null {
+  #introduced(
+    { cluster, backend }: Omit<HoldAddress, "entry" | "key">,
+    owner: KnownOwner | null,
+    nowMs: number,
+  ): KnownOwner | null {
     const session = owner?.session ?? null;
-    if (owner === null || session === null) return owner;
+    if (backend !== "redis" || owner === null || session === null) return owner;
     const key = `${cluster}\0${session}`;
     const name = ownerName(owner);
     const known = this.#people.get(key);

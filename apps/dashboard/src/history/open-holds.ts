@@ -1,7 +1,7 @@
 import type { Database, Statement } from "./database.js";
 import type { HoldAddress, OpenHold, PastHold, SubjectKind } from "./messages.js";
 import type { Pending } from "./pending.js";
-import { addressName, cut, noOwner, OpenRecord, ownerName, ownerOfRow } from "./records.js";
+import { addressName, addressNamed, cut, noOwner, OpenRecord, ownerName, ownerOfRow } from "./records.js";
 
 const columns =
   "o.entry, o.owner, o.token, o.since_ms, o.exact, o.waited_ms, o.granted, s.cluster, s.backend, s.name";
@@ -45,7 +45,7 @@ export class OpenHolds {
     return this.#count;
   }
 
-  /** To be called before anything is asked or said of these. */
+  /** Reads many at once that will be asked for. */
   load(addresses: readonly Named[]): void {
     const asked = addresses.filter((each) => !this.#near.has(addressName(each)));
     if (asked.length === 0) return;
@@ -60,7 +60,13 @@ export class OpenHolds {
   }
 
   get(name: string): OpenRecord | undefined {
-    return this.#near.get(name)?.record ?? undefined;
+    return this.#nearOf(name).record ?? undefined;
+  }
+
+  #nearOf(name: string): Near {
+    // What was loaded goes with each write, and one may come between two changes of a message.
+    if (!this.#near.has(name)) this.load([addressNamed(name)]);
+    return this.#near.get(name) as Near;
   }
 
   isLeft(name: string): boolean {
@@ -80,16 +86,16 @@ export class OpenHolds {
   /** `lock`: the subject. */
   set(lock: number, record: OpenRecord): void {
     const { name } = record;
-    const near = this.#near.get(name);
-    if ((near?.record ?? null) === null) this.#count += 1;
-    this.#near.set(name, { record, stored: near?.stored ?? false });
+    const near = this.#nearOf(name);
+    if (near.record === null) this.#count += 1;
+    near.record = record;
     this.#pending.opened(lock, record);
   }
 
   end(lock: number, { name, address }: OpenRecord): void {
     this.#left.delete(name);
-    const near = this.#near.get(name);
-    if (near === undefined || near.record === null) return;
+    const near = this.#nearOf(name);
+    if (near.record === null) return;
     near.record = null;
     this.#count -= 1;
     if (near.stored) this.#pending.closed(name, lock, address.entry);

@@ -147,20 +147,33 @@ describe("the history of a lock", () => {
     ]);
   });
 
-  it("counts for an owner also what its session did before it was known whose it is", async () => {
+  it("counts for a client of Redis also what its session did before it was known whose it is", async () => {
     using kept = new Kept();
+    const backend = "redis";
     const unknown = { ...billing, label: null, host: null, pid: null };
-    kept.record(t0, begun("/a", { owner: unknown, waitedMs: 40 }));
-    kept.record(t0, ended("/a", t0 + 300, { owner: unknown }));
-    kept.record(t0, begun("/b", { owner: unknown }));
+    kept.record(t0, begun("/a", { backend, owner: unknown, waitedMs: 40 }));
+    kept.record(t0, ended("/a", t0 + 300, { backend, owner: unknown }));
+    kept.record(t0, begun("/b", { backend, owner: unknown }));
     expect(await kept.rank(t0 + 400, { kind: "owner" })).toMatchObject([{ name: "0x1", grants: 2 }]);
-    kept.record(t0 + 500, { type: "identified", ...at("/b"), owner: billing });
-    kept.record(t0 + 900, ended("/b", t0 + 900));
+    kept.record(t0 + 500, { type: "identified", ...at("/b"), backend, owner: billing });
+    kept.record(t0 + 900, ended("/b", t0 + 900, { backend }));
     const whole = [{ name: "billing", grants: 2, ends: 2, heldMs: 1_200, waits: 1 }];
     expect(await kept.rank(t0 + 1_000, { kind: "owner" })).toMatchObject(whole);
     kept[Symbol.dispose]();
     using again = new Kept(t0 + 2_000);
     expect(await again.rank(t0 + 2_000, { kind: "owner" })).toMatchObject(whole);
+  });
+
+  it("on ZooKeeper, where one session may use many labels, a hold without one is not given that of another", async () => {
+    using kept = new Kept();
+    const plain = { ...billing, label: null, host: null, pid: null };
+    kept.record(t0, begun("/labelled"), begun("/plain", { owner: plain }));
+    expect(kept.story("/plain").open).toMatchObject([{ owner: { label: null } }]);
+    const rows = await kept.rank(t0 + 10, { kind: "owner", sort: "grants" });
+    expect(rows.map(({ name, grants }) => [name, grants]).toSorted()).toEqual([
+      ["0x1", 1],
+      ["billing", 1],
+    ]);
   });
 
   it("takes names of any text: half characters, zeros, and long ones that differ at their end", async () => {
@@ -198,6 +211,25 @@ describe("after a restart", () => {
     expect(kept.story("/old", { toMs: t0 + 2 * hourMs }).holds).toMatchObject([
       { sinceMs: t0, heldMs: hourMs + 1, reason: "released" },
     ]);
+  });
+
+  it("what comes in one message behind the word that all has been told is of holds that are known", () => {
+    {
+      using kept = new Kept();
+      kept.record(t0, begun("/gone"), begun("/kept"));
+    }
+    using kept = new Kept(t0 + hourMs);
+    kept.record(t0 + hourMs, begun("/kept", { found: true }));
+    const complete: Change = { type: "complete", cluster: "zoo", atMs: t0 + hourMs };
+    kept.record(t0 + hourMs, complete, ended("/kept", t0 + hourMs));
+    expect(kept.story("/kept", { toMs: t0 + 2 * hourMs })).toMatchObject({
+      open: [],
+      holds: [{ owner: billing, sinceMs: t0 }],
+    });
+    expect(kept.story("/gone", { toMs: t0 + 2 * hourMs })).toMatchObject({
+      open: [],
+      holds: [{ reason: "unknown" }],
+    });
   });
 
   it("what is not held any more has ended for an unknown reason, after no known time", () => {

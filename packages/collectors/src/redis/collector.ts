@@ -237,6 +237,7 @@ class Collector implements RedisCollector {
   async sessions(): Promise<readonly ObservedSession[]> {
     return sessionsOf(this.#book, this.#channels, this.#identities, async (keys) => {
       const details = await Promise.all(
+        // A lock that cannot be read now is left out; its server has said so in the sources.
         keys.map((key) => this.detail(key, { maxWaiters: 200 }).catch(() => null)),
       );
       return new Map(details.flatMap((each) => (each === null ? [] : [[each.key, each.waiters] as const])));
