@@ -334,8 +334,9 @@ export class Observatory {
       this.#tell({ type: "lock", cluster, key: event.key });
   }
 
-  /** Each walk through all locks is a turn of its own. */
+  /** Each walk through all locks is a turn of its own, apart from what other timers do that run out at the same moment. */
   async #tick(): Promise<void> {
+    await nextTurn();
     if (this.findings.refresh()) this.#tell({ type: "findings" });
     await nextTurn();
     const nowMs = this.now();

@@ -160,14 +160,16 @@ export class StreamHub {
     if (this.#flushing) return;
     this.#flushing = true;
     try {
-      const overviewDue = performance.now() - this.#overviewMs >= overviewMs;
-      if (overviewDue) this.#overviewMs = performance.now();
+      const nowMs = performance.now();
+      const overviewDue = nowMs - this.#overviewMs >= overviewMs;
+      if (overviewDue) this.#overviewMs = nowMs;
       // Before anything is handed on: to count all locks takes several turns.
       const figures = this.#wantOverview(overviewDue) ? await this.observatory.overview() : null;
-      const nowMs = performance.now();
+      // The observatory looks for findings at this moment, too: one after the other.
+      await nextTurn();
       this.#hand();
       const flush = new Flush(this.observatory, nowMs, overviewDue, figures);
-      let sinceMs = nowMs;
+      let sinceMs = performance.now();
       for (const client of [...this.#clients]) {
         client.flush(flush, beatMs);
         if (performance.now() - sinceMs < sliceMs) continue;

@@ -112,7 +112,7 @@ export class Findings {
   *#quiet(place: Place, nowMs: number): Generator<Told> {
     const { longHoldMs } = this.#settings;
     if (isSlow(place, longHoldMs, nowMs)) {
-      const found = slowHold(this.#book.row(place), longHoldMs, nowMs);
+      const found = slowHold(this.#book.row(place, true), longHoldMs, nowMs);
       if (found !== null) yield found;
     }
     for (const { name } of leaseless(place)) yield noLease(place, name);

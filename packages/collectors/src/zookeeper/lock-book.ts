@@ -225,12 +225,16 @@ export class LockBook implements MirrorListener {
     if (place.isLock) this.#desk.emit({ type: "changed", key: place.path });
   }
 
-  /** Made anew each time, but for long queues. */
-  row(place: Place): ObservedLock {
-    if (place.row !== null) return place.row;
-    const row = this.#makeRow(place);
-    if (place.waiters > smallQueue || place.held.length > smallQueue) place.row = row;
-    return row;
+  /** Made anew each time, but for long queues and where `keep` says that it will be asked for again while nothing changes. */
+  row(
+    place: Place,
+    keep: boolean = place.waiters > smallQueue || place.held.length > smallQueue,
+  ): ObservedLock {
+    const { row } = place;
+    if (row !== null) return this.#live ? { ...row, readMs: this.#desk.runtime.wallMs() } : row;
+    const made = this.#makeRow(place);
+    if (keep) place.row = made;
+    return made;
   }
 
   isHeldBy(place: Place, text: string): boolean {

@@ -55,7 +55,7 @@ export class Place implements LockFigures {
   tokenRegressed = false;
   attended = false;
   dirty = false;
-  /** Kept only where it is dear to make: of a long queue. */
+  /** As of the last change. Kept only of a long queue, which is dear to make a row of, and where a finding repeats it each second. */
   row: ObservedLock | null = null;
 
   constructor(path: string) {

@@ -78,6 +78,17 @@ describe("a collector that watches one root", () => {
     looking.end();
   });
 
+  it("says of a long queue, whose row is kept while nothing changes, that it is so now", async () => {
+    const key = "/locks/long";
+    const holders = Array.from({ length: 40 }, () => locks.semaphore(key, 40).acquire());
+    const held = await Promise.all(holders);
+    const { readMs } = await watched.row(key, ({ holderCount }) => holderCount === held.length);
+    // Its nodes are read within this time.
+    const later = await watched.row(key, (row) => row.readMs > readMs + 1_000);
+    expect(later.holderCount).toBe(held.length);
+    await Promise.all(held.map((each) => each.release()));
+  });
+
   it("tells readers from writers, and who of them holds", async () => {
     const key = "/locks/shelf";
     const lock = locks.readWriteLock(key);
