@@ -89,7 +89,7 @@ describe("work in slices", () => {
     };
     for (let work = 0; work < 100; work++)
       expect(() => inSlices({ nowMs: () => 0 }, range(10), fails)).toThrow("of an item");
-    const turns = await turnsOf(100, 1, 0);
+    const turns = await turnsOf(50, 1, 0);
     expect(turns.length).toBeLessThan(20);
   });
 

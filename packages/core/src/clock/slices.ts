@@ -3,7 +3,7 @@ import type { Millis } from "../api/values.js";
 import { outsideScopes } from "../scopes/store.js";
 
 /** So much of a turn of the event loop, about, goes into all such works together. */
-const sliceMs: Millis = 8;
+const sliceMs: Millis = 5;
 /** After so many items what they have left to microtasks has its turn: many enough for one call of a driver, few enough for code that runs for the first time. */
 const stepItems = 200;
 /** After so few at least, where so many take longer than a slice together with what they leave; and at first, where what each leaves is not known. */
@@ -29,6 +29,11 @@ export function inSlices<T>(
   let size = first;
   const slice = (): void => {
     endMs = runtime.nowMs() + sliceMs / underWay;
+    step();
+  };
+  /** What has led here has taken a part of this turn, and the next slice may be in the same turn. */
+  const begin = (): void => {
+    endMs = runtime.nowMs() + sliceMs / 2 / underWay;
     step();
   };
   const step = (): void => {
@@ -59,7 +64,7 @@ export function inSlices<T>(
     else outsideScopes(() => setImmediate(slice));
   };
   underWay++;
-  slice();
+  begin();
 }
 
 /** What took longer than this has had its part of the turn. */

@@ -4,9 +4,9 @@ import { inSlices } from "@holdfast/core/internal";
 /**
  * Commands of so many words together are without an answer at most; what more is asked is written as answers come. A client that gives back
  * 100,000 locks would else find ten thousand answers in its socket at once, and read all of them in one turn of the event loop. So many are
- * about 160 releases, or the renewals of 400 locks: with 10 ms to the server 16,000 releases a second, which is more than one client can make.
+ * about 80 releases, or the renewals of 200 locks: with 10 ms to the server 8,000 releases a second, which is more than one client can make.
  */
-const mostWords = 2_000;
+const mostWords = 1_000;
 
 /** What one connection writes, in order. `words`: of the commands that were written and have no answer yet. */
 export class WriteQueue {

@@ -21,7 +21,7 @@ for (const { kind, keys, acquire } of [contendedMutex, contendedReadWriteLock, c
       for (const granted of line.slice(0, 2)) {
         await scene.settle(handle.release());
         handle = await scene.settle(granted);
-        await scene.runtime.advance(5);
+        await scene.runtime.advance(20);
       }
       costs.set(waiting, (all() - before) / 2);
       // Nobody waits for the others, and the world stops here.

@@ -12,11 +12,15 @@ const firstSeed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000_000
 test("whatever chance does to clients, messages, clocks and masters: one holder, rising tokens, and nobody waits for ever", async () => {
   console.log(`share ${count}/${all} schedules of the hand-off, seeds from ${firstSeed} (HOLDFAST_SEED)`);
   const sum = noFigures();
-  for (let seed = firstSeed; seed < firstSeed + count; seed++) {
+  // Schedules that never meet a case prove nothing of it. The rarest is met once in 50 of them, and the seeds are others each time.
+  const missing = (): string[] => {
+    const { lent: _lent, keptUntilWish: _wish, keptUntilLost: _lost, ...met } = sum;
+    return Object.keys(met).filter((key) => met[key as keyof typeof met] === 0);
+  };
+  let seed = firstSeed;
+  for (; seed < firstSeed + count || (missing().length > 0 && seed < firstSeed + 10 * count); seed++) {
     addFigures(sum, await new Schedule(seed).run());
   }
-  console.log(sum);
-  // Schedules that never meet a case prove nothing of it.
-  const { lent: _lent, keptUntilWish: _wish, keptUntilLost: _lost, ...met } = sum;
-  for (const [key, times] of Object.entries(met)) expect(times, key).toBeGreaterThan(0);
+  console.log(`${seed - firstSeed} schedules`, sum);
+  expect(missing()).toEqual([]);
 }, 3_600_000);

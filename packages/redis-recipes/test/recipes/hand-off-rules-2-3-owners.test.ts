@@ -4,13 +4,13 @@ import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
 import { keyList, keys, lockName, Scene } from "./scene.js";
 import type { SimulatedClient } from "./simulated-client.js";
 
-test("rule 2: the first renewal goes out at once and sets the full lease, also with renew: false", async () => {
+test("rule 2: the first renewal goes out within 10 ms and sets the full lease, also with renew: false", async () => {
   const scene = new Scene();
   const first = await scene.acquire(scene.client());
   const { granted } = await scene.queue(scene.client(), { renew: false });
   await scene.settle(first.release());
   const handle = await scene.settle(granted);
-  await scene.runtime.advance(10);
+  await scene.runtime.advance(20);
   expect(scene.pttlMs).toBeGreaterThan(29_000);
   expect(handle.remainingMs()).toBeGreaterThan(29_000);
   const lease = scene.count("renew");
@@ -19,6 +19,19 @@ test("rule 2: the first renewal goes out at once and sets the full lease, also w
   expect(handle.state).toBe("held");
   await scene.runtime.advance(6_000);
   expect(handle.state).toBe("lost");
+});
+
+test("rule 2: a hold that is released before its first renewal is due sends none", async () => {
+  const scene = new Scene();
+  const first = await scene.acquire(scene.client());
+  const { granted } = await scene.queue(scene.client());
+  await scene.settle(first.release());
+  const handle = await scene.settle(granted);
+  await scene.runtime.advance(5);
+  expect(await scene.settle(handle.release())).toBe("released");
+  await scene.runtime.advance(100);
+  expect(scene.count("renew")).toBe(0);
+  expect(scene.holder).toBeUndefined();
 });
 
 test("rule 3: a lost message is made good by the next heartbeat", async () => {

@@ -7,13 +7,14 @@ import type { KeptGrants } from "../../src/recipes/grants/kept-grants.js";
 import { type GrantSpec, RedisGrant } from "../../src/recipes/grants/redis-grant.js";
 import type { Requests } from "../../src/recipes/requests/requests.js";
 
-/** More than are told in the turn of the event loop in which something happens. */
-const many = 100;
+/** More than are told in the turn of the event loop in which something happens, and than are asked about at a time. */
+const many = 1_200;
+const askedAtATime = 500;
 
 class Recorded implements KeepingState {
   readonly heard: string[] = [];
   doubted = false;
-  constructor(readonly delivered: boolean) {}
+  constructor(public delivered: boolean) {}
   uncertain(): void {
     this.doubted = true;
     this.heard.push("uncertain");
@@ -34,26 +35,42 @@ class Recorded implements KeepingState {
 
 interface Hold {
   readonly grant: RedisGrant;
+  readonly state: Recorded;
   readonly heard: string[];
 }
 
-const line = { state: "connected", masterOf: () => master, slotOf: () => null };
+const line = {
+  state: "connected",
+  masterOf: (_key: string): string => master,
+  slotOf: (_key: string): number | null => null,
+};
 let master: string;
 let holds: Holds;
 let all: Hold[];
 /** Each answers a request that a hold still stands. */
 let unanswered: (() => void)[];
+/** Keys of all that were asked about. */
+let asked: string[];
 
-beforeEach(() => {
+beforeEach(() => fill());
+
+const isOther = (key: string): boolean => Number(key.slice(1)) % 2 === 1;
+
+/** In a cluster, half of them are in a slot of another master. */
+function fill({ cluster = false } = {}): void {
+  line.slotOf = (key) => (cluster ? Number(isOther(key)) : null);
+  line.masterOf = (key) => (cluster && isOther(key) ? "other" : master);
   // Each look at the clock takes as long as many items.
   let nowMs = 0;
   const runtime: Runtime = Object.create(systemRuntime, { nowMs: { value: () => ++nowMs } });
   line.state = "connected";
   master = "m1";
   unanswered = [];
-  const ask = () =>
+  asked = [];
+  const ask = (_renewal: unknown, [key]: readonly string[]) =>
     new Promise((resolve) => {
-      const [runId, sentMs] = [master, nowMs];
+      const [runId, sentMs] = [line.masterOf(key as string), nowMs];
+      asked.push(key as string);
       unanswered.push(() =>
         resolve({ reply: { status: "renewed", pttlMs: 30_000, token: 7n }, sentMs, runId }),
       );
@@ -72,15 +89,16 @@ beforeEach(() => {
   const keptGrants = { requests, hearing, jumps: { read: () => 0 }, add() {} } as unknown as KeptGrants;
   holds = new Holds(requests, {} as WireOwners);
   all = Array.from({ length: many }, (_, i) => {
-    const lock = { name: `l${i}`, key: `l${i}`, sharing: "none", proof: {} } as unknown as GrantedLock;
-    const found = { token: 7n, untilMs: 30_000, askedMs: 0, runId: master };
+    const key = `l${i}`;
+    const lock = { name: key, key, sharing: "none", renewKeys: [key], proof: {} } as unknown as GrantedLock;
+    const found = { token: 7n, untilMs: 30_000, askedMs: 0, runId: line.masterOf(key) };
     const spec = { lock, owner: `o${i}`, field: `o${i}`, leaseMs: 30_000, found } as unknown as GrantSpec;
     const grant = new RedisGrant({ requests, holds, keptGrants }, spec);
     const state = new Recorded(i < many - 1);
     grant.enter(state);
-    return { grant, heard: state.heard };
+    return { grant, state, heard: state.heard };
   });
-});
+}
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -113,6 +131,47 @@ describe("very many holds of one provider", () => {
   it("are told of a break at once where their callers do not have them: nothing is delivered unproven", () => {
     breakContact();
     expect(heardBy(-1)).toEqual(["uncertain"]);
+  });
+
+  it("are told of a break at once where the next owner does not have the lock yet that was kept", () => {
+    at(600).state.delivered = false;
+    at(600).grant.lend();
+    breakContact();
+    expect(heardBy(600)).toEqual(["uncertain"]);
+  });
+
+  it("are asked about after a reconnect some hundred at a time, and the latest round asks about all", async () => {
+    holds.renewAll();
+    expect(asked).toHaveLength(askedAtATime);
+    for (const answer of unanswered.splice(0, 100)) answer();
+    await turn();
+    expect(asked).toHaveLength(askedAtATime + 100);
+    asked.length = 0;
+    holds.renewAll();
+    await turn();
+    expect(unanswered.length).toBe(2 * askedAtATime);
+    while (unanswered.length > 0) {
+      for (const answer of unanswered.splice(0)) answer();
+      await turn();
+      expect(unanswered.length).toBeLessThanOrEqual(askedAtATime);
+    }
+    // Those that were asked about while the second round began have had their answer behind it.
+    expect(new Set(asked).size).toBeGreaterThanOrEqual(many - askedAtATime);
+    expect(asked.length).toBe(new Set(asked).size);
+  });
+
+  it("at one master of a cluster do not wait for those at another that is silent", async () => {
+    fill({ cluster: true });
+    holds.renewAll();
+    const seen = new Set<string>();
+    for (let round = 0; round < 10; round++) {
+      const keys = asked.splice(0);
+      for (const [at, answer] of unanswered.splice(0).entries()) if (!isOther(keys[at] as string)) answer();
+      for (const key of keys) seen.add(key);
+      await turn();
+    }
+    expect([...seen].filter((key) => !isOther(key))).toHaveLength(many / 2);
+    expect([...seen].filter(isOther)).toHaveLength(askedAtATime);
   });
 
   it("are in doubt once another master was there, also if it has gone again before they were told", async () => {

@@ -385,7 +385,7 @@ export class QueuedAttempt implements Attempt, Wait {
     // A caller that hears that it leads finds itself under its label.
     const states = this.#listener.granted(grants, this.#labelled);
     for (const [i, state] of states.entries()) grants[i]?.enter(state);
-    if (how.claimed) void grants[0].claim();
+    if (how.claimed) this.#client.holds.claimSoon(grants[0]);
   }
 
   #release(part: Part, contended: boolean): Promise<boolean> {

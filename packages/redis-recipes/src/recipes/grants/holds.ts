@@ -1,5 +1,5 @@
 import type { FencingToken, LossReason, Millis } from "@holdfast/core";
-import { inSlices, RecentMap } from "@holdfast/core/internal";
+import { EarliestTimer, inSlices, RecentMap } from "@holdfast/core/internal";
 import { type WireOwners, writerField } from "../../layout/owners.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchKind } from "../requests/batches.js";
@@ -10,8 +10,15 @@ import type { DueRenewals } from "./due-renewals.js";
 /** Forced releases beyond the last so many are forgotten: a hold that one of them ended is found gone by its first renewal. */
 const rememberedForced = 10_000;
 
+/** So many are kept in mind before those that were delivered meanwhile are forgotten. */
+const leastYoung = 100;
+/** So many holds are asked about at a time: more than go in the calls that a connection has under way. */
+const mostRechecks = 500;
 /** After a renewal that failed. */
 const retryMs: Millis = 100;
+/** A hold that was handed over and ends within this time, or this share of its claim lease, costs no renewal. */
+const claimAfterMs: Millis = 10;
+const claimAfterShare = 1 / 30;
 
 /** The lock of a grant, as far as a grant has to know it. */
 export interface GrantedLock {
@@ -42,8 +49,14 @@ export interface Held {
   validUntilMs(): Millis;
   /** Of the master that confirmed it last. */
   readonly runId: string;
-  /** Asks the server whether it still stands. Never rejects. */
+  /** It is in the books no more. */
+  readonly ended: boolean;
+  /** Asks the server whether it still stands. Resolves when that was answered or has failed for the first time; never rejects. */
   recheck(): Promise<void>;
+  /** Sets the full lease where it was handed over. Never rejects. */
+  claim(): Promise<void>;
+  /** Its caller has it. */
+  readonly delivered: boolean;
   /** It is in doubt from now on, and whoever asks it hears so. Its holder is told by `hear()`. */
   doubt(): void;
   hear(): void;
@@ -64,6 +77,15 @@ export class Holds {
   readonly #forced: RecentMap<string, Millis>;
   /** What is tried again at the next tick. */
   readonly #retries: (() => void)[] = [];
+  /** Handed over and not renewed yet, by when that is due; the earliest first. */
+  readonly #claiming = new Map<Held, Millis>();
+  readonly #claims: EarliestTimer;
+  #renewRounds = 0;
+  /** How often contact has broken. Each hold compares it with what it has heard: to look at 100,000 of them takes 20 ms and more. */
+  breaks = 0;
+  /** All that are not delivered, and some that are. */
+  readonly #young = new Set<Held>();
+  #mostYoung = leastYoung;
 
   constructor(requests: Requests, owners: WireOwners) {
     const { runtime, settings } = requests;
@@ -71,6 +93,7 @@ export class Holds {
     this.#owners = owners;
     const over = (heardMs: Millis) => runtime.nowMs() - heardMs >= 10 * settings.aliveMs;
     this.#forced = new RecentMap(rememberedForced, over);
+    this.#claims = new EarliestTimer(runtime, () => this.#claimDue());
   }
 
   /**
@@ -85,6 +108,7 @@ export class Holds {
     this.#holds.set(field, hold);
     put(this.#byKey, key, hold);
     if (hold.slot !== null) put(this.#bySlot, hold.slot, hold);
+    this.underWay(hold);
     // Alone on its key, as nearly always, or among those that may stand beside it.
     if (sharing === "any" || this.#byKey.get(key)?.size === 1) return;
     for (const other of this.on(key)) {
@@ -108,7 +132,39 @@ export class Holds {
     return askedMs <= (this.#forced.get(owner) ?? -Infinity);
   }
 
+  /** Rule 2: after 10 ms, and not at all where it is over by then. One timer for all. */
+  claimSoon(hold: Held): void {
+    const { runtime, settings } = this.#requests;
+    const dueMs = runtime.nowMs() + Math.min(claimAfterMs, settings.claimLeaseMs * claimAfterShare);
+    this.#claiming.set(hold, dueMs);
+    this.#claims.ringBy(dueMs);
+  }
+
+  #claimDue(): void {
+    const { runtime } = this.#requests;
+    const due: Held[] = [];
+    for (const [hold, dueMs] of this.#claiming) {
+      if (dueMs > runtime.nowMs()) {
+        this.#claims.ringBy(dueMs);
+        break;
+      }
+      this.#claiming.delete(hold);
+      due.push(hold);
+    }
+    inSlices(runtime, due, (hold) => void hold.claim());
+  }
+
+  /** It is not delivered yet, or its next owner does not have it yet: what happens is told at once. */
+  underWay(hold: Held): void {
+    this.#young.add(hold);
+    if (this.#young.size <= this.#mostYoung) return;
+    for (const hold of this.#young) if (hold.delivered) this.#young.delete(hold);
+    this.#mostYoung = Math.max(leastYoung, 2 * this.#young.size);
+  }
+
   remove(hold: Held): void {
+    this.#claiming.delete(hold);
+    this.#young.delete(hold);
     const { field, lock } = hold.spec;
     if (this.#holds.get(field) === hold) this.#holds.delete(field);
     take(this.#byKey, lock.key, hold);
@@ -141,7 +197,9 @@ export class Holds {
 
   /** Whether a hold still stands is unknown until a server answers; its deadline goes on. */
   contactBroken(): void {
-    this.#doubt(() => true);
+    this.breaks++;
+    for (const hold of this.#young) hold.doubt();
+    this.#tellDoubted();
   }
 
   /**
@@ -150,36 +208,77 @@ export class Holds {
    * master is known for a key of a cluster, whether its holds stand is unknown as well.
    */
   masterChanged(): void {
-    const { line } = this.#requests;
-    // The slots of very many keys would take too long.
-    const masters = new Map<number | null, string | null>();
-    for (const { slot, spec } of this.#holds.values())
-      if (!masters.has(slot)) masters.set(slot, line.masterOf(spec.lock.key));
-    this.#doubt(({ slot, runId }) => masters.get(slot) !== runId);
+    const masterOf = this.#masters();
+    this.#doubt((hold) => masterOf(hold) !== hold.runId);
   }
 
   /** Rule 1: leases at this server end by another clock than the one they were read by. */
   clockStepped(runId: string): void {
-    const doubted = this.#doubt((hold) => hold.runId === runId);
-    inSlices(this.#requests.runtime, doubted, (hold) => void hold.recheck());
+    const concerns = (hold: Held): boolean => hold.runId === runId;
+    this.#doubt(concerns);
+    inSlices(this.#requests.runtime, this.#holds.values(), (hold) => {
+      if (concerns(hold)) void hold.recheck();
+    });
   }
 
   /** Messages of the grant channel may be missing, the wish of another client among them. */
   messagesMissed(): void {
+    if (!this.#requests.settings.keeps) return;
     for (const hold of [...this.#holds.values()]) hold.wanted();
   }
 
-  /** All in this very step, as what is in doubt may be known of this moment alone. The holders of very many are told in later turns of the event loop. */
-  #doubt(concerns: (hold: Held) => boolean): readonly Held[] {
-    const doubted = [...this.#holds.values()].filter(concerns);
-    for (const hold of doubted) hold.doubt();
-    inSlices(this.#requests.runtime, doubted, (hold) => hold.hear());
-    return doubted;
+  /** All in this very step, as what is in doubt may be known of this moment alone. */
+  #doubt(concerns: (hold: Held) => boolean): void {
+    for (const hold of this.#holds.values()) if (concerns(hold)) hold.doubt();
+    this.#tellDoubted();
   }
 
-  /** As many in the same turn as it can bear, so that they leave as few calls. */
+  /** The holders of very many are told in later turns of the event loop. No list is made of them, because the others have nothing to hear. */
+  #tellDoubted(): void {
+    inSlices(this.#requests.runtime, this.#holds.values(), (hold) => hold.hear());
+  }
+
+  /**
+   * The next is asked about when one was heard of: 100,000 requests that wait for their turn are 250 MB, which the garbage collector copies.
+   * What is at another master does not wait for one that is silent. The latest call asks about all; what is left of one before ends.
+   */
   renewAll(): void {
-    inSlices(this.#requests.runtime, [...this.#holds.values()], (hold) => void hold.recheck());
+    const round = ++this.#renewRounds;
+    for (const holds of this.#byMaster()) {
+      const goThrough = async (): Promise<void> => {
+        for (const hold of holds) {
+          if (round !== this.#renewRounds) return;
+          if (!hold.ended) await hold.recheck();
+        }
+      };
+      for (let lane = Math.min(mostRechecks, this.#holds.size); lane > 0; lane--) void goThrough();
+    }
+  }
+
+  #byMaster(): Iterable<IterableIterator<Held>> {
+    if (this.#bySlot.size === 0) return [this.#holds.values()];
+    const masterOf = this.#masters();
+    const byMaster = new Map<string | null, Held[]>();
+    for (const hold of this.#holds.values()) {
+      const master = masterOf(hold);
+      const others = byMaster.get(master);
+      if (others === undefined) byMaster.set(master, [hold]);
+      else others.push(hold);
+    }
+    return [...byMaster.values()].map((holds) => holds.values());
+  }
+
+  /** Of each hold the present one, asked once for each slot: the slots of very many keys would take too long. */
+  #masters(): (hold: Held) => string | null {
+    const masters = new Map<number | null, string | null>();
+    return ({ slot, spec }) => {
+      let master = masters.get(slot);
+      if (master === undefined) {
+        master = this.#requests.line.masterOf(spec.lock.key);
+        masters.set(slot, master);
+      }
+      return master;
+    };
   }
 
   /** Runs `retry` within 100 ms: one timer for all, since contact breaks for ten thousand at once. */

@@ -88,6 +88,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   #state!: GrantState;
   /** It is in doubt, and its holder is not told yet. */
   #unheard = false;
+  /** As of `Holds.breaks`: a break since then is not told yet. */
+  #heardBreaks: number;
   #validUntilMs: Millis;
   confirmedSentMs: Millis = -Infinity;
   runId: string;
@@ -99,6 +101,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   constructor({ requests, holds, keptGrants }: GrantParts, spec: GrantSpec) {
     this.#requests = requests;
     this.#holds = holds;
+    this.#heardBreaks = holds.breaks;
     this.#keptGrants = keptGrants;
     this.#hearing = keptGrants?.hearing ?? null;
     this.spec = spec;
@@ -227,6 +230,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
 
   lend(): FencingToken {
     if (this.#kept !== null) this.token = this.#kept.lend();
+    this.#holds.underWay(this);
     return this.token;
   }
 
@@ -247,14 +251,15 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
 
   /**
    * Rule 2: a grant that was not the direct reply to an acquire has the claim lease. The first renewal sets the full one, and is tried
-   * until then; afterwards core's come by the clock, which for a long lease would be too late.
+   * until then; afterwards core's come by the clock, which for a long lease would be too late. `Holds.claimSoon` calls this.
    */
   async claim(): Promise<void> {
     const { leaseMs } = this.spec;
+    if (this.ended) return;
     await this.#renewOwn(leaseMs, () => this.#requests.runtime.nowMs() < this.#validUntilMs);
   }
 
-  /** Rules 8 and 9, and after a step of the server's clock: only an answer tells whether it still stands. */
+  /** Rules 8 and 9, and after a step of the server's clock: only an answer tells whether it still stands. Resolves as `#renewOwn`. */
   async recheck(): Promise<void> {
     if (this.#rechecking || this.ended) return;
     const { leaseMs } = this.spec;
@@ -266,15 +271,21 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     );
   }
 
+  get delivered(): boolean {
+    return this.#state.delivered;
+  }
+
   /** One that its caller does not have yet is told at once: nothing is delivered unproven. */
   doubt(): void {
     this.#unheard = true;
-    if (!this.#state.delivered) this.hear();
+    if (!this.delivered) this.hear();
   }
 
   hear(): void {
-    if (!this.#unheard) return;
+    const { breaks } = this.#holds;
+    if (!this.#unheard && this.#heardBreaks === breaks) return;
     this.#unheard = false;
+    this.#heardBreaks = breaks;
     this.becomeUncertain();
   }
 
@@ -313,25 +324,20 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.#holds.remove(this);
   }
 
-  #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
+  /** Resolves with the first answer or failure. What failed is tried again while `again` says so. */
+  async #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
     this.#rechecking = true;
-    return new Promise((resolve) => {
-      const over = (): void => {
+    const untilMs = await this.renewWithin(leaseMs).catch(() => undefined);
+    if (untilMs === undefined) {
+      // It is uncertain by now, and this, core's own renewals or the next contact ask again.
+      this.#holds.soon(() => {
         this.#rechecking = false;
-        resolve();
-      };
-      const ask = (): void => {
-        this.renewWithin(leaseMs).then(
-          (untilMs) => {
-            if (untilMs === null) this.#state.lost("lease-missing");
-            over();
-          },
-          // It is uncertain by now, and this, core's own renewals or the next contact ask again.
-          () => this.#holds.soon(() => (!this.ended && again() ? ask() : over())),
-        );
-      };
-      ask();
-    });
+        if (!this.ended && again()) void this.#renewOwn(leaseMs, again);
+      });
+      return;
+    }
+    this.#rechecking = false;
+    if (untilMs === null) this.#state.lost("lease-missing");
   }
 
   #ask(entry: RenewEntry, withinMs: Millis): Promise<BatchAnswer<RenewAnswer>> {

@@ -11,7 +11,7 @@ export interface RoundsParts<T> {
 }
 
 /** In so many parts of a period at most. */
-const mostParts = 10;
+const mostParts = 50;
 /** Fewer than that are one part: they fit into one call. */
 const partSize = 200;
 
