@@ -3,7 +3,7 @@ import { EarliestTimer, inSlices, RecentMap } from "@holdfast/core/internal";
 import { type WireOwners, writerField } from "../../layout/owners.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchKind } from "../requests/batches.js";
-import { put, take } from "../requests/grouped.js";
+import { Groups } from "../requests/grouped.js";
 import type { Requests } from "../requests/requests.js";
 import type { DueRenewals } from "./due-renewals.js";
 
@@ -71,8 +71,8 @@ export class Holds {
   readonly #requests: Requests;
   readonly #owners: WireOwners;
   readonly #holds = new Map<string, Held>();
-  readonly #byKey = new Map<string, Set<Held>>();
-  readonly #bySlot = new Map<number, Set<Held>>();
+  readonly #byKey = new Groups<string, Held>();
+  readonly #bySlot = new Groups<number, Held>();
   /** When each owner of this process last heard that its lock was taken by force. */
   readonly #forced: RecentMap<string, Millis>;
   /** What is tried again at the next tick. */
@@ -106,11 +106,11 @@ export class Holds {
     const { owner, field, lock } = hold.spec;
     const { key, sharing } = lock;
     this.#holds.set(field, hold);
-    put(this.#byKey, key, hold);
-    if (hold.slot !== null) put(this.#bySlot, hold.slot, hold);
+    this.#byKey.add(key, hold);
+    if (hold.slot !== null) this.#bySlot.add(hold.slot, hold);
     this.underWay(hold);
     // Alone on its key, as nearly always, or among those that may stand beside it.
-    if (sharing === "any" || this.#byKey.get(key)?.size === 1) return;
+    if (sharing === "any" || this.#byKey.isAlone(key, hold)) return;
     for (const other of this.on(key)) {
       const { spec } = other;
       if (spec.owner === owner) continue;
@@ -167,8 +167,8 @@ export class Holds {
     this.#young.delete(hold);
     const { field, lock } = hold.spec;
     if (this.#holds.get(field) === hold) this.#holds.delete(field);
-    take(this.#byKey, lock.key, hold);
-    if (hold.slot !== null) take(this.#bySlot, hold.slot, hold);
+    this.#byKey.remove(lock.key, hold);
+    if (hold.slot !== null) this.#bySlot.remove(hold.slot, hold);
   }
 
   get size(): number {
@@ -187,12 +187,12 @@ export class Holds {
 
   /** Those on one key, such as the takes of a semaphore. */
   on(key: string): readonly Held[] {
-    return [...(this.#byKey.get(key) ?? [])];
+    return [...this.#byKey.of(key)];
   }
 
   /** In a cluster, those whose renewals fit into one call. */
   inSlot(slot: number | null): readonly Held[] {
-    return slot === null ? [] : [...(this.#bySlot.get(slot) ?? [])];
+    return slot === null ? [] : [...this.#bySlot.of(slot)];
   }
 
   /** Whether a hold still stands is unknown until a server answers; its deadline goes on. */

@@ -1,8 +1,8 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { EarliestTimer } from "@holdfast/core/internal";
-import { put, take } from "../requests/grouped.js";
+import { Groups } from "../requests/grouped.js";
 
-export interface RoundsParts<T> {
+export interface RoundsParts<T extends object> {
   readonly runtime: Runtime;
   readonly periodMs: Millis;
   /** Those of one slot have their turn together, as they cost one call then. `null`: there are no slots. */
@@ -19,11 +19,11 @@ const partSize = 200;
  * Gives everybody a turn in each period, and spreads the turns of many over it, so that ten thousand do not ask in the same
  * moment. Between two turns of one there is a period at most, whoever comes and goes meanwhile.
  */
-export class Rounds<T> {
+export class Rounds<T extends object> {
   readonly #parts: RoundsParts<T>;
   /** With the time of the last turn: whoever had it longest ago is first. */
   readonly #order = new Map<T, Millis>();
-  readonly #bySlot = new Map<number, Set<T>>();
+  readonly #bySlot = new Groups<number, T>();
   readonly #timer: EarliestTimer;
 
   constructor(parts: RoundsParts<T>) {
@@ -35,14 +35,14 @@ export class Rounds<T> {
   add(each: T): void {
     this.#order.set(each, this.#parts.runtime.nowMs());
     const slot = this.#parts.slotOf(each);
-    if (slot !== null) put(this.#bySlot, slot, each);
+    if (slot !== null) this.#bySlot.add(slot, each);
     this.#arm();
   }
 
   remove(each: T): void {
     if (!this.#order.delete(each)) return;
     const slot = this.#parts.slotOf(each);
-    if (slot !== null) take(this.#bySlot, slot, each);
+    if (slot !== null) this.#bySlot.remove(slot, each);
   }
 
   close(): void {
@@ -66,7 +66,7 @@ export class Rounds<T> {
       if (those.size >= wanted) break;
       const slot = this.#parts.slotOf(each);
       if (slot === null) those.add(each);
-      else for (const mate of this.#bySlot.get(slot) ?? []) those.add(mate);
+      else for (const mate of this.#bySlot.of(slot)) those.add(mate);
     }
     const nowMs = this.#parts.runtime.nowMs();
     for (const each of those) {
