@@ -33,9 +33,10 @@ export class Client {
     this.link = link;
   }
 
-  /** The session that was opened last. */
+  /** The session that was opened last, over its latest connection. One that was lost comes back once more, to be closed. */
   get session(): ProxiedSession {
-    const session = this.link.sessions.at(-1);
+    const byId = new Map(this.link.sessions.map((each) => [each.sessionId, each]));
+    const session = [...byId.values()].at(-1);
     if (session === undefined) throw new Error("the client has no session yet");
     return session;
   }
