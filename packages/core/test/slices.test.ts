@@ -54,6 +54,11 @@ describe("work in slices", () => {
     expect(Math.max(...turns)).toBeLessThanOrEqual(8);
   });
 
+  it("takes half a slice of the turn in which it begins, as the next slice may come in the same turn", async () => {
+    const [first, second] = await turnsOf(100, 1, 0);
+    expect([first, second]).toEqual([3, 5]);
+  });
+
   it("counts what items leave to microtasks", async () => {
     const turns = await turnsOf(10_000, 0, 0.01);
     expect(Math.max(...turns)).toBeLessThanOrEqual(1_000);

@@ -27,13 +27,8 @@ export function inSlices<T>(
   let endMs: Millis;
   let beganMs: Millis;
   let size = first;
-  const slice = (): void => {
-    endMs = runtime.nowMs() + sliceMs / underWay;
-    step();
-  };
-  /** What has led here has taken a part of this turn, and the next slice may be in the same turn. */
-  const begin = (): void => {
-    endMs = runtime.nowMs() + sliceMs / 2 / underWay;
+  const slice = (ofMs: Millis): void => {
+    endMs = runtime.nowMs() + ofMs / underWay;
     step();
   };
   const step = (): void => {
@@ -61,10 +56,11 @@ export function inSlices<T>(
     const nowMs = runtime.nowMs();
     if (nowMs - beganMs > sliceMs) size = Math.max(leastItems, Math.ceil(size / 2));
     if (nowMs < endMs) step();
-    else outsideScopes(() => setImmediate(slice));
+    else outsideScopes(() => setImmediate(slice, sliceMs));
   };
   underWay++;
-  begin();
+  // What has led here has taken a part of this turn, and the next slice may be in the same turn.
+  slice(sliceMs / 2);
 }
 
 /** What took longer than this has had its part of the turn. */

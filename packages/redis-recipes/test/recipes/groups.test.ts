@@ -1,6 +1,6 @@
 import { seededRandom } from "@holdfast/core/testing";
 import { expect, it } from "vitest";
-import { Groups } from "../../src/recipes/requests/grouped.js";
+import { Groups } from "../../src/recipes/requests/groups.js";
 
 it("groups of objects hold what was added and not removed, whether of none, one or several, and tell who is alone", () => {
   const random = seededRandom(7);

@@ -3,15 +3,15 @@ import { EarliestTimer, inSlices, RecentMap } from "@holdfast/core/internal";
 import { type WireOwners, writerField } from "../../layout/owners.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchKind } from "../requests/batches.js";
-import { Groups } from "../requests/grouped.js";
+import { Groups } from "../requests/groups.js";
 import type { Requests } from "../requests/requests.js";
 import type { DueRenewals } from "./due-renewals.js";
 
 /** Forced releases beyond the last so many are forgotten: a hold that one of them ended is found gone by its first renewal. */
 const rememberedForced = 10_000;
 
-/** So many are kept in mind before those that were delivered meanwhile are forgotten. */
-const leastYoung = 100;
+/** So many holds are in the list of the undelivered before those that were delivered since are taken out of it. */
+const leastUndelivered = 100;
 /** So many holds are asked about at a time: more than go in the calls that a connection has under way. */
 const mostRechecks = 500;
 /** After a renewal that failed. */
@@ -77,15 +77,15 @@ export class Holds {
   readonly #forced: RecentMap<string, Millis>;
   /** What is tried again at the next tick. */
   readonly #retries: (() => void)[] = [];
-  /** Handed over and not renewed yet, by when that is due; the earliest first. */
+  /** When the first renewal of each hold is due that was handed over; the earliest first. */
   readonly #claiming = new Map<Held, Millis>();
   readonly #claims: EarliestTimer;
   #renewRounds = 0;
   /** How often contact has broken. Each hold compares it with what it has heard: to look at 100,000 of them takes 20 ms and more. */
   breaks = 0;
-  /** All that are not delivered, and some that are. */
-  readonly #young = new Set<Held>();
-  #mostYoung = leastYoung;
+  /** Holds whose callers do not have them yet, and some that were delivered since. */
+  readonly #undelivered = new Set<Held>();
+  #mostUndelivered = leastUndelivered;
 
   constructor(requests: Requests, owners: WireOwners) {
     const { runtime, settings } = requests;
@@ -108,7 +108,7 @@ export class Holds {
     this.#holds.set(field, hold);
     this.#byKey.add(key, hold);
     if (hold.slot !== null) this.#bySlot.add(hold.slot, hold);
-    this.underWay(hold);
+    this.toBeDelivered(hold);
     // Alone on its key, as nearly always, or among those that may stand beside it.
     if (sharing === "any" || this.#byKey.isAlone(key, hold)) return;
     for (const other of this.on(key)) {
@@ -132,7 +132,7 @@ export class Holds {
     return askedMs <= (this.#forced.get(owner) ?? -Infinity);
   }
 
-  /** Rule 2: after 10 ms, and not at all where it is over by then. One timer for all. */
+  /** Rule 2: a hold that was handed over is renewed after 10 ms, and not at all where it is over by then. One timer serves all holds. */
   claimSoon(hold: Held): void {
     const { runtime, settings } = this.#requests;
     const dueMs = runtime.nowMs() + Math.min(claimAfterMs, settings.claimLeaseMs * claimAfterShare);
@@ -154,17 +154,17 @@ export class Holds {
     inSlices(runtime, due, (hold) => void hold.claim());
   }
 
-  /** It is not delivered yet, or its next owner does not have it yet: what happens is told at once. */
-  underWay(hold: Held): void {
-    this.#young.add(hold);
-    if (this.#young.size <= this.#mostYoung) return;
-    for (const hold of this.#young) if (hold.delivered) this.#young.delete(hold);
-    this.#mostYoung = Math.max(leastYoung, 2 * this.#young.size);
+  /** The caller does not have this hold yet, after a grant, or after a kept lock was lent: a break of contact reaches such a hold at once. */
+  toBeDelivered(hold: Held): void {
+    this.#undelivered.add(hold);
+    if (this.#undelivered.size <= this.#mostUndelivered) return;
+    for (const each of this.#undelivered) if (each.delivered) this.#undelivered.delete(each);
+    this.#mostUndelivered = Math.max(leastUndelivered, 2 * this.#undelivered.size);
   }
 
   remove(hold: Held): void {
     this.#claiming.delete(hold);
-    this.#young.delete(hold);
+    this.#undelivered.delete(hold);
     const { field, lock } = hold.spec;
     if (this.#holds.get(field) === hold) this.#holds.delete(field);
     this.#byKey.remove(lock.key, hold);
@@ -198,7 +198,7 @@ export class Holds {
   /** Whether a hold still stands is unknown until a server answers; its deadline goes on. */
   contactBroken(): void {
     this.breaks++;
-    for (const hold of this.#young) hold.doubt();
+    for (const hold of this.#undelivered) hold.doubt();
     this.#tellDoubted();
   }
 

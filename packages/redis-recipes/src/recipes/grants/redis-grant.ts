@@ -230,7 +230,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
 
   lend(): FencingToken {
     if (this.#kept !== null) this.token = this.#kept.lend();
-    this.#holds.underWay(this);
+    this.#holds.toBeDelivered(this);
     return this.token;
   }
 
@@ -255,7 +255,6 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
    */
   async claim(): Promise<void> {
     const { leaseMs } = this.spec;
-    if (this.ended) return;
     await this.#renewOwn(leaseMs, () => this.#requests.runtime.nowMs() < this.#validUntilMs);
   }
 
@@ -327,9 +326,9 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   /** Resolves with the first answer or failure. What failed is tried again while `again` says so. */
   async #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
     this.#rechecking = true;
+    // What fails has made the hold uncertain by now, so its holder knows. The retry below, core's own renewals or the next contact ask again.
     const untilMs = await this.renewWithin(leaseMs).catch(() => undefined);
     if (untilMs === undefined) {
-      // It is uncertain by now, and this, core's own renewals or the next contact ask again.
       this.#holds.soon(() => {
         this.#rechecking = false;
         if (!this.ended && again()) void this.#renewOwn(leaseMs, again);

@@ -1,6 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { EarliestTimer } from "@holdfast/core/internal";
-import { Groups } from "../requests/grouped.js";
+import { Groups } from "../requests/groups.js";
 
 export interface RoundsParts<T extends object> {
   readonly runtime: Runtime;
