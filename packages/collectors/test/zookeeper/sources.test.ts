@@ -324,6 +324,24 @@ describe("findings", () => {
     await eventually(() => long().length === 90, { what: "the findings of those that are held" });
     expect(last()).not.toContain("more of this kind");
   });
+
+  it("of a long hold are told with a row that is kept until its lock changes", async () => {
+    const server = await start();
+    server.operator.create("/locks");
+    server.operator.create("/locks/a");
+    const queue = { flags: CreateFlags.persistentSequential };
+    server.operator.create("/locks/a/lock-", queue);
+    const watched = await watch(server, { longHoldMs: 1 });
+    await watched.synced();
+    const kinds = () => watched.collector.findings().map(({ kind }) => kind);
+    await eventually(() => kinds().includes("long-hold"), { what: "the finding" });
+    const kept = await watched.row("/locks/a", ({ holderCount }) => holderCount === 1);
+    expect(kinds()).toContain("long-hold");
+    expect(watched.collector.get("/locks/a")?.holders).toBe(kept.holders);
+    server.operator.create("/locks/a/lock-", queue);
+    await watched.row("/locks/a", ({ waiterCount }) => waiterCount === 1);
+    await eventually(() => kinds().includes("stuck-with-waiters"), { what: "the finding with the waiter" });
+  });
 });
 
 async function eventuallySettled(watched: Watched): Promise<ReturnType<Watched["collector"]["sources"]>> {

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { Observatory } from "../../src/core/observatory.js";
+import { FakeCollector, fakeParticipant } from "../fake-collector.js";
+
+/** Counts the walks over all of its locks. */
+class WalkedCollector extends FakeCollector {
+  walks = 0;
+
+  override figures(): ReturnType<FakeCollector["figures"]> {
+    this.walks += 1;
+    return super.figures();
+  }
+}
+
+it("long holds at Redis are looked for once in five seconds, however often findings are asked for", () => {
+  let nowMs = 10_000_000;
+  const collector = new WalkedCollector("redis");
+  collector.put({
+    key: "k",
+    holders: [fakeParticipant({ entry: "h" })],
+    oldestHold: { atMs: nowMs - 3_600_000, provenance: "exact" },
+  });
+  const observatory = new Observatory([{ name: "red", collector }], { now: () => nowMs });
+  const walksAfter = (ms: number): number => {
+    nowMs += ms;
+    observatory.findings.refresh();
+    return collector.walks;
+  };
+  const first = walksAfter(5_000);
+  expect(first).toBeGreaterThan(0);
+  expect(observatory.findings.rows().map(({ kind }) => kind)).toEqual(["long-hold"]);
+  expect([walksAfter(1_000), walksAfter(3_999)]).toEqual([first, first]);
+  expect(walksAfter(1)).toBe(first + 1);
+  observatory.close();
+});
