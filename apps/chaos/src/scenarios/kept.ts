@@ -11,7 +11,7 @@ import { ensembleScenarios } from "./zookeeper-ensemble.js";
 
 /** What a twin has for itself. Everything else is as in the scenario that it is named after. */
 interface Twin {
-  /** Also in the short run, which has the time for two. */
+  /** Also in the short run, in the place of the scenario that it is named after. */
   readonly smoke?: true;
   /** A keeping is hit before its owner comes again: with long holds it would be a hold that is hit. */
   readonly holdMs?: WorkerGroup["holdMs"];
@@ -125,7 +125,7 @@ function twin(scenario: Scenario, own: Twin): Scenario {
     ...scenario,
     id: `${scenario.id}-kept`,
     title: `${scenario.title}; locks are kept`,
-    tags: scenario.tags.filter((tag) => tag !== "smoke" || smoke === true),
+    tags: [...(smoke === true ? ["smoke" as const] : []), ...scenario.tags.filter((tag) => tag !== "smoke")],
     keys: Object.fromEntries(
       Object.entries(keys).map(([id, key]) => [id, leaseMs === undefined ? key : { ...key, leaseMs }]),
     ),
