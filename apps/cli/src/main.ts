@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { nearest } from "@holdfast/core/internal";
 import { type Command, exits, type Given, type Io, UsageError } from "./command.js";
 import { allCommands, findCommand } from "./commands.js";
-import { nearest } from "./nearest.js";
 import { commonHelp, commonOptions, readSettings, type Settings, type Surroundings } from "./settings.js";
 
 /** Runs a command line; resolves with the exit code and never rejects. */
@@ -50,7 +50,7 @@ async function existing(name: string): Promise<Command> {
   const command = await findCommand(name);
   if (command !== undefined) return command;
   const like = nearest(name, [...(await allCommands()).map((each) => each.name), "help"]);
-  const hint = like === undefined ? "" : `; did you mean ${like}?`;
+  const hint = like === null ? "" : `; did you mean ${like}?`;
   throw new UnknownCommand(`there is no command ${JSON.stringify(name)}${hint}`);
 }
 

@@ -30,6 +30,7 @@ export {
   show,
 } from "./options/checks.js";
 export { validateLockName } from "./options/lock-name.js";
+export { nearest } from "./options/nearest.js";
 export { type ResolvedProviderOptions, resolveProviderOptions } from "./options/provider-options.js";
 export { createProvider, DriverProvider, type ProviderParts } from "./provider/driver-provider.js";
 export { RecentMap } from "./recent-map.js";

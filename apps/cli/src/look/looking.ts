@@ -1,8 +1,8 @@
 import { constants } from "node:os";
 import type { LockCollector, ObservedLockDetail } from "@holdfast/collectors";
 import { shownName, typedName } from "@holdfast/collectors/internal";
+import { nearest } from "@holdfast/core/internal";
 import { exits, type Given, type Io, UsageError } from "../command.js";
-import { nearest } from "../nearest.js";
 import type { Settings } from "../settings.js";
 import { addressOf, lockKeys, openCollector } from "./place.js";
 import { maxWaiters, wholeList } from "./reading.js";
@@ -81,7 +81,7 @@ async function tellSimilar(name: string, { collector, address }: View, io: Io): 
   const part = name.toLowerCase();
   const within = names.filter((each) => each.toLowerCase().includes(part)).slice(0, mostSimilar);
   const like = nearest(name, names.slice(0, mostCompared));
-  const similar = within.length > 0 || like === undefined ? within : [like];
+  const similar = within.length > 0 || like === null ? within : [like];
   const known =
     similar.length === 0
       ? `of ${many(names.length, "lock")} none has a similar name`

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "../api/errors.js";
 import { meantByHabit } from "./habits.js";
+import { nearest } from "./nearest.js";
 
 /** How a value is shown in a message: short, and telling types apart (`"5"` from `5`). */
 export function show(value: unknown): string {
@@ -86,27 +87,4 @@ export function checkKnownKeys(what: string, options: object, known: ReadonlySet
       `${what} does not know the option ${show(key)}${meant === null ? "." : `; did you mean ${meant}?`} Known: ${all}`,
     );
   }
-}
-
-function nearest(key: string, known: Iterable<string>): string | null {
-  let best: string | null = null;
-  let bestDistance = Math.max(2, Math.floor(key.length / 2));
-  for (const candidate of known) {
-    const distance = editDistance(key.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
-  }
-  return best;
-}
-
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replace = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(replace, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
-    }
-    previous = row;
-  }
-  return previous[b.length] ?? 0;
 }
