@@ -169,7 +169,8 @@ describe.concurrent("an attack", () => {
 
   const faults = ["reset", "worker-kill", "worker-pause", "cut"];
   const some = faults.slice(0, share(`attacks at a Redis: ${faults.join(" ")}`, 1, faults.length));
-  it.for(some)(
+  // One after the other, as each looks at all keys of the server.
+  it.sequential.for(some)(
     "at a Redis with TLS and a user does %s, and leaves the keys of others and nothing else",
     async (fault, { expect }) => {
       const target = `rediss://app:${inUrl}@127.0.0.1:${single.port}/0`;
