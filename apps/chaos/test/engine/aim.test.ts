@@ -40,6 +40,15 @@ describe("an aim", () => {
     expect(await none).toBeNull();
   });
 
+  it("waits for the next where one was there for a moment alone, as a waiter that is granted at once", async () => {
+    const { context, log } = scene("waiter(k1)");
+    const aimed = aim(context);
+    log.add(invoke("w1#0", "acquire", "k1", 1), granted("w1#0", "k1", 1));
+    await new Promise(setImmediate);
+    log.add(invoke("w2#0", "acquire", "k1", 1));
+    expect((await aimed)?.worker.name).toBe("w2");
+  });
+
   it("at a keeper is at who keeps the lock, with an owner or without, as long as it keeps it", async () => {
     const { context, log } = scene("keeper(k1)");
     log.add(granted("w0#0", "k1", 1));

@@ -63,11 +63,13 @@ export async function aim(context: FaultContext): Promise<Aim | null> {
   };
   // Looked at now and then, too: time passes without records.
   const endMs = performance.now() + within;
-  while (!(await tally.until(() => found().length > 0, { signal, withinMs: 10 }))) {
+  for (;;) {
+    await tally.until(() => found().length > 0, { signal, withinMs: 10 });
+    // One that was there for a moment alone may be gone again by now.
+    const [first, ...others] = found();
+    if (first !== undefined) return random.pick([first, ...others]);
     if (signal.aborted || performance.now() >= endMs) return null;
   }
-  const [first, ...others] = found();
-  return first === undefined ? null : random.pick([first, ...others]);
 }
 
 /**
