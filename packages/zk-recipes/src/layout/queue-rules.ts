@@ -189,10 +189,10 @@ const zero = 0x30;
 /** The ten digits behind a base name, with which the server has numbered a contender; `null` for any other name. */
 function numberOf(name: string, bases: readonly string[]): number | null {
   const start = name.length - 10;
-  // A loop, as a closure for each child would be a quarter of all that a hand-off among 128 owners leaves to be collected.
-  let isNumbered = false;
-  for (const base of bases) isNumbered ||= name.endsWith(base, start);
-  if (!isNumbered) return null;
+  // This is a loop because closures, one for each child, were a quarter of what a hand-off among 128 owners left to the garbage collector.
+  let hasBase = false;
+  for (const base of bases) hasBase ||= name.endsWith(base, start);
+  if (!hasBase) return null;
   let number = 0;
   for (let i = start; i < name.length; i++) {
     const digit = name.charCodeAt(i) - zero;

@@ -326,9 +326,11 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   /** Resolves with the first answer or failure. What failed is tried again while `again` says so. */
   async #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
     this.#rechecking = true;
-    // What fails has made the hold uncertain by now, so its holder knows. The retry below, core's own renewals or the next contact ask again.
-    const untilMs = await this.renewWithin(leaseMs).catch(() => undefined);
-    if (untilMs === undefined) {
+    let untilMs: Millis | null;
+    try {
+      untilMs = await this.renewWithin(leaseMs);
+    } catch {
+      // A failure in transport has made the hold uncertain, and a refusal meets core's own renewals too, which report it. Here it is tried again.
       this.#holds.soon(() => {
         this.#rechecking = false;
         if (!this.ended && again()) void this.#renewOwn(leaseMs, again);
