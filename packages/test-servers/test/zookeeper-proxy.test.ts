@@ -485,5 +485,9 @@ test("waiting for a frame or a rule ends with what was waited for and what came 
   await expect(proxy.holdReply({ op: "create" }).hit({ withinMs: 30 })).rejects.toThrow(
     /no frame to hold within 30 ms/,
   );
+  const released = proxy.holdReply({ op: "create" });
+  const never = released.hit();
+  released.release();
+  await expect(never).rejects.toThrow(/released before there was a frame to hold/);
   expect(() => proxy.holdReply({ nth: 0 })).toThrow("nth is 1 or more");
 });

@@ -90,15 +90,17 @@ export class FrameRule {
     return this.#left <= 0;
   }
 
-  /** Resolves with the first frame it acts on. @throws TestServerError after `withinMs` (default 10,000). */
+  /** Resolves with the first frame it acts on. @throws TestServerError after `withinMs` (default 10,000), and when it is released before. */
   hit(options: { withinMs?: number } = {}): Promise<TraceEntry> {
     const withinMs = options.withinMs ?? 10_000;
     return new Promise((resolve, reject) => {
       const look = (): void => {
         const first = this.#acted[0];
-        if (first === undefined) return;
+        if (first === undefined && !this.over) return;
         finish();
-        resolve(first);
+        if (first !== undefined) resolve(first);
+        else
+          reject(new TestServerError(`${this.#name}: released before there was a frame to ${this.action}`));
       };
       const timer = setTimeout(() => {
         finish();
@@ -117,6 +119,7 @@ export class FrameRule {
   release(): void {
     this.#left = 0;
     this.#releaseHeld();
+    for (const look of [...this.#waiting]) look();
   }
 
   /** For the proxy: whether the rule acts on this frame. Counts it. */
