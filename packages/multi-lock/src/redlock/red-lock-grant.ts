@@ -176,8 +176,11 @@ export class RedLockGrant implements QuorumHold {
   #armEnd(): void {
     const { runtime } = this.#quorum;
     this.#cancelEnd?.();
-    this.#cancelEnd = runtime.setTimer(this.#validUntilMs - runtime.nowMs(), () => {
-      if (runtime.nowMs() >= this.#validUntilMs) this.#judge();
+    // Rounded up, and looked at again, because Node.js cuts a fraction of a millisecond off and may call a timer early.
+    const leftMs = Math.ceil(Math.max(0, this.#validUntilMs - runtime.nowMs()));
+    this.#cancelEnd = runtime.setTimer(leftMs, () => {
+      if (runtime.nowMs() < this.#validUntilMs) this.#armEnd();
+      else this.#judge();
     });
   }
 
