@@ -13,9 +13,9 @@ export class HeldLock {
     this.name = name;
     this.mode = mode;
     this.#handle = handle;
-    handle.lost.addEventListener("abort", () => this.#over.abort(handle.lost.reason), { once: true });
+    whenAborted(handle.lost, (reason) => this.#over.abort(reason));
     // Another manager steals it.
-    handle.revokeRequested.addEventListener("abort", () => void this.steal(), { once: true });
+    whenAborted(handle.revokeRequested, () => void this.steal());
   }
 
   /** What the callback gets. */
@@ -24,14 +24,16 @@ export class HeldLock {
     return { name, mode, token: this.#handle.token, lost: this.#over.signal };
   }
 
-  /** Settles as the callback does, and gives the lock back before; at once when the lock is stolen or lost. */
+  /**
+   * Settles as the callback does, and gives the lock back before; at once when the lock is stolen or lost. The callback of a lock that was
+   * stolen or lost between its grant and this call is not called.
+   */
   async settle<T>(body: () => T | PromiseLike<T>): Promise<T> {
     const lost = this.#over.signal;
-    // Before the body, which may lose the lock in its first step.
-    const over = new Promise<never>((_, reject) => {
-      lost.addEventListener("abort", () => reject(lost.reason), { once: true });
-    });
     try {
+      lost.throwIfAborted();
+      // Before the body, which may lose the lock in its first step.
+      const over = new Promise<never>((_, reject) => whenAborted(lost, reject));
       return await Promise.race([(async () => body())(), over]);
     } finally {
       await this.#release();
@@ -49,4 +51,10 @@ export class HeldLock {
     this.#released ??= this.#handle[Symbol.asyncDispose]();
     return this.#released;
   }
+}
+
+/** At once where it has been aborted: a listener that is added then is never called. */
+function whenAborted(signal: AbortSignal, act: (reason: unknown) => void): void {
+  if (signal.aborted) act(signal.reason);
+  else signal.addEventListener("abort", () => act(signal.reason), { once: true });
 }

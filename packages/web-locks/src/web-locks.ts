@@ -69,7 +69,12 @@ class Manager implements WebLockManager {
     const body = callback as WebLockCallback<WebLock | null, T>;
     const named = this.#named(asked.name);
     try {
-      const handle = await this.#granted(named, asked);
+      let handle = await this.#granted(named, asked);
+      // What this request has asked the holder for has come too late for that one and reached its own hold, which nothing else could end now.
+      while (asked.steal && handle?.revokeRequested.aborted === true) {
+        await handle[Symbol.asyncDispose]();
+        handle = await this.#granted(named, asked);
+      }
       if (handle === null) return await body(null);
       const held = new HeldLock(asked.name, asked.mode, handle);
       named.held.add(held);
@@ -131,6 +136,7 @@ class Manager implements WebLockManager {
   /** Our own at once; those of other managers are asked. */
   async #endHolders({ held, lock }: NamedLock): Promise<void> {
     await Promise.all([...held].map((each) => each.steal()));
-    await lock.requestRevoke();
+    const { held: present } = await lock.inspect({ maxPending: 0 });
+    if (present.some(({ heldByThisProvider }) => !heldByThisProvider)) await lock.requestRevoke();
   }
 }

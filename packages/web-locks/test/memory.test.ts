@@ -22,6 +22,56 @@ it("a request whose lock is lost with the session rejects at once, and its callb
   await provider.close();
 });
 
+it("a lock that is asked back before its callback could be called is given up, and the callback is not called", async () => {
+  const together = new MemorySpace();
+  const [one, other] = [memoryLocks({ space: together }), memoryLocks({ space: together })];
+  one.events.on("acquire-settled", () => void other.readWriteLock("web-locks/a").requestRevoke());
+  let begun = false;
+  const robbed = webLocks(one).request("a", () => {
+    begun = true;
+  });
+  await expect(robbed).rejects.toMatchObject({ name: "AbortError" });
+  expect(begun).toBe(false);
+  await Promise.all([one.close(), other.close()]);
+});
+
+it("a lock that steals is asked for again when it is asked back before its callback could be called", async () => {
+  const together = new MemorySpace();
+  const [one, other] = [memoryLocks({ space: together }), memoryLocks({ space: together })];
+  let grants = 0;
+  one.events.on("acquire-settled", () => {
+    if (++grants === 1) void other.readWriteLock("web-locks/a").requestRevoke();
+  });
+  expect(await webLocks(one).request("a", { steal: true }, () => "held")).toBe("held");
+  expect(grants).toBe(2);
+  await Promise.all([one.close(), other.close()]);
+});
+
+it("two managers that steal in the same moment are both served", async () => {
+  const together = new MemorySpace();
+  const providers = [memoryLocks({ space: together }), memoryLocks({ space: together })];
+  const thieves = providers.map((provider) =>
+    webLocks(provider).request("a", { steal: true }, () => new Promise((resolve) => setTimeout(resolve, 20))),
+  );
+  const outcomes = await Promise.allSettled(thieves);
+  expect(outcomes.map(({ status }) => status)).toContain("fulfilled");
+  for (const outcome of outcomes)
+    if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ name: "AbortError" });
+  await Promise.all(providers.map((provider) => provider.close()));
+});
+
+it("a lock that is lost before its callback could be called rejects, and the callback is not called", async () => {
+  const provider = memoryLocks();
+  provider.events.on("acquire-settled", () => memoryControls(provider).expire());
+  let begun = false;
+  const request = webLocks(provider).request("a", () => {
+    begun = true;
+  });
+  await expect(request).rejects.toMatchObject({ code: "HF_LOCK_LOST" });
+  expect(begun).toBe(false);
+  await provider.close();
+});
+
 it("names of a manager are locks of the provider below its prefix", async () => {
   const provider = memoryLocks();
   await webLocks(provider, { prefix: "team/" }).request("a/b", async () => {
