@@ -24,7 +24,14 @@ export function dueTimes(every: unknown): DueTimes {
       `oncePer: every must be a function or a number of milliseconds, 1 or more; got ${String(every)}`,
     );
   }
-  return { after: (afterMs) => (Math.floor(afterMs / every) + 1) * every };
+  return {
+    after(afterMs) {
+      // From one below, because rounding may make the quotient too large or too small by one where `every` is no whole number.
+      let nth = Math.floor(afterMs / every) - 1;
+      while (nth * every <= afterMs) nth++;
+      return nth * every;
+    },
+  };
 }
 
 const minuteMs: Millis = 60_000;
