@@ -1,4 +1,4 @@
-import { FencedOutError } from "@holdfast/core";
+import { FencedOutError, InvalidArgumentError } from "@holdfast/core";
 import { isEnforced, quoteName } from "./tables.js";
 import { type Fence, type FenceOptions, fencesOf, type Writer } from "./writer.js";
 
@@ -68,23 +68,40 @@ create table if not exists holdfast_fence.refusals (
   newest text,
   writer text not null default current_setting('application_name')
 );
+create or replace function holdfast_fence.is_newest(wanted text, given jsonb)
+returns boolean language plpgsql as $newest$
+begin
+  -- The row stays locked until the transaction ends: whoever comes with a newer token waits, and then sees all of it.
+  perform 1 from holdfast_fence.tokens known where known.resource = wanted and known.epoch = (given ->> 0)::bigint
+    and known.token = (given ->> 1)::bigint and known.turn = (given ->> 2)::integer for share;
+  if found then return true; end if;
+  insert into holdfast_fence.tokens as known (resource, epoch, token, turn)
+    values (wanted, (given ->> 0)::bigint, (given ->> 1)::bigint, (given ->> 2)::integer)
+    on conflict (resource) do update set epoch = excluded.epoch, token = excluded.token, turn = excluded.turn
+    where (known.epoch, known.token, known.turn) <= (excluded.epoch, excluded.token, excluded.turn);
+  return found;
+end
+$newest$;
+create or replace function holdfast_fence.see(fences text)
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $see$
+declare
+  wanted text;
+  given jsonb;
+begin
+  -- In one order, so that no two transactions with several fences wait for each other. A fence that is no longer the newest is refused at the
+  -- first write, since the mode of the table decides what a refusal is.
+  for wanted, given in select fence.key, fence.value from jsonb_each(fences::jsonb) fence order by fence.key loop
+    perform holdfast_fence.is_newest(wanted, given);
+  end loop;
+end
+$see$;
 create or replace function holdfast_fence.admit(wanted text, guarded text, operation text, enforced boolean)
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $admit$
 declare
   given jsonb := nullif(current_setting('holdfast.fences', true), '')::jsonb -> wanted;
   newest text;
 begin
-  if given is not null then
-    -- The row stays locked until the transaction ends: whoever comes with a newer token waits, and then sees all of it.
-    perform 1 from holdfast_fence.tokens known where known.resource = wanted and known.epoch = (given ->> 0)::bigint
-      and known.token = (given ->> 1)::bigint and known.turn = (given ->> 2)::integer for share;
-    if found then return; end if;
-    insert into holdfast_fence.tokens as known (resource, epoch, token, turn)
-      values (wanted, (given ->> 0)::bigint, (given ->> 1)::bigint, (given ->> 2)::integer)
-      on conflict (resource) do update set epoch = excluded.epoch, token = excluded.token, turn = excluded.turn
-      where (known.epoch, known.token, known.turn) <= (excluded.epoch, excluded.token, excluded.turn);
-    if found then return; end if;
-  end if;
+  if given is not null and holdfast_fence.is_newest(wanted, given) then return; end if;
   select format('epoch %s, token %s, turn %s', known.epoch, known.token, known.turn) into newest
     from holdfast_fence.tokens known where known.resource = wanted;
   if enforced then
@@ -145,7 +162,7 @@ function namesOf(table: GuardedTable["table"]): { readonly quoted: string; reado
 
 /** A statement with its parameters, as every client of PostgreSQL takes it. */
 export interface FenceStatement {
-  /** With the placeholder `$1`. */
+  /** With the placeholder `$1`, twice. */
   readonly text: string;
   /** One for each placeholder. */
   readonly values: [string];
@@ -153,7 +170,8 @@ export interface FenceStatement {
 
 /**
  * The statement that gives a transaction its tokens: the first one in it, whatever library sends it. It holds for this transaction alone, so that it
- * works behind PgBouncer in transaction mode. Reads the tokens now: throws `LockLostError` and `NotHeldError` for a handle that holds no
+ * works behind PgBouncer in transaction mode. The resources have seen the tokens from then on: what an earlier holder has under way is waited for, and
+ * what it sends later is refused, so that the transaction may read and then write by what it has read. Reads the tokens now: throws `LockLostError` and `NotHeldError` for a handle that holds no
  * more, and `InvalidArgumentError` for one without a token.
  *
  * @example
@@ -169,7 +187,7 @@ export interface FenceStatement {
  */
 export function fenceStatement(writers: Writer | readonly Writer[], options?: FenceOptions): FenceStatement {
   return {
-    text: "select set_config('holdfast.fences', $1, true)",
+    text: "select set_config('holdfast.fences', $1, true), holdfast_fence.see($1)",
     values: [settingOf(fencesOf(writers, options))],
   };
 }
@@ -202,8 +220,9 @@ export interface PgPool<Client extends PgClient> {
 
 /**
  * Runs `body` in a transaction with the tokens of the locks. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
- * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then. Costs one statement
- * more than a transaction without a fence.
+ * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then. Rejects with
+ * `InvalidArgumentError` when `body` fulfils although a statement of it has failed, since PostgreSQL commits nothing then. Costs one
+ * statement more than a transaction without a fence.
  *
  * @example
  * ```ts
@@ -232,7 +251,9 @@ export async function withFence<Client extends PgClient, T>(
     await client.query("begin");
     await client.query(text, values);
     const result = await body(client);
-    await client.query("commit");
+    const { command } = (await client.query("commit")) as { command?: unknown };
+    // What PostgreSQL answers to the commit of a transaction in which a statement has failed.
+    if (command === "ROLLBACK") throw new InvalidArgumentError(failureCaught);
     return result;
   } catch (error) {
     await client.query("rollback").catch((failure: Error) => {
@@ -245,6 +266,9 @@ export async function withFence<Client extends PgClient, T>(
     client.release(broken);
   }
 }
+
+const failureCaught =
+  "withFence: a statement of the body has failed, and the body fulfilled all the same: nothing was written. Let its error pass, or roll back to a savepoint";
 
 /** How deep a client's error may lie in those of the libraries above it. Drizzle wraps it once. */
 const mostCauses = 8;

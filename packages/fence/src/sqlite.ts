@@ -21,6 +21,8 @@ export interface SqliteDatabase {
 /**
  * The SQL that puts guards on tables; run it by `exec()`. It may be run again, with other tables or modes. SQLite 3.24 or newer. SQLite has one
  * writer at a time: a transaction of `withSqliteFence` says who writes in a table of its own, which is empty again at its end.
+ * A row that `replace` or `insert or replace` removes is guarded only with `pragma recursive_triggers = on`: without it SQLite calls no
+ * trigger for it. The row that is written is guarded in any case.
  *
  * @example
  * ```ts
@@ -44,10 +46,9 @@ create table if not exists holdfast_refusals
   (id integer primary key, at text not null default current_timestamp, "table" text not null, operation text not null, resource text);
 drop trigger if exists holdfast_admit;
 create trigger holdfast_admit before insert on holdfast_writers begin
-  select raise(abort, '${late}') from holdfast_tokens known
-    where known.resource = new.resource and (known.epoch, known.token, known.turn) > (new.epoch, new.token, new.turn);
-  insert into holdfast_tokens select new.resource, new.epoch, new.token, new.turn where true
-    on conflict (resource) do update set epoch = excluded.epoch, token = excluded.token, turn = excluded.turn;
+  insert into holdfast_tokens as known select new.resource, new.epoch, new.token, new.turn where true
+    on conflict (resource) do update set epoch = excluded.epoch, token = excluded.token, turn = excluded.turn
+    where (known.epoch, known.token, known.turn) <= (excluded.epoch, excluded.token, excluded.turn);
 end;
 `;
 
@@ -58,10 +59,14 @@ function guardsOf({ table, resource, mode }: SqliteTable): string {
       const rows = { insert: ["new"], update: ["old", "new"], delete: ["old"] }[operation];
       const name = quoteName(`holdfast_fence ${operation} ${table}`);
       const checks = rows.map((row) => {
-        const missing = `where not exists (select 1 from holdfast_writers where resource = (${resource(row)}))`;
+        const written = `(${resource(row)})`;
+        const missing = `not exists (select 1 from holdfast_writers where resource = ${written})`;
+        const overtaken = `exists (select 1 from holdfast_writers given join holdfast_tokens known on known.resource = given.resource
+      where given.resource = ${written} and (known.epoch, known.token, known.turn) > (given.epoch, given.token, given.turn))`;
         return enforced
-          ? `  select raise(abort, '${none}') ${missing};`
-          : `  insert into holdfast_refusals ("table", operation, resource)\n    select ${quoteText(table)}, '${operation}', (${resource(row)}) ${missing};`;
+          ? `  select raise(abort, '${none}') where ${missing};\n  select raise(abort, '${late}') where ${overtaken};`
+          : `  insert into holdfast_refusals ("table", operation, resource)
+    select ${quoteText(table)}, '${operation}', ${written} where ${missing} or ${overtaken};`;
       });
       return `drop trigger if exists ${name};
 create trigger ${name} before ${operation} on ${quoteName(table)} begin

@@ -35,6 +35,7 @@ async function status(id = 42): Promise<unknown> {
   const { rows } = await pool.query("select status from orders where id = $1", [id]);
   return rows[0]?.status;
 }
+const waiting = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
 const write =
   (to: string, id = 42) =>
   (client: pg.PoolClient) =>
@@ -125,8 +126,7 @@ describe("a guarded table of PostgreSQL", () => {
       await write("sent", 43)(client);
       seen = (await client.query("select status from orders where id = 42")).rows[0].status;
     });
-    const waits = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
-    await eventually(async () => seen !== undefined || (await pool.query(waits)).rows[0].waiting === 1, {
+    await eventually(async () => seen !== undefined || (await pool.query(waiting)).rows[0].waiting === 1, {
       what: "the later holder to wait",
     });
     expect(seen).toBeUndefined();
@@ -134,6 +134,37 @@ describe("a guarded table of PostgreSQL", () => {
     await later;
     expect(seen).toBe("packed");
     await expect(withFence(pool, holder("all", 7n), write("late"))).rejects.toThrow(FencedOutError);
+  });
+
+  it("refuses an earlier holder from the later one's fence on, so that what that one has read stays as it is", async () => {
+    await withFence(pool, holder("orders/42", 7n), write("packed"));
+    let read: unknown;
+    let late: Promise<unknown> | undefined;
+    await withFence(pool, holder("orders/42", 8n), async (client: pg.PoolClient) => {
+      read = (await client.query("select status from orders where id = 42")).rows[0].status;
+      late = withFence(pool, holder("orders/42", 7n), write("late")).catch((error) => error);
+      await eventually(async () => (await pool.query(waiting)).rows[0].waiting === 1, {
+        what: "the late write to wait for the later holder",
+      });
+      await client.query("update orders set status = status || ', sent' where id = 42");
+    });
+    expect(read).toBe("packed");
+    expect(await late).toBeInstanceOf(FencedOutError);
+    expect(await status()).toBe("packed, sent");
+  });
+
+  it("rejects when a statement has failed and the body fulfils all the same, since nothing was committed", async () => {
+    await withFence(pool, holder("orders/42", 7n), write("sent"));
+    const swallowed = withFence(pool, holder("orders/42", 6n), (client: pg.PoolClient) =>
+      write("late")(client).catch(() => "written"),
+    );
+    await expect(swallowed).rejects.toThrow(/nothing was written/);
+    await withFence(pool, holder("orders/42", 8n), async (client: pg.PoolClient) => {
+      await client.query("savepoint before");
+      await client.query("select 1/0").catch(() => client.query("rollback to savepoint before"));
+      await write("again")(client);
+    });
+    expect(await status()).toBe("again");
   });
 
   it("takes transactions of one holder side by side", async () => {

@@ -91,8 +91,23 @@ describe("a guarded table of SQLite", () => {
       { table: "orders", operation: "update", resource: "orders/42" },
       { table: "orders", operation: "update", resource: "orders/42" },
     ]);
+    withSqliteFence(database, holder("orders/42", 7n), write("sent"));
+    withSqliteFence(database, holder("orders/42", 6n), write("late"));
+    expect(database.all("select resource from holdfast_refusals where id > 2")).toHaveLength(2);
+    expect(status()).toBe("late");
     database.exec(sqliteGuards([orders]));
     expect(write("again")).toThrow(/no token/);
+    expect(() => withSqliteFence(database, holder("orders/42", 6n), write("late"))).toThrow(/later holder/);
+  });
+
+  it("guards the row that replace removes where SQLite calls triggers for it", () => {
+    database.exec("pragma recursive_triggers = on");
+    database.exec(sqliteGuards([{ table: "orders", resource: (row) => `'orders/' || ${row}.status` }]));
+    const replace = () => database.exec("replace into orders values (42, 'mine')");
+    expect(() => withSqliteFence(database, holder("orders/mine", 1n), replace)).toThrow(/no token/);
+    const both = [holder("orders/mine", 1n), holder("orders/new", 1n)];
+    withSqliteFence(database, both, replace);
+    expect(status()).toBe("mine");
   });
 
   it("rolls back what the body throws, and refuses a body that is not over when it returns", () => {
