@@ -7,8 +7,10 @@ const mostRows = 1_000;
 /** Of dry runs and refusals: one caller can make many of them. */
 const mostMinorRows = 1_000;
 const mostRefusalsAMinute = 60;
-/** Of the file, at the start. More than an hour of refusals at their limit takes, which must not hide what was done. */
-const tailBytes = 8_388_608;
+/** Of the file, at the start: from its end until as many lines were met as are kept, since refusals must not hide what was done. */
+const pieceBytes = 4_194_304;
+/** Two days of the longest refusals at their limit. */
+const mostTailBytes = 268_435_456;
 
 export interface AuditOptions {
   /** JSON lines, appended. `undefined`: memory alone. */
@@ -28,6 +30,8 @@ export class AuditLog {
   readonly #rows: Map<string, AuditRow> = new Map();
   #refusals = { sinceMs: 0, count: 0 };
   #writing: Promise<void> = Promise.resolve();
+  /** The file may end in half a line, which a full disk leaves: what comes next begins a new one. */
+  #torn = false;
 
   private constructor(file: FileHandle | undefined, onRow: AuditOptions["onRow"]) {
     this.#file = file;
@@ -38,7 +42,10 @@ export class AuditLog {
   static async open(options: AuditOptions): Promise<AuditLog> {
     const file = options.file === undefined ? undefined : await open(options.file, "a+", 0o600);
     const log = new AuditLog(file, options.onRow);
-    if (file !== undefined) for (const row of await lastRows(file)) log.#remember(row);
+    if (file !== undefined) {
+      for (const row of await lastRows(file)) log.#remember(row);
+      log.#torn = await endsInHalfALine(file);
+    }
     return log;
   }
 
@@ -84,7 +91,10 @@ export class AuditLog {
     const file = this.#file;
     if (file === undefined) return Promise.resolve();
     const written = this.#writing.then(async () => {
-      await file.appendFile(`${JSON.stringify(row)}\n`);
+      const line = `${this.#torn ? "\n" : ""}${JSON.stringify(row)}\n`;
+      this.#torn = true;
+      await file.appendFile(line);
+      this.#torn = false;
     });
     // The next line is tried whether or not this one went through; the caller of this one gets its error.
     this.#writing = written.catch(() => {});
@@ -106,21 +116,49 @@ function isMinor({ dryRun, outcome }: AuditRow): boolean {
   return dryRun || outcome === "denied";
 }
 
-async function lastRows(file: FileHandle): Promise<AuditRow[]> {
+async function endsInHalfALine(file: FileHandle): Promise<boolean> {
   const { size } = await file.stat();
-  const from = Math.max(0, size - tailBytes);
-  const bytes = Buffer.alloc(size - from);
-  await file.read(bytes, 0, bytes.length, from);
-  return bytes
-    .toString("utf8")
-    .split("\n")
-    .flatMap((line) => {
-      const row = parsed(line);
-      return Check(AuditRowSchema, row) ? [row] : [];
-    });
+  const last = Buffer.alloc(1);
+  if (size > 0) await file.read(last, 0, 1, size - 1);
+  return size > 0 && last.toString() !== "\n";
 }
 
-/** The first line of the tail is likely half of one, and a full disk leaves half a line too. */
+/** In the order of the file. */
+async function lastRows(file: FileHandle): Promise<AuditRow[]> {
+  const rows: AuditRow[] = [];
+  // What is done has two lines.
+  const left = { major: 2 * mostRows, minor: mostMinorRows };
+  for await (const line of linesFromTheEnd(file)) {
+    // Most of a long file are refusals: those that are not kept are not parsed. Within a text of JSON these quotes have backslashes.
+    if (left.minor === 0 && line.includes('"outcome":"denied"')) continue;
+    const row = parsed(line);
+    if (!Check(AuditRowSchema, row)) continue;
+    const weight = isMinor(row) ? "minor" : "major";
+    if (left[weight] === 0) continue;
+    left[weight] -= 1;
+    rows.push(row);
+    if (left.major === 0 && left.minor === 0) break;
+  }
+  return rows.reverse();
+}
+
+async function* linesFromTheEnd(file: FileHandle): AsyncGenerator<string> {
+  const { size } = await file.stat();
+  // The end of a line whose beginning is in the piece before.
+  let rest: Uint8Array = new Uint8Array();
+  for (let end = size; end > 0 && size - end < mostTailBytes; ) {
+    const from = Math.max(0, end - pieceBytes);
+    const piece = Buffer.alloc(end - from);
+    await file.read(piece, 0, piece.length, from);
+    const bytes = Buffer.concat([piece, rest]);
+    const whole = from === 0 ? 0 : bytes.indexOf("\n") + 1 || bytes.length;
+    rest = bytes.subarray(0, whole);
+    yield* bytes.toString("utf8", whole).split("\n").reverse();
+    end = from;
+  }
+}
+
+/** A full disk leaves half a line. */
 function parsed(line: string): unknown {
   try {
     return JSON.parse(line);

@@ -3,6 +3,9 @@ import type { AuditRow } from "../contract/api.js";
 import { addressOf } from "../core/lock-id.js";
 import type { Refused } from "./access.js";
 
+/** Callers that are not known yet name these, and a name of theirs must not make a line of the audit long. */
+const longestName = 128;
+
 /** What the audit says of a request that the guard has turned away. */
 export function refusalRow({ request, principal, claimedName, problem }: Refused, atMs: number): AuditRow {
   const { id } = (request.params ?? {}) as { readonly id?: string };
@@ -10,12 +13,12 @@ export function refusalRow({ request, principal, claimedName, problem }: Refused
   return {
     id: randomUUID(),
     atMs,
-    actor: principal?.name ?? (claimedName || "anybody"),
+    actor: cut(principal?.name ?? (claimedName || "anybody")),
     role: principal?.role ?? "none",
     address: request.ip,
     action: claimedName === null ? "request" : "sign-in",
-    cluster: address?.cluster ?? "",
-    object: address?.key ?? `${request.method} ${request.routeOptions.url ?? ""}`,
+    cluster: cut(address?.cluster ?? ""),
+    object: cut(address?.key ?? `${request.method} ${request.routeOptions.url ?? ""}`),
     entry: null,
     before: null,
     after: null,
@@ -23,4 +26,8 @@ export function refusalRow({ request, principal, claimedName, problem }: Refused
     dryRun: false,
     outcome: "denied",
   };
+}
+
+function cut(name: string): string {
+  return name.length <= longestName ? name : `${name.slice(0, longestName - 1)}…`;
 }

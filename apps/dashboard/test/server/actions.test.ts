@@ -22,6 +22,12 @@ const usual: ActionBody = {
   reason: "the holder hangs",
 };
 
+const done: AuditRow = {
+  ...{ id: "act", atMs: 1, actor: "ada", role: "admin", address: "", action: "force-release" },
+  ...{ cluster: "zoo", object: key, entry: null, before: null, after: null, reason: "first" },
+  ...{ dryRun: false, outcome: "done" },
+};
+
 let directory: string;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "holdfast-audit-"));
@@ -204,25 +210,51 @@ describe("actions", () => {
 
   it("dry runs and refusals never push out of the audit what was done", async () => {
     const log = await AuditLog.open({});
-    const row: AuditRow = {
-      ...{ id: "act", atMs: 1, actor: "ada", role: "admin", address: "", action: "force-release" },
-      ...{ cluster: "zoo", object: key, entry: null, before: null, after: null, reason: "first" },
-      ...{ dryRun: false, outcome: "done" },
-    };
-    await log.begin(row);
-    await log.end(row);
+    await log.begin(done);
+    await log.end(done);
     for (let n = 2; n <= 3_000; n++)
       await log.end({
-        ...row,
+        ...done,
         id: `minor ${n}`,
         atMs: n,
         dryRun: n % 2 === 0,
         outcome: n % 2 === 0 ? "would-do" : "denied",
       });
     const { rows } = log.page(5_000);
-    expect(rows.at(-1)).toEqual(row);
+    expect(rows.at(-1)).toEqual(done);
     expect(rows.length).toBeLessThanOrEqual(2_000);
     expect(rows.map(({ atMs }) => atMs)).toEqual(rows.map(({ atMs }) => atMs).toSorted((a, b) => b - a));
+  });
+
+  it("refusals of many hours behind it do not hide after a restart what was done", async () => {
+    const file = join(directory, "audit.jsonl");
+    const refused = Array.from({ length: 20_000 }, (_, n) => ({
+      ...done,
+      id: `refused ${n}`,
+      outcome: "denied",
+      reason: "x".repeat(300),
+    }));
+    const lines = [{ ...done, outcome: "begun" }, done, ...refused].map((row) => JSON.stringify(row));
+    await writeFile(file, `${lines.join("\n")}\n`);
+    const log = await AuditLog.open({ file });
+    const { rows } = log.page(5_000);
+    expect(rows.at(-1)).toEqual(done);
+    expect(rows.slice(0, -1)).toEqual(refused.slice(-1_000).reverse());
+    await log.close();
+  });
+
+  it("whatever a caller that is not known names, a line of its refusal is short", async () => {
+    await using dashboard = await staged();
+    const long = lockIdOf({ cluster: "\u0002".repeat(500), backend: "redis", key: "\u0001".repeat(10_000) });
+    const { statusCode } = await dashboard.app.inject({
+      method: "POST",
+      url: `/api/v1/locks/${long}/actions`,
+      headers: { "sec-fetch-site": "cross-site" },
+    });
+    expect(statusCode).toBe(403);
+    const [row] = await audit(dashboard);
+    expect(row?.outcome).toBe("denied");
+    expect(JSON.stringify(row).length).toBeLessThan(2_500);
   });
 
   it("after thirty in a minute there are no more", async () => {
@@ -263,9 +295,17 @@ describe("actions", () => {
       await act(dashboard, "admin", { reason: "first" });
     }
     await writeFile(file, '{"id":"half', { flag: "a" });
+    {
+      await using dashboard = await staged({ audit: { file } });
+      await act(dashboard, "admin", { reason: "second" });
+      expect((await audit(dashboard)).map(({ reason }) => reason)).toContain("first");
+    }
+    // The line behind the half one is whole.
     await using dashboard = await staged({ audit: { file } });
-    await act(dashboard, "admin", { reason: "second" });
-    expect((await audit(dashboard)).map(({ reason }) => reason)).toContain("first");
+    expect((await audit(dashboard)).map(({ reason }) => reason)).toEqual(["second", "first"]);
+    const lines = (await readFile(file, "utf8")).split("\n");
+    expect(lines.filter((line) => line.includes('"begun"'))).toHaveLength(2);
+    expect(lines).toContain('{"id":"half');
   });
 
   it("a webhook hears of each row, with its header", async () => {

@@ -59,8 +59,8 @@ local k = {lock = KEYS[1], waiters = KEYS[2], alive = KEYS[3], queue = KEYS[4], 
 local what, wanted, waitMs, dry = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[6] == 'dry'
 local out = {}
 local function chosen(owner, dead)
-  if wanted ~= '' and owner ~= wanted then return false end
-  return what == 'one' or dead
+  if what == 'one' then return owner == wanted end
+  return dead
 end
 local heard = heardOf(k)
 local headBefore, queue, gone = redis.call('LINDEX', k.queue, 0), redis.call('LRANGE', k.queue, 0, -1), {}

@@ -105,29 +105,61 @@ export function channelNameOf(channel: string): ChannelName | null {
   return latch === undefined ? null : { lock: latch, use: "latch", owner: null };
 }
 
-/** A pattern of SCAN as an expression; `*`, `?`, `[...]` and backslashes as Redis reads them. */
-export function globExpression(glob: string): RegExp {
-  let source = "";
-  for (let at = 0; at < glob.length; at++) {
-    const char = glob[at] as string;
-    if (char === "*") source += ".*";
-    else if (char === "?") source += ".";
-    else if (char === "\\" && at + 1 < glob.length) source += literal(glob[++at] as string);
-    else if (char === "[") {
-      const end = glob.indexOf("]", at + 1);
-      if (end === -1) source += "\\[";
+/** What one place of a pattern takes: any characters, any one, one of a set, or the one with this code. */
+type Mark = "many" | "one" | RegExp | number;
+
+/**
+ * Whether a key matches a pattern of SCAN; `*`, `?`, `[...]` and backslashes as Redis reads them. No regular expression is made of the whole: keys are
+ * named by strangers, and one with many stars would take the event loop for minutes. The work here is at most key x pattern.
+ */
+export function globMatcher(glob: string): (key: string) => boolean {
+  const marks = marksOf(glob);
+  return (key) => {
+    let mark = 0;
+    // The last star that was met, and up to where it has taken the key.
+    let star = -1;
+    let taken = 0;
+    for (let at = 0; at < key.length; ) {
+      const wanted = marks[mark];
+      if (wanted === "many") {
+        star = mark++;
+        taken = at;
+      } else if (wanted !== undefined && fits(wanted, key, at)) {
+        mark++;
+        at++;
+      } else if (star === -1) return false;
       else {
-        const set = glob.slice(at + 1, end).replace(/[\\\]]/g, "\\$&");
-        source += set === "" ? "(?!)" : `[${set}]`;
-        at = end;
+        mark = star + 1;
+        at = ++taken;
       }
-    } else source += literal(char);
-  }
-  return new RegExp(`^${source}$`, "s");
+    }
+    while (marks[mark] === "many") mark++;
+    return mark === marks.length;
+  };
 }
 
-function literal(char: string): string {
-  return char.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+function marksOf(glob: string): readonly Mark[] {
+  const marks: Mark[] = [];
+  for (let at = 0; at < glob.length; at++) {
+    const char = glob[at];
+    const end = char === "[" ? glob.indexOf("]", at + 1) : -1;
+    if (char === "*") marks.push("many");
+    else if (char === "?") marks.push("one");
+    else if (end !== -1) {
+      const set = glob.slice(at + 1, end).replace(/[\\\]]/g, "\\$&");
+      marks.push(new RegExp(set === "" ? "(?!)" : `[${set}]`, "s"));
+      at = end;
+    } else {
+      if (char === "\\" && at + 1 < glob.length) at++;
+      marks.push(glob.charCodeAt(at));
+    }
+  }
+  return marks;
+}
+
+function fits(mark: Exclude<Mark, "many">, key: string, at: number): boolean {
+  if (typeof mark === "number") return key.charCodeAt(at) === mark;
+  return mark === "one" || mark.test(key[at] as string);
 }
 
 /** The part of an election's or barrier's key that its users know. */
@@ -140,12 +172,12 @@ export function plainName(lock: string): string {
 
 /** Which locks are meant by the patterns, and what SCAN is to be asked for so that their side keys come too. */
 export class Patterns {
-  readonly #expressions: readonly RegExp[];
+  readonly #matchers: readonly ((key: string) => boolean)[];
   /** For MATCH; `null`: everything is asked for and filtered here. */
   readonly match: string | null;
 
   constructor(patterns: readonly string[]) {
-    this.#expressions = patterns.map(globExpression);
+    this.#matchers = patterns.map(globMatcher);
     const [only] = patterns;
     const wide = patterns.length === 1 && only !== undefined ? `*${only}*`.replace(/\*{2,}/g, "*") : "*";
     this.match = wide === "*" ? null : wide;
@@ -153,6 +185,6 @@ export class Patterns {
 
   includes(lock: string): boolean {
     const name = plainName(lock);
-    return this.#expressions.some((each) => each.test(name) || each.test(lock));
+    return this.#matchers.some((matches) => matches(name) || matches(lock));
   }
 }

@@ -8,7 +8,7 @@ import { effectsOfCleaning, effectsOfEviction } from "./effects.js";
 /** Takes one waiter out of the queue. */
 export async function evict({ runner, request, whoIs }: Acting): Promise<Outcome> {
   const { entry } = request;
-  if (entry === null) return unsupported("Say which waiter.");
+  if (entry === null || entry === "") return unsupported("Say which waiter.");
   // The lock has changed hands, or it has got it meanwhile, or gone.
   const none: Outcome = { outcome: "conflict", effects: [] };
   return await takeOutOf(runner, request, "one", none, () => effectsOfEviction(entry, whoIs));
