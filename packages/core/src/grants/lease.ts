@@ -274,7 +274,8 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   protected ringLease(): void {
     const due = this.engine.runtime.nowMs() >= this.#renewAtMs;
     if (due) this.#renewAtMs = Infinity;
-    if (due && this.#renewable) this.#renewInTurn(true);
+    // After a sleep of the machine only an answer of the server counts, and a renewal in turn may do without one.
+    if (due && this.#renewable) this.#renewInTurn(this.engine.clockJump.read() === this.#jumpEpoch);
     this.#arm();
   }
 

@@ -28,9 +28,14 @@ async function stepNoticed(scene: Scene, beside: LockHandle): Promise<void> {
 
 function told(granted: Promise<LockHandle>): { readonly yes: boolean } {
   const seen = { yes: false };
-  void granted.then(() => {
-    seen.yes = true;
-  });
+  granted.then(
+    () => {
+      seen.yes = true;
+    },
+    () => {
+      // Refused by what it finds then, which is no grant either.
+    },
+  );
   return seen;
 }
 
@@ -53,6 +58,59 @@ test("rule 1: a grant that was answered before a step, and comes after it was no
   await scene.runtime.advance(lateMs + 100);
   expect(seen.yes).toBe(false);
   expect(scene.count("renew")).toBeGreaterThanOrEqual(2);
+});
+
+test("rule 1: a read lock that was granted before a step, and comes after it was noticed, is confirmed and not believed", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const beside = await scene.settle(client.mutex(other).acquire());
+  const seen = told(client.provider.readWriteLock(lockName).read.acquire());
+  await scene.runtime.advance(0.5);
+  late(client);
+  await scene.runtime.advance(1);
+  inTime(client);
+  await stepNoticed(scene, beside);
+  await scene.runtime.advance(100);
+  scene.redis.space.del(lockName);
+  scene.javaTakes();
+  await scene.runtime.advance(lateMs + 100);
+  expect(seen.yes).toBe(false);
+});
+
+/** Two holds of one slot of a cluster: the second is renewed with the first. */
+async function twoInASlot() {
+  const scene = new Scene();
+  const client = scene.client();
+  (client.line as { slotOf(): number | null }).slotOf = () => 0;
+  const first = await scene.settle(client.mutex(other).acquire());
+  await scene.runtime.advance(1_000);
+  const second = await scene.acquire(client);
+  const { leaseMs } = client.state.requests.settings;
+  // Both have been renewed by the clock once, and from then on go together.
+  await scene.runtime.advance(leaseMs / 2);
+  return { scene, first, second, leaseMs };
+}
+
+test("in a cluster a holder is told of its loss by the renewal that went along with another one", async () => {
+  const { scene, first, second, leaseMs } = await twoInASlot();
+  const { lost } = second;
+  scene.redis.space.del(lockName);
+  await scene.runtime.advance(leaseMs / 2);
+  expect([first.state, lost.aborted, second.state]).toEqual(["held", true, "lost"]);
+});
+
+test("in a cluster a hold is not proven by a renewal of before the machine slept", async () => {
+  const { scene, second, leaseMs } = await twoInASlot();
+  const { lost } = second;
+  const renewedAt = scene.count("renew");
+  while (scene.count("renew") === renewedAt) await scene.runtime.advance(10);
+  // All leases end while the machine sleeps, of which the clock that never steps shows nothing.
+  scene.runtime.stepWall(2 * leaseMs);
+  scene.redis.offsetMs += 2 * leaseMs;
+  scene.javaTakes();
+  // Without a look at the handle, which would ask by itself, until its renewal was due.
+  await scene.runtime.advance(leaseMs / 12);
+  expect(lost.aborted || second.remainingMs() === 0).toBe(true);
 });
 
 test("rule 1: a request that does not wait and whose confirmation finds nothing is refused, and sends no heartbeat", async () => {

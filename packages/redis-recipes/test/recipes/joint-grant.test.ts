@@ -23,10 +23,14 @@ function viewOf(client: SimulatedClient, name: string): ViewParts {
 }
 
 /** As a multi-lock asks for its parts. */
-function acquireAll(client: SimulatedClient, waitMs = 5_000): Promise<readonly Handle[] | null> {
+function acquireAll(
+  client: SimulatedClient,
+  waitMs = 5_000,
+  signal?: AbortSignal,
+): Promise<readonly Handle[] | null> {
   const specs = names.map((name): AcquireSpec => {
     const view = viewOf(client, name);
-    const options = resolveAcquireOptions("acquire", { waitMs }, view.defaults, acquireKeys.view);
+    const options = resolveAcquireOptions("acquire", { waitMs, ...(signal && { signal }) }, view.defaults, acquireKeys.view);
     return { ...(view.spec(options) as AcquireSpec), asksOnce: true };
   });
   return claimAll(viewOf(client, lockName).engine, specs as unknown as AcquireSpecs);
@@ -43,6 +47,20 @@ describe("several mutexes by one script", () => {
     expect(handles.map(({ state }) => state)).toEqual(["held", "held", "held"]);
     for (const handle of handles) expect(await scene.settle(handle.release())).toBe("released");
     expect(names.map((name) => scene.redis.holderOf(name))).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("are all given back by a caller that gives up while it hears, by the first of them, that it has lost that one", async () => {
+    const scene = new Scene();
+    const client = scene.client();
+    const first = await scene.acquire(client);
+    scene.redis.space.del(lockName);
+    const caller = new AbortController();
+    const givenUp = new Error("given up");
+    first.lost.addEventListener("abort", () => caller.abort(givenUp));
+    const asked = acquireAll(client, 5_000, caller.signal);
+    await expect(scene.settle(asked)).rejects.toBe(givenUp);
+    await scene.runtime.advance(1_000);
+    expect([first.state, client.state.holds.size]).toEqual(["lost", 0]);
   });
 
   test("rule 1: that were answered before a step of the clock, and come after it was noticed, are not believed", async () => {

@@ -63,6 +63,22 @@ test.each(kinds)(
   },
 );
 
+test("a taking back behind a late request ends with the lease, though the server's clock was set back by an hour", async () => {
+  const scene = new Scene();
+  const client = scene.client({ acks: 1, replicas: 1 }, { strayMs: () => 2_600 });
+  await scene.settle((await scene.acquire(client)).release());
+  const failed = expect(scene.settle(client.mutex(lockName).tryAcquire())).rejects.toThrow(
+    /outcome is unknown/,
+  );
+  client.line.cut();
+  scene.redis.offsetMs -= 3_600_000;
+  client.line.mend();
+  await failed;
+  const { leaseMs, aliveMs } = client.state.requests.settings;
+  await scene.runtime.advance(leaseMs + aliveMs);
+  await scene.settle((await scene.acquire(client, { waitMs: 1_000 })).release());
+});
+
 test("a release that is refused for the moment says released, though a second copy of the hand-over comes before the next try", async () => {
   const scene = new Scene();
   const [first, second] = [scene.client(), scene.client()];

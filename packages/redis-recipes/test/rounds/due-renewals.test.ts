@@ -11,6 +11,9 @@ class Hold implements Renewable {
   confirmedSentMs = -Infinity;
   ended = false;
   fails = false;
+  /** The server has it no more. */
+  missing = false;
+  toldGone = 0;
   readonly #runtime: SimulatedRuntime;
   readonly slot: number | null;
   readonly #all: Hold[];
@@ -30,9 +33,14 @@ class Hold implements Renewable {
     return this.confirmedSentMs + leaseMs;
   }
 
-  async renewWithin(_leaseMs: number, withinMs: number): Promise<number> {
+  gone(): void {
+    this.toldGone++;
+  }
+
+  async renewWithin(_leaseMs: number, withinMs: number): Promise<number | null> {
     await new Promise<void>((resolve) => this.#runtime.setTimer(withinMs, resolve));
     if (this.fails) throw new Error("nobody answers");
+    if (this.missing) return null;
     this.confirmedSentMs = this.nowMs();
     this.sentMs.push(this.nowMs());
     return this.validUntilMs();
@@ -53,6 +61,16 @@ describe("due renewals", () => {
     await runtime.advance(leaseMs / 4);
     return await renewal;
   };
+
+  it("that go along tell a holder whose entry is gone", async () => {
+    const { runtime, hold } = scene();
+    const [one, other] = [hold(0), hold(0)];
+    await settle(runtime, other.renewals.due(leaseMs));
+    await runtime.advance(leaseMs / 3);
+    other.missing = true;
+    await settle(runtime, one.renewals.due(leaseMs));
+    expect([one.toldGone, other.toldGone]).toEqual([0, 1]);
+  });
 
   it("of one slot go together, and whoever went along is not due when its own turn comes", async () => {
     const { runtime, hold } = scene();

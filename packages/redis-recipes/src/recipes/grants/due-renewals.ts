@@ -9,7 +9,10 @@ export interface Renewable {
   readonly ended: boolean;
   nowMs(): Millis;
   validUntilMs(): Millis;
+  /** `null`: the server has it no more. */
   renewWithin(leaseMs: Millis, withinMs: Millis): Promise<Millis | null>;
+  /** Tells its holder what only this renewal has heard. */
+  gone(): void;
   /** Others in the same slot, whose renewal costs no call when it goes with this one. */
   besides(): Iterable<DueRenewals>;
 }
@@ -61,9 +64,14 @@ export class DueRenewals {
 
   #goAlong(withinMs: Millis): void {
     if (this.#leaseMs === null || this.#pending !== undefined || this.#hold.ended) return;
-    this.#renew(this.#leaseMs, withinMs).catch(() => {
-      // The hold is uncertain by now, its time has not moved, and core asks when its own turn comes.
-    });
+    this.#renew(this.#leaseMs, withinMs).then(
+      (untilMs) => {
+        if (untilMs === null) this.#hold.gone();
+      },
+      () => {
+        // The hold is uncertain by now, its time has not moved, and core asks when its own turn comes.
+      },
+    );
   }
 
   #renew(leaseMs: Millis, withinMs: Millis): Promise<Millis | null> {

@@ -123,10 +123,14 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     const { line } = this.#requests;
     const { lock, found, owner } = this.spec;
     this.#state = state;
+    // A listener of another grant that was entered with this one has given the call up.
+    if (this.ended) return;
     this.#holds.add(this);
     // Rule 9: the answer of a master that was replaced before it could be delivered.
     const replaced = line.state !== "connected" || line.masterOf(lock.key) !== found.runId;
-    if (replaced || this.#holds.stolenSince(owner, found.askedMs)) this.becomeUncertain();
+    // Rule 1: the lease may have been counted by the clock of before a step.
+    const dated = !this.#requests.trusts({ runId: found.runId, sentMs: found.askedMs });
+    if (replaced || dated || this.#holds.stolenSince(owner, found.askedMs)) this.becomeUncertain();
   }
 
   nowMs(): Millis {
@@ -300,6 +304,10 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.wanted();
   }
 
+  gone(): void {
+    this.#state.lost("lease-missing");
+  }
+
   lost(reason: LossReason): void {
     if (this.ended) return;
     this.abandon();
@@ -338,7 +346,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       return;
     }
     this.#rechecking = false;
-    if (untilMs === null) this.#state.lost("lease-missing");
+    if (untilMs === null) this.gone();
   }
 
   #ask(entry: RenewEntry, withinMs: Millis): Promise<BatchAnswer<RenewAnswer>> {

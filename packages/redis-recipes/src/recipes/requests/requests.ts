@@ -115,8 +115,10 @@ export class Requests implements BatchContext {
       const outcome = await this.runUntilAnswered(call, endMs);
       if (lateUntilMs === null || outcome.reply === null) return outcome;
       const leftMs = lateUntilMs - outcome.reply.serverMs;
-      if (leftMs < 0) return outcome;
-      await pause(this.runtime, leftMs + 1, { ref: true }).over;
+      // A server whose clock was set back tells of a time that comes after the lease is over.
+      const restMs = endMs - this.runtime.nowMs();
+      if (leftMs < 0 || restMs <= 0) return outcome;
+      await pause(this.runtime, Math.min(leftMs + 1, restMs), { ref: true }).over;
     }
   }
 
