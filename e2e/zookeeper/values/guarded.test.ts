@@ -7,6 +7,7 @@ import {
   UnsupportedError,
 } from "@holdfast/core";
 import { eventually, expireSession, startZooKeeperProxy } from "@holdfast/test-servers";
+import { Perms } from "@holdfast/zk-protocol";
 import type { GuardedOp, ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connected } from "../../support/providers.js";
@@ -51,6 +52,22 @@ for (const { kind, start } of servers) {
       expect((await operator.read(`${path}/new`)).data).toBe("born");
       expect(await operator.exists(`${path}/old`)).toBe(false);
       expect(lock.state).toBe("held");
+    });
+
+    it("is refused, and the lock is held on, where the connection may not read the lock's node", async () => {
+      const operator = await Operator.connect(server.connectString);
+      const path = `/guarded${paths++}`;
+      await operator.create(path, { data: "before" });
+      await operator.create(`${path}/lock`);
+      const acl = [{ perms: Perms.ALL & ~Perms.READ, scheme: "world", id: "anyone" }];
+      const locks: ZooKeeperLocks = await connected(server.connectString, { acl });
+      const lock = await locks.mutex(`${path}/lock`).acquire();
+      const refused = locks.guarded(lock, [{ op: "set", path, data: bytes("after") }]);
+      await expect(refused).rejects.toThrow(BackendError);
+      await expect(refused).rejects.toThrow(/NoAuth/);
+      expect([lock.state, (await operator.read(path)).data]).toEqual(["held", "before"]);
+      expect(await lock.release()).toBe("released");
+      expect(await operator.children(`${path}/lock`)).toEqual([]);
     });
 
     it("is one request", async () => {

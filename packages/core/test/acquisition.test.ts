@@ -45,6 +45,25 @@ describe("an acquire under way", () => {
     expect(next.value).toBe(provider.holds()[0]);
   });
 
+  it("is taken back before a request that a listener of its end makes", async () => {
+    const runtime = simulatedRuntime(1);
+    const { provider, requests, last } = scripted(runtime, "session", { cancelsAnswered: false });
+    let again: ReturnType<typeof follow> | undefined;
+    provider.events.on("acquire-settled", () => {
+      again ??= follow(provider.mutex("a").tryAcquire());
+    });
+    const controller = new AbortController();
+    follow(provider.mutex("a").acquire({ signal: controller.signal }));
+    await runtime.advance(50);
+    controller.abort("enough");
+    await runtime.advance(10);
+    expect(last().cancels).toBe(1);
+    expect(requests).toHaveLength(1);
+    last().cancelled.resolve();
+    await runtime.advance(0);
+    expect(requests).toHaveLength(2);
+  });
+
   it("settles at an abort, whatever the server does, and the clean-up goes on behind", async () => {
     const runtime = simulatedRuntime(2);
     const { provider, last } = scripted(runtime, "session", { cancelsAnswered: false });

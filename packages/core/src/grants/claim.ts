@@ -571,8 +571,10 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     if (outcome === "error" || outcome === "aborted") this.#failure = { error };
     else if (throws && !(outcome === "unavailable" && beside !== undefined))
       this.#failure = { error: this.#inVain(this.#timedOut()) };
-    this.#settle(outcome, error);
+    // Before the event, whose listener may ask for that name again: its request waits for what is taken back here.
+    this.#phase = "settled";
     if (attempt !== undefined) void this.#withdraw(attempt);
+    this.#settle(outcome, error);
   }
 
   #timedOut(): AcquireTimeoutError {

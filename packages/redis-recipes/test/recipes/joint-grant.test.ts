@@ -30,7 +30,12 @@ function acquireAll(
 ): Promise<readonly Handle[] | null> {
   const specs = names.map((name): AcquireSpec => {
     const view = viewOf(client, name);
-    const options = resolveAcquireOptions("acquire", { waitMs, ...(signal && { signal }) }, view.defaults, acquireKeys.view);
+    const options = resolveAcquireOptions(
+      "acquire",
+      { waitMs, ...(signal && { signal }) },
+      view.defaults,
+      acquireKeys.view,
+    );
     return { ...(view.spec(options) as AcquireSpec), asksOnce: true };
   });
   return claimAll(viewOf(client, lockName).engine, specs as unknown as AcquireSpecs);

@@ -2,6 +2,7 @@ import { InvalidArgumentError, type LockHandle, UnsupportedError } from "@holdfa
 import { Handle, show } from "@holdfast/core/internal";
 import {
   CreateFlags,
+  errorCodes,
   type MultiOp,
   type MultiResponse,
   multiFailure,
@@ -37,7 +38,7 @@ export async function guardedWrite(
     // Another session has no such node; the news that ours is over come by themselves.
     if (context !== grant.context) throw Handle.holdOf(handle as Handle).lossError();
     const outcome = await outcomeOf(context.session, "multi", { ops: [...own, ...theirs] });
-    const refused = outcome.ok ? refusalIn(outcome.value, own.length, theirs) : refusalOf(outcome.error);
+    const refused = outcome.ok ? refusalIn(outcome.value, own, theirs) : refusalOf(outcome.error);
     if (outcome.ok && refused === null) return;
     if (refused === "lost") {
       grant.missing();
@@ -64,16 +65,16 @@ function grantOf(calls: RetryingRequests, handle: LockHandle): ZooKeeperGrant {
   });
 }
 
-/** `"lost"`: by one of the lock's own nodes. */
+/** `"lost"`: one of the lock's own nodes is gone. A check that is refused for another reason, such as rights, says nothing of that. */
 function refusalIn(
   answer: MultiResponse,
-  own: number,
+  own: readonly MultiOp[],
   theirs: readonly MultiOp[],
 ): ZooKeeperError | "lost" | null {
   const failure = multiFailure(answer);
   if (failure === undefined) return null;
-  if (failure.index < own) return "lost";
-  const { op, request } = theirs[failure.index - own] as MultiOp;
+  if (failure.index < own.length && failure.code === errorCodes.NoNode) return "lost";
+  const { op, request } = [...own, ...theirs][failure.index] as MultiOp;
   return new ZooKeeperError(failure.code, { op, path: request.path });
 }
 

@@ -227,6 +227,11 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   /** Contact is broken, or the machine may have slept; the deadline is still ahead. */
   doubt(): void {
     if (this.over || this.#state.doubted) return;
+    // One that is kept and hears of a break when contact is back is given back now: no later contact would have it deleted.
+    if (this.#kept !== null && this.context.session.state === "connected") {
+      (this.#state as KeepingState).wanted();
+      if (this.over) return;
+    }
     // A hold that its caller does not have yet is only delivered once it is proven.
     if (this.parts.endsWhenSuspended && this.#state.delivered) {
       const { asleep, connection } = this.context.session;

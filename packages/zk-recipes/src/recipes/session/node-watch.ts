@@ -50,12 +50,13 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
     this.#handle = this.context.session.watchData(this.path, this);
   }
 
-  /** Reads the node of a watch that is armed, and watches on. */
-  readNow(): void {
-    if (this.#handle === null || this.#asked !== null) return;
+  /** Reads the node of a watch that is armed, and watches on. `false`: the request that arms it is not answered yet, and reads nothing. */
+  readNow(): boolean {
+    if (this.#handle === null || this.#asked !== null) return this.#asked !== "unread";
     this.#handle.drop();
     this.#handle = null;
     this.arm();
+    return true;
   }
 
   #begin(how: "read" | "unread"): void {

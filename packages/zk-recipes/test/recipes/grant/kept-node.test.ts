@@ -64,6 +64,19 @@ describe("a grant that is kept", () => {
     expect(heard).toEqual(["answered"]);
   });
 
+  test("is given back when it hears of a break while contact is there, as no later contact would delete it", () => {
+    grant.keep();
+    answerOwn();
+    answerChildren("own");
+    heard.length = 0;
+    grant.doubt();
+    expect(heard[0]).toBe("wanted");
+    session.state = "suspended";
+    heard.length = 0;
+    grant.doubt();
+    expect(heard).toEqual(["uncertain"]);
+  });
+
   test("is not lent while more has arrived than was read", () => {
     grant.keep();
     answerOwn();

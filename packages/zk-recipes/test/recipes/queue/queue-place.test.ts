@@ -401,6 +401,17 @@ describe("a waiter that may watch nodes without reading them", () => {
     expect(failure?.message).toMatch(/NoAuth.*options auth and acl/);
   });
 
+  it("reads the node ahead also where the watches were answered later than that", async () => {
+    queueUnread(2, 1);
+    await clock.advance(2_100);
+    answerWatches();
+    expect(session.sent).toEqual([]);
+    await clock.advance(2_000);
+    expect(session.sent.map(({ op, path }) => [op, path])).toEqual([["getData", `/l/${name(1)}`]]);
+    session.refuse(session.pending("getData"), errorCodes.NoAuth);
+    expect(heard).toEqual(["failed"]);
+  });
+
   it("holds by the event behind that read too, unless the read shows that the holder is of its own session", async () => {
     for (const owner of [other, session.id]) {
       queueUnread(2, 1);
