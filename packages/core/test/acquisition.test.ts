@@ -48,9 +48,9 @@ describe("an acquire under way", () => {
   it("is taken back before a request that a listener of its end makes", async () => {
     const runtime = simulatedRuntime(1);
     const { provider, requests, last } = scripted(runtime, "session", { cancelsAnswered: false });
-    let again: ReturnType<typeof follow> | undefined;
-    provider.events.on("acquire-settled", () => {
-      again ??= follow(provider.mutex("a").tryAcquire());
+    const listening = provider.events.on("acquire-settled", () => {
+      listening[Symbol.dispose]();
+      follow(provider.mutex("a").tryAcquire());
     });
     const controller = new AbortController();
     follow(provider.mutex("a").acquire({ signal: controller.signal }));
