@@ -1,4 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { writeAgain } from "../scripts/write-again.js";
 import type { Command, Flight, Outcome } from "./commands.js";
 import { NotSentError, OutcomeUnknownError } from "./errors.js";
 import type { NodeConnection } from "./node-connection.js";
@@ -32,7 +33,8 @@ interface Item {
 /**
  * Runs that are followed by WAIT. A server takes nothing else from a connection that waits, so they have one of their own, and all
  * that come while one is waiting go together, with one WAIT behind them: a replica that is gone costs its time-out once or
- * twice, not once for each run. WAIT counts replicas that have everything written before it, so its count holds for each.
+ * twice, not once for each run. WAIT counts replicas that have everything that this connection wrote before it, so its count holds for
+ * each; a run that writes nothing is followed by one that does.
  */
 export class AckedRuns {
   readonly connection: NodeConnection;
@@ -85,20 +87,26 @@ export class AckedRuns {
     const items = this.#queue;
     this.#queue = [];
     const commands: Command[] = [];
-    const places = items.map((item) => {
-      if (item.run.asking) commands.push(["asking"]);
-      commands.push(scriptCommand(this.connection, item.run));
-      return commands.length - 1;
+    const send = (run: ScriptRun): number => {
+      if (run.asking) commands.push(["asking"]);
+      return commands.push(scriptCommand(this.connection, run)) - 1;
+    };
+    const sent = items.map((item) => {
+      const writing: ScriptRun = { ...item.run, script: writeAgain, args: [] };
+      return { item, writing, at: send(item.run), writingAt: send(writing) };
     });
     const replicas = Math.max(...items.map((item) => item.wait.replicas));
     commands.push(["wait", replicas, Math.max(...items.map((item) => item.wait.timeoutMs))]);
     const flight = await this.connection.flight(commands);
     const again: Item[] = [];
-    items.forEach((item, index) => {
-      const outcome = flight.outcomes[places[index] ?? -1] ?? unanswered;
-      if (forgotten(this.connection, item.run, outcome)) again.push(item);
-      else item.resolve(result(flight, outcome));
-    });
+    for (const { item, writing, at, writingAt } of sent) {
+      const outcome = flight.outcomes[at] ?? unanswered;
+      const written = flight.outcomes[writingAt] ?? unanswered;
+      const ranNot = forgotten(this.connection, item.run, outcome);
+      // Both are asked, since each keeps account of its own script.
+      if (forgotten(this.connection, writing, written) || ranNot) again.push(item);
+      else item.resolve(result(flight, outcome, written));
+    }
     // First, as they were first.
     this.#queue = [...again, ...this.#queue];
     this.#busy = false;
@@ -147,9 +155,9 @@ const unanswered: Outcome = {
 };
 
 /** A run whose WAIT has no count is not known to be anywhere but on the master: that is an unknown outcome too. */
-function result(flight: Flight, outcome: Outcome): RunResult {
+function result(flight: Flight, outcome: Outcome, written: Outcome): RunResult {
   const { sentMs, answeredMs, runId, outcomes } = flight;
-  const waited = outcomes[outcomes.length - 1] ?? unanswered;
+  const waited = "error" in written ? written : (outcomes[outcomes.length - 1] ?? unanswered);
   const base = { sentMs, answeredMs, runId };
   if ("error" in outcome) return { ...base, outcome, acknowledged: null };
   if ("error" in waited) {

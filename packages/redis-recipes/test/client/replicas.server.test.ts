@@ -4,7 +4,7 @@ import { eventually, freePort, type RedisNode, startRedis, startRedisProxy } fro
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { NotSentError, OutcomeUnknownError, TooFewReplicasError } from "../../src/client/errors.js";
-import { freshName, increment, openLine, settled } from "./support.js";
+import { echo, freshName, increment, openLine, settled } from "./support.js";
 
 let master: RedisNode;
 let replicas: readonly RedisNode[];
@@ -42,8 +42,8 @@ test("counts the replicas that acknowledged, in the flight of the script", async
   proxy.reset();
   const answer = await line.run(increment, [key], [], wait(2));
   expect(answer).toMatchObject({ reply: 2, acknowledged: 2, runId: await master.runId() });
-  expect(proxy.counts()).toMatchObject({ flights: 1, commands: 2 });
-  expect(proxy.counts().byName).toMatchObject({ EVALSHA: 1, WAIT: 1 });
+  expect(proxy.counts()).toMatchObject({ flights: 1, commands: 3 });
+  expect(proxy.counts().byName).toMatchObject({ EVALSHA: 2, WAIT: 1 });
   expect(warnings).toEqual([]);
 });
 
@@ -82,6 +82,24 @@ test("pays for a frozen replica once for all runs together, and holds nobody els
   // One WAIT for the first, one for the nineteen that came meanwhile.
   expect(performance.now() - startedMs).toBeLessThan(10_000);
   for (const { acknowledged } of answers) expect(acknowledged).toBe(1);
+});
+
+test("counts no replica for a run that found nothing to write, while none can have what was written before", async () => {
+  const { line } = openLine({ url: master.url, replicas: 2, acks: 1 });
+  await line.whenConnected();
+  const key = freshName("unwritten");
+  expect((await line.run(increment, [key], [], wait(2))).acknowledged).toBe(2);
+  onTestFinished(async () => {
+    for (const replica of replicas) replica.resume();
+    await online(2);
+  });
+  for (const replica of replicas) await replica.pause();
+  const before = await master.info("persistence");
+  const answer = await line.run(echo, [key], ["held already"], wait(1, 200));
+  expect(answer).toMatchObject({ reply: "held already", acknowledged: 0 });
+  const changes = "rdb_changes_since_last_save";
+  expect(Number((await master.info("persistence"))[changes]) - Number(before[changes])).toBe(1);
+  expect(await master.command("GET", key)).toBe("1");
 });
 
 test("is unknown when the script was answered and its WAIT was not", async () => {
