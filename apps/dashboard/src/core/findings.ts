@@ -101,7 +101,8 @@ export class FindingsBoard {
   /** Redis keeps no moment of a grant; what its collector has seen is judged here. ZooKeeper's judges by the ages that it reads. */
   #walk(): void {
     const nowMs = this.#now();
-    if (nowMs - this.#walkedMs < walkEveryMs) return;
+    // Also where the clock was set back.
+    if (nowMs >= this.#walkedMs && nowMs - this.#walkedMs < walkEveryMs) return;
     this.#walkedMs = nowMs;
     const left = this.#clusters.filter(({ collector }) => collector.backend === "redis");
     this.#slow = new Map(left.map((each) => [each.name, slowHolds(each.collector, this.#longHoldMs, nowMs)]));

@@ -13,7 +13,9 @@ export class Kept<T> {
 
   get(): Promise<T> {
     const asked = this.#asked;
-    if (asked !== undefined && this.#now() - asked.atMs < this.#keepMs) return asked.answer;
+    const ageMs = asked === undefined ? 0 : this.#now() - asked.atMs;
+    // An age below 0: the clock was set back, and how old the answer is cannot be known.
+    if (asked !== undefined && ageMs >= 0 && ageMs < this.#keepMs) return asked.answer;
     const answer = this.#ask();
     const mine = { atMs: this.#now(), answer };
     this.#asked = mine;

@@ -343,8 +343,10 @@ export class Observatory {
     // Its reads fail one by one and say so; nothing is left to reject.
     void this.graph.refresh(suspiciousWaitMs);
     const sinceMs = nowMs - this.#pointMs;
-    if (sinceMs < pointEveryMs) return;
+    if (sinceMs >= 0 && sinceMs < pointEveryMs) return;
     this.#pointMs = nowMs;
+    // The clock was set back: the next point has a length again.
+    if (sinceMs < 0) return;
     for (const watched of this.#watched.values()) {
       const { waiting, held } = await watched.census.get();
       watched.tally.point({ atMs: nowMs, waiting, held }, sinceMs);

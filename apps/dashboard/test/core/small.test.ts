@@ -5,9 +5,25 @@ import { FailedLogins } from "../../src/auth/failed-logins.js";
 import { hashPassword, verifyPassword } from "../../src/auth/passwords.js";
 import { clusterRowOf } from "../../src/core/cluster-row.js";
 import { HistoryBook } from "../../src/core/history.js";
+import { Kept } from "../../src/core/kept.js";
 import { Observatory } from "../../src/core/observatory.js";
 import { selectLocks } from "../../src/core/select-locks.js";
 import { FakeCollector, fakeParticipant } from "../fake-collector.js";
+
+it("a kept answer is asked for anew when it is old, and when the clock was set back", async () => {
+  let nowMs = 1_000_000;
+  let asked = 0;
+  const kept = new Kept(
+    async () => ++asked,
+    1_000,
+    () => nowMs,
+  );
+  expect([await kept.get(), await kept.get()]).toEqual([1, 1]);
+  nowMs += 1_000;
+  expect(await kept.get()).toBe(2);
+  nowMs -= 600_000;
+  expect([await kept.get(), await kept.get()]).toEqual([3, 3]);
+});
 
 describe("names by part and by glob", () => {
   it.each([

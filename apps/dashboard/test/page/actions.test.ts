@@ -1,6 +1,7 @@
 import { shownName } from "@holdfast/collectors/internal";
 import { describe, expect, it } from "vitest";
 import { asAction, confirmation, hindrance, outcomeOf } from "../../page/src/actions/words.js";
+import { ApiFailure, refusalOf } from "../../page/src/api/failure.js";
 
 const ready = {
   action: "force-release" as const,
@@ -84,5 +85,28 @@ describe("words of the server", () => {
       expect(outcomeOf({ outcome }).text).toContain("othing was done");
     }
     expect(outcomeOf({ outcome: "done" }).tone).toBe("good");
+  });
+});
+
+describe("an action that failed", () => {
+  it.each([
+    [403, "forbidden"],
+    [409, "conflict"],
+    [503, "audit-unavailable"],
+    [503, "busy"],
+  ])("was not done where the answer is %d %s", (status, code) => {
+    expect(refusalOf(new ApiFailure("refused", status, code, "why"))).toBe("Nothing was done. why");
+  });
+
+  it.each([
+    [503, "outcome-unknown"],
+    [500, ""],
+    [502, ""],
+    [0, ""],
+    [200, ""],
+  ])("may have been done where the answer is %d %s", (status, code) => {
+    const failure = new ApiFailure("server", status, code, "why");
+    expect(refusalOf(failure)).toMatch(/^It is not known whether it was done/);
+    expect(refusalOf(failure, false)).toBe("Nothing was done. why");
   });
 });

@@ -48,7 +48,7 @@ export class Book {
 
   /** Takes a reading in. `null`: there is nothing that is known as a lock. */
   apply(reading: Reading): LockRecord | null {
-    const { key, atMs, leftMs, token, denied, beside } = reading;
+    const { key, atMs, readMs, leftMs, token, denied, beside } = reading;
     const known = this.records.get(key);
     const nothing = reading.shape.is === "nothing" && !someoneWaits(reading, known);
     const foreign = reading.shape.is === "other" || !this.#isLock(reading, known);
@@ -56,12 +56,13 @@ export class Book {
       if (known !== undefined) this.remove(key);
       return null;
     }
-    if (known !== undefined && atMs < known.atMs) return known;
+    if (known !== undefined && readMs < known.readMs) return known;
     const record = known ?? this.#begin(key);
     const before = known === undefined ? null : lookOf(known);
     const raised = followHolders(record, reading, known !== undefined, this.#parts);
     if (beside !== null) followQueue(record, beside, atMs);
     record.atMs = atMs;
+    record.readMs = readMs;
     record.leftMs = leftMs;
     record.token = token;
     record.denied = denied;

@@ -1,4 +1,4 @@
-import type { Millis, RecordReader } from "@holdfast/core";
+import type { Millis, RecordReader, Runtime } from "@holdfast/core";
 import { ReplyError, recordKeys } from "@holdfast/redis-recipes/internal";
 import { whoIs } from "../judge/who-is.js";
 import { denied } from "../kit/action.js";
@@ -66,7 +66,7 @@ export interface RedisCollector extends LockCollector {
 
 class Collector implements RedisCollector {
   readonly backend = "redis";
-  readonly #nowMs: () => Millis;
+  readonly #runtime: Runtime;
   /** Whether the patterns include the lock. A lock outside of them is neither shown nor acted upon. Without patterns every lock is included. */
   readonly #isMeant: (key: string) => boolean;
   readonly #places: Places;
@@ -95,7 +95,7 @@ class Collector implements RedisCollector {
     const { runtime, patterns, scanCallsPerSecond, channelsEveryMs, rowsEveryMs } = options;
     const meant = new Patterns(patterns);
     this.#isMeant = (key) => patterns.length === 0 || meant.includes(key);
-    this.#nowMs = () => runtime.wallMs();
+    this.#runtime = runtime;
     this.#places = openPlaces(options.target, runtime);
     this.#identities = new Identities(this.#places, runtime);
     this.#book = new Book({
@@ -117,7 +117,7 @@ class Collector implements RedisCollector {
     });
     this.#rows = new Rows((uuid) => this.#identities.of(uuid).identity);
     this.#reader = new Reader(this.#places, runtime, (reading) => this.#took(reading));
-    this.#servers = new Servers(this.#places, this.#nowMs);
+    this.#servers = new Servers(this.#places, () => runtime.wallMs());
     const scanCost = `scan ${scanCallsPerSecond} calls/s of ${options.scanCount} keys for each master`;
     this.#sources = {
       scan: new PolledSource("scan", scanCost, 600_000),
@@ -134,8 +134,8 @@ class Collector implements RedisCollector {
       count: options.scanCount,
       state: this.#sources.scan,
       keyFor: (lock) => this.#book.keyFor(lock),
-      readSince: (key, atMs) => (this.#book.records.get(key)?.atMs ?? 0) >= atMs,
-      passed: (link, fromMs) => this.#passed(link, fromMs),
+      readSince: (key, readMs) => (this.#book.records.get(key)?.readMs ?? -Infinity) >= readMs,
+      passed: (link, from) => this.#passed(link, from),
       onStatus: () => this.#listeners.emit({ type: "status" }),
     });
     if (patterns.length === 0) {
@@ -169,7 +169,7 @@ class Collector implements RedisCollector {
   }
 
   sources(): readonly SourceStatus[] {
-    const nowMs = this.#nowMs();
+    const nowMs = this.#runtime.wallMs();
     return Object.values(this.#sources).map((each) => each.status(nowMs));
   }
 
@@ -219,7 +219,7 @@ class Collector implements RedisCollector {
       book: this.#book,
       rows: this.#rows,
       channels: this.#channels,
-      nowMs: this.#nowMs,
+      runtime: this.#runtime,
       learn: (uuids) => this.#identities.learn(uuids, learntAtOnce),
     });
   }
@@ -280,11 +280,11 @@ class Collector implements RedisCollector {
   }
 
   /** What one master serves and the pass has not met is read again: it is gone, or was missed. */
-  async #passed(link: Link, fromMs: Millis): Promise<void> {
-    if (!this.#watchedSinceMs.has(link)) this.#watchedSinceMs.set(link, fromMs);
+  async #passed(link: Link, from: Pick<Reading, "atMs" | "readMs">): Promise<void> {
+    if (!this.#watchedSinceMs.has(link)) this.#watchedSinceMs.set(link, from.atMs);
     const missed: string[] = [];
-    for (const { key, atMs } of this.#book.records.values())
-      if (atMs < fromMs && this.#places.masterOf(key) === link) missed.push(key);
+    for (const { key, readMs } of this.#book.records.values())
+      if (readMs < from.readMs && this.#places.masterOf(key) === link) missed.push(key);
     await this.#reader.readAt(link, missed, "full");
   }
 

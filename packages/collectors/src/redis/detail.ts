@@ -1,4 +1,4 @@
-import type { Millis } from "@holdfast/core";
+import type { Millis, Runtime } from "@holdfast/core";
 import {
   type Command,
   neverExpiresMs,
@@ -16,7 +16,7 @@ import { doubleBarrierPrefix, plainName } from "./key-names.js";
 import type { Link, Reply } from "./link.js";
 import type { LockRecord } from "./lock-record.js";
 import { ownerIn } from "./owner-words.js";
-import { parseReading, readingCommands } from "./reading.js";
+import { answeredAt, parseReading, readingCommands } from "./reading.js";
 import type { Rows } from "./rows.js";
 
 export interface DetailParts {
@@ -24,7 +24,7 @@ export interface DetailParts {
   readonly book: Book;
   readonly rows: Rows;
   readonly channels: Channels;
-  readonly nowMs: () => Millis;
+  readonly runtime: Runtime;
   readonly learn: (uuids: Iterable<string>) => Promise<unknown>;
 }
 
@@ -38,7 +38,7 @@ export async function readDetail(
   maxWaiters: number,
   parts: DetailParts,
 ): Promise<ObservedLockDetail | null> {
-  const { link, book, rows, channels, nowMs } = parts;
+  const { link, book, rows, channels, runtime } = parts;
   const last = Math.max(0, maxWaiters - 1);
   const reading = readingCommands(key, "full");
   const waitersKey = prefixed("holdfast_waiters", key);
@@ -53,17 +53,17 @@ export async function readDetail(
     ["zrange", deadlinesKey, 0, Math.max(last, 99), "withscores"],
     ["get", runKey],
   ];
-  const sentMs = nowMs();
+  const sentMs = runtime.nowMs();
   const replies = await link.send([...reading, ...more], { atomic: true });
-  const atMs = nowMs();
+  const when = answeredAt(runtime, sentMs);
   const refused = replies.find((each) => each instanceof ReplyError && each.kind !== "other");
   if (refused !== undefined) throw refused;
-  const picture = parseReading(key, "full", replies.slice(0, reading.length), atMs, atMs - sentMs);
+  const picture = parseReading(key, "full", replies.slice(0, reading.length), when);
   const [time, type, waiters, queue, deadlines, run] = replies.slice(reading.length);
   const [seconds, micros] = time as [string, string];
   const serverMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   /** From the server's clock, or any that its entries were written by, to this one's. */
-  const here = (ms: Millis): Millis => Math.round(ms + (atMs - serverMs));
+  const here = (ms: Millis): Millis => Math.round(ms + (when.atMs - serverMs));
   const record = book.apply(picture);
   if (
     record === null ||

@@ -68,7 +68,7 @@ async function discoverAt(link: Link, found: Map<string, Group>): Promise<void> 
     group.sample.forEach((key, index) => {
       const own = replies.slice(at, at + (asks[index] as readonly Command[]).length);
       at += own.length;
-      const { shape } = parseReading(key, "slim", own, 0, 0);
+      const { shape } = parseReading(key, "slim", own, { atMs: 0, readMs: 0, blurMs: 0 });
       if (shape.is !== "lock") return;
       locks++;
       for (const { field } of shape.fields) group.libraries.add(libraryOf(ownerIn(field)));

@@ -33,6 +33,8 @@ export class LockRecord implements LockFigures {
   shape: RecordShape = nothing;
   /** Wall time of the last reading, and what was left then: -1 without an end, -2 when there is no key. */
   atMs: Millis = 0;
+  /** As `Reading.readMs`. */
+  readMs: Millis = -Infinity;
   leftMs: Millis = -2;
   token: string | null = null;
   denied: string | null = null;

@@ -3,6 +3,7 @@ import { ReplyError } from "@holdfast/redis-recipes/internal";
 import type { Link } from "./link.js";
 import type { Places } from "./places.js";
 import {
+  answeredAt,
   isHashKey,
   parseReading,
   type Reading,
@@ -57,8 +58,7 @@ export class Reader {
     const calls = keys.map((key) => readingCommands(key, depth));
     const sentMs = this.#runtime.nowMs();
     const replies = await link.send(calls.flat());
-    const blurMs = this.#runtime.nowMs() - sentMs;
-    const atMs = this.#runtime.wallMs();
+    const when = answeredAt(this.#runtime, sentMs);
     let at = 0;
     keys.forEach((key, index) => {
       const count = (calls[index] as readonly unknown[]).length;
@@ -68,7 +68,7 @@ export class Reader {
         this.#places.outdated();
         return;
       }
-      this.#take(parseReading(key, depth, own, atMs, blurMs), texts);
+      this.#take(parseReading(key, depth, own, when), texts);
     });
   }
 
@@ -76,8 +76,7 @@ export class Reader {
   async #script(link: Link, keys: readonly string[], texts: string[]): Promise<boolean> {
     const sentMs = this.#runtime.nowMs();
     const [answers] = await link.send([["eval_ro", slimScript, 0, ...keys]]);
-    const blurMs = this.#runtime.nowMs() - sentMs;
-    const atMs = this.#runtime.wallMs();
+    const when = answeredAt(this.#runtime, sentMs);
     if (!Array.isArray(answers)) {
       if (answers instanceof ReplyError && answers.kind === "denied") this.#scripts = false;
       return false;
@@ -85,7 +84,7 @@ export class Reader {
     const where = { servers: [] };
     keys.forEach((key, index) => {
       const replies = slimReplies(answers[index], where);
-      if (replies !== null) this.#take(parseReading(key, "slim", replies, atMs, blurMs), texts);
+      if (replies !== null) this.#take(parseReading(key, "slim", replies, when), texts);
     });
     return true;
   }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Millis } from "@holdfast/core";
+import type { Millis, Runtime } from "@holdfast/core";
 import { type Command, prefixed, ReplyError, suffixed } from "@holdfast/redis-recipes/internal";
 import { barrierPrefix, doubleBarrierPrefix } from "./key-names.js";
 import type { Reply } from "./link.js";
@@ -13,6 +13,8 @@ export interface Reading {
   readonly depth: ReadingDepth;
   /** Wall time of the reader, when the answer was there. */
   readonly atMs: Millis;
+  /** The same moment by the clock that never steps, which puts readings in order. */
+  readonly readMs: Millis;
   /** From the question to the answer. */
   readonly blurMs: Millis;
   readonly shape: Shape;
@@ -109,14 +111,19 @@ export function isHashKey(key: string): boolean {
   return !key.startsWith(barrierPrefix) && !key.startsWith(doubleBarrierPrefix);
 }
 
+/** When the answer to a question was there that was sent at `sentMs`, by the clock that never steps. */
+export function answeredAt(runtime: Runtime, sentMs: Millis): Pick<Reading, "atMs" | "readMs" | "blurMs"> {
+  const readMs = runtime.nowMs();
+  return { atMs: runtime.wallMs(), readMs, blurMs: readMs - sentMs };
+}
+
 export function parseReading(
   key: string,
   depth: ReadingDepth,
   replies: readonly Reply[],
-  atMs: Millis,
-  blurMs: Millis,
+  when: Pick<Reading, "atMs" | "readMs" | "blurMs">,
 ): Reading {
-  const common = { key, depth, atMs, blurMs };
+  const common = { key, depth, ...when };
   const nothing = { leftMs: -2, token: null, beside: null, denied: null };
   if (key.startsWith(barrierPrefix) || key.startsWith(doubleBarrierPrefix)) {
     const there = Number(replies[0]) > 0 || Number(replies[1] ?? 0) > 0;

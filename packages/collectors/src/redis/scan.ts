@@ -4,7 +4,7 @@ import type { Link } from "./link.js";
 import type { Places } from "./places.js";
 import type { PolledSource } from "./polled-source.js";
 import type { Reader } from "./reader.js";
-import type { ReadingDepth } from "./reading.js";
+import type { Reading, ReadingDepth } from "./reading.js";
 
 export interface ScanParts {
   readonly places: Places;
@@ -15,10 +15,10 @@ export interface ScanParts {
   readonly count: number;
   readonly state: PolledSource;
   readonly keyFor: (lock: string) => string;
-  /** Whether the lock was read at this time or later. */
-  readonly readSince: (key: string, atMs: Millis) => boolean;
-  /** Ends of passes: everything that was not read since `fromMs` on this master is to be read again. */
-  passed(link: Link, fromMs: Millis): Promise<void>;
+  /** Whether the lock was read at this time, as of `Reading.readMs`, or later. */
+  readonly readSince: (key: string, readMs: Millis) => boolean;
+  /** Ends of passes: everything that was not read since then on this master is to be read again. */
+  passed(link: Link, from: Pick<Reading, "atMs" | "readMs">): Promise<void>;
   onStatus(): void;
 }
 
@@ -138,7 +138,7 @@ class MasterScan {
   /** How many locks were read. */
   async #pass(): Promise<number> {
     const { runtime, patterns, count, callsPerSecond } = this.#parts;
-    const fromMs = runtime.wallMs();
+    const from = { atMs: runtime.wallMs(), readMs: runtime.nowMs() };
     const size = Number(await this.#link.ask("dbsize"));
     const everyMs = 1_000 / callsPerSecond;
     const match = patterns.match === null ? [] : ["match", patterns.match];
@@ -157,7 +157,7 @@ class MasterScan {
       cursor = next;
       calls++;
       await reading;
-      const { slim, full } = this.#pick(keys, fromMs, tokens);
+      const { slim, full } = this.#pick(keys, from.readMs, tokens);
       read += slim.length + full.length;
       reading = this.#read(slim, full, tokens);
       // Its trouble is met at the next turn, or below.
@@ -166,7 +166,7 @@ class MasterScan {
       this.#told();
     } while (cursor !== "0");
     await reading;
-    await this.#parts.passed(this.#link, fromMs);
+    await this.#parts.passed(this.#link, from);
     this.passMs = runtime.wallMs();
     this.coverage = 1;
     this.error = null;

@@ -35,6 +35,7 @@ export class SessionContacts {
 
   #stateOf(id: string): ObservedSession["state"] {
     if (this.#connected.has(id)) return "connected";
-    return this.#complete ? "suspended" : "unknown";
+    // One that was never seen connected may have its connection to a server that the dashboard is not told to ask.
+    return this.#complete && this.#timeouts.has(id) ? "suspended" : "unknown";
   }
 }

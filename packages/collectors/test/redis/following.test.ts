@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { CollectorEvent } from "../../src/index.js";
+import { Book } from "../../src/redis/book.js";
 import { followHolders } from "../../src/redis/following.js";
 import { LockRecord } from "../../src/redis/lock-record.js";
 import type { Reading, Shape } from "../../src/redis/reading.js";
@@ -21,6 +22,7 @@ function releaseOf(
     const reading: Reading = {
       key: "k",
       atMs,
+      readMs: 0,
       blurMs: 0,
       depth: "slim",
       shape,
@@ -135,7 +137,17 @@ function grantTo(
     record.queue = { ours: 1, java: 0, first, since: { atMs: 400, provenance: "at-least" } };
   }
   const reading: Reading = {
-    ...{ key: "k", atMs: 1_000, blurMs: 0, depth: "slim", leftMs: 30_000, token, denied: null, beside: null },
+    ...{
+      key: "k",
+      atMs: 1_000,
+      readMs: 0,
+      blurMs: 0,
+      depth: "slim",
+      leftMs: 30_000,
+      token,
+      denied: null,
+      beside: null,
+    },
     shape: { is: "lock", fields: [{ field: holder, count: 1 }], mode: null },
   };
   followHolders(record, reading, first !== null, {
@@ -165,6 +177,7 @@ test("a hold that was there before is as old as an earlier process has seen it o
       ...{
         key: "k",
         atMs: 1_000,
+        readMs: 0,
         blurMs: 0,
         depth: "slim",
         leftMs: 30_000,
@@ -195,7 +208,16 @@ test("a hold of a lock that is new was granted where its token is younger than t
   const told = (field: string, token: string | null, watchedSinceMs: number) => {
     const events: CollectorEvent[] = [];
     const reading: Reading = {
-      ...{ key: "k", atMs: grantMs + 900, blurMs: 0, depth: "slim", leftMs: 30_000, token, denied: null },
+      ...{
+        key: "k",
+        atMs: grantMs + 900,
+        readMs: 0,
+        blurMs: 0,
+        depth: "slim",
+        leftMs: 30_000,
+        token,
+        denied: null,
+      },
       ...{ beside: null, shape: { is: "lock", fields: [{ field, count: 1 }], mode: null } },
     };
     followHolders(new LockRecord("k", null), reading, false, {
@@ -210,4 +232,26 @@ test("a hold of a lock that is new was granted where its token is younger than t
   // Redisson's owner, whose grants have no token.
   expect(told(holder, token, 0)).toMatchObject([{ type: "found" }]);
   expect(told(holder, null, 0)).toMatchObject([{ type: "found" }]);
+});
+
+test("readings are taken in their order by the clock that never steps, though the wall clock was set back", () => {
+  const book = new Book({
+    listeners: () => undefined,
+    listening: () => true,
+    emit: () => {},
+    attended: () => true,
+    identityOf: () => null,
+    contactSinceMs: () => 0,
+    watchedSinceMs: () => 0,
+    earlierSight: () => undefined,
+  });
+  const read = (readMs: number, atMs: number, field: string) =>
+    book.apply({
+      ...{ key: "k", atMs, readMs, blurMs: 0, depth: "slim", leftMs: 30_000, token: null, denied: null },
+      ...{ beside: null, shape: { is: "lock", fields: [{ field, count: 1 }], mode: null } },
+    })?.followed[0]?.field;
+  const other = holder.replace(/1$/, "2");
+  expect(read(1_000, 600_000, holder)).toBe(holder);
+  expect(read(2_000, 1_000, other)).toBe(other);
+  expect(read(1_500, 900_000, holder)).toBe(other);
 });

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ActionAnswer, LockDetail, LockRow } from "../../../src/contract/api.js";
 import { act, pathWith } from "../api/client.js";
-import { ApiFailure } from "../api/failure.js";
+import { ApiFailure, refusalOf } from "../api/failure.js";
 import { announce } from "../app/announce.js";
 import { me } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
@@ -81,7 +81,7 @@ export function ActionDialog(props: {
   const [reason, setReason] = useState("");
   const [sending, setSending] = useState(false);
   const [answer, setAnswer] = useState<{ body: ActionAnswer; dryRun: boolean; looked: LockRow } | null>(null);
-  const [refusal, setRefusal] = useState<ApiFailure | null>(null);
+  const [refusal, setRefusal] = useState<string | null>(null);
   const tick = useTick(250);
 
   useEffect(() => {
@@ -153,7 +153,7 @@ export function ActionDialog(props: {
       reload();
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error;
-      setRefusal(error);
+      setRefusal(refusalOf(error, !dryRun));
     } finally {
       setSending(false);
     }
@@ -191,7 +191,7 @@ export function ActionDialog(props: {
       {refusal !== null && (
         <p class="notice bad" role="alert">
           <Icon name="critical" />
-          <span>Nothing was done. {refusal.message}</span>
+          <span>{refusal}</span>
         </p>
       )}
       {over ? (

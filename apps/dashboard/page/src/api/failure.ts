@@ -27,6 +27,18 @@ export class ApiFailure extends Error {
   }
 }
 
+/** What is refused before anything is done, besides all that the caller could have known (4xx). */
+const refusedFirst: ReadonlySet<string> = new Set(["audit-unavailable", "mutes-unavailable", "busy"]);
+
+/**
+ * What became of something that was asked for, and failed. Where the answer was lost, or the server has none, it may have happened: the user
+ * who is told otherwise does it twice, or relies on what is not so.
+ */
+export function refusalOf({ status, code, message }: ApiFailure, changes = true): string {
+  const certain = !changes || (status >= 400 && status < 500) || refusedFirst.has(code);
+  return `${certain ? "Nothing was done." : "It is not known whether it was done: look before you try again."} ${message}`;
+}
+
 export function kindOfStatus(status: number): FailureKind {
   if (status === 401) return "signed-out";
   if (status === 403) return "denied";

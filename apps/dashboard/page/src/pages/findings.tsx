@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { FindingRow, Findings } from "../../../src/contract/api.js";
 import { mute } from "../api/client.js";
-import { ApiFailure } from "../api/failure.js";
+import { ApiFailure, refusalOf } from "../api/failure.js";
 import { announce } from "../app/announce.js";
 import { narrow } from "../app/narrow.js";
 import { findings as live, may, me, now } from "../app/store.js";
@@ -84,7 +84,7 @@ function MuteDialog({
         {failure !== null && (
           <p class="notice bad" role="alert">
             <Icon name="critical" />
-            <span>Nothing was done. {failure.message}</span>
+            <span>{refusalOf(failure)}</span>
           </p>
         )}
         <footer>
