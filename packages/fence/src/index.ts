@@ -9,6 +9,7 @@ export {
   readFences,
 } from "./http.js";
 export {
+  announceStatement,
   type FenceStatement,
   fencedOut,
   fenceStatement,

@@ -91,6 +91,9 @@ begin
   -- In one order, so that no two transactions with several fences wait for each other. A fence that is no longer the newest is refused at the
   -- first write, since the mode of the table decides what a refusal is.
   for wanted, given in select fence.key, fence.value from jsonb_each(fences::jsonb) fence order by fence.key loop
+    -- One that was shown before costs no lock, and so no write.
+    continue when exists (select 1 from holdfast_fence.tokens known where known.resource = wanted and known.epoch = (given ->> 0)::bigint
+      and known.token = (given ->> 1)::bigint and known.turn = (given ->> 2)::integer);
     perform holdfast_fence.is_newest(wanted, given);
   end loop;
 end
@@ -160,9 +163,11 @@ function namesOf(table: GuardedTable["table"]): { readonly quoted: string; reado
   };
 }
 
+const announceText = "select holdfast_fence.see($1)";
+
 /** A statement with its parameters, as every client of PostgreSQL takes it. */
 export interface FenceStatement {
-  /** With the placeholder `$1`, twice. */
+  /** With the placeholder `$1`. */
   readonly text: string;
   /** One for each placeholder. */
   readonly values: [string];
@@ -170,8 +175,8 @@ export interface FenceStatement {
 
 /**
  * The statement that gives a transaction its tokens: the first one in it, whatever library sends it. It holds for this transaction alone, so that it
- * works behind PgBouncer in transaction mode. The resources have seen the tokens from then on: what an earlier holder has under way is waited for, and
- * what it sends later is refused, so that the transaction may read and then write by what it has read. Reads the tokens now: throws `LockLostError` and `NotHeldError` for a handle that holds no
+ * works behind PgBouncer in transaction mode. The resource sees the token with the first guarded write: a transaction that reads before it writes is
+ * preceded by `announceStatement()`. Reads the tokens now: throws `LockLostError` and `NotHeldError` for a handle that holds no
  * more, and `InvalidArgumentError` for one without a token.
  *
  * @example
@@ -187,9 +192,36 @@ export interface FenceStatement {
  */
 export function fenceStatement(writers: Writer | readonly Writer[], options?: FenceOptions): FenceStatement {
   return {
-    text: "select set_config('holdfast.fences', $1, true), holdfast_fence.see($1)",
+    text: "select set_config('holdfast.fences', $1, true)",
     values: [settingOf(fencesOf(writers, options))],
   };
+}
+
+/**
+ * The statement that shows the tokens to the resources, outside of any transaction and before the one of `fenceStatement()`. What an earlier holder
+ * has written and not committed is waited for, and what it writes later is refused: so the transaction may read, and write by what it has
+ * read. It holds no lock, so that a holder that stands still in its transaction holds up no later one before it has written. Throws as
+ * `fenceStatement()` does.
+ *
+ * @example
+ * ```ts
+ * import { announceStatement, fenceStatement } from "@holdfast/fence";
+ *
+ * const announced = announceStatement(lock);
+ * await client.query(announced.text, announced.values);
+ * const { text, values } = fenceStatement(lock);
+ * await client.query("begin");
+ * await client.query(text, values);
+ * const { rows } = await client.query("select stock from items where id = 42");
+ * await client.query("update items set stock = $1 where id = 42", [rows[0].stock - 1]);
+ * await client.query("commit");
+ * ```
+ */
+export function announceStatement(
+  writers: Writer | readonly Writer[],
+  options?: FenceOptions,
+): FenceStatement {
+  return { ...fenceStatement(writers, options), text: announceText };
 }
 
 /** By hand, since a token has more digits than a number of JSON keeps in JavaScript. */
@@ -219,10 +251,10 @@ export interface PgPool<Client extends PgClient> {
 }
 
 /**
- * Runs `body` in a transaction with the tokens of the locks. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
+ * Runs `body` in a transaction with the tokens of the locks, which the resources see before it: `body` may read, and write by what it has read. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
  * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then. Rejects with
- * `InvalidArgumentError` when `body` fulfils although a statement of it has failed, since PostgreSQL commits nothing then. Costs one
- * statement more than a transaction without a fence.
+ * `InvalidArgumentError` when `body` fulfils although a statement of it has failed, since PostgreSQL commits nothing then. Costs two
+ * statements more than a transaction without a fence.
  *
  * @example
  * ```ts
@@ -248,6 +280,7 @@ export async function withFence<Client extends PgClient, T>(
   };
   client.on?.("error", breaks);
   try {
+    await client.query(announceText, values);
     await client.query("begin");
     await client.query(text, values);
     const result = await body(client);

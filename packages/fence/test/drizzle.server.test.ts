@@ -38,9 +38,7 @@ beforeEach(async () => {
 const send = (lock: FencedHandle, status: string): Promise<void> =>
   db.transaction(async (tx) => {
     const { values } = fenceStatement(lock);
-    await tx.execute(
-      sql`select set_config('holdfast.fences', ${values[0]}, true), holdfast_fence.see(${values[0]})`,
-    );
+    await tx.execute(sql`select set_config('holdfast.fences', ${values[0]}, true)`);
     await tx.update(orders).set({ status }).where(eq(orders.id, 42));
   });
 
