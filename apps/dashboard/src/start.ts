@@ -153,6 +153,10 @@ async function resolveConfig(
   const local: Principal = { name: null, role: actions ? "admin" : "viewer" };
   const anonymous: Principal | undefined =
     auth.anonymous !== undefined ? { name: null, role: auth.anonymous } : asksNobody ? local : undefined;
+  if (audit.webhook !== undefined && /^https?:\/\/[^/?#]*@/.test(audit.webhook.url))
+    throw new ConfigError(
+      "audit.webhook.url has a name or a password in it, with which no request can be made; give them as audit.webhook.authorization",
+    );
   const webhook =
     audit.webhook === undefined
       ? undefined

@@ -180,6 +180,10 @@ clusters:
     [{ trustProxy: ["::/0"] }, 'trustProxy: "::/0" is every address'],
     [{ audit: { file: "missing/audit.jsonl" } }, "cannot be written (ENOENT)"],
     [{ audit: { file: "." } }, "is a folder"],
+    [
+      { audit: { webhook: { url: "https://me:secret@hooks.example" } } },
+      "give them as audit.webhook.authorization",
+    ],
     [{ history: { file: "missing/history.db" } }, "history.file: "],
     [{ history: { file: "history.db", maxMegabytes: 8 } }, "history.maxMegabytes must be >= 16"],
     [{ history: { file: "notes.txt" } }, "notes.txt is no history: it is a file of something else"],

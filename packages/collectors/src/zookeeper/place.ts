@@ -32,7 +32,7 @@ export class Place implements LockFigures {
   ids = 0;
   /** The right to list it is missing. */
   denied = false;
-  /** Pass of the walk that has seen it last. */
+  /** The latest pass of a walk that has seen it. Passes may overlap. */
   pass = 0;
   isLock = false;
   /** Has been a lock, and is kept as an idle one while it is empty. */
@@ -60,6 +60,10 @@ export class Place implements LockFigures {
 
   constructor(path: string) {
     this.path = path;
+  }
+
+  seenIn(pass: number): void {
+    this.pass = Math.max(this.pass, pass);
   }
 
   get key(): string {

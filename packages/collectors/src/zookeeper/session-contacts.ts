@@ -35,7 +35,6 @@ export class SessionContacts {
 
   #stateOf(id: string): ObservedSession["state"] {
     if (this.#connected.has(id)) return "connected";
-    // One that was never seen connected may have its connection to a server that the dashboard is not told to ask.
-    return this.#complete && this.#timeouts.has(id) ? "suspended" : "unknown";
+    return this.#complete ? "suspended" : "unknown";
   }
 }

@@ -87,7 +87,7 @@ export class TreeMirror {
   /** Takes a listing over; the result is the children that may have children themselves. */
   merge(path: string, names: readonly string[], pass: number): string[] {
     const place = this.#ensure(path);
-    place.pass = pass;
+    place.seenIn(pass);
     const { missing, surplus } = this.differences(path, names);
     if (missing.length > 0 || surplus.length > 0 || place.denied) {
       this.#listener.changing(place);
@@ -113,7 +113,7 @@ export class TreeMirror {
     partSize: number = namesInPart,
   ): Generator<void, string[]> {
     const place = this.#ensure(path);
-    place.pass = pass;
+    place.seenIn(pass);
     const isNew = place.size === 0;
     let steps = 0;
     const isPart = (): boolean => ++steps % partSize === 0;
@@ -169,7 +169,7 @@ export class TreeMirror {
 
   denied(path: string, pass: number): void {
     const place = this.#ensure(path);
-    place.pass = pass;
+    place.seenIn(pass);
     this.#listener.changing(place);
     place.denied = true;
     this.#listener.changed(place);
@@ -186,11 +186,11 @@ export class TreeMirror {
     this.#listener.changed(parent);
   }
 
-  /** Places at and below a root that the pass has not come by are no more. */
+  /** Places at and below a root that neither the pass has come by nor a later one, which may go on beside it, are no more. */
   prune(root: string, pass: number): number {
     let gone = 0;
     for (const place of this.#places.values()) {
-      if (place.pass === pass || this.touched(place.path) === true) continue;
+      if (place.pass >= pass || this.touched(place.path) === true) continue;
       if (place.path !== root && !isBelow(place.path, root)) continue;
       this.#remove(place.path);
       gone += 1;

@@ -134,7 +134,7 @@ export async function compare(
           if (different > 0) places += 1;
           if ("failure" in result && path !== root) return book.listed(() => mirror.absent(path));
           if (different > 0) book.listed(() => mirror.merge(path, children, pass));
-          else if (known !== undefined) known.pass = pass;
+          else known?.seenIn(pass);
           for (const name of mirror.get(path)?.others ?? []) next.push(joinPath(path, name));
         });
       }

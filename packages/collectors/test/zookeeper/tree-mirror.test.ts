@@ -33,6 +33,15 @@ describe("names below a root", () => {
     expect(mirror.get("/r/c")).toBeUndefined();
   });
 
+  it("keep a place that a later pass has come by, though an earlier one ends after it", () => {
+    const mirror = new TreeMirror(silent);
+    for (const path of ["/r", "/r/a"]) mirror.created(path);
+    for (const pass of [7, 8]) mirror.merge("/r", ["a"], pass);
+    for (const pass of [8, 7]) mirror.merge("/r/a", ["lock-0000000000"], pass);
+    expect([mirror.prune("/r", 7), mirror.prune("/r", 8)]).toEqual([0, 0]);
+    expect(childrenOf(mirror, "/r/a")).toEqual(["lock-0000000000"]);
+  });
+
   it("take a node for a level as soon as something is below it, whatever its name", () => {
     const mirror = new TreeMirror(silent);
     mirror.created("/r");
