@@ -212,8 +212,8 @@ export function fenceStatement(writers: Writer | readonly Writer[], options?: Fe
  * const { text, values } = fenceStatement(lock);
  * await client.query("begin");
  * await client.query(text, values);
- * const { rows } = await client.query("select stock from items where id = 42");
- * await client.query("update items set stock = $1 where id = 42", [rows[0].stock - 1]);
+ * const stock = await client.query("select stock from items where id = 42");
+ * // ... what is written is worked out from the stock
  * await client.query("commit");
  * ```
  */
