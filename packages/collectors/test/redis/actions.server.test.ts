@@ -159,6 +159,9 @@ describe("what an operator may do", () => {
     const entry = seen.waiters[0]?.entry ?? "";
     const evict = (dryRun: boolean) =>
       collector.act(request("evict-waiter", "evict", seen.version, { entry, dryRun }));
+    const ofNone = request("evict-waiter", "evict", seen.version, { entry: "", dryRun: false });
+    expect((await collector.act(ofNone)).outcome).toBe("unsupported");
+    expect((await look(collector, "evict")).waiters).toEqual(seen.waiters);
     expect((await evict(true)).outcome).toBe("would-do");
     expect((await look(collector, "evict")).waiters[0]?.entry).toBe(entry);
     expect((await evict(false)).outcome).toBe("done");
