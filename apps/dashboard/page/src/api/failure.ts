@@ -31,8 +31,8 @@ export class ApiFailure extends Error {
 const refusedFirst: ReadonlySet<string> = new Set(["audit-unavailable", "mutes-unavailable", "busy"]);
 
 /**
- * What became of something that was asked for, and failed. Where the answer was lost, or the server has none, it may have happened: the user
- * who is told otherwise does it twice, or relies on what is not so.
+ * The sentence that a user reads when a request to change something has failed. Where the answer was lost, or the server does not know it, the
+ * change may have happened: a user who reads "Nothing was done" then may force a release twice.
  */
 export function refusalOf({ status, code, message }: ApiFailure, changes = true): string {
   const certain = !changes || (status >= 400 && status < 500) || refusedFirst.has(code);

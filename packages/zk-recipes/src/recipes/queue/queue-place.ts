@@ -167,7 +167,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
   /** A node ahead that the session may not read would never report its end: the read of it shows that. */
   attend(): void {
     const ahead = this.#predecessor;
-    if (ahead === null || ahead.owner !== null || this.#isOwnSession(ahead)) return;
+    if (this.#left || ahead === null || ahead.owner !== null || this.#isOwnSession(ahead)) return;
     if (!ahead.readNow()) this.#context.waits.add(this);
   }
 

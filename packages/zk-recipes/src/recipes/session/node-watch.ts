@@ -52,7 +52,7 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
 
   /** Reads the node of a watch that is armed, and watches on. `false`: the request that arms it is not answered yet, and reads nothing. */
   readNow(): boolean {
-    if (this.#handle === null || this.#asked !== null) return this.#asked !== "unread";
+    if (this.#handle === null || this.#asked !== null) return this.over || this.#asked !== "unread";
     this.#handle.drop();
     this.#handle = null;
     this.arm();

@@ -1,7 +1,7 @@
 import { EvictedError, type HoldfastError, LayoutConflictError } from "@holdfast/core";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { errorCodes, type Stat } from "@holdfast/zk-protocol";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { mutexRule } from "../../../src/layout/queue-rules.js";
 import { QueuePlace } from "../../../src/recipes/queue/queue-place.js";
 import { SessionContext } from "../../../src/recipes/session/session-context.js";
@@ -410,6 +410,15 @@ describe("a waiter that may watch nodes without reading them", () => {
     expect(session.sent.map(({ op, path }) => [op, path])).toEqual([["getData", `/l/${name(1)}`]]);
     session.refuse(session.pending("getData"), errorCodes.NoAuth);
     expect(heard).toEqual(["failed"]);
+  });
+
+  it("is attended to no more once it was left while its watches are not answered", async () => {
+    queueUnread(2, 1);
+    const attendedLater = vi.spyOn(context.waits, "add");
+    // Within the same tick another wait may have ended this one.
+    place.leave();
+    place.attend();
+    expect(attendedLater).not.toHaveBeenCalled();
   });
 
   it("holds by the event behind that read too, unless the read shows that the holder is of its own session", async () => {
