@@ -1,13 +1,15 @@
 // The command of the tests: it writes into a file, the resource, that it has begun, and then a line each 20 ms. Times are those of the
 // monotonic clock, which all processes of this machine share. When it begins, it looks which of the writers before it are alive.
 import { spawn } from "node:child_process";
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, constants, readFileSync } from "node:fs";
 
 const [file, ...flags] = process.argv.slice(2);
 const has = (flag) => flags.includes(flag);
 const value = (flag) => (has(flag) ? flags[flags.indexOf(flag) + 1] : undefined);
 const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
-const write = (line) => appendFileSync(file, `${JSON.stringify(line)}\n`);
+// Never made anew: a test that is over removes the folder while its writers are being ended, and a new file would stand in the way.
+const flag = constants.O_WRONLY | constants.O_APPEND;
+const write = (line) => appendFileSync(file, `${JSON.stringify(line)}\n`, { flag });
 
 /** State and start of a process, `null` when there is none. A dead one that its parent has not asked for yet does nothing any more. */
 function processOf(pid) {
