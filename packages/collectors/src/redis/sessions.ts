@@ -64,7 +64,7 @@ export async function sessionsOf(
       lastSeen: seenMs === 0 ? unknownMoment : { atMs: seenMs, provenance: "at-least" },
       holds,
       waits,
-      state: !ours ? "unknown" : heard ? "connected" : "suspended",
+      state: !ours || !channels.known ? "unknown" : heard ? "connected" : "suspended",
     };
   });
 }

@@ -1,9 +1,10 @@
 import type { Millis } from "@holdfast/core";
 import { formatSessionId } from "@holdfast/zk-protocol";
-import type { ServerAddress } from "@holdfast/zk-recipes/internal";
+import type { ServerAddress, ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { askAdmin } from "./admin-server.js";
 import { askWord } from "./four-letter.js";
 import type { Settings } from "./options.js";
+import { readText } from "./read-text.js";
 
 /** A session as the server that it is connected to tells. */
 export interface ServerConnection {
@@ -19,7 +20,7 @@ export interface ServerConnection {
 
 export interface Connections {
   readonly connections: readonly ServerConnection[];
-  /** Servers that do not tell, and why. None: who is not among the connections is connected to no server. */
+  /** Servers of `connect` that do not tell, and why. */
   readonly silent: readonly { readonly server: string; readonly why: string }[];
   /** Servers whose AdminServer answers every client. */
   readonly openAdmins: readonly string[];
@@ -36,6 +37,21 @@ export async function readConnections(settings: Settings): Promise<Connections> 
     silent: answers.flatMap(({ server, why }) => (why === null ? [] : [{ server, why }])),
     openAdmins: answers.flatMap(({ server, byAdmin }) => (byAdmin ? [server] : [])),
   };
+}
+
+/**
+ * How many servers the ensemble has beyond those of `connect`, by its own list, which servers before 3.5 do not keep; `null` when the
+ * list cannot be read now.
+ */
+export async function unnamedServers(settings: Settings, session: ZooKeeperSession): Promise<number | null> {
+  if (session.state !== "connected") return null;
+  const list = await readText(session, "/zookeeper/config").then(
+    (text) => text ?? "",
+    () => null,
+  );
+  if (list === null) return null;
+  const members = list.match(/^server\.\d+=/gm)?.length ?? 0;
+  return Math.max(0, members - settings.connect.servers.length);
 }
 
 /** The sessions with the ephemeral nodes of each, from the first server that answers; `null` when none answers. */

@@ -1,7 +1,9 @@
 import type { Millis } from "@holdfast/core";
 import { RecentMap } from "@holdfast/core/internal";
+import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import type { ObservedSession, SessionContact } from "../observe/observed-lock.js";
-import type { Connections } from "./connections.js";
+import { type Connections, readConnections, unnamedServers } from "./connections.js";
+import type { Settings } from "./options.js";
 
 /** Sessions that are remembered; those that were seen longest ago are forgotten first. */
 const mostRemembered = 20_000;
@@ -14,13 +16,20 @@ export class SessionContacts {
   #connected: ReadonlySet<string> = new Set();
   #complete = false;
 
-  read({ connections, silent }: Connections): void {
-    this.#connected = new Set(connections.map(({ session }) => session));
-    this.#complete = silent.length === 0;
-    for (const { session, timeoutMs } of connections) {
-      this.#lostSince.delete(session);
-      if (timeoutMs !== null) this.#timeouts.set(session, timeoutMs);
+  /** Asks each server of `connect` now; `session` is the collector's own. Never rejects. */
+  async read(
+    settings: Settings,
+    session: ZooKeeperSession,
+  ): Promise<Connections & { readonly unnamed: number | null }> {
+    const [read, unnamed] = await Promise.all([readConnections(settings), unnamedServers(settings, session)]);
+    this.#connected = new Set(read.connections.map((connection) => connection.session));
+    // A session that no asked server has may be connected to one that was not asked.
+    this.#complete = read.silent.length === 0 && unnamed === 0;
+    for (const { session: id, timeoutMs } of read.connections) {
+      this.#lostSince.delete(id);
+      if (timeoutMs !== null) this.#timeouts.set(id, timeoutMs);
     }
+    return { ...read, unnamed };
   }
 
   /** By the last reading, which was at `nowMs`, wall time. */

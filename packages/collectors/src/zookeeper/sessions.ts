@@ -1,9 +1,9 @@
 import { baseName, formatSessionId, joinPath, parentOf } from "@holdfast/zk-protocol";
-import { readIdentity } from "@holdfast/zk-recipes/internal";
+import { readIdentity, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { unknownMoment } from "../kit/moment.js";
 import type { ObservedSession } from "../observe/observed-lock.js";
 import type { BulkReads } from "./bulk-reads.js";
-import { type Connections, readConnections, readEphemerals, type ServerConnection } from "./connections.js";
+import { type Connections, readEphemerals, type ServerConnection } from "./connections.js";
 import type { LockBook } from "./lock-book.js";
 import type { Settings } from "./options.js";
 import type { SessionContacts } from "./session-contacts.js";
@@ -25,15 +25,20 @@ interface Owned {
  */
 export async function readSessions(
   settings: Settings,
+  session: ZooKeeperSession,
   book: LockBook,
   reads: BulkReads,
   contacts: SessionContacts,
-): Promise<Pick<Connections, "silent" | "openAdmins"> & { readonly sessions: ObservedSession[] }> {
+): Promise<
+  Pick<Connections, "silent" | "openAdmins"> & {
+    readonly unnamed: number | null;
+    readonly sessions: ObservedSession[];
+  }
+> {
   const [connections, dumped] = await Promise.all([
-    readConnections(settings),
+    contacts.read(settings, session),
     book.size <= mostLocks ? readEphemerals(settings) : null,
   ]);
-  contacts.read(connections);
   const owned = new Map<string, Owned>();
   for (const place of book.locks()) {
     for (const node of place.known?.values() ?? []) {
@@ -44,8 +49,8 @@ export async function readSessions(
   }
   if (dumped === null) await readOwners(book, reads, owned);
   else {
-    for (const [session, paths] of dumped) {
-      for (const path of paths) file(book, owned, session, path);
+    for (const [owner, paths] of dumped) {
+      for (const path of paths) file(book, owned, owner, path);
       // Without a part in any lock of ours: not of interest unless connected.
     }
   }
@@ -53,6 +58,7 @@ export async function readSessions(
     sessions: joined(connections, owned, contacts, settings.runtime.wallMs()),
     silent: connections.silent,
     openAdmins: connections.openAdmins,
+    unnamed: connections.unnamed,
   };
 }
 

@@ -24,7 +24,6 @@ import type {
   SessionContact,
 } from "../observe/observed-lock.js";
 import { act } from "./actions.js";
-import { readConnections } from "./connections.js";
 import { detailOf, isOfLock, readFresh } from "./detail.js";
 import { discoverRoots } from "./discover.js";
 import { Findings } from "./findings.js";
@@ -208,14 +207,21 @@ class Collector implements ZooKeeperCollector {
   }
 
   async sessions(): Promise<readonly ObservedSession[]> {
-    const read = await readSessions(this.#settings, this.#book, this.#roots.reads(), this.#contacts);
+    const read = await readSessions(
+      this.#settings,
+      this.#line.session,
+      this.#book,
+      this.#roots.reads(),
+      this.#contacts,
+    );
     for (const server of read.openAdmins) this.#findings.openAdmins.add(server);
-    const all = this.#settings.connect.servers.length;
+    const named = this.#settings.connect.servers.length;
+    const unnamed = read.unnamed ?? 0;
     this.#sessions.set({
       state: "ok",
-      coverage: (all - read.silent.length) / all,
+      coverage: (named - read.silent.length) / (named + unnamed),
       lastSuccessMs: this.#settings.runtime.wallMs(),
-      message: silenceOf(read.silent),
+      message: silenceOf(read.silent, unnamed),
     });
     return read.sessions;
   }
@@ -225,7 +231,7 @@ class Collector implements ZooKeeperCollector {
     const { runtime } = this.#settings;
     if (runtime.nowMs() - this.#contactsAskedMs >= contactsKeptMs) {
       this.#contactsAskedMs = runtime.nowMs();
-      this.#contactsAsked = readConnections(this.#settings).then((read) => this.#contacts.read(read));
+      this.#contactsAsked = this.#contacts.read(this.#settings, this.#line.session).then(() => {});
     }
     await this.#contactsAsked;
     return ids.map((id) => this.#contacts.of(id, runtime.wallMs()));
@@ -364,8 +370,22 @@ class Collector implements ZooKeeperCollector {
   }
 }
 
-function silenceOf(silent: readonly { readonly server: string; readonly why: string }[]): string | null {
-  if (silent.length === 0) return null;
-  const who = silent.map(({ server, why }) => `${server} does not tell who is connected to it: ${why}`);
-  return `${who.join(". ")}. Addresses, time-outs and last signs of life of those sessions are not known: start the AdminServer, or put cons and dump on 4lw.commands.whitelist`;
+function silenceOf(
+  silent: readonly { readonly server: string; readonly why: string }[],
+  unnamed: number,
+): string | null {
+  const sentences = silent.map(
+    ({ server, why }) => `${server} does not tell who is connected to it: ${why}.`,
+  );
+  if (silent.length > 0) {
+    sentences.push(
+      "Addresses, time-outs and last signs of life of those sessions are not known: start the AdminServer, or put cons and dump on 4lw.commands.whitelist.",
+    );
+  }
+  if (unnamed > 0) {
+    sentences.push(
+      `The ensemble has ${unnamed} ${unnamed === 1 ? "server" : "servers"} more than option connect names: who is connected to them is not known. Name each server in connect.`,
+    );
+  }
+  return sentences.length === 0 ? null : sentences.join(" ");
 }

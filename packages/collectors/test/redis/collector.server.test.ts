@@ -282,5 +282,12 @@ describe("what a collector shows", () => {
     expect(collector.sources()[0]?.message).toContain("+scan");
     const detail = await collector.detail("acl:1", { maxWaiters: 1 });
     expect(detail).toMatchObject({ holderCount: 1, waiterUnit: "hidden" });
+    // Channels were not counted, so whether a client listens on its own is not known.
+    await (await lockOn(node)).mutex("acl:2").acquire();
+    collector.attend(["acl:2"]);
+    await shown(collector, "acl:2", ({ holderCount }) => holderCount === 1);
+    expect(await collector.sessions()).toContainEqual(
+      expect.objectContaining({ holds: ["acl:2"], state: "unknown" }),
+    );
   });
 });

@@ -245,6 +245,15 @@ describe("what a collector is told by, and what it does without", () => {
     await session();
     expect((await collector.contacts(["0x7"]))[0]?.endsMs).toBe(lost?.endsMs);
     expect(await collector.contacts([])).toEqual([]);
+    // Of three servers one is asked: the session may be connected to another.
+    const members = [1, 2, 3].map((id) => `server.${id}=zk${id}:2888:3888:participant;0.0.0.0:2181`);
+    server.operator.setData("/zookeeper/config", Buffer.from([...members, "version=0"].join("\n")));
+    expect(await session()).toMatchObject({ state: "unknown", timeoutMs: 9_000 });
+    expect(collector.sources().find(({ source }) => source === "sessions")).toMatchObject({
+      coverage: 1 / 3,
+      message:
+        "The ensemble has 2 servers more than option connect names: who is connected to them is not known. Name each server in connect.",
+    });
   });
 
   it.each([["all" as const], [[] as string[]]])("discovers roots with the words %s", async (words) => {
