@@ -1,4 +1,5 @@
-import { connect as connectTcp, isIP, type Socket } from "node:net";
+import dns from "node:dns";
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { Millis, Runtime } from "@holdfast/core";
 import type { ServerAddress } from "./library.js";
@@ -24,12 +25,15 @@ export interface Dialled {
  * Goes round the servers. The next one is tried at once, or within 25 ms of the end of a connection; after a full round without progress comes a pause that doubles
  * from 50 ms to a second or a quarter of the session time-out, so that a moment's outage costs little and a long one does not
  * turn into a storm. A handshake alone is no progress: a server that greets and hangs up would be called without end.
+ *
+ * A name may stand for several servers: each round begins with the next of its addresses, as Java's client takes them in a new order each time.
  */
 export class Dialer {
   readonly #servers: readonly ServerAddress[];
   readonly #tls: ConnectionOptions | undefined;
   readonly #runtime: Runtime;
-  #next = 0;
+  /** Attempts so far. The count begins anywhere, so that clients of one name spread over its addresses. */
+  #tried: number;
   #triedInRound = 0;
   #rounds = 0;
   #cancelPause: (() => void) | null = null;
@@ -39,6 +43,7 @@ export class Dialer {
     this.#servers = servers;
     this.#tls = tls;
     this.#runtime = runtime;
+    this.#tried = servers.length * Math.floor(runtime.random() * 1_000);
   }
 
   /** The connection has served a request. */
@@ -86,14 +91,31 @@ export class Dialer {
   }
 
   #open(): Dialled {
-    const server = this.#servers[this.#next % this.#servers.length] as ServerAddress;
-    this.#next = (this.#next + 1) % this.#servers.length;
+    const count = this.#servers.length;
+    const server = this.#servers[this.#tried % count] as ServerAddress;
+    const lookup = addressesFrom(Math.floor(this.#tried / count));
+    this.#tried += 1;
     this.#triedInRound += 1;
     const { host, port } = server;
-    if (this.#tls === undefined) return { socket: connectTcp({ host, port }), server, readyEvent: "connect" };
+    if (this.#tls === undefined) {
+      return { socket: connectTcp({ host, port, lookup }), server, readyEvent: "connect" };
+    }
     // A name is needed to check the certificate against; an address in SNI is forbidden.
     const names = isIP(host) === 0 ? { servername: host } : {};
-    const socket = connectTls({ ...names, ...this.#tls, host, port });
+    const socket = connectTls({ ...names, lookup, ...this.#tls, host, port });
     return { socket, server, readyEvent: "secureConnect" };
   }
+}
+
+/** Looks up all addresses of a name, and begins with the one at `turn`, counted round and round. */
+function addressesFrom(turn: number): LookupFunction {
+  return (host, options, callback) => {
+    dns.lookup(host, { ...options, all: true }, (error, found) => {
+      if (error !== null) return callback(error, []);
+      const first = turn % found.length;
+      const turned = [...found.slice(first), ...found.slice(0, first)];
+      if (options.all === true) callback(null, turned);
+      else callback(null, turned[0]?.address ?? "", turned[0]?.family);
+    });
+  };
 }

@@ -29,7 +29,10 @@ export const ManagerState = {
 
 /** A request as the library itself makes and queues it. */
 export interface LibraryPacket {
-  readonly request: { readonly header: { xid: number; type: number } | null };
+  readonly request: {
+    readonly header: { xid: number; type: number } | null;
+    readonly payload?: { readonly watch?: boolean } | null;
+  };
   readonly callback?: (error: Error | null, response?: unknown) => void;
 }
 

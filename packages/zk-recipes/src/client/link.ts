@@ -91,6 +91,17 @@ export class Link {
     return this.#stopped || this.#manager.state < ManagerState.closing;
   }
 
+  /**
+   * Whether the library watches this path, or may do so soon: it registers a watcher when the answer to its read is here, and the watch stands
+   * at the server before that.
+   */
+  mayBeWatchedByLibrary(path: string, table: "data" | "child"): boolean {
+    const asks = (packet: Packet | LibraryPacket): boolean =>
+      !(packet instanceof Packet) && packet.request.payload?.watch === true;
+    const { queue } = this.#manager.packetQueue;
+    return this.library.watchesPath(path, table) || queue.some(asks) || this.pending.contents().some(asks);
+  }
+
   /** As `ReadTurns.behind`. */
   get behind(): boolean {
     return this.#turns?.behind === true;

@@ -1,5 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import {
+  baseName,
   CreateFlags,
   decodeResponse,
   joinPath,
@@ -16,11 +17,10 @@ import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
 import { PlainPacket } from "../client/pending-queue.js";
 import { noPaths, type WatchedPaths } from "../client/set-watches.js";
+import { parseProtectedName } from "../layout/queue-order.js";
 import { isPassingCode, saysNoNode } from "./errors.js";
 import type { Settle } from "./types.js";
 
-/** A name with a UUID in it is nobody else's, so what has it may be deleted unseen. */
-const unique = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 const sequence = /-?\d{9,10}$/;
 
 /** A server that is too busy is asked again after this. */
@@ -98,7 +98,7 @@ export class Leftovers implements LinkListener {
 
   /** Of a name that others use too, its one node shows by its owner whether it is ours. */
   #doubt(path: string): void {
-    if (unique.test(path)) this.#doubtful.add(path);
+    if (isOursAlone(path)) this.#doubtful.add(path);
     else this.#paths.add(path);
   }
 
@@ -111,11 +111,6 @@ export class Leftovers implements LinkListener {
       if (link.stopped) this.#end();
       else this.#sweep();
     });
-  }
-
-  /** Leaves what is left to the end of the client's session. */
-  giveUp(): void {
-    this.#end();
   }
 
   watched(): WatchedPaths {
@@ -156,13 +151,22 @@ export class Leftovers implements LinkListener {
     if (link === null) return;
     if (this.#doubtful.size === 0 && this.#paths.size === 0) return this.#end();
     if (!link.up) return;
-    for (const path of this.#paths) {
-      if (this.#asked.has(path)) continue;
-      this.#asked.add(path);
-      if (unique.test(path)) this.#delete(link, path);
-      else this.#deleteIfOurs(link, path);
+    const paths = [...this.#paths].filter((path) => !this.#asked.has(path));
+    const shared = paths.filter((path) => !isOursAlone(path));
+    const looks = this.#doubtful.size > 0 && !this.#looking;
+    // What is read behind a `sync` is no older than the writes of before: the server may lag behind the one that made a node.
+    let lags = true;
+    if (shared.length > 0 || looks) {
+      this.#ask(link, "sync", { path: "/" }, ({ err }) => {
+        lags = err !== 0;
+      });
     }
-    this.#lookForDoubtful(link);
+    for (const path of paths) {
+      this.#asked.add(path);
+      if (isOursAlone(path)) this.#delete(link, path);
+      else this.#deleteIfOurs(link, path, () => lags);
+    }
+    if (looks) this.#lookForDoubtful(link, () => lags);
   }
 
   #delete(link: Link, path: string): void {
@@ -174,9 +178,9 @@ export class Leftovers implements LinkListener {
   }
 
   /** An earlier delete may have been applied without an answer, and the name taken by others since. */
-  #deleteIfOurs(link: Link, path: string): void {
+  #deleteIfOurs(link: Link, path: string, lags: () => boolean): void {
     this.#ask(link, "exists", { path, watch: false }, ({ err }, frame) => {
-      if (isPassingCode(err)) this.#later(path);
+      if (lags() || isPassingCode(err)) this.#later(path);
       else if (
         err === 0 &&
         decodeResponse("exists", frame, replyHeaderBytes).stat.ephemeralOwner === link.sessionId
@@ -186,18 +190,14 @@ export class Leftovers implements LinkListener {
     });
   }
 
-  /** By their parents' children, behind a `sync`: the server that is asked may lag behind the one that made them. */
-  #lookForDoubtful(link: Link): void {
-    if (this.#doubtful.size === 0 || this.#looking) return;
+  /** By their parents' children. */
+  #lookForDoubtful(link: Link, lags: () => boolean): void {
     this.#looking = true;
     const sought = new Set(this.#doubtful);
     const parents = new Set([...sought].map(parentOf));
     const found: string[] = [];
     let busy = false;
     let open = parents.size;
-    this.#ask(link, "sync", { path: "/" }, ({ err }) => {
-      busy = err !== 0;
-    });
     for (const parent of parents) {
       this.#ask(link, "getChildren", { path: parent, watch: false }, ({ err }, frame) => {
         if (isPassingCode(err)) busy = true;
@@ -205,7 +205,7 @@ export class Leftovers implements LinkListener {
         const paths = children.map((name) => joinPath(parent, name));
         found.push(...paths.filter((path) => isOneOf(sought, path)));
         open -= 1;
-        if (open === 0) this.#looked(sought, found, busy);
+        if (open === 0) this.#looked(sought, found, busy || lags());
       });
     }
   }
@@ -260,6 +260,11 @@ type CreateStep = Extract<MultiOp, { readonly op: "create" | "create2" | "create
 
 function isEphemeralCreate(step: MultiOp): step is CreateStep {
   return (step.op === "create" || step.op === "create2") && isEphemeral(step.request.flags);
+}
+
+/** By the UUID that an attempt puts in front of its node's name, and not by one in the name of the lock. */
+function isOursAlone(path: string): boolean {
+  return parseProtectedName(baseName(path)) !== null;
 }
 
 function isEphemeral(flags: number): boolean {

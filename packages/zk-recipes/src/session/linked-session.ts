@@ -231,7 +231,7 @@ export class LinkedSession implements ZooKeeperSession {
       removeWatches: (path, type) => session.#sender.send("removeWatches", { path, type }, () => {}, false),
       idle: () => this.#watchdog.sent(this.#runtime.nowMs()),
       watchedByOthers: (path: string, table: WatchTable) =>
-        !session.#owned && session.#link.library.watchesPath(path, table),
+        !session.#owned && session.#link.mayBeWatchedByLibrary(path, table),
     };
   }
 

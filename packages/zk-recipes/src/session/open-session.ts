@@ -34,8 +34,8 @@ const adopted = new WeakMap<Client, Adoption>();
 /**
  * A session over a user's own client of node-zookeeper-client 1.1.3, connected or not, with the same hardening. The client
  * is not closed here; if it is connected it reconnects once, and its own requests and watches go on working. Its chroot applies to them alone: paths of the
- * session are the server's, and `resolveOptions` puts the chroot in front of the provider's. When the lease ends, this session is lost for good even if the client gets back in time; the ephemeral
- * nodes made through it are then deleted one by one, and the client can be adopted again after that.
+ * session are the server's, and `resolveOptions` puts the chroot in front of the provider's. When the lease ends, this session is lost for good even if the client gets back in time. Ephemeral nodes
+ * that are left when the session is over are deleted one by one as soon as the client is connected, and the client can be adopted again after that.
  *
  * Throws `InvalidArgumentError` for anything but such a client, and while another session has it.
  */
@@ -45,7 +45,7 @@ export function adoptSession(client: Client, options: SessionBasics): ZooKeeperS
   let adoption = adopted.get(client);
   if (adoption?.taken === true) {
     throw new InvalidArgumentError(
-      "client is in use by another provider: close that one first, or give each its own client",
+      "client is in use by another provider: close that one first, or give each its own client. A provider that was closed without contact has its client until that is connected again and the nodes that were left are deleted",
     );
   }
   if (adoption === undefined) {

@@ -1,4 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { settledWithin } from "@holdfast/core/internal";
 import type { Link } from "../client/link.js";
 import { Farewell } from "./farewell.js";
 import type { Leftovers } from "./leftovers.js";
@@ -40,9 +41,8 @@ export class SessionEnding {
       return this.#farewell.done;
     }
     if (!wasOver) void this.#letGo(leftovers);
-    const cancel = this.#runtime.setTimer(waitMs, () => leftovers.giveUp(), { ref: true });
-    await leftovers.done;
-    cancel();
+    // Nodes that are left after that are deleted as soon as the client is connected, however long it is away.
+    await settledWithin(this.#runtime, leftovers.done, waitMs, { ref: true });
   }
 
   async #letGo(leftovers: Leftovers): Promise<void> {

@@ -19,7 +19,7 @@ export interface WatchDesk {
   removeWatches(path: string, type: number): void;
   /** No watch is left; the process may be let go of soon. */
   idle(): void;
-  /** Somebody outside the registry watches it over the same connection. */
+  /** Code outside the registry watches it over the same connection, or may be about to. */
   watchedByOthers(path: string, table: WatchTable): boolean;
 }
 

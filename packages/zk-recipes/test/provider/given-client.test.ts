@@ -147,6 +147,51 @@ describe("nodes of a given client's session whose creates lost their answers, on
     });
     expect(busy.map(({ hits }) => hits.length)).toEqual([1, 1, 1, 1]);
   });
+
+  test("are not taken for gone by a server that could not do the sync before the look", async () => {
+    const server = await startServer();
+    server.faults.on({ op: "sync", path: "/" }, { do: "answer", err: "ThrottledOp" });
+    const lagging = server.faults.on({ op: "exists", path: "/naive" }, { do: "answer", err: "NoNode" });
+    await leaveInDoubt(server);
+    await eventually(() => server.sessions().every(({ ephemerals }) => ephemerals.length === 0), {
+      what: "no node of ours",
+      detail: () => server.describe(),
+    });
+    expect(lagging.hits).toHaveLength(1);
+  });
+});
+
+describe("a provider over a given client that is closed", () => {
+  test("leaves the node of another holder, also where the name of the lock has a UUID in it", async () => {
+    const server = await startServer();
+    const path = "/naive/2f1d5b1e-9a55-4f0e-8f3c-0c5f3d2b7a11";
+    const theirs = await locksOf({ connect: server.connectString }).naiveMutex(path).acquire();
+    const ours = locksOf({ client: clientOf(server.connectString) });
+    await ours.ready();
+    const cut = server.faults.on({ op: "create2", path }, { do: "close", when: "applied" });
+    expect(await ours.naiveMutex(path).tryAcquire()).toBeNull();
+    expect(cut.hits).toHaveLength(1);
+    await ours.close();
+    await theirs.confirm();
+    expect(theirs.state).toBe("held");
+  });
+
+  test("while its client is away deletes its nodes as soon as the client is back", async () => {
+    const server = await startServer();
+    const client = clientOf(server.connectString, 20_000);
+    const locks = locksOf({ client });
+    await locks.mutex("/queue").acquire();
+    const refused = server.faults.refuseConnections();
+    server.dropConnection(sessionOf(client));
+    await locks.close({ releaseTimeoutMs: 100 });
+    expect(server.sessions().map(({ ephemerals }) => ephemerals.length)).toEqual([1]);
+    refused.release();
+    await eventually(() => server.sessions().every(({ ephemerals }) => ephemerals.length === 0), {
+      what: "no node of ours",
+      detail: () => server.describe(),
+    });
+    expect(server.sessions().map(({ id }) => id)).toEqual([sessionOf(client)]);
+  });
 });
 
 describe("the dials of a given client", () => {

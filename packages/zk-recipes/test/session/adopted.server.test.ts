@@ -165,6 +165,24 @@ describe("a session over a client of the user's", () => {
     expect(heard).toEqual(["theirs"]);
   });
 
+  test("takes its own watch back without taking one that the client is just setting", async () => {
+    const path = freshPath();
+    const client = clientOf();
+    await connect(client);
+    const session = adopt(client);
+    await session.whenConnected();
+    await session.request("create2", createRequest(path));
+    const handle = session.watchData(path, { answered: () => {}, fired: () => {} });
+    await session.request("sync", { path: "/" });
+    const heard: string[] = [];
+    const read = promised((done) => client.getData(path, () => heard.push("theirs"), done));
+    handle.remove();
+    await read;
+    await session.request("setData", { path, data: null, version: -1 });
+    await eventually(() => heard.length > 0, { what: "the client's watch to fire" });
+    expect(heard).toEqual(["theirs"]);
+  });
+
   test("never closes the client, and leaves it usable", async () => {
     const client = clientOf();
     await connect(client);
