@@ -16,15 +16,12 @@ import {
   type GrantEngine,
   Handle,
   resolveAcquireOptions,
-  SignalHub,
+  settledWithin,
   whenCertain,
 } from "@holdfast/core/internal";
 import { type MultiAsk, optionsOf } from "./options.js";
-import { giveBack, onPartLost, partLossError } from "./part-handle.js";
+import { giveBack, onPartLost, partLossError, signals, unlessAborted } from "./part-handle.js";
 import { type Part, togetherFrom } from "./parts.js";
-
-/** Keeps one listener on each signal of the callers, however many calls wait for it. */
-const signals = new SignalHub();
 
 /** Reasons for which a part that was taken may be lost while others are waited for, and after which asking anew from the first helps. */
 const passing: ReadonlySet<LossReason> = new Set([
@@ -93,9 +90,7 @@ class Round {
       for (const stop of this.#stops) stop();
     }
     if (failure === undefined && missing === undefined) return this.#held;
-    const givenBack = giveBack(this.#held);
-    // The limit bounds the whole call: a part whose server is silent is given back behind it.
-    if (!this.#ask.signal?.aborted && this.#leftMs() !== null) await givenBack;
+    await this.#whileInTime(giveBack(this.#held));
     const lost = this.#lost;
     if (lost !== undefined && (failure === undefined || failure.error === lost)) {
       if (this.#ask.waitMs > 0 && passing.has(lost.reason)) return "again";
@@ -157,6 +152,15 @@ class Round {
     if (waitMs === 0) return 0;
     const leftMs = startedMs + waitMs - runtime.nowMs();
     return leftMs > 0 ? leftMs : null;
+  }
+
+  /** The limit and the signal bound the whole call: a part whose server is silent is given back behind it. */
+  async #whileInTime(givenBack: Promise<void>): Promise<void> {
+    const { runtime, signal, waitMs } = this.#ask;
+    const unhurried = unlessAborted(givenBack, signal);
+    const leftMs = this.#leftMs();
+    if (waitMs === 0 || leftMs === Infinity) await unhurried;
+    else if (leftMs !== null) await settledWithin(runtime, unhurried, leftMs, { ref: true });
   }
 
   #hold(handle: LockHandle): void {

@@ -12,7 +12,7 @@ import {
   type ReleaseOutcome,
 } from "@holdfast/core";
 import { checkSignal, Handle, inspectBy, LateSignal, show } from "@holdfast/core/internal";
-import { giveBack, onPartLost, partLossError } from "./part-handle.js";
+import { giveBack, onPartLost, partLossError, unlessAborted } from "./part-handle.js";
 
 /** Several holds as one: good as long as all of them are, and lost with the first. */
 export class HeldTogether implements MultiHandle {
@@ -217,7 +217,7 @@ export class HeldTogether implements MultiHandle {
   async #release(options: { signal?: AbortSignal } | undefined): Promise<ReleaseOutcome> {
     // Reads the clock. `#released` is not set yet, so a loss found now counts.
     if (this.state === "lost") {
-      await this.#givingBack;
+      await unlessAborted(this.#givingBack ?? Promise.resolve(), options?.signal);
       return "lost";
     }
     this.#stopListening();

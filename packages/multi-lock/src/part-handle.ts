@@ -1,5 +1,22 @@
 import { type LockHandle, LockLostError } from "@holdfast/core";
-import { type GrantEngine, Handle } from "@holdfast/core/internal";
+import { type GrantEngine, Handle, SignalHub } from "@holdfast/core/internal";
+
+/** Keeps one listener on each signal of the callers, however many calls wait for it. */
+export const signals: SignalHub = new SignalHub();
+
+/** Resolves with `work`, which never rejects, or as soon as the signal is aborted. */
+export function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return work;
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const over = (): void => {
+      signals.remove(signal, over);
+      resolve();
+    };
+    signals.add(signal, over);
+    void work.then(over);
+  });
+}
 
 /** Runs once when the part is lost before it is released. Asks nothing of the backend where core knows by itself. */
 export function onPartLost(handle: LockHandle, listener: (error: LockLostError) => void): () => void {

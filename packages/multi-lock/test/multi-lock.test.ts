@@ -220,6 +220,25 @@ describe("multiLock", () => {
     await holder.release();
   });
 
+  it.each([
+    ["at its limit", () => ({ waitMs: 100 })],
+    ["when it is aborted", () => ({ waitMs: 60_000, signal: AbortSignal.timeout(100) })],
+  ])(
+    "is refused %s although the server of a part that it holds does not answer the release",
+    async (_, options) => {
+      refuseReleases(["a"], () => new Promise(() => {}));
+      const refused = new Error("never to be had");
+      const never = async (): Promise<never> => {
+        throw refused;
+      };
+      const part = { name: "b", acquire: never, tryAcquire: never };
+      const startedMs = performance.now();
+      await expect(multiLock([locks.mutex("a"), part]).acquire(options())).rejects.toThrow(refused);
+      // A release without an answer is waited for, for 5 s.
+      expect(performance.now() - startedMs).toBeLessThan(4_000);
+    },
+  );
+
   it("keeps the first error when giving back fails, and gives back the rest", async () => {
     refuseReleases(["b"]);
     const holder = await other.mutex("c").acquire();
