@@ -1,4 +1,4 @@
-import { BackendError, type LockProvider } from "@holdfast/core";
+import { BackendError, LockLostError, type LockProvider } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import { eventually } from "@holdfast/test-servers";
@@ -137,6 +137,30 @@ it("defect 12: kinds with a channel for each name share one connection, without 
   await eventually(async () => (await server.texts("PUBSUB", "CHANNELS", "*")).length === clean, {
     what: "the channels to be given back",
   });
+});
+
+it("defect 12: the channel on which a holder of a permit is asked to let go is left when the permit is lost, without a release", async () => {
+  const { locks } = await server.client();
+  const name = server.name("lost-permit");
+  const permit = await kinds.permit(locks, name, { revocable: true });
+  const channels = () => server.texts("PUBSUB", "CHANNELS", `*${name}*`);
+  expect(await channels()).toHaveLength(1);
+  await server.node.command("DEL", ...(await server.texts("KEYS", `*${name}*`)));
+  await expect(permit.confirm()).rejects.toThrow(LockLostError);
+  await eventually(async () => (await channels()).length === 0, { what: "the channel to be left" });
+});
+
+it("defect 12: the channel on which a holder of a permit is asked to let go is left also when a permit that is not revocable ends last", async () => {
+  const { locks } = await server.client();
+  const name = server.name("mixed-permits");
+  const permits = locks.plainSemaphore(name, 2);
+  const revocable = await permits.acquire({ revocable: true });
+  const other = await permits.acquire();
+  const channels = () => server.texts("PUBSUB", "CHANNELS", `*${name}*`);
+  expect(await channels()).toHaveLength(1);
+  await revocable.release();
+  await other.release();
+  await eventually(async () => (await channels()).length === 0, { what: "the channel to be left" });
 });
 
 it("defect 13: a hand-off costs the same whether five or forty processes wait", async () => {

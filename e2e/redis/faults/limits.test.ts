@@ -82,3 +82,17 @@ it("every recipe is granted by a Redis with a round trip of 300 ms", async () =>
   await expectGranted(patient, recipes);
   expect(patient.holds()).toEqual([]);
 });
+
+it("a member that leaves a double barrier keeps its limit while its answer is lost, hears of no loss, and may leave again", async () => {
+  const { link, patient } = await stage();
+  const member = await patient.doubleBarrier("round", 1).enter();
+  const { lost } = member;
+  await link.setMode("stall-down");
+  const begunMs = performance.now();
+  await expect(member.leave({ waitMs: 200 })).rejects.toThrow("200");
+  expect(performance.now() - begunMs).toBeLessThan(2_000);
+  await link.setMode("ok");
+  link.resetAll();
+  await member.leave({ waitMs: 10_000 });
+  expect(lost.aborted).toBe(false);
+});

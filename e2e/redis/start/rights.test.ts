@@ -172,12 +172,26 @@ describe("a user without one of its rights", () => {
     expect(await (await waiting).release()).toBe("released");
   });
 
-  it("that may publish on no channel of Java's is warned by the first release", async () => {
-    const { locks, until, warnings } = open(await user("no-channels", "resetchannels", "&holdfast_*"));
-    for (let turn = 0; turn < 3; turn++) await (await locks.mutex(`${below}mute`).acquire()).release();
-    expect((await until("HF_PUBLISH_DENIED")).message).toContain("&redisson_*");
-    expect(warnings).toHaveLength(1);
-  });
+  const releases: readonly [
+    string,
+    (locks: RedisLocks, name: string) => Promise<{ release(): Promise<unknown> }>,
+  ][] = [
+    ["mutex", (locks, name) => locks.mutex(name).acquire()],
+    ["semaphore", (locks, name) => locks.plainSemaphore(name, 1).acquire()],
+    ["read lock", (locks, name) => locks.readWriteLock(name).read.acquire()],
+  ];
+  it.each(releases)(
+    "that may publish on no channel of Java's is warned by the first release of a %s",
+    async (kind, take) => {
+      const less = kind.replaceAll(" ", "-");
+      const { locks, until, warnings } = open(
+        await user(`no-channels-${less}`, "resetchannels", "&holdfast_*"),
+      );
+      for (let turn = 0; turn < 3; turn++) await (await take(locks, `${below}mute-${less}`)).release();
+      expect((await until("HF_PUBLISH_DENIED")).message).toContain("&redisson_*");
+      expect(warnings).toHaveLength(1);
+    },
+  );
 
   it("with a wrong password is told so at once, whatever it would wait", async () => {
     const { locks } = open({ url: server.url, username: "locks", password: "wrong" });

@@ -16,7 +16,7 @@ export interface ChannelConnectionOptions {
   base(): Redis | null;
   /** Its server is one of many: after a few vain attempts another one is asked for. */
   readonly movable: boolean;
-  /** All channels are subscribed again after a loss. */
+  /** All channels that the server grants are subscribed again after a loss. */
   onRenewed(): void;
   /** The server does not serve a channel's slot. */
   onMoved(): void;
@@ -75,6 +75,7 @@ export class ChannelConnection {
       this.#options.sharded ? "sunsubscribe" : "unsubscribe",
       this.#options.sharded ? redis.sunsubscribe(channel.name) : redis.unsubscribe(channel.name),
     ).catch(() => {});
+    this.#tellRenewed();
   }
 
   /** Ends the connection; ioredis dials again, and all channels are subscribed there. */
@@ -165,10 +166,15 @@ export class ChannelConnection {
       if (result?.status === "rejected") this.#refused(channel, result.reason);
       else if (this.#channels.get(channel.name) === channel && channel.subscribed()) this.#again = true;
     });
-    if (this.#again && [...this.#channels.values()].every(({ live }) => live)) {
-      this.#again = false;
-      this.#options.onRenewed();
-    }
+    this.#tellRenewed();
+  }
+
+  /** A channel that is refused is asked for again for as long as it takes, and the others do not wait for it. */
+  #tellRenewed(): void {
+    const settled = (channel: Channel): boolean => channel.live || this.#dueMs.has(channel);
+    if (!this.#again || ![...this.#channels.values()].every(settled)) return;
+    this.#again = false;
+    this.#options.onRenewed();
   }
 
   /** The same promise, and its end told to whoever counts. */

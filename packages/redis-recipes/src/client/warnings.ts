@@ -60,6 +60,10 @@ export class ServerChecks {
 
   /** Of the answer to a script: those that publish say when they could not. Told once, whatever the channel. */
   published(answer: unknown): void {
+    if (Array.isArray(answer)) {
+      for (const each of answer) this.published(each);
+      return;
+    }
     const failed = (answer as { readonly publishError?: unknown } | null | undefined)?.publishError;
     if (typeof failed !== "string" || failed === "") return;
     this.#tell(

@@ -81,8 +81,8 @@ export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
    */
   readonly aliveMs?: Millis;
   /**
-   * The lease of a lock that was handed to the next waiter, until that client renews it to `leaseMs`. Milliseconds; default
-   * 3,000.
+   * The lease of a lock that was handed to the next waiter, until that client renews it to `leaseMs`. Milliseconds, 500 or
+   * more; default 3,000.
    */
   readonly claimLeaseMs?: Millis;
   /** How many hand-offs may follow each other before Java clients have their chance. A whole number; default 8. */
@@ -135,6 +135,7 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
   const common = resolveProviderOptions("redisLocks", options, ownKeys, { keeps: true });
   for (const key of wholeMillis) checkMillis(of(key), options[key], { minimumMs: 1, infinite: false });
   checkMillis(of("tokenTtlMs"), options.tokenTtlMs, { minimumMs: 0, infinite: false });
+  checkMillis(of("claimLeaseMs"), options.claimLeaseMs, { minimumMs: leastClaimLeaseMs, infinite: false });
   for (const key of [...wholeMillis, "tokenTtlMs"] as const) checkWhole(of(key), options[key], 0);
   checkString(of("keyPrefix"), options.keyPrefix);
   checkBoolean(of("javaPeers"), options.javaPeers);
@@ -189,6 +190,8 @@ const wholeMillis = [
   "fairLockWaitTimeoutMs",
 ] as const;
 
+/** A hold that was handed over is renewed within this time, or is gone: below a round trip to a far server no waiter would ever have its lock. */
+const leastClaimLeaseMs: Millis = 500;
 /** A shorter one is nearly always meant in seconds, and would be renewed dozens of times in each. */
 const leastLeaseMs: Millis = 100;
 /** 68 years. Redis refuses much longer times, and a script would have half of its work done by then. */

@@ -38,8 +38,10 @@ const moved = "MOVED 1 10.0.0.2:6379";
 let runtime: SimulatedRuntime;
 let client: ScriptedClient;
 let connection: ChannelConnection;
+let renewed: number;
 
 beforeEach(() => {
+  renewed = 0;
   runtime = simulatedRuntime(1);
   client = new ScriptedClient();
   connection = new ChannelConnection({
@@ -48,7 +50,9 @@ beforeEach(() => {
     sharded: true,
     base: () => client as unknown as Redis,
     movable: false,
-    onRenewed: () => {},
+    onRenewed: () => {
+      renewed += 1;
+    },
     onMoved: () => {},
     warn: () => {},
   });
@@ -94,4 +98,16 @@ test("a channel that is given up is not asked for any more", async () => {
   client.status = "ready";
   await runtime.advance(10_000);
   expect(client.asked).toEqual(["gone"]);
+});
+
+test("channels that are back after a reconnect are told of although another is denied", async () => {
+  connection.add(channel("there"));
+  connection.add(channel("forbidden", ...Array.from({ length: 10 }, () => denied)));
+  await runtime.advance(0);
+  client.emit("close");
+  client.emit("ready");
+  await runtime.advance(0);
+  expect(renewed).toBe(1);
+  await runtime.advance(20_000);
+  expect(renewed).toBe(1);
 });

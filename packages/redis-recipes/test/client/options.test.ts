@@ -137,6 +137,11 @@ test.each<[string, unknown, RegExp]>([
   ["a database in a cluster", { cluster: { nodes: [{ host: "a", port: 1 }] }, db: 1 }, /leave out db/],
   ["a lease that is none", { url, leaseMs: 0 }, /leaseMs must be a number of milliseconds, 1 or more/],
   ["a lease in seconds", { url, leaseMs: 30 }, /leaseMs must be from 100 to 2147483648000 ms/],
+  [
+    "a claim lease below a far round trip",
+    { url, claimLeaseMs: 499 },
+    /claimLeaseMs must be a number of milliseconds, 500 or more/,
+  ],
   ["a lease longer than Redis takes", { url, leaseMs: 9e15 }, /leaseMs must be from 100 to/],
   ["a broken lease", { url, leaseMs: 1.5 }, /leaseMs must be a whole number/],
   [

@@ -221,3 +221,36 @@ test("rule 3: an owner is known before its acquire is sent, so a hand-over may o
   // With the answer, and not by a request after it.
   expect(scene.runtime.nowMs() - handedMs).toBeLessThan(350);
 });
+
+test("rule 3: what takes back a read beside a write does not end the next read beside it", async () => {
+  const scene = new Scene();
+  const lock = scene.client().provider.readWriteLock(lockName);
+  const write = await scene.settle(lock.write.acquire());
+  const abort = new AbortController();
+  const first = write.downgrade({ signal: abort.signal });
+  first.catch(() => {});
+  await scene.runtime.advance(0);
+  abort.abort();
+  await first.catch(() => {});
+  const read = await scene.settle(write.downgrade());
+  await scene.runtime.advance(100);
+  expect(read.state).toBe("held");
+  expect(scene.redis.fieldsOf(lockName)).toHaveLength(1);
+  const other = scene.client().provider.readWriteLock(lockName);
+  expect(await scene.settle(other.write.tryAcquire())).toBeNull();
+});
+
+test("rule 3: a waiter for a lock is not granted by a hand-over of the lock of the same name in braces, whose queue it shares", async () => {
+  const scene = new Scene();
+  const inBraces = await scene.settle(scene.client().mutex(`{${lockName}}`).acquire());
+  const holder = await scene.acquire(scene.client());
+  const { granted } = await scene.queue(scene.client(), { waitMs: 5_000 });
+  await scene.settle(inBraces.release());
+  await scene.runtime.advance(5);
+  const early = await Promise.race([granted.then(() => "granted"), Promise.resolve("waiting")]);
+  expect(early).toBe("waiting");
+  expect(holder.state).toBe("held");
+  await scene.settle(holder.release());
+  const next = await scene.settle(granted);
+  expect(next.state).toBe("held");
+});

@@ -92,7 +92,11 @@ export class PolledAttempt implements Attempt {
     this.#settled = this.#run();
   }
 
-  async withdraw(): Promise<void> {
+  withdraw(): Promise<void> {
+    return this.#ending(this.#takeBack());
+  }
+
+  async #takeBack(): Promise<void> {
     this.#over = true;
     this.#wake();
     await this.#settled;
@@ -104,6 +108,9 @@ export class PolledAttempt implements Attempt {
 
   async #run(): Promise<void> {
     try {
+      // Rule 3: an earlier read beside this write has the same owner, and what ends it would end this one.
+      if (this.#beside?.besideOver != null) await this.#beside.besideOver;
+      if (this.#over) return;
       const tried = await this.#try();
       if ("granted" in tried) await this.#granted(tried.granted, false);
       else if (this.#over) return;
@@ -241,7 +248,8 @@ export class PolledAttempt implements Attempt {
     }
     requests.sawToken(this.#key, reply.token);
     const asking = this.#asking;
-    const { sharing, renewal, renewKeys, fieldOf } = this.#scripts;
+    const { sharing, renewal, renewKeys, fieldOf, askedByChannel } = this.#scripts;
+    const { revokeChannels } = this.#client;
     const token = beside?.token ?? reply.token;
     const grant = new RedisGrant(this.#client, {
       lock: { name: this.#name, key: this.#key, sharing, renewal, renewKeys: renewKeys(asking) },
@@ -254,7 +262,8 @@ export class PolledAttempt implements Attempt {
       contended,
       revocable: this.#request.revocable,
       claimed: false,
-      release: () => this.#end(),
+      release: () => this.#ending(this.#end()),
+      over: askedByChannel ? () => revokeChannels.leaveIfUnheld(this.#key) : undefined,
     });
     this.#grant = grant;
     const first = this.#beforeDelivery(contended);
@@ -286,9 +295,16 @@ export class PolledAttempt implements Attempt {
     this.#listener.failed(lost);
   }
 
+  /** The next read beside the same write waits for it. */
+  #ending<T>(end: Promise<T>): Promise<T> {
+    const write = this.#beside;
+    if (write !== undefined) write.besideOver = Promise.allSettled([write.besideOver, end]).then(() => {});
+    return end;
+  }
+
   /** Also of a try whose answer was lost. `false` when it was not ours any more; an earlier copy of the same request may have ended it. */
   async #end(): Promise<boolean> {
-    const { what, outlivesLease, askedByChannel } = this.#scripts;
+    const { what, outlivesLease } = this.#scripts;
     const call = this.#scripts.end(this.#asking, this.#requests);
     const { reply, repeated, runId } = await this.#requests.runLast(call, this.#overMs(), this.#lateUntilMs);
     if (outlivesLease) {
@@ -300,7 +316,6 @@ export class PolledAttempt implements Attempt {
       }
       this.#client.lastRequests.answered(call, this.#key, runId);
     }
-    if (this.#request.revocable && askedByChannel) this.#client.revokeChannels.leaveIfUnheld(this.#key);
     if (reply === null) return false;
     this.#mayBeThere = false;
     // Of permits taken together one that is gone is the loss of all.

@@ -143,6 +143,8 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 
   handedOver(message: HandOver, heardMs: Millis): void {
+    // The locks `x` and `{x}` have one queue between them, as Redisson derives its key: this may be a grant of the other lock.
+    if (message.key !== this.lock.key) return;
     if (this.#phase === "asking") this.#early = { message, heardMs };
     if (!this.queued) return;
     // Rule 1: an answer that said `queued` with this token or a later one was given after the message was written.

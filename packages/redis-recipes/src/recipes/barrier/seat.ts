@@ -1,5 +1,11 @@
 import type { LossReason, Millis } from "@holdfast/core";
-import { awaitValue, type BarrierSeat, type WaitBounds, type Watched } from "@holdfast/core/internal";
+import {
+  awaitValue,
+  type BarrierSeat,
+  inBounds,
+  type WaitBounds,
+  type Watched,
+} from "@holdfast/core/internal";
 import { ourChannels } from "../../layout/channels.js";
 import { doubleBarrierKeys } from "../../layout/keys.js";
 import {
@@ -16,7 +22,8 @@ export interface BarrierTimes {
   readonly aliveMs: Millis;
 }
 
-type Phase = "entering" | "in" | "left" | "over";
+/** `leaving`: a request to leave was sent, and may be done although its answer is lost. */
+type Phase = "entering" | "in" | "leaving" | "left" | "over";
 
 /** A member from the moment it asks. While it enters, each look takes the seat again; once it has passed, a seat that is gone is lost. */
 export class Seat implements BarrierSeat, Watched<boolean> {
@@ -98,10 +105,11 @@ export class Seat implements BarrierSeat, Watched<boolean> {
 
   async leave(bounds: WaitBounds): Promise<void> {
     const { engine } = this.#runs;
-    if (this.#phase === "in") {
-      const { members } = await this.#call("leave", true);
+    if (this.#counts) {
+      this.#phase = "leaving";
+      const { members } = await inBounds(engine, bounds, this.#call("leave", true), false);
       // Lost while the request was under way: the others may have gone on without us.
-      if (this.#phase === "in") this.#end("left");
+      if (this.#counts) this.#end("left");
       this.#company = members.filter((each) => each !== this.#member);
     }
     const remaining: Watched<number> = {
@@ -128,11 +136,19 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     if (line.state === "connected") await gone;
   }
 
+  /** The others count on us. */
+  get #counts(): boolean {
+    return this.#phase === "in" || this.#phase === "leaving";
+  }
+
   #stay(): void {
-    if (this.#phase !== "in") return;
+    if (!this.#counts) return;
     this.#beat("stay").then(
       ({ status }) => {
-        if (status === "gone") this.#lose("lease-missing");
+        if (status !== "gone") return;
+        if (this.#phase === "in") this.#lose("lease-missing");
+        // Most likely by our own request, which is repeated until it is answered.
+        else this.#stop();
       },
       // An outage: the next heartbeat asks again, and the deadline ends it.
       () => {},
@@ -170,7 +186,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   #lose(reason: LossReason): void {
-    if (this.#phase !== "in") return;
+    if (!this.#counts) return;
     this.#end("over");
     this.lost = reason;
     this.#listener(reason);

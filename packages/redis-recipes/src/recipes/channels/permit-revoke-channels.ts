@@ -35,8 +35,9 @@ export class PermitRevokeChannels {
 
   /** A hold on this key is over. */
   leaveIfUnheld(key: string): void {
-    if (this.#holds.on(key).length > 0) return;
-    this.#subscriptions.get(key)?.end();
+    const subscription = this.#subscriptions.get(key);
+    if (subscription === undefined || this.#holds.on(key).length > 0) return;
+    subscription.end();
     this.#subscriptions.delete(key);
   }
 }

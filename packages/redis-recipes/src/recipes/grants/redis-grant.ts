@@ -54,6 +54,8 @@ export interface GrantSpec {
   readonly place?: GrantPlace | undefined;
   /** `false` when it was not ours any more. Called again after a renewal that came too late. */
   release(): Promise<boolean>;
+  /** Called when the grant is over here, by its release or by its loss. Default: nothing is done. */
+  readonly over?: (() => void) | undefined;
 }
 
 /** What a grant uses of its provider. */
@@ -96,6 +98,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   #rechecking = false;
   /** It is over here: what still comes for it is ignored. */
   ended = false;
+  /** Resolves once all that ends reads beside this write has been answered; `null` while there was none. */
+  besideOver: Promise<void> | null = null;
   #released = false;
 
   constructor({ requests, holds, keptGrants }: GrantParts, spec: GrantSpec) {
@@ -329,6 +333,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.ended = true;
     this.#kept?.stop();
     this.#holds.remove(this);
+    this.spec.over?.();
   }
 
   /** Resolves with the first answer or failure. What failed is tried again while `again` says so. */
