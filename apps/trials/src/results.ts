@@ -38,14 +38,14 @@ export class Results {
     if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
   }
 
-  /** Those of one cell by seed. What was seen of another version or by another trial says nothing of this one. */
+  /** Those of one cell, in the order in which they were run. What was seen of another version or by another trial says nothing of this one. */
   of(cell: Pick<Result, "subject" | "fault" | "version" | "trial">): Result[] {
     const same = (each: Result): boolean =>
       each.subject === cell.subject &&
       each.fault === cell.fault &&
       each.version === cell.version &&
       each.trial === cell.trial;
-    return this.#all.filter(same).sort((a, b) => a.seed - b.seed);
+    return this.#all.filter(same);
   }
 
   /** The version that a subject was run with last; `null` before its first run. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Result, Results } from "../src/results.js";
-import { nextSeed } from "../src/verdict.js";
+import { nextSeed, verdictOf } from "../src/verdict.js";
 
 let folder = "";
 const file = (): string => join(folder, "results.jsonl");
@@ -40,6 +40,14 @@ it("goes on where it was interrupted: what is done is not done again, and a line
   expect(nextSeed(after.of(result({})), 1)).toBe(3);
   after.add(convicted(3));
   expect(nextSeed(new Results(file()).of(result({})), 1)).toBeNull();
+});
+
+it("a cell that was convicted with later seeds first is not kept by a run with an earlier one", () => {
+  const results = new Results(file());
+  results.add(convicted(5));
+  results.add(convicted(6));
+  results.add(result({ seed: 1 }));
+  expect(verdictOf(results.of(result({})))).toBe("open");
 });
 
 it("what was seen of another version, or by another trial, says nothing of this one", () => {

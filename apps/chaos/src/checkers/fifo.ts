@@ -4,7 +4,7 @@ import { Examples, seconds } from "./examples.js";
 import { isExclusive } from "./kinds.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
-import { cutOffFrom, pausedWithin } from "./workers.js";
+import { cutOffFrom, diedAt, pausedWithin } from "./workers.js";
 
 /**
  * Overtakes: B was asked for after A was seen in the queue, and was granted while A still waited. At fair keys there may
@@ -25,8 +25,9 @@ export function fifo(history: History, options: CheckOptions): CheckResult {
     for (const [waiter, since] of seenQueued(about)) {
       if (nested.has(waiter.end)) continue;
       judged += 1;
-      if (leftTheQueue(about, waiter) || pausedWithin(history, waiter.p, waiter.invokedAt, waiter.endedAt))
-        continue;
+      const { p, invokedAt, endedAt } = waiter;
+      const died = diedAt(history, p) <= endedAt;
+      if (leftTheQueue(about, waiter) || died || pausedWithin(history, p, invokedAt, endedAt)) continue;
       // A waiter that its server does not hear loses its turn, and perhaps its place.
       const heardUntil = cutOffFrom(history, waiter.p, since, history.endedAt);
       const before = overtakersOf(waiter, since, grants, Math.min(heardUntil, history.endedAt));

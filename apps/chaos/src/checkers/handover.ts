@@ -5,7 +5,10 @@ import type { CheckOptions } from "./options.js";
 import { believed, outermost } from "./spans.js";
 import { undisturbed } from "./undisturbed.js";
 import type { CheckResult } from "./verdict.js";
-import { pausedWithin } from "./workers.js";
+import { diedAt, pausedWithin } from "./workers.js";
+
+/** A dead holder's lease or session is over by then. */
+export const defaultHandoverLimitMs = (leaseMs: number): number => 2 * leaseMs + 1_000;
 
 /**
  * Release to next grant. A waiter beside a free lock for longer than the limit is a lost wake-up. Time that a fault disturbed does
@@ -16,7 +19,7 @@ export function handover(history: History, options: CheckOptions): CheckResult {
   const times: number[] = [];
   for (const about of history.keys.values()) {
     if (about.meta.kind === "latch") continue;
-    const limitNs = (options.handoverLimitMs ?? 2 * about.meta.leaseMs + 1_000) * 1e6;
+    const limitNs = (options.handoverLimitMs ?? defaultHandoverLimitMs(about.meta.leaseMs)) * 1e6;
     const waiters = about.operations.filter(({ f }) => f === "acquire");
     const judgeGap = (from: Nanos, to: Nanos, ends: number, next: number): void => {
       const stuck = waiting(history, waiters, { from, to, limitNs, leaseNs: about.meta.leaseMs * 1e6 });
@@ -68,7 +71,7 @@ function waiting(
 ): { waiter: Operation; forNs: number } | null {
   for (const waiter of waiters) {
     if (waiter.invokedAt > to) break;
-    const until = Math.min(to, waiter.endedAt);
+    const until = Math.min(to, waiter.endedAt, diedAt(history, waiter.p));
     const since = Math.max(from, waiter.invokedAt);
     if (until - since <= limitNs) continue;
     const forNs = undisturbed(history, since, until, leaseNs);

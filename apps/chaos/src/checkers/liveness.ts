@@ -2,7 +2,7 @@ import type { History } from "../history/history.js";
 import { Examples, millis, seconds } from "./examples.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
-import { faultWithin, healedAt, isDead, pausedWithin } from "./workers.js";
+import { diedAt, faultWithin, healedAt, pausedWithin } from "./workers.js";
 
 /** After the last fault: every key is granted to two clients in time, and every waiter comes to an end. */
 export function healLiveness(history: History, options: CheckOptions): CheckResult {
@@ -16,8 +16,10 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
   for (const about of history.keys.values()) {
     const { key, meta, holds, operations } = about;
     for (const asked of operations) {
-      if (!asked.acquires || asked.outcome !== "open" || isDead(history, asked.p)) continue;
-      if (history.endedAt - Math.max(asked.invokedAt, healed) < limitNs) undecided += 1;
+      if (!asked.acquires || asked.outcome !== "open") continue;
+      const died = diedAt(history, asked.p);
+      const waitedNs = Math.min(history.endedAt, died) - Math.max(asked.invokedAt, healed);
+      if (waitedNs < limitNs) undecided += died < history.endedAt ? 0 : 1;
       else {
         examples.add(
           [asked.invoke],
@@ -66,7 +68,7 @@ export function boundedWait(history: History, options: CheckOptions): CheckResul
   for (const { key, meta, operations } of history.keys.values()) {
     for (const asked of operations) {
       if (!asked.acquires || asked.waitMs < 0) continue;
-      const until = Math.min(asked.endedAt, history.endedAt);
+      const until = Math.min(asked.endedAt, history.endedAt, diedAt(history, asked.p));
       const lateNs = until - asked.invokedAt - asked.waitMs * 1e6;
       judged += 1;
       latest = Math.max(latest, lateNs);

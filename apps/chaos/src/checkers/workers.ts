@@ -1,17 +1,24 @@
 import type { History } from "../history/history.js";
 import type { Nanos } from "../history/record.js";
 
-/** Whether a worker stood still, or died, at some moment from `from` to `to`. */
+/** Whether a worker stood still at some moment from `from` to `to`. */
 export function pausedWithin(history: History, p: string, from: Nanos, to: Nanos): boolean {
   let paused = Number.POSITIVE_INFINITY;
   for (const { f, t } of history.workers.get(p) ?? []) {
-    if (f === "paused" || f === "killed" || f === "exit") paused = Math.min(paused, t);
-    else if (f === "resumed" || f === "start") {
+    if (f === "paused") paused = Math.min(paused, t);
+    else {
+      // A worker that was paused and then killed did nothing in between.
       if (paused <= to && t >= from) return true;
       paused = Number.POSITIVE_INFINITY;
     }
   }
   return paused <= to;
+}
+
+/** When a worker died; infinite of one that lives. What it waited for before that is judged up to there. */
+export function diedAt(history: History, p: string): Nanos {
+  const end = history.workers.get(p)?.find(({ f }) => f === "killed" || f === "exit");
+  return end?.t ?? Number.POSITIVE_INFINITY;
 }
 
 /** When the first fault began that let nothing pass on a worker's link for a part of a stretch; `to` when none did. */
@@ -24,12 +31,6 @@ export function cutOffFrom(history: History, p: string, from: Nanos, to: Nanos):
       fault.to >= from,
   );
   return cut === undefined ? to : Math.max(cut.from, from);
-}
-
-/** The worker's last state is that of a dead one. */
-export function isDead(history: History, p: string): boolean {
-  const last = history.workers.get(p)?.at(-1)?.f;
-  return last === "killed" || last === "exit";
 }
 
 /** When the last fault was over; `null` without any. */

@@ -16,6 +16,8 @@ export interface CrewOptions {
   readonly seed: number;
   readonly resource: string | null;
   readonly logFolder: string;
+  /** How long a worker may take to end its waits after `abort`, and to exit after `done`. Default 15 s. */
+  readonly endsWithinMs?: number;
   programOf(recipe: string): Promise<WorkerProgram>;
 }
 
@@ -144,7 +146,7 @@ export class Crew {
     await process.kill();
   }
 
-  /** A new incarnation of a worker that was killed. */
+  /** A new incarnation of a worker that was killed. Rejects when the crew stops meanwhile. */
   async restart(worker: Worker): Promise<void> {
     worker.incarnation += 1;
     const born = await this.#bear(worker.name, worker.incarnation, worker.group, worker.link);
@@ -157,18 +159,23 @@ export class Crew {
 
   /**
    * Lets all finish what they do: no acquire is begun any more, waits end by being granted. After `patienceMs` the waits that
-   * are left are ended, and what does not end then is killed. Returns the workers whose waits had to be ended.
+   * are left are ended, and what does not end then is killed, such as a worker that has said `done` and runs on. Returns the workers whose
+   * waits had to be ended.
    */
   async stop(patienceMs: number): Promise<readonly string[]> {
     this.#stopping = true;
     const running = this.workers.filter(({ process }) => process.running);
     for (const worker of running) this.resume(worker);
     for (const { process } of running) process.tell({ do: "stop" });
-    const late = await stragglers(running, patienceMs);
+    const ended = ({ done, process }: Worker): Promise<unknown> => Promise.race([done, process.exited]);
+    const { endsWithinMs = 15_000 } = this.#options;
+    const late = await stragglers(running, patienceMs, ended);
     for (const { process } of late) process.tell({ do: "abort" });
-    const stuck = await stragglers(late, 15_000);
+    const stuck = await stragglers(late, endsWithinMs, ended);
     await Promise.all(stuck.map((worker) => this.kill(worker)));
-    await Promise.all(running.map(({ process }) => process.exited));
+    const exited = ({ process }: Worker): Promise<unknown> => process.exited;
+    const lingering = await stragglers(running, endsWithinMs, exited);
+    await Promise.all(lingering.map((worker) => this.kill(worker)));
     return late.map(({ p }) => p);
   }
 
@@ -197,6 +204,8 @@ export class Crew {
       servers: link.addresses,
     };
     const found = await this.#options.programOf(group.recipe);
+    // A process that began now would be in no list of those that are killed.
+    if (this.#stopping) throw new Error(`${p} is not started: the crew stops`);
     const { service } = found;
     const plain = service === undefined ? found : instanceOf(found, service, facts);
     const program = { ...plain, env: { ...plain.env, ...this.#shims?.of(name)?.env } };
@@ -215,6 +224,8 @@ export class Crew {
           if (wrong !== null) this.#break(new Error(`${p}: ${wrong}`));
           else if (service === undefined || service.ready === null) isReady();
         } else if (word.say === "done") isDone();
+        // The half line at which it was killed is no word of its own.
+        else if (word.say === "failed" && this.#condemned.has(process)) return;
         else if (word.say === "failed") this.#break(new Error(`${p}: ${word.error}`));
         else
           this.#break(new Error(`${p} said ${JSON.stringify(word).slice(0, 200)}, which it was not asked`));
@@ -276,11 +287,16 @@ const namesOf = ({ name, count }: WorkerGroup): string[] =>
 const fits = (word: Exclude<FromWorker, { say: unknown }>, p: string): boolean =>
   word.p === p && ["invoke", "ok", "fail", "info", "event"].includes(word.type);
 
-async function stragglers(workers: readonly Worker[], withinMs: number): Promise<Worker[]> {
+/** Those of which `over` has not resolved in time. */
+async function stragglers(
+  workers: readonly Worker[],
+  withinMs: number,
+  over: (worker: Worker) => Promise<unknown>,
+): Promise<Worker[]> {
   const left = new Set(workers);
   const all = Promise.all(
     workers.map(async (worker) => {
-      await Promise.race([worker.done, worker.process.exited]);
+      await over(worker);
       left.delete(worker);
     }),
   );

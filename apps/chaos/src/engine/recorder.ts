@@ -27,7 +27,9 @@ export class Recorder {
 
   /** A record that carries its own stamp: a worker's. */
   arrived(record: Unnumbered<HistoryRecord>): HistoryRecord {
-    const numbered = { i: this.#next++, ...record } as HistoryRecord;
+    // Whatever a worker calls its own `i`.
+    const i = this.#next++;
+    const numbered = Object.assign({ i }, record, { i }) as HistoryRecord;
     this.#writer.write(numbered);
     for (const listener of this.#listeners) listener(numbered);
     return numbered;

@@ -67,8 +67,13 @@ export class ProtectedResource {
       socket.on("error", () => socket.destroy());
       const lines = createInterface({ input: socket });
       lines.on("line", (line) => {
-        const answer = cells.answer(JSON.parse(line) as ResourceRequest);
-        if (socket.writable) socket.write(`${JSON.stringify(answer)}\n`);
+        if (!socket.writable) return;
+        try {
+          socket.write(`${JSON.stringify(cells.answer(requestIn(line)))}\n`);
+        } catch (error) {
+          // A worker that asks for nonsense is told so, and fails by the end of its connection.
+          socket.end(`${JSON.stringify({ error: `${(error as Error).message}: ${line.slice(0, 200)}` })}\n`);
+        }
       });
       // readline passes errors of its input on.
       lines.on("error", () => socket.destroy());
@@ -80,6 +85,14 @@ export class ProtectedResource {
     for (const socket of this.#sockets) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }
+}
+
+/** @throws Error for a line that is no request */
+function requestIn(line: string): ResourceRequest {
+  const request = JSON.parse(line) as ResourceRequest | null;
+  if (typeof request !== "object" || request === null || (request.do !== "read" && request.do !== "write"))
+    throw new Error('a request is a JSON object whose "do" is read or write');
+  return request;
 }
 
 export class Cells {

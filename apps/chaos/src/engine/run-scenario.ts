@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { defaultHandoverLimitMs } from "../checkers/handover.js";
 import { judge } from "../checkers/judge.js";
 import type { CheckResult } from "../checkers/verdict.js";
 import { readHistory } from "../history/read.js";
@@ -82,10 +83,8 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
     await recorder.close();
     signal?.throwIfAborted();
     stage.phase("judging");
-    const results = judge(await readHistory(history), {
-      planned: [...new Set(plan.map(({ fault }) => fault))],
-      ...scenario.check,
-    });
+    const judged = await readHistory(history);
+    const results = judge(judged, judged.meta.check);
     const decision = decide(
       // Too little evidence is none, whatever is expected.
       { ...scenario.expect, pass: ["stats", ...scenario.expect.pass] },
@@ -243,7 +242,7 @@ class Stage {
     await Promise.all(healing);
     await this.#liveness();
     this.phase("stopping");
-    await crew.stop(this.#healLimitMs);
+    await crew.stop(this.#patienceMs);
     await observing.stop();
     await observing.scan(this.#keys, this.#goneWithinMs);
     return nemesis.failures;
@@ -267,6 +266,15 @@ class Stage {
 
   get #healLimitMs(): number {
     return this.#scenario.check?.healLimitMs ?? 10_000;
+  }
+
+  /** As long as a checker lets a lock stand free beside a waiter: a wait that is ended sooner proves nothing. */
+  get #patienceMs(): number {
+    const { handoverLimitMs } = this.#scenario.check ?? {};
+    const limits = this.#keys
+      .filter(({ kind }) => kind !== "latch")
+      .map(({ leaseMs }) => handoverLimitMs ?? defaultHandoverLimitMs(leaseMs));
+    return Math.max(this.#healLimitMs, ...limits.map((limitMs) => limitMs + 1_000));
   }
 
   /** Sessions and leases of dead workers are over by then, late ticks of a busy server included. */
@@ -296,6 +304,7 @@ class Stage {
       run: this.#run,
       seed,
       scenario: this.#scenario.id,
+      check: { planned: [...new Set(this.#plan.map(({ fault }) => fault))], ...this.#scenario.check },
       keys,
       ...(topology.kind === "zookeeper" && { members: topology.members }),
       versions: set.versions,

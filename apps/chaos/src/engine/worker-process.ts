@@ -38,6 +38,9 @@ export interface WorkerEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** A process that a worker has started may hold its output open after it. What the worker itself said has been read by then. */
+const readsOnMs = 5_000;
+
 /** The descriptor at which the probe of a service writes its records. */
 export const probeFd = 4;
 
@@ -52,7 +55,7 @@ export class WorkerProcess {
   readonly #logFile: string;
   #end: WorkerEnd | null = null;
 
-  /** `onWord` gets every line, parsed; a line that is no JSON is handed on as a failure of the worker. */
+  /** `onWord` gets every line, parsed; a line that is no JSON object is handed on as a failure of the worker. */
   constructor(p: string, program: WorkerProgram, logFile: string, onWord: (word: FromWorker) => void) {
     this.p = p;
     this.#logFile = logFile;
@@ -90,13 +93,17 @@ export class WorkerProcess {
     // Killed before it had read its lines: its exit is reported, and all that it said has been read.
     lines.on("error", () => {});
     this.exited = new Promise((resolve) => {
+      let cancel = (): void => {};
       child.on("exit", (code, signal) => {
         this.#end ??= { code, signal };
         if (isService) this.#toGroup("SIGKILL");
         guard.end("over\n");
+        const timer = setTimeout(() => (isService ? probe : stdout).destroy(), readsOnMs);
+        cancel = () => clearTimeout(timer);
       });
       // Not before all that it said has been read.
       child.on("close", (code, signal) => {
+        cancel();
         this.#end ??= { code, signal };
         resolve(this.#end);
       });
@@ -157,9 +164,12 @@ export class WorkerProcess {
 }
 
 function parse(line: string): FromWorker {
+  let word: unknown;
   try {
-    return JSON.parse(line) as FromWorker;
+    word = JSON.parse(line);
   } catch {
-    return { say: "failed", error: `not a line of JSON: ${line.slice(0, 200)}` };
+    word = null;
   }
+  if (typeof word === "object" && word !== null) return word as FromWorker;
+  return { say: "failed", error: `not a line with one JSON object: ${line.slice(0, 200)}` };
 }

@@ -1,3 +1,5 @@
+import type { CheckOptions } from "../checkers/options.js";
+
 /** Nanoseconds since the run began, by the one monotonic clock of the machine; as a number exact up to 104 days. */
 export type Nanos = number;
 
@@ -66,6 +68,8 @@ export interface MetaRecord extends Base {
   readonly versions: Readonly<Record<string, string>>;
   /** What this machine can do, as it was found before the run. */
   readonly capabilities: readonly string[];
+  /** The limits that the run was judged by; left out: the defaults. Whoever judges the history again uses them. */
+  readonly check?: CheckOptions;
 }
 
 /** A worker asks. `op` ties it to the record that ends it. */

@@ -14,7 +14,7 @@ const usageExit = 254;
 
 const checkHelp = `Usage: holdfast-chaos check <history.jsonl> [--checker NAME]... [--json] [--time]
 
-Judges a history again, without any server.
+Judges a history again, without any server, by the limits of its run.
   --checker NAME   only this one; may be given more than once: ${checkerNames.join(", ")}
   --json           the results as JSON
   --time           how long reading and judging took, and how much memory
@@ -42,7 +42,8 @@ export async function checkCommand(args: readonly string[], out: Out): Promise<n
       const beganMs = performance.now();
       const history = await readHistory(given.path);
       const readMs = performance.now() - beganMs;
-      const results = judge(history, given.checker.length === 0 ? {} : { only: given.checker });
+      const { check } = history.meta;
+      const results = judge(history, given.checker.length === 0 ? check : { ...check, only: given.checker });
       const judgedMs = performance.now() - beganMs - readMs;
       if (given.json) out(JSON.stringify(results, null, 2));
       else

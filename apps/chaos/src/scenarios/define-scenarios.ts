@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { drawPlan } from "../engine/plan.js";
 import type { Scenario } from "../engine/scenario.js";
+import { startedKinds } from "../engine/topologies/registry.js";
 
 const members: Readonly<Record<string, (value: unknown) => boolean>> = {
   id: (value) => typeof value === "string" && /^[A-Za-z0-9][A-Za-z0-9-]*$/.test(value),
@@ -45,7 +46,7 @@ export function defineScenarios(scenarios: readonly Scenario[]): readonly Scenar
   return scenarios;
 }
 
-/** The default export of a file. @throws RangeError when it cannot be loaded, or exports no scenarios */
+/** The default export of a file. @throws RangeError when it cannot be loaded, exports no scenarios, or needs servers that the runner cannot start */
 export async function importScenarios(file: string): Promise<readonly Scenario[]> {
   let found: unknown;
   try {
@@ -55,5 +56,12 @@ export async function importScenarios(file: string): Promise<readonly Scenario[]
   }
   if (found === undefined)
     throw new RangeError(`${file} has no default export: export default defineScenarios([..])`);
-  return defineScenarios(found as readonly Scenario[]);
+  const scenarios = defineScenarios(found as readonly Scenario[]);
+  for (const { id, topology } of scenarios) {
+    if (startedKinds.includes(topology.kind)) continue;
+    throw new RangeError(
+      `${file}: scenario ${id} needs servers of kind ${topology.kind}; run starts ${startedKinds.join(", ")}`,
+    );
+  }
+  return scenarios;
 }

@@ -19,6 +19,7 @@ interface Asked {
   readonly key: string;
   readonly t: Nanos;
   readonly hold: string | undefined;
+  readonly shares: boolean;
 }
 
 /** Stamps of another process are this much off at most where both read the same clock. */
@@ -39,6 +40,8 @@ export class ProtocolCheck {
   readonly #ops = new Set<number>();
   readonly #holds = new Set<string>();
   readonly #known = new Set<string>();
+  /** Reads, beside which others may be inside. */
+  readonly #shared = new Set<string>();
   #line = 0;
   #phase: "setup" | "ready" | "started" | "done" = "setup";
   #stoppedAt: Nanos | null = null;
@@ -142,7 +145,7 @@ export class ProtocolCheck {
     return word.type === "invoke" ? this.#asks(word) : this.#ends(word);
   }
 
-  #asks({ f, key, op, t, hold }: Unnumbered<InvokeRecord>): string | null {
+  #asks({ f, key, op, t, hold, arg }: Unnumbered<InvokeRecord>): string | null {
     if (this.#ops.has(op)) return `op ${op} was used before: each operation has a number of its own`;
     this.#ops.add(op);
     if (isAcquire(f)) {
@@ -152,10 +155,12 @@ export class ProtocolCheck {
       if (hold === undefined) return `${f} names its hold`;
       if (!this.#known.has(hold)) return `no acquire was granted as hold ${hold}`;
       if (!this.#holds.has(hold)) return `hold ${hold} was released before`;
+      if (f === "write" && this.#shared.has(hold))
+        return "a read writes nothing: other readers may be inside";
       // From here on it counts as given back, however the answer turns out.
       if (f !== "write") this.#holds.delete(hold);
     }
-    this.#open.set(op, { f, key, t, hold });
+    this.#open.set(op, { f, key, t, hold, shares: arg?.mode === "read" || f === "downgrade" });
     return null;
   }
 
@@ -171,6 +176,7 @@ export class ProtocolCheck {
     if (this.#known.has(hold)) return `hold ${hold} was granted before: each grant has a name of its own`;
     this.#known.add(hold);
     this.#holds.add(hold);
+    if (asked.shares) this.#shared.add(hold);
     if (this.#options.tokens && ret?.token === undefined)
       return "provides.tokens is true: a grant has its token in ret.token, as decimal text";
     return null;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { judge } from "../../src/checkers/judge.js";
 import { historyOf } from "../../src/history/read.js";
+import type { HistoryRecord, MetaRecord } from "../../src/history/record.js";
 import { HistoryWriter } from "../../src/history/writer.js";
 import { checkCommand } from "../../src/report/commands.js";
 import { Script } from "../support.js";
@@ -67,6 +68,31 @@ it("convicts a loss that was told after the next grant", () => {
   expect(verdicts(script)).toMatchObject({ "lost-notice": "violation" });
 });
 
+async function written(path: string, records: readonly HistoryRecord[]): Promise<void> {
+  const writer = new HistoryWriter(path);
+  for (const record of records) writer.write(record);
+  await writer.close();
+}
+
+it("checks a file by the limits of its run, which its first record has", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-check-"));
+  try {
+    const path = join(directory, "history.jsonl");
+    const script = new Script({ k: {} });
+    script.hold("a#0", "k", 10, 20);
+    script.hold("b#0", "k", 1_020, 1_030);
+    script.asks("c#0", "k", 15, { outcome: "fail", ended: 1_100 });
+    const [meta, ...rest] = script.records;
+    const args = [path, "--checker", "handover"];
+    await written(path, script.records);
+    expect(await checkCommand(args, () => {})).not.toBe(1);
+    await written(path, [{ ...(meta as MetaRecord), check: { handoverLimitMs: 500 } }, ...rest]);
+    expect(await checkCommand(args, () => {})).toBe(1);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
 it("checks a file and answers with the exit code", async () => {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-check-"));
   try {
@@ -74,9 +100,7 @@ it("checks a file and answers with the exit code", async () => {
     const script = new Script({ k: {} });
     script.hold("a#0", "k", 10, 20);
     script.hold("b#0", "k", 15, 30);
-    const writer = new HistoryWriter(path);
-    for (const record of script.records) writer.write(record);
-    await writer.close();
+    await written(path, script.records);
     const lines: string[] = [];
     const out = (line: string): void => void lines.push(line);
     expect(await checkCommand([path, "--checker", "mutex"], out)).toBe(1);

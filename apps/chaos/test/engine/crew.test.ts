@@ -53,6 +53,7 @@ async function gather(program: WorkerProgram = fakeWorker()): Promise<Worker> {
     seed: 1,
     resource: null,
     logFolder: folder,
+    endsWithinMs: 1_000,
     programOf: async () => program,
   });
   return crew.workers[0] as Worker;
@@ -137,9 +138,11 @@ describe("a crew", () => {
     await expect(
       gather(fakeWorker('say({ say: "failed", error: "no such recipe" }); return;')),
     ).rejects.toThrow(/w\d#0: no such recipe/);
-    await expect(gather(fakeWorker('writeSync(1, "hello\\n");'))).rejects.toThrow(
-      "not a line of JSON: hello",
-    );
+    for (const line of ["hello", "null", "42"]) {
+      await expect(gather(fakeWorker(`writeSync(1, "${line}\\n");`))).rejects.toThrow(
+        `not a line with one JSON object: ${line}`,
+      );
+    }
     const foreign = fakeWorker('say({ t: 1, type: "fault", p, f: "zk.kill", phase: "begin" });');
     await expect(gather(foreign)).rejects.toThrow("not its own");
     const another = fakeWorker('say({ t: 1, type: "event", p: "w9#0", f: "lost", key });');
@@ -154,5 +157,43 @@ describe("a crew", () => {
     crew.start();
     expect(await crew.stop(200)).toEqual(["w0#0", "w1#0"]);
     expect(states("w0").at(-1)).toBe("w0#0 exit");
+  });
+
+  it("ends a worker that has said done and runs on", async () => {
+    const [, text = ""] = fakeWorker().args;
+    const worker = { ...fakeWorker(), args: ["-e", text.replace("process.exit(0);", "")] };
+    await gather(worker);
+    crew.start();
+    expect(await crew.stop(10_000)).toEqual([]);
+    expect(states("w0")).toEqual(["w0#0 start", "w0#0 killed"]);
+  });
+
+  it("starts no further incarnation once it stops", async () => {
+    const worker = await gather();
+    crew.start();
+    await crew.kill(worker);
+    const back = crew.restart(worker).then(
+      () => "started",
+      (error: Error) => error.message,
+    );
+    await crew.close();
+    expect(await back).toBe("w0#1 is not started: the crew stops");
+    expect(worker.process.running).toBe(false);
+  });
+
+  it("takes the half line at which a worker was killed for no word of its", async () => {
+    const half = `writeSync(1, '{"t":1'); writeSync(2, "half a line"); for (;;);`;
+    const worker = await gather(
+      fakeWorker(`if (p === "w0#0") setInterval(() => { if (op > 10) { ${half} } }, 1);`),
+    );
+    crew.start();
+    await expect.poll(() => worker.process.logTail(), { timeout: 10_000 }).toContain("half a line");
+    await crew.kill(worker);
+    let broken = false;
+    crew.broken.catch(() => {
+      broken = true;
+    });
+    expect(await more("w1#0")).toBe(true);
+    expect(broken).toBe(false);
   });
 });

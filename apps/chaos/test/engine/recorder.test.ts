@@ -13,13 +13,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-it("numbers records as they arrive and leaves a worker's stamps alone, also when they come late", async () => {
+it("numbers records as they arrive, whatever workers count, and leaves a worker's stamps alone, also when they come late", async () => {
   const path = join(folder, "history.jsonl");
   const recorder = new Recorder(path, new RunClock());
   const heard: HistoryRecord[] = [];
   recorder.listen((record) => heard.push(record));
   recorder.arrived({ t: 900, type: "event", p: "w1#0", f: "lost", key: "k1" });
-  recorder.arrived({ t: 100, type: "event", p: "w0#0", f: "lost", key: "k1" });
+  const counted = { i: 7, t: 100, type: "event", p: "w0#0", f: "lost", key: "k1" } as const;
+  recorder.arrived(counted);
   await recorder.close();
   const written = await readRecords(path);
   expect(written.map(({ i, t }) => [i, t])).toEqual([

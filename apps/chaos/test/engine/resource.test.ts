@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { RunClock } from "../../src/engine/clock.js";
 import { Recorder } from "../../src/engine/recorder.js";
@@ -109,4 +111,16 @@ describe("the protected resource", () => {
     ]);
     rmSync(folder, { recursive: true });
   });
+
+  it.each(["x", "null", '{"id":1,"do":"read","key":"k1","hold":"a","fenced":true,"token":"41.5"}'])(
+    "ends the connection of a worker that asks %s, and says why",
+    async (line) => {
+      const resource = await ProtectedResource.open({ record: () => 0 });
+      const [host, port] = resource.address.split(":");
+      const socket = connect({ host: host as string, port: Number(port) });
+      socket.write(`${line}\n`);
+      expect(await text(socket)).toContain(line);
+      await resource.close();
+    },
+  );
 });

@@ -48,6 +48,15 @@ describe("the check of a worker against the protocol", () => {
   });
 
   const wrong: [string, object[], string][] = [
+    [
+      "a write by a reader",
+      [
+        at(9_000, "invoke", "acquire", 1, { arg: { mode: "read" } }),
+        at(9_001, "ok", "acquire", 1, { ret: { hold: "h1" } }),
+        at(9_002, "invoke", "write", 2, { hold: "h1" }),
+      ],
+      "a read writes nothing",
+    ],
     ["a line that is no object", [7 as unknown as object], "line 2: a line is one JSON object"],
     ["a word that there is not", [{ say: "hello" }], "a worker says about, ready, done or failed"],
     ["a second ready", [{ say: "ready" }], "ready is said once"],

@@ -68,13 +68,14 @@ final class Contender extends Thread {
         return true;
     }
 
-    /** A read-modify-write over the whole hold; whoever hears of a loss writes nothing. */
+    /** A read-modify-write over the whole hold. After a loss nothing is written, but by a client that is not to heed it. */
     private void work(Held held, Resource resource) throws Exception {
         Key key = held.key();
         Long token = held.grant().token();
         Long read = resource == null ? null : resource.read(key, held.id(), token);
-        worker.pass(drawn("holdMs", 0, 0), held);
-        if (read == null || held.lost()) {
+        boolean heeds = heeds();
+        worker.pass(drawn("holdMs", 0, 0), heeds ? held : null);
+        if (read == null || (heeds && held.lost())) {
             return;
         }
         long op = worker.ask("write", key, held.id(), null);
@@ -117,6 +118,11 @@ final class Contender extends Thread {
 
     private long between(long least, long most) {
         return least + (long) (random.nextDouble() * (most - least + 1));
+    }
+
+    private boolean heeds() {
+        Map<String, Object> options = Json.object(group.get("options"));
+        return options == null || !Boolean.FALSE.equals(options.get("heeds"));
     }
 
     private double option(String name, double otherwise) {

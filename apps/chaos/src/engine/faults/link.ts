@@ -40,6 +40,7 @@ const reset: FaultKind = {
         const { proxies } = worker.link;
         if (proxies.length === 0) throw new Error(`${worker.name} has no proxies: its group must be proxied`);
         before = proxies.map(({ open }) => open);
+        if (before.every((open) => open === 0)) throw new Error(`${worker.name} has no connection to reset`);
         for (const proxy of proxies) proxy.resetAll();
       },
       async () => {},

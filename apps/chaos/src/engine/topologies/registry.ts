@@ -32,9 +32,16 @@ const topologies: Partial<Record<Topology["kind"], StartSet>> = {
   masters: startMasters,
 };
 
+/** The kinds of servers that `startServers` knows. */
+export const startedKinds: readonly string[] = Object.keys(topologies);
+
 /** Starts the servers of a topology, and resolves when they serve. Rejects when this machine lacks what they need. */
-export function startServers(topology: Topology): Promise<ServerSet> {
+export async function startServers(topology: Topology): Promise<ServerSet> {
   const start = topologies[topology.kind];
-  if (start === undefined) throw new Error(`nobody knows how to start servers of kind ${topology.kind}`);
-  return start(topology);
+  if (start === undefined) {
+    throw new Error(
+      `servers of kind ${topology.kind} cannot be started: the kinds are ${startedKinds.join(", ")}`,
+    );
+  }
+  return await start(topology);
 }

@@ -67,7 +67,9 @@ export function buildTimeline(
       micros(to),
     ]),
     overlapsLeftOut: leftOut,
-    verdicts: (outcome?.results ?? judge(history)).map((result) => verdictOf(result, outcome)),
+    verdicts: (outcome?.results ?? judge(history, history.meta.check)).map((result) =>
+      verdictOf(result, outcome),
+    ),
     rawIsPartial,
     workers: workers.names,
     causes: causes.names as EndCause[],
