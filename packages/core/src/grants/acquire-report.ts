@@ -65,11 +65,7 @@ export function reportSettled(
   const { outcome, waitedMs, token } = detail;
   Object.assign(trace, { outcome, waitedMs, token });
   if ("error" in detail) trace.error = detail.error;
-  traceSettled(trace);
-}
-
-/** The outcome is known; `error` is published first when there is one, as tracing channels do for promises. */
-function traceSettled(trace: AcquireTrace): void {
+  // The error is published first when there is one, as tracing channels do for promises.
   outsideScopes(() => {
     if ("error" in trace) channels.error.publish(trace);
     channels.asyncStart.publish(trace);

@@ -92,10 +92,7 @@ export async function claimAll(engine: GrantEngine, specs: AcquireSpecs): Promis
 export async function claimBeside(write: Hold, spec: AcquireSpec): Promise<Handle | null> {
   const { engine, name } = write;
   if (engine.driver.attemptBeside === undefined) {
-    throw new UnsupportedError(`the backend ${engine.backend} has no read beside a write`, {
-      lockName: name,
-      backend: engine.backend,
-    });
+    throw engine.unsupported(`the backend ${engine.backend} has no read beside a write`, name);
   }
   return await claim(engine, { ...spec, beside: write });
 }
@@ -177,7 +174,10 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       this.#aborted = () => this.#decide("aborted", signal.reason);
       engine.signals.add(signal, this.#aborted);
     }
-    if (!this.#reportsLate) this.#reportStarted();
+    if (!this.#reportsLate) {
+      this.#traces = tracesOf(engine, this.#specs);
+      for (const [i, spec] of this.#specs.entries()) reportStarted(engine, spec, this.#traces?.[i]);
+    }
     if (this.#phase !== "settled") {
       engine.waitAlarms.set(this, this.#deadlineMs);
       this.#connectAndAsk();
@@ -469,7 +469,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
   #considerGrant(): void {
     const holds = this.#holds;
-    if (this.#engine.link.state !== "connected" || holds.some(inDoubt)) this.#regainContact(holds);
+    if (this.#engine.link.state !== "connected" || holds.some(({ inDoubt }) => inDoubt))
+      this.#regainContact(holds);
     else if (allStand(holds)) this.#deliver(holds);
     else this.#lost(holds, "the lease was over before the grant could be delivered");
   }
@@ -489,7 +490,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
         if (this.#phase !== "proving") return;
         if (stand.includes(false) || !allStand(holds))
           this.#lost(holds, "the grant was gone when contact came back");
-        else if (holds.some(inDoubt)) this.#regainContact(holds);
+        else if (holds.some(({ inDoubt }) => inDoubt)) this.#regainContact(holds);
         else this.#deliver(holds);
       },
       (error) => {
@@ -618,12 +619,6 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     return this.spec.asksOnce === true && this.spec.options.waitMs > 0;
   }
 
-  #reportStarted(): void {
-    const engine = this.#engine;
-    this.#traces = tracesOf(engine, this.#specs);
-    for (const [i, spec] of this.#specs.entries()) reportStarted(engine, spec, this.#traces?.[i]);
-  }
-
   #reportSettled(outcome: Outcome, error: unknown): void {
     const engine = this.#engine;
     const late = this.#reportsLate;
@@ -684,8 +679,4 @@ function allStand(holds: readonly Hold[]): boolean {
 
 function sessionOver({ lossReason }: Hold): boolean {
   return lossReason === "session-expired";
-}
-
-function inDoubt(hold: Hold): boolean {
-  return hold.inDoubt;
 }

@@ -1,5 +1,5 @@
 import type { LockDriver } from "../api/driver.js";
-import { BackendError, HoldfastError, ProviderClosedError } from "../api/errors.js";
+import { BackendError, HoldfastError, ProviderClosedError, UnsupportedError } from "../api/errors.js";
 import type { BackendLink } from "../api/link.js";
 import type { CloseReport } from "../api/provider.js";
 import type { Runtime } from "../api/runtime.js";
@@ -188,15 +188,15 @@ export class GrantEngine {
   }
 
   /** What a driver rejects with is passed on if it is one of ours; anything else becomes the cause of a `BackendError`. */
-  typed(error: unknown, name: string): unknown {
-    if (error instanceof HoldfastError) return error;
-    const told = error instanceof Error ? error.message : String(error);
-    return new BackendError(`${this.backend}: ${told}`, {
-      cause: error,
-      lockName: name,
-      backend: this.backend,
-      retryable: false,
-    });
+  typed(cause: unknown, lockName: string): unknown {
+    if (cause instanceof HoldfastError) return cause;
+    const { backend } = this;
+    const told = cause instanceof Error ? cause.message : String(cause);
+    return new BackendError(`${backend}: ${told}`, { cause, lockName, backend, retryable: false });
+  }
+
+  unsupported(message: string, lockName: string): UnsupportedError {
+    return new UnsupportedError(message, { lockName, backend: this.backend });
   }
 
   /** A second call can only shorten the grace of the first. */

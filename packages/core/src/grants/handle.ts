@@ -3,8 +3,9 @@ import type { LockHandle, ReleaseOptions } from "../api/handle.js";
 import type { FencingToken, HoldState, LockMode, Millis, Owner, ReleaseOutcome } from "../api/values.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { checkBoolean, checkSignal, show } from "../options/checks.js";
+import { abortable } from "../signals/abortable.js";
 import { LateSignal } from "../signals/late-signal.js";
-import { confirmHold } from "./confirm.js";
+import { renewedOrOver } from "./confirm.js";
 import type { Hold } from "./hold.js";
 import { inspectBy, tokenJson } from "./printing.js";
 
@@ -112,7 +113,8 @@ export class Handle implements LockHandle {
     checkSignal("confirm: signal", options?.signal);
     options?.signal?.throwIfAborted();
     if (this.#isOver()) throw this.#notHeldError(0);
-    await confirmHold(this.#hold, options?.signal);
+    const { engine, name } = this.#hold;
+    await abortable(engine, options?.signal, () => renewedOrOver(this.#hold), name);
     if (this.#isOver()) throw this.#notHeldError(0);
   }
 

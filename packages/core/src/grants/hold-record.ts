@@ -1,18 +1,13 @@
-import type { PrimitiveKind } from "../api/capabilities.js";
 import type { Grant, LockDriver } from "../api/driver.js";
 import type { LockLostError } from "../api/errors.js";
+import type { HoldEventBase } from "../api/events.js";
 import type { LockHandle } from "../api/handle.js";
 import type { Runtime } from "../api/runtime.js";
-import type { LockMode, Millis, Owner } from "../api/values.js";
+import type { Millis } from "../api/values.js";
 import type { AlarmClock } from "../clock/alarm-clock.js";
 import type { EventHub } from "../events/event-hub.js";
 
-export interface HoldIdentity {
-  readonly kind: PrimitiveKind;
-  readonly name: string;
-  readonly mode: LockMode;
-  readonly owner: Owner;
-}
+export type HoldIdentity = Pick<HoldEventBase, "kind" | "name" | "mode" | "owner">;
 
 /** A handle as its hold knows it. */
 export interface OpenHandle extends LockHandle {

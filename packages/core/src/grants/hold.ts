@@ -154,14 +154,10 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 
   abandonRelease(): void {
-    const { name, engine } = this;
-    const ms = engine.options.releaseTimeoutMs;
-    this.#unconfirmed(
-      new BackendError(`no answer to the release of "${name}" within ${ms} ms (releaseTimeoutMs)`, {
-        lockName: name,
-        backend: engine.backend,
-      }),
-    );
+    const { name: lockName, engine } = this;
+    const { backend, options } = engine;
+    const message = `no answer to the release of "${lockName}" within ${options.releaseTimeoutMs} ms (releaseTimeoutMs)`;
+    this.#unconfirmed(new BackendError(message, { lockName, backend }));
   }
 
   #armRelease({ untilMs }: PendingRelease): void {
@@ -241,17 +237,11 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 
   lossError(value?: { readonly value: unknown }): LockLostError {
-    const reason = this.lossReason ?? "lease-expired";
-    const make = (): LockLostError =>
-      new LockLostError(`the lock "${this.name}" was lost: ${reason}`, {
-        reason,
-        token: this.token,
-        lockName: this.name,
-        backend: this.engine.backend,
-        ...value,
-      });
-    if (value !== undefined) return make();
-    this.#lossError ??= make();
+    const { name: lockName, token, engine, lossReason: reason = "lease-expired" } = this;
+    const message = `the lock "${lockName}" was lost: ${reason}`;
+    const details = { reason, token, lockName, backend: engine.backend, ...value };
+    if (value !== undefined) return new LockLostError(message, details);
+    this.#lossError ??= new LockLostError(message, details);
     return this.#lossError;
   }
 

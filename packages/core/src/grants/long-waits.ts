@@ -127,12 +127,7 @@ export class LongWaits extends Alarm {
     const rest = `; ${mostTold} locks are waited for so, and no other is told of until one of these waits has ended`;
     const message = last ? told + rest : told;
     void wait.callSite().then((site) => {
-      const detail = site?.stack;
-      process.emitWarning(message, {
-        type: "HoldfastWarning",
-        code,
-        ...(detail !== undefined && { detail }),
-      });
+      process.emitWarning(message, { type: "HoldfastWarning", code, detail: site?.stack });
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { ScopeContext } from "../api/acquiring.js";
 import type { PrimitiveKind } from "../api/capabilities.js";
 import type { CandidacyOptions, LeaderElection, LeadershipHandle, Participant } from "../api/election.js";
-import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
+import { InvalidArgumentError } from "../api/errors.js";
 import type { InspectOptions, LockSnapshot, ParticipantInfo } from "../api/inspect.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
 import { claim } from "../grants/claim.js";
@@ -82,10 +82,7 @@ export class LeaderElectionView extends View implements LeaderElection {
     checkSignal("observe: signal", options.signal);
     const { watch } = driver;
     if (watch === undefined) {
-      throw new UnsupportedError(`observe is not supported by the backend ${engine.backend}`, {
-        lockName: name,
-        backend: engine.backend,
-      });
+      throw engine.unsupported(`observe is not supported by the backend ${engine.backend}`, name);
     }
     return observeLatest(engine, {
       subscribe: (changed) => watch.call(driver, kind, name, changed),

@@ -1,5 +1,5 @@
 import type { LeadershipHandle } from "../api/election.js";
-import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
+import { InvalidArgumentError } from "../api/errors.js";
 import { Handle } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 import { show } from "../options/checks.js";
@@ -17,10 +17,7 @@ export class Leadership extends Handle implements LeadershipHandle {
       });
     }
     if (driver.announce === undefined) {
-      throw new UnsupportedError(`announce is not supported by the backend ${engine.backend}`, {
-        lockName: name,
-        backend: engine.backend,
-      });
+      throw engine.unsupported(`announce is not supported by the backend ${engine.backend}`, name);
     }
     this.#assertInOffice();
     try {

@@ -1,7 +1,7 @@
 import type { AcquireOptions, WithLockOptions } from "../api/acquiring.js";
 import type { PrimitiveKind } from "../api/capabilities.js";
 import type { PermitLimit } from "../api/driver.js";
-import { InvalidArgumentError, UnsupportedError } from "../api/errors.js";
+import { InvalidArgumentError } from "../api/errors.js";
 import type { InspectOptions, SemaphoreSnapshot } from "../api/inspect.js";
 import type { PermitHandle, Semaphore } from "../api/semaphore.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
@@ -96,10 +96,7 @@ export class SemaphoreView extends View implements Semaphore {
     const given = this.#limit;
     if (driver.limit === undefined) {
       if (typeof given === "number") return given;
-      throw new UnsupportedError(`the backend ${engine.backend} does not keep the limit of "${name}"`, {
-        lockName: name,
-        backend: engine.backend,
-      });
+      throw engine.unsupported(`the backend ${engine.backend} does not keep the limit of "${name}"`, name);
     }
     if (engine.link.state !== "connected") await engine.contact();
     try {

@@ -1,5 +1,4 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
-import { UnsupportedError } from "../api/errors.js";
 import type { HoldInfo, InspectOptions, LockSnapshot } from "../api/inspect.js";
 import type { LockView } from "../api/mutex.js";
 import type { AcquireSpec } from "../grants/acquire-spec.js";
@@ -90,10 +89,7 @@ export abstract class View implements LockView {
     if (engine.closed) throw engine.closedError(name);
     options.signal?.throwIfAborted();
     if (driver.requestRevoke === undefined) {
-      throw new UnsupportedError(`requestRevoke is not supported by the backend ${engine.backend}`, {
-        lockName: name,
-        backend: engine.backend,
-      });
+      throw engine.unsupported(`requestRevoke is not supported by the backend ${engine.backend}`, name);
     }
     return await abortable(
       engine,

@@ -1,6 +1,6 @@
 import type { LockProvider } from "@holdfast/core";
 import { createProvider, EventHub } from "@holdfast/core/internal";
-import { RedLockDriver } from "./driver.js";
+import { redLockDriver } from "./driver.js";
 import { type RedLocksOptions, type ResolvedRedLocksOptions, resolveRedLocks } from "./options.js";
 import { Quorum } from "./quorum.js";
 import type { OpenLine } from "./voting-node.js";
@@ -38,7 +38,7 @@ export function openRedLocks(
   const id = runtime.randomId();
   const events = new EventHub({ provider: id, backend: "redlock", runtime });
   const quorum = new Quorum(settings, events, open);
-  const driver = new RedLockDriver(quorum);
+  const driver = redLockDriver(quorum);
   const { common: options, leaseMs: defaultLeaseMs } = settings;
   return { locks: createProvider({ id, driver, link: quorum, events, options, defaultLeaseMs }), quorum };
 }

@@ -21,7 +21,6 @@ import { checkClusterName } from "../layout/names.js";
 import type { RedisClientState } from "../recipes/attempts/client-state.js";
 import { PolledAttempt, type PolledRequest } from "../recipes/attempts/polled-attempt.js";
 import { QueuedAttempt, type QueuedRequest } from "../recipes/attempts/queued-attempt.js";
-import { watchChannel } from "../recipes/channels/watch-channel.js";
 import type { RedisGrant } from "../recipes/grants/redis-grant.js";
 import type { FieldsKind, LockKeys, RedisKind } from "../recipes/kinds/kind.js";
 import { redisKinds } from "../recipes/kinds/table.js";
@@ -168,8 +167,7 @@ export class RedisDriver implements LockDriver {
   watch(kind: PrimitiveKind, name: string, changed: () => void): () => void {
     const { changes } = this.#lock(kind, name).keys;
     if (changes === "") throw unsupported(`changes of a ${kind} cannot be watched`, name);
-    const { channelWaiters, requests } = this.#client;
-    return watchChannel(channelWaiters, requests.runtime, { name: changes, kind: "plain" }, changed);
+    return this.#client.channelWaiters.watch(changes, "plain", changed);
   }
 
   /** A plain semaphore is a number, so a take of many permits is one subtraction. */

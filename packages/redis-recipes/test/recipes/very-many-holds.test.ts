@@ -86,7 +86,12 @@ function fill({ cluster = false } = {}): void {
     sawToken() {},
   } as unknown as Requests;
   const hearing = {};
-  const keptGrants = { requests, hearing, jumps: { read: () => 0 }, add() {} } as unknown as KeptGrants;
+  const keptGrants = {
+    requests,
+    hearing: () => hearing,
+    jumps: { read: () => 0 },
+    rounds: { add() {} },
+  } as unknown as KeptGrants;
   holds = new Holds(requests, {} as WireOwners);
   all = Array.from({ length: many }, (_, i) => {
     const key = `l${i}`;

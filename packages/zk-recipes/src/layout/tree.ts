@@ -30,7 +30,7 @@ export interface TreeHints {
   /** The kind of primitive that is expected: decides between kinds with the same nodes, and where several are mixed. */
   readonly kind?: PrimitiveKind;
   /** Permits of the semaphore: only with it can a lease that still waits be told from those that are held. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** Paths of nodes that the reader itself has made. */
   readonly ours?: (path: string) => boolean;
 }

@@ -4,19 +4,15 @@ import { sequenceWarnFrom } from "../layout/queue-order.js";
 import { checkSequence, type QueueRule } from "../layout/queue-rules.js";
 import type { CreateSettings } from "./create/create-settings.js";
 import type { OwnNode } from "./grant/own-node-watch.js";
-import type { ZooKeeperGrant } from "./grant/zookeeper-grant.js";
+import type { GrantParts, ZooKeeperGrant } from "./grant/zookeeper-grant.js";
 import type { DeletionOutcome, SharedName } from "./session/deletions.js";
 import { eviction, requestFailure } from "./session/failures.js";
 import type { SessionContext } from "./session/session-context.js";
 
 /** What is asked for at one path. */
-export interface LockSpec {
-  readonly lockName: string;
+export interface LockSpec extends Pick<GrantParts, "lockName" | "data" | "revocable"> {
   readonly path: string;
-  /** Of each node that is made. */
-  readonly data: Uint8Array;
   readonly mayWait: boolean;
-  readonly revocable: boolean;
 }
 
 export type Grants = readonly [ZooKeeperGrant, ...ZooKeeperGrant[]];

@@ -92,11 +92,7 @@ export class GroupSeat implements AsyncDisposable {
       notOver();
       if (this.#context === context) void this.#putBack();
     };
-    const watch = new OwnNodeWatch(
-      context,
-      { path, name: path, czxid },
-      { gone: again, revokeAsked: () => {} },
-    );
+    const watch = new OwnNodeWatch(context, { path, name: path, czxid }, { gone: again });
     const notOver = context.whenOver(again);
     this.#watch = watch;
     this.#notOver = notOver;

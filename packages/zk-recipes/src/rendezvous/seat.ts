@@ -39,7 +39,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     this.#lockName = lockName;
     this.#place = place;
     const gone = (): void => this.#lose("stolen");
-    this.#ownWatch = new OwnNodeWatch(place.context, place.node, { gone, revokeAsked: () => {} });
+    this.#ownWatch = new OwnNodeWatch(place.context, place.node, { gone });
     const { context } = place;
     this.#notOver = context.whenOver(() => this.#lose(endOf(context.session)));
     if (context.over) this.#lose(endOf(context.session));

@@ -41,7 +41,7 @@ export async function guardedWrite(
     const refused = outcome.ok ? refusalIn(outcome.value, own, theirs) : refusalOf(outcome.error);
     if (outcome.ok && refused === null) return;
     if (refused === "lost") {
-      grant.missing();
+      grant.gone();
       throw Handle.holdOf(handle as Handle).lossError();
     }
     if (refused !== null && !isPassing(refused)) throw calls.failure(call, refused);

@@ -42,7 +42,7 @@ export class RedisClientState {
     this.lastRequests = new LastRequests(this.requests);
     this.waits = new Waits(this.requests, this.holds);
     this.grantChannel = new GrantChannel(this, onUnknownGrant);
-    this.channelWaiters = new ChannelWaiters(line);
+    this.channelWaiters = new ChannelWaiters(line, runtime);
     this.revokeChannels = new PermitRevokeChannels(this.requests, this.holds);
     // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
     const stopRenewed = line.onRenewed((what) => {
@@ -69,7 +69,7 @@ export class RedisClientState {
   async close(waitMs: Millis): Promise<void> {
     for (const stop of this.#stops) stop();
     this.waits.close();
-    this.keptGrants?.close();
+    this.keptGrants?.rounds.close();
     this.grantChannel.close();
     this.channelWaiters.close();
     await this.line.close(waitMs);

@@ -248,13 +248,14 @@ export class PolledAttempt implements Attempt {
     }
     requests.sawToken(this.#key, reply.token);
     const asking = this.#asking;
-    const { sharing, renewal, renewKeys, fieldOf, askedByChannel } = this.#scripts;
+    const { sharing, renewal, fieldOf, askedByChannel } = this.#scripts;
+    const renewKeys = this.#scripts.renewKeys?.(asking) ?? asking.keys.renewKeys;
     const { revokeChannels } = this.#client;
     const token = beside?.token ?? reply.token;
     const grant = new RedisGrant(this.#client, {
-      lock: { name: this.#name, key: this.#key, sharing, renewal, renewKeys: renewKeys(asking) },
+      lock: { name: this.#name, key: this.#key, sharing, renewal, renewKeys },
       owner: asking.owner,
-      field: fieldOf(asking),
+      field: fieldOf?.(asking) ?? asking.owner,
       permitIds: asking.permitIds,
       leaseMs: this.#leaseMs,
       found: foundIn(answer, { token, pttlMs: Math.min(reply.pttlMs, this.#leaseMs) }),

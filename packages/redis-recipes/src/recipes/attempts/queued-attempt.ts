@@ -297,12 +297,12 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 
   #placed(place: Queued): void {
-    const { lock, owner } = this;
+    const { lock } = this;
     this.#voidUpTo = place.lastToken;
     this.behind = place.position > 0;
     if (place.appended) this.#label();
     this.#requests.sawToken(lock.key, place.lastToken);
-    this.#watch ??= new PlaceWatch(this.#requests, lock, owner, () => this.#client.waits.heartbeatNow(this));
+    this.#watch ??= new PlaceWatch(this.#requests, this, () => this.#client.waits.heartbeatNow(this));
     this.#watch.placed(place);
     if (this.#mayWait) this.#listener.waiting();
   }

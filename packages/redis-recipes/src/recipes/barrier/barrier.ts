@@ -18,7 +18,7 @@ export function redisBarrier(runs: RetryingRequests, name: string): BarrierStore
   return {
     shut: async () => void (await call("shut", false)),
     open: async () => void (await call("open", false)),
-    subscribe: (changed) => runs.watch(channel, "plain", changed),
+    subscribe: (changed) => runs.channelWaiters.watch(channel, "plain", changed),
     read: () => call("read", true),
   };
 }

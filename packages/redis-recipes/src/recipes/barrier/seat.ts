@@ -55,7 +55,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   subscribe(changed: () => void): () => void {
-    return this.#runs.watch(this.#channel, "plain", changed);
+    return this.#runs.channelWaiters.watch(this.#channel, "plain", changed);
   }
 
   /** Whether the barrier is full, with us in it. */
@@ -71,13 +71,9 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   passed(): void {
     this.#phase = "in";
     const { engine, line } = this.#runs;
-    const stopNotices = line.onRenewed(() => this.#stay());
-    const { heartbeatMs } = this.#times;
-    const stopTimer = every(
-      engine.runtime,
-      () => heartbeatMs,
-      () => this.#stay(),
-    );
+    const stay = (): void => this.#stay();
+    const stopNotices = line.onRenewed(stay);
+    const stopTimer = every(engine.runtime, () => this.#times.heartbeatMs, stay);
     let stopDeadline = (): void => {};
     const guard = (): void => {
       const leftMs = this.#countsUntilMs - engine.runtime.nowMs();

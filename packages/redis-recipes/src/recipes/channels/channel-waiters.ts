@@ -1,6 +1,7 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import type { RedisLine, Subscription } from "../../client/redis-line.js";
 import type { WakeRule } from "../kinds/kind.js";
+import { every } from "./every.js";
 
 /** Between a message that was lost and the next look: a second, spread so that clients do not look in step. */
 export function cappedSleepMs(runtime: Runtime): Millis {
@@ -29,11 +30,13 @@ const unknown = -1;
  */
 export class ChannelWaiters {
   readonly #line: RedisLine;
+  readonly #runtime: Runtime;
   readonly #channels = new Map<string, Channel>();
   readonly #stop: () => void;
 
-  constructor(line: RedisLine) {
+  constructor(line: RedisLine, runtime: Runtime) {
     this.#line = line;
+    this.#runtime = runtime;
     this.#stop = line.onRenewed(() => {
       for (const channel of [...this.#channels.values()]) channel.wakeAll();
     });
@@ -44,6 +47,25 @@ export class ChannelWaiters {
     this.#channels.set(name, channel);
     channel.waiters.add(waiter);
     return { ready: channel.subscription.ready, leave: () => this.#leave(name, channel, waiter) };
+  }
+
+  /**
+   * Calls `changed` at each message, once messages arrive, after each reconnect, and about each second besides, since
+   * messages get lost and a lease that runs out sends none. Never before it has returned. The result ends it.
+   */
+  watch(name: string, kind: "plain" | "redisson", changed: () => void): () => void {
+    let watching = true;
+    const place = this.enter(name, kind, "all", { size: 1, wake: changed });
+    place.ready.then(
+      () => watching && changed(),
+      () => {},
+    );
+    const stopTimer = every(this.#runtime, () => Math.ceil(cappedSleepMs(this.#runtime)), changed);
+    return () => {
+      watching = false;
+      stopTimer();
+      place.leave();
+    };
   }
 
   /** How many wait for messages of a channel. */

@@ -5,7 +5,7 @@ import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import type { BatchKind } from "../requests/batches.js";
 import { Groups } from "../requests/groups.js";
 import type { Requests } from "../requests/requests.js";
-import type { DueRenewals } from "./due-renewals.js";
+import type { DueRenewals, Renewable } from "./due-renewals.js";
 
 /** Forced releases beyond the last so many are forgotten: a hold that one of them ended is found gone by its first renewal. */
 const rememberedForced = 10_000;
@@ -35,22 +35,18 @@ export interface GrantedLock {
 }
 
 /** A grant, as the books of its provider know it. */
-export interface Held {
+export interface Held extends Pick<Renewable, "slot" | "ended" | "validUntilMs"> {
   readonly spec: {
     readonly owner: string;
     /** As the server knows it. */
     readonly field: string;
     readonly lock: GrantedLock;
   };
-  readonly slot: number | null;
   readonly token: FencingToken;
   readonly permitIds: readonly string[];
   readonly renewals: DueRenewals;
-  validUntilMs(): Millis;
   /** Of the master that confirmed it last. */
   readonly runId: string;
-  /** It is in the books no more. */
-  readonly ended: boolean;
   /** Asks the server whether it still stands. Resolves when that was answered or has failed for the first time; never rejects. */
   recheck(): Promise<void>;
   /** Sets the full lease where it was handed over. Never rejects. */

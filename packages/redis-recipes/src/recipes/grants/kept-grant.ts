@@ -3,20 +3,17 @@ import type { KeepingState } from "@holdfast/core/driver";
 import { mostReserved, type ProveAnswer } from "../../scripts/mutex/prove.js";
 import type { Hearing } from "../queue/grant-channel.js";
 import type { BatchAnswer } from "../requests/batches.js";
+import type { Held } from "./holds.js";
 import type { KeptGrants, Proven } from "./kept-grants.js";
 
 /** What was proven, and when that was asked. */
 export type Proof = BatchAnswer<Extract<ProveAnswer, { readonly status: "renewed" }>>;
 
 /** A grant, as far as keeping it has to know it. */
-export interface Provable {
-  readonly slot: number | null;
-  readonly ended: boolean;
-  /** Of the master that confirmed it last. */
-  readonly runId: string;
-  readonly token: FencingToken;
-  readonly spec: { readonly leaseMs: Millis; readonly lock: { readonly key: string } };
-  validUntilMs(): Millis;
+export interface Provable extends Pick<Held, "slot" | "ended" | "runId" | "token" | "validUntilMs"> {
+  readonly spec: Held["spec"] & { readonly leaseMs: Millis; readonly found: { readonly runId: string } };
+  /** As `KeptGrants.hearing`, at the grant. */
+  readonly hearing: Hearing | null;
   /** `null` when it is gone, which was reported by then. Rejects as a renewal. */
   askProof(reserves: boolean): Promise<Proof | null>;
 }
@@ -35,33 +32,26 @@ export class KeptGrant implements Proven {
   readonly #books: KeptGrants;
   readonly #grant: Provable;
   readonly #state: KeepingState;
-  /** As `KeptGrants.hearing`, at its beginning. */
-  readonly #hearing: Hearing | null;
-  readonly #runId: string;
   #provenMs: Millis = -Infinity;
   #jumps = 0;
   #asking = false;
   #lentSince = false;
-  #javaListens = false;
+  /** Java waits for it, as far as the last proof has shown. */
+  javaListens = false;
   #over = false;
   /** The last token that an owner has had, and the last that is reserved. */
   #token: FencingToken;
   #upTo: FencingToken;
 
+  /** Proves it at once. An idle one is proven again where Java may have come, and one that was lent in any case. */
   constructor(books: KeptGrants, grant: Provable, state: KeepingState) {
     this.#books = books;
     this.#grant = grant;
     this.#state = state;
     this.slot = grant.slot;
-    this.#hearing = books.hearing;
-    this.#runId = grant.runId;
     this.#token = grant.token;
     this.#upTo = grant.token;
-  }
-
-  /** Proves it at once. An idle one is proven again where Java may have come, and one that was lent in any case. */
-  begin(): void {
-    this.#books.add(this);
+    books.rounds.add(this);
     void this.prove();
   }
 
@@ -74,19 +64,19 @@ export class KeptGrant implements Proven {
   /** Read in the very step in which it is lent. */
   mayLend(): "yes" | "soon" | "no" {
     const { line, runtime, settings } = this.#books.requests;
-    const { key } = this.#grant.spec.lock;
+    const { lock, found, leaseMs } = this.#grant.spec;
     const nowMs = runtime.nowMs();
     if (this.#over || this.#grant.ended || line.state !== "connected") return "no";
     // Rule 9: of a master that was replaced nothing is known here.
-    if (line.masterOf(key) !== this.#runId || this.#grant.runId !== this.#runId) return "no";
-    if (this.#hearing === null || this.#books.hearing !== this.#hearing) return "no";
+    if (line.masterOf(lock.key) !== found.runId || this.#grant.runId !== found.runId) return "no";
+    if (this.#books.hearing() !== this.#grant.hearing) return "no";
     const proven = nowMs - this.#provenMs <= settings.heartbeatMs && this.#books.jumps.read() === this.#jumps;
     if (!proven || this.#token >= this.#upTo) {
       void this.prove();
       return this.#asking ? "soon" : "no";
     }
     const leftMs = this.#grant.validUntilMs() - nowMs;
-    return leftMs >= leastShare * this.#grant.spec.leaseMs ? "yes" : "no";
+    return leftMs >= leastShare * leaseMs ? "yes" : "no";
   }
 
   /** The token of the next owner. */
@@ -115,8 +105,8 @@ export class KeptGrant implements Proven {
 
   #proven({ reply, sentMs }: Proof, jumps: number): void {
     this.#reserved(reply);
-    this.#javaListens = reply.listeners > 0;
-    if (reply.waited || this.#javaListens || this.#token >= this.#upTo) {
+    this.javaListens = reply.listeners > 0;
+    if (reply.waited || this.javaListens || this.#token >= this.#upTo) {
       this.#state.wanted();
       return;
     }
@@ -135,11 +125,6 @@ export class KeptGrant implements Proven {
   /** It is given back or lost. */
   stop(): void {
     this.#over = true;
-    this.#books.remove(this);
-  }
-
-  /** Java waits for it, as far as the last proof has shown. */
-  get javaListens(): boolean {
-    return this.#javaListens;
+    this.#books.rounds.remove(this);
   }
 }

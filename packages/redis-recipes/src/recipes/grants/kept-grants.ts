@@ -32,17 +32,17 @@ export class KeptGrants {
   readonly requests: Requests;
   /** Leases that were proven before the machine slept prove nothing. */
   readonly jumps: ClockJump;
-  readonly #hearing: () => Hearing | null;
-  readonly #rounds: Rounds<Proven>;
+  /** As `GrantChannel.hearing`. */
+  readonly hearing: () => Hearing | null;
+  readonly rounds: Rounds<Proven>;
   /** Locks that were given back for Java: this provider asks for them again once Java has had its turn. */
   readonly #javas = new Map<string, Promise<void>>();
 
-  /** `hearing`: as `GrantChannel.hearing`. */
   constructor(requests: Requests, hearing: () => Hearing | null) {
     this.requests = requests;
     this.jumps = new ClockJump(requests.runtime);
-    this.#hearing = hearing;
-    this.#rounds = new Rounds({
+    this.hearing = hearing;
+    this.rounds = new Rounds({
       runtime: requests.runtime,
       periodMs: requests.settings.heartbeatMs,
       slotOf: (kept) => kept.slot,
@@ -50,18 +50,6 @@ export class KeptGrants {
         for (const kept of all) if (kept.due) void kept.prove();
       },
     });
-  }
-
-  get hearing(): Hearing | null {
-    return this.#hearing();
-  }
-
-  add(kept: Proven): void {
-    this.#rounds.add(kept);
-  }
-
-  remove(kept: Proven): void {
-    this.#rounds.remove(kept);
   }
 
   /** The lock of this key is given back, and Java is to have a chance. `released`: settles once it is free. */
@@ -78,9 +66,5 @@ export class KeptGrants {
   /** Until Java has had its turn; `undefined` where none is due. */
   javasTurn(key: string): Promise<void> | undefined {
     return this.#javas.get(key);
-  }
-
-  close(): void {
-    this.#rounds.close();
   }
 }

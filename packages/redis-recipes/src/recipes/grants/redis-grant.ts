@@ -36,7 +36,7 @@ export function foundIn(
   return { token, untilMs: sentMs + pttlMs - marginMs(pttlMs), runId, askedMs: sentMs };
 }
 
-export interface GrantSpec {
+export interface GrantSpec extends Pick<Grant, "roundTrips" | "contended" | "place"> {
   readonly lock: GrantedLock;
   readonly owner: string;
   /** As the server and `inspect` know it. */
@@ -45,13 +45,9 @@ export interface GrantSpec {
   readonly permitIds?: readonly string[];
   readonly leaseMs: Millis;
   readonly found: Found;
-  readonly roundTrips: number;
-  readonly contended: boolean;
   readonly revocable: boolean;
   /** The server has given the claim lease only: this grant renews itself at once. */
   readonly claimed: boolean;
-  /** Only where the grant may be kept. */
-  readonly place?: GrantPlace | undefined;
   /** `false` when it was not ours any more. Called again after a renewal that came too late. */
   release(): Promise<boolean>;
   /** Called when the grant is over here, by its release or by its loss. Default: nothing is done. */
@@ -80,7 +76,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   readonly #keptGrants: KeptGrants | null;
   readonly #learntMs: Millis;
   /** As `KeptGrants.hearing`, at the grant. */
-  readonly #hearing: Hearing | null;
+  readonly hearing: Hearing | null;
   /** That of the latest owner. */
   token: FencingToken;
   /** Set once the holder has released, and the provider keeps the lock. */
@@ -107,7 +103,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.#holds = holds;
     this.#heardBreaks = holds.breaks;
     this.#keptGrants = keptGrants;
-    this.#hearing = keptGrants?.hearing ?? null;
+    this.hearing = keptGrants?.hearing() ?? null;
     this.spec = spec;
     this.slot = requests.line.slotOf(spec.lock.key);
     this.token = spec.found.token;
@@ -225,9 +221,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     if (line.state !== "connected" || line.masterOf(lock.key) !== found.runId || this.runId !== found.runId)
       return false;
     const books = this.#keptGrants;
-    if (books === null || this.#hearing === null || books.hearing !== this.#hearing) return false;
+    if (books === null || this.hearing === null || books.hearing() !== this.hearing) return false;
     this.#kept = new KeptGrant(books, this, this.#state as KeepingState);
-    this.#kept.begin();
     return true;
   }
 

@@ -4,6 +4,7 @@ import { type MutexKeys, mutexKeyList } from "../../layout/keys.js";
 import { isOurs } from "../../layout/owners.js";
 import type { FairCancelEntry } from "../../scripts/fair/cancel.js";
 import type { LockPicture } from "../../scripts/inspect/picture.js";
+import { mappedScript } from "../../scripts/mapped-script.js";
 import type { StandArgs } from "../../scripts/mutex/acquire.js";
 import type { Conflict, Queued, StandAnswer } from "../../scripts/mutex/answers.js";
 import type { HeartbeatArgs, HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
@@ -59,14 +60,14 @@ export function queueKeys(layout: MutexKeys, channel: string, more?: Partial<Loc
 /** The side of a read-write lock; other kinds have `"write"` only. */
 export type Side = "write" | "read";
 
-export type RevokeReply = { readonly serverMs: number } & (
-  | { readonly status: "asked" | "foreign" | "free" }
-  | Conflict
-);
-export type ForceReply = { readonly serverMs: number } & (
-  | { readonly status: "forced" | "free" | "other" }
-  | Conflict
-);
+/** An answer that is no more than a word. */
+export interface Said<W extends string = string> {
+  readonly status: W;
+  readonly serverMs: number;
+}
+
+export type RevokeReply = Said<"asked" | "foreign" | "free"> | Conflict;
+export type ForceReply = Said<"forced" | "free" | "other"> | Conflict;
 
 /** One kind of lock in Redis. Constant: driver, `inspect`, force-release and the actions of the collector read it. */
 export interface RedisKind {
@@ -94,12 +95,6 @@ export type FieldsKind = RedisKind & Required<Pick<RedisKind, "look" | "force">>
 /** One request that may grant, without what is the same for all requests of a client. */
 export type TakeRequest = Omit<StandArgs, "aliveMs" | "tokenTtlMs" | "changes">;
 
-/** What a release or a cancel says. `gone`, `none`: nothing of the owner was there. */
-export interface Ended {
-  readonly status: string;
-  readonly serverMs: number;
-}
-
 interface FairArgs {
   /** Redisson's `fairLockWaitTimeout`. */
   readonly waitMs: Millis;
@@ -110,11 +105,12 @@ export interface EndArgs extends PassArgs, TurnArgs, FairArgs {}
 export interface QueuedScripts {
   readonly acquire: CallScript<StandArgs & FairArgs, StandAnswer>;
   heartbeat(keys: LockKeys): BatchKind<HeartbeatEntry, StandAnswer>;
-  readonly release: CallScript<EndArgs & { readonly owner: string }, Ended>;
-  /** The owner's last request, whatever became of those before it. */
+  /** `gone`: nothing of the owner was there. */
+  readonly release: CallScript<EndArgs & { readonly owner: string }, Said>;
+  /** The owner's last request, whatever became of those before it. `none`: nothing of the owner was there. */
   readonly cancel:
-    | CallScript<EndArgs & { readonly owner: string; readonly leaseMs: Millis }, Ended>
-    | BatchKind<FairCancelEntry, Ended>;
+    | CallScript<EndArgs & { readonly owner: string; readonly leaseMs: Millis }, Said>
+    | BatchKind<FairCancelEntry, Said>;
   endArgs(keys: LockKeys, context: BatchContext): EndArgs;
   /** The hash field of a hold. Default: the owner. */
   fieldOf?(owner: string): string;
@@ -188,9 +184,10 @@ export interface PolledScripts {
   readonly outlivesLease?: boolean;
   /** Default none. */
   permitIds?(owner: string, permits: number, runtime: Runtime): readonly string[];
-  /** As a renewal and `inspect` know the hold. */
-  fieldOf(asking: PolledOwner): string;
-  renewKeys(asking: PolledOwner): readonly string[];
+  /** As a renewal and `inspect` know the hold. Default: by its owner. */
+  fieldOf?(asking: PolledOwner): string;
+  /** Default: those of the lock. */
+  renewKeys?(asking: PolledOwner): readonly string[];
   take(asking: PolledOwner, request: TakeRequest, context: BatchContext): BoundCall<PolledAnswer>;
   /** Safe to send again, and whatever became of the tries. */
   end(asking: PolledOwner, context: BatchContext): BoundCall<PolledEnd>;
@@ -217,12 +214,19 @@ export const heartbeatLimit = 200;
 /** 10,000 holds are 20 calls. */
 export const renewalLimit = 500;
 
+type Renewals = BatchKind<RenewEntry, RenewAnswer>;
+
+export function renewals<C>(script: BatchScript<C, RenewEntry, RenewAnswer>, common: C): Renewals {
+  return { script, args: (entries) => script.args(common, entries), limit: renewalLimit };
+}
+
 /** Mutex, fair and spin lock, leadership, and the write side by its field. */
-export const fieldRenewals: BatchKind<RenewEntry, RenewAnswer> = {
-  script: renew,
-  args: (entries) => renew.args(null, entries),
-  limit: renewalLimit,
-};
+export const fieldRenewals: Renewals = renewals(renew, null);
+
+/** The last request of an owner. `words`: what the script says where the hold was there. */
+export function endsBy<G>(script: CallScript<G, Said>, ...words: string[]): CallScript<G, PolledEnd> {
+  return mappedScript(script, ({ status, serverMs }) => ({ serverMs, ended: words.includes(status) }));
+}
 
 export function heartbeats(
   script: BatchScript<HeartbeatArgs & FairArgs, HeartbeatEntry, StandAnswer>,

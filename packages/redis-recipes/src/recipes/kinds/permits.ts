@@ -81,7 +81,6 @@ export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
     permitIds: (_owner, permits, runtime) =>
       Array.from({ length: permits }, () => runtime.randomId().replaceAll("-", "").toLowerCase()),
     fieldOf: ({ permitIds }) => permitIds.join(separator),
-    renewKeys: ({ keys }) => keys.keys,
     take: (
       { keys: { keys, channel }, permitIds: ids, limit },
       request,

@@ -16,16 +16,16 @@ import type { BatchContext } from "../requests/batches.js";
 import { boundCall } from "../requests/calls.js";
 import {
   type EndArgs,
+  endsBy,
   type FieldsKind,
   heartbeats,
   type LockKeys,
   listensToJava,
   type PolledAnswer,
-  type PolledEnd,
   type PolledOwner,
   passingArgs,
   queueKeys,
-  renewalLimit,
+  renewals,
   stayKeys,
 } from "./kind.js";
 
@@ -38,10 +38,7 @@ const acquireRead = mappedScript(readAcquire, (answer): PolledAnswer => {
   return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
 });
 
-const releaseRead = mappedScript(
-  readRelease,
-  ({ status, serverMs }): PolledEnd => ({ serverMs, ended: status !== "gone" }),
-);
+const releaseRead = endsBy(readRelease, "handed", "freed", "shared");
 
 /** Readers get their turn in any fleet: while writers hand over among themselves, none of them would come in. */
 function endArgs(keys: LockKeys, context: BatchContext): EndArgs {
@@ -77,13 +74,8 @@ export const readWriteLock: FieldsKind = {
   polled: {
     what: "read-write-lock",
     sharing: "readers",
-    renewal: {
-      script: readRenew,
-      args: (entries) => readRenew.args(null, entries),
-      limit: renewalLimit,
-    },
+    renewal: renewals(readRenew, null),
     wakes: "all",
-    fieldOf: ({ owner }) => owner,
     renewKeys: ({ keys, owner }) => [...keys.renewKeys, readHoldKey(keys.key, owner)],
     take: (asking, request, { settings: { tokenTtlMs } }) =>
       boundCall(acquireRead, readKeys(asking), { ...request, tokenTtlMs }),

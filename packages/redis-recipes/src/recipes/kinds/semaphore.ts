@@ -8,13 +8,13 @@ import { semaphoreRenew } from "../../scripts/semaphore/renew.js";
 import { semaphoreTake } from "../../scripts/semaphore/take.js";
 import { boundCall } from "../requests/calls.js";
 import {
+  endsBy,
   lockKeys,
   type PolledAnswer,
-  type PolledEnd,
   type PolledOwner,
   type RedisKind,
   type RevokeReply,
-  renewalLimit,
+  renewals,
 } from "./kind.js";
 
 /**
@@ -39,10 +39,7 @@ const take = mappedScript(semaphoreTake, (answer): PolledAnswer => {
   return status === "granted" ? { status, serverMs, token: answer.token, pttlMs: Infinity } : answer;
 });
 
-const give = mappedScript(
-  semaphoreGive,
-  ({ status, serverMs }): PolledEnd => ({ serverMs, ended: status === "given" }),
-);
+const give = endsBy(semaphoreGive, "given");
 
 const ask = mappedScript(
   semaphoreAsk,
@@ -77,17 +74,12 @@ export const semaphore: RedisKind = {
   polled: {
     what: "semaphore",
     sharing: "any",
-    renewal: {
-      script: semaphoreRenew,
-      args: (entries) => semaphoreRenew.args({ extraMs: markerExtraMs }, entries),
-      limit: renewalLimit,
-    },
+    renewal: renewals(semaphoreRenew, { extraMs: markerExtraMs }),
     wakes: "counted",
     askedByChannel: true,
     outlivesLease: true,
     permitIds: (owner, permits) =>
       Array.from({ length: Math.min(permits, mostShown) }, (_, i) => `${owner}/${i}`),
-    fieldOf: ({ owner }) => owner,
     renewKeys: takeKeys,
     take: (asking, request, { settings: { tokenTtlMs } }) => {
       const { permits, limit: initial } = asking;

@@ -3,7 +3,7 @@ import { mappedScript } from "../../scripts/mapped-script.js";
 import { spinAcquire } from "../../scripts/spin/acquire.js";
 import { spinRelease } from "../../scripts/spin/release.js";
 import { boundCall } from "../requests/calls.js";
-import { type FieldsKind, fieldRenewals, type PolledAnswer, type PolledEnd } from "./kind.js";
+import { endsBy, type FieldsKind, fieldRenewals, type PolledAnswer } from "./kind.js";
 import { mutex } from "./mutex.js";
 
 const longestSleepMs: Millis = 128;
@@ -19,10 +19,7 @@ const acquire = mappedScript(spinAcquire, (answer): PolledAnswer => {
   return { status: "busy", serverMs: answer.serverMs, againMs: null };
 });
 
-const release = mappedScript(
-  spinRelease,
-  ({ status, serverMs }): PolledEnd => ({ serverMs, ended: status === "freed" }),
-);
+const release = endsBy(spinRelease, "freed");
 
 const { queued: _queued, ...hash } = mutex;
 
@@ -35,8 +32,6 @@ export const spinMutex: FieldsKind = {
     renewal: fieldRenewals,
     wakes: null,
     sleepMs: spinSleepMs,
-    fieldOf: ({ owner }) => owner,
-    renewKeys: ({ keys }) => keys.renewKeys,
     take: ({ keys }, request, { settings: { tokenTtlMs } }) =>
       boundCall(acquire, keys.renewKeys, { ...request, tokenTtlMs }),
     end: ({ keys, owner }) => boundCall(release, [keys.key], { owner }),

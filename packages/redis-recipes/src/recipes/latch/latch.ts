@@ -18,19 +18,18 @@ export function redisLatch(runs: RetryingRequests, name: string, key: string): L
   const call = async (
     action: LatchArgs["action"],
     count: number,
-    how: { readonly repeatable: boolean; readonly patient: boolean },
+    patient = false,
   ): Promise<{ readonly changed: boolean; readonly count: number }> => {
     const args = latchCount.args({ action, count, publish: runs.line.publishCommand, channel });
-    const reply = await runs.run(latchCount, { keys: [key], args, ...how });
+    const reply = await runs.run(latchCount, { keys: [key], args, repeatable: action === "read", patient });
     if (reply.status === "counted") return reply;
     throw foundElse(name, key, reply.found, "the count of a latch");
   };
-  const once = { repeatable: false, patient: false };
   return {
-    trySetCount: async (count) => (await call("set", count, once)).changed,
-    countDown: async (by) => (await call("down", by, once)).count,
-    count: async () => (await call("read", 0, { repeatable: true, patient: false })).count,
-    subscribe: (changed) => runs.watch(channel, "redisson", changed),
-    read: async () => (await call("read", 0, { repeatable: true, patient: true })).count,
+    trySetCount: async (count) => (await call("set", count)).changed,
+    countDown: async (by) => (await call("down", by)).count,
+    count: async () => (await call("read", 0)).count,
+    subscribe: (changed) => runs.channelWaiters.watch(channel, "redisson", changed),
+    read: async () => (await call("read", 0, true)).count,
   };
 }

@@ -74,14 +74,16 @@ export class GrantChannel {
   #received(text: string): void {
     const message = parseGrantMessage(text);
     if (message === null) return;
-    const { waits, holds, requests } = this.#parts;
+    const { waits, holds, requests, owners } = this.#parts;
     const { owner } = message;
     const wait = waits.find(owner);
     switch (message.type) {
       case "granted":
         if (wait !== undefined) wait.handedOver(message, requests.runtime.nowMs());
-        // Of one that has it already it says nothing new.
-        else if (holds.find(owner) === undefined) this.#grantedUnasked(message);
+        // Of one that has it already it says nothing new. Rule 3: of one that has ended the lock is given back at once. An owner that was
+        // never drawn here is a mistake of another client or worse, and not ours to end.
+        else if (holds.find(owner) === undefined && !waits.cancelEnded(owner) && !owners.hasDrawn(owner))
+          this.#onUnknownGrant({ key: message.key, owner });
         return;
       case "nudge":
         if (wait !== undefined) waits.heartbeatNow(wait);
@@ -95,11 +97,5 @@ export class GrantChannel {
       case "wanted":
         for (const hold of holds.of(owner)) hold.wanted();
     }
-  }
-
-  /** Rule 3: given back at once if its owner was ours. An owner that was never drawn here is a mistake of another client or worse, and not ours to end. */
-  #grantedUnasked({ key, owner }: HandOver): void {
-    const { waits, owners } = this.#parts;
-    if (!waits.cancelEnded(owner) && !owners.hasDrawn(owner)) this.#onUnknownGrant({ key, owner });
   }
 }

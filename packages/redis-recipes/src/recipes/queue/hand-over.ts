@@ -26,14 +26,14 @@ export function offerOf(
   message: HandOver,
   heardMs: Millis,
 ): Offer | null {
-  const { line, clocks, runtime, settings } = requests;
+  const { line, runtime, settings } = requests;
   const { token, runId, pttlMs } = message;
   const master = line.masterOf(lock.key);
   // Rule 9: the message is from a master that has been replaced.
   if (runId !== "" && runId !== master) return null;
   // Rule 9: by a master that has lost tokens, and has not heard from here of the highest that was seen. A heartbeat says it.
   if (token < requests.floorOf(lock.key)) return null;
-  const clock = runId === "" ? undefined : clocks.of(master);
+  const clock = runId === "" ? undefined : requests.clockOf(master);
   const ageMs = clock?.ageMs(runtime.nowMs()) ?? Infinity;
   const mostAgeMs = Math.max(
     freshTurns * settings.heartbeatMs,
@@ -76,14 +76,11 @@ export async function confirmHold(
   const { settings, batches, line } = requests;
   const entry = { field: lock.fieldOf(owner), leaseMs };
   // Rule 11: counted for a write of the new holder itself.
-  const {
-    reply,
-    sentMs,
-    runId,
-    askedBy = runId,
-  } = await (settings.acks > 0
-    ? renewAcknowledged(requests, lock, entry)
-    : batches.ask(lock.renewal, lock.renewKeys, entry));
+  const asked =
+    settings.acks > 0
+      ? renewAcknowledged(requests, lock, entry)
+      : batches.ask(lock.renewal, lock.renewKeys, entry);
+  const { reply, sentMs, runId, askedBy = runId } = await asked;
   if (reply.status !== "renewed") return null;
   if (askedBy !== line.masterOf(lock.key) || !requests.trusts({ sentMs, runId })) return null;
   // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.

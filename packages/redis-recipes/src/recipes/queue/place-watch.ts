@@ -3,7 +3,7 @@ import type { Subscription } from "../../client/redis-line.js";
 import type { Queued } from "../../scripts/mutex/answers.js";
 import type { Requests } from "../requests/requests.js";
 import { freshTurns } from "./hand-over.js";
-import type { QueuedLock } from "./queued-lock.js";
+import type { Wait } from "./waits.js";
 
 /** Redis ends a TTL by its whole milliseconds, and a moment too early costs a request. */
 const expiryGraceMs: Millis = 2;
@@ -11,23 +11,21 @@ const expiryGraceMs: Millis = 2;
 /** What a waiter looks out for besides messages and its regular heartbeats, by the place in which the last answer has found it. */
 export class PlaceWatch {
   readonly #requests: Requests;
-  readonly #lock: QueuedLock;
-  readonly #owner: string;
+  readonly #wait: Pick<Wait, "lock" | "owner">;
   readonly #heartbeat: () => void;
   #cancelLapse: (() => void) | undefined;
   #java: { readonly channel: string; readonly subscription: Subscription } | undefined;
 
   /** `heartbeat`: asks for the turn now. */
-  constructor(requests: Requests, lock: QueuedLock, owner: string, heartbeat: () => void) {
+  constructor(requests: Requests, wait: Pick<Wait, "lock" | "owner">, heartbeat: () => void) {
     this.#requests = requests;
-    this.#lock = lock;
-    this.#owner = owner;
+    this.#wait = wait;
     this.#heartbeat = heartbeat;
   }
 
   placed(place: Queued): void {
-    const { scripts, names } = this.#lock;
-    this.#listen(scripts.channelFor(names, this.#owner, place));
+    const { lock, owner } = this.#wait;
+    this.#listen(lock.scripts.channelFor(lock.names, owner, place));
     this.#expectLapse(place);
   }
 

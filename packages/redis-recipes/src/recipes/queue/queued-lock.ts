@@ -4,7 +4,7 @@ import type { HeartbeatEntry } from "../../scripts/mutex/heartbeat.js";
 import type { RenewAnswer, RenewEntry } from "../../scripts/mutex/renew.js";
 import { SameWords } from "../../scripts/script.js";
 import type { GrantedLock } from "../grants/holds.js";
-import type { Ended, LockKeys, QueuedScripts, TakeRequest } from "../kinds/kind.js";
+import type { LockKeys, QueuedScripts, Said, TakeRequest } from "../kinds/kind.js";
 import { fieldRenewals } from "../kinds/kind.js";
 import type { BatchContext, BatchKind } from "../requests/batches.js";
 import { type BoundCall, boundCall, type Call } from "../requests/calls.js";
@@ -70,7 +70,7 @@ export class QueuedLock implements GrantedLock {
     return args;
   }
 
-  release(owner: string): BoundCall<Ended> {
+  release(owner: string): BoundCall<Said> {
     const script = this.scripts.release;
     return { script, keys: this.keys, args: [owner, this.#releaseArgs()] };
   }
@@ -87,7 +87,7 @@ export class QueuedLock implements GrantedLock {
   }
 
   /** The owner's last request, whatever became of it. */
-  cancel(owner: string, leaseMs: number): Call<Ended> {
+  cancel(owner: string, leaseMs: number): Call<Said> {
     const { keys } = this;
     const { cancel } = this.scripts;
     if ("limit" in cancel) return { kind: cancel, keys, entry: { owner, channel: this.names.channel } };

@@ -22,29 +22,17 @@ const mostInCall = 500;
 const looks: readonly StayLook[] = ["lock", "first", "lock", "lock", "life", "lock", "first", "lock"];
 
 /**
- * Keeps the places of waiters behind the first: one call in each turn for all of a server, or of a slot, however many locks they wait for,
- * and two commands for each lock. An owner whose place may have changed asks by a heartbeat of its own.
+ * The turns that keep the places of waiters behind the first: one call in each for all of a server, or of a slot, however many locks they wait
+ * for, and two commands for each lock. `ask`: of an owner whose place may have changed, which asks by a heartbeat of its own.
  */
-export class StayingWaits<T extends Staying> {
-  readonly rounds: Rounds<T>;
-  readonly #requests: Requests;
-  readonly #ask: (waiting: T) => void;
-
-  /** `ask`: its place may have changed. */
-  constructor(requests: Requests, ask: (waiting: T) => void) {
-    this.#requests = requests;
-    this.#ask = ask;
-    this.rounds = new Rounds({
-      runtime: requests.runtime,
-      periodMs: stayMs(requests.settings),
-      slotOf: ({ wait }) => requests.line.slotOf(wait.lock.key),
-      turn: (all) => void this.#stay(all),
-    });
-  }
-
-  async #stay(all: readonly T[]): Promise<void> {
-    const { line, settings } = this.#requests;
-    const calls = this.#callsOf(all.filter(({ wait }) => wait.queued));
+export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiting: T) => void): Rounds<T> {
+  const { line, runtime, settings } = requests;
+  const slotOf = ({ wait }: T): number | null => line.slotOf(wait.lock.key);
+  const turn = async (all: readonly T[]): Promise<void> => {
+    const calls = callsOf(
+      all.filter(({ wait }) => wait.queued),
+      slotOf,
+    );
     const runs = calls.map((groups) => ({
       keys: groups.flatMap(({ lock }) => lock.stayKeys as readonly string[]),
       args: stay.args({
@@ -60,34 +48,35 @@ export class StayingWaits<T extends Staying> {
       const answer = answers[index];
       if (answer === undefined || answer instanceof Error) {
         // A heartbeat of each finds out which of them it concerns. Trouble in transport passes, and a reconnect has all of them ask.
-        if (isOfSome(answer)) for (const each of waiting) this.#ask(each);
+        if (isOfSome(answer)) for (const each of waiting) ask(each);
         return;
       }
-      this.#requests.noteClock(answer.reply.serverMs, answer);
+      requests.noteClock(answer.reply.serverMs, answer);
       waiting.forEach((each, place) => {
-        if (answer.reply.stays[place] !== true) this.#ask(each);
+        if (answer.reply.stays[place] !== true) ask(each);
       });
     });
-  }
+  };
+  return new Rounds({ runtime, periodMs: stayMs(settings), slotOf, turn: (all) => void turn(all) });
+}
 
-  /** By slot, and by lock within a call. */
-  #callsOf(all: readonly T[]): Group<T>[][] {
-    const bySlot = new Map<number | null, Map<string, Group<T>[]>>();
-    for (const each of all) {
-      const { lock } = each.wait;
-      const slot = this.#requests.line.slotOf(lock.key);
-      const locks = bySlot.get(slot) ?? new Map<string, Group<T>[]>();
-      bySlot.set(slot, locks);
-      const groups = locks.get(lock.key) ?? [];
-      locks.set(lock.key, groups);
-      const last = groups.at(-1);
-      if (last === undefined || last.waiting.length >= mostInCall) groups.push({ lock, waiting: [each] });
-      else last.waiting.push(each);
-    }
-    return [...bySlot.values()].flatMap((locks) =>
-      chunksOf([...locks.values()].flat(), mostInCall, ({ waiting }) => waiting.length),
-    );
+/** By slot, and by lock within a call. */
+function callsOf<T extends Staying>(all: readonly T[], slotOf: (waiting: T) => number | null): Group<T>[][] {
+  const bySlot = new Map<number | null, Map<string, Group<T>[]>>();
+  for (const each of all) {
+    const { lock } = each.wait;
+    const slot = slotOf(each);
+    const locks = bySlot.get(slot) ?? new Map<string, Group<T>[]>();
+    bySlot.set(slot, locks);
+    const groups = locks.get(lock.key) ?? [];
+    locks.set(lock.key, groups);
+    const last = groups.at(-1);
+    if (last === undefined || last.waiting.length >= mostInCall) groups.push({ lock, waiting: [each] });
+    else last.waiting.push(each);
   }
+  return [...bySlot.values()].flatMap((locks) =>
+    chunksOf([...locks.values()].flat(), mostInCall, ({ waiting }) => waiting.length),
+  );
 }
 
 function lookAt(lock: QueuedLock): StayLook {

@@ -7,7 +7,7 @@ import type { BatchAnswer } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
 import type { QueuedLock } from "./queued-lock.js";
 import { Rounds } from "./rounds.js";
-import { StayingWaits } from "./staying-waits.js";
+import { stayingRounds } from "./staying-waits.js";
 
 /** A queued owner, or one on its way into a queue. */
 export interface Wait {
@@ -62,7 +62,7 @@ export class Waits {
   /** Those that stand first, or of a kind that asks for each turn: they ask whether it has come. */
   readonly #front: Rounds<Heartbeat>;
   /** Those behind them. */
-  readonly #behind: StayingWaits<Heartbeat>;
+  readonly #behind: Rounds<Heartbeat>;
   #closed = false;
 
   constructor(requests: Requests, holds: Holds) {
@@ -77,7 +77,7 @@ export class Waits {
         for (const heartbeat of heartbeats) this.#heartbeat(heartbeat);
       },
     });
-    this.#behind = new StayingWaits(requests, (heartbeat) => this.#heartbeatSoon(heartbeat));
+    this.#behind = stayingRounds(requests, (heartbeat) => this.#heartbeatSoon(heartbeat));
   }
 
   get size(): number {
@@ -168,7 +168,7 @@ export class Waits {
   close(): void {
     this.#closed = true;
     this.#front.close();
-    this.#behind.rounds.close();
+    this.#behind.close();
     this.#asking.clear();
     this.#hurried.clear();
     this.#heartbeats.clear();
@@ -178,7 +178,7 @@ export class Waits {
   /** By the place that the last answer has told. */
   #takeTurns(heartbeat: Heartbeat): void {
     const { wait, rounds } = heartbeat;
-    const next = wait.behind && wait.lock.stayKeys !== null ? this.#behind.rounds : this.#front;
+    const next = wait.behind && wait.lock.stayKeys !== null ? this.#behind : this.#front;
     if (this.#closed || rounds === next) return;
     rounds?.remove(heartbeat);
     next.add(heartbeat);

@@ -6,7 +6,7 @@ import type { RedissonPublish } from "../../layout/channels.js";
 import { type BatchAnswer, type BatchContext, Batches, type BatchKind } from "./batches.js";
 import type { BoundCall, Call } from "./calls.js";
 import { conflictIn } from "./foreign-key.js";
-import { type ClockReading, ServerClocks } from "./server-clock.js";
+import { type ClockReading, ServerClock } from "./server-clock.js";
 import type { RecipeSettings } from "./settings.js";
 
 export interface RequestsParts extends Pick<Requests, "line" | "runtime" | "settings"> {
@@ -30,7 +30,9 @@ export class Requests implements BatchContext {
   readonly runtime: Runtime;
   readonly settings: RecipeSettings;
   readonly batches: Batches;
-  readonly clocks: ServerClocks;
+  /** Of all masters that were heard, by run id. */
+  readonly #clocks = new Map<string, ServerClock>();
+  readonly #clockStepped: (runId: string) => void;
   readonly #tokens = new RecentMap<string, bigint>(rememberedTokens);
 
   constructor({ line, runtime, settings, clockStepped }: RequestsParts) {
@@ -38,7 +40,7 @@ export class Requests implements BatchContext {
     this.runtime = runtime;
     this.settings = settings;
     this.batches = new Batches(this);
-    this.clocks = new ServerClocks(clockStepped);
+    this.#clockStepped = clockStepped;
   }
 
   get publish(): RedissonPublish {
@@ -71,7 +73,14 @@ export class Requests implements BatchContext {
     serverMs: number,
     { sentMs, answeredMs, runId }: Omit<ClockReading, "serverMs"> & { runId: string },
   ): void {
-    if (serverMs !== 0) this.clocks.observe(runId, { serverMs, sentMs, answeredMs });
+    if (serverMs === 0) return;
+    const clock = this.#clocks.get(runId) ?? new ServerClock();
+    this.#clocks.set(runId, clock);
+    if (!clock.observe({ serverMs, sentMs, answeredMs })) this.#clockStepped(runId);
+  }
+
+  clockOf(runId: string | null): ServerClock | undefined {
+    return runId === null ? undefined : this.#clocks.get(runId);
   }
 
   /**
@@ -140,14 +149,14 @@ export class Requests implements BatchContext {
    * owner back that was cancelled meanwhile.
    */
   notAfterMs(key: string, extraMs: Millis = 0): number | null {
-    const upperMs = this.clocks.of(this.line.masterOf(key))?.upperMs(this.runtime.nowMs());
+    const upperMs = this.clockOf(this.line.masterOf(key))?.upperMs(this.runtime.nowMs());
     if (upperMs === undefined || upperMs === null) return null;
     return upperMs + 2 * this.settings.commandTimeoutMs + extraMs;
   }
 
   /** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */
   trusts({ runId, sentMs }: { readonly runId: string; readonly sentMs: Millis }): boolean {
-    return this.clocks.of(runId)?.trusts(sentMs) !== false;
+    return this.clockOf(runId)?.trusts(sentMs) !== false;
   }
 
   /** Rule 9: what the next request for a lock raises its token key to, should a failover have lost it. */

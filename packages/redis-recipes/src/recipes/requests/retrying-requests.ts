@@ -4,7 +4,6 @@ import { OutcomeUnknownError } from "../../client/errors.js";
 import type { RedisLine } from "../../client/redis-line.js";
 import type { Script } from "../../scripts/script.js";
 import type { ChannelWaiters } from "../channels/channel-waiters.js";
-import { watchChannel } from "../channels/watch-channel.js";
 import { conflictIn } from "./foreign-key.js";
 
 export interface RetriedCall {
@@ -49,10 +48,6 @@ export class RetryingRequests {
       }
       await pause(runtime, pauseMs, { ref: true }).over;
     }
-  }
-
-  watch(channel: string, kind: "plain" | "redisson", changed: () => void): () => void {
-    return watchChannel(this.channelWaiters, this.engine.runtime, { name: channel, kind }, changed);
   }
 }
 

@@ -67,23 +67,3 @@ export class ServerClock {
     return this.#last === null ? Infinity : nowMs - this.#last.sentMs;
   }
 }
-
-/** The clocks of all masters that were heard, by run id. */
-export class ServerClocks {
-  readonly #clocks = new Map<string, ServerClock>();
-  readonly #onStep: (runId: string) => void;
-
-  constructor(onStep: (runId: string) => void) {
-    this.#onStep = onStep;
-  }
-
-  observe(runId: string, reading: ClockReading): void {
-    const clock = this.#clocks.get(runId) ?? new ServerClock();
-    this.#clocks.set(runId, clock);
-    if (!clock.observe(reading)) this.#onStep(runId);
-  }
-
-  of(runId: string | null): ServerClock | undefined {
-    return runId === null ? undefined : this.#clocks.get(runId);
-  }
-}

@@ -24,11 +24,10 @@ export class MissingParents {
 
   /** In the batch of the create, before it. */
   send(session: ZooKeeperSession): void {
-    for (const level of this.levels) {
-      const acl = this.#acls.get(level) as readonly Acl[];
-      const container = { path: level, data: new Uint8Array(0), acl, flags: CreateFlags.container };
+    for (const [path, acl] of this.#acls) {
+      const container = { path, data: new Uint8Array(0), acl, flags: CreateFlags.container };
       session.send("createContainer", container, (made) => {
-        if (!made.ok && made.error instanceof ZooKeeperError) this.#refusals.set(level, made.error);
+        if (!made.ok && made.error instanceof ZooKeeperError) this.#refusals.set(path, made.error);
       });
     }
   }

@@ -12,18 +12,23 @@ import type { OwnNode } from "../grant/own-node-watch.js";
 export type Children = Outcome<ResponseOf<"getChildren2">>;
 export type OwnNodes = readonly [OwnNode, ...OwnNode[]];
 
+/** Of each node that is made or looked for. */
+interface Placed {
+  readonly parent: string;
+}
+
 export function ownNode(path: string, czxid: bigint): OwnNode {
   return { path, name: baseName(path), czxid };
 }
 
 /**
  * Creates all nodes or none in one transaction. A refusal has the parent of the node that was
- * refused as its path: `parents` are in the order of the requests.
+ * refused as its path: `parts` are in the order of the requests.
  */
 export function sendTransaction(
   session: ZooKeeperSession,
   requests: readonly CreateRequest[],
-  parents: readonly string[],
+  parts: readonly Placed[],
   answered: (made: Outcome<OwnNodes>) => void,
 ): void {
   const ops = requests.map((request) => ({ op: "create2", request }) as const);
@@ -33,7 +38,7 @@ export function sendTransaction(
     // On the wire a transaction that was refused is an answer like any other.
     const failure = multiFailure(value);
     if (failure === undefined) return answered({ ok: true, value: nodesOf(value, zxid), zxid });
-    const path = parents[failure.index] as string;
+    const { parent: path } = parts[failure.index] as Placed;
     answered({ ok: false, error: new ZooKeeperError(failure.code, { op: "create2", path }) });
   });
 }
@@ -48,18 +53,18 @@ function nodesOf({ results }: MultiResponse, zxid: bigint): OwnNodes {
   return nodes as [OwnNode, ...OwnNode[]];
 }
 
-/** Lists each of the parents once. `listed` runs with the last of the answers, and gets a listing for each of `parents`. */
+/** Lists each of the parents once. `listed` runs with the last of the answers, and gets a listing for each of `parts`. */
 export function listAll(
   session: ZooKeeperSession,
-  parents: readonly string[],
+  parts: readonly Placed[],
   listed: (listings: readonly Children[]) => void,
 ): void {
   const listings = new Map<string, Children>();
-  const distinct = new Set(parents);
+  const distinct = new Set(parts.map(({ parent }) => parent));
   for (const parent of distinct) {
     session.send("getChildren2", { path: parent, watch: false }, (listing) => {
       listings.set(parent, listing);
-      if (listings.size === distinct.size) listed(parents.map((each) => listings.get(each) as Children));
+      if (listings.size === distinct.size) listed(parts.map((each) => listings.get(each.parent) as Children));
     });
   }
 }

@@ -41,14 +41,11 @@ export class NodeSearch {
   roundTrips = 0;
   readonly #context: SessionContext;
   readonly #sought: readonly SoughtNode[];
-  /** Of each node that is looked for. */
-  readonly #parents: readonly string[];
   readonly #listener: SearchListener;
 
   constructor(context: SessionContext, sought: readonly SoughtNode[], listener: SearchListener) {
     this.#context = context;
     this.#sought = sought;
-    this.#parents = sought.map(({ parent }) => parent);
     this.#listener = listener;
   }
 
@@ -56,7 +53,7 @@ export class NodeSearch {
     const { session } = this.#context;
     this.roundTrips++;
     const sync = sendSync(session);
-    listAll(session, this.#parents, (listings) => {
+    listAll(session, this.#sought, (listings) => {
       if (sync.failure !== null) return this.#failed(sync.failure, []);
       for (const listing of listings) {
         if (!listing.ok && !saysNoNode(listing.error)) return this.#failed(listing.error, []);
@@ -83,7 +80,7 @@ export class NodeSearch {
         else reads.push({ ...outcome, value: ownNode(path, outcome.value.stat.czxid) });
       });
     }
-    listAll(session, this.#parents, (listings) => this.#wereRead(paths, reads, listings));
+    listAll(session, this.#sought, (listings) => this.#wereRead(paths, reads, listings));
   }
 
   #wereRead(
@@ -121,7 +118,7 @@ export class NodeSearch {
   #clear(delayMs: Millis): void {
     const { session, deletions } = this.#context;
     const sync = sendSync(session);
-    listAll(session, this.#parents, (listings) => {
+    listAll(session, this.#sought, (listings) => {
       const left = this.#find(listings).filter((path) => path !== null);
       deletions.deleteAll(left, () => {});
       const seen = listings.every((listing) => listing.ok || saysNoNode(listing.error));

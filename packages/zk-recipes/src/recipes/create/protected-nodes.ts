@@ -1,6 +1,7 @@
 import type { HoldfastError, Millis } from "@holdfast/core";
 import { CreateFlags, type CreateRequest, errorCodes, joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
 import { keepableGuid, protectionPrefix } from "../../layout/queue-order.js";
+import type { QueueRule } from "../../layout/queue-rules.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import { isPassing, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
@@ -14,7 +15,7 @@ export interface NodePart {
   readonly lockName: string;
   /** Parent of the node. */
   readonly parent: string;
-  readonly base: string;
+  readonly rule: Pick<QueueRule, "base">;
   readonly data: Uint8Array;
   /** The provider may keep the node after its release. Default `false`. */
   readonly keepable?: boolean | undefined;
@@ -24,8 +25,8 @@ export interface NodePart {
 export interface NodesPlan {
   /** At least one, all or none of which are made. */
   readonly parts: readonly [NodePart, ...NodePart[]];
-  /** One transaction of all parts. `false`: a plain create of the only part. */
-  readonly transaction: boolean;
+  /** One transaction of all parts. Default `false`: a plain create of the only part. */
+  readonly transaction?: boolean;
   /** Further parents, made along with those of the parts where one is missing. */
   readonly siblings?: readonly string[];
   /** Sends reads of the caller's in the same write, behind the creates and in front of the listings. */
@@ -126,7 +127,7 @@ export class ProtectedNodes {
       creating.leave();
       this.#answered(this.#made as Outcome<OwnNodes>, listings, missing);
     };
-    if (parts.length > 1) return listAll(session, parentsOf(parts), listed);
+    if (parts.length > 1) return listAll(session, parts, listed);
     session.send("getChildren2", { path: parts[0].parent, watch: false }, (listing) => listed([listing]));
   }
 
@@ -137,7 +138,7 @@ export class ProtectedNodes {
       this.#made = made;
       if (made.ok) for (const { path } of made.value) nodes.add(path);
     };
-    if (transaction) return sendTransaction(session, requests, parentsOf(parts), answered);
+    if (transaction) return sendTransaction(session, requests, parts, answered);
     session.send("create2", requests[0], (outcome) => {
       if (!outcome.ok) return answered(outcome);
       const { path, stat } = outcome.value;
@@ -146,8 +147,8 @@ export class ProtectedNodes {
   }
 
   #requests(): [CreateRequest, ...CreateRequest[]] {
-    const requests = this.#plan.parts.map(({ base, data }, index): CreateRequest => {
-      const path = (this.#prefixes[index] as string) + base;
+    const requests = this.#plan.parts.map(({ rule, data }, index): CreateRequest => {
+      const path = (this.#prefixes[index] as string) + rule.base;
       return { path, data, acl: this.#settings.aclOf(path), flags: CreateFlags.ephemeralSequential };
     });
     return requests as [CreateRequest, ...CreateRequest[]];
@@ -166,22 +167,18 @@ export class ProtectedNodes {
       return this.#fail(this.#failure(error));
     }
     // A parent was reaped between two requests, or the server is too busy.
-    this.#again(error);
-  }
-
-  #levels(): string[] {
-    const { parts, siblings = [] } = this.#plan;
-    const levels = parts.flatMap(({ parent }) => this.#settings.paths.levelsOf(parent));
-    return [...new Set([...levels, ...siblings])];
-  }
-
-  #again(error: ZooKeeperError): void {
     const { runtime, retry } = this.#settings;
     this.#tries++;
     const failure = this.#failure(error);
     const delayMs = retry.next(this.#tries, runtime.nowMs() - this.#startedMs, failure);
     if (delayMs === null) return this.#fail(failure);
     this.#endPause = this.#context.pause(delayMs, () => this.#resume());
+  }
+
+  #levels(): string[] {
+    const { parts, siblings = [] } = this.#plan;
+    const levels = parts.flatMap(({ parent }) => this.#settings.paths.levelsOf(parent));
+    return [...new Set([...levels, ...siblings])];
   }
 
   #lockNameAt(error: ZooKeeperError): string {
@@ -191,7 +188,8 @@ export class ProtectedNodes {
 
   #failure(error: ZooKeeperError): HoldfastError {
     const tries = this.#tries === 0 ? "" : ` (${this.#tries} tries)`;
-    const what = `queueing on ${[...new Set(parentsOf(this.#plan.parts))].join(", ")}${tries}`;
+    const parents = new Set(this.#plan.parts.map(({ parent }) => parent));
+    const what = `queueing on ${[...parents].join(", ")}${tries}`;
     return requestFailure(what, error, this.#context.session, this.#lockNameAt(error));
   }
 
@@ -246,8 +244,4 @@ export class ProtectedNodes {
     this.#settled = true;
     this.#abandoned?.();
   }
-}
-
-function parentsOf(parts: readonly NodePart[]): string[] {
-  return parts.map(({ parent }) => parent);
 }

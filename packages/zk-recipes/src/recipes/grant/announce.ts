@@ -20,10 +20,8 @@ export function announce(settings: CreateSettings, grant: ZooKeeperGrant, data: 
   const before = lastWrites.get(grant) ?? Promise.resolve();
   const written = before.then(() => write(settings, grant, data));
   // The next write waits for this one, however it ends. The caller of this one hears its error.
-  lastWrites.set(
-    grant,
-    written.catch(() => {}),
-  );
+  const ended = written.catch(() => {});
+  lastWrites.set(grant, ended);
   return written;
 }
 

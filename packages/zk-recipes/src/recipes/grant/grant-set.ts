@@ -28,7 +28,8 @@ export interface SessionGrant extends Attended {
   hear(): void;
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void;
   recover(): void;
-  missing(): void;
+  /** A node of it is missing. */
+  gone(): void;
 }
 
 /**
@@ -93,7 +94,7 @@ export class GrantSet {
     const held = this.#byParent.get(parent);
     if (held === undefined) return;
     const listed = new Set(children);
-    for (const [path, grant] of [...held]) if (!listed.has(baseName(path))) grant.missing();
+    for (const [path, grant] of [...held]) if (!listed.has(baseName(path))) grant.gone();
   }
 
   #doubtAll(): void {

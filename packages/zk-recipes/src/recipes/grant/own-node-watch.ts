@@ -13,7 +13,7 @@ export interface OwnNodeListener {
   /** The node is gone, or is not the one that we made. */
   gone(): void;
   /** Another client wrote Curator's revoke message into it. */
-  revokeAsked(): void;
+  revokeAsked?(): void;
   /** The server has answered: from now on an event will report each change. */
   armed?(): void;
   /** Another client has written to the node, or the server lets us watch it no more. */
@@ -46,7 +46,7 @@ export class OwnNodeWatch extends NodeWatch {
     this.listener.armed?.();
     if (this.over || !isRevokeMessage(data)) return;
     this.revokeSeen = true;
-    this.listener.revokeAsked();
+    this.listener.revokeAsked?.();
   }
 
   protected override armedUnread(): void {

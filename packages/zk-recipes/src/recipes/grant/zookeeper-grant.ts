@@ -10,7 +10,7 @@ import type { SessionGrant } from "./grant-set.js";
 import { KeptNode } from "./kept-node.js";
 import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-watch.js";
 
-export interface GrantParts {
+export interface GrantParts extends Pick<Grant, "roundTrips" | "contended" | "place"> {
   readonly lockName: string;
   /** What its nodes carry. */
   readonly data: Uint8Array;
@@ -19,8 +19,6 @@ export interface GrantParts {
   readonly token: bigint;
   /** As `Grant.permitIds`. Default none. */
   readonly permitIds?: readonly string[];
-  readonly roundTrips: number;
-  readonly contended: boolean;
   readonly revocable: boolean;
   /** Other clients make nodes of the same names once these are gone: see `NaiveAttempt`. Default `false`: the names are ours alone. */
   readonly sharedNames?: boolean;
@@ -28,8 +26,6 @@ export interface GrantParts {
   readonly besides?: Promise<void>;
   /** Lost as soon as contact breaks. Default `false`: it is uncertain until the lease ends. */
   readonly endsWhenSuspended?: boolean | undefined;
-  /** Only where the grant may be kept. */
-  readonly place?: GrantPlace | undefined;
   /** On all nodes, as the wait has armed them. Default none: the grant arms its own in `attend()`. */
   readonly watches?: readonly OwnNodeWatch[];
 }
@@ -38,7 +34,7 @@ export interface GrantParts {
  * Granted nodes of ours: good while their session is, and while no other client deletes one of them. Ends once, by
  * `release()` or by a loss. What happens to it is reported to core's `GrantState`.
  */
-export class ZooKeeperGrant implements Grant, SessionGrant {
+export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   readonly parts: GrantParts;
   readonly token: bigint;
   readonly backendId: string;
@@ -87,8 +83,8 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     this.#state = state;
     this.context.grants.add(this);
     for (const watch of this.#watches) {
-      watch.listener = this.#ownNodeListener();
-      if (watch.revokeSeen) watch.listener.revokeAsked();
+      watch.listener = this;
+      if (watch.revokeSeen) this.revokeAsked();
     }
     // A naive mutex watches at once: its release must not delete a node that has taken the place of its own.
     if (this.parts.revocable || this.parts.sharedNames) this.attend();
@@ -106,7 +102,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
   /** Arms the watch on the own node, whose first read also finds a revoke message written before. */
   attend(): void {
     if (this.over || this.#watches.length > 0) return;
-    this.#watches = this.nodes.map((node) => new OwnNodeWatch(this.context, node, this.#ownNodeListener()));
+    this.#watches = this.nodes.map((node) => new OwnNodeWatch(this.context, node, this));
     for (const watch of this.#watches) watch.arm();
   }
 
@@ -116,7 +112,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     if (this.over || !leaseAhead || session.connection !== this.#grantedOn) return false;
     if (this.#watches.some(({ touched }) => touched)) return false;
     const [node] = this.nodes;
-    const own = this.#watches[0] ?? new OwnNodeWatch(this.context, node, this.#ownNodeListener());
+    const own = this.#watches[0] ?? new OwnNodeWatch(this.context, node, this);
     this.#watches = [own];
     this.#kept = new KeptNode(this.context, node, own, this.#state as KeepingState);
     this.#kept.listen();
@@ -255,10 +251,24 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
    * An event or a listing shows that a node is missing. While the caller does not have the hold it is not lost yet: the node
    * may have gone with the session, and what core asks next by `prove()` shows which.
    */
-  missing(): void {
+  gone(): void {
     if (this.over) return;
     if (this.#state.delivered) this.lose("stolen");
     else this.#state.uncertain();
+  }
+
+  revokeAsked(): void {
+    if (this.over || this.#revokeReported || !(this.parts.revocable || this.#kept !== null)) return;
+    this.#revokeReported = true;
+    this.#state.revokeRequested();
+  }
+
+  armed(): void {
+    this.#kept?.ownAnswered();
+  }
+
+  touched(): void {
+    if (this.#kept !== null && !this.over) (this.#state as KeepingState).wanted();
   }
 
   lose(reason: LossReason): void {
@@ -288,21 +298,6 @@ export class ZooKeeperGrant implements Grant, SessionGrant {
     for (const { path, czxid } of this.nodes) {
       deletions.delete(path, settled, sharedNames ? { czxid, watched } : null);
     }
-  }
-
-  #ownNodeListener(): OwnNodeListener {
-    return {
-      gone: () => this.missing(),
-      revokeAsked: () => {
-        if (this.over || this.#revokeReported || !(this.parts.revocable || this.#kept !== null)) return;
-        this.#revokeReported = true;
-        this.#state.revokeRequested();
-      },
-      armed: () => this.#kept?.ownAnswered(),
-      touched: () => {
-        if (this.#kept !== null && !this.over) (this.#state as KeepingState).wanted();
-      },
-    };
   }
 
   #finish(end: "released" | "lost"): void {

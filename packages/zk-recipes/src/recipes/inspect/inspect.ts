@@ -40,11 +40,7 @@ async function lookOnce(
 ): Promise<{ snapshot: LockSnapshot; holders: number }> {
   const { session, runtime } = context;
   const { kind, lockName, limit } = spec;
-  const hints: TreeHints = {
-    kind,
-    ours: (each) => context.nodes.has(each),
-    ...(limit === undefined ? {} : { limit }),
-  };
+  const hints: TreeHints = { kind, limit, ours: (each) => context.nodes.has(each) };
   const listed = await listTree(session, spec);
   const names = recogniseTree(listed, hints);
   const shown = [...names.holders, ...names.waiters.slice(0, options.maxPending ?? defaultMaxPending)];

@@ -47,6 +47,7 @@ export class NaiveAttempt extends SessionAttempt {
 
   protected override stop(): void {
     this.#watch?.drop();
+    this.#watch = null;
   }
 
   protected override takeBack(): Promise<void>[] {
@@ -114,12 +115,11 @@ export class NaiveAttempt extends SessionAttempt {
     this.roundTrips++;
     // The server that is asked may lag behind the one that made the node.
     const sync: Sync | null = this.#doubt ? sendSync(session) : null;
-    const watch = session.watchExists(this.#spec.path, {
+    this.#watch = session.watchExists(this.#spec.path, {
       answered: (outcome) => {
         const failure = sync?.failure ?? (outcome.ok ? null : outcome.error);
-        if (failure === null && outcome.ok) return this.#looked(watch, outcome.value);
-        watch.drop();
-        this.#watch = null;
+        if (failure === null && outcome.ok) return this.#looked(outcome.value);
+        this.stop();
         const error = failure as RequestError;
         if (isFinal(error)) this.failed(this.#failure(error));
         else this.context.again(error, () => this.#look());
@@ -132,26 +132,19 @@ export class NaiveAttempt extends SessionAttempt {
         this.start();
       },
     });
-    this.#watch = watch;
   }
 
-  #looked(watch: WatchHandle, found: Exists): void {
+  #looked(found: Exists): void {
     const { path, lockName, mayWait } = this.#spec;
     if (found !== null && this.#isOurs(found.stat)) {
-      watch.drop();
-      this.#watch = null;
+      this.stop();
       return this.#ours(found.stat.czxid);
     }
     // Where a `sync` was in front of the read, ours was never made or is gone again.
     this.#doubt = false;
     this.#czxid = null;
-    if (this.over) {
-      watch.drop();
-      return this.#gone();
-    }
-    if (found === null) {
-      watch.drop();
-      this.#watch = null;
+    if (this.over || found === null) {
+      this.stop();
       return this.start();
     }
     if (found.stat.ephemeralOwner === 0n) {

@@ -5,20 +5,13 @@ import type { CreateSettings } from "../create/create-settings.js";
 import type { Children, OwnNodes } from "../create/node-creates.js";
 import { type NodePart, type NodesListener, ProtectedNodes } from "../create/protected-nodes.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
-import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
+import { type GrantParts, ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import type { SessionContext } from "../session/session-context.js";
 import { deleteNode, type Grants, SessionAttempt } from "../session-attempt.js";
 import { isFree, type PlaceListener, type PlaceSpec, QueuePlace } from "./queue-place.js";
 
-/** One queue to stand in. */
-export interface QueueSpec extends PlaceSpec {
-  readonly data: Uint8Array;
-  readonly revocable: boolean;
-  /** As in `NodePart`. */
-  readonly keepable?: boolean;
-  /** As in `GrantParts`. */
-  readonly endsWhenSuspended?: boolean;
-}
+/** One queue to stand in, and the node there. */
+export type QueueSpec = PlaceSpec & NodePart & Pick<GrantParts, "revocable" | "endsWhenSuspended">;
 
 export type QueueSpecs = readonly [QueueSpec, ...QueueSpec[]];
 
@@ -47,8 +40,8 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
   ) {
     super(context, settings, listener);
     this.#specs = specs;
-    const parts = specs.map(partOf) as [NodePart, ...NodePart[]];
-    this.#nodes = new ProtectedNodes(context, settings, { parts, transaction: specs.length > 1 }, this);
+    const plan = { parts: specs, transaction: specs.length > 1 };
+    this.#nodes = new ProtectedNodes(context, settings, plan, this);
   }
 
   /** With several queues the longest wait counts: they wait beside each other. */
@@ -115,7 +108,7 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
     if (this.over) return true;
     const grantingStat = listing.ok ? listing.value.stat : null;
     const turn = { spec, node, contended: false, grantingStat, ownWatch: null };
-    this.grant([this.#grantOf(turn, this.roundTrips)]);
+    this.grant([this.#grantOf(turn)]);
     return true;
   }
 
@@ -131,7 +124,7 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
   }
 
   #whileOthersWait({ spec, node }: QueuePlace<QueueSpec>): OwnNodeWatch["listener"] {
-    return { gone: () => this.evicted(spec.lockName, node.path), revokeAsked: () => {} };
+    return { gone: () => this.evicted(spec.lockName, node.path) };
   }
 
   /**
@@ -145,13 +138,12 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
       if (place === latest) return true;
       return place.grantedOn === connection && (place.ownWatch === null || place.ownWatch.trusted);
     });
-    const { roundTrips } = this;
-    const grants = this.#places.map((place) => this.#grantOf(place, roundTrips));
+    const grants = this.#places.map((place) => this.#grantOf(place));
     this.grant(grants as unknown as Grants);
     if (!sure) for (const grant of grants) grant.doubt();
   }
 
-  #grantOf({ spec, node, contended, grantingStat, ownWatch }: Turn, roundTrips: number): ZooKeeperGrant {
+  #grantOf({ spec, node, contended, grantingStat, ownWatch }: Turn): ZooKeeperGrant {
     return new ZooKeeperGrant(this.context, {
       place: spec.keepable === true && grantingStat !== null ? placeOf(grantingStat) : undefined,
       lockName: spec.lockName,
@@ -159,16 +151,12 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
       nodes: [node],
       watches: ownWatch === null ? [] : [ownWatch],
       token: node.czxid,
-      roundTrips,
+      roundTrips: this.roundTrips,
       contended,
       revocable: spec.revocable,
       endsWhenSuspended: spec.endsWhenSuspended,
     });
   }
-}
-
-function partOf({ lockName, parent, rule, data, keepable }: QueueSpec): NodePart {
-  return { lockName, parent, base: rule.base, data, keepable };
 }
 
 /**

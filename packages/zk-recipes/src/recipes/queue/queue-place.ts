@@ -5,6 +5,7 @@ import { type QueueRule, type QueueView, viewQueue } from "../../layout/queue-ru
 import { saysNoNode } from "../../session/errors.js";
 import type { RequestError } from "../../session/types.js";
 import type { Children } from "../create/node-creates.js";
+import type { NodePart } from "../create/protected-nodes.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { eviction, isFinal, requestFailure } from "../session/failures.js";
 import type { Attended } from "../session/lasting.js";
@@ -12,10 +13,8 @@ import { NodeWatch } from "../session/node-watch.js";
 import type { SessionContext } from "../session/session-context.js";
 import { type NeighbourListener, NeighbourWatch } from "./neighbour-watch.js";
 
-export interface PlaceSpec {
-  readonly lockName: string;
-  /** The lock's path, parent of the node. */
-  readonly parent: string;
+/** `parent`: the lock's path. */
+export interface PlaceSpec extends Pick<NodePart, "lockName" | "parent"> {
   readonly rule: QueueRule;
   readonly mayWait: boolean;
   /** How long a request that may not wait stays behind a node that may be kept for no owner. Default 0. */
@@ -105,7 +104,9 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     if (!view.present) return this.#ownNodeMissing();
     if (view.predecessor === null) {
       this.grantingStat = outcome.value.stat;
-      return this.#grantFirst();
+      // There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone.
+      if (this.#context.leaseAhead) return this.#grant();
+      return this.#context.whenUsable(() => this.#list());
     }
     const { mayWait } = this.spec;
     if (!mayWait && !this.#asksKeeper(view)) return this.#refused();
@@ -148,11 +149,8 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     for (const watch of before) {
       if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.stop();
     }
-    this.ownWatch ??= new OwnNodeWatch(this.#context, this.node, {
-      gone: () => this.#ownNodeMissing(),
-      // Remembered by the watch, which the grant takes over.
-      revokeAsked: () => {},
-    });
+    // A revoke message is remembered by the watch, which the grant takes over.
+    this.ownWatch ??= new OwnNodeWatch(this.#context, this.node, { gone: () => this.#ownNodeMissing() });
     const watches = [this.ownWatch, this.#predecessor, this.#twoAhead].filter((watch) => watch !== null);
     if (this.#context.watchesUnread) {
       // What was written to the nodes ahead before ours was made is of no interest to us.
@@ -197,8 +195,10 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
       if (!waits) this.#list();
       return;
     }
+    // Without a read of it, it is another session's for sure only where this session knows all of its nodes.
+    const isOthers = gone.owner !== null || this.#context.unknownCreates.size === 0;
     // What was gone when the watch was asked for has not shown whose it was.
-    if (heardBy === "event" && this.#isOthers(gone) && this.#mayTrust()) this.#grant();
+    if (heardBy === "event" && isOthers && this.#mayTrust()) this.#grant();
     else this.#list();
   }
 
@@ -212,11 +212,6 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
 
   #isOwnSession(node: NeighbourWatch): boolean {
     return node.owner === this.#context.session.id || this.#context.nodes.has(node.path);
-  }
-
-  /** Of a node that is not known as our own session's. Without a read of it, that is sure only where the session knows all of its nodes. */
-  #isOthers({ owner }: NeighbourWatch): boolean {
-    return owner !== null || this.#context.unknownCreates.size === 0;
   }
 
   /**
@@ -234,12 +229,6 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
       this.ownWatch?.trusted === true &&
       this.#context.leaseAhead
     );
-  }
-
-  /** There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
-  #grantFirst(): void {
-    if (this.#context.leaseAhead) this.#grant();
-    else this.#context.whenUsable(() => this.#list());
   }
 
   #grant(): void {
@@ -289,11 +278,12 @@ export function isFree(context: SessionContext, spec: PlaceSpec, node: OwnNode, 
 
 /** The grants of the session hear which of their nodes are not listed any more. */
 function look(
-  { grants }: SessionContext,
-  { lockName, parent, rule }: PlaceSpec,
+  context: SessionContext,
+  spec: PlaceSpec,
   node: OwnNode,
   children: readonly string[],
 ): QueueView {
-  grants.reconcile(parent, children);
+  const { lockName, parent, rule } = spec;
+  context.grants.reconcile(parent, children);
   return viewQueue(lockName, parent, children, node.name, rule);
 }

@@ -11,7 +11,12 @@ import { leaseBase, protectionPrefix } from "../../layout/queue-order.js";
 import { mutexRule } from "../../layout/queue-rules.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import type { Children, OwnNodes } from "../create/node-creates.js";
-import { type NodePart, type NodesListener, ProtectedNodes } from "../create/protected-nodes.js";
+import {
+  type NodePart,
+  type NodesListener,
+  type NodesPlan,
+  ProtectedNodes,
+} from "../create/protected-nodes.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import { type PlaceListener, QueuePlace } from "../queue/queue-place.js";
@@ -76,17 +81,12 @@ export class SemaphoreAttempt
     this.#queue = queue;
     this.#leases = leases;
     this.#gate = new PermitGate(context, { lockName, leases, permits, limit }, this);
-    this.#entry = new ProtectedNodes(
-      context,
-      settings,
-      {
-        parts: [{ lockName, parent: queue, base: mutexRule.base, data }],
-        transaction: false,
-        siblings: [leases],
-        readAlong: () => this.#gate.readAlong(),
-      },
-      this,
-    );
+    const plan: NodesPlan = {
+      parts: [{ lockName, parent: queue, rule: mutexRule, data }],
+      siblings: [leases],
+      readAlong: () => this.#gate.readAlong(),
+    };
+    this.#entry = new ProtectedNodes(context, settings, plan, this);
   }
 
   override get roundTrips(): number {
@@ -132,21 +132,16 @@ export class SemaphoreAttempt
   /** At the head of the queue. */
   granted({ ownWatch }: QueuePlace): void {
     if (this.over) return;
-    this.#watchOwn(ownWatch ?? new OwnNodeWatch(this.context, this.#node as OwnNode, ignoreEvents));
+    // When the head's node is deleted another client is the head, and nothing may be taken any more.
+    const node = this.#node as OwnNode;
+    const listener = { gone: () => this.evicted(this.#spec.lockName, node.path) };
+    this.#ownWatch = ownWatch ?? new OwnNodeWatch(this.context, node, listener);
+    this.#ownWatch.listener = listener;
     if (!this.#leasesRead) {
       this.#waited = true;
       this.#gate.forget();
     }
     this.#gate.ask();
-  }
-
-  /** When the head's node is deleted another client is the head, and nothing may be taken any more. */
-  #watchOwn(watch: OwnNodeWatch): void {
-    this.#ownWatch = watch;
-    watch.listener = {
-      ...ignoreEvents,
-      gone: () => this.evicted(this.#spec.lockName, (this.#node as OwnNode).path),
-    };
   }
 
   // ---- at the head, which takes its permits where there is room
@@ -166,13 +161,13 @@ export class SemaphoreAttempt
     const { lockName, data, permits } = this.#spec;
     this.#gate.close();
     this.#earlierTrips += this.#create?.roundTrips ?? 0;
-    const part: NodePart = { lockName, parent: this.#leases, base: leaseBase, data };
+    const rule = { base: leaseBase, bases: [leaseBase] };
+    const part: NodePart = { lockName, parent: this.#leases, rule, data };
     const parts = Array.from({ length: permits }, () => part) as [NodePart, ...NodePart[]];
     const plan = { parts, transaction: true };
     this.#create = new ProtectedNodes(this.context, this.settings, plan, {
       created: (nodes, [listing]) => {
         this.#taken = nodes;
-        const rule = { bases: [leaseBase] };
         for (const node of nodes) if (!this.checkNumber(lockName, this.#leases, node, rule)) return;
         this.#judge(listing as Children);
       },
@@ -251,8 +246,6 @@ export class SemaphoreAttempt
     this.grant([grant]);
   }
 }
-
-const ignoreEvents = { gone: () => {}, revokeAsked: () => {} };
 
 /** All permits of a batch are made in one transaction, which a server takes up to a size. */
 export function checkBatch({ lockName, path, data, permits }: SemaphoreSpec, settings: CreateSettings): void {

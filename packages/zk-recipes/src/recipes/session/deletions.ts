@@ -1,5 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import { saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
 import { isPassing } from "./failures.js";
 import { sendSync } from "./sync.js";
@@ -122,7 +123,8 @@ export class Deletions {
       if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
       else if (outcome.ok && synced) this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
       // A look that the server refuses says nothing of the node. It is repeated, as the node would else stay until the session ends.
-      else if (outcome.ok || isRefusedLook(outcome.error)) this.#sendLater(deletion);
+      else if (outcome.ok || (outcome.error instanceof ZooKeeperError && !saysNoNode(outcome.error)))
+        this.#sendLater(deletion);
       else this.#refused(deletion, outcome.error);
     });
   }
@@ -168,10 +170,6 @@ export class Deletions {
     if (error === null) this.#nodes.delete(deletion.path);
     for (const settled of deletion.settled) settled(outcome, error);
   }
-}
-
-function isRefusedLook(error: RequestError): boolean {
-  return error instanceof ZooKeeperError && error.code !== errorCodes.NoNode;
 }
 
 /** Two nodes of one name, one after the other, are two things to delete. Every path begins with a slash, so that no key is a path. */

@@ -24,7 +24,6 @@ export interface SessionSequenceOptions {
 
 /** The provider's sessions, one after the other: when one is lost, the next is opened at once. */
 export class SessionSequence implements BackendLink {
-  readonly connectTimeoutMs: Millis;
   /** Of the present session. */
   context: SessionContext;
   readonly #options: SessionSequenceOptions;
@@ -32,7 +31,6 @@ export class SessionSequence implements BackendLink {
 
   constructor(options: SessionSequenceOptions) {
     this.#options = options;
-    this.connectTimeoutMs = options.connectTimeoutMs;
     this.context = this.#openContext();
   }
 
@@ -43,7 +41,7 @@ export class SessionSequence implements BackendLink {
 
   async whenConnected(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
     const { runtime } = this.#options;
-    const untilMs = runtime.nowMs() + (options.waitMs ?? this.connectTimeoutMs);
+    const untilMs = runtime.nowMs() + (options.waitMs ?? this.#options.connectTimeoutMs);
     for (;;) {
       if (this.#closed) throw new ProviderClosedError("the provider was closed", { backend: "zookeeper" });
       const { session } = this.context;

@@ -31,7 +31,7 @@ beforeEach(() => {
       aclOf: (path) => aclOf(path),
     },
     {
-      parts: [{ lockName: "l", parent: "/app/holdfast/l", base: "lock-", data: new Uint8Array(0) }],
+      parts: [{ lockName: "l", parent: "/app/holdfast/l", rule: { base: "lock-" }, data: new Uint8Array(0) }],
       transaction: false,
     },
     {
