@@ -17,7 +17,8 @@ function writer(fd: 1 | 2): (text: string) => void {
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         if (code === "EAGAIN") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-        else if (code === "EPIPE" || code === "EBADF" || code === "EIO") gone = true;
+        // What cannot be told, as on a full disk, must not end the command that `run` guards.
+        else if (fd === 2 || code === "EPIPE" || code === "EBADF" || code === "EIO") gone = true;
         else throw error;
       }
     }

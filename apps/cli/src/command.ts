@@ -1,7 +1,7 @@
 import type { ParseArgsConfig } from "node:util";
 import type { Settings } from "./settings.js";
 
-export { exits, UsageError } from "./usage.js";
+export { exitOfSignal, exits, UsageError } from "./usage.js";
 
 /** What was typed, read by the `options` of the command. */
 export interface Given {

@@ -202,7 +202,9 @@ function redisFrom(
     host: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? (master === undefined ? 6379 : 26_379) : Number(port),
   }));
-  const servers = nodes.map(({ host, port }) => `${host}:${port}`).join(",");
+  const servers = nodes
+    .map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`)
+    .join(",");
   const prefixed = keyPrefix === undefined ? {} : { keyPrefix };
   const [first] = texts as [string, ...string[]];
   if (urls.length === 1 && master === undefined)

@@ -1,3 +1,5 @@
+import { constants } from "node:os";
+
 /** What was typed, or a file or variable that was read, cannot be right. The message names what to change. */
 export class UsageError extends Error {
   /** For messages; always `"UsageError"`. */
@@ -14,3 +16,8 @@ export const exits = {
   notExecutable: 126,
   notFound: 127,
 } as const;
+
+/** Of a command that a signal has interrupted, as shells have it. */
+export function exitOfSignal({ reason }: AbortSignal): number {
+  return 128 + (constants.signals[reason as NodeJS.Signals] ?? constants.signals.SIGINT);
+}

@@ -52,7 +52,7 @@ it("finds the file of the user when the working directory has none, and refuses 
 it("several URLs are the nodes of a cluster, or the sentinels of a master that is named", () => {
   expect(read({ redis: ["rediss://r1:7000", "rediss://[::1]"] })).toEqual({
     backend: "redis",
-    servers: "r1:7000,::1:6379",
+    servers: "r1:7000,[::1]:6379",
     redis: {
       cluster: {
         nodes: [

@@ -201,6 +201,13 @@ if (choice === undefined) {
         { what: "all servers", withinMs: 15_000 },
       );
       expect((await collector.servers()).every(({ reachable }) => reachable)).toBe(true);
+      const { master = 0, replica = 0, sentinel = 0 } = servers.roles;
+      const measured: Record<string, object> = {
+        master: { connectedReplicas: replica / master },
+        replica: { replicationLagBytes: expect.any(Number) },
+        sentinel: { sentinelsKnown: sentinel },
+      };
+      for (const { role, measures } of await collector.servers()) expect(measures).toEqual(measured[role]);
       await eventually(
         () => collector.sources().every(({ state, coverage }) => state === "ok" && coverage === 1),
         {

@@ -157,7 +157,6 @@ export const acquireCases: readonly Case[] = [
       const name = h.name();
       const holder = h.lockOf(await h.provider(), name);
       const lock = h.lockOf(await h.provider(), name);
-      const outcomes = { granted: 0, aborted: 0, timeout: 0 };
       for (let round = 0; round < 24; round++) {
         const held = await holder.acquire();
         const controller = new AbortController();
@@ -177,19 +176,15 @@ export const acquireCases: readonly Case[] = [
         await h.until("the race to be decided", () => waiting.settled);
         if (waiting.value !== undefined) {
           expect(waiting.value.state).toBe("held");
-          outcomes.granted++;
           await waiting.value.release();
         } else if (waiting.error instanceof AcquireTimeoutError || waiting.error instanceof BackendError) {
           // Or for want of an answer, from a server that is slower than the limit.
           expect(waitMs).toBeLessThan(60_000);
-          outcomes.timeout++;
         } else {
           expect(waiting.error).toBe(reason);
-          outcomes.aborted++;
         }
         await h.untilEmpty(lock);
       }
-      expect(outcomes.granted + outcomes.aborted + outcomes.timeout).toBe(24);
     },
   ],
   [

@@ -68,7 +68,7 @@ export const electionCases: readonly Case[] = [
       expect(seen.map((each) => each.leader)).toEqual([true, false, false]);
       expect(new Set(seen.map((each) => each.id)).size).toBe(3);
       const labels = ["number 0", "number 1", "number 2"];
-      const fifo = providers[0]?.capabilities.fairness === "fifo";
+      const fifo = h.isFifo(providers[0] ?? raise());
       if (fifo) expect(seen.map((each) => each.label)).toEqual(labels);
       else expect(seen.map((each) => each.label).sort()).toEqual(labels);
       expect((await viewer.participants()).map((each) => each.id)).toEqual(seen.map((each) => each.id));

@@ -4,6 +4,7 @@ import {
   InvalidArgumentError,
   type LeadershipHandle,
   LockLostError,
+  type LockProvider,
   ProviderClosedError,
   type ScopeContext,
 } from "@holdfast/core";
@@ -44,7 +45,7 @@ export const electionLeadCases: readonly Case[] = [
       await Promise.all(loops);
       expect(most).toBe(1);
       expect(terms.length).toBe(9);
-      if (providers[0]?.capabilities.fairness === "fifo") {
+      if (h.isFifo(providers[0] as LockProvider)) {
         const round = terms.slice(0, 3);
         expect([...round].sort()).toEqual([0, 1, 2]);
         expect(terms).toEqual([...round, ...round, ...round]);

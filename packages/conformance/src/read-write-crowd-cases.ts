@@ -2,7 +2,7 @@ import { AcquireTimeoutError, BackendError, type LockHandle, type LockProvider }
 import { seededRandom } from "@holdfast/core/testing";
 import { expect } from "vitest";
 import type { Case } from "./harness.js";
-import { isFifo, Room, type SidesMaker } from "./read-write-support.js";
+import { Room, type SidesMaker } from "./read-write-support.js";
 
 const seeds = [1, 48_271, 2_147_483_647];
 
@@ -89,7 +89,7 @@ export function sidesCrowdCases(of: SidesMaker): readonly Case[] {
           await held.release();
           await Promise.all(all);
           expect(room.violations).toBe(0);
-          if (isFifo(providers[0] as LockProvider)) expect(served).toEqual(runs);
+          if (h.isFifo(providers[0] as LockProvider)) expect(served).toEqual(runs);
           else expect([...served].sort()).toEqual([...runs].sort());
         },
       ],

@@ -1,7 +1,7 @@
 import { DeadlockError, LockLostError, NotHeldError } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
-import { heldModes, isFifo, loseHold, releaseAll } from "./read-write-support.js";
+import { heldModes, loseHold, releaseAll } from "./read-write-support.js";
 
 /** From write to read without a gap, and what a lock that is not re-entrant refuses. */
 export const downgradeCases: readonly Case[] = [
@@ -26,7 +26,7 @@ export const downgradeCases: readonly Case[] = [
       expect(read.owner).toEqual(write.owner);
       expect(write.state).toBe("released");
       expect(lost.aborted).toBe(false);
-      if (isFifo(provider)) {
+      if (h.isFifo(provider)) {
         const reader = await reading;
         await Promise.all([reader.confirm(), read.confirm()]);
         const { held } = await lock.inspect();

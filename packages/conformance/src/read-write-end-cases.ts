@@ -1,7 +1,7 @@
 import { AcquireTimeoutError, LockLostError, ProviderClosedError } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
-import { isFifo, loseHold, releaseAll, type SidesMaker } from "./read-write-support.js";
+import { loseHold, releaseAll, type SidesMaker } from "./read-write-support.js";
 
 /** Waits that are given up, holds that end, and looking in. */
 export function sidesEndCases(of: SidesMaker): readonly Case[] {
@@ -52,7 +52,7 @@ export function sidesEndCases(of: SidesMaker): readonly Case[] {
         controller.abort("gone");
         expect(await leaving).toBe("gone");
         await held.release();
-        if (isFifo(provider)) {
+        if (h.isFifo(provider)) {
           const writer = await writing;
           await writer.confirm();
           expect(seen.settled).toBe(false);
@@ -134,7 +134,7 @@ export function sidesEndCases(of: SidesMaker): readonly Case[] {
         expect(requeued.map((event) => event.reason)).toEqual(again ? ["session-lost"] : []);
         await held.release();
         await Promise.all(served);
-        if (isFifo(provider)) expect(order).toEqual(again ? ["writer", "reader"] : ["reader", "writer"]);
+        if (h.isFifo(provider)) expect(order).toEqual(again ? ["writer", "reader"] : ["reader", "writer"]);
         await h.untilEmpty(lock);
       },
     ],
@@ -163,7 +163,7 @@ export function sidesEndCases(of: SidesMaker): readonly Case[] {
         expect(own).toHaveLength(1);
         expect(own[0]).toMatchObject({ label: "mine", token: readers[0]?.token, owner: readers[0]?.owner });
         const modes = seen.pending.map((info) => info.mode);
-        if (isFifo(provider)) {
+        if (h.isFifo(provider)) {
           expect(modes).toEqual(["exclusive", "shared", "exclusive"]);
           expect(seen.pending.map((info) => info.position)).toEqual([0, 1, 2]);
         } else if (h.showsWaiters) {

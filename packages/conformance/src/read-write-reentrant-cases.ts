@@ -7,7 +7,7 @@ import {
 } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
-import { heldModes, isFifo, loseHold, releaseAll } from "./read-write-support.js";
+import { heldModes, loseHold, releaseAll } from "./read-write-support.js";
 
 /** Taking again what one has, on either side, and reading while one writes. */
 export const reentrantSidesCases: readonly Case[] = [
@@ -57,9 +57,9 @@ export const reentrantSidesCases: readonly Case[] = [
       await h.untilQueued(lock, 2);
       const seen = follow(writing);
       expect(await write.release()).toBe("released");
-      if (isFifo(provider)) await (await reading).release();
+      if (h.isFifo(provider)) await (await reading).release();
       await read.confirm();
-      if (isFifo(provider)) expect(await heldModes(lock)).toEqual(["shared"]);
+      if (h.isFifo(provider)) expect(await heldModes(lock)).toEqual(["shared"]);
       expect(seen.settled).toBe(false);
       expect([lock.read.holdCount(owner), lock.write.holdCount(owner)]).toEqual([1, 0]);
       expect(await read.release()).toBe("released");

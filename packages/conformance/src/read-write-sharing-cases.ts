@@ -1,7 +1,7 @@
 import { AcquireTimeoutError, type LockHandle } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
-import { heldModes, isFifo, Room, releaseAll, type SidesMaker } from "./read-write-support.js";
+import { heldModes, Room, releaseAll, type SidesMaker } from "./read-write-support.js";
 
 /** Who may hold together, and who comes first. */
 export function sharingCases(of: SidesMaker): readonly Case[] {
@@ -48,7 +48,7 @@ export function sharingCases(of: SidesMaker): readonly Case[] {
         const first = await Promise.race([reading, writing]);
         await first.confirm();
         expect(seen.filter(({ settled }) => settled)).toHaveLength(1);
-        if (isFifo(provider)) expect(first.mode).toBe("shared");
+        if (h.isFifo(provider)) expect(first.mode).toBe("shared");
         await first.release();
         for (const handle of await Promise.all([reading, writing])) await handle.release();
       },
@@ -133,7 +133,7 @@ export function sharingCases(of: SidesMaker): readonly Case[] {
             order.push(step);
             room.enter(handle.mode);
             // Both readers of a group are awaited inside: together, or never.
-            if (step === "r1" && isFifo(providers[0] as (typeof providers)[0])) {
+            if (step === "r1" && h.isFifo(providers[0] as (typeof providers)[0])) {
               await h.until("the other reader", () => order.length >= 2);
             }
             await handle.confirm();
@@ -146,7 +146,7 @@ export function sharingCases(of: SidesMaker): readonly Case[] {
         await held.release();
         await Promise.all(all);
         expect(room.violations).toBe(0);
-        if (isFifo(providers[0] as (typeof providers)[0])) expect(order).toEqual(plan);
+        if (h.isFifo(providers[0] as (typeof providers)[0])) expect(order).toEqual(plan);
         else expect([...order].sort()).toEqual([...plan].sort());
       },
     ],

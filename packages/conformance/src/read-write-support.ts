@@ -55,10 +55,6 @@ export async function heldModes(lock: LockView): Promise<LockMode[]> {
   return (await lock.inspect()).held.map((info) => info.mode);
 }
 
-export function isFifo(provider: LockProvider): boolean {
-  return provider.capabilities.fairness === "fifo";
-}
-
 /** Sees who is inside, and remembers the worst. */
 export class Room {
   readers = 0;

@@ -145,7 +145,7 @@ export const semaphoreCases: readonly Case[] = [
         order.push("small");
         return handle;
       });
-      if (provider.capabilities.fairness === "fifo") {
+      if (h.isFifo(provider)) {
         await h.untilQueued(semaphore, 2);
         // Two are free, and yet nobody overtakes, neither in the queue nor past it.
         expect(await other.tryAcquire()).toBeNull();
@@ -183,7 +183,7 @@ export const semaphoreCases: readonly Case[] = [
       await held.release();
       await Promise.all(all);
       const expected = [0, 1, 2, 3, 4];
-      if (provider.capabilities.fairness === "fifo") expect(order).toEqual(expected);
+      if (h.isFifo(provider)) expect(order).toEqual(expected);
       else expect([...order].sort()).toEqual(expected);
       await kept.release();
     },
@@ -214,13 +214,16 @@ export const semaphoreCases: readonly Case[] = [
     "giving up a request for many lets the small ones behind it in",
     async (h) => {
       const name = h.name();
-      const semaphore = (await h.provider()).semaphore(name, 2);
+      const provider = await h.provider();
+      const semaphore = provider.semaphore(name, 2);
       const other = (await h.provider()).semaphore(name, 2);
       const held = await semaphore.acquire();
       const controller = new AbortController();
       const many = rejection(other.acquire({ permits: 2, signal: controller.signal }));
       await h.untilQueued(semaphore, 1);
       const small = semaphore.acquire();
+      // In a queue it stands behind the request for many by now; without one it has been served past it.
+      if (h.isFifo(provider)) await h.untilQueued(semaphore, 2);
       controller.abort("given up");
       expect(await many).toBe("given up");
       await stillHeld(await small);

@@ -1,4 +1,4 @@
-import type { RecordReader } from "@holdfast/core";
+import { LayoutConflictError, type RecordReader } from "@holdfast/core";
 import { listed } from "./names.js";
 import { look, recordName } from "./run-record.js";
 
@@ -48,10 +48,19 @@ export async function lastRun(records: RecordReader, name: string): Promise<Last
 
 /**
  * The last run of each schedule of a provider's root, by name; `null` for one that has not run yet. Also what `cronCoordinator` has claimed. Beyond
- * 60,000 bytes of names none are added. Rejects as `SharedRecord.read()`.
+ * 60,000 bytes of names none are added. A name whose record holds something else is left out: `lastRun` says what. Rejects as `SharedRecord.read()`.
  */
 export async function lastRuns(records: RecordReader): Promise<ReadonlyMap<string, LastRun | null>> {
   const names = await listed(records);
-  const runs = await Promise.all(names.map((name) => lastRun(records, name)));
-  return new Map(names.map((name, place) => [name, runs[place] ?? null]));
+  const entries = await Promise.all(
+    names.map(async (name): Promise<[string, LastRun | null][]> => {
+      try {
+        return [[name, await lastRun(records, name)]];
+      } catch (error) {
+        if (error instanceof LayoutConflictError) return [];
+        throw error;
+      }
+    }),
+  );
+  return new Map(entries.flat());
 }

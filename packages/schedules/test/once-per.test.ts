@@ -208,6 +208,9 @@ test("all schedules of a provider are listed with their last runs, whichever rep
   await runtime.advance(everyMs);
   const states = [...(await lastRuns(locks)).values()].map((last) => last?.state);
   expect(states).toEqual(["done", "done", "done"]);
+  const record = locks.record("schedules/b");
+  expect(await record.replace(await record.read(), "something else")).toBe(true);
+  expect([...(await lastRuns(locks)).keys()]).toEqual(["a", "c"]);
   const stopped = Promise.all(started.map((each) => each.stop()));
   await runtime.advance(100);
   await stopped;

@@ -119,7 +119,8 @@ describe("the protected resource", () => {
       const [host, port] = resource.address.split(":");
       const socket = connect({ host: host as string, port: Number(port) });
       socket.write(`${line}\n`);
-      expect(await text(socket)).toContain(line);
+      const { error } = JSON.parse(await text(socket)) as { error: string };
+      expect(error).toContain(line);
       await resource.close();
     },
   );

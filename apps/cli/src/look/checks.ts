@@ -79,6 +79,7 @@ async function* withLocks(bench: Bench, warned: readonly Check[]): AsyncGenerato
   try {
     await locks.ready({ signal });
   } catch (error) {
+    if (signal.aborted) return;
     const why = error as Error & { readonly rights?: readonly string[] };
     yield failed(why.name === "MissingRightError" ? "rights" : "connection", why.message, adviceOf(why));
     await unseen;

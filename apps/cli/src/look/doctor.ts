@@ -1,5 +1,5 @@
 import { visible } from "@holdfast/collectors/internal";
-import { type Command, exits, UsageError } from "../command.js";
+import { type Command, exitOfSignal, exits, UsageError } from "../command.js";
 import { type Check, checksOf, probeName } from "./checks.js";
 import { printJson } from "./json.js";
 
@@ -27,6 +27,7 @@ the rights of this user are for certain names alone; default holdfast-doctor.
       checks.push(check);
       if (!json) io.out(`${lineOf(check)}\n`);
     }
+    if (io.signal.aborted) return exitOfSignal(io.signal);
     const failed = checks.filter(({ status }) => status === "failed").length;
     const warned = checks.filter(({ status }) => status === "warning").length;
     if (json) printJson(io, { ok: failed === 0, checks });

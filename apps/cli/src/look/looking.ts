@@ -1,8 +1,7 @@
-import { constants } from "node:os";
 import type { LockCollector, ObservedLockDetail } from "@holdfast/collectors";
 import { shownName, typedName } from "@holdfast/collectors/internal";
 import { nearest } from "@holdfast/core/internal";
-import { exits, type Given, type Io, UsageError } from "../command.js";
+import { exitOfSignal, exits, type Given, type Io, UsageError } from "../command.js";
 import type { Settings } from "../settings.js";
 import { addressOf, lockKeys, openCollector } from "./place.js";
 import { maxWaiters, wholeList } from "./reading.js";
@@ -69,7 +68,7 @@ async function opened(
     return await work({ collector, address: addressOf(settings), beganMs: Date.now() });
   } catch (error) {
     if (!io.signal.aborted) throw error;
-    return 128 + (constants.signals[io.signal.reason as NodeJS.Signals] ?? constants.signals.SIGINT);
+    return exitOfSignal(io.signal);
   } finally {
     await collector.close();
   }

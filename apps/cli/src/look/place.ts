@@ -61,7 +61,8 @@ export async function openCollector(
     const wide = `${above}${root === undefined || root === "/" ? "" : root}` || "/";
     return zookeeperCollector({
       connect,
-      roots: keys === null ? [wide] : keys.map((key) => key.slice(chroot.length)),
+      // A name that the user has typed is that of a lock, so that a lone ephemeral node there is a naive mutex.
+      roots: keys === null ? [wide] : keys.map((key) => naiveRoot(key.slice(chroot.length))),
       ...(auth === undefined ? {} : { auth }),
     });
   }
@@ -72,6 +73,11 @@ export async function openCollector(
     patterns: keys === null ? [`${literal(keyPrefix)}*`] : keys.map(literal),
     scanCallsPerSecond: keys === null ? scanCallsPerSecond : 0,
   });
+}
+
+/** Of `/` it may not be said. */
+function naiveRoot(path: string): { readonly path: string; readonly naive: boolean } {
+  return { path, naive: path !== "/" };
 }
 
 /** A provider as `holdfast run` has it. */

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActionResult, LockCollector, ObservedLockDetail } from "@holdfast/collectors";
@@ -131,10 +132,13 @@ async function settled(
 /** Reads the name from the terminal. */
 async function confirmed(key: string, { signal }: Io): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // While it reads, Ctrl-C is a character; it shall be the interrupt that it is elsewhere.
+  lines.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
+  // Ctrl-D, or the end of the input: nothing was typed.
+  const ended = once(lines, "close").then(() => "");
   try {
-    const typed = (
-      await lines.question("Type the name of the lock to release it by force: ", { signal })
-    ).trim();
+    const asked = lines.question("Type the name of the lock to release it by force: ", { signal });
+    const typed = (await Promise.race([asked, ended])).trim();
     return typed === key || typedName(typed) === key;
   } finally {
     lines.close();

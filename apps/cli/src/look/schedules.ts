@@ -1,6 +1,6 @@
 import { shownName, span, visible } from "@holdfast/collectors/internal";
 import { type LastRun, lastRuns } from "@holdfast/schedules";
-import type { Given, Io } from "../command.js";
+import { exitOfSignal, type Given, type Io } from "../command.js";
 import { openLocks } from "../open-locks.js";
 import { printJson } from "./json.js";
 import { matcherOf } from "./reading.js";
@@ -18,6 +18,7 @@ export async function listSchedules(
 ): Promise<number> {
   const locks = await openLocks(settings);
   try {
+    await locks.ready({ signal: io.signal });
     const fits = matcherOf(pattern);
     const lines = [...(await lastRuns(locks))]
       .map(([name, last]) => ({ name, last }))
@@ -29,6 +30,9 @@ export async function listSchedules(
       );
     else io.out(`${table(columns, lines, widthOf(io))}\n`);
     return 0;
+  } catch (error) {
+    if (io.signal.aborted) return exitOfSignal(io.signal);
+    throw error;
   } finally {
     await locks.close();
   }

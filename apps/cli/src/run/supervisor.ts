@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { Enforcer, monotonicMs } from "./limits.js";
 import type { Order, Report } from "./messages.js";
 import { ProcessGroup } from "./process-group.js";
@@ -40,7 +40,15 @@ function start({ command, args, env, limits, killAfterMs }: Order & { do: "start
     if (value === null) delete environment[name];
     else environment[name] = value;
   }
-  const child = spawn(command, args, { stdio: "inherit", env: environment, detached: true });
+  let child: ChildProcess;
+  try {
+    child = spawn(command, args, { stdio: "inherit", env: environment, detached: true });
+  } catch (error) {
+    // Node.js throws what it does not count among the usual failures, such as a path through a file, or a program that is being written.
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    report({ said: "refused", code, message });
+    return undefined;
+  }
   child.on("error", (error: NodeJS.ErrnoException) => {
     if (child.pid === undefined) report({ said: "refused", code: error.code ?? "", message: error.message });
   });

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { systemRuntime } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, freePort, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { openAcl, Perms, type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
@@ -49,6 +50,37 @@ async function curator(path: string): Promise<void> {
     flags: ephemeralSequential,
   });
 }
+
+test("a naive mutex is shown by its name, and released by force", async () => {
+  const locks = await client("/naive");
+  const held = await locks.naiveMutex("one").acquire();
+  const shown = await run(["show", "one", ...at("/naive")]);
+  expect(shown).toMatchObject({ code: 0 });
+  expect(shown.out).toContain("naive mutex");
+  expect((await run(["release", "--force", "one", "--yes", ...at("/naive")])).code).toBe(0);
+  await eventually(() => held.state === "lost", { what: "the loss" });
+});
+
+test.each([["doctor"], ["ls", "--schedules"]])(
+  "holdfast %s ends with 130 when it is interrupted while it connects",
+  async (...words) => {
+    const silent = createServer((socket) => {
+      sockets.push(socket);
+      socket.on("error", () => {});
+    });
+    const sockets: Socket[] = [];
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    });
+    const { port } = silent.address() as AddressInfo;
+    const running = begin([...words, "--zookeeper", `127.0.0.1:${port}`]);
+    await eventually(() => sockets.length > 0, { what: "a connection" });
+    running.interrupt();
+    expect((await running.ended).code).toBe(130);
+  },
+);
 
 describe("holdfast ls", () => {
   test("lists what is wrong first, then the most waiters, with hosts, ages and locks of Curator, and free locks with --all", async () => {

@@ -95,7 +95,8 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     const missing = await run(["--lock", fresh(), "--", "/no/such/command"]);
     expect(missing.code).toBe(127);
     expect(missing.err).toContain("/no/such/command");
-    expect((await run(["--lock", fresh(), "--", writer])).code).toBe(126);
+    for (const command of [writer, `${writer}/x`])
+      expect((await run(["--lock", fresh(), "--", command])).code).toBe(126);
   });
 
   it("gives the command its lock and a fencing token that rises from holder to holder", async () => {

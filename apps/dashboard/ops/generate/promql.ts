@@ -22,7 +22,7 @@ export function timeoutRatio(window: string): string {
 /** How much of the waiting the backend explains; the rest are holders. */
 export function backendShare(window: string): string {
   return (
-    `sum by (backend) (rate(holdfast_backend_request_duration_seconds_sum{op=~"acquire|create|eval"}[${window}]))` +
+    `sum by (backend) (rate(holdfast_backend_request_duration_seconds_sum{op=~".*acquire.*|.*_take|redlock_vote|create.*|multi"}[${window}]))` +
     ` / (sum by (backend) (rate(holdfast_lock_acquire_duration_seconds_sum[${window}])) > 0)`
   );
 }

@@ -153,7 +153,7 @@ export const exporterCatalogue: Catalogue = {
       labels: [cluster, { name: "source" }],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
       from: "events of the collector",
-      help: "Walks, scans and rounds of reads.",
+      help: "Walks, scans and comparisons.",
     },
     {
       name: "collector_events_total",

@@ -73,8 +73,8 @@ export const adminOutcomes: readonly string[] = labelWords(outcomeWords);
 const resyncWords: Words<Extract<CollectorEvent, { type: "resync" }>["reason"]> = {
   reconnected: true,
   "new-session": true,
-  overflow: true,
-  requested: true,
+  "roots-changed": true,
+  failed: true,
 };
 export const resyncReasons: readonly string[] = labelWords(resyncWords);
 

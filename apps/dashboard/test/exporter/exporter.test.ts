@@ -70,7 +70,7 @@ function everything(): void {
     { type: "drift", count: 2 },
     { type: "status" },
     ...resyncReasons.map(
-      (reason) => ({ type: "resync", reason: reason.replaceAll("_", "-") as "overflow" }) as const,
+      (reason) => ({ type: "resync", reason: reason.replaceAll("_", "-") as "reconnected" }) as const,
     ),
   );
   keeper.statuses = [source("watch /locks", "ok", 5_000), source("sessions", "down"), source("poll", "off")];

@@ -121,8 +121,11 @@ export interface StoryOptions {
   readonly earlierSight?: (key: string, entry: string) => EarlierSight | undefined;
 }
 
-/** Why a collector reads everything anew. */
-export type ResyncReason = "reconnected" | "new-session" | "overflow" | "requested";
+/**
+ * Why a collector reads everything anew. `"reconnected"`: no watch stands on the new connection. `"new-session"`: nor of the new session.
+ * `"roots-changed"`: a place that a `*` of a root stands for has come or gone. `"failed"`: the reading before was refused.
+ */
+export type ResyncReason = "reconnected" | "new-session" | "roots-changed" | "failed";
 
 /**
  * How a hold ended, as far as a collector sees it by itself. `"released"`: its holder, or an operator, ended it while its lease had time
@@ -204,7 +207,7 @@ export type CollectorEvent =
       /** Who it is. */
       readonly owner: HoldOwner;
     }
-  /** One walk, scan or round of reads is done. */
+  /** One walk, scan or comparison is done: one for each source and root, and on Redis for each master. */
   | {
       readonly type: "pass";
       /** `SourceStatus.source`. */
@@ -212,7 +215,7 @@ export type CollectorEvent =
       /** How long it took, in milliseconds. */
       readonly tookMs: Millis;
     }
-  /** What is in memory was thrown away, or not trusted any more, and is read anew. */
+  /** What is in memory is not trusted any more, and is read anew. Of ZooKeeper alone: what is known of Redis is read again and again. */
   | {
       readonly type: "resync";
       /** Why. */

@@ -136,6 +136,7 @@ class Collector implements RedisCollector {
       keyFor: (lock) => this.#book.keyFor(lock),
       readSince: (key, readMs) => (this.#book.records.get(key)?.readMs ?? -Infinity) >= readMs,
       passed: (link, from) => this.#passed(link, from),
+      onPass: (tookMs) => this.#listeners.emit({ type: "pass", source: "scan", tookMs }),
       onStatus: () => this.#listeners.emit({ type: "status" }),
     });
     if (patterns.length === 0) {

@@ -19,6 +19,7 @@ export interface ScanParts {
   readonly readSince: (key: string, readMs: Millis) => boolean;
   /** Ends of passes: everything that was not read since then on this master is to be read again. */
   passed(link: Link, from: Pick<Reading, "atMs" | "readMs">): Promise<void>;
+  onPass(tookMs: Millis): void;
   onStatus(): void;
 }
 
@@ -167,6 +168,7 @@ class MasterScan {
     } while (cursor !== "0");
     await reading;
     await this.#parts.passed(this.#link, from);
+    this.#parts.onPass(runtime.nowMs() - from.readMs);
     this.passMs = runtime.wallMs();
     this.coverage = 1;
     this.error = null;

@@ -1,7 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import { span } from "../judge/durations.js";
 import { dated, type Found } from "../kit/finding-times.js";
-import type { Finding, ObservedServer } from "../observe/collector.js";
+import type { Finding, ObservedServer, ServerMeasures } from "../observe/collector.js";
 import { infoFields, type Link } from "./link.js";
 import type { Places } from "./places.js";
 
@@ -81,6 +81,7 @@ export class Servers {
     const { info, behindMs } = told;
     const role = info.get("role") === "slave" ? "replica" : info.has("role") ? "master" : "unknown";
     const facts: Fact[] = [];
+    let measures: ServerMeasures = {};
     const tell = (fact: string, value: string | undefined, warning = false): void => {
       if (value !== undefined) facts.push({ name: fact, value, warning });
     };
@@ -90,9 +91,15 @@ export class Servers {
       const link = info.get("master_link_status");
       tell("follows", `${info.get("master_host")}:${info.get("master_port")}`);
       tell("link to the master", link, link !== "up");
-      if (ahead !== undefined && Number.isFinite(offset)) tell("lag", `${Math.max(0, ahead - offset)} B`);
+      if (ahead !== undefined && Number.isFinite(offset)) {
+        const replicationLagBytes = Math.max(0, ahead - offset);
+        measures = { replicationLagBytes };
+        tell("lag", `${replicationLagBytes} B`);
+      }
     } else {
-      tell("replicas", info.get("connected_slaves"));
+      const replicas = info.get("connected_slaves");
+      if (replicas !== undefined) measures = { connectedReplicas: Number(replicas) };
+      tell("replicas", replicas);
       for (const [field, value] of info) {
         const replica = /^slave\d+$/.test(field)
           ? /ip=([^,]+),port=(\d+),state=([^,]+),offset=(\d+)/.exec(value)
@@ -141,7 +148,7 @@ export class Servers {
           "Fencing tokens go by the clock of the server, fair queues and permits of Redisson by those of its clients: synchronise all of them.",
       });
     }
-    return { name, role, reachable: true, version: info.get("redis_version") ?? null, facts };
+    return { name, role, reachable: true, version: info.get("redis_version") ?? null, facts, measures };
   }
 
   async #sentinel(link: Link): Promise<ObservedServer> {
@@ -153,6 +160,7 @@ export class Servers {
         ["info", "server"],
       ]);
       const facts: Fact[] = [];
+      let measures: ServerMeasures = {};
       const fields = new Map<string, string>();
       if (Array.isArray(state)) {
         for (let at = 0; at + 1 < state.length; at += 2) fields.set(String(state[at]), String(state[at + 1]));
@@ -165,11 +173,12 @@ export class Servers {
         facts.push({ name: "replicas", value: String(fields.get("num-slaves")), warning: false });
         const others = Number(fields.get("num-other-sentinels"));
         const quorum = Number(fields.get("quorum"));
+        measures = { sentinelsKnown: others + 1 };
         facts.push({ name: "other sentinels", value: String(others), warning: others + 1 < quorum });
         facts.push({ name: "quorum", value: String(quorum), warning: false });
       }
       const version = infoFields(server).get("redis_version") ?? null;
-      return { name, role: "sentinel", reachable: true, version, facts };
+      return { name, role: "sentinel", reachable: true, version, facts, measures };
     } catch {
       return { name, role: "sentinel", reachable: false, version: null, facts: unreachable(link) };
     }

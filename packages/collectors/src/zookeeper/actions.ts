@@ -11,7 +11,7 @@ import { whoIs } from "../judge/who-is.js";
 import { actUpon, type Outcome } from "../kit/action.js";
 import type { ActionRequest, ActionResult, LockAction } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
-import { detailOf, type FreshLock, readFresh } from "./detail.js";
+import { detailOf, type FreshLock, type MostRead, readFresh } from "./detail.js";
 import {
   type Concerned,
   electionEffect,
@@ -39,7 +39,8 @@ type Refusal = Outcome & { readonly tried: false };
 
 type Verdict = Plan | Refusal;
 
-const mostWaiters = 1_000;
+/** An act may concern all holders of a lock: one transaction with the deletes of more would not fit into the server's limit. */
+const mostRead: MostRead = { maxWaiters: 1_000, maxHolders: 5_000 };
 
 const plans: Readonly<Record<LockAction, (request: ActionRequest, fresh: FreshLock) => Verdict>> = {
   "request-revoke": revoke,
@@ -59,7 +60,7 @@ export function act(
   request: ActionRequest,
 ): Promise<ActionResult> {
   return actUpon(["There is no such node any more."], {
-    read: () => readFresh(session, request.key, mostWaiters, book.mirror.isNaive),
+    read: () => readFresh(session, request.key, mostRead, book.mirror.isNaive),
     rowOf: (fresh) => rowOf(fresh, book, nowMs()),
     attempt: async (fresh, before) => {
       const verdict = compared(request, before) ?? plans[request.action](request, fresh);

@@ -23,6 +23,12 @@ export interface FreshLock {
 const shownHolders = 100;
 const looks = 3;
 
+/** Of how many participants the nodes are read. Of holders by default those that are shown. */
+export interface MostRead {
+  readonly maxWaiters: number;
+  readonly maxHolders?: number;
+}
+
 /**
  * `null` when there is no such node. A lone ephemeral node is a holder only where `isNaive` says so of its path. Rejects with what
  * `listTree` rejects with.
@@ -30,16 +36,16 @@ const looks = 3;
 export async function readFresh(
   session: ZooKeeperSession,
   path: string,
-  maxWaiters: number,
+  { maxWaiters, maxHolders = shownHolders }: MostRead,
   isNaive: (path: string) => boolean,
 ): Promise<FreshLock | null> {
   for (let look = 1; ; look++) {
-    const fresh = await readOnce(session, path, maxWaiters);
+    const fresh = await readOnce(session, path, { maxWaiters, maxHolders });
     if (fresh === null) return null;
     if (fresh.found.kind === "naive-mutex" && !isNaive(path))
       return { tree: fresh.tree, found: { ...fresh.found, kind: null, holders: [] } };
     // Who was listed first may have gone before its node was read: then another contender holds by now.
-    const missed = fresh.found.holders.slice(0, shownHolders).some(({ session }) => session === null);
+    const missed = fresh.found.holders.slice(0, maxHolders).some(({ session }) => session === null);
     if (!missed || look === looks) return fresh;
   }
 }
@@ -47,14 +53,14 @@ export async function readFresh(
 async function readOnce(
   session: ZooKeeperSession,
   path: string,
-  maxWaiters: number,
+  { maxWaiters, maxHolders }: Required<MostRead>,
 ): Promise<FreshLock | null> {
   const listed = await listTree(session, { kind: "mutex", lockName: path, path });
   if (listed.stat === null) return null;
   const own = listed.children.length === 0;
   const data = own && listed.data === null ? null : listed.data;
   const names = recogniseTree({ ...listed, data });
-  const wanted = [...names.holders.slice(0, shownHolders), ...names.waiters.slice(0, maxWaiters)];
+  const wanted = [...names.holders.slice(0, maxHolders), ...names.waiters.slice(0, maxWaiters)];
   const paths = wanted.map((person) => person.path).filter((each) => each !== path);
   const tree = await readPeople(session, { ...listed, data }, paths, undefined);
   return { tree, found: recogniseTree(tree) };

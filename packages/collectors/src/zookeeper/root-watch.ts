@@ -2,7 +2,7 @@ import type { Millis } from "@holdfast/core";
 import { AddWatchMode, errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { OutcomeUnknownError, saysNoNode, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { SourceState } from "../kit/source-state.js";
-import type { SourceStatus } from "../observe/collector.js";
+import type { CollectorEvent, ResyncReason, SourceStatus } from "../observe/collector.js";
 import { BulkReads, isLossOfContact } from "./bulk-reads.js";
 import type { LockBook } from "./lock-book.js";
 import type { Settings } from "./options.js";
@@ -15,6 +15,7 @@ export interface RootWatchDesk {
   readonly book: LockBook;
   readonly session: ZooKeeperSession;
   statusChanged(): void;
+  emit(event: Extract<CollectorEvent, { readonly type: "pass" | "resync" | "drift" }>): void;
   /** Whether some attended lock lies below: polled twice a second where no watch tells. */
   attended(): readonly string[];
 }
@@ -80,8 +81,9 @@ export class RootWatch {
     return new BulkReads(this.#desk.session, !this.#old);
   }
 
-  /** A new connection: all watches are gone and everything may have changed. */
-  restart(): void {
+  /** A new connection: all watches are gone and everything may have changed. `why`: `null` where nothing was read before, or all is polled. */
+  restart(why: ResyncReason | null): void {
+    if (why !== null) this.#desk.emit({ type: "resync", reason: why });
     this.stopTimers();
     const generation = ++this.#generation;
     this.#pauseBook();
@@ -110,7 +112,7 @@ export class RootWatch {
     if (!this.#branchings.has(path)) return false;
     this.#reexpand ??= this.#timer(reexpandMs, () => {
       this.#reexpand = null;
-      this.restart();
+      this.restart("roots-changed");
     });
     return !this.#roots.some((root) => root === path || isBelow(path, root));
   }
@@ -134,6 +136,7 @@ export class RootWatch {
   /** One pass that compares memory with the server. */
   async compareNow(): Promise<number> {
     const { runtime } = this.#desk.settings;
+    const begunMs = runtime.nowMs();
     let found = 0;
     for (const root of this.#roots) {
       const pause = (): Promise<void> => new Promise((resolve) => runtime.setTimer(50, resolve));
@@ -146,6 +149,8 @@ export class RootWatch {
         ? null
         : `${this.drift} differences in ${this.passes} checks that no event had reported: they are corrected; nodes that the collector may not read cause such`;
     this.compared.set({ state: "ok", coverage: 1, lastSuccessMs: runtime.wallMs(), message });
+    this.#passed("compare", begunMs);
+    if (found > 0) this.#desk.emit({ type: "drift", count: found });
     return found;
   }
 
@@ -166,7 +171,7 @@ export class RootWatch {
       if (isLossOfContact(error)) return; // the next connection begins anew
       const message = isUnimplemented(error) ? "the server is older than 3.6" : (error as Error).message;
       for (const status of this.#statuses.values()) status.lost(message);
-      this.#timer(retryMs, () => this.restart());
+      this.#timer(retryMs, () => this.restart("failed"));
       return;
     }
     if (!this.#over(generation)) this.#afterSync();
@@ -198,6 +203,7 @@ export class RootWatch {
     this.#pass += 1;
     for (const [pattern, paths] of all) {
       const status = this.#statuses.get(pattern) as SourceState;
+      const begunMs = this.#desk.settings.runtime.nowMs();
       status.set({ state: "syncing", message: null, nextTryMs: null });
       let state: "ok" | "denied" | "too-big" = "ok";
       for (const path of paths) {
@@ -206,7 +212,10 @@ export class RootWatch {
         if (this.#over(generation)) return;
         if (result !== "ok") state = result;
       }
-      if (state === "ok") this.#ok(status);
+      if (state === "ok") {
+        this.#ok(status);
+        this.#passed(status.now.source, begunMs);
+      }
       if (state === "denied") {
         const message = `the right to read (READ) ${pattern.text} is missing for the credentials of option auth`;
         status.set({ state, message });
@@ -249,6 +258,11 @@ export class RootWatch {
     return "too-big";
   }
 
+  #passed(source: string, begunMs: Millis): void {
+    const tookMs = this.#desk.settings.runtime.nowMs() - begunMs;
+    this.#desk.emit({ type: "pass", source, tookMs });
+  }
+
   #ok(status: SourceState): void {
     const lastSuccessMs = this.#desk.settings.runtime.wallMs();
     const message = this.#old ? "the server is older than 3.6, so it is polled instead of watched" : null;
@@ -282,7 +296,7 @@ export class RootWatch {
     if (this.#old) {
       const nextTryMs = settings.runtime.wallMs() + settings.pollEveryMs;
       for (const status of this.#statuses.values()) status.set({ nextTryMs });
-      this.#timer(settings.pollEveryMs, () => this.restart());
+      this.#timer(settings.pollEveryMs, () => this.restart(null));
       this.#pollAttended();
     } else if (settings.compareEveryMs > 0) this.#compareLater();
   }

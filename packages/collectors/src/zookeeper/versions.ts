@@ -16,7 +16,8 @@ export function heldVersion(
     .map(({ name, token }) => (isUnique(name) ? name : `${name}@${token === null ? "?" : tokenText(token)}`))
     .sort()
     .join(",");
-  return text.length <= longest ? text : createHash("sha256").update(text).digest("base64url");
+  if (text.length <= longest) return text;
+  return (isVague(text) ? "?" : "") + createHash("sha256").update(text).digest("base64url");
 }
 
 /** Of a lock without a holder. `cversion` counts the comings and goings of its children; `null` until it was read. */

@@ -3,8 +3,8 @@ import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/interna
 import type { Settings } from "./options.js";
 
 export interface WatchingListener {
-  /** A connection on which no watch of ours stands yet: of this session or of the next one. */
-  fresh(session: ZooKeeperSession): void;
+  /** A connection on which no watch of ours stands yet: of this session or of the next one. `why`: `null` for the first of all. */
+  fresh(session: ZooKeeperSession, why: "reconnected" | "new-session" | null): void;
   /** Contact is gone, or doubtful; what is in memory grows old. */
   away(): void;
   /** It was in doubt only: the connection is the same, and no event was missed. */
@@ -27,6 +27,8 @@ export class WatchingSession {
   #session: ZooKeeperSession;
   /** The connection that watches were last set on. */
   #served = 0;
+  /** A session before the present one was connected. */
+  #followed = false;
   #closed = false;
 
   constructor(settings: Settings, listener: WatchingListener) {
@@ -50,6 +52,7 @@ export class WatchingSession {
 
   #open(): ZooKeeperSession {
     const { connect, auth, tls, sessionTimeoutMs, runtime } = this.#settings;
+    this.#followed ||= this.#served > 0;
     this.#served = 0;
     const session = openSession({
       servers: connect.servers,
@@ -80,7 +83,8 @@ export class WatchingSession {
 
   #connected(session: ZooKeeperSession): void {
     if (session.connection === this.#served) return this.#listener.back();
+    const why = this.#served > 0 ? "reconnected" : this.#followed ? "new-session" : null;
     this.#served = session.connection;
-    this.#listener.fresh(session);
+    this.#listener.fresh(session, why);
   }
 }

@@ -193,7 +193,7 @@ class Collector implements ZooKeeperCollector {
     if (place?.denied === true) {
       return { ...emptyRow(place, null, nowMs), waiters: [], raw: [], explain: [] };
     }
-    const fresh = await readFresh(this.#line.session, key, maxWaiters, this.#book.mirror.isNaive);
+    const fresh = await readFresh(this.#line.session, key, { maxWaiters }, this.#book.mirror.isNaive);
     if (fresh === null || !isOfLock(fresh, place)) return null;
     return detailOf(fresh, this.#book, maxWaiters, this.#settings.runtime.wallMs());
   }
@@ -275,7 +275,7 @@ class Collector implements ZooKeeperCollector {
 
   #makeLine(): WatchingSession {
     return new WatchingSession(this.#settings, {
-      fresh: () => this.#roots.restart(),
+      fresh: (_session, why) => this.#roots.restart(why),
       away: () => this.#roots.away("no contact with ZooKeeper: connecting again"),
       back: () => this.#roots.back(),
       unreached: (why) => this.#roots.away(`${why}; it is tried again and again`),
@@ -293,6 +293,7 @@ class Collector implements ZooKeeperCollector {
         return collector.#line.session;
       },
       statusChanged: () => this.#statusChanged(),
+      emit: (event) => this.#emit(event),
       attended: () => this.#attention.keys(),
     };
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { EvictedError, type LockProvider } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { CreateFlags } from "@holdfast/zk-protocol";
@@ -48,6 +49,20 @@ describe("actions of an operator", () => {
     const second = await next;
     expect(second.token).toBeGreaterThan(held.token ?? 0n);
     await second.release();
+  });
+
+  it("force release: frees a lock under more holders than are shown", async () => {
+    const key = "/locks/shared";
+    const readers = 101;
+    server.operator.create(key);
+    for (let at = 0; at < readers; at++)
+      server.operator.create(`${key}/_c_${randomUUID()}-__READ__`, {
+        flags: CreateFlags.persistentSequential,
+      });
+    await watched.row(key, ({ holderCount }) => holderCount === readers);
+    const done = await watched.collector.act(await request(key, "force-release", { unknownLibrary: true }));
+    expect(done).toMatchObject({ outcome: "done" });
+    expect(server.operator.getChildren(key)).toEqual([]);
   });
 
   it("force release: is a conflict, and does nothing, when the holder has changed since it was decided", async () => {

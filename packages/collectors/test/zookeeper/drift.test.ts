@@ -20,6 +20,7 @@ it("counts an event that never came, once, and puts it right", async () => {
   expect(row).toMatchObject({ state: "held", oldestHold: { provenance: "at-least" } });
   expect(await watched.collector.compareNow()).toBe(0);
   expect(watched.collector.drift).toBe(1);
+  expect(watched.events.filter(({ type }) => type === "drift")).toEqual([{ type: "drift", count: 1 }]);
   expect(watched.collector.sources().find(({ source }) => source === "compare")?.message).toMatch(
     /^1 differences/,
   );

@@ -52,6 +52,21 @@ describe("what a collector is told by, and what it does without", () => {
     },
   );
 
+  it("tells of each walk, and of each reading anew with its reason", async () => {
+    const server = await start();
+    server.operator.create("/locks");
+    const watched = await watch(server);
+    await watched.synced();
+    const told = () => watched.events.filter(({ type }) => type === "pass" || type === "resync");
+    expect(told()).toEqual([{ type: "pass", source: "watch /locks", tookMs: expect.any(Number) }]);
+    for (const { id } of server.sessions()) server.dropConnection(id);
+    await eventually(() => told().length === 3, { withinMs: 20_000, what: "a second walk" });
+    expect(told()[1]).toEqual({ type: "resync", reason: "reconnected" });
+    for (const { id } of server.sessions()) server.expireSession(id);
+    await eventually(() => told().length === 5, { withinMs: 20_000, what: "a third walk" });
+    expect(told()[3]).toEqual({ type: "resync", reason: "new-session" });
+  });
+
   it("says why, when no server was ever reached, and reads all once one is there", async () => {
     const port = await freePort();
     const watched = new Watched({ connect: `127.0.0.1:${port}`, roots: ["/locks"] });
