@@ -50,7 +50,7 @@ describe.concurrent("a worker", () => {
   it("that is none is a sentence and exit 254, and no crash", async ({ expect }) => {
     using end = await tested("echo hello");
     expect(end.code, end.output).toBe(254);
-    expect(end.output).toContain("echo hello: not a line of JSON: hello");
+    expect(end.output).toContain("echo hello: not a line with one JSON object: hello");
   });
 
   it("in any language is convicted where its lock breaks, and not judged by what it does not provide", async ({

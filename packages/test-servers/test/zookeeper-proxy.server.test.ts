@@ -4,6 +4,7 @@ import {
   eventually,
   expireSession,
   fourLetterWord,
+  startEmbeddedZooKeeper,
   startZooKeeper,
   startZooKeeperProxy,
   type ZooKeeperNode,
@@ -97,6 +98,17 @@ test("the session of a client behind the proxy can be ended with what the proxy 
   if (session === undefined) throw new Error("no session");
   await expireSession({ connectString: server.connectString, ...session });
   await client.closed;
+});
+
+test("a fault that ends a session does so at the server that the proxy leads to by then", async () => {
+  await using next = await startEmbeddedZooKeeper();
+  proxy.lead(next.connectString);
+  const moved = await WireClient.connect(proxy.connectString);
+  expect(next.sessions()).toHaveLength(1);
+  proxy.faults.on({ op: "exists" }, { do: "expire" });
+  moved.send("exists", { path: "/", watch: false }).catch(() => {});
+  await eventually(() => next.sessions().length === 0, { what: "the session to end" });
+  await moved.closed;
 });
 
 test("in a hole the session expires at the server while the client still waits", async () => {

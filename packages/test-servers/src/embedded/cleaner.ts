@@ -4,7 +4,7 @@ import type { TreeNode } from "./tree.js";
 export interface CleanerOptions {
   /** Most nodes taken away at one go. */
   readonly mostAtOnce: number;
-  /** Milliseconds after which a container that never had a child goes; 0 means never. */
+  /** Milliseconds since the last write to a container that never had a child, after which it goes; 0 means never. */
   readonly maxNeverUsedMs: number;
 }
 
@@ -30,5 +30,5 @@ export function clean(state: State, options: CleanerOptions): number {
 
 function isDue(node: TreeNode, wallMs: number, maxNeverUsedMs: number): boolean {
   if (node.kind === "ttl") return wallMs - node.mtimeMs > node.ttlMs;
-  return node.created > 0 || (maxNeverUsedMs > 0 && wallMs - node.ctimeMs > maxNeverUsedMs);
+  return node.created > 0 || (maxNeverUsedMs > 0 && wallMs - node.mtimeMs > maxNeverUsedMs);
 }

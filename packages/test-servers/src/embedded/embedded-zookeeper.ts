@@ -82,7 +82,7 @@ export class EmbeddedZooKeeper {
 
   /** `127.0.0.1:port`, for clients; with the option `host` that in place of the address. */
   get connectString(): string {
-    return `${this.host}:${this.port}`;
+    return `${this.host.includes(":") ? `[${this.host}]` : this.host}:${this.port}`;
   }
 
   /** Last transaction. */
@@ -105,13 +105,15 @@ export class EmbeddedZooKeeper {
   /**
    * Goes down and comes up again at the same port. With `keepState` (default true) every session gets its
    * whole time-out again and keeps its nodes; without, all is gone and zxids start over. `whileDown`
-   * runs in between. Rejects if another process has taken the port.
+   * runs in between. Rejects if another process has taken the port. A server that is stopped meanwhile stays down.
    */
   async restart(options: RestartOptions = {}): Promise<void> {
     await this.#core.hangUp();
     await options.whileDown?.();
+    if (this.#stopped) return;
     this.#core.reload(options.keepState ?? true);
     await this.#core.listen();
+    if (this.#stopped) await this.#core.hangUp();
   }
 
   /** Sessions that are alive. */

@@ -35,6 +35,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
   readonly #bySession = new Map<bigint, Connection>();
   readonly #impatience = new Map<Connection, () => void>();
   readonly #unflushed = new Set<Connection>();
+  #starts = 0;
   readonly #startedAtMs: number;
   #state: State;
   #server: Server | undefined;
@@ -224,6 +225,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
       minTimeoutMs: minSessionTimeoutMs,
       maxTimeoutMs: maxSessionTimeoutMs,
       extendedTypes,
+      startsBefore: this.#starts++,
     });
     for (const [path, counter] of Object.entries(sequences)) state.presetSequence(path, counter);
     return state;

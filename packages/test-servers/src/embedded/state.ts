@@ -32,6 +32,8 @@ export interface StateOptions {
   readonly minTimeoutMs: number;
   readonly maxTimeoutMs: number;
   readonly extendedTypes: boolean;
+  /** Starts of this server without its state before this one: their session ids differ, also by a clock that stands. Default 0. */
+  readonly startsBefore?: number;
 }
 
 /**
@@ -63,7 +65,8 @@ export class State {
     this.extendedTypes = options.extendedTypes;
     this.tree = new Tree(options.behaviour);
     this.watches = new Watches(options.behaviour);
-    this.sessions = new Sessions({ ...options, serverId: 1, startedAtMs: options.clock.wallMs() });
+    const startedAtMs = options.clock.wallMs() + (options.startsBefore ?? 0);
+    this.sessions = new Sessions({ ...options, serverId: 1, startedAtMs });
     this.orderOfDying = (paths) => this.random.shuffle(paths);
   }
 

@@ -24,12 +24,13 @@ export interface Pending {
  * - `forMs` runs on the clock of this process.
  */
 export class ProxyFaults implements FaultRules {
-  readonly #target: string;
+  readonly #target: () => { readonly host: string; readonly port: number };
   readonly #rules = new Set<Fault>();
   readonly #refusals = new Set<Release>();
 
-  constructor(target: { readonly host: string; readonly port: number }) {
-    this.#target = `${target.host}:${target.port}`;
+  /** `target`: the server that the proxy leads to now. */
+  constructor(target: () => { readonly host: string; readonly port: number }) {
+    this.#target = target;
   }
 
   /** Whether any fault is set. */
@@ -85,6 +86,7 @@ export class ProxyFaults implements FaultRules {
   /** For the connections: ends a session at the server. */
   expire(session: { readonly sessionId: bigint; readonly password: Uint8Array }): Promise<void> {
     const { sessionId, password } = session;
-    return expireSession({ connectString: this.#target, sessionId, password });
+    const { host, port } = this.#target();
+    return expireSession({ connectString: `${host}:${port}`, sessionId, password });
   }
 }

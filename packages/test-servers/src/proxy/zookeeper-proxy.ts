@@ -54,7 +54,7 @@ export class ZooKeeperProxy extends TcpProxy {
 
   private constructor(options: ZooKeeperProxyOptions, port: number) {
     super(options, port);
-    this.faults = new ProxyFaults(this.target);
+    this.faults = new ProxyFaults(() => this.target);
     this.#trace = new Trace(this.name, options.traceLimit ?? 20_000);
     this.#budget = new Budget(options.ignore ?? ["ping", "sync"]);
   }

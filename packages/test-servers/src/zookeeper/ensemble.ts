@@ -66,12 +66,18 @@ export class ZooKeeperEnsemble {
     const links = await QuorumLinks.open(peers, options.quorumProxies ?? false);
     const limits = [`initLimit=${options.initLimit ?? 20}`, `syncLimit=${options.syncLimit ?? 5}`];
     const nodes: ZooKeeperNode[] = [];
-    for (const [index, { id }] of peers.entries()) {
-      const port = options.ports?.[index] ?? (await freePort());
-      const adminPort = options.adminServer === true ? await freePort() : undefined;
-      const lines = [...limits, ...links.linesFor(id)];
-      const at = places?.[index];
-      nodes.push(new ZooKeeperNode({ install, id, port, adminPort, lines, at }, options));
+    try {
+      for (const [index, { id }] of peers.entries()) {
+        const port = options.ports?.[index] ?? (await freePort());
+        const adminPort = options.adminServer === true ? await freePort() : undefined;
+        const lines = [...limits, ...links.linesFor(id)];
+        const at = places?.[index];
+        nodes.push(new ZooKeeperNode({ install, id, port, adminPort, lines, at }, options));
+      }
+    } catch (error) {
+      await Promise.all(nodes.map((node) => node.stop()));
+      await links.close();
+      throw error;
     }
     const ensemble = new ZooKeeperEnsemble(nodes, links, options.startWithinMs ?? 30_000);
     try {

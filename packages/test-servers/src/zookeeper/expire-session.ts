@@ -74,7 +74,8 @@ async function closeUntilDone(server: string, options: ExpireSessionOptions, end
 function hijackAndClose(server: string, options: ExpireSessionOptions, withinMs: number): Promise<void> {
   const { sessionId, password } = options;
   const colon = server.lastIndexOf(":");
-  const socket = connect({ host: server.slice(0, colon), port: Number(server.slice(colon + 1)) });
+  const host = server.slice(0, colon).replace(/^\[(.*)\]$/, "$1");
+  const socket = connect({ host, port: Number(server.slice(colon + 1)) });
   const frames = new FrameReader();
   let connected = false;
   let handshake: ConnectResponse | undefined;

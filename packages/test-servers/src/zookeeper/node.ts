@@ -55,9 +55,14 @@ export class ZooKeeperNode {
     this.#place = place;
     this.#options = options;
     this.#folder = makeScratchFolder(place.id === undefined ? "zookeeper" : `zookeeper-${place.id}`);
-    this.#files = this.#write();
-    if (place.id !== undefined) writeFileSync(join(this.dataDir, "myid"), `${place.id}\n`);
-    if (options.sequences !== undefined) writeSequences(this.dataDir, options.sequences);
+    try {
+      this.#files = this.#write();
+      if (place.id !== undefined) writeFileSync(join(this.dataDir, "myid"), `${place.id}\n`);
+      if (options.sequences !== undefined) writeSequences(this.dataDir, options.sequences);
+    } catch (error) {
+      removeScratchFolder(this.#folder);
+      throw error;
+    }
   }
 
   /** The process id of the server itself; changes with each start. */

@@ -199,3 +199,33 @@ test("a listing shows exactly the children, whoever made them", async () => {
   const numbers = Array.from({ length: 100 }, (_, n) => `s-${String(n).padStart(10, "0")}`);
   expect(await childrenOf(wires[0] ?? (await bench.open()), "/")).toEqual([...numbers, "zookeeper"]);
 });
+
+test("sessions of two starts without state have other ids and passwords, also by a clock that stands", async () => {
+  await using bench = await Bench.start({ clock: new ManualClock() });
+  await bench.open();
+  const [before] = bench.server.sessions();
+  await bench.server.restart({ keepState: false });
+  await bench.open();
+  const [after] = bench.server.sessions();
+  expect(after?.id).not.toBe(before?.id);
+  expect(after?.password).not.toEqual(before?.password);
+});
+
+test("a server that is stopped while it restarts stays down", async () => {
+  const server = await startEmbeddedZooKeeper();
+  const { port } = server;
+  let opened = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    opened = resolve;
+  });
+  const restarted = server.restart({ whileDown: () => gate });
+  await server.stop();
+  opened();
+  await restarted;
+  await expect(fourLetterWord("ruok", { port })).rejects.toThrow();
+});
+
+test("the connect string of a server at an IPv6 address has it in brackets", async () => {
+  await using server = await startEmbeddedZooKeeper({ host: "::1" });
+  expect(server.connectString).toBe(`[::1]:${server.port}`);
+});

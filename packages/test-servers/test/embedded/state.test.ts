@@ -107,6 +107,18 @@ test("a container goes once its last child is gone, a TTL node once its data is 
   expect([...state.tree.root.children].sort()).toEqual(["busy", "parent", "zookeeper"]);
 });
 
+test("a container that never had a child counts from its last write", () => {
+  const { clock, state, party } = machine();
+  const wire = party();
+  wire.get("createContainer", createOf("/written", { flags: CreateFlags.container }));
+  clock.advance(600);
+  wire.get("setData", { path: "/written", data: null, version: -1 });
+  clock.advance(600);
+  expect(clean(state, { ...cleaning, maxNeverUsedMs: 1_000 })).toBe(0);
+  clock.advance(600);
+  expect(clean(state, { ...cleaning, maxNeverUsedMs: 1_000 })).toBe(1);
+});
+
 test("the cleaner takes no more than it may at one go", () => {
   const { state, party } = machine();
   const wire = party();
