@@ -118,7 +118,7 @@ describe.each(Object.keys(worlds))("%s", (backend) => {
         await until("waiters on the next session", "waiters settled");
         await turns("close of the next session", "close", String(withinMs));
         console.log(
-          `${backend}, ${held} held and ${waiting} waiting, longest turns in ms: ${JSON.stringify(longest)}, longest full collection of the heap ${collected} ms`,
+          `${backend}, ${held} held and ${waiting} waiting, longest turns in ms: ${JSON.stringify(longest)}, longest part of a full collection of the heap ${collected} ms\n${set.stderr}`,
         );
         expect(Object.entries(longest).filter(([, ms]) => ms > mostMs)).toEqual([]);
       } finally {

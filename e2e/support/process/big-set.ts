@@ -44,14 +44,22 @@ interface Collection {
   readonly detail?: { readonly kind?: number };
 }
 
-/** A full collection of a heap with so many objects takes longer than any turn. It is told beside the turns, and not counted as a part of one. */
+/**
+ * A full collection of a heap with so many objects takes longer than any turn. It is told beside the turns, and not counted as a part of one;
+ * nor are its last step after marking in small ones, and the callbacks for what it has found dead.
+ */
+const full: ReadonlySet<number | undefined> = new Set([
+  constants.NODE_PERFORMANCE_GC_MAJOR,
+  constants.NODE_PERFORMANCE_GC_INCREMENTAL,
+  constants.NODE_PERFORMANCE_GC_WEAKCB,
+]);
 const collections: Collection[] = [];
 const collector = new PerformanceObserver((list) => note(list.getEntries()));
 collector.observe({ entryTypes: ["gc"] });
 
 function note(entries: unknown): void {
   const all = entries as readonly Collection[];
-  collections.push(...all.filter(({ detail }) => detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR));
+  collections.push(...all);
 }
 
 interface Turn {
@@ -62,6 +70,8 @@ interface Turn {
 
 /** Shorter turns are not remembered. */
 const shortMs = 10;
+/** Of longer ones it is told what was collected in them. */
+const longMs = 45;
 let turns: Turn[] = [];
 
 function watchTurns(): void {
@@ -84,17 +94,27 @@ async function longest(): Promise<[turnMs: number, collectionMs: number]> {
   await turn();
   await turn();
   note(collector.takeRecords());
+  const fullOnes = collections.filter(({ detail }) => full.has(detail?.kind));
   const lengths = turns.map(({ fromMs, toMs, workedMs }) => {
     const within = collections.filter(({ startTime }) => startTime >= fromMs && startTime < toMs);
-    return workedMs - within.reduce((sum, { duration }) => sum + duration, 0);
+    const ms = within.reduce((sum, { detail, duration }) => sum + (full.has(detail?.kind) ? duration : 0), 0);
+    if (workedMs - ms > longMs) tellLong(workedMs, toMs - fromMs, within);
+    return workedMs - ms;
   });
-  const result = [Math.max(0, ...lengths), Math.max(0, ...collections.map(({ duration }) => duration))];
+  const result = [Math.max(0, ...lengths), Math.max(0, ...fullOnes.map(({ duration }) => duration))];
   gc?.();
   await caughtUp();
   collector.takeRecords();
   turns = [];
   collections.length = 0;
   return result.map(Math.round) as [number, number];
+}
+
+function tellLong(workedMs: number, tookMs: number, within: readonly Collection[]): void {
+  const told = within.map(({ detail, duration }) => `kind ${detail?.kind}: ${duration.toFixed(1)} ms`);
+  process.stderr.write(
+    `a turn of ${workedMs.toFixed(0)} ms of a processor in ${tookMs.toFixed(0)} ms; collections in it: ${told.join(", ") || "none"}\n`,
+  );
 }
 
 /** The forced collection takes most of a second, in which answers and timers pile up that come one by one without it. */

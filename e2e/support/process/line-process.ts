@@ -28,6 +28,11 @@ export class LineProcess {
   readonly #listeners = new Set<(event: string, values: string[]) => void>();
   readonly #exited: Promise<void>;
   #stderr = "";
+
+  /** The end of what it has written to standard error. */
+  get stderr(): string {
+    return this.#stderr;
+  }
   #ended: string | null = null;
   #lastId = 0;
 
