@@ -28,11 +28,6 @@ export class LineProcess {
   readonly #listeners = new Set<(event: string, values: string[]) => void>();
   readonly #exited: Promise<void>;
   #stderr = "";
-
-  /** The end of what it has written to standard error. */
-  get stderr(): string {
-    return this.#stderr;
-  }
   #ended: string | null = null;
   #lastId = 0;
 
@@ -60,6 +55,11 @@ export class LineProcess {
         resolve();
       });
     });
+  }
+
+  /** The end of what it has written to standard error. */
+  get stderr(): string {
+    return this.#stderr;
   }
 
   /** Listens to events until the returned function is called. */
