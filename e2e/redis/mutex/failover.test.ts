@@ -19,8 +19,9 @@ test("a hold that the replicas have acknowledged outlives its master: uncertain 
   const handle = await locks.mutex(name).acquire();
   await set.failover();
   await eventually(() => changes.length >= 2, { what: "the next master's word", withinMs: 15_000 });
-  expect(changes).toEqual(["uncertain", "recovered"]);
-  // The servers close connections once more while they take up their new roles: a question that meets that has no answer.
+  // The servers close connections once more while they take up their new roles: the hold may be in doubt again by now, and a question that
+  // meets that has no answer.
+  expect(changes.slice(0, 2)).toEqual(["uncertain", "recovered"]);
   await eventually(
     () =>
       handle.confirm().then(
@@ -33,6 +34,7 @@ test("a hold that the replicas have acknowledged outlives its master: uncertain 
     { what: "a confirmation", withinMs: 15_000 },
   );
   expect(await handle.release()).toBe("released");
+  expect(changes).not.toContain("lost");
   const again = await locks.mutex(name).acquire();
   expect(again.token).toBeGreaterThan(handle.token as bigint);
 });
