@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { ParseArgsConfig } from "node:util";
+import { addressText } from "@holdfast/core/internal";
 import type { RedisTargetOptions } from "@holdfast/redis-recipes";
 import type { ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
 import { UsageError } from "./usage.js";
@@ -202,9 +203,7 @@ function redisFrom(
     host: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? (master === undefined ? 6379 : 26_379) : Number(port),
   }));
-  const servers = nodes
-    .map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`)
-    .join(",");
+  const servers = nodes.map(addressText).join(",");
   const prefixed = keyPrefix === undefined ? {} : { keyPrefix };
   const [first] = texts as [string, ...string[]];
   if (urls.length === 1 && master === undefined)

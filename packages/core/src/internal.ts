@@ -18,6 +18,7 @@ export {
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "./options/acquire-options.js";
+export { addressText } from "./options/address-text.js";
 export {
   checkBoolean,
   checkChoice,

@@ -1,5 +1,5 @@
+import { addressText } from "@holdfast/core/internal";
 import { redisLocks } from "@holdfast/redis-recipes";
-import { addressText } from "@holdfast/redis-recipes/internal";
 import { startProxy } from "@holdfast/test-servers";
 import type { Redis } from "ioredis";
 import { proxiedLink } from "../engine/topologies/links.js";

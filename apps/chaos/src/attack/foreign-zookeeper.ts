@@ -1,5 +1,5 @@
 import { systemRuntime } from "@holdfast/core";
-import { addressText } from "@holdfast/redis-recipes/internal";
+import { addressText } from "@holdfast/core/internal";
 import { startProxy, startZooKeeperProxy } from "@holdfast/test-servers";
 import { CreateFlags, errorCodes, openAcl, Perms, ZooKeeperError } from "@holdfast/zk-protocol";
 import { openSession, parseConnectString, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";

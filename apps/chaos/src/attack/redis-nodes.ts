@@ -1,5 +1,5 @@
+import { addressText } from "@holdfast/core/internal";
 import {
-  addressText,
   clientOptions,
   clusterOptions,
   commandSettings,

@@ -1,6 +1,6 @@
 import { BackendError, type Millis, type Runtime } from "@holdfast/core";
+import { addressText } from "@holdfast/core/internal";
 import {
-  addressText,
   type Command,
   closeClient,
   failureOf,

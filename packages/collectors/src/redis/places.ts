@@ -1,6 +1,6 @@
 import type { Runtime } from "@holdfast/core";
+import { addressText } from "@holdfast/core/internal";
 import {
-  addressText,
   clientOptions,
   clusterOptions,
   commandSettings,

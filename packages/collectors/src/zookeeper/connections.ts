@@ -1,4 +1,5 @@
 import type { Millis } from "@holdfast/core";
+import { addressText } from "@holdfast/core/internal";
 import { formatSessionId } from "@holdfast/zk-protocol";
 import type { ServerAddress, ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { askAdmin } from "./admin-server.js";
@@ -68,10 +69,6 @@ export async function readEphemerals(settings: Settings): Promise<Map<string, re
   return null;
 }
 
-export function serverName({ host, port }: ServerAddress): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
 interface ConnectionsOfOne {
   readonly server: string;
   readonly byAdmin: boolean;
@@ -81,7 +78,7 @@ interface ConnectionsOfOne {
 }
 
 async function connectionsOf(address: ServerAddress, settings: Settings): Promise<ConnectionsOfOne> {
-  const server = serverName(address);
+  const server = addressText(address);
   let byAdmin = false;
   let noAdmin = "its AdminServer is not asked";
   if (settings.adminPort !== false) {

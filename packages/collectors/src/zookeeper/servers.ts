@@ -1,7 +1,8 @@
+import { addressText } from "@holdfast/core/internal";
 import type { ServerAddress } from "@holdfast/zk-recipes/internal";
 import type { ObservedServer } from "../observe/collector.js";
 import { type AdminAnswer, askAdmin } from "./admin-server.js";
-import { askWithinMs, serverName } from "./connections.js";
+import { askWithinMs } from "./connections.js";
 import { askWord, fieldsOf } from "./four-letter.js";
 import { highest } from "./highest.js";
 import type { Settings } from "./options.js";
@@ -67,7 +68,7 @@ async function readServer(address: ServerAddress, settings: Settings): Promise<S
   const reachable = "text" in srvr || srvr.failure === "refused" || answers;
   return {
     server: {
-      name: serverName(address),
+      name: addressText(address),
       role: roles.has(mode) ? (mode as ObservedServer["role"]) : "unknown",
       reachable,
       version: versionOf(words.get("Zookeeper version") ?? more.get("zk_version") ?? textOf(version)),

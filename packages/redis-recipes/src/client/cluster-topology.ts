@@ -1,3 +1,4 @@
+import { addressText } from "@holdfast/core/internal";
 import { Cluster, type Redis } from "ioredis";
 import { slotOfKey } from "../layout/hash-slot.js";
 import { dialAll } from "./dial.js";
@@ -5,7 +6,7 @@ import { isRefusal } from "./errors.js";
 import { MasterNode, type MasterNodeOptions } from "./master-node.js";
 import { clusterOptions } from "./settings.js";
 import { clusterState } from "./suitable.js";
-import { addressText, type RedisAddress, type RedisTarget, serversOf } from "./target.js";
+import { type RedisAddress, type RedisTarget, serversOf } from "./target.js";
 import { closeClient, type Topology, type TopologyEvents } from "./topology.js";
 
 const mendMs = 250;

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Millis, Runtime } from "@holdfast/core";
+import { addressText } from "@holdfast/core/internal";
 import type { Redis } from "ioredis";
 import type { Command, Flight, Outcome } from "./commands.js";
 import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
@@ -8,7 +9,6 @@ import { MeteredFlight, type RequestMeter } from "./request-meter.js";
 import { type RunResult, type ScriptRun, scriptCommand, wireCommand } from "./script-command.js";
 import { parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
 import { answeredMs, type LinkTimes, pingMs, silenceMs } from "./settings.js";
-import { addressText } from "./target.js";
 import { AnswerWatch, type Unanswered } from "./unanswered.js";
 import { WriteQueue } from "./write-queue.js";
 

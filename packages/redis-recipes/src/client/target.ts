@@ -1,4 +1,5 @@
 import type { ConnectionOptions } from "node:tls";
+import { addressText } from "@holdfast/core/internal";
 import type { Cluster, Redis } from "ioredis";
 
 /** Where a server listens. */
@@ -47,10 +48,6 @@ export type RedisTarget =
 
 export function isCluster(target: RedisTarget): boolean {
   return target.kind === "cluster" || target.kind === "given-cluster";
-}
-
-export function addressText({ host, port }: RedisAddress): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** The servers as errors name them, before anything is known of others. */

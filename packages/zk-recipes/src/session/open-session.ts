@@ -1,6 +1,7 @@
 import { InvalidArgumentError, type Runtime } from "@holdfast/core";
+import { addressText } from "@holdfast/core/internal";
 import { Dialer } from "../client/dialer.js";
-import { type Client, createLibraryClient, managerOf, type ServerAddress } from "../client/library.js";
+import { type Client, createLibraryClient, managerOf } from "../client/library.js";
 import { Link } from "../client/link.js";
 import { LinkedSession } from "./linked-session.js";
 import { checkBasics, checkSessionOptions, type SessionBasics, type SessionOptions } from "./options.js";
@@ -18,7 +19,7 @@ export function openSession(options: SessionOptions): ZooKeeperSession {
     client.addAuthInfo(scheme, Buffer.from(auth as Uint8Array));
   const { tls, runtime, turnMs } = options;
   const link = new Link(client, new Dialer(servers, tls, runtime), runtime, turnMs);
-  const session = new LinkedSession({ ...options, link, servers: servers.map(addressOf), owned: true });
+  const session = new LinkedSession({ ...options, link, servers: servers.map(addressText), owned: true });
   session.start();
   return session;
 }
@@ -58,7 +59,7 @@ export function adoptSession(client: Client, options: SessionBasics): ZooKeeperS
   const session = new LinkedSession({
     ...options,
     link: taken.link,
-    servers: manager.servers.map(addressOf),
+    servers: manager.servers.map(addressText),
     owned: false,
     released: () => {
       taken.taken = false;
@@ -67,10 +68,6 @@ export function adoptSession(client: Client, options: SessionBasics): ZooKeeperS
   });
   session.start();
   return session;
-}
-
-function addressOf({ host, port }: ServerAddress): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** So that a fleet spreads over the ensemble. */
