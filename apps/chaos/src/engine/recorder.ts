@@ -27,7 +27,7 @@ export class Recorder {
 
   /** A record that carries its own stamp: a worker's. */
   arrived(record: Unnumbered<HistoryRecord>): HistoryRecord {
-    // Whatever a worker calls its own `i`.
+    // A worker may send a member `i` of its own; the number of a record is the recorder's.
     const i = this.#next++;
     const numbered = Object.assign({ i }, record, { i }) as HistoryRecord;
     this.#writer.write(numbered);

@@ -68,12 +68,10 @@ export class ProtectedResource {
       const lines = createInterface({ input: socket });
       lines.on("line", (line) => {
         if (!socket.writable) return;
-        try {
-          socket.write(`${JSON.stringify(cells.answer(requestIn(line)))}\n`);
-        } catch (error) {
-          // A worker that asks for nonsense is told so, and fails by the end of its connection.
-          socket.end(`${JSON.stringify({ error: `${(error as Error).message}: ${line.slice(0, 200)}` })}\n`);
-        }
+        const request = requestIn(line);
+        // A request that cannot be read is answered with what is wrong in it, and the end of its connection makes the worker fail.
+        if ("error" in request) socket.end(`${JSON.stringify(request)}\n`);
+        else socket.write(`${JSON.stringify(cells.answer(request))}\n`);
       });
       // readline passes errors of its input on.
       lines.on("error", () => socket.destroy());
@@ -87,12 +85,16 @@ export class ProtectedResource {
   }
 }
 
-/** @throws Error for a line that is no request */
-function requestIn(line: string): ResourceRequest {
-  const request = JSON.parse(line) as ResourceRequest | null;
-  if (typeof request !== "object" || request === null || (request.do !== "read" && request.do !== "write"))
-    throw new Error('a request is a JSON object whose "do" is read or write');
-  return request;
+function requestIn(line: string): ResourceRequest | { readonly error: string } {
+  try {
+    const request = JSON.parse(line) as ResourceRequest | null;
+    if (typeof request !== "object" || request === null || (request.do !== "read" && request.do !== "write"))
+      throw new Error('a request is a JSON object whose "do" is read or write');
+    if (request.token !== undefined) BigInt(request.token);
+    return request;
+  } catch (error) {
+    return { error: `${(error as Error).message}: ${line.slice(0, 200)}` };
+  }
 }
 
 export class Cells {

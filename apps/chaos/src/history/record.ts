@@ -68,7 +68,7 @@ export interface MetaRecord extends Base {
   readonly versions: Readonly<Record<string, string>>;
   /** What this machine can do, as it was found before the run. */
   readonly capabilities: readonly string[];
-  /** The limits that the run was judged by; left out: the defaults. Whoever judges the history again uses them. */
+  /** The limits that the run was judged by; left out: the defaults. `check` and `report` judge the history again by them. */
   readonly check?: CheckOptions;
 }
 

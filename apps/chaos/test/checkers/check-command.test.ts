@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { judge } from "../../src/checkers/judge.js";
 import { historyOf } from "../../src/history/read.js";
 import type { HistoryRecord, MetaRecord } from "../../src/history/record.js";
@@ -68,6 +68,13 @@ it("convicts a loss that was told after the next grant", () => {
   expect(verdicts(script)).toMatchObject({ "lost-notice": "violation" });
 });
 
+/** Where a history may be written for the length of a test. */
+async function historyPath(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-check-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return join(folder, "history.jsonl");
+}
+
 async function written(path: string, records: readonly HistoryRecord[]): Promise<void> {
   const writer = new HistoryWriter(path);
   for (const record of records) writer.write(record);
@@ -75,40 +82,30 @@ async function written(path: string, records: readonly HistoryRecord[]): Promise
 }
 
 it("checks a file by the limits of its run, which its first record has", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "holdfast-check-"));
-  try {
-    const path = join(directory, "history.jsonl");
-    const script = new Script({ k: {} });
-    script.hold("a#0", "k", 10, 20);
-    script.hold("b#0", "k", 1_020, 1_030);
-    script.asks("c#0", "k", 15, { outcome: "fail", ended: 1_100 });
-    const [meta, ...rest] = script.records;
-    const args = [path, "--checker", "handover"];
-    await written(path, script.records);
-    expect(await checkCommand(args, () => {})).not.toBe(1);
-    await written(path, [{ ...(meta as MetaRecord), check: { handoverLimitMs: 500 } }, ...rest]);
-    expect(await checkCommand(args, () => {})).toBe(1);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const path = await historyPath();
+  const script = new Script({ k: {} });
+  script.hold("a#0", "k", 10, 20);
+  script.hold("b#0", "k", 1_020, 1_030);
+  script.asks("c#0", "k", 15, { outcome: "fail", ended: 1_100 });
+  const [meta, ...rest] = script.records;
+  const args = [path, "--checker", "handover"];
+  await written(path, script.records);
+  expect(await checkCommand(args, () => {})).not.toBe(1);
+  await written(path, [{ ...(meta as MetaRecord), check: { handoverLimitMs: 500 } }, ...rest]);
+  expect(await checkCommand(args, () => {})).toBe(1);
 });
 
 it("checks a file and answers with the exit code", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "holdfast-check-"));
-  try {
-    const path = join(directory, "history.jsonl");
-    const script = new Script({ k: {} });
-    script.hold("a#0", "k", 10, 20);
-    script.hold("b#0", "k", 15, 30);
-    await written(path, script.records);
-    const lines: string[] = [];
-    const out = (line: string): void => void lines.push(line);
-    expect(await checkCommand([path, "--checker", "mutex"], out)).toBe(1);
-    expect(lines.join()).toContain("both for 5.000 ms");
-    expect(await checkCommand([path, "--checker", "fence-order"], out)).toBe(2);
-    expect(await checkCommand([join(directory, "none")], out)).toBe(254);
-    expect(await checkCommand([path, "--checker", "nothing"], out)).toBe(254);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const path = await historyPath();
+  const script = new Script({ k: {} });
+  script.hold("a#0", "k", 10, 20);
+  script.hold("b#0", "k", 15, 30);
+  await written(path, script.records);
+  const lines: string[] = [];
+  const out = (line: string): void => void lines.push(line);
+  expect(await checkCommand([path, "--checker", "mutex"], out)).toBe(1);
+  expect(lines.join()).toContain("both for 5.000 ms");
+  expect(await checkCommand([path, "--checker", "fence-order"], out)).toBe(2);
+  expect(await checkCommand([`${path}.none`], out)).toBe(254);
+  expect(await checkCommand([path, "--checker", "nothing"], out)).toBe(254);
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -8,6 +8,7 @@ import { readRunArguments } from "../../src/cli/run-options.js";
 import { drawPlan, planFile, writePlan } from "../../src/engine/plan.js";
 import type { Scenario } from "../../src/engine/scenario.js";
 import { catalogue } from "../../src/scenarios/catalogue.js";
+import { importScenarios } from "../../src/scenarios/define-scenarios.js";
 
 const read = (...args: string[]) => readRunArguments(args, () => 99);
 
@@ -196,4 +197,29 @@ describe("the exit code", () => {
     expect(exitOf(["unknown", "violation"])).toBe(1);
     expect(exitOf(["violation", "broken"])).toBe(255);
   });
+});
+
+it("a scenario file is refused whose servers run cannot start", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "scenarios-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "mine.mjs");
+  const topology = { kind: "other", name: "x" };
+  const about = {
+    id: "A",
+    title: "",
+    tags: [],
+    topology,
+    keys: {},
+    groups: [],
+    runMs: 0,
+    faults: [],
+    mode: "",
+  };
+  writeFileSync(
+    file,
+    `export default [{ ...${JSON.stringify(about)}, expect: { pass: [] }, plan: () => [] }];`,
+  );
+  await expect(importScenarios(file)).rejects.toThrow(
+    "scenario A needs servers of kind other; run starts none,",
+  );
 });
