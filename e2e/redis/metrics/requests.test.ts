@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
 import type { LockEventMap, LockProvider } from "@holdfast/core";
 import { lockMetrics } from "@holdfast/metrics";
+import { labelWord } from "@holdfast/metrics/internal";
 import { redLocks } from "@holdfast/multi-lock";
 import { redisLocks } from "@holdfast/redis-recipes";
-import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
+import { eventually, type RedisNode, startEmbeddedZooKeeper, startRedis } from "@holdfast/test-servers";
+import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 let nodes: readonly RedisNode[];
@@ -47,7 +50,7 @@ async function measured(locks: LockProvider) {
       );
     return { counts: of("count"), sums: of("sum") };
   };
-  return { heard, histogram };
+  return { locks, heard, histogram };
 }
 
 test("the time at the backend is measured by operation on Redis, as many as the server has run", async () => {
@@ -63,6 +66,51 @@ test("the time at the backend is measured by operation on Redis, as many as the 
   const scripts = heard.filter(({ op }) => op.startsWith("mutex-"));
   expect(scripts).toHaveLength((await scriptCalls(node)) - before);
   expect(heard[0]).toMatchObject({ provider: locks.id, backend: "redis", outcome: "ok" });
+});
+
+/** The operations that the rule for the share of the backend in the waiting counts. */
+const waitedFor = (): RegExp => {
+  const rules = readFileSync(
+    new URL("../../../apps/dashboard/ops/prometheus/rules/recording.yml", import.meta.url),
+    "utf8",
+  );
+  const [, expression] = /request_duration_seconds_sum\{op=~"([^"]+)"\}/.exec(rules) ?? [];
+  return new RegExp(`^(?:${expression})$`);
+};
+
+test("the share of the backend in the waiting counts what asks for locks of each kind, on Redis and on ZooKeeper, and no release", async () => {
+  const [node] = nodes as [RedisNode];
+  await using server = await startEmbeddedZooKeeper();
+  const providers = [
+    await measured(redisLocks({ url: urlOf(node) })),
+    await measured(zookeeperLocks({ connect: server.connectString })),
+  ];
+  const counted = waitedFor();
+  for (const [at, { locks, heard }] of providers.entries()) {
+    const name = `counted-${at}`;
+    const takes = [
+      () => locks.mutex(`${name}-mutex`).acquire(),
+      () => locks.readWriteLock(`${name}-rw`).read.acquire(),
+      () => locks.readWriteLock(`${name}-rw`).write.acquire(),
+      () => locks.semaphore(`${name}-semaphore`, 2).acquire(),
+    ];
+    for (const take of takes) {
+      heard.length = 0;
+      const handle = await take();
+      const asked = heard.map(({ op }) => labelWord(op));
+      expect(
+        asked.filter((op) => counted.test(op)),
+        `of ${asked.join()}`,
+      ).not.toEqual([]);
+      heard.length = 0;
+      await handle.release();
+      const ended = heard.map(({ op }) => labelWord(op));
+      expect(
+        ended.filter((op) => counted.test(op)),
+        `of ${ended.join()}`,
+      ).toEqual([]);
+    }
+  }
 });
 
 test("of RedLock, each request to each of the masters", async () => {

@@ -45,8 +45,9 @@ interface Collection {
 }
 
 /**
- * A full collection of a heap with so many objects takes longer than any turn. It is told beside the turns, and not counted as a part of one;
- * nor are its last step after marking in small ones, and the callbacks for what it has found dead.
+ * The kinds of collections that are parts of a full one: the collection itself, its last step after marking in small ones, and the callbacks
+ * for the objects that it has found dead. A full collection of a heap with so many objects takes longer than any turn, so that the test reports
+ * its length beside the turns and does not count it as a part of one.
  */
 const full: ReadonlySet<number | undefined> = new Set([
   constants.NODE_PERFORMANCE_GC_MAJOR,
@@ -70,7 +71,7 @@ interface Turn {
 
 /** Shorter turns are not remembered. */
 const shortMs = 10;
-/** Of longer ones it is told what was collected in them. */
+/** For a longer turn the process writes to standard error which collections were in it. */
 const longMs = 45;
 let turns: Turn[] = [];
 

@@ -57,6 +57,17 @@ function adopt(client: Client): ZooKeeperSession {
   return session;
 }
 
+/** A session that is connected over a client of its own, and a node that is there. */
+async function adoptedWithNode(): Promise<{ client: Client; session: ZooKeeperSession; path: string }> {
+  const path = freshPath();
+  const client = clientOf();
+  await connect(client);
+  const session = adopt(client);
+  await session.whenConnected();
+  await session.request("create2", createRequest(path));
+  return { client, session, path };
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: the typings of the library give each callback other arguments
 type Done = (error: any) => void;
 const promised = (run: (done: Done) => void): Promise<string> =>
@@ -127,12 +138,7 @@ describe("a session over a client of the user's", () => {
   });
 
   test("restores both kinds of watches after a cut, and takes no watch of the client's away", async () => {
-    const path = freshPath();
-    const client = clientOf();
-    await connect(client);
-    const session = adopt(client);
-    await session.whenConnected();
-    await session.request("create2", createRequest(path));
+    const { client, session, path } = await adoptedWithNode();
     const heard: string[] = [];
     await promised((done) => client.getData(path, () => heard.push("theirs"), done));
     const handle = session.watchData(path, { answered: () => {}, fired: () => heard.push("dropped") });
@@ -150,12 +156,7 @@ describe("a session over a client of the user's", () => {
   });
 
   test("takes its own watch back without taking the client's", async () => {
-    const path = freshPath();
-    const client = clientOf();
-    await connect(client);
-    const session = adopt(client);
-    await session.whenConnected();
-    await session.request("create2", createRequest(path));
+    const { client, session, path } = await adoptedWithNode();
     const heard: string[] = [];
     await promised((done) => client.getData(path, () => heard.push("theirs"), done));
     const handle = session.watchData(path, { answered: () => {}, fired: () => heard.push("ours") });
@@ -166,12 +167,7 @@ describe("a session over a client of the user's", () => {
   });
 
   test("takes its own watch back without taking one that the client is just setting", async () => {
-    const path = freshPath();
-    const client = clientOf();
-    await connect(client);
-    const session = adopt(client);
-    await session.whenConnected();
-    await session.request("create2", createRequest(path));
+    const { client, session, path } = await adoptedWithNode();
     const handle = session.watchData(path, { answered: () => {}, fired: () => {} });
     await session.request("sync", { path: "/" });
     const heard: string[] = [];
