@@ -110,7 +110,6 @@ export class EmbeddedZooKeeper {
   async restart(options: RestartOptions = {}): Promise<void> {
     await this.#core.hangUp();
     await options.whileDown?.();
-    if (this.#stopped) return;
     this.#core.reload(options.keepState ?? true);
     await this.#core.listen();
     if (this.#stopped) await this.#core.hangUp();
