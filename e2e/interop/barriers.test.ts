@@ -38,7 +38,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
     await theirs.set();
     const locks = await fixture.ours();
     const barrier = locks.barrier(path);
-    await expect(barrier.wait({ waitMs: 100 })).rejects.toBeInstanceOf(AcquireTimeoutError);
+    await expect(barrier.wait({ waitMs: 500 })).rejects.toBeInstanceOf(AcquireTimeoutError);
     const waiting = watched(barrier.wait({ waitMs }));
     // A second set is none, for ours as for Curator.
     await barrier.shut();
@@ -59,7 +59,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
     expect(await theirs.wait({ waitMs: 50 })).toBe(false);
     const waiting = watched(theirs.wait());
     const second = (await fixture.ours()).barrier(path);
-    await expect(second.wait({ waitMs: 50 })).rejects.toBeInstanceOf(AcquireTimeoutError);
+    await expect(second.wait({ waitMs: 500 })).rejects.toBeInstanceOf(AcquireTimeoutError);
     expect(waiting.granted).toBe(false);
     await second.open();
     expect(await waiting.grant).toBe(true);

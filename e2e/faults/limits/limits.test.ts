@@ -92,3 +92,16 @@ it("every recipe is granted by a ZooKeeper with a round trip of 300 ms", async (
   await expectGranted(patient, recipes);
   expect(patient.holds()).toEqual([]);
 });
+
+it("who enters a double barrier or waits for a latch keeps the limit while ZooKeeper is frozen, and hears of an outage", async () => {
+  const { link, patient } = await stage();
+  await link.setMode("stall");
+  const begunMs = performance.now();
+  const asked = [
+    patient.doubleBarrier("round", 2).enter({ waitMs: 300 }),
+    patient.countDownLatch("latch").wait({ waitMs: 300 }),
+  ];
+  for (const each of await Promise.allSettled<unknown>(asked))
+    expect(each).toMatchObject({ status: "rejected", reason: { code: "HF_BACKEND" } });
+  expect(performance.now() - begunMs).toBeLessThan(2_000);
+});

@@ -51,6 +51,15 @@ it("49: a time-out of an acquire without a number set says that there is none", 
   });
 });
 
+it("49: a time-out of an acquire of more permits than there are says how many there are", async () => {
+  const semaphore = (await server.locks()).permitSemaphore(server.name("small"));
+  await semaphore.setLimit(5);
+  await expect(semaphore.acquire({ permits: 10, waitMs: 500 })).rejects.toMatchObject({
+    code: "HF_ACQUIRE_TIMEOUT",
+    cause: { message: expect.stringMatching(/its limit of 5: call setLimit/) },
+  });
+});
+
 it("50: a limit is set once by trySetLimit, and changed by setLimit", async () => {
   const name = server.name("once");
   const semaphore = (await server.locks()).permitSemaphore(name);

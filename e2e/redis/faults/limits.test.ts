@@ -96,3 +96,16 @@ it("a member that leaves a double barrier keeps its limit while its answer is lo
   await member.leave({ waitMs: 10_000 });
   expect(lost.aborted).toBe(false);
 });
+
+it("who enters a double barrier or waits for a latch keeps the limit while Redis is frozen, and hears of an outage", async () => {
+  const { link, patient } = await stage();
+  await link.setMode("stall");
+  const begunMs = performance.now();
+  const asked = [
+    patient.doubleBarrier("round", 2).enter({ waitMs: 300 }),
+    patient.countDownLatch("latch").wait({ waitMs: 300 }),
+  ];
+  for (const each of await Promise.allSettled<unknown>(asked))
+    expect(each).toMatchObject({ status: "rejected", reason: { code: "HF_BACKEND" } });
+  expect(performance.now() - begunMs).toBeLessThan(2_000);
+});

@@ -153,7 +153,7 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
   "a barrier": async ({ refused, other, name }) => {
     await refused.barrier(name).shut();
     const waiting = refused.barrier(name).wait({ waitMs });
-    await expect(other.barrier(name).wait({ waitMs: 20 })).rejects.toMatchObject({
+    await expect(other.barrier(name).wait({ waitMs: 500 })).rejects.toMatchObject({
       name: "AcquireTimeoutError",
     });
     await refused.barrier(name).open();

@@ -35,9 +35,13 @@ export interface Sighting {
   readonly bothMs: number;
   /** Up to when the holder was told of its doubt, at the latest. */
   readonly unawareMs: number;
+  /** As `bothMs`, where the rival was granted in the first lease of the hold, on which no renewal bears. */
+  readonly newBothMs?: number;
 }
 
 const leaseMs = 3_000;
+/** The first lease, less what the replicas may take to acknowledge the grant. */
+const newForMs = leaseMs - 500;
 const patience = { withinMs: 30_000, everyMs: 5 };
 const cutForMs = 8_000;
 
@@ -268,7 +272,10 @@ async function grantsAround(scene: Scene): Promise<readonly Sighting[]> {
           .mutex(hold.handle.name)
           .tryAcquire({ waitMs: 500 })
           .catch(() => null);
-        return handle === null ? none : await overlap(hold, new WatchedHold(rival, handle));
+        if (handle === null) return { ...none, isNew: false };
+        const other = new WatchedHold(rival, handle);
+        const isNew = other.grantedMs - hold.grantedMs < newForMs;
+        return { ...(await overlap(hold, other)), isNew };
       });
       const seen = await Promise.all(overlaps);
       return {
@@ -276,6 +283,7 @@ async function grantsAround(scene: Scene): Promise<readonly Sighting[]> {
         granted: late.length > 0,
         bothMs: Math.max(0, ...seen.map(({ bothMs }) => bothMs)),
         unawareMs: Math.max(0, ...seen.map(({ unawareMs }) => unawareMs)),
+        newBothMs: Math.max(0, ...seen.map(({ bothMs, isNew }) => (isNew ? bothMs : 0))),
       };
     }),
   );

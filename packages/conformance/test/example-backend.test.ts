@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { LockProvider, LockSnapshot, Millis, PrimitiveKind } from "@holdfast/core";
 import type { BackendLink } from "@holdfast/core/driver";
-import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
+import { DriverProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Table, tableDriver } from "./example-backend.js";
@@ -77,7 +77,7 @@ describe("the example of a backend in CONTRIBUTING.md", () => {
     table = new SimulatedTable(runtime);
     const events = new EventHub({ provider: runtime.randomId(), backend: "memory", runtime });
     const options = resolveProviderOptions("tableLocks", { runtime });
-    locks = createProvider({ driver: tableDriver(table, runtime), link, events, options });
+    locks = new DriverProvider({ driver: tableDriver(table, runtime), link, events, options });
   });
   afterEach(async () => {
     await locks.close();

@@ -7,7 +7,7 @@ export { EarliestTimer } from "./clock/earliest-timer.js";
 export { pause } from "./clock/pause.js";
 export { inSlices, SlicedWork } from "./clock/slices.js";
 export { channelNames } from "./events/channels.js";
-export { type EventDetail, EventHub, type EventSource } from "./events/event-hub.js";
+export { EventHub } from "./events/event-hub.js";
 export type { AcquireSpec, AcquireSpecs } from "./grants/acquire-spec.js";
 export { claimAll } from "./grants/claim.js";
 export type { GrantEngine } from "./grants/engine.js";
@@ -28,12 +28,13 @@ export {
   checkObject,
   checkSignal,
   checkString,
+  messageOf,
   show,
 } from "./options/checks.js";
 export { validateLockName } from "./options/lock-name.js";
 export { nearest } from "./options/nearest.js";
 export { type ResolvedProviderOptions, resolveProviderOptions } from "./options/provider-options.js";
-export { createProvider, DriverProvider, type ProviderParts } from "./provider/driver-provider.js";
+export { DriverProvider, type ProviderParts } from "./provider/driver-provider.js";
 export { RecentMap } from "./recent-map.js";
 export { type ViewParts, viewPartsOf } from "./recipes/view.js";
 export { whenCertain } from "./recipes/when-certain.js";
@@ -49,10 +50,8 @@ export { runInFrames } from "./scopes/run-in-frames.js";
 export { runScope, type ScopeBody } from "./scopes/run-scope.js";
 export { runInScope } from "./scopes/scope.js";
 export { scopeArguments } from "./scopes/scope-arguments.js";
-export { abortable } from "./signals/abortable.js";
 export { type Attempts, ConnectionWaiters, type VainWait } from "./signals/connection-waiters.js";
 export { LateSignal } from "./signals/late-signal.js";
-export { type ObservedSource, observeLatest, type Watched } from "./signals/observe-latest.js";
+export { observeLatest, type Watched } from "./signals/observe-latest.js";
 export { settledWithin } from "./signals/settled-within.js";
 export { SignalHub } from "./signals/signal-hub.js";
-export { type LocalBounds, waitLocally } from "./signals/wait-locally.js";

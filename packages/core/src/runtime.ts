@@ -1,5 +1,5 @@
 import type { Runtime } from "./api/runtime.js";
-import { outsideScopes } from "./scopes/store.js";
+import { outsideScopes } from "./scope-store.js";
 
 /** Longest delay Node's timers know; beyond it they fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;

@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import { BackendError, EvictedError, type LockEventMap, UnsupportedError } from "@holdfast/core";
 import type { AttemptListener, GrantRequest } from "@holdfast/core/driver";
 import {
@@ -140,6 +141,24 @@ describe("an acquire of several locks together", () => {
       "released a released",
       "released b released",
     ]);
+  });
+
+  it("that asks once and is refused at once publishes the end of its synchronous part once for each lock", async () => {
+    const refuses = (): never => {
+      throw new BackendError("refused", { retryable: false });
+    };
+    script = scripted(runtime, "session", { driver: { jointGroup: () => 0, attempt: refuses } });
+    const ends: unknown[] = [];
+    const listen = (message: unknown) => void ends.push(message);
+    const end = channel("tracing:holdfast:acquire:end");
+    end.subscribe(listen);
+    try {
+      const once = claimAll(engine(), specs({ waitMs: 5_000 }, { asksOnce: true }));
+      await expect(once).rejects.toThrow("refused");
+    } finally {
+      end.unsubscribe(listen);
+    }
+    expect(ends).toHaveLength(2);
   });
 
   it("is asked again as a whole after trouble in transport, within its time", async () => {

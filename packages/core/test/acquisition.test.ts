@@ -237,6 +237,26 @@ describe("an acquire under way", () => {
     expect(withdrawn).toBe(1);
   });
 
+  it("says that a request which was given up could not be taken back: refused, or not confirmed", async () => {
+    const runtime = simulatedRuntime(7);
+    const seen: unknown[] = [];
+    const { provider, last } = scripted(runtime, "session", { cancelsAnswered: false });
+    provider.events.on("release-failed", ({ reason, error }) => seen.push([reason, error]));
+    const refused = new BackendError("NoAuth", { retryable: false });
+    for (const error of [refused, outage()]) {
+      const waiting = follow(provider.mutex("a").acquire({ waitMs: 100 }));
+      last().progress.waiting();
+      await runtime.advance(100);
+      expect(waiting.error).toBeInstanceOf(AcquireTimeoutError);
+      last().cancelled.reject(error);
+      await runtime.advance(0);
+    }
+    expect(seen).toEqual([
+      ["refused", refused],
+      ["unconfirmed", expect.any(BackendError)],
+    ]);
+  });
+
   it("asks once more after a rest that ended, as its limit did, while the event loop was blocked", async () => {
     const runtime = simulatedRuntime(6);
     const { provider, requests, last } = scripted(runtime, "session", { retry: { next: () => 50 } });

@@ -4,7 +4,7 @@ import { beforeEach, expect, it } from "vitest";
 import type { KeepTerms } from "../src/grants/keep-terms.js";
 import { KeepableAttempt } from "../src/grants/keepable-attempt.js";
 import type { Keeping, LocalWaiter } from "../src/grants/keeping.js";
-import { createScopeStore, currentScope, runInScopeStore } from "../src/scopes/store.js";
+import { createScopeStore, currentScope, runInScopeStore } from "../src/scope-store.js";
 
 let heard: string[];
 /** What a listener of events does when it hears of the requeue. */

@@ -2,6 +2,19 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { memoryLocks, systemRuntime, tokenGate } from "@holdfast/core";
 import { describe, expect, it } from "vitest";
 
+it("all children that wait for their turn go on when the body gives its hold back itself", async () => {
+  const locks = memoryLocks();
+  const lock = locks.reentrantMutex("a");
+  const ran: number[] = [];
+  await lock.withLock(async (handle) => {
+    const children = [1, 2, 3].map((child) => lock.withLock({ waitMs: 1_000 }, () => ran.push(child)));
+    await handle.release();
+    await Promise.all(children);
+  });
+  expect(ran).toEqual([1, 2, 3]);
+  await locks.close();
+});
+
 describe("no scope of a withLock contains", () => {
   it("a listener of a request to let go that its body makes", async () => {
     const locks = memoryLocks();

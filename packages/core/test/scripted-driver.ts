@@ -15,7 +15,7 @@ import type {
   GrantState,
   LockDriver,
 } from "@holdfast/core/driver";
-import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
+import { DriverProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import type { SimulatedRuntime } from "@holdfast/core/testing";
 
 export interface Deferred<T> {
@@ -228,7 +228,7 @@ export function scripted(
   const resolved = resolveProviderOptions("scripted", { ...options, runtime }, [], {
     keeps: driver.keeps === true,
   });
-  const provider = createProvider({ driver, link, events, options: resolved, defaultLeaseMs: leaseMs });
+  const provider = new DriverProvider({ driver, link, events, options: resolved, defaultLeaseMs: leaseMs });
   return {
     provider,
     requests,

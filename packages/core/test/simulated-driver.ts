@@ -19,7 +19,7 @@ import type {
   KeepingState,
   LockDriver,
 } from "@holdfast/core/driver";
-import { createProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
+import { DriverProvider, EventHub, resolveProviderOptions } from "@holdfast/core/internal";
 import { SimulatedLink } from "./simulated-link.js";
 import type { ClientEntry, SimulatedServer } from "./simulated-server.js";
 
@@ -451,6 +451,6 @@ export function simulatedLocks(
   });
   const link = new SimulatedLink(server, events);
   const driver = new SimulatedDriver(server, link, lease);
-  const provider = createProvider({ driver, link, events, options: resolved, defaultLeaseMs });
+  const provider = new DriverProvider({ driver, link, events, options: resolved, defaultLeaseMs });
   return { provider, link };
 }

@@ -11,7 +11,7 @@ import {
   type Owner,
   type ReleaseOutcome,
 } from "@holdfast/core";
-import { checkSignal, Handle, inspectBy, LateSignal, show } from "@holdfast/core/internal";
+import { checkSignal, Handle, inspectBy, LateSignal, messageOf, show } from "@holdfast/core/internal";
 import { giveBack, onPartLost, partLossError, unlessAborted } from "./part-handle.js";
 
 /** Several holds as one: good as long as all of them are, and lost with the first. */
@@ -241,7 +241,7 @@ export class HeldTogether implements MultiHandle {
   #refused(refusals: readonly unknown[]): unknown {
     const [first] = refusals;
     if (refusals.length === 1) return first;
-    const reasons = refusals.map((error) => (error instanceof Error ? error.message : String(error)));
+    const reasons = refusals.map(messageOf);
     return new BackendError(`${refusals.length} of the locks could not be released: ${reasons.join("; ")}`, {
       cause: new AggregateError(refusals),
       lockName: this.name,

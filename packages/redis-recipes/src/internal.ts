@@ -1,11 +1,10 @@
 // For siblings that look at the layout or need a connection of their own. Not covered by semantic versioning.
 
 export type { Command } from "./client/commands.js";
-export { NotSentError, OutcomeUnknownError, type RefusalKind, ReplyError } from "./client/errors.js";
+export { NotSentError, OutcomeUnknownError, ReplyError } from "./client/errors.js";
 export { copyOf, heardStreams } from "./client/heard-streams.js";
 export { IoredisLine, type LineOptions } from "./client/ioredis-line.js";
 export { failureOf, takesCommands } from "./client/ioredis-words.js";
-export type { ReplicaPolicy } from "./client/master-node.js";
 export type * from "./client/redis-line.js";
 export { type RequestMeter, requestMeter } from "./client/request-meter.js";
 export { clientOptions, clusterOptions, commandSettings, defaultTimes } from "./client/settings.js";
@@ -31,7 +30,7 @@ export {
 } from "./layout/keys.js";
 export { prefixed, suffixed } from "./layout/names.js";
 export { isOurs, parseOwner, WireOwners } from "./layout/owners.js";
-export { type ResolvedRedisOptions, resolveOptions } from "./provider/options.js";
+export { resolveOptions } from "./provider/options.js";
 export { clientStateOf, RedisProvider } from "./provider/redis-locks.js";
 export { targetOf } from "./provider/target-options.js";
 export type { FieldsKind, FleetContext, LockKeys } from "./recipes/kinds/kind.js";

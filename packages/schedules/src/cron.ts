@@ -5,7 +5,10 @@ import { look, type RunRecord, recordName } from "./run-record.js";
 
 /** What node-cron 4 asks before each run of a task with `distributed: true`: its `RunCoordinator`. */
 export interface CronCoordinator {
-  /** `true` in one replica for each key. Rejects as `SharedRecord.replace()`; node-cron then leaves the run out. */
+  /**
+   * `true` in one replica for each key. Rejects as `SharedRecord.replace()`, with `InvalidArgumentError` for a key without a task's name, and
+   * with `UnsupportedError` with RedLock; node-cron then leaves the run out.
+   */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;
   /** Notes that the run has ended. */
   onComplete(key: string): Promise<void>;
@@ -13,7 +16,8 @@ export interface CronCoordinator {
 
 /**
  * A coordinator for tasks of node-cron that run in one replica for each due time, also when the replicas' clocks differ. Keys are the task's name
- * and its due time; due times are claimed in rising order, in a record that outlives all replicas.
+ * and its due time; due times are claimed in rising order, in a record that outlives all replicas. `by`: shown with the last run, default host
+ * name and process id.
  *
  * @example
  * ```ts

@@ -1,4 +1,5 @@
 import { LayoutConflictError, type Millis, type SharedRecord } from "@holdfast/core";
+import { messageOf } from "@holdfast/core/internal";
 
 /**
  * The last due time that a replica has claimed, as it is kept. Due times are claimed in rising order alone, so one record says of every due time
@@ -55,5 +56,5 @@ function parse(name: string, text: string): RunRecord {
 const errorLength = 500;
 
 export function errorText(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).slice(0, errorLength);
+  return messageOf(error).slice(0, errorLength);
 }

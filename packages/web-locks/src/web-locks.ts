@@ -1,4 +1,5 @@
 import type { AnyToken, LockHandle, LockProvider, ReadWriteLock } from "@holdfast/core";
+import { checkKnownKeys, checkObject, checkString } from "@holdfast/core/internal";
 import type {
   WebLock,
   WebLockCallback,
@@ -21,6 +22,7 @@ export interface WebLocksOptions {
 /**
  * The lock API of the Web Locks standard over a provider: `navigator.locks` for processes on many machines. Each name is a read-write lock of
  * the provider, `<prefix><name>`, so that Java clients can share it. The provider stays the caller's: closing it ends all holds and requests.
+ * Throws `InvalidArgumentError` for unknown options and for a prefix that is no string.
  *
  * @example
  * ```ts
@@ -34,6 +36,9 @@ export function webLocks<Token extends AnyToken = AnyToken>(
   provider: LockProvider<Token>,
   options: WebLocksOptions = {},
 ): WebLockManager<Token> {
+  checkObject("webLocks: options", options);
+  checkKnownKeys("webLocks", options, new Set(["prefix"]));
+  checkString("webLocks: prefix", options.prefix);
   return new Manager(provider, options.prefix ?? "web-locks/") as WebLockManager<Token>;
 }
 

@@ -8,6 +8,12 @@ import { standard } from "./standard.js";
 const space = new MemorySpace();
 standard("memory", async (): Promise<LockProvider> => memoryLocks({ space }));
 
+it("an option that is not known, and a prefix that is no string, are refused at once", () => {
+  const provider = memoryLocks();
+  expect(() => webLocks(provider, { prefx: "x/" } as never)).toThrow(/did you mean prefix/);
+  expect(() => webLocks(provider, { prefix: 1 } as never)).toThrow(/prefix must be a string/);
+});
+
 it("a request whose lock is lost with the session rejects at once, and its callback is told by the lock", async () => {
   const provider = memoryLocks();
   const told: unknown[] = [];

@@ -6,7 +6,6 @@ export type { LayoutFinding } from "./layout/layout-finding.js";
 export { encodeSegment, LockPaths } from "./layout/lock-path.js";
 export {
   candidateData,
-  type ElectionLayout,
   isRevokeMessage,
   nodeData,
   readCandidateData,
@@ -30,7 +29,7 @@ export {
   sortKey,
   writeBase,
 } from "./layout/queue-order.js";
-export { familyOf, isKazooName, kindOf, type LayoutFamily, recogniseKind } from "./layout/recognise.js";
+export { familyOf, isKazooName, kindOf } from "./layout/recognise.js";
 export { recogniseTree } from "./layout/recognise-tree.js";
 export type * from "./layout/tree.js";
 export { listTree, readPeople } from "./recipes/inspect/inspect-tree.js";

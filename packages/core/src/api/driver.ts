@@ -18,7 +18,7 @@ export interface GrantRequest {
   readonly label: string | null;
   /** Whether requests to let go are listened for. */
   readonly revocable: boolean;
-  /** `false` for `waitMs: 0`: the driver must not leave anything queued. */
+  /** `false`: the request asks once. Nothing of it may stay in the queue, except for `ProviderOptions.keepAskMs` behind an entry that may be kept. */
   readonly mayWait: boolean;
   /** Semaphores: how many permits there are. `null` for other kinds, and where the backend keeps the number itself. */
   readonly limit: PermitLimit | null;

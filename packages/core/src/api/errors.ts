@@ -175,7 +175,7 @@ export interface NodeVote {
   readonly error?: unknown;
 }
 
-/** Fewer nodes than needed could be asked. */
+/** Too few of the independent nodes answered, or voted, in time. */
 export class QuorumError extends HoldfastError {
   readonly code = "HF_QUORUM";
   /** How many nodes make a majority. */

@@ -139,7 +139,7 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
    * `DistributedDoubleBarrier`. Redisson has none.
    */
   doubleBarrier(name: string, parties: number): DoubleBarrier;
-  /** A short text that clients replace by comparing it. Not with RedLock. */
+  /** A short text that clients replace by comparing it. Throws `UnsupportedError` with RedLock. */
   record(name: string): SharedRecord;
   /** An election under this name. Curator: `LeaderLatch`. Redisson has none. */
   leaderElection(name: string, options?: CandidacyOptions): LeaderElection<Token>;

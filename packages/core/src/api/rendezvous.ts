@@ -6,8 +6,8 @@ import type { AcquireOptions } from "./acquiring.js";
  * `SharedCount`.
  *
  * Waits, of this and of the barriers, reject with `AcquireTimeoutError` at `waitMs` (`0` asks once), with
- * `signal.reason`, with `ProviderClosedError`, with `InvalidArgumentError` for wrong options, and with `BackendError` when
- * contact stays broken for longer than `connectTimeoutMs` and the session has ended too.
+ * `signal.reason`, with `ProviderClosedError`, with `InvalidArgumentError` for wrong options, and with `BackendError` where no server
+ * has answered in time: at `waitMs`, or after `connectTimeoutMs` without contact. A wait that was answered once goes on as long as the session lives.
  *
  * Where the answer to a `countDown()` or `trySetCount()` was lost and nothing shows whether it was applied, the call rejects
  * with a `BackendError` that is not retryable.

@@ -4,12 +4,15 @@ import type { Millis } from "./values.js";
 export interface Runtime {
   /** Milliseconds of a clock that only goes forward, from any origin. */
   nowMs(): Millis;
-  /** Milliseconds since 1970, as `Date.now()`. Only for what is shown to people: no deadline depends on it. */
+  /** Milliseconds since 1970, as `Date.now()`. For what is shown to people, and to notice that the machine has slept: a jump puts holds in doubt, and ends none. */
   wallMs(): Millis;
   /** A random number from 0 to below 1, for delays of retries. */
   random(): number;
   /** An id that no other client draws, as `crypto.randomUUID()`. */
   randomId(): string;
-  /** Clamped to 2^31 - 1; unref'd unless asked. Returns the cancel. */
+  /**
+   * Calls `fn` once after `delayMs` milliseconds, or after 2^31 - 1 ms if that is shorter. Keeps the process alive only with `ref: true`;
+   * default false. Returns a function that cancels it.
+   */
   setTimer(delayMs: Millis, fn: () => void, options?: { ref?: boolean }): () => void;
 }

@@ -3,7 +3,7 @@ import type { LockHandle } from "./handle.js";
 import type { InspectOptions, SemaphoreSnapshot } from "./inspect.js";
 import type { AnyToken } from "./values.js";
 
-/** A batch of permits. Any one of them gone is the loss of all: `lost` aborts, and what is left is given back. */
+/** A batch of permits. When one of them is gone the whole batch is lost: `lost` aborts, and what is left is given back. */
 export interface PermitHandle<Token extends AnyToken = AnyToken> extends Omit<LockHandle<Token>, "mode"> {
   /** How many permits the batch has. */
   readonly permits: number;

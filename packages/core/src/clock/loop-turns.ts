@@ -1,6 +1,6 @@
 import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
-import { outsideScopes } from "../scopes/store.js";
+import { outsideScopes } from "../scope-store.js";
 
 /** What the sockets had for the process up to so long ago counts as read. */
 const freshForMs: Millis = 5;

@@ -1,12 +1,12 @@
 import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
-import { outsideScopes } from "../scopes/store.js";
+import { outsideScopes } from "../scope-store.js";
 
-/** So much of a turn of the event loop, about, goes into all such works together. */
+/** About how much of one turn of the event loop all sliced works of this process take together. */
 const sliceMs: Millis = 5;
-/** After so many items what they have left to microtasks has its turn: many enough for one call of a driver, few enough for code that runs for the first time. */
+/** How many items are done before the microtasks run that they have queued: enough for one batch of a driver, few enough for code that runs for the first time. */
 const stepItems = 200;
-/** After so few at least, where so many take longer than a slice together with what they leave; and at first, where what each leaves is not known. */
+/** The least number of items between two runs of the microtasks: reached step by step where a step takes longer than a slice, and the first step of `SlicedWork`. */
 const leastItems = 60;
 /** Works of this process that are not done: what concerns very many begins several at once. */
 let underWay = 0;

@@ -2,7 +2,7 @@ import type { Capabilities } from "../api/capabilities.js";
 import type { LockEventMap, LockEvents, ProviderEventBase } from "../api/events.js";
 import type { Runtime } from "../api/runtime.js";
 import { systemRuntime } from "../runtime.js";
-import { outsideScopes } from "../scopes/store.js";
+import { outsideScopes } from "../scope-store.js";
 import { channelOf } from "./channels.js";
 
 type Listener<K extends keyof LockEventMap> = (event: LockEventMap[K]) => void;

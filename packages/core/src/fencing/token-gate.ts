@@ -4,12 +4,15 @@ import type { TokenGate, TokenGateOptions } from "../api/fencing.js";
 import { channelNames } from "../events/channels.js";
 import type { EventHub } from "../events/event-hub.js";
 import { checkKnownKeys, checkObject, checkString, show } from "../options/checks.js";
-import { outsideScopes } from "../scopes/store.js";
+import { outsideScopes } from "../scope-store.js";
 
 const rejections = channel(channelNames["fencing-rejected"]);
 const known: ReadonlySet<string> = new Set(["group", "provider", "maxResources"]);
 
-/** A gate in the memory of this process: it forgets all tokens when the process ends. */
+/**
+ * A gate in the memory of this process: it forgets all tokens when the process ends. Throws `InvalidArgumentError` for unknown options and
+ * for values of a wrong type.
+ */
 export function tokenGate(options: TokenGateOptions = {}): TokenGate {
   checkObject("tokenGate: options", options);
   checkKnownKeys("tokenGate", options, known);

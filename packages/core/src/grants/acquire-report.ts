@@ -2,7 +2,7 @@ import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import type { Capabilities } from "../api/capabilities.js";
 import type { FencingToken, Millis, Owner } from "../api/values.js";
 import type { EventDetail } from "../events/event-hub.js";
-import { outsideScopes } from "../scopes/store.js";
+import { outsideScopes } from "../scope-store.js";
 import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
 import type { GrantEngine } from "./engine.js";
 
@@ -21,7 +21,7 @@ interface AcquireTrace extends Pick<AcquireSpec, "kind" | "name" | "mode" | "own
 const channels: TracingChannel<AcquireTrace> = tracingChannel("holdfast:acquire");
 
 type Base = Pick<AcquireSpec, "kind" | "name"> & { readonly owner: Owner };
-type WaitEvent = "notified" | "requeued" | "sequence-high" | "release-failed";
+type WaitEvent = "notified" | "requeued" | "sequence-high";
 
 export type SettledDetail = Omit<EventDetail<"acquire-settled">, keyof Base | "mode">;
 export type Outcome = SettledDetail["outcome"];

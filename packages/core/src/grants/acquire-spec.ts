@@ -20,8 +20,8 @@ export interface AcquireSpec extends Pick<GrantRequest, "kind" | "name" | "mode"
   readonly limit?: PermitLimit | null;
   readonly variant?: string | null;
   /**
-   * Leaves nothing in the queue to wait for its turn, whatever `waitMs` is: that then bounds outages and retries alone.
-   * A refusal is not told by events, unless `waitMs` is 0: whoever asks once and has time left goes on in another way.
+   * Asks once and does not stay in the queue, also where `waitMs` is above 0; `waitMs` then bounds outages and retries alone.
+   * With `waitMs` above 0 events do not report a refusal, because the multi-lock that asks so then waits for its first part alone.
    */
   readonly asksOnce?: boolean;
   /** See `claimBeside`. */

@@ -182,7 +182,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       engine.waitAlarms.set(this, this.#deadlineMs);
       this.#connectAndAsk();
     }
-    this.#traces?.forEach(traceEnd);
+    // One that reports late has done so with its end.
+    if (!this.#reportsLate) this.#traces?.forEach(traceEnd);
     return news;
   }
 
@@ -590,13 +591,9 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
   /** Never rejects; a failure is an event `release-failed`, since something may be left. */
   #withdraw(attempt: Attempt): Promise<void> {
-    const withdrawn = new Promise<void>((resolve) => resolve(attempt.withdraw())).catch((error) => {
-      const reason = "unconfirmed";
-      reportWhileWaiting(this.#engine, this.#specs, "release-failed", { reason, error });
-    });
-    this.#engine.trackCleaning(withdrawn);
-    for (const { name } of this.#specs) this.#engine.rememberPendingRelease(name, withdrawn);
-    return withdrawn;
+    const withdrawn = new Promise<void>((resolve) => resolve(attempt.withdraw()));
+    this.#engine.cleanUp(this.#specs, withdrawn);
+    return withdrawn.catch(() => {});
   }
 
   #settle(outcome: Outcome, error: unknown): void {
@@ -672,7 +669,7 @@ function requestOf(spec: AcquireSpec, single: boolean): GrantRequest {
   return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant, keepable };
 }
 
-/** Looks at each of them: whatever is over has to know it. */
+/** Checks each hold without stopping at the first that is over, so that every hold whose time has passed is marked as lost. */
 function allStand(holds: readonly Hold[]): boolean {
   return holds.map((hold) => hold.check()).every(Boolean);
 }

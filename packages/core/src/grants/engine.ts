@@ -9,16 +9,17 @@ import { ClockJump } from "../clock/clock-jump.js";
 import { pause } from "../clock/pause.js";
 import { inSlices, SlicedWork } from "../clock/slices.js";
 import type { EventHub } from "../events/event-hub.js";
+import { messageOf } from "../options/checks.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
+import { settledWithin } from "../signals/settled-within.js";
 import { SignalHub } from "../signals/signal-hub.js";
-import { within } from "../signals/within.js";
 import { type DebugLog, debugLogOf } from "./debug-log.js";
 import { Grace } from "./grace.js";
-import type { HoldRecord } from "./hold-record.js";
+import type { HoldRecord, Left } from "./hold-record.js";
 import { Keepings } from "./keepings.js";
 import { LongWaits } from "./long-waits.js";
 
-export type EngineParts = Pick<GrantEngine, "id" | "driver" | "link" | "events" | "options">;
+export type EngineParts = Pick<GrantEngine, "driver" | "link" | "events" | "options">;
 
 /** Something that waits on behalf of a caller and must end when the provider closes. */
 export interface Waiting {
@@ -73,7 +74,7 @@ export class GrantEngine {
   readonly #linkListener: Disposable;
 
   constructor(parts: EngineParts) {
-    this.id = parts.id;
+    this.id = parts.events.source.provider;
     this.driver = parts.driver;
     this.link = parts.link;
     this.events = parts.events;
@@ -104,7 +105,7 @@ export class GrantEngine {
     return this.#stopping.signal;
   }
 
-  /** Neither its holder nor a release has to do with it any more. */
+  /** The hold has no open handle any more, and no caller waits for its release. */
   noteEnd(hold: HoldRecord): void {
     this.holds.delete(hold);
     if (this.holds.size === 0) this.#grace?.end();
@@ -191,8 +192,12 @@ export class GrantEngine {
   typed(cause: unknown, lockName: string): unknown {
     if (cause instanceof HoldfastError) return cause;
     const { backend } = this;
-    const told = cause instanceof Error ? cause.message : String(cause);
-    return new BackendError(`${backend}: ${told}`, { cause, lockName, backend, retryable: false });
+    return new BackendError(`${backend}: ${messageOf(cause)}`, {
+      cause,
+      lockName,
+      backend,
+      retryable: false,
+    });
   }
 
   unsupported(message: string, lockName: string): UnsupportedError {
@@ -238,14 +243,17 @@ export class GrantEngine {
       );
     });
     await this.#forAll([...this.waiting], (each) => each.providerClosed(this.closedError()));
-    await within(this, this.#cleaned(), Math.max(0, endMs - this.runtime.nowMs()));
-    // Whoever still awaits a release is told now: no alarm will ring for it any more.
+    await settledWithin(this.runtime, this.#cleaned(), Math.max(0, endMs - this.runtime.nowMs()), {
+      ref: true,
+    });
+    // Releases that are still awaited settle as `unconfirmed` now, because the alarms are closed below.
     await this.#forAll([...this.holds], (hold) => hold.abandonRelease());
     const released = ends.filter((end) => end.released === true).length;
     const unconfirmed = ends.filter((end) => end.released === undefined).map(({ name }) => name);
-    const driverClosed = new Promise<void>((resolve) => resolve(this.driver.close()));
-    const closed = await within(this, driverClosed, Math.max(1_000, endMs - this.runtime.nowMs()));
-    if (closed.error !== undefined) warnOfClose(closed.error);
+    const driverClosed = new Promise<void>((resolve) => resolve(this.driver.close())).catch(warnOfClose);
+    await settledWithin(this.runtime, driverClosed, Math.max(1_000, endMs - this.runtime.nowMs()), {
+      ref: true,
+    });
     this.alarms.close();
     this.waitAlarms.close();
     this.#linkListener[Symbol.dispose]();
@@ -255,7 +263,21 @@ export class GrantEngine {
   #cleaning = 0;
   #whenCleaned: (() => void) | undefined;
 
-  /** Clean-up that nobody awaits to its end; `close()` gives it what time is left. */
+  /**
+   * Clean-up that no caller awaits: the next acquire of each name waits for it. A failure is an event `release-failed`, since something may be left.
+   */
+  cleanUp(left: readonly Left[], done: Promise<unknown>): void {
+    for (const { kind, name, owner } of left) {
+      this.rememberPendingRelease(name, done);
+      done.catch((error) => {
+        const reason = error instanceof BackendError && error.retryable ? "unconfirmed" : "refused";
+        this.events.emit("release-failed", { kind, name, owner, reason, error });
+      });
+    }
+    this.trackCleaning(done);
+  }
+
+  /** Counts a clean-up that no caller awaits. `close()` waits for it within its `releaseTimeoutMs`. */
   trackCleaning(work: Promise<unknown>): void {
     this.#cleaning++;
     const over = (): void => {
@@ -287,6 +309,7 @@ export class GrantEngine {
 }
 
 function warnOfClose(error: unknown): void {
-  const told = error instanceof Error ? error.message : String(error);
-  process.emitWarning(`closing the backend's client failed: ${told}`, { type: "HoldfastWarning" });
+  process.emitWarning(`closing the backend's client failed: ${messageOf(error)}`, {
+    type: "HoldfastWarning",
+  });
 }

@@ -220,5 +220,5 @@ export class Handle implements LockHandle {
 }
 
 function revokeReason(): DOMException {
-  return new DOMException("somebody asked for the lock back", "AbortError");
+  return new DOMException("another client asks for the lock", "AbortError");
 }

@@ -9,6 +9,9 @@ import type { EventHub } from "../events/event-hub.js";
 
 export type HoldIdentity = Pick<HoldEventBase, "kind" | "name" | "mode" | "owner">;
 
+/** A hold or a request that is over, of which something may be at the backend. */
+export type Left = Pick<HoldIdentity, "kind" | "name" | "owner">;
+
 /** A handle as its hold knows it. */
 export interface OpenHandle extends LockHandle {
   holdLost(error: LockLostError): void;
@@ -37,7 +40,6 @@ export interface GrantBooks {
   readonly driver: LockDriver;
   readonly events: EventHub;
   readonly alarms: AlarmClock;
-  readonly waitAlarms: AlarmClock;
   readonly holds: ReadonlySet<HoldRecord>;
   readonly waiting: ReadonlySet<object>;
 }

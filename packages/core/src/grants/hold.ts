@@ -228,9 +228,9 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     if (this.#mayBeThere(reason)) void this.#dropGrant();
   }
 
-  /** Something of a lost hold is left at the backend perhaps, and nobody needs it. */
+  /** Whether the backend may still keep something of the lost hold, which then has to be released. */
   #mayBeThere(reason: LossReason): boolean {
-    // By our own clock or resolve only.
+    // This process has decided that the hold is over, and the backend may still keep it.
     if (reason === "lease-expired" || reason === "quorum-lost" || reason === "suspended") return true;
     // One permit of a batch is gone: the batch is lost, and the others would never be given back.
     return this.grant.permitIds.length > 1 && (reason === "stolen" || reason === "lease-missing");
@@ -314,12 +314,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   /** Behind everything: the next acquire of this name waits for it, and `close()` as long as it has time. */
   #dropGrant(): Promise<boolean> {
     const done = this.#giveBack();
-    done.catch((error) => {
-      const reason = error instanceof BackendError && error.retryable ? "unconfirmed" : "refused";
-      this.#tellReleaseFailed(reason, error);
-    });
-    this.engine.rememberPendingRelease(this.name, done);
-    this.engine.trackCleaning(done);
+    this.engine.cleanUp([this], done);
     return done;
   }
 }

@@ -1,6 +1,6 @@
 import type { PrimitiveKind } from "../api/capabilities.js";
 import type { Millis } from "../api/values.js";
-import { within } from "../signals/within.js";
+import { settledWithin } from "../signals/settled-within.js";
 import type { GrantBooks, HoldRecord } from "./hold-record.js";
 
 /** How long the backend may take to say who holds the lock. */
@@ -14,13 +14,12 @@ export async function holderOf(
 ): Promise<string> {
   if (own !== undefined)
     return `this provider holds it itself (${Math.round(engine.runtime.nowMs() - own.grantedAtMs)} ms by now)`;
-  // A driver that throws instead of rejecting is treated alike.
-  const asked = new Promise<string>((resolve, reject) => {
-    engine.driver.inspect(kind, name, { maxPending: 0 }).then(({ held }) => {
-      const [first] = held;
-      resolve(first === undefined ? "its holder is not known" : `held by ${first.label ?? first.backendId}`);
-    }, reject);
-  });
-  const { value } = await within(engine, asked, askingMs);
-  return value ?? "its holder is not known";
+  let holder = "its holder is not known";
+  const ask = async (): Promise<void> => {
+    const { held } = await engine.driver.inspect(kind, name, { maxPending: 0 });
+    const [first] = held;
+    if (first !== undefined) holder = `held by ${first.label ?? first.backendId}`;
+  };
+  await settledWithin(engine.runtime, ask(), askingMs);
+  return holder;
 }

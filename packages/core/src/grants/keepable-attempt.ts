@@ -1,7 +1,7 @@
 import type { Attempt, AttemptListener, Grant, GrantRequest, GrantState, LockDriver } from "../api/driver.js";
 import type { BackendLink } from "../api/link.js";
 import type { LossReason } from "../api/values.js";
-import { outsideScopes } from "../scopes/store.js";
+import { outsideScopes } from "../scope-store.js";
 import type { KeepTerms } from "./keep-terms.js";
 import type { Keeping, LocalWaiter, Tenant } from "./keeping.js";
 

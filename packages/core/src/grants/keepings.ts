@@ -1,5 +1,4 @@
 import type { Attempt, AttemptListener, Grant, GrantRequest, LockDriver } from "../api/driver.js";
-import { BackendError } from "../api/errors.js";
 import type { BackendLink } from "../api/link.js";
 import type { KeptLock } from "../api/provider.js";
 import type { Runtime } from "../api/runtime.js";
@@ -9,6 +8,7 @@ import { LoopTurns } from "../clock/loop-turns.js";
 import type { EventHub } from "../events/event-hub.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { RecentMap } from "../recent-map.js";
+import type { Left } from "./hold-record.js";
 import type { KeepTerms } from "./keep-terms.js";
 import { type AttemptBooks, KeepableAttempt } from "./keepable-attempt.js";
 import { Keeping, type KeepingBooks } from "./keeping.js";
@@ -22,8 +22,8 @@ interface KeepingsParts {
   readonly runtime: Runtime;
   readonly alarms: AlarmClock;
   readonly closing: boolean;
-  rememberPendingRelease(name: string, done: Promise<unknown>): void;
   trackCleaning(work: Promise<unknown>): void;
+  cleanUp(left: readonly Left[], done: Promise<unknown>): void;
 }
 
 /** So many entries are deleted in one turn of the event loop, where nothing waits for that. */
@@ -183,16 +183,8 @@ export class Keepings implements KeepingBooks, AttemptBooks {
   }
 
   givenBack(keeping: Keeping, done: Promise<boolean>): void {
-    const parts = this.#parts;
-    const { kind, name } = keeping.terms;
-    const { owner } = keeping;
-    parts.trackCleaning(done);
-    parts.rememberPendingRelease(name, done);
-    done.catch((error) => {
-      const reason = error instanceof BackendError && error.retryable ? "unconfirmed" : "refused";
-      if (parts.events.has("release-failed"))
-        parts.events.emit("release-failed", { kind, name, owner, reason, error });
-    });
+    const { terms, owner } = keeping;
+    this.#parts.cleanUp([{ kind: terms.kind, name: terms.name, owner }], done);
   }
 
   ended(keeping: Keeping, reason: KeepingEndReason): void {

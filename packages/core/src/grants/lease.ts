@@ -55,7 +55,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   #renewing = false;
   /** The latest deadline that a renewal in time has given; tells an answer in time from a late one. */
   #provenUntilMs: Millis = 0;
-  /** Until a renewal counts from after the last jump of the clock, only the backend knows whether we hold. */
+  /** How many clock jumps there were when the last counted renewal was sent. After a further jump the hold is in doubt until a renewal sent after it is answered. */
   #jumpEpoch: number;
   /** How often the driver has reported doubt. */
   #breaks = 0;

@@ -124,7 +124,7 @@ export class LongWaits extends Alarm {
     const { name } = wait.spec;
     this.#told.set(name, wait);
     const last = this.#told.size === mostTold && [...this.#told.keys()].at(-1) === name;
-    const rest = `; ${mostTold} locks are waited for so, and no other is told of until one of these waits has ended`;
+    const rest = `; ${mostTold} such waits have a warning now, and no other lock gets one until one of them has ended`;
     const message = last ? told + rest : told;
     void wait.callSite().then((site) => {
       process.emitWarning(message, { type: "HoldfastWarning", code, detail: site?.stack });

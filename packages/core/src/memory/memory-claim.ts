@@ -2,7 +2,7 @@ import type { PrimitiveKind } from "../api/capabilities.js";
 import { LayoutConflictError } from "../api/errors.js";
 import type { LockMode } from "../api/values.js";
 
-/** What somebody in a queue wants, or has. */
+/** What one entry of a queue asks for, or holds. */
 export interface MemoryClaim {
   readonly kind: PrimitiveKind;
   readonly mode: LockMode;
@@ -26,7 +26,7 @@ export function compatible(claim: MemoryClaim, held: readonly MemoryClaim[]): bo
 
 /**
  * Primitives that know nothing of each other must not share a name, and clients that disagree on the number of permits
- * must not share a semaphore. `present` is anybody in the queue: all that are there agree.
+ * must not share a semaphore. `present` is any entry of the queue: all of them agree.
  */
 export function conflictOf(
   name: string,
@@ -34,7 +34,10 @@ export function conflictOf(
   present: MemoryClaim,
 ): LayoutConflictError | undefined {
   if (familyOf(claim.kind) !== familyOf(present.kind)) {
-    return conflict(name, `"${name}" is in use as a ${present.kind}: a ${claim.kind} there excludes nobody`);
+    return conflict(
+      name,
+      `"${name}" is in use as a ${present.kind}, and a ${claim.kind} on the same name would not exclude it`,
+    );
   }
   if (claim.limit !== present.limit) {
     return conflict(

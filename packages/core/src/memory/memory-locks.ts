@@ -45,7 +45,7 @@ export function memoryLocks(options?: MemoryLocksOptions): LockProvider<FencingT
   const events = new EventHub({ provider: id, backend: "memory", runtime });
   const link = new MemoryLink(id, events, runtime);
   const driver = new MemoryDriver(space, link, runtime);
-  const provider = new MemoryProvider({ id, driver, link, events, options: resolved }, space);
+  const provider = new MemoryProvider({ driver, link, events, options: resolved }, space);
   memoryParts.set(provider, { space, link });
   return provider;
 }

@@ -192,7 +192,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     this.#world.space.touch(this.#request.name);
   }
 
-  /** Of very many places some are told of the end of their session in a later turn of the event loop: whoever asks one before hears it here. */
+  /** The end of a session reaches its places in slices, over several turns of the event loop. A place that is used before its slice notices the end here. */
   get #live(): boolean {
     if (this.session !== this.#world.link.session) this.sessionEnded();
     return this.#phase !== "over";
@@ -202,7 +202,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     return this.#live && this.#phase === "held";
   }
 
-  /** Goes without a word, and nobody is granted in its place yet. */
+  /** Leaves the queue without a report; no waiter is granted before `MemorySpace.serve()`. */
   drop(): void {
     this.#end();
     this.#world.space.drop(this.name, this);

@@ -53,7 +53,7 @@ export class MemorySpace {
     return this.#queues.get(name) ?? [];
   }
 
-  /** Names with a holder. */
+  /** Names with an entry: a holder or a waiter. */
   names(): readonly string[] {
     return [...this.#queues.keys()];
   }

@@ -40,6 +40,11 @@ export function checkChoice(what: string, value: unknown, choices: readonly stri
   throw new InvalidArgumentError(`${what} must be "${choices.join('" or "')}"; got ${show(value)}`);
 }
 
+/** What an error says, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 export function checkString(what: string, value: unknown): void {
   if (value === undefined || typeof value === "string") return;
   throw new InvalidArgumentError(`${what} must be a string; got ${show(value)}`);

@@ -29,7 +29,7 @@ import { ReadWriteLockView } from "../recipes/read-write-lock.js";
 import { ReentrantMutexView } from "../recipes/reentrant-mutex.js";
 import { ReentrantReadWriteLockView } from "../recipes/reentrant-read-write-lock.js";
 import { SemaphoreView } from "../recipes/semaphore.js";
-import { createScopeStore } from "../scopes/store.js";
+import { createScopeStore } from "../scope-store.js";
 import { abortable } from "../signals/abortable.js";
 
 /** Of which the provider may keep locks. */
@@ -43,8 +43,6 @@ const keepable: ReadonlySet<PrimitiveKind> = new Set([
 const closeKeys: ReadonlySet<string> = new Set(["releaseTimeoutMs", "graceMs"]);
 
 export interface ProviderParts {
-  /** Default: that of the `events`. */
-  readonly id?: string;
   readonly driver: LockDriver;
   readonly link: BackendLink;
   readonly events: EventHub;
@@ -68,9 +66,9 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
 
   constructor(parts: ProviderParts) {
     const { driver, link, events, options } = parts;
-    this.id = parts.id ?? events.source.provider;
+    this.id = events.source.provider;
     this.capabilities = driver.capabilities;
-    this.#engine = new GrantEngine({ id: this.id, driver, link, events, options });
+    this.#engine = new GrantEngine({ driver, link, events, options });
     this.#defaults = {
       waitMs: options.defaultWaitMs,
       signal: undefined,
@@ -257,8 +255,4 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
       return resolveAcquireOptions(what, options, this.#defaults, acquireKeys.keepableView);
     return resolveAcquireOptions(what, options, { ...this.#defaults, keepMs: 0 }, known);
   }
-}
-
-export function createProvider(parts: ProviderParts): DriverProvider {
-  return new DriverProvider(parts);
 }

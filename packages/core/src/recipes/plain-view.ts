@@ -11,10 +11,10 @@ import {
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "../options/acquire-options.js";
+import { scopesTracked } from "../scope-store.js";
 import { currentFrame, Frame, frameOf } from "../scopes/frames.js";
 import { runScope, type ScopeBody } from "../scopes/run-scope.js";
 import { scopeArguments } from "../scopes/scope-arguments.js";
-import { scopesTracked } from "../scopes/store.js";
 import { View } from "./view.js";
 
 /** A lock, or one side of a lock, that nobody enters twice: each acquire is a stranger to all others. */

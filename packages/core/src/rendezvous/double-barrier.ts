@@ -7,7 +7,7 @@ import { type WaitBounds, type WaitOptions, waitBounds } from "./wait-bounds.js"
 
 /** A double barrier as a backend keeps it. */
 export interface DoubleBarrierStore {
-  /** Takes a seat and resolves once so many have. Leaves no seat behind when it rejects. */
+  /** Takes a seat and resolves once so many have. Where it rejects the seat is taken back, behind the call if the server does not answer. */
   enter(parties: number, bounds: WaitBounds): Promise<BarrierSeat>;
 }
 

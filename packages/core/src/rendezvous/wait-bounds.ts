@@ -52,8 +52,9 @@ export function waitBounds(
 export function timeoutOf(engine: GrantEngine, bounds: WaitBounds, answered: boolean): Error {
   const { what, name, waitMs, startedMs } = bounds;
   const details = { lockName: name, backend: engine.backend };
-  if (!answered && engine.link.state !== "connected") {
-    return new BackendError(`${what}: no connection to ${engine.backend} within ${waitMs} ms`, details);
+  if (!answered) {
+    const missing = engine.link.state === "connected" ? "no answer from" : "no connection to";
+    return new BackendError(`${what}: ${missing} ${engine.backend} within ${waitMs} ms`, details);
   }
   const waitedMs = engine.runtime.nowMs() - startedMs;
   return new AcquireTimeoutError(`${what}: waitMs = ${waitMs} passed`, { ...details, waitedMs });

@@ -1,7 +1,7 @@
 import type { LockMode } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { Hold } from "../grants/hold.js";
-import { currentScope, runInScopeStore } from "./store.js";
+import { currentScope, runInScopeStore } from "../scope-store.js";
 
 /**
  * The running body of one `withLock`. Code called from it finds it through the async context, as long as it is active;
@@ -36,8 +36,9 @@ export class Frame {
     return true;
   }
 
-  /** Hands the place to the next in the queue, if there is one. */
+  /** Hands the place to the next in the queue, if there is one. Where the body has released its handle there is no place any more: all go on. */
   vacate(): void {
+    if (!this.active) return this.#wakeAll();
     for (const wake of this.#queue) {
       this.#queue.delete(wake);
       wake();
@@ -54,6 +55,10 @@ export class Frame {
 
   end(): void {
     this.#active = false;
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
     const left = [...this.#queue];
     this.#queue.clear();
     for (const wake of left) wake();

@@ -1,6 +1,6 @@
 import { Handle } from "../grants/handle.js";
+import { scopesTracked } from "../scope-store.js";
 import { currentFrame, Frame, runInFrame } from "./frames.js";
-import { scopesTracked } from "./store.js";
 
 /** Runs a body that holds several locks: what it calls finds itself in the scope of each of them, where scopes are tracked. */
 export async function runInFrames<T>(handles: readonly Handle[], body: () => PromiseLike<T> | T): Promise<T> {

@@ -22,7 +22,7 @@ export interface Attempts {
 /** How a wait ended without a connection. */
 export interface VainWait {
   readonly tookMs: Millis;
-  /** Every server refused; else there was time enough and nobody answered. */
+  /** `true`: every server refused. `false`: no server answered in time. */
   readonly refused: boolean;
   readonly servers: readonly string[];
   readonly lastCause: unknown;
@@ -30,7 +30,7 @@ export interface VainWait {
   readonly detail: string;
 }
 
-/** Those who wait for `connected`. Their timers hold the process: somebody is waiting. */
+/** The callers that wait for a connection. The timer of each limit keeps the process alive. */
 export class ConnectionWaiters {
   readonly #runtime: Runtime;
   readonly #attempts: Attempts;
@@ -41,7 +41,7 @@ export class ConnectionWaiters {
   /** Counts the changes of contact. */
   #contact = 0;
 
-  /** `failure`: what those are told for whom no connection came, in the backend's words. */
+  /** `failure`: makes the error of a caller that got no connection. */
   constructor(runtime: Runtime, attempts: Attempts, failure: (wait: VainWait) => BackendError) {
     this.#runtime = runtime;
     this.#attempts = attempts;

@@ -1,4 +1,4 @@
-import { outsideScopes } from "../scopes/store.js";
+import { outsideScopes } from "../scope-store.js";
 
 /** An abort signal that costs nothing until its `signal` is read. Its listeners run in no caller's scope. */
 export class LateSignal {

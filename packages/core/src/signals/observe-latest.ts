@@ -77,6 +77,7 @@ class LatestValues<T> implements AsyncIterator<T, undefined> {
   }
 
   async #nextValue(): Promise<{ value: T } | null> {
+    let failingSinceMs: Millis = 0;
     for (let failures = 0; !this.#ended; ) {
       this.#source.signal?.throwIfAborted();
       // Before the first read, so that no change falls between the two.
@@ -91,7 +92,8 @@ class LatestValues<T> implements AsyncIterator<T, undefined> {
       if (read === null) continue;
       if ("error" in read) {
         this.#changed = true;
-        await this.#failed(read.error, ++failures);
+        if (failures === 0) failingSinceMs = this.#engine.runtime.nowMs();
+        await this.#failed(read.error, ++failures, failingSinceMs);
       } else if (this.#seen === null || !this.#source.same(this.#seen.value, read.value)) {
         return read;
       } else {
@@ -120,11 +122,12 @@ class LatestValues<T> implements AsyncIterator<T, undefined> {
     return this.#ended ? null : box.reading;
   }
 
-  async #failed(error: unknown, failures: number): Promise<void> {
+  async #failed(error: unknown, failures: number, sinceMs: Millis): Promise<void> {
     const { runtime, options } = this.#engine;
     if (!(error instanceof HoldfastError) || !error.retryable) throw error;
-    const delayMs = options.retry.next(failures, 0, error) ?? readAgainMs;
-    await this.#pause(runtime.nowMs() + delayMs);
+    const nowMs = runtime.nowMs();
+    const delayMs = options.retry.next(failures, nowMs - sinceMs, error) ?? readAgainMs;
+    await this.#pause(nowMs + delayMs);
   }
 
   async #pause(untilMs: Millis, armed: (wake: () => void) => void = nothing): Promise<void> {

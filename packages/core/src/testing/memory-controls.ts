@@ -11,7 +11,10 @@ export interface MemoryControls {
    * `false` when nothing is there.
    */
   steal(name: string, position?: number): boolean;
-  /** Removes the very entry behind a handle of any provider of the space. `false` when it is gone already. */
+  /**
+   * Removes the very entry behind a handle of any provider of the space. `false` when it is gone already. Throws `InvalidArgumentError`
+   * for what is not a handle of this library.
+   */
   stealHold(handle: LockHandle): boolean;
   /** Contact breaks; the session lives on. */
   suspend(): void;

@@ -1,5 +1,5 @@
 import type { LockProvider } from "@holdfast/core";
-import { createProvider, EventHub } from "@holdfast/core/internal";
+import { DriverProvider, EventHub } from "@holdfast/core/internal";
 import { redLockDriver } from "./driver.js";
 import { type RedLocksOptions, type ResolvedRedLocksOptions, resolveRedLocks } from "./options.js";
 import { Quorum } from "./quorum.js";
@@ -35,10 +35,9 @@ export function openRedLocks(
   open?: OpenLine,
 ): { readonly locks: LockProvider; readonly quorum: Quorum } {
   const { runtime } = settings.common;
-  const id = runtime.randomId();
-  const events = new EventHub({ provider: id, backend: "redlock", runtime });
+  const events = new EventHub({ provider: runtime.randomId(), backend: "redlock", runtime });
   const quorum = new Quorum(settings, events, open);
   const driver = redLockDriver(quorum);
   const { common: options, leaseMs: defaultLeaseMs } = settings;
-  return { locks: createProvider({ id, driver, link: quorum, events, options, defaultLeaseMs }), quorum };
+  return { locks: new DriverProvider({ driver, link: quorum, events, options, defaultLeaseMs }), quorum };
 }

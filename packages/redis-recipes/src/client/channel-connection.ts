@@ -1,4 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { messageOf } from "@holdfast/core/internal";
 import type { Redis } from "ioredis";
 import type { Channel } from "./channel.js";
 import { refusalKind } from "./errors.js";
@@ -39,7 +40,7 @@ export class ChannelConnection {
   #closed = false;
   #epoch = 0;
   #vain = 0;
-  /** A channel came back, and somebody is to be told once all are there. */
+  /** A channel was subscribed again after a loss: `onRenewed` is called once no channel is left to wait for. */
   #again = false;
   #deniedTold = false;
   /** When each channel that was refused is asked for again. */
@@ -127,7 +128,7 @@ export class ChannelConnection {
     this.#openLater();
   }
 
-  /** ioredis has given it up, which nobody here asked for. */
+  /** ioredis has ended the client without a call of `#drop()`: another one is made after a pause. */
   #over(redis: Redis): void {
     if (redis !== this.#redis) return;
     this.#drop();
@@ -177,7 +178,7 @@ export class ChannelConnection {
     this.#options.onRenewed();
   }
 
-  /** The same promise, and its end told to whoever counts. */
+  /** Returns `answer`, and reports its end to the meter. */
   #metered<T>(op: string, answer: Promise<T>): Promise<T> {
     const { meter, runtime } = this.#options;
     if (meter?.wanted !== true) return answer;
@@ -190,12 +191,12 @@ export class ChannelConnection {
   }
 
   #refused(channel: Channel, reason: unknown): void {
-    const told = reason instanceof Error ? reason.message : String(reason);
+    const told = messageOf(reason);
     const kind = refusalKind(told);
     if (kind === "moved") this.#options.onMoved();
     if (kind === "denied" && !this.#deniedTold) {
       this.#deniedTold = true;
-      this.#options.warn(`cannot subscribe, so that waiters poll instead of being told: ${told}`);
+      this.#options.warn(`cannot subscribe, so waiters get no message and have to poll: ${told}`);
     }
     this.#subscribeLater(channel, kind === "denied" ? deniedAgainMs : againMs);
   }

@@ -90,8 +90,12 @@ export class ClusterTopology implements Topology {
     return key === undefined ? null : this.#nodeAt(key);
   }
 
+  /** ioredis keeps nodes under the addresses of `natMap`, and servers name each other by their own. */
   redirect({ host, port }: RedisAddress): MasterNode | null {
-    return this.#nodeAt(`${host}:${port}`);
+    const named = `${host}:${port}`;
+    const { natMap } = this.#cluster.options;
+    const to = typeof natMap === "function" ? natMap(named) : natMap?.[named];
+    return this.#nodeAt(to ? `${to.host}:${to.port}` : named);
   }
 
   outdated(): void {

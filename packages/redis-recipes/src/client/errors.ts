@@ -129,7 +129,7 @@ export function isDeniedInScript(reply: string): boolean {
   );
 }
 
-/** The node named by `MOVED slot host:port` and `ASK slot host:port`; an empty host means the one that answered. */
+/** The node named by `MOVED slot host:port` and `ASK slot host:port`. */
 export function redirection(reply: string): { readonly host: string; readonly port: number } | null {
   const target = reply.split(" ")[2];
   const colon = target?.lastIndexOf(":") ?? -1;

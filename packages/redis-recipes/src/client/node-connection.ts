@@ -325,7 +325,7 @@ export class NodeConnection {
     });
   }
 
-  /** And so does not lead to a replica, nor to a frozen server, where something was to be written. */
+  /** Bytes of the server came within `answeredMs`, and no ping is unanswered. While nothing is held that is enough: the next request finds a replica or a frozen server. */
   get #answeredLately(): boolean {
     return (
       this.#unansweredSinceMs === null &&

@@ -52,7 +52,7 @@ export class ServerChecks {
     if (missing.length > 0) {
       this.#tell(
         `rights ${missing.join(" ")} ${runId}`,
-        `Redis at ${server} denies ${missing.join(" ")} to this ACL user: nobody is told when a lock gets free, so that waiters poll, or Java's clients get no turn of their own; grant ${missing.join(" ")}`,
+        `Redis at ${server} denies ${missing.join(" ")} to this ACL user: waiters get no message when a lock gets free and have to poll, or Java clients get no turn of their own; grant ${missing.join(" ")}`,
         "HF_MISSING_RIGHT",
       );
     }
@@ -68,7 +68,7 @@ export class ServerChecks {
     if (typeof failed !== "string" || failed === "") return;
     this.#tell(
       "publish",
-      `a script could not publish, so that waiters, Java's too, are not told when a lock gets free, and poll; the ACL user needs &holdfast_* &redisson_*: ${failed}`,
+      `a script could not publish, so waiters, those of Java too, get no message when a lock gets free and have to poll; the ACL user needs &holdfast_* &redisson_*: ${failed}`,
       "HF_PUBLISH_DENIED",
     );
   }

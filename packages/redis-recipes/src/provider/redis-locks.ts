@@ -111,8 +111,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
   const { common, target, replicas, acks, waitTimeoutMs, shardedPubSub, dialTimeoutMs, commandTimeoutMs } =
     resolved;
   const { runtime, connectTimeoutMs } = common;
-  const id = runtime.randomId();
-  const events = new EventHub({ provider: id, backend: "redis", runtime });
+  const events = new EventHub({ provider: runtime.randomId(), backend: "redis", runtime });
   const cluster = clusterName(target);
   const line: IoredisLine = new IoredisLine({
     target,
@@ -146,14 +145,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     cluster: isCluster(target),
     closeWaitMs,
   });
-  const parts = {
-    id,
-    driver,
-    link: line,
-    events,
-    options: common,
-    defaultLeaseMs: resolved.leaseMs,
-  };
+  const parts = { driver, link: line, events, options: common, defaultLeaseMs: resolved.leaseMs };
   return new RedisProvider(parts, client, driver);
 }
 

@@ -1,4 +1,10 @@
-import { eventually, freePort, type RedisCluster, startRedisCluster } from "@holdfast/test-servers";
+import {
+  eventually,
+  freePort,
+  type RedisCluster,
+  startProxy,
+  startRedisCluster,
+} from "@holdfast/test-servers";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { NotSentError, ReplyError } from "../../src/client/errors.js";
@@ -76,8 +82,25 @@ test("sends many runs in one flight for each master", async () => {
   for (const { byName } of flights) expect(byName.EVAL).toBe(10);
 });
 
-test("follows a slot while it is on its way, and after it has gone", async () => {
-  const { line, notices } = open();
+test.each(["their own addresses", "those of natMap"])(
+  "follows a slot while it is on its way, and after it has gone, with servers at %s",
+  followsASlot,
+);
+
+/** The same servers at other addresses. */
+async function mapped(): Promise<ReturnType<typeof openLine>> {
+  const ways = await Promise.all(
+    cluster.addresses.map(async ({ host, port }) => {
+      const proxy = await startProxy({ target: `${host}:${port}` });
+      onTestFinished(() => proxy.close());
+      return [`${host}:${port}`, { host: proxy.host, port: proxy.port }] as const;
+    }),
+  );
+  return openLine({ cluster: { nodes: ways.map(([, to]) => to), natMap: Object.fromEntries(ways) } });
+}
+
+async function followsASlot(where: string): Promise<void> {
+  const { line, notices } = where === "those of natMap" ? await mapped() : open();
   await line.whenConnected();
   const key = freshName("moving");
   await line.run(increment, [key], []);
@@ -98,7 +121,7 @@ test("follows a slot while it is on its way, and after it has gone", async () =>
   });
   expect(notices).toContain("master");
   await cluster.moveSlot(cluster.slotOf(key), to, from);
-});
+}
 
 test("tells a run over two slots that it cannot be", async () => {
   const { line } = open();

@@ -35,6 +35,8 @@ export class PermitModel extends Wire<PermitKeys> {
     if (free === null && grants.size === 0) return { status: "unset", serverMs };
     const now = (free ?? 0) + this.#reap(args.ids.length, args);
     if (now < args.ids.length) {
+      const all = now + grants.size;
+      if (all < args.ids.length) return { status: "beyond", serverMs, limit: all };
       const first = Math.min(...space.zset(keys.grants).values());
       const leaseLeftMs = first < neverExpiresMs ? first - space.nowMs : -1;
       return { status: "busy", serverMs, free: now, leaseLeftMs };

@@ -120,6 +120,7 @@ if redis.call('ZSCORE', KEYS[1], id) then redis.call('ZADD', KEYS[1], 5, id) end
       "permit-renew gone",
       "permit-renew renewed",
       "permit-set counted",
+      "permit-take beyond",
       "permit-take busy",
       "permit-take conflict",
       "permit-take granted",

@@ -69,7 +69,6 @@ export class SimulatedClient {
     };
     const options = resolveProviderOptions("simulated", given, [], { keeps: true });
     const parts = {
-      id,
       driver: this.driver,
       link: this.line,
       events,

@@ -48,9 +48,9 @@ test.each(kinds)(
   async (_what, ask) => {
     const scene = new Scene();
     const client = scene.client({ acks: 1, replicas: 1 }, { strayMs: () => 2_600 });
-    // The server's clock is known from here on.
-    await scene.settle((await scene.acquire(client)).release());
     const asked = ask(client);
+    // The server's clock is asked for first; the request itself is under way once that is answered.
+    await scene.runtime.advance(2.5);
     const failed = expect(scene.settle(asked)).rejects.toThrow(/outcome is unknown/);
     client.line.cut();
     client.line.mend();

@@ -46,6 +46,7 @@ const line = {
 };
 let master: string;
 let holds: Holds;
+let parts: ConstructorParameters<typeof RedisGrant>[0];
 let all: Hold[];
 /** Each answers a request that a hold still stands. */
 let unanswered: (() => void)[];
@@ -93,12 +94,13 @@ function fill({ cluster = false } = {}): void {
     rounds: { add() {} },
   } as unknown as KeptGrants;
   holds = new Holds(requests, {} as WireOwners);
+  parts = { requests, holds, keptGrants };
   all = Array.from({ length: many }, (_, i) => {
     const key = `l${i}`;
     const lock = { name: key, key, sharing: "none", renewKeys: [key], proof: {} } as unknown as GrantedLock;
     const found = { token: 7n, untilMs: 30_000, askedMs: 0, runId: line.masterOf(key) };
     const spec = { lock, owner: `o${i}`, field: `o${i}`, leaseMs: 30_000, found } as unknown as GrantSpec;
-    const grant = new RedisGrant({ requests, holds, keptGrants }, spec);
+    const grant = new RedisGrant(parts, spec);
     const state = new Recorded(i < many - 1);
     grant.enter(state);
     return { grant, state, heard: state.heard };
@@ -123,6 +125,15 @@ async function eachHears(expected: readonly string[]): Promise<void> {
   await allTurns();
   for (const { heard } of all) expect(heard).toEqual(expected);
 }
+
+it("the late answer of a master that was replaced ends no hold which the present one has granted", () => {
+  const { spec } = at(0).grant;
+  const found = { ...spec.found, runId: "replaced" };
+  const late = new RedisGrant(parts, { ...spec, owner: "late", field: "late", found });
+  const state = new Recorded(false);
+  late.enter(state);
+  expect([state.heard, heardBy(0)]).toEqual([["uncertain"], []]);
+});
 
 describe("very many holds of one provider", () => {
   it("are told of a break in turns, and one that is asked before its turn is in doubt at once", async () => {

@@ -87,3 +87,14 @@ test("all have to ask when the lock is free, the first one when it stands first 
   await on.server.redis.pexpire(keys.waiters, 4 * aliveMs);
   expect(await ask("life", owners.slice(1))).toEqual([false, true]);
 });
+
+test("waiters keep their places at a server whose memory is full", async () => {
+  const owners = waiters(2);
+  await queue(owners);
+  await on.server.redis.config("SET", "maxmemory", "1");
+  try {
+    expect(await ask("lock", owners, aliveMs + 100)).toEqual([true, true]);
+  } finally {
+    await on.server.redis.config("SET", "maxmemory", "0");
+  }
+});

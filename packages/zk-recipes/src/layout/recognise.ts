@@ -60,18 +60,6 @@ export function kindOf(family: LayoutFamily, asked: PrimitiveKind | null = null)
   return asked !== null && serves(family, asked) ? asked : kindsOf[family][0];
 }
 
-/**
- * The primitive behind a list of children, by the first that is recognised; `null` when none is. A mutex, a Curator
- * `LeaderSelector` and the deprecated `InterProcessSemaphore` look the same and all count as a mutex.
- */
-export function recogniseKind(children: readonly string[]): PrimitiveKind | null {
-  for (const name of children) {
-    const family = familyOf(name);
-    if (family !== null) return kindOf(family);
-  }
-  return null;
-}
-
 const basesOf: Readonly<Partial<Record<LayoutFamily, readonly string[]>>> = {
   mutex: [mutexBase],
   "leader-latch": [latchBase],

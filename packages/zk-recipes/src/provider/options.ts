@@ -5,6 +5,7 @@ import {
   checkMillis,
   checkObject,
   checkString,
+  messageOf,
   type ResolvedProviderOptions,
   resolveProviderOptions,
 } from "@holdfast/core/internal";
@@ -171,8 +172,7 @@ function checkedAclOf(aclOf: (path: string) => readonly Acl[]): (path: string) =
     try {
       acl = aclOf(path);
     } catch (cause) {
-      const told = cause instanceof Error ? cause.message : String(cause);
-      throw new InvalidArgumentError(`${what} threw: ${told}`, { cause });
+      throw new InvalidArgumentError(`${what} threw: ${messageOf(cause)}`, { cause });
     }
     return checkAcl(what, acl);
   };

@@ -159,8 +159,11 @@ const closeWaitMs = 1_000;
 export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
   const resolved = resolveOptions(options);
   const { common } = resolved;
-  const id = common.runtime.randomId();
-  const events = new EventHub({ provider: id, backend: "zookeeper", runtime: common.runtime });
+  const events = new EventHub({
+    provider: common.runtime.randomId(),
+    backend: "zookeeper",
+    runtime: common.runtime,
+  });
   const cluster = options.connect ?? "client";
   const sessions = new SessionSequence({
     runtime: common.runtime,
@@ -186,7 +189,7 @@ export function zookeeperLocks(options: ZooKeeperLocksOptions): ZooKeeperLocks {
     ownsSession: resolved.client === null,
   };
   const driver = new ZooKeeperDriver(sessions, settings);
-  return new ZooKeeperProvider({ id, driver, link: sessions, events, options: common }, sessions, settings);
+  return new ZooKeeperProvider({ driver, link: sessions, events, options: common }, sessions, settings);
 }
 
 class ZooKeeperProvider extends DriverProvider<FencingToken> implements ZooKeeperLocks {

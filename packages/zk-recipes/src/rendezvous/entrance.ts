@@ -28,6 +28,9 @@ export interface Place {
   readonly context: SessionContext;
 }
 
+/** So long a call that is over waits for the answer to its last request. */
+const answeredWithinMs = 100;
+
 type Listing = Outcome<ResponseOf<"getChildren2">>;
 type Ready = Outcome<ResponseOf<"exists"> | null>;
 
@@ -84,16 +87,23 @@ export class Entrance implements Watched<boolean> {
     return this.#place;
   }
 
-  /** Whether this member saw that the round is full and made `ready` for the others. Waits while that is under way. */
+  /**
+   * Whether this member saw that the round is full and made `ready` for the others. Waits while that is under way. Where it is not, it is
+   * not begun any more.
+   */
   async opened(): Promise<boolean> {
+    if (this.#opening === null) {
+      this.#withdrawn = true;
+      return false;
+    }
     try {
-      return (await this.#opening) ?? false;
+      return await this.#opening;
     } catch {
       return false; // it failed for good, which is what `enter` then rejects with
     }
   }
 
-  /** Leaves no node behind: at once where there is contact, otherwise after the reconnect or with the session. */
+  /** Leaves no node behind: at once where the server answers, otherwise behind the call, after the reconnect or with the session. */
   async withdraw(): Promise<void> {
     this.#withdrawn = true;
     const context = this.#asked;
@@ -101,8 +111,8 @@ export class Entrance implements Watched<boolean> {
     const gone = this.#leaveNothing(context);
     this.#calls.engine.trackCleaning(gone);
     if (context.session.state !== "connected") return;
-    const { runtime, options } = this.#calls.engine;
-    await settledWithin(runtime, gone, options.releaseTimeoutMs, { ref: true });
+    // A server that does not answer must not hold up the call: what is left is taken back behind it.
+    await settledWithin(this.#calls.runtime, gone, answeredWithinMs, { ref: true });
   }
 
   /** Behind the look under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */
@@ -134,9 +144,11 @@ export class Entrance implements Watched<boolean> {
       ready !== null &&
       (await this.#calls.repeat(call, () => anyOlder(context.session, this.#parent, others, ready)));
     if (goesOn) return true;
-    if (!full) return false;
+    if (!full || this.#withdrawn) return false;
     this.#opening = this.#makeReady(call, ready !== null);
-    return await this.#opening;
+    const opened = await this.#opening;
+    if (!opened) this.#opening = null;
+    return opened;
   }
 
   get #path(): string {

@@ -1,5 +1,5 @@
 import { HoldfastError, LayoutConflictError } from "@holdfast/core";
-import { settledWithin } from "@holdfast/core/internal";
+import { messageOf, settledWithin } from "@holdfast/core/internal";
 import { formatSessionId, type Stat } from "@holdfast/zk-protocol";
 import { OwnNodeWatch } from "../recipes/grant/own-node-watch.js";
 import {
@@ -24,6 +24,8 @@ export class GroupSeat implements AsyncDisposable {
   /** Sessions of ours that may have made it. A node of one that has ended here goes as soon as the server knows. */
   readonly #sessions = new Set<bigint>();
   #context: SessionContext | null = null;
+  /** Of the last node that this seat has made. */
+  #czxid: bigint | null = null;
   #watch: OwnNodeWatch | null = null;
   #notOver: () => void = () => {};
   /** The last create, under way or answered. */
@@ -39,11 +41,17 @@ export class GroupSeat implements AsyncDisposable {
 
   /** Rejects with `LayoutConflictError` while another session has a member of that id. */
   async take(): Promise<void> {
-    for (;;) {
-      const taken = await this.#calls.repeat<Stat | true>(this.#call, (context) => this.#create(context));
-      if (taken === true) return;
-      if (!this.#isOurs(taken)) throw this.#conflict(taken);
-      await this.#calls.pause(tryAgainMs / 4);
+    try {
+      for (;;) {
+        const taken = await this.#calls.repeat<Stat | true>(this.#call, (context) => this.#create(context));
+        if (taken === true) return;
+        if (!this.#isOurs(taken)) throw this.#conflict(taken);
+        await this.#calls.pause(tryAgainMs / 4);
+      }
+    } catch (error) {
+      // A create whose answer was lost may have made the node, and no other code would take it away.
+      if (this.#sessions.size > 0) void this[Symbol.asyncDispose]();
+      throw error;
     }
   }
 
@@ -85,6 +93,7 @@ export class GroupSeat implements AsyncDisposable {
     const { path } = this.#call;
     context.claim(path, czxid);
     this.#context = context;
+    this.#czxid = czxid;
     // The delete waits for this create.
     if (this.#disposed !== null) return { ok: true, value: true, zxid: 0n };
     const again = (): void => {
@@ -150,7 +159,10 @@ export class GroupSeat implements AsyncDisposable {
         // Once an answer was lost, the name may belong to another client.
         const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
         if (!found.ok) return found;
-        if (found.value?.stat.ephemeralOwner !== session.id) return done;
+        const stat = found.value?.stat;
+        // Nor the node of another seat of this provider.
+        const others = stat !== undefined && stat.czxid !== this.#czxid && now.isClaimed(path, stat.czxid);
+        if (stat?.ephemeralOwner !== session.id || others) return done;
       }
       certain = false;
       return orAbsent(await outcomeOf(session, "delete", { path, version: -1 }));
@@ -167,8 +179,9 @@ export class GroupSeat implements AsyncDisposable {
   #warn(error: unknown): void {
     if (this.#warned) return;
     this.#warned = true;
-    const reason = error instanceof Error ? error.message : String(error);
-    process.emitWarning(`the group member at ${this.#call.path}: ${reason}`, { type: "HoldfastWarning" });
+    process.emitWarning(`the group member at ${this.#call.path}: ${messageOf(error)}`, {
+      type: "HoldfastWarning",
+    });
   }
 
   #conflict({ ephemeralOwner }: Stat): LayoutConflictError {

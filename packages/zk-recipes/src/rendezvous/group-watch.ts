@@ -19,6 +19,8 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
   #changed: () => void = () => {};
   readonly #watches = new Set<WatchHandle>();
   #notOver: () => void = () => {};
+  /** Its observer has ended: what a read that is under way still arms is taken back. */
+  #stopped = false;
 
   constructor(calls: RetryingRequests, lockName: string) {
     this.#calls = calls;
@@ -33,7 +35,9 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
 
   subscribe(changed: () => void): () => void {
     this.#changed = changed;
+    this.#stopped = false;
     return () => {
+      this.#stopped = true;
       this.#notOver();
       for (const watch of this.#watches) watch.remove();
       this.#watches.clear();
@@ -45,7 +49,7 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
       this.#notOver();
       for (const watch of this.#watches) watch.drop();
       this.#watches.clear();
-      this.#notOver = context.whenOver(() => this.#changed());
+      if (!this.#stopped) this.#notOver = context.whenOver(() => this.#changed());
       return this.#look(context, true);
     });
     if (members.length === 0) await this.#calls.absent(this.#call);
@@ -106,7 +110,8 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
           this.#changed();
         },
       });
-      this.#watches.add(handle);
+      if (this.#stopped) handle.remove();
+      else this.#watches.add(handle);
     });
   }
 }

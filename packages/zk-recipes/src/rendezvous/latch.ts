@@ -2,6 +2,7 @@ import type { LatchStore } from "@holdfast/core/internal";
 import { decodeInt, encodeInt } from "../layout/numbers.js";
 import type { CallInfo, RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { type FoundNode, WatchedNode } from "../recipes/requests/watched-node.js";
+import type { SessionContext } from "../recipes/session/session-context.js";
 import { update } from "../values/counter.js";
 
 /**
@@ -13,6 +14,8 @@ export class ZooKeeperLatch implements LatchStore {
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   readonly #node: WatchedNode;
+  /** On this session a count above 0 was read since the last wait began, so that a 0 which is read behind it is no older one. */
+  #sawAboveOn: SessionContext | null = null;
 
   constructor(calls: RetryingRequests, name: string) {
     this.#calls = calls;
@@ -44,10 +47,17 @@ export class ZooKeeperLatch implements LatchStore {
   }
 
   subscribe(changed: () => void): () => void {
+    this.#sawAboveOn = null;
     return this.#node.subscribe(changed);
   }
 
+  /** A server that lags may show that a latch is not set yet: the first 0 counts once the server has caught up. */
   async read(): Promise<number> {
+    const { context } = this.#calls.sessions;
+    const count = this.#countIn(await this.#node.read());
+    if (count > 0) this.#sawAboveOn = context;
+    const sure = this.#sawAboveOn === context && context === this.#calls.sessions.context;
+    if (count > 0 || sure || this.#countIn(await this.#calls.readSynced(this.#call)) === 0) return count;
     return this.#countIn(await this.#node.read());
   }
 

@@ -2,12 +2,12 @@ import { BackendError } from "@holdfast/core";
 import type { VainWait } from "@holdfast/core/internal";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 
-/** The server's own word that a node, or its parent, is not there. */
 /** Whether a server that answers so may well say yes to the same request a little later. */
 export function isPassingCode(code: number): boolean {
   return code === errorCodes.ThrottledOp || code === errorCodes.OperationTimeout;
 }
 
+/** The server says that a node, or its parent, does not exist. */
 export function saysNoNode(error: unknown): error is ZooKeeperError {
   return error instanceof ZooKeeperError && error.code === errorCodes.NoNode;
 }

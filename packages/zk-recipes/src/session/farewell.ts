@@ -18,7 +18,7 @@ export class Farewell implements LinkListener {
   #finished: () => void = () => {};
   #ended = false;
 
-  /** `ref`: somebody waits for the end, so it holds the process; a session that was lost does not. */
+  /** `ref`: a caller waits for the end, so the process stays alive. `false` after a loss, for whose end no caller waits. */
   constructor(link: Link, runtime: Runtime, limitMs: Millis, ref: boolean) {
     this.#link = link;
     this.#runtime = runtime;
@@ -35,7 +35,7 @@ export class Farewell implements LinkListener {
     else this.#step();
   }
 
-  /** Somebody waits now, and only for so long. */
+  /** From now on a caller waits for the end, for `limitMs` at most, and the process stays alive. */
   within(limitMs: Millis): Promise<void> {
     if (this.#ended) return this.done;
     this.#cancelLimit();

@@ -166,8 +166,12 @@ export class LinkedSession implements ZooKeeperSession {
     return this.#states.listen(listener);
   }
 
+  onBroken(listener: () => void): () => void {
+    return this.#states.listenToBreaks(listener);
+  }
+
   whenConnected(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
-    // Judged now, whatever the timers do: whoever hears that this session is lost finds its successor in place.
+    // The lease is judged now, although its timer may be late: when this call says that the session is lost, the next one is open already.
     if (this.#states.ranOut) this.#watchdog.check();
     if (this.#states.over) {
       return Promise.reject(new SessionLostError("whenConnected", { cause: this.#states.lostCause }));
@@ -271,7 +275,7 @@ export class LinkedSession implements ZooKeeperSession {
       this.#watches.clear();
     });
     this.#waiters.reject(new SessionLostError("whenConnected", { cause }));
-    // Nobody may wait for an answer that a dead session can get. On close, what is in flight is answered first.
+    // Requests in flight end now, since no answer comes to them any more. Only when our own client is closed are they answered first.
     if (reason === null && this.#owned) return;
     this.#sender.loseAll(cause);
   }

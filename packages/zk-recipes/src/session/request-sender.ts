@@ -105,7 +105,7 @@ export class RequestSender {
     else this.send("sync", { path: "/" }, done, false);
   }
 
-  /** The session is lost: nobody may wait for an answer that it can get no more. */
+  /** The session is over: ends the requests in flight, to which no answer will come. */
   loseAll(cause: unknown): void {
     for (const packet of this.#parts.link.pending.contents())
       if (packet instanceof Call) guarded(() => packet.lose(cause));

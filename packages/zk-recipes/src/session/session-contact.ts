@@ -18,6 +18,7 @@ export class SessionStates {
   readonly #lease: LeaseClock;
   readonly #runtime: Runtime;
   readonly #listeners = new Set<StateListener>();
+  readonly #breakListeners = new Set<() => void>();
   #state: SessionState | "closed" = "connecting";
   #lossReason: SessionLossReason | null = null;
   #lostCause: unknown;
@@ -65,8 +66,19 @@ export class SessionStates {
     for (const listener of [...this.#listeners]) guarded(() => listener(state));
   }
 
+  listenToBreaks(listener: () => void): () => void {
+    this.#breakListeners.add(listener);
+    return () => this.#breakListeners.delete(listener);
+  }
+
   suspend(): void {
     if (this.#state === "connected") this.set("suspended");
+  }
+
+  /** Contact is broken, perhaps in a session that is suspended already, because the machine seems to have slept. */
+  broken(): void {
+    this.suspend();
+    if (!this.over) for (const listener of [...this.#breakListeners]) guarded(listener);
   }
 
   /** `ending` runs before the listeners. For good: to be called once. */
@@ -178,7 +190,7 @@ export class SessionContact implements LinkListener {
   }
 
   broken(): void {
-    this.#parts.states.suspend();
+    this.#parts.states.broken();
   }
 
   down(cause: Error | null, wasUp: boolean): void {
@@ -188,7 +200,7 @@ export class SessionContact implements LinkListener {
     if (cause !== null) this.lastCause = cause;
     const refused = !wasUp && cause !== null && "code" in cause;
     this.refusals = refused ? this.refusals + 1 : 0;
-    states.suspend();
+    states.broken();
     waiters.attemptFailed();
     watchdog.check();
   }
@@ -198,8 +210,9 @@ export class SessionContact implements LinkListener {
   }
 
   /**
-   * Nobody saw the handshake of this connection being sent, so nobody knows what of it the leader has counted: one of our
-   * own tells. What the owner of the client has in flight is answered first.
+   * This connection made its handshake before the client was adopted, so the session does not know from when the leader counts the lease.
+   * It sends one proof and cuts the connection when that has ended: the handshake of the next connection is seen. Answers come in order,
+   * so the requests that the owner of the client has in flight are answered first.
    */
   #takeUpAnew(): void {
     const { link, sender } = this.#parts;

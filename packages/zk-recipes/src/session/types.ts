@@ -127,6 +127,9 @@ export interface ZooKeeperSession {
   /** Each change of `state`, synchronously. `connected` comes after the watches have been re-sent. */
   onState(listener: (state: SessionState | "closed") => void): () => void;
 
+  /** Each end of a connection, or of an attempt at one, behind `onState`; also while the session is `suspended` already. */
+  onBroken(listener: () => void): () => void;
+
   /**
    * Resolves when `connected`. Rejects with `BackendError` (naming servers and the last cause) after
    * `waitMs`, or at one second when every server refused in a full round; with `SessionLostError` when it ends.

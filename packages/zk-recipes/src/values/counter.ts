@@ -18,9 +18,14 @@ export async function update(
 ): Promise<boolean> {
   return await calls.inTurn(call.path, async () => {
     for (let tries = 1; tries <= mostTries; tries++) {
-      const found = await calls.read(call);
-      const data = next(found?.data ?? null, found !== null);
-      if (data === null) return false;
+      let found = await calls.read(call);
+      let data = next(found?.data ?? null, found !== null);
+      if (data === null) {
+        // A server that lags shows what was there before. A write is guarded by the version; that nothing is written has to be confirmed.
+        found = await calls.readSynced(call);
+        data = next(found?.data ?? null, found !== null);
+        if (data === null) return false;
+      }
       const written = await conditionalWrite(calls, call, found?.stat ?? null, data, what);
       if (written !== null) return true;
       await calls.pause(calls.runtime.random() * Math.min(longestPauseMs, 2 ** tries));

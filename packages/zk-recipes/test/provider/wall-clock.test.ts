@@ -1,5 +1,5 @@
 import { type Runtime, systemRuntime } from "@holdfast/core";
-import { eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
 
@@ -10,8 +10,10 @@ beforeEach(() => {
   stepMs = 0;
 });
 
+let server: EmbeddedZooKeeper;
+
 async function start(connectionPolicy: "session" | "standard"): Promise<ZooKeeperLocks> {
-  const server = await startEmbeddedZooKeeper({ tickTimeMs: 500 });
+  server = await startEmbeddedZooKeeper({ tickTimeMs: 500 });
   onTestFinished(() => server.stop());
   const locks = zookeeperLocks({
     connect: server.connectString,
@@ -66,5 +68,21 @@ describe("a wall clock that is set 150 ms forward", () => {
     });
     expect(heard).toEqual(["uncertain", "recovered"]);
     expect(leadership.state).toBe("held");
+  });
+
+  test("deposes such a leader at once when the contact breaks before the server has answered", async () => {
+    const locks = await start("standard");
+    const leadership = await locks.leaderElection("e").campaign();
+    const [session] = server.sessions();
+    const held = server.faults.on({ op: ["sync", "multi"] }, { do: "no-reply" });
+    stepMs = 150;
+    await eventually(() => leadership.state === "uncertain", { what: "the doubt" });
+    await held.reached();
+    server.faults.refuseConnections();
+    const begunMs = performance.now();
+    server.dropConnection(session?.id ?? 0n);
+    await eventually(() => leadership.lost.aborted, { what: "the end of the term" });
+    expect(performance.now() - begunMs).toBeLessThan(500);
+    expect(leadership.lost.reason).toMatchObject({ reason: "suspended" });
   });
 });

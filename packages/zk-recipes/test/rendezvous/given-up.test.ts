@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe("a member given up while its node is being made, whose create with the missing parents loses its answer", () => {
-  test("of a double barrier is gone before enter() rejects, so that the next member does not pass with it", async () => {
+  test("of a double barrier is gone soon after enter() rejects, so that the next member does not pass with it", async () => {
     const path = "/barriers/new";
     const abort = new AbortController();
     const reason = new Error("given up");
@@ -29,7 +29,7 @@ describe("a member given up while its node is being made, whose create with the 
     const entering = locks.doubleBarrier(path, 2).enter({ signal: abort.signal });
     await expect(entering).rejects.toBe(reason);
     await lost.reached();
-    expect(server.operator.getChildren(path)).toEqual([]);
+    await eventually(() => server.operator.getChildren(path).length === 0, { what: "no member" });
     const alone = (await connected()).doubleBarrier(path, 2).enter({ waitMs: 300 });
     await expect(alone).rejects.toThrow(AcquireTimeoutError);
   });
@@ -54,6 +54,47 @@ describe("a member given up while its node is being made, whose create with the 
     await disposed;
     expect(server.operator.getChildren(path)).toEqual([]);
   });
+});
+
+test("a member of a double barrier that is given up while it looks for an older round does not open the barrier for the others", async () => {
+  const path = "/barriers/crashed";
+  server.operator.create("/barriers");
+  server.operator.create(path);
+  server.operator.create(`${path}/ready`);
+  const waiting = (await connected()).doubleBarrier(path, 2).enter({ waitMs: 1_500 });
+  const refused = expect(waiting).rejects.toThrow(AcquireTimeoutError);
+  const others = () => server.operator.getChildren(path).filter((name) => name !== "ready");
+  await eventually(() => others().length === 1, { what: "the other member" });
+  const abort = new AbortController();
+  const reason = new Error("given up");
+  server.faults.on(
+    { op: ["exists", "multiRead"], path: `${path}/${others()[0]}` },
+    { do: "run", call: () => abort.abort(reason) },
+  );
+  await expect(locks.doubleBarrier(path, 2).enter({ signal: abort.signal })).rejects.toBe(reason);
+  await refused;
+});
+
+test("a join that rejects after an outage leaves no member behind, and the id can be taken again", async () => {
+  const provider = zookeeperLocks({
+    connect: server.connectString,
+    sessionTimeoutMs: 20_000,
+    connectTimeoutMs: 400,
+  });
+  onTestFinished(async () => void (await provider.close({ releaseTimeoutMs: 500 })));
+  await provider.ready();
+  const group = provider.groupMembership("/groups/out");
+  await (await group.join("first"))[Symbol.asyncDispose]();
+  server.faults.on({ op: "create2" }, { do: "close", when: "applied" });
+  const away = server.faults.on({ op: "connect", times: Number.POSITIVE_INFINITY }, { do: "close" });
+  await expect(group.join("m")).rejects.toMatchObject({ code: "HF_BACKEND" });
+  expect(server.operator.getChildren("/groups/out")).toEqual(["m"]);
+  away.release();
+  await eventually(() => server.operator.getChildren("/groups/out").length === 0, {
+    what: "no member",
+    withinMs: 10_000,
+  });
+  await (await group.join("m"))[Symbol.asyncDispose]();
 });
 
 describe("a second join of an id in one provider", () => {

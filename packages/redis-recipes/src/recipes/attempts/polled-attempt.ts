@@ -9,6 +9,7 @@ import type { Attempt, AttemptListener, GrantRequest, PermitLimit } from "@holdf
 import { nothingDone, OutcomeUnknownError, ofLock } from "../../client/errors.js";
 import type { Answer } from "../../client/redis-line.js";
 import { type ChannelPlace, cappedSleepMs } from "../channels/channel-waiters.js";
+import type { GrantedLock } from "../grants/holds.js";
 import { checkAcknowledged, foundIn, RedisGrant } from "../grants/redis-grant.js";
 import type { LockKeys, PolledAnswer, PolledOwner, PolledScripts } from "../kinds/kind.js";
 import type { Requests } from "../requests/requests.js";
@@ -168,6 +169,11 @@ export class PolledAttempt implements Attempt {
     const requests = this.#requests;
     const { what } = this.#scripts;
     this.#woken = false;
+    if (requests.lacksClock(this.#key)) {
+      const { lock, field } = this.#held;
+      await requests.batches.ask(lock.renewal, lock.renewKeys, { field, leaseMs: this.#leaseMs });
+      if (this.#over) return { againMs: null };
+    }
     this.#roundTrips++;
     const { notAfterMs, options } = requests.grantBounds(this.#key);
     const floor = requests.floorOf(this.#key);
@@ -248,14 +254,12 @@ export class PolledAttempt implements Attempt {
     }
     requests.sawToken(this.#key, reply.token);
     const asking = this.#asking;
-    const { sharing, renewal, fieldOf, askedByChannel } = this.#scripts;
-    const renewKeys = this.#scripts.renewKeys?.(asking) ?? asking.keys.renewKeys;
+    const { askedByChannel } = this.#scripts;
     const { revokeChannels } = this.#client;
     const token = beside?.token ?? reply.token;
     const grant = new RedisGrant(this.#client, {
-      lock: { name: this.#name, key: this.#key, sharing, renewal, renewKeys },
+      ...this.#held,
       owner: asking.owner,
-      field: fieldOf?.(asking) ?? asking.owner,
       permitIds: asking.permitIds,
       leaseMs: this.#leaseMs,
       found: foundIn(answer, { token, pttlMs: Math.min(reply.pttlMs, this.#leaseMs) }),
@@ -270,6 +274,15 @@ export class PolledAttempt implements Attempt {
     const first = this.#beforeDelivery(contended);
     const [state] = this.#listener.granted([grant], first.length > 0 ? Promise.all(first) : undefined);
     grant.enter(state);
+  }
+
+  /** The lock, and how a renewal names the hold. */
+  get #held(): { readonly lock: GrantedLock; readonly field: string } {
+    const { sharing, renewal, fieldOf, renewKeys } = this.#scripts;
+    const asking = this.#asking;
+    const keys = renewKeys?.(asking) ?? asking.keys.renewKeys;
+    const lock = { name: this.#name, key: this.#key, sharing, renewal, renewKeys: keys };
+    return { lock, field: fieldOf?.(asking) ?? asking.owner };
   }
 
   #beforeDelivery(contended: boolean): readonly Promise<void>[] {

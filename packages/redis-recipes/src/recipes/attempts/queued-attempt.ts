@@ -197,6 +197,15 @@ export class QueuedAttempt implements Attempt, Wait {
     const turns = this.#parts.map(({ lock }) => this.#client.keptGrants?.javasTurn(lock.key));
     if (turns.some((turn) => turn !== undefined)) await Promise.all(turns);
     if (this.#phase !== "asking") return;
+    if (requests.lacksClock(this.lock.key)) {
+      const entry = { field: this.lock.fieldOf(this.owner), leaseMs: this.leaseMs };
+      try {
+        await requests.batches.ask(this.lock.renewal, this.lock.renewKeys, entry);
+      } catch (error) {
+        return this.failed(error);
+      }
+      if (this.#phase !== "asking") return;
+    }
     const { notAfterMs, options } = requests.grantBounds(this.lock.key);
     this.#mayBeThere = true;
     this.#roundTrips++;

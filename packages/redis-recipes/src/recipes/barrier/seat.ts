@@ -3,6 +3,7 @@ import {
   awaitValue,
   type BarrierSeat,
   inBounds,
+  settledWithin,
   type WaitBounds,
   type Watched,
 } from "@holdfast/core/internal";
@@ -22,12 +23,15 @@ export interface BarrierTimes {
   readonly aliveMs: Millis;
 }
 
+/** So long a call that is over waits for the answer to its last request. */
+const answeredWithinMs: Millis = 100;
+
 /** `leaving`: a request to leave was sent, and may be done although its answer is lost. */
 type Phase = "entering" | "in" | "leaving" | "left" | "over";
 
 /** A member from the moment it asks. While it enters, each look takes the seat again; once it has passed, a seat that is gone is lost. */
 export class Seat implements BarrierSeat, Watched<boolean> {
-  lost: LossReason | null = null;
+  #lost: LossReason | null = null;
   readonly #runs: RetryingRequests;
   readonly #member: string;
   readonly #parties: number;
@@ -94,10 +98,18 @@ export class Seat implements BarrierSeat, Watched<boolean> {
 
   onLost(listener: (reason: LossReason) => void): void {
     this.#listener = listener;
-    if (this.lost !== null) listener(this.lost);
+    if (this.#lost !== null) listener(this.#lost);
   }
 
-  watch(): void {}
+  /** Reads the clock: the timer may be late. */
+  get lost(): LossReason | null {
+    if (this.#counts && this.#runs.engine.runtime.nowMs() >= this.#countsUntilMs) this.#lose("lease-expired");
+    return this.#lost;
+  }
+
+  watch(): void {
+    void this.lost;
+  }
 
   async leave(bounds: WaitBounds): Promise<void> {
     const { engine } = this.#runs;
@@ -123,13 +135,14 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     await this.#call("leave", false);
   }
 
-  /** Of one who never passed. Waits for the answer only while there is somebody to give one; a seat left behind ends by itself. */
+  /** Of one who never passed. Waits for the answer of a server that answers; a seat that is left behind ends by itself. */
   async withdraw(): Promise<void> {
     const { engine, line } = this.#runs;
     this.#end("over");
     const gone = this.#looking.then(() => this.#call("leave", false)).catch(() => {});
     engine.trackCleaning(gone);
-    if (line.state === "connected") await gone;
+    if (line.state === "connected")
+      await settledWithin(engine.runtime, gone, answeredWithinMs, { ref: true });
   }
 
   /** The others count on us. */
@@ -184,7 +197,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   #lose(reason: LossReason): void {
     if (!this.#counts) return;
     this.#end("over");
-    this.lost = reason;
+    this.#lost = reason;
     this.#listener(reason);
   }
 

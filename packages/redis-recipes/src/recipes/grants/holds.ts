@@ -97,8 +97,10 @@ export class Holds {
    * hears of the loss before this grant is delivered. Readers stand beside each other, and beside a writer of the same owner alone.
    *
    * This hold is in the books by then, because what a holder does on hearing it may end this very grant, which takes it out of the books.
+   *
+   * `judges`: the answer is one that counts now. Of a master that was replaced it says nothing of what others hold.
    */
-  add(hold: Held): void {
+  add(hold: Held, judges: boolean): void {
     const { owner, field, lock } = hold.spec;
     const { key, sharing } = lock;
     this.#holds.set(field, hold);
@@ -106,7 +108,7 @@ export class Holds {
     if (hold.slot !== null) this.#bySlot.add(hold.slot, hold);
     this.toBeDelivered(hold);
     // Alone on its key, as nearly always, or among those that may stand beside it.
-    if (sharing === "any" || this.#byKey.isAlone(key, hold)) return;
+    if (!judges || sharing === "any" || this.#byKey.isAlone(key, hold)) return;
     for (const other of this.on(key)) {
       const { spec } = other;
       if (spec.owner === owner) continue;

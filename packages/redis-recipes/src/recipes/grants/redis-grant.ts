@@ -125,11 +125,11 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.#state = state;
     // A listener of another grant that was entered with this one has given the call up.
     if (this.ended) return;
-    this.#holds.add(this);
     // Rule 9: the answer of a master that was replaced before it could be delivered.
     const replaced = line.state !== "connected" || line.masterOf(lock.key) !== found.runId;
     // Rule 1: the lease may have been counted by the clock of before a step.
     const dated = !this.#requests.trusts({ runId: found.runId, sentMs: found.askedMs });
+    this.#holds.add(this, !replaced && !dated);
     if (replaced || dated || this.#holds.stolenSince(owner, found.askedMs)) this.becomeUncertain();
   }
 

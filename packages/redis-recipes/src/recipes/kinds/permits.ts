@@ -24,6 +24,10 @@ const take = mappedScript(permitTake, (answer): PolledAnswer => {
   if (status === "unset") {
     return { status: "busy", serverMs, againMs: null, missing: "it has no limit yet: call setLimit()" };
   }
+  if (status === "beyond") {
+    const missing = `more are asked for than its limit of ${answer.limit}: call setLimit()`;
+    return { status: "busy", serverMs, againMs: null, missing };
+  }
   if (status === "busy") {
     return { status, serverMs, againMs: answer.leaseLeftMs < 0 ? null : answer.leaseLeftMs };
   }

@@ -16,8 +16,8 @@ const mostParts = 50;
 const partSize = 200;
 
 /**
- * Gives everybody a turn in each period, and spreads the turns of many over it, so that ten thousand do not ask in the same
- * moment. Between two turns of one there is a period at most, whoever comes and goes meanwhile.
+ * Gives each member one turn in a period and spreads the turns over it, so that ten thousand members do not ask in the same moment.
+ * At most one period lies between two turns of a member, also when other members come and go.
  */
 export class Rounds<T extends object> {
   readonly #parts: RoundsParts<T>;

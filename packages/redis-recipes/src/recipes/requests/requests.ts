@@ -139,6 +139,14 @@ export class Requests implements BatchContext {
     return { notAfterMs, options: acks > 0 ? { wait: { replicas: acks, timeoutMs: waitTimeoutMs } } : {} };
   }
 
+  /**
+   * Whether a request for a lock that waits for replicas would have no date: the server's clock is not known. A copy of it could come behind
+   * the last request of its owner then, and hold the lock for a whole lease. A renewal of what is not held tells the clock.
+   */
+  lacksClock(key: string): boolean {
+    return this.settings.acks > 0 && this.notAfterMs(key) === null;
+  }
+
   /** For `runLast`: up to when a request that failed so may still run. */
   lateUntilMs(error: unknown, notAfterMs: number | null): number | null {
     return this.settings.acks > 0 && error instanceof OutcomeUnknownError ? notAfterMs : null;

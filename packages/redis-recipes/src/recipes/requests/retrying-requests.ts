@@ -15,38 +15,39 @@ export interface RetriedCall {
   readonly patient: boolean;
 }
 
-const pauseMs: Millis = 100;
-
 /** Calls of what is no grant: sent again after trouble in transport, where that can do no harm, until the outage is too long. */
 export class RetryingRequests {
   readonly engine: GrantEngine;
   readonly line: RedisLine;
   readonly channelWaiters: ChannelWaiters;
 
-  constructor(engine: GrantEngine, line: RedisLine, rooms: ChannelWaiters) {
+  constructor(engine: GrantEngine, line: RedisLine, channelWaiters: ChannelWaiters) {
     this.engine = engine;
     this.line = line;
-    this.channelWaiters = rooms;
+    this.channelWaiters = channelWaiters;
   }
 
-  /** Rejects with the last error once `connectTimeoutMs` has passed, and at once with one that will not pass. */
+  /** Tries again as `options.retry` says. Rejects with the last error once `connectTimeoutMs` has passed, and at once with one that will not pass. */
   async run<R>(script: Script<R>, call: RetriedCall): Promise<R> {
     const { engine, line } = this;
     const { runtime, options } = engine;
-    const endMs = runtime.nowMs() + options.connectTimeoutMs;
-    for (;;) {
+    const startedMs = runtime.nowMs();
+    const endMs = startedMs + options.connectTimeoutMs;
+    for (let tries = 1; ; tries++) {
       if (line.state !== "connected") {
         await (call.patient ? engine.contactRegained() : engine.contact());
       }
+      let delayMs: Millis | null = null;
       try {
         return (await line.run(script, call.keys, call.args)).reply;
       } catch (error) {
         if (error instanceof OutcomeUnknownError && !call.repeatable) throw unsure(error);
-        const passing = error instanceof BackendError && error.retryable;
-        if (!passing || engine.closed || runtime.nowMs() + pauseMs >= endMs)
-          throw conflictIn(call.keys, error);
+        const nowMs = runtime.nowMs();
+        if (error instanceof BackendError && error.retryable && !engine.closed)
+          delayMs = options.retry.next(tries, nowMs - startedMs, error);
+        if (delayMs === null || nowMs + delayMs >= endMs) throw conflictIn(call.keys, error);
       }
-      await pause(runtime, pauseMs, { ref: true }).over;
+      await pause(runtime, delayMs, { ref: true }).over;
     }
   }
 }

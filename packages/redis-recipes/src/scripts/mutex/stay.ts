@@ -1,4 +1,5 @@
 import { clock } from "../lua/clock.js";
+import { evenWhenFull } from "../lua/even-when-full.js";
 import { type CallScript, Reply } from "../script.js";
 
 /**
@@ -37,7 +38,7 @@ export interface StayAnswer {
 export const stay: CallScript<StayArgs, StayAnswer> = {
   name: "stay",
   keyCount: 3,
-  lua: `${clock}
+  lua: `${evenWhenFull}${clock}
 local aliveMs = tonumber(ARGV[1])
 local untilMs = nowMs + aliveMs
 local stays, at = {}, 2

@@ -29,6 +29,8 @@ export type PermitTakeAnswer =
       /** Until the next permit expires; -1 when none does. */
       readonly leaseLeftMs: number;
     }
+  /** More are asked for than there are in all. */
+  | { readonly status: "beyond"; readonly serverMs: number; readonly limit: number }
   /** No number of permits is set, so nothing is granted until there is one. */
   | { readonly status: "unset"; readonly serverMs: number }
   /** There are so many permits in all, not as many as the caller says. */
@@ -39,6 +41,7 @@ export type PermitTakeAnswer =
 const readTake = answerReader<PermitTakeAnswer>("permit-take", {
   granted: (reply) => ({ token: reply.token(), pttlMs: reply.integer(), free: reply.integer() }),
   busy: (reply) => ({ free: reply.integer(), leaseLeftMs: reply.integer() }),
+  beyond: (reply) => ({ limit: reply.integer() }),
   unset: nothingMore,
   limit: (reply) => ({ limit: reply.integer() }),
   late: nothingMore,
@@ -50,7 +53,7 @@ const readTake = answerReader<PermitTakeAnswer>("permit-take", {
  *
  * Keys: permits, grants, token. Arguments: lease ms (-1 for never), limit (empty for none), not after (us, 0 for none), token TTL ms, token
  * floor, how to publish, Redisson's channel, then the ids as hex. Answer: granted (token, what is left of the lease, free) / busy (free, ms until one
- * expires) / unset / limit (the one there is) / late / conflict; server time in each.
+ * expires) / beyond (how many there are in all) / unset / limit (the one there is) / late / conflict; server time in each.
  *
  * As Redisson's: permits that are over are given back first, as many as are asked for; each grant is a member of 16 raw bytes with its
  * end as score; a TTL of the number goes for the grants too. Unlike it: server time; asked again with the same ids, it extends nothing.
@@ -82,6 +85,8 @@ end
 if not free and redis.call('ZCARD', k.grants) == 0 then return {'unset', nowUs} end
 free = (free or 0) + reap(k, wanted, how, channel)
 if free < wanted then
+  local all = free + redis.call('ZCARD', k.grants)
+  if all < wanted then return {'beyond', nowUs, all} end
   local first = redis.call('ZRANGE', k.grants, 0, 0, 'WITHSCORES')[2]
   local left = first and tonumber(first) < never and tonumber(first) - nowMs or -1
   return {'busy', nowUs, free, left}

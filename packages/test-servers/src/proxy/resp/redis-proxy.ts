@@ -156,6 +156,11 @@ export class RedisProxy extends TcpProxy {
     return this.#rule("cut", kind, match, { do: "cut", at, reset });
   }
 
+  /** The numbers of the connections that are open now, as in the trace. */
+  get connections(): readonly number[] {
+    return [...this.#connections].flatMap(([id, { closed }]) => (closed ? [] : [id]));
+  }
+
   /** Ends one connection, by FIN or by RST; no harm if it has ended. Its number is in the trace. */
   endConnection(connection: number, options: { reset?: boolean } = {}): void {
     const link = this.#connections.get(connection);

@@ -28,6 +28,8 @@ export interface SessionGrant extends Attended {
   hear(): void;
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void;
   recover(): void;
+  /** Contact is broken, in a session that may have been in doubt before. */
+  contactBroke(): void;
   /** A node of it is missing. */
   gone(): void;
 }
@@ -58,6 +60,9 @@ export class GrantSet {
       if (state === "suspended") this.#doubtAll();
       else if (state === "connected") this.#recoverAll();
       else if (state === "lost" || state === "closed") this.#loseAll(state);
+    });
+    session.onBroken(() => {
+      for (const grant of [...this.#grants]) if (grant.toldAtOnce) grant.contactBroke();
     });
   }
 

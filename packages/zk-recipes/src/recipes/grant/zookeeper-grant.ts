@@ -205,7 +205,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     return this.#state.doubted;
   }
 
-  /** One that its caller does not have yet goes on to the next session at once; and nobody believes for longer that he leads. */
+  /** An undelivered grant hears of the end at once, so that its claim goes on to the next session. So does a leader with `endsWhenSuspended`, whose term is over. */
   get toldAtOnce(): boolean {
     return !this.#state.delivered || this.parts.endsWhenSuspended === true;
   }
@@ -247,12 +247,18 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     this.#state.recovered();
   }
 
+  /** A term that ends with the contact was only in doubt while the machine seemed to have slept. */
+  contactBroke(): void {
+    if (this.#asleepOn !== null && !this.over) this.lose("suspended");
+  }
+
   /**
    * An event or a listing shows that a node is missing. While the caller does not have the hold it is not lost yet: the node
    * may have gone with the session, and what core asks next by `prove()` shows which.
    */
   gone(): void {
     if (this.over) return;
+    for (const { path } of this.nodes) this.context.nodes.delete(path);
     if (this.#state.delivered) this.lose("stolen");
     else this.#state.uncertain();
   }

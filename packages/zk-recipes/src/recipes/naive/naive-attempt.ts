@@ -174,7 +174,7 @@ export class NaiveAttempt extends SessionAttempt {
     // The answer before this one has shown the node.
     if (this.over) return this.#gone(this.#deleteOwn(czxid, { watched: true }));
     if (this.context.leaseAhead) this.#grant(czxid);
-    else this.context.whenUsable(() => this.#look());
+    else this.context.whenLeased(() => this.#look());
   }
 
   #grant(czxid: bigint): void {

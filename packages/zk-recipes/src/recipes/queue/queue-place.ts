@@ -106,7 +106,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
       this.grantingStat = outcome.value.stat;
       // There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone.
       if (this.#context.leaseAhead) return this.#grant();
-      return this.#context.whenUsable(() => this.#list());
+      return this.#context.whenLeased(() => this.#list());
     }
     const { mayWait } = this.spec;
     if (!mayWait && !this.#asksKeeper(view)) return this.#refused();

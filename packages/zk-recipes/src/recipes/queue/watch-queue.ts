@@ -37,7 +37,8 @@ class QueueWatch {
   /** On the present session, and after it on its successors. Where there is none any more, the next look shows that. */
   start(): void {
     const { context } = this.#sessions;
-    if (this.#stopped || context.over) return;
+    // Of a session that is over by the clock alone, `whenOver` is still to come.
+    if (this.#stopped) return;
     this.#children = null;
     this.#head = null;
     this.#notOver = context.whenOver(() => {

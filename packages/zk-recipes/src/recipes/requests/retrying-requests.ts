@@ -1,5 +1,5 @@
 import { BackendError, type HoldfastError, type Millis, type Runtime } from "@holdfast/core";
-import type { GrantEngine } from "@holdfast/core/internal";
+import { type GrantEngine, pause } from "@holdfast/core/internal";
 import {
   CreateFlags,
   type OpName,
@@ -163,7 +163,7 @@ export class RetryingRequests {
   }
 
   pause(delayMs: Millis): Promise<void> {
-    return new Promise((resolve) => this.runtime.setTimer(delayMs, resolve, { ref: true }));
+    return pause(this.runtime, delayMs, { ref: true }).over;
   }
 
   failure(call: CallInfo, error: Error): HoldfastError {

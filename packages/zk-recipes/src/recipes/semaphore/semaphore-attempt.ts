@@ -194,7 +194,7 @@ export class SemaphoreAttempt
     if (children.length > (this.#gate.limit ?? 0)) return this.#giveBack();
     // What was listed may be long gone.
     if (this.context.leaseAhead) this.#granted(this.#taken as OwnNodes);
-    else this.context.whenUsable(() => this.#listAgain());
+    else this.context.whenLeased(() => this.#listAgain());
   }
 
   #listAgain(): void {

@@ -91,6 +91,18 @@ export class SessionContext {
   }
 
   /**
+   * As `whenUsable`, for what needs a lease that is ahead. A session that is connected without one is proven first. For a while after a sleep of
+   * the machine no proof helps: `fn` runs after a pause then, because the server must not be asked without end.
+   */
+  whenLeased(fn: () => void): void {
+    if (this.session.state !== "connected") return this.whenUsable(fn);
+    this.session.prove(() => {
+      if (this.leaseAhead) fn();
+      else this.pause(askAgainMs, fn);
+    });
+  }
+
+  /**
    * Runs `fn` once an answer that passed through the leader shows that the session lives, so that a node which is gone did
    * not go with it. Asks again after each outage, until `wanted` says no.
    */

@@ -110,7 +110,9 @@ describe("a naive mutex", () => {
     session.leaseUntil = 0;
     made(9n);
     expect(await stateOf(attempt.grant)).toBe("open");
+    expect(session.has("exists")).toBe(false);
     session.leaseUntil = Number.MAX_SAFE_INTEGER;
+    session.answer(session.pending("sync"), { path: "/" });
     seen(9n, session.id);
     await holdOf(attempt);
   });

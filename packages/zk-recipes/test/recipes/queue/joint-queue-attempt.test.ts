@@ -149,6 +149,7 @@ describe("several locks at once", () => {
     const paths = enter();
     expect(await stateOf(attempt.grants)).toBe("open");
     session.leaseUntil = Number.MAX_SAFE_INTEGER;
+    for (const _place of paths) session.answer(session.pending("sync"), { path: "/" });
     listAll(paths);
     // The first was not watched yet when the second came.
     expect(attempt.states.map(({ doubted }) => doubted)).toEqual([true, true]);

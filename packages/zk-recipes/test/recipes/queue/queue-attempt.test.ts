@@ -1,4 +1,5 @@
 import { EvictedError, LayoutConflictError } from "@holdfast/core";
+import { eventually } from "@holdfast/test-servers";
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { mutexRule } from "../../../src/layout/queue-rules.js";
@@ -48,7 +49,11 @@ describe("a contender", () => {
     session().leaseUntil = 0;
     const path = enqueue("0000000000");
     expect(await stateOf(contender.grant)).toBe("open");
+    session().answer(session().pending("sync"), { path: "/" });
+    // A server is not asked without a pause where its answers do not help.
+    expect(session().has("getChildren2")).toBe(false);
     session().leaseUntil = Number.MAX_SAFE_INTEGER;
+    await eventually(() => session().has("getChildren2"), { what: "the next listing" });
     session().answer(session().pending("getChildren2"), { children: [path.slice(3)] });
     expect(await contender.grant).toMatchObject({ token: 50n });
   });

@@ -293,7 +293,9 @@ describe("the check behind the create", () => {
     session.leaseUntil = 0;
     const paths = take([]);
     expect(await stateOf(attempt.grant)).toBe("open");
+    expect(session.has("getChildren2", "/leases")).toBe(false);
     session.leaseUntil = Number.MAX_SAFE_INTEGER;
+    session.answer(session.pending("sync"), { path: "/" });
     session.answer(session.pending("getChildren2", "/leases"), { children: paths.map(nameOf) });
     expect(await hold()).toMatchObject({ roundTrips: 3 });
   });

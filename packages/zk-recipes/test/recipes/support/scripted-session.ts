@@ -135,6 +135,10 @@ export class ScriptedSession implements ZooKeeperSession {
     );
   }
 
+  onBroken(): () => void {
+    return () => {};
+  }
+
   onState(listener: (state: SessionState | "closed") => void): () => void {
     this.#stateListeners.add(listener);
     return () => this.#stateListeners.delete(listener);

@@ -1,0 +1,35 @@
+import { AcquireTimeoutError } from "@holdfast/core";
+import { startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { expect, onTestFinished, test } from "vitest";
+import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
+
+/** Two providers, of which the second reads the state of before anything was done, until it catches up by a `sync` or a write. */
+async function oneBehind(): Promise<{ ahead: ZooKeeperLocks; behind: ZooKeeperLocks }> {
+  const server = await startEmbeddedZooKeeper();
+  onTestFinished(() => server.stop());
+  const connected = async (): Promise<ZooKeeperLocks> => {
+    const provider = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 20_000 });
+    onTestFinished(async () => void (await provider.close({ releaseTimeoutMs: 500 })));
+    await provider.ready();
+    return provider;
+  };
+  const behind = await connected();
+  const [session] = server.sessions();
+  if (session === undefined) throw new Error("no session");
+  const ahead = await connected();
+  server.faults.staleReads(session.id);
+  return { ahead, behind };
+}
+
+test("a latch is taken down by a client whose server does not show its count yet", async () => {
+  const { ahead, behind } = await oneBehind();
+  expect(await ahead.countDownLatch("l").trySetCount(1)).toBe(true);
+  expect(await behind.countDownLatch("l").countDown()).toBe(0);
+  await ahead.countDownLatch("l").wait({ waitMs: 2_000 });
+});
+
+test("no waiter passes a latch whose count its server does not show yet", async () => {
+  const { ahead, behind } = await oneBehind();
+  await ahead.countDownLatch("l").trySetCount(1);
+  await expect(behind.countDownLatch("l").wait({ waitMs: 200 })).rejects.toThrow(AcquireTimeoutError);
+});
