@@ -140,6 +140,7 @@ export class ActionDesk {
     try {
       await this.#parts.audit.begin(row);
     } catch (error) {
+      await this.#end({ ...row, outcome: "denied" });
       throw new ProblemError(
         503,
         "audit-unavailable",

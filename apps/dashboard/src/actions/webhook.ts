@@ -3,6 +3,8 @@ import { messageOf } from "../core/problems.js";
 
 const mostWaiting = 100;
 const answerMs = 5_000;
+/** How long the end of the dashboard waits for rows that are not sent yet. */
+const drainMs = 3_000;
 
 export interface WebhookOptions {
   readonly url: string;
@@ -15,6 +17,7 @@ export interface WebhookOptions {
 export class Webhook {
   readonly #options: WebhookOptions;
   readonly #rows: AuditRow[] = [];
+  readonly #end = new AbortController();
   #sending: Promise<void> | undefined;
 
   constructor(options: WebhookOptions) {
@@ -32,14 +35,20 @@ export class Webhook {
     });
   }
 
-  /** When everything that was given has been tried. */
+  /** When everything that was given has been tried, or its time is over: the rest is left out then, and reported as a failure. */
   async drained(): Promise<void> {
+    const timer = setTimeout(() => this.#end.abort(), drainMs);
     await this.#sending;
+    clearTimeout(timer);
   }
 
   async #sendAll(): Promise<void> {
     const { url, authorization, onFailure } = this.#options;
     for (let row = this.#rows.shift(); row !== undefined; row = this.#rows.shift()) {
+      if (this.#end.signal.aborted) {
+        onFailure(`the dashboard ends: ${this.#rows.length + 1} rows were not sent to the audit webhook`);
+        return;
+      }
       try {
         const answer = await fetch(url, {
           method: "POST",
@@ -49,7 +58,7 @@ export class Webhook {
             ...(authorization === undefined ? {} : { authorization }),
           },
           body: JSON.stringify(row),
-          signal: AbortSignal.timeout(answerMs),
+          signal: AbortSignal.any([AbortSignal.timeout(answerMs), this.#end.signal]),
         });
         await answer.body?.cancel();
         if (!answer.ok) onFailure(`the audit webhook answered ${answer.status}`);

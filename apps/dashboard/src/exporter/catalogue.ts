@@ -39,7 +39,7 @@ export const exporterCatalogue: Catalogue = {
       type: "gauge",
       labels: perGroup,
       from: "the mirror",
-      help: "Waiters that are seen now; connections, where the backend shows no more.",
+      help: "Waiters that are seen now; connections, where the backend shows no more. Candidates of elections are not among them.",
     },
     {
       name: "lock_oldest_hold_seconds",

@@ -144,6 +144,8 @@ async function identify(
   const claimedName = claimedNameOf(authorization);
   const caller = JSON.stringify([claimedName, request.ip]);
   let check = credentials.underWay(authorization);
+  // A request that shares the check of another has counted nothing.
+  const counts = check === undefined;
   if (check === undefined) {
     const blockedMs = failedLogins.blockedMs(caller);
     if (blockedMs > 0) {
@@ -159,7 +161,7 @@ async function identify(
     admission = admitted(await check);
   } catch (error) {
     if (!(error instanceof BusyError)) throw error;
-    failedLogins.takeBack(caller);
+    if (counts) failedLogins.takeBack(caller);
     throw new ProblemError(503, "busy", error.message);
   }
   if (admission !== null) {

@@ -136,7 +136,7 @@ describe("the exporter's registry", () => {
 
 describe("the exporter", () => {
   it("counts locks, waiters and ages of the mirror, and leaves ages out that nobody knows", async () => {
-    keeper.all = [
+    const orderLocks = [
       observedLock("/locks/order-1", {
         state: "contended",
         waiterCount: 3,
@@ -146,10 +146,16 @@ describe("the exporter", () => {
       observedLock("/locks/order-2", { state: "contended", waiterCount: 2, oldestWait: ago(9_000) }),
       observedLock("/locks/idle", { state: "idle", holderCount: 0, kind: null }),
     ];
+    keeper.all = orderLocks;
     const orders = { ...inMain, lock_group: "locks/order-*" };
     expect(await value("locks", { ...inMain, recipe: "mutex", state: "contended" })).toBe(2);
     expect(await value("locks", { ...inMain, recipe: "unknown", state: "idle" })).toBe(1);
     expect(await value("lock_waiters", orders)).toBe(5);
+    keeper.all = [
+      observedLock("/leaders/boss-1", { kind: "leader-election", state: "contended", waiterCount: 2 }),
+    ];
+    expect(await value("lock_waiters", { ...inMain, lock_group: "leaders/boss-*" })).toBe(0);
+    keeper.all = orderLocks;
     expect(await value("lock_oldest_wait_seconds", orders)).toBeCloseTo(9, 0);
     expect(await value("lock_oldest_hold_seconds", orders)).toBeCloseTo(60, 0);
     expect(await value("top_lock_waiters", { ...inMain, lock: "/locks/order-1" })).toBe(3);

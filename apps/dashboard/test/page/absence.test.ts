@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { noHolderWord, notKnownNow, whyNoHolders, whyNoWaiters } from "../../page/src/format/absence.js";
+import {
+  noHolderWord,
+  nothingListed,
+  notKnownNow,
+  whyNoHolders,
+  whyNoWaiters,
+} from "../../page/src/format/absence.js";
 import type { ClusterRow, LockDetail, LockRow } from "../../src/contract/api.js";
 import { rowOf } from "../../src/core/rows.js";
 import { fakeLock } from "../fake-collector.js";
@@ -53,6 +59,23 @@ describe("a lock's page without a holder", () => {
       "Who holds it cannot be read.",
     );
   });
+
+  it("does not say that it was free where holders are counted and not named", () => {
+    const unnamed: Partial<LockRow>[] = [
+      { kind: "permit-semaphore", backend: "redis", state: "held", holderCount: 3 },
+      { kind: "semaphore", backend: "redis", state: "idle", holderCount: 0 },
+    ];
+    for (const each of unnamed)
+      expect(whyNoHolders(detail(each, { fromMemory: true }))).not.toContain("was not held");
+  });
+});
+
+it("a page of the audit without a row of the cluster says that older pages may have some", () => {
+  expect(nothingListed(true, false)).toMatch(/^None on this page/);
+  expect([nothingListed(false, false), nothingListed(false, true)]).toEqual([
+    "No actions yet",
+    "Nothing older",
+  ]);
 });
 
 describe("a list without holders, locks or waits", () => {

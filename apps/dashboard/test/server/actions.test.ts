@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { AuditLog } from "../../src/actions/audit-log.js";
 import type { Role } from "../../src/auth/roles.js";
 import type { ActionBody, AuditRow, FindingRow } from "../../src/contract/api.js";
@@ -163,6 +163,7 @@ describe("actions", () => {
     await using dashboard = await staged({ audit: { file: "/dev/full" } });
     expect(await act(dashboard, "admin")).toMatchObject({ status: 503, error: "audit-unavailable" });
     expect(dashboard.zookeeper.asked).toEqual([]);
+    expect((await audit(dashboard))[0]?.outcome).toBe("denied");
   });
 
   it("an audit file that cannot be written stops the start", async () => {
@@ -329,6 +330,21 @@ describe("actions", () => {
     }
     server.close();
     expect(heard).toMatchObject([{ row: { outcome: "done" }, authorization: "Bearer secret" }]);
+  });
+
+  it("a webhook that does not answer does not hold up the end", async () => {
+    const server = createServer(() => {});
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+    const dashboard = await staged({ audit: { webhook: { url } } });
+    for (let at = 0; at < 3; at++) await act(dashboard, "admin", { dryRun: true });
+    const begunMs = performance.now();
+    await dashboard[Symbol.asyncDispose]();
+    expect(performance.now() - begunMs).toBeLessThan(4_900);
   });
 
   it("a forced release counts as lost in the overview of its cluster, a dry run and a refusal do not", async () => {

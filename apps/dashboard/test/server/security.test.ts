@@ -74,6 +74,38 @@ describe("who is let in", () => {
     expect(tried.filter((status) => status === 429)).toHaveLength(20);
   });
 
+  it("requests that share one check, which the server is too busy for, give a caller no more than ten tries", async () => {
+    const users = [
+      { name: "ada", role: "viewer" as const, passwordHash: await hashPassword("correct horse") },
+    ];
+    await using dashboard = await serving({ users });
+    const asked = (count: number, name: (n: number) => string, password: (n: number) => string) =>
+      Array.from({ length: count }, async (_, n) => {
+        const headers = basic(name(n), password(n));
+        return (await dashboard.app.inject({ url: "/api/v1/me", headers })).statusCode;
+      });
+    const crowd = asked(
+      60,
+      (n) => `made-up-${n}`,
+      () => "x",
+    );
+    const shared = asked(
+      20,
+      () => "ada",
+      () => "one guess",
+    );
+    expect(new Set(await Promise.all(shared))).toEqual(new Set([503]));
+    await Promise.all(crowd);
+    const tried = await Promise.all(
+      asked(
+        30,
+        () => "ada",
+        (n) => `guess ${n}`,
+      ),
+    );
+    expect(tried.filter((status) => status === 401)).toHaveLength(10);
+  });
+
   it("what was right is remembered from its last use on", async () => {
     let nowMs = 0;
     const passwordHash = await hashPassword("correct horse");

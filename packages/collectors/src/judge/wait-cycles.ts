@@ -34,7 +34,7 @@ export function cyclesOf(edges: readonly WaitEdge[]): WaitCycle[] {
       });
     }
   };
-  // By themselves first: that others are tangled up with them makes nothing less certain.
+  // Cycles of threads alone come first: other participants that wait for them do not make such a cycle less certain.
   add(components(edges.filter(betweenThreads), exactNode), exactNode, "certain");
   for (const node of [exactNode, processNode] as const) {
     add([...components(edges, node), ...selfWaits(edges, node)], node, "possible");
@@ -58,7 +58,7 @@ function components(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
         names.has(node(cluster, to)) &&
         node(cluster, from) !== node(cluster, to),
     );
-    // Two processes with a permit each that wait for another permit of the same semaphore: everyday life.
+    // Two processes that hold one permit each and wait for another one of the same semaphore are normal, and no finding.
     return locksOf(members).length === 1 && members.some(oneOfSeveral) ? [] : [members];
   });
 }

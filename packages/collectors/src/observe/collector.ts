@@ -106,7 +106,7 @@ export interface EarlierSight {
   readonly token: string | null;
 }
 
-/** What a collector takes that shall tell whole stories of holds. */
+/** Options of a collector that reports each hold from its begin to its end, with its owner. */
 export interface StoryOptions {
   /**
    * Reads of each hold who has it, and tells by an event `identified`. Default false: only holders of contended locks and of those on screen

@@ -67,7 +67,7 @@ local headBefore, queue, gone = redis.call('LINDEX', k.queue, 0), redis.call('LR
 local deadlines = scoresOf(k.deadlines)
 for _, owner in ipairs(queue) do
   local over = tonumber(deadlines[owner] or 0) <= nowMs
-  if chosen(owner, over or not heard[owner] and channelOf(owner)) then
+  if chosen(owner, not heard[owner] and (over or channelOf(owner))) then
     out[#out + 1] = owner
     gone[owner] = over and 0 or 1
   end

@@ -6,7 +6,7 @@ import { type FollowingParts, followHolders, followQueue, ownerOf } from "./foll
 import { findingsOf } from "./lock-findings.js";
 import { LockRecord } from "./lock-record.js";
 import { isBelow } from "./owner-words.js";
-import type { Reading } from "./reading.js";
+import { noHash, type Reading } from "./reading.js";
 import { foreignListeners, hidesWaiters, kindOf } from "./waiting-kinds.js";
 
 /** How many locks that are gone have their highest token remembered. */
@@ -50,6 +50,9 @@ export class Book {
   apply(reading: Reading): LockRecord | null {
     const { key, atMs, readMs, leftMs, token, denied, beside } = reading;
     const known = this.records.get(key);
+    // A slim reading cannot tell permits from any other text: they stay as they are until the key is read in full.
+    if (reading.shape.is === "other" && reading.shape.what === noHash && known?.shape.is === "permits")
+      return known;
     const nothing = reading.shape.is === "nothing" && !someoneWaits(reading, known);
     const foreign = reading.shape.is === "other" || !this.#isLock(reading, known);
     if (foreign || (nothing && known === undefined && !this.#parts.attended(key))) {

@@ -23,20 +23,20 @@ export interface RedisCollectorOptions extends Pick<RedisLocksOptions, Connectio
    * Which keys are locks, as globs of SCAN over the lock's own key, such as `order:*`. All other keys are neither shown nor acted upon,
    * even where a client waits for them or a caller names them. Without a pattern there is no scan: the collector then sees locks with a
    * waiter on a channel, and locks that a caller names. One pattern lets the server filter; several are filtered here, which costs the
-   * server about twice as much.
+   * server about twice as much. Default: none.
    */
   readonly patterns?: readonly string[];
   /** SCAN calls in a second, for each master. Default 20: about 2 % of a core and 1,000,000 keys in 55 s. 0: no scan. */
   readonly scanCallsPerSecond?: number;
   /** COUNT of each call. Default 1,000. */
   readonly scanCount?: number;
-  /** Between two looks at the channels. Default 2,000. */
+  /** Milliseconds between two looks at the channels; default 2,000. */
   readonly channelsEveryMs?: Millis;
-  /** Between two reads of rows that are on screen. Default 500. */
+  /** Milliseconds between two reads of rows that are on screen; default 500. */
   readonly rowsEveryMs?: Millis;
-  /** As Redisson's, for the arithmetic of its fair queue when an action removes an entry. Default 300,000. */
+  /** As Redisson's, for the arithmetic of its fair queue when an action removes an entry. Milliseconds; default 300,000. */
   readonly fairLockWaitTimeoutMs?: Millis;
-  /** For simulations. */
+  /** Clocks and timers; simulations give their own. Default those of the process. */
   readonly runtime?: Runtime;
 }
 

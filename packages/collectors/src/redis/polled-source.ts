@@ -7,14 +7,22 @@ import { NoConnectionError, noContact } from "./outage.js";
 /** A source that is asked again and again: without an answer for `staleAfterMs` what it has said is stale. */
 export class PolledSource extends SourceState {
   readonly #staleAfterMs: Millis;
+  /** Of the last answer, which may be one of many that a whole success takes. */
+  #heardMs: Millis = Number.NEGATIVE_INFINITY;
 
   constructor(source: string, cost: string, staleAfterMs: Millis) {
     super(source, cost);
     this.#staleAfterMs = staleAfterMs;
   }
 
-  /** True when that is news. */
-  ok(atMs: Millis, state: "ok" | "syncing" = "ok", message: string | null = null): boolean {
+  /** True when that is news. `atMs`: of what is known by now; `heardMs`: of the last answer. */
+  ok(
+    atMs: Millis,
+    state: "ok" | "syncing" = "ok",
+    message: string | null = null,
+    heardMs: Millis = atMs,
+  ): boolean {
+    this.#heardMs = heardMs;
     const answered = state === "ok" ? { lastSuccessMs: atMs, coverage: 1 } : {};
     return this.set({ state, message, nextTryMs: null, ...answered });
   }
@@ -32,8 +40,7 @@ export class PolledSource extends SourceState {
 
   status(nowMs: Millis): SourceStatus {
     const { now } = this;
-    const aged =
-      now.state === "ok" && now.lastSuccessMs !== null && nowMs - now.lastSuccessMs > this.#staleAfterMs;
+    const aged = now.state === "ok" && nowMs - this.#heardMs > this.#staleAfterMs;
     return aged ? { ...now, state: "stale", message: "no news for longer than it should take" } : now;
   }
 }

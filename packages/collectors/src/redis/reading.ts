@@ -155,10 +155,13 @@ function countIn(reply: Reply): number {
 
 const owner = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:\d+(?::write)?$/i;
 
+/** What a slim reading finds of a key that is no hash. */
+export const noHash = "no hash";
+
 function shapeOf(scanned: Reply, text: { value: Reply; grants: Reply } | null): Shape {
   if (scanned instanceof ReplyError) {
     if (!scanned.reply.startsWith("WRONGTYPE")) return { is: "other", what: scanned.reply };
-    if (text === null) return { is: "other", what: "no hash" };
+    if (text === null) return { is: "other", what: noHash };
     const { value, grants } = text;
     if (typeof value !== "string" || !/^-?\d+$/.test(value)) return { is: "other", what: "no number" };
     return { is: "permits", free: Number(value), grants: typeof grants === "number" ? grants : null };

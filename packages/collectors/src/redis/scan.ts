@@ -86,7 +86,8 @@ export class Scan {
     let news: boolean;
     if (failed !== undefined) news = state.failed(failed.error, nowMs + retryMs);
     else if (loops.every((loop) => loop.passMs !== null)) {
-      news = state.ok(Math.min(...loops.map((loop) => loop.passMs ?? nowMs)));
+      const passMs = Math.min(...loops.map((loop) => loop.passMs ?? nowMs));
+      news = state.ok(passMs, "ok", null, nowMs);
     } else news = state.ok(nowMs, "syncing", "the first pass over all keys is under way");
     const before = state.now.coverage;
     state.set({ coverage });

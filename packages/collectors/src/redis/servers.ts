@@ -116,8 +116,9 @@ export class Servers {
     const evicts = policy !== undefined && policy !== "noeviction";
     tell("eviction policy", policy, evicts);
     tell("memory used", info.get("used_memory_human"));
-    tell("memory limit", maxMemory === 0 ? "none" : info.get("maxmemory_human"));
-    tell("append only file", info.get("aof_enabled") === "1" ? "on" : "off");
+    // Without the right to INFO nothing is known of these.
+    if (info.has("maxmemory")) tell("memory limit", maxMemory === 0 ? "none" : info.get("maxmemory_human"));
+    if (info.has("aof_enabled")) tell("append only file", info.get("aof_enabled") === "1" ? "on" : "off");
     const saved = Number(info.get("rdb_last_save_time") ?? 0);
     if (saved > 0) tell("last snapshot", new Date(saved * 1_000).toISOString());
     tell("connections", info.get("connected_clients"));

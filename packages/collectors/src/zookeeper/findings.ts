@@ -32,7 +32,7 @@ export class Findings {
   #since: ReadonlyMap<string, number> = new Map();
   /** Server and what it said. */
   readonly openAdmins: Set<string> = new Set();
-  /** Server's clock less ours, from nodes whose creation has just been heard of; `null` before the first. */
+  /** Server's clock less ours, from the last nodes whose creation has just been heard of; `null` before the first. */
   skewMs: number | null = null;
 
   constructor(settings: Settings, book: LockBook) {

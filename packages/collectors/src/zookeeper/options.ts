@@ -16,31 +16,31 @@ export interface ZooKeeperCollectorOptions extends StoryOptions {
    * false, as any other registration looks the same. Not for `/`.
    */
   readonly roots: readonly CollectorRoot[];
-  /** Credentials, `digest` for example. Reading is enough to watch; forcing needs the right to delete. */
+  /** Credentials, `digest` for example. Reading is enough to watch; forcing needs the right to delete. Default: none. */
   readonly auth?: readonly Credential[];
   /** Connect by TLS with these options of `node:tls`. Default: plain TCP. */
   readonly tls?: ConnectionOptions;
   /**
-   * Of the collector's own session, which owns no nodes; default 10,000, bounded by the server to 2 to 20 of its ticks. After two thirds of
+   * Time-out of the collector's own session, which owns no nodes. Milliseconds; default 10,000, bounded by the server to 2 to 20 of its ticks. After two thirds of
    * it without an answer all that is shown is stale, so a longer one lets a hand-over behind a cut be missed for longer.
    */
   readonly sessionTimeoutMs?: Millis;
   /** A root with more nodes below it is not read; default 200,000. */
   readonly maxNodes?: number;
-  /** Between two passes that compare everything in memory with the server; default 300,000. 0: none. */
+  /** Milliseconds between two passes that compare everything in memory with the server; default 300,000. 0: none. */
   readonly compareEveryMs?: Millis;
-  /** Between two rounds on servers before 3.6, which have no recursive watch; default and least 10,000. */
+  /** Milliseconds between two rounds on servers before 3.6, which have no recursive watch; default and least 10,000. */
   readonly pollEveryMs?: Millis;
-  /** From here on a hold counts as long; default 300,000. */
+  /** From here on a hold counts as long. Milliseconds; default 300,000. */
   readonly longHoldMs?: Millis;
-  /** An empty parent that has been seen so for longer is an orphan; default 600,000. */
+  /** An empty parent that has been seen so for longer is an orphan. Milliseconds; default 600,000. */
   readonly orphanAfterMs?: Millis;
   /**
    * Port at which the servers' AdminServer is looked for; default 8080. `false`: it is not asked. It tells of sessions and of
    * the server's state; without it the four-letter words do, where the server allows them.
    */
   readonly adminPort?: number | false;
-  /** For simulations. */
+  /** Clocks and timers; simulations give their own. Default those of the process. */
   readonly runtime?: Runtime;
 }
 

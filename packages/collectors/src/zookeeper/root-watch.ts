@@ -40,7 +40,13 @@ export class RootWatch {
   #pass = 0;
   #old = false;
   #cuts = 0;
+  /** On this connection the server has answered what servers before 3.6 do not know, so its end does not show that it is one of them. */
+  #knowsNew = false;
   #roots: string[] = [];
+  /** Roots over `maxNodes`: no watch stands there, and nothing below them is kept. */
+  readonly #unread = new Set<string>();
+  /** What was known of each root before contact came in doubt. */
+  readonly #before = new Map<SourceState, SourceStatus>();
   /** Levels that a `*` stands below. */
   #branchings: ReadonlySet<string> = new Set();
   /** Each connection makes what ran on the one before stop. */
@@ -86,6 +92,8 @@ export class RootWatch {
     if (why !== null) this.#desk.emit({ type: "resync", reason: why });
     this.stopTimers();
     const generation = ++this.#generation;
+    this.#knowsNew = false;
+    this.#before.clear();
     this.#pauseBook();
     void this.#run(generation);
   }
@@ -94,17 +102,25 @@ export class RootWatch {
     this.#pauseBook();
     for (const status of this.#statuses.values()) {
       if (status.now.state === "ok") status.set({ lastSuccessMs: this.#asOf(status.now) });
+      if (!this.#before.has(status)) this.#before.set(status, status.now);
       status.lost(message);
     }
   }
 
   /** Contact was in doubt only. */
   back(): void {
-    const states = [...this.#statuses.values()];
-    if (states.some(({ now }) => now.state === "stale")) {
-      for (const status of states) if (status.now.state === "stale") this.#ok(status);
-      if (!this.#old) this.#desk.book.resume();
+    let stood = false;
+    let syncing = false;
+    for (const [status, { state, message, coverage }] of this.#before) {
+      // What a walk has found out since then counts.
+      if (status.now.state !== "stale" && status.now.state !== "down") continue;
+      if (state === "ok") this.#ok(status);
+      else status.set({ state, message, coverage });
+      stood ||= state === "ok";
+      syncing ||= state === "syncing";
     }
+    this.#before.clear();
+    if (stood && !syncing && !this.#old) this.#desk.book.resume();
   }
 
   /** A child of a level that a `*` stands for has come or gone. */
@@ -118,7 +134,7 @@ export class RootWatch {
   }
 
   isWatched(path: string): boolean {
-    return this.#roots.some((root) => root === path || isBelow(path, root));
+    return this.#roots.some((root) => !this.#unread.has(root) && (root === path || isBelow(path, root)));
   }
 
   stop(): void {
@@ -139,6 +155,7 @@ export class RootWatch {
     const begunMs = runtime.nowMs();
     let found = 0;
     for (const root of this.#roots) {
+      if (this.#unread.has(root)) continue;
       const pause = (): Promise<void> => new Promise((resolve) => runtime.setTimer(50, resolve));
       found += (await compare(this.#desk.book, this.reads(), root, this.#pass, pause)).names;
     }
@@ -160,13 +177,15 @@ export class RootWatch {
     try {
       const all = await this.#expandAll();
       if (this.#over(generation)) return;
+      if (!this.#old && this.#branchings.size > 0) this.#knowsNew = true;
       this.#roots = withoutCovered([...all.values()].flat());
+      this.#unread.clear();
       this.#dropOutside();
       await this.#syncAll(generation, all);
       this.#cuts = 0;
     } catch (error) {
       if (this.#over(generation)) return;
-      if (error instanceof OutcomeUnknownError) this.#cuts += 1;
+      if (error instanceof OutcomeUnknownError) this.#cuts = this.#knowsNew ? 0 : this.#cuts + 1;
       if (isUnimplemented(error) || this.#cuts >= cutsBeforeOld) this.#old = true;
       if (isLossOfContact(error)) return; // the next connection begins anew
       const message = isUnimplemented(error) ? "the server is older than 3.6" : (error as Error).message;
@@ -245,16 +264,23 @@ export class RootWatch {
 
   async #count(path: string): Promise<number> {
     try {
-      return (await this.#desk.session.request("getAllChildrenNumber", { path })).totalNumber;
+      const { totalNumber } = await this.#desk.session.request("getAllChildrenNumber", { path });
+      this.#knowsNew = true;
+      return totalNumber;
     } catch (error) {
-      if (saysNoNode(error) || isNoAuth(error)) return 0;
-      throw error;
+      if (!saysNoNode(error) && !isNoAuth(error)) throw error;
+      this.#knowsNew = true;
+      return 0;
     }
   }
 
+  /** What was read there before the limit was passed would stand there as if it were of now. */
   #tooBig(path: string, count: number, status: SourceState): "too-big" {
+    const { book } = this.#desk;
+    this.#unread.add(path);
+    book.listed(() => book.mirror.deleted(path));
     const message = `${path} has ${count} nodes or more, over the limit of ${this.#desk.settings.maxNodes} (maxNodes): give roots below it, or raise the limit`;
-    status.set({ state: "too-big", message });
+    status.set({ state: "too-big", coverage: 0, message });
     return "too-big";
   }
 

@@ -1,3 +1,4 @@
+import { messageOf } from "@holdfast/core/internal";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import type { Settings } from "./options.js";
@@ -76,7 +77,7 @@ export class WatchingSession {
     // A session that never was is in no state that it could leave: nothing else would tell that there is trouble.
     session.whenConnected({ waitMs: reachedWithinMs }).catch((error: unknown) => {
       if (this.#closed || session !== this.#session || session.state === "connected") return;
-      this.#listener.unreached(error instanceof Error ? error.message : String(error));
+      this.#listener.unreached(messageOf(error));
     });
     return session;
   }

@@ -43,6 +43,8 @@ const sweepMs: Millis = 10_000;
 /** Of holds that grow long, and of empty parents, read in one sweep. */
 const perSweep = 1_000;
 const mostArrivals = 256;
+/** So many of the last new nodes tell how far the servers' clock is from ours. */
+const comparedNodes = 16;
 /** For so long one reading of the connections serves all that ask. */
 const contactsKeptMs: Millis = 2_000;
 
@@ -91,6 +93,8 @@ class Collector implements ZooKeeperCollector {
   #contactsAsked: Promise<void> = Promise.resolve();
   /** When events said that a node is new: the latest few. */
   readonly #arrivals = new RecentMap<string, number>(mostArrivals);
+  /** By how much the servers' clock was ahead of ours, at the last nodes that were compared. */
+  readonly #aheadMs: number[] = [];
   #stopSweep: (() => void) | null = null;
   #statusTold = false;
 
@@ -339,14 +343,17 @@ class Collector implements ZooKeeperCollector {
     });
   }
 
-  /** The ctime of a node whose event has just come is the servers' clock a moment before: of many, the least delay is the best guess. */
+  /**
+   * The ctime of a node whose event has just come is the servers' clock a moment before: of several, the least delay is the best guess. Of
+   * the last ones only, since clocks are put right.
+   */
   #compareClocks(path: string, ctime: bigint): void {
     const arrivedMs = this.#arrivals.get(path);
     if (arrivedMs === undefined) return;
     this.#arrivals.delete(path);
-    const aheadMs = Number(ctime) - arrivedMs;
-    const before = this.#findings.skewMs;
-    this.#findings.skewMs = before === null ? aheadMs : Math.max(before, aheadMs);
+    this.#aheadMs.push(Number(ctime) - arrivedMs);
+    if (this.#aheadMs.length > comparedNodes) this.#aheadMs.shift();
+    this.#findings.skewMs = Math.max(...this.#aheadMs);
   }
 
   /** Holds that have grown long, and empty parents of an age, are read, a share at a time. */

@@ -4,6 +4,7 @@ import { Attention } from "../../src/kit/attention.js";
 import { FindingTimes } from "../../src/kit/finding-times.js";
 import { Listeners } from "../../src/kit/listeners.js";
 import { SourceState } from "../../src/kit/source-state.js";
+import { PolledSource } from "../../src/redis/polled-source.js";
 
 const event: CollectorEvent = { type: "changed", key: "/locks/a" };
 
@@ -35,6 +36,13 @@ describe("listeners of a collector", () => {
     listeners.emit(event);
     expect(heard).toHaveLength(3);
   });
+});
+
+it("a source of which each success takes long is not stale as long as its answers come", () => {
+  const scan = new PolledSource("scan", "SCAN", 600_000);
+  scan.ok(0, "ok", null, 900_000);
+  expect(scan.status(901_000)).toMatchObject({ state: "ok", lastSuccessMs: 0 });
+  expect(scan.status(1_500_001)).toMatchObject({ state: "stale", lastSuccessMs: 0 });
 });
 
 it("a lock is looked at until its last viewer has gone, however the lists of viewers change", () => {

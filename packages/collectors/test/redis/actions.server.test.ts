@@ -196,6 +196,18 @@ describe("what an operator may do", () => {
     expect((await clean(false)).outcome).toBe("nothing-there");
   });
 
+  it("leaves a live waiter of holdfast in a fair queue though its deadline is over, as grants in Java take time off it", async () => {
+    const [dead, ours] = [`${java}:1`, "0c1b9c2e-3b0a-8c5d-9e6f-112233445566:3"];
+    const queue = "redisson_lock_queue:{late}";
+    await node.command("RPUSH", queue, dead, ours);
+    await node.command("ZADD", "redisson_lock_timeout:{late}", "1", dead, "1", ours);
+    await node.command("ZADD", "holdfast_alive:{late}", String(Date.now() + 60_000), ours);
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "late");
+    expect((await collector.act(request("clean-orphan", "late", seen.version))).outcome).toBe("done");
+    expect(await node.command("LRANGE", queue, 0, -1)).toEqual([ours]);
+  });
+
   it("gives no permit back when permits were taken or given back since that was decided", async () => {
     const locks = await lockOn(node);
     const permits = locks.permitSemaphore("pool:busy");

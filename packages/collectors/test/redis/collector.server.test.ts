@@ -1,5 +1,6 @@
 import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { expectFiguresOfRows } from "../figures.js";
 import { collect, lockOn, shown } from "./support.js";
 
@@ -62,6 +63,23 @@ describe("what a collector shows", () => {
       what: "the free lock to go",
       withinMs: 15_000,
     });
+  });
+
+  it("keeps a semaphore of Redisson, which has no key beside its own, over all passes of the scan", async () => {
+    await node.command("SET", "x:java", "0");
+    const listener = new Redis(node.port);
+    onTestFinished(() => listener.disconnect());
+    await listener.subscribe("redisson_sc:{x:java}");
+    const { collector, events } = collect({ url: node.url, patterns: ["x:*"] });
+    await shown(collector, "x:java", ({ state }) => state === "contended");
+    await eventually(() => events.filter(({ type }) => type === "pass").length >= 3, {
+      what: "three passes",
+      withinMs: 20_000,
+    });
+    expect(collector.get("x:java")).toMatchObject({ kind: "semaphore", state: "contended" });
+    expect(events.filter(({ type }) => type === "removed")).toEqual([]);
+    await node.command("SET", "x:java", "no number");
+    await eventually(() => collector.get("x:java") === undefined, { what: "what is no semaphore to go" });
   });
 
   it("tells a hold whose lease ran out from one that was given back", async () => {

@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { systemRuntime } from "@holdfast/core";
 import {
   type EmbeddedZooKeeper,
   eventually,
@@ -122,6 +123,58 @@ describe("what a collector is told by, and what it does without", () => {
     expect((usualSessionTimeoutMs * 2) / 3).toBeLessThan(7_000);
   });
 
+  it("says that a clock is wrong as long as it is", async () => {
+    const server = await start();
+    server.operator.create("/locks");
+    let lateMs = 5_000;
+    const runtime = { ...systemRuntime, wallMs: () => Date.now() - lateMs };
+    const watched = await watch(server, { runtime });
+    await watched.synced();
+    watched.collector.attend(Array.from({ length: 20 }, (_, at) => `/locks/${at}`));
+    const make = async (at: number): Promise<void> => {
+      server.operator.create(`/locks/${at}`);
+      server.operator.create(`/locks/${at}/lock-`, { flags: CreateFlags.persistentSequential });
+      await watched.row(`/locks/${at}`, ({ state }) => state === "held");
+    };
+    const skewed = () => watched.collector.findings().some(({ kind }) => kind === "clock-skew");
+    await make(0);
+    await eventually(skewed, { what: "the clock to be found wrong" });
+    lateMs = 0;
+    for (let at = 1; at < 18; at++) await make(at);
+    await eventually(() => !skewed(), { what: "the clock to be found right", withinMs: 10_000 });
+  });
+
+  it("keeps what is known of each root over a doubt about the contact that ends without a new connection", async () => {
+    const server = await start();
+    const nobody = [{ perms: 31, scheme: "digest", id: "a:b" }];
+    server.operator.create("/secret", { acl: nobody });
+    server.operator.create("/locks");
+    const watched = await watch(server, { roots: ["/secret", "/locks"], sessionTimeoutMs: 4_000 });
+    await eventuallySettled(watched);
+    const seen: unknown[] = [];
+    watched.collector.onEvent(() => seen.push(watched.collector.sources()[1]?.state));
+    // The process stands still for more than two thirds of the session time-out.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_750);
+    await eventually(() => seen.includes("stale"), { what: "the doubt to be told" });
+    const [secret, locks] = await eventuallySettled(watched);
+    expect([secret?.state, locks?.state]).toEqual(["denied", "ok"]);
+    expect(watched.events.filter(({ type }) => type === "resync")).toEqual([]);
+  });
+
+  it("takes no server for an older one whose connections end in the middle of a walk", async () => {
+    const server = await start();
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    const cuts = server.faults.on({ op: "multiRead", times: 2 }, { do: "close" });
+    const watched = await watch(server);
+    await watched.synced();
+    expect(cuts.hits).toHaveLength(2);
+    expect(watched.collector.sources()[0]).toMatchObject({ state: "ok", message: null });
+    const locks = await provider(server);
+    await using _held = await locks.mutex("/locks/a").acquire();
+    await watched.row("/locks/a", ({ state }) => state === "held");
+    expect(watched.of("granted", "/locks/a")).toHaveLength(1);
+  });
+
   it("refuses a root with too many nodes, with the numbers, and reads the others", async () => {
     const server = await start();
     for (const path of ["/big", "/locks", "/locks/a"]) server.operator.create(path);
@@ -131,6 +184,26 @@ describe("what a collector is told by, and what it does without", () => {
     expect(big).toMatchObject({ state: "too-big" });
     expect(big?.message).toMatch(/\/big has 20 nodes or more, over the limit of 10/);
     expect(small).toMatchObject({ state: "ok", coverage: 1 });
+    server.operator.create("/big/n0/lock-", { flags: CreateFlags.persistentSequential });
+    expect(await watched.collector.compareNow()).toBe(0);
+    expect(watched.collector.get("/big/n0")).toBeUndefined();
+  });
+
+  it("shows nothing more of a root that has grown over the limit while there was no contact", async () => {
+    const server = await start();
+    for (const path of ["/big", "/big/a"]) server.operator.create(path);
+    server.operator.create("/big/a/lock-", { flags: CreateFlags.persistentSequential });
+    const proxy = await startProxy({ target: server.connectString });
+    onTestFinished(() => proxy.close());
+    const watched = new Watched({ connect: proxy.connectString, roots: ["/big"], maxNodes: 10 });
+    onTestFinished(() => watched[Symbol.asyncDispose]());
+    await watched.row("/big/a", ({ state }) => state === "held");
+    await proxy.setMode("refuse");
+    proxy.resetAll();
+    for (let at = 0; at < 20; at++) server.operator.create(`/big/n${at}`);
+    await proxy.setMode("ok");
+    await watched.gone("/big/a");
+    expect(watched.collector.sources()[0]).toMatchObject({ state: "too-big", coverage: 0 });
   });
 
   it("says that a root or a lock may not be read, instead of showing nothing", async () => {

@@ -6,8 +6,12 @@ import { waitersOf } from "./words.js";
 /** In place of the holders. */
 export function whyNoHolders({ lock, raw, fromMemory }: LockDetail): string {
   if (lock.denied !== null) return "Who holds it cannot be read.";
+  // Whose permits are out is not in the backend, so what is remembered has no holders of them.
+  const nameless = lock.backend === "redis" && lock.kind === "semaphore";
+  if (fromMemory && (nameless || lock.holderCount > 0))
+    return "Its backend cannot be read now. Who held it at the last reading is not known.";
   if (fromMemory) return "Its backend cannot be read now. When it could be read last, it was not held.";
-  if (lock.kind !== "semaphore" || lock.backend !== "redis") return "Not held.";
+  if (!nameless) return "Not held.";
   const free = raw.find(({ name }) => name === "permits free")?.value ?? "An unknown number of";
   return `${free} ${free === "1" ? "permit is" : "permits are"} free. Who has taken others, and how many, is not in the backend.`;
 }
@@ -32,6 +36,12 @@ export function noHolderWord({ denied, state }: LockRow, stale: boolean): string
   if (stale) return "not known now";
   // Permits that are taken do not say by which client.
   return state === "idle" ? "none" : "not known";
+}
+
+/** In place of the rows of the audit. `more`: older pages have rows; `older`: this is not the first page. */
+export function nothingListed(more: boolean, older: boolean): string {
+  if (more) return "None on this page; older ones may be on the next";
+  return older ? "Nothing older" : "No actions yet";
 }
 
 /** Names of the clusters of which not everything is known now: that nothing was found there proves nothing. */

@@ -5,6 +5,7 @@ import { get, pathWith } from "../api/client.js";
 import { ApiFailure } from "../api/failure.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView } from "../app/view.js";
+import { nothingListed } from "../format/absence.js";
 import { count } from "../format/number.js";
 import { middle } from "../format/participant.js";
 import { plain } from "../format/words.js";
@@ -93,7 +94,7 @@ export function AuditPage(): JSX.Element {
       {failure !== null &&
         (data === null ? <Failed failure={failure} retry={reload} /> : <OldNews failure={failure} />)}
       {data !== null && rows.length === 0 && (
-        <Nothing title={cursor === undefined ? "No actions yet" : "Nothing older"} icon="ok">
+        <Nothing title={nothingListed(data.next !== null, cursor !== undefined)} icon="ok">
           {wanted !== null && <p>Row {wanted} is not among them.</p>}
         </Nothing>
       )}

@@ -5,7 +5,7 @@ import { mute } from "../api/client.js";
 import { ApiFailure, refusalOf } from "../api/failure.js";
 import { announce } from "../app/announce.js";
 import { narrow } from "../app/narrow.js";
-import { findings as live, may, me, now } from "../app/store.js";
+import { clustersOf, findings as live, may, me, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { many } from "../format/number.js";
@@ -18,7 +18,7 @@ import { FindingCards, FindingObject } from "../parts/finding-list.js";
 import { Icon } from "../parts/icon.js";
 import { Severity } from "../parts/marks.js";
 import { Scroll } from "../parts/scroll.js";
-import { Failed, Loading, Nothing, OldNews } from "../parts/states.js";
+import { Failed, Loading, NoneFound, OldNews } from "../parts/states.js";
 
 const hour = 3_600_000;
 const lengths = [
@@ -192,7 +192,9 @@ export function FindingsPage(): JSX.Element {
       {loading && <Loading />}
       {failure !== null &&
         (data === null ? <Failed failure={failure} retry={reload} /> : <OldNews failure={failure} />)}
-      {data !== null && problems.length === 0 && <Nothing title="No problems found" icon="ok" />}
+      {data !== null && problems.length === 0 && (
+        <NoneFound what="problems" title="No problems found" clusters={clustersOf(view.cluster) ?? []} />
+      )}
       {problems.length > 0 && (
         <Table label="Problems" rows={problems} view={view} wanted={wanted} onMute={onMute} />
       )}

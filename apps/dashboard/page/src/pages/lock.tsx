@@ -52,7 +52,7 @@ export function LockPage(): JSX.Element {
   useTitle(data?.lock.key ?? "Lock");
   const wishedMs = data?.lock.kind === "permit-semaphore" ? permitsPolledMs : polledMs;
   useEffect(() => setEveryMs(wishedMs), [wishedMs]);
-  useHandOffAnnounced(data?.lock);
+  useHandOffAnnounced(data);
   const wished = asAction(new URLSearchParams(view.search).get("act") ?? "");
   const offered = data?.actions.find(({ action, role }) => action === wished && may(role));
   useEffect(() => {

@@ -12,7 +12,7 @@ import { Chart } from "../parts/chart.js";
 import { LockTable } from "../parts/lock-table.js";
 import { SourceState } from "../parts/marks.js";
 import { Problems } from "../parts/problems.js";
-import { Failed, Loading, NoLocks, NoWaits, OldNews } from "../parts/states.js";
+import { Failed, Loading, NoLocks, NoneFound, OldNews } from "../parts/states.js";
 
 function Tile(props: {
   label: string;
@@ -74,7 +74,8 @@ function ClusterCard({ cluster, view }: { cluster: ClusterRow; view: View }): JS
 
 function Hot({ overview, view }: { overview: Overview; view: View }): JSX.Element {
   const { hot: rows, held, clusters } = overview;
-  if (rows.length === 0 && held > 0) return <NoWaits title="No lock has waiters" clusters={clusters} />;
+  if (rows.length === 0 && held > 0)
+    return <NoneFound what="waits" title="No lock has waiters" clusters={clusters} />;
   return rows.length === 0 ? (
     <NoLocks view={view} />
   ) : (

@@ -11,7 +11,7 @@ import { type Blocker, type Held, waitForest } from "../format/wait-tree.js";
 import { ExportLinks } from "../parts/export-links.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/marks.js";
-import { Failed, Loading, NoWaits, OldNews } from "../parts/states.js";
+import { Failed, Loading, NoneFound, OldNews } from "../parts/states.js";
 
 const limit = 400;
 type Names = ReadonlyMap<string, Waits["actors"][number]>;
@@ -232,7 +232,7 @@ export function WaitsPage(): JSX.Element {
         <section>
           <h2>Who blocks whom</h2>
           {forest.length === 0 ? (
-            <NoWaits title="No waits can be seen" clusters={clustersOf(view.cluster) ?? []} />
+            <NoneFound what="waits" title="No waits can be seen" clusters={clustersOf(view.cluster) ?? []} />
           ) : (
             <ul class="forest">
               {forest.map((each) => (

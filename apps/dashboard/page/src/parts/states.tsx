@@ -117,11 +117,15 @@ function NoneKnown({ what, unknown }: { what: string; unknown: readonly string[]
   );
 }
 
-/** A list of waits is empty. `clusters`: those that it is of. */
-export function NoWaits(props: { title: string; clusters: readonly ClusterRow[] }): JSX.Element {
+/** A list is empty. `what`: its rows, as one word. `clusters`: those that it is of. */
+export function NoneFound(props: {
+  what: string;
+  title: string;
+  clusters: readonly ClusterRow[];
+}): JSX.Element {
   const unknown = notKnownNow(props.clusters);
   return unknown.length > 0 ? (
-    <NoneKnown what="waits" unknown={unknown} />
+    <NoneKnown what={props.what} unknown={unknown} />
   ) : (
     <Nothing title={props.title} icon="ok" />
   );

@@ -1,17 +1,20 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { LockRow } from "../../../../src/contract/api.js";
+import type { LockDetail, LockRow } from "../../../../src/contract/api.js";
 import { announce } from "../../app/announce.js";
 import { listen, stream } from "../../app/store.js";
 import { throttle } from "../../app/throttle.js";
+import { whyNoHolders } from "../../format/absence.js";
 import { nameOf } from "../../format/participant.js";
 
 /** Says aloud when the lock has passed to another client. */
-export function useHandOffAnnounced(lock: LockRow | undefined): void {
+export function useHandOffAnnounced(detail: LockDetail | null): void {
   const before = useRef<LockRow | undefined>(undefined);
   useEffect(() => {
     const earlier = before.current;
+    const lock = detail?.lock;
     before.current = lock;
     if (
+      detail === null ||
       lock === undefined ||
       earlier === undefined ||
       earlier.id !== lock.id ||
@@ -19,8 +22,8 @@ export function useHandOffAnnounced(lock: LockRow | undefined): void {
     )
       return;
     const [holder] = lock.holders;
-    announce(holder === undefined ? "The lock is free" : `Now held by ${nameOf(holder).main}`);
-  }, [lock]);
+    announce(holder === undefined ? whyNoHolders(detail) : `Now held by ${nameOf(holder).main}`);
+  }, [detail]);
 }
 
 /** Calls `reload`, at most twice a second, while the stream tells that this lock has changed or is gone. */
