@@ -5,9 +5,9 @@ import { superviseName } from "./run/messages.js";
 
 /**
  * Written by system calls, since `process.stdout` would make a pipe non-blocking also for the command that `run` starts with the same
- * pipe. The reader of it may have had enough, as `head` has: the work and its exit code go on without a reader.
+ * pipe. The reader of it may have had enough, as `head` has: the work and its exit code go on without a reader, unless `onGone` ends it.
  */
-function writer(fd: 1 | 2): (text: string) => void {
+function writer(fd: 1 | 2, onGone: () => void = () => {}): (text: string) => void {
   let gone = false;
   return (text) => {
     let rest = Buffer.from(text);
@@ -20,6 +20,7 @@ function writer(fd: 1 | 2): (text: string) => void {
         // What cannot be told, as on a full disk, must not end the command that `run` guards.
         else if (fd === 2 || code === "EPIPE" || code === "EBADF" || code === "EIO") gone = true;
         else throw error;
+        if (gone) onGone();
       }
     }
   };
@@ -32,7 +33,9 @@ async function command(): Promise<void> {
   // Without the stack that Node.js prints, which is that of this program and helps no user.
   process.removeAllListeners("warning");
   process.on("warning", ({ message }) => writer(2)(`holdfast: ${message}\n`));
-  const io = { out: writer(1), err: writer(2), isTty: isatty(1), signal: interrupted.signal };
+  const unread = new AbortController();
+  const out = writer(1, () => unread.abort());
+  const io = { out, err: writer(2), isTty: isatty(1), signal: interrupted.signal, unread: unread.signal };
   process.exitCode = await main(process.argv.slice(2), io, { env: process.env, directory: process.cwd() });
 }
 

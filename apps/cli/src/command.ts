@@ -26,6 +26,8 @@ export interface Io {
   readonly isTty: boolean;
   /** Aborts at the first SIGINT or SIGTERM; its reason is the name of the signal. The second one ends the process. */
   readonly signal: AbortSignal;
+  /** Aborts when the reader of the standard output has gone. */
+  readonly unread?: AbortSignal;
 }
 
 /** One command of `holdfast`. */

@@ -222,7 +222,9 @@ function* serverCheck(
   }
   if (backend !== "redis" || role === "sentinel") return;
   if (fact("eviction policy") === "noeviction") yield ok("eviction", `${name}: noeviction`);
-  yield fact("append only file") === "on"
+  const aof = fact("append only file");
+  if (aof === undefined) return;
+  yield aof === "on"
     ? ok("persistence", `${name}: the append only file is on`)
     : warning(
         "persistence",

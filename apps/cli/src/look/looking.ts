@@ -31,30 +31,34 @@ export function looking(
   return opened(settings, io, null, (view) => work(view, pattern));
 }
 
-/** Looks at the one lock that was named, and at nothing else. A user who names none that is there reads which names are similar. */
+/**
+ * Looks at the one lock that was named, and at nothing else. `meant`: what holdfast would make of the name, which the lock that was found need
+ * not be. A user who names none that is there reads which names are similar.
+ */
 export async function lookingAt(
   { settings, positionals: [name, ...more] }: Given,
   io: Io,
-  work: (view: View, lock: ObservedLockDetail) => Promise<number>,
+  work: (view: View, lock: ObservedLockDetail, meant: readonly string[]) => Promise<number>,
 ): Promise<number> {
   if (name === undefined || name === "" || more.length > 0)
     throw new UsageError("this command takes the NAME of one lock");
-  const keys = await keysOf(settings, name);
+  const { keys, meant } = await keysOf(settings, name);
   return opened(settings, io, keys, async (view) => {
     // With that it is connected; the list has these locks alone.
     await wholeList(view.collector, view.address, io.signal);
     for (const key of keys) {
       const lock = await view.collector.detail(key, { maxWaiters });
-      if (lock !== null) return work(view, lock);
+      if (lock !== null) return work(view, lock, meant);
     }
     return opened(settings, io, null, (all) => tellSimilar(name, all, io));
   });
 }
 
-/** The name as it was typed first, and then as it may have been copied from the screen. */
-async function keysOf(settings: Settings, name: string): Promise<string[]> {
-  const typed = typedName(name);
-  return [...(await lockKeys(settings, name)), ...(typed === name ? [] : await lockKeys(settings, typed))];
+/** The name as it was typed first, and then as it may have been copied from the screen. `meant`: what holdfast would make of each. */
+async function keysOf(settings: Settings, name: string): Promise<{ keys: string[]; meant: string[] }> {
+  const names = [...new Set([name, typedName(name)])];
+  const readings = await Promise.all(names.map((each) => lockKeys(settings, each)));
+  return { keys: readings.flat(), meant: readings.flatMap(([first]) => first ?? []) };
 }
 
 async function opened(

@@ -44,6 +44,16 @@ async function redisKeysOf({ redis: { keyPrefix = "" } }: RedisSettings, name: s
   return [keyPrefix + name, name, electionKeys(keyPrefix + name).lock];
 }
 
+/** Whether the user has typed the very key, and it is one of those behind the prefix of the settings. */
+export async function isOwnKey(settings: Settings, key: string, typed: string): Promise<boolean> {
+  const { typedName } = await import("@holdfast/collectors/internal");
+  if (typed !== key && typedName(typed) !== key) return false;
+  if (settings.backend === "zookeeper") return true;
+  const { keyPrefix = "" } = settings.redis;
+  const { electionKeys } = await import("@holdfast/redis-recipes/internal");
+  return key.startsWith(keyPrefix) || key.startsWith(electionKeys(keyPrefix).lock.slice(0, -1));
+}
+
 /**
  * What watches the locks from outside. `keys`: these locks alone; `null`: all that are below the root or behind the prefix of the settings,
  * or everywhere where there is none.

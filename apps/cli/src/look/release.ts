@@ -6,7 +6,8 @@ import { shownName, typedName, visible, whoIs } from "@holdfast/collectors/inter
 import { type Command, exits, type Io, UsageError } from "../command.js";
 import { jsonOfLock, printJson } from "./json.js";
 import { lookingAt } from "./looking.js";
-import { ageOf, ageText, bornMs, holdersOf, stateOf, waitersOf } from "./words.js";
+import { isOwnKey } from "./place.js";
+import { ageOf, ageText, bornMs, holdersOf, many, stateOf, waitersOf } from "./words.js";
 
 /** The next waiter is granted by its own client at times, which takes a moment. */
 const passesOnMs = 2_000;
@@ -30,19 +31,24 @@ has made.
       throw new UsageError(
         "release takes --force, as it ends the hold of another program; a lock that a program holds is given back by that program, and holdfast run gives back its own",
       );
-    return lookingAt(given, io, async ({ collector, beganMs }, lock) => {
+    return lookingAt(given, io, async ({ collector, beganMs }, lock, meant) => {
+      const [name = ""] = given.positionals;
+      if (!meant.includes(lock.key) && !(await isOwnKey(given.settings, lock.key, name)))
+        throw new UsageError(
+          `${shownName(name)} is not there; ${shownName(lock.key)} is another lock: to act on it give its whole name, and no key prefix that is not its own`,
+        );
       const json = given.values.json === true;
       const say = (text: string): void => (json ? io.err : io.out)(`${text}\n`);
       const tried = await forced(collector, lock, true);
       if (tried.outcome !== "would-do") {
         say(`${shownName(lock.key)} is ${stateOf(lock)}: ${refusalOf(tried)}`);
-        if (json) printJson(io, reportOf(tried, lock, lock));
+        if (json) printJson(io, reportOf({ ...tried, ended: 0 }, lock, lock));
         // What is free is as the user wants it.
         return tried.outcome === "nothing-there" ? 0 : exits.conflict;
       }
       if (tried.unknownLibrary === true) {
         say(`${shownName(lock.key)} was made by no known library, so it may be no lock: nothing was done.`);
-        if (json) printJson(io, reportOf({ ...tried, outcome: "denied" }, lock, lock));
+        if (json) printJson(io, reportOf({ ...tried, outcome: "denied", ended: 0 }, lock, lock));
         return exits.conflict;
       }
       say(heldText(lock, beganMs));
@@ -56,10 +62,15 @@ has made.
         }
       }
       const result = await forced(collector, lock, false);
-      const after = result.outcome === "done" ? await settled(collector, lock.key, io.signal) : lock;
+      const done = result.outcome === "done" || result.ended > 0;
+      const after = done ? await settled(collector, lock.key, io.signal) : lock;
       if (json) printJson(io, reportOf(result, lock, after));
       if (result.outcome !== "done") {
-        say(`Nothing was done: ${refusalOf(result)}`);
+        const ended =
+          result.ended === 0
+            ? "Nothing was done"
+            : `${result.ended} of ${many(lock.holders.length, "permit")} were given back, and the rest was not`;
+        say(`${ended}: ${refusalOf(result)}`);
         return exits.conflict;
       }
       say(after === null ? "Released. Nothing of the lock is left." : `Released. ${nowText(after)}`);
@@ -68,28 +79,39 @@ has made.
   },
 };
 
+interface Forced extends ActionResult {
+  /** How many holds were ended, or would be. */
+  readonly ended: number;
+}
+
 /**
  * Ends each hold of the lock as it was read. Permits with a lease are a hold each, and given back one after the other. The first outcome that is
- * none ends it.
+ * none ends it, and is the outcome of the whole.
  */
-async function forced(
-  collector: LockCollector,
+export async function forced(
+  collector: Pick<LockCollector, "act">,
   lock: ObservedLockDetail,
   dryRun: boolean,
-): Promise<ActionResult> {
+): Promise<Forced> {
+  const wanted = dryRun ? "would-do" : "done";
   const act = (entry: string | null, expectedVersion: string): Promise<ActionResult> =>
     collector.act({ action: "force-release", key: lock.key, entry, expectedVersion, dryRun });
-  if (lock.kind !== "permit-semaphore" || lock.holders.length === 0) return act(null, lock.version);
+  if (lock.kind !== "permit-semaphore" || lock.holders.length === 0) {
+    const result = await act(null, lock.version);
+    return { ...result, ended: result.outcome === wanted ? 1 : 0 };
+  }
   const effects: string[] = [];
+  let ended = 0;
   let version = lock.version;
   let last: ActionResult | undefined;
   for (const { entry } of lock.holders) {
     last = await act(entry, version);
-    if (last.outcome !== (dryRun ? "would-do" : "done")) return last;
+    if (last.outcome !== wanted) return { ...last, ended };
+    ended += 1;
     effects.push(...last.effects);
     version = last.after?.version ?? version;
   }
-  return { ...(last as ActionResult), effects: [...new Set(effects)] };
+  return { ...(last as ActionResult), effects: [...new Set(effects)], ended };
 }
 
 function refusalOf({ outcome, effects }: ActionResult): string {
@@ -146,12 +168,13 @@ async function confirmed(key: string, { signal }: Io): Promise<boolean> {
 }
 
 function reportOf(
-  { outcome, effects }: ActionResult,
+  { outcome, effects, ended }: Forced,
   before: ObservedLockDetail,
   after: ObservedLockDetail | null,
 ): Record<string, unknown> {
   return {
     outcome,
+    ended,
     effects: [...effects],
     before: jsonOfLock(before, []),
     after: after === null ? null : jsonOfLock(after, []),

@@ -41,8 +41,8 @@ export const watch: Command = {
   usage: `Usage: holdfast watch [PATTERN] [--json]
 
 Prints a line for each grant, each release, each hold that was lost because its lease ran out, and each new waiter,
-until it is interrupted. PATTERN as of ls. A release by force, and on ZooKeeper the
-end of a session, looks like a release from outside.
+until it is interrupted, or its output is not read any more. PATTERN as of ls. A
+release by force, and on ZooKeeper the end of a session, looks like a release from outside.
 
   --json   one JSON object a line`,
   options: {},
@@ -56,8 +56,14 @@ end of a session, looks like a release from outside.
       });
       await watcher.begin();
       io.err(`holdfast: watching ${address}, ${many(collector.size, "lock")} known; an interrupt ends it\n`);
-      if (!io.signal.aborted) await once(io.signal, "abort");
+      const over = AbortSignal.any([
+        io.signal,
+        watcher.failed,
+        ...(io.unread === undefined ? [] : [io.unread]),
+      ]);
+      if (!over.aborted) await once(over, "abort");
       await watcher.end();
+      if (watcher.failed.aborted) throw watcher.failed.reason;
       return 0;
     }),
 };
@@ -85,6 +91,7 @@ class Watcher {
   #last: Promise<void> = Promise.resolve();
   #pending = 0;
   #away = false;
+  readonly #failed = new AbortController();
 
   constructor({ collector, address }: View, io: Io, { pattern, print }: Watching) {
     this.#collector = collector;
@@ -106,6 +113,11 @@ class Watcher {
     for (const { key } of rows) this.#attend(key);
     this.#off = this.#collector.onEvent((event) => this.#heard(event));
     for (const lock of await readAll(this.#collector, rows.slice(0, mostPending))) this.#remember(lock);
+  }
+
+  /** Aborts with what made a line fail, such as a full disk. */
+  get failed(): AbortSignal {
+    return this.#failed.signal;
   }
 
   /** What has been heard is printed first. */
@@ -191,6 +203,7 @@ class Watcher {
       busy ? null : this.#collector.detail(key, { maxWaiters }).catch(() => null);
     this.#last = this.#last
       .then(() => work(detail))
+      .catch((error) => this.#failed.abort(error))
       .finally(() => {
         this.#pending -= 1;
       });

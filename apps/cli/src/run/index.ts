@@ -21,7 +21,7 @@ processes of the command are ended before another client can have it.
   --semaphore N           one of N permits instead of a lock
   --lead                  leader election: runs the command while this process leads
   --at-least TIME         keeps the lock for this long after its grant, also when the command ends earlier: for jobs that several
-                          hosts start by clocks that differ
+                          hosts start by clocks that differ; SIGINT and SIGTERM end that too
   --lease TIME            how long the lock stays taken when this machine is gone: Redis the lease, ZooKeeper the session time-out;
                           default 30s
   --margin TIME           how long before the end of the lease the command is killed; default a sixth of the lease, at most 2s
@@ -67,7 +67,7 @@ async function run(given: Given, io: Io): Promise<number> {
   using _session = locks.events.on("session-state", ({ timeoutMs }) => {
     if (timeoutMs > 0) grantedLeaseMs = Math.min(timeoutMs, leaseMs);
   });
-  const supervisor = new Supervisor();
+  let supervisor: Supervisor | undefined;
   const stop = new AbortController();
   let interrupted: Forwarded | undefined;
   using signals = new Signals((name) => {
@@ -78,6 +78,8 @@ async function run(given: Given, io: Io): Promise<number> {
   // One that came before there were these listeners.
   if (io.signal.aborted) signals.on(io.signal.reason as Forwarded);
   try {
+    const guard = new Supervisor();
+    supervisor = guard;
     const hold = await obtain(locks, plan, stop.signal);
     if (hold === null) return plan.conflictExit;
     const grantedAtMs = monotonicMs();
@@ -85,11 +87,16 @@ async function run(given: Given, io: Io): Promise<number> {
       // Redis hands a lock on with a short lease at first, and this round trip makes it a whole one.
       await hold.confirm({ signal: stop.signal });
       const paces = pacesOf(plan, grantedLeaseMs);
-      signals.on = (name) => supervisor.signal(name);
-      const end = await underLock(hold, locks.events, plan, paces, supervisor);
+      let asked = false;
+      signals.on = (name) => {
+        asked ||= name === "SIGINT" || name === "SIGTERM";
+        guard.signal(name);
+      };
+      const end = await underLock(hold, locks.events, plan, paces, guard);
       const code = exitOf(end, hold, plan, io);
-      // A command that could not be started may run on another host.
-      if (end.kind === "ended") await stay(plan.atLeastMs - (monotonicMs() - grantedAtMs), hold, signals);
+      // A command that could not be started may run on another host, and a user who has ended it does not want to wait.
+      if (end.kind === "ended" && !asked)
+        await stay(plan.atLeastMs - (monotonicMs() - grantedAtMs), hold, signals);
       return code;
     } finally {
       await giveBack(hold, plan, io);
@@ -98,7 +105,7 @@ async function run(given: Given, io: Io): Promise<number> {
     if (interrupted !== undefined) return codeOf(interrupted);
     throw error;
   } finally {
-    supervisor.close();
+    supervisor?.close();
     // The answer of a server that is not there is not waited for.
     await locks.close({ releaseTimeoutMs: closeWithinMs });
   }

@@ -1,3 +1,6 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
 import { eventually, freePort, type RedisNode, startRedis } from "@holdfast/test-servers";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -14,6 +17,7 @@ beforeEach(async () => {
 });
 
 const at = (): string[] => ["--redis", node.url];
+const program = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
 /** A client of Redisson. */
 const java = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566";
 
@@ -177,6 +181,38 @@ test("holdfast watch prints grants, a hold whose lease ran out, and as JSON one 
   expect(await watching.ended).toMatchObject({ code: 0 });
   expect(await asJson.ended).toMatchObject({ code: 0 });
   expect(asJson.out()).not.toContain("java");
+});
+
+test("holdfast watch ends when its output is not read any more", async () => {
+  const locks = await client();
+  const watching = spawn(process.execPath, [program, "watch", ...at()], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void watching.kill("SIGKILL"));
+  const ended = once(watching, "exit");
+  let said = "";
+  watching.stderr.on("data", (data: Buffer) => {
+    said += data;
+  });
+  await eventually(() => said.includes("watching"), { what: "it to watch", withinMs: 30_000 });
+  watching.stdout.destroy();
+  await locks.mutex("orders").acquire();
+  expect(await ended).toEqual([0, null]);
+});
+
+test("holdfast release --force does nothing to a lock that has the name in another way, and names it", async () => {
+  const locks = await client();
+  const leading = await locks.leaderElection("scheduler").campaign();
+  const { code, err } = await run(["release", "--force", "--yes", "scheduler", ...at()]);
+  expect({ code, leads: leading.state }).toEqual({ code: 2, leads: "held" });
+  expect(err).toContain("holdfast_election:{scheduler}");
+  const held = await locks.mutex("orders").acquire();
+  const behind = ["--key-prefix", "app:"];
+  expect(await run(["release", "--force", "--yes", "orders", ...behind, ...at()])).toMatchObject({ code: 2 });
+  expect(held.state).toBe("held");
+  const elected = ["release", "--force", "--yes", "holdfast_election:{scheduler}", ...at()];
+  expect(await run(elected)).toMatchObject({ code: 0 });
+  await eventually(() => leading.state === "lost", { what: "the leader to be told" });
 });
 
 test("holdfast release --force frees a mutex, whose next waiter is granted, a lock of Redisson, and each permit; not without --yes", async () => {

@@ -1,10 +1,11 @@
-import type { ObservedLockDetail, ObservedParticipant } from "@holdfast/collectors";
+import type { LockCollector, ObservedLockDetail, ObservedParticipant } from "@holdfast/collectors";
 import { shownName, span, typedName, whoIs } from "@holdfast/collectors/internal";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { circlesAmong, standing } from "../../src/look/cycles.js";
 import { printJsonLine } from "../../src/look/json.js";
 import { matcherOf } from "../../src/look/reading.js";
+import { forced } from "../../src/look/release.js";
 import { cellsOf, table } from "../../src/look/table.js";
 import { ageOf, ageText, bornMs, whoIsShort } from "../../src/look/words.js";
 import { unsafeIn } from "./support.js";
@@ -223,4 +224,21 @@ describe("circles of waits", () => {
     ).toEqual([]);
     expect(circlesAmong([lock("one", [a], [b]), lock("two", [a], [b])])).toEqual([]);
   });
+});
+
+it("a release of several permits that is refused in the middle says how many were given back", async () => {
+  const outcomes = ["done", "conflict"] as const;
+  let asked = 0;
+  const act: LockCollector["act"] = async () => {
+    const outcome = outcomes[asked++] ?? "conflict";
+    return { outcome, effects: [], after: null } as unknown as Awaited<ReturnType<LockCollector["act"]>>;
+  };
+  const holders = [person({ entry: "a" }), person({ entry: "b" })];
+  const lock = {
+    key: "pool",
+    kind: "permit-semaphore",
+    version: "1",
+    holders,
+  } as unknown as ObservedLockDetail;
+  expect(await forced({ act }, lock, false)).toMatchObject({ outcome: "conflict", ended: 1 });
 });

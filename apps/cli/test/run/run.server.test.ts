@@ -156,6 +156,17 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     expect((other?.atMs ?? 0) - (one?.atMs ?? 0)).toBeGreaterThan(1_000);
   });
 
+  it("SIGTERM during the command ends it, and --at-least does not make it wait", async () => {
+    const lock = fresh();
+    const held = started(
+      ["run", "--lock", lock, "--at-least", "5m", ...sh("echo ready; exec sleep 100")],
+      place(),
+    );
+    await eventually(() => held.stdout === "ready\n", { what: "the command to begin" });
+    held.process.kill("SIGTERM");
+    expect(await held.ended(20_000)).toBe(143);
+  });
+
   it.each(signals)("forwards %s to all processes of the command", async (name) => {
     const script = `trap 'echo got; exit 5' ${name.slice(3)}; echo ready; while :; do sleep 0.05; done`;
     const holdfast = started(["run", "--lock", fresh(), ...sh(script)], place());
